@@ -1,1 +1,89 @@
-fn main() {}
+//! The book: a stock mdBook, and the small program around it.
+//!
+//! `cargo run --release -p book -- build` does what `mdbook build book` does; `serve` adds a server
+//! that reloads the page when a chapter, an included source or a result changes; `test` looks for
+//! what a build lets pass; `measure` is the preprocessor that `book.toml` names.
+
+mod check;
+mod format;
+mod includes;
+mod measure;
+mod render;
+mod results;
+mod serve;
+mod table;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The book of the workbook.
+#[derive(Parser)]
+#[command(name = "book")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the pages into target/book
+    Build,
+    /// Build, serve and rebuild on every change; the open page reloads itself
+    Serve {
+        /// Port to listen on
+        #[arg(long, default_value_t = 3000)]
+        port: u16,
+        /// Address to listen on
+        #[arg(long, default_value = "127.0.0.1")]
+        bind: String,
+    },
+    /// Build, then look for stale anchors, dead links and figures typed by hand
+    Test,
+    /// The preprocessor, as mdBook calls it
+    Measure {
+        #[command(subcommand)]
+        query: Option<Query>,
+    },
+}
+
+#[derive(Subcommand)]
+enum Query {
+    /// Exit 0 if the renderer is supported: every one is
+    Supports {
+        /// Name of the renderer
+        renderer: String,
+    },
+}
+
+/// The folder of `book.toml`.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Build => println!("{}", render::build(root())?.join("index.html").display()),
+        Command::Serve { port, bind } => serve::serve(root(), &bind, port)?,
+        Command::Test => return check::test(root()),
+        Command::Measure { query: None } => render::preprocess()?,
+        Command::Measure {
+            query: Some(Query::Supports { .. }),
+        } => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}

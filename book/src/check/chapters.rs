@@ -1,0 +1,165 @@
+//! Findings in the chapters' Markdown.
+
+use crate::includes::{chapters, includes};
+use anyhow::Result;
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A chapter may hold this on a line whose figures are no measurement: a data sheet, a target.
+const FACT: &str = "<!-- fact:";
+
+/// Includes of a file or an anchor that is not there, or that holds nothing: mdBook would print an
+/// empty block.
+pub fn stale_anchors(folder: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for include in includes(folder)? {
+        let at = format!("{}:{}", include.chapter.display(), include.line);
+        let Ok(text) = fs::read_to_string(&include.file) else {
+            found.push(format!(
+                "{at}: expected the file {}, found none",
+                include.file.display()
+            ));
+            continue;
+        };
+        if let Some(anchor) = include
+            .anchor
+            .filter(|a| anchored(&text, a).trim().is_empty())
+        {
+            let file = include.file.display();
+            found.push(format!(
+                "{at}: expected the anchor `{anchor}` in {file}, found none"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// The lines between `ANCHOR: name` and `ANCHOR_END: name`.
+fn anchored(text: &str, name: &str) -> String {
+    let marks = |line: &&str, mark: &str| line.trim_end().ends_with(&format!("{mark}: {name}"));
+    text.lines()
+        .skip_while(|line| !marks(line, "ANCHOR"))
+        .skip(1)
+        .take_while(|line| !marks(line, "ANCHOR_END"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Times, rates, ratios and percentages in the text itself, outside `{{…}}`: figures come from
+/// recorded results.
+pub fn typed_figures(folder: &Path) -> Result<Vec<String>> {
+    let directive = Regex::new(r"\{\{[^}]*\}\}")?;
+    let figure = Regex::new(concat!(
+        r"\d\s?(?:ns|µs|us|ms|s|[kMGT]i?B|[kMGT]i?B/s|[GT]FLOP/s|tokens/s|%)(?:\W|$)",
+        r"|\d\s?×(?:\s?$|\s+[^\d\s]|[^\w\s])",
+    ))?;
+    let mut found = Vec::new();
+    for chapter in chapters(folder)? {
+        for (index, line) in fs::read_to_string(&chapter)?.lines().enumerate() {
+            let text = directive.replace_all(line, "");
+            if let (Some(hit), false) = (figure.find(&text), line.contains(FACT)) {
+                let (file, figure) = (chapter.display(), hit.as_str().trim());
+                found.push(format!(
+                    "{file}:{}: expected {{{{measure …}}}}, found `{figure}` typed by hand",
+                    index + 1
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Ops of `levels/levelN/src/ops.rs` whose body the chapter `levelN.md` does not include.
+pub fn ops_without_a_section(folder: &Path) -> Result<Vec<String>> {
+    let anchor = Regex::new(r"ANCHOR: (\w+)")?;
+    let mut found = Vec::new();
+    for chapter in chapters(folder)? {
+        let level = chapter
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let ops = folder.join(format!("../../levels/{level}/src/ops.rs"));
+        let Ok(text) = fs::read_to_string(&ops) else {
+            continue;
+        };
+        let included: BTreeSet<_> = includes(folder)?
+            .into_iter()
+            .filter(|i| i.chapter == chapter && i.file.ends_with(format!("{level}/src/ops.rs")))
+            .filter_map(|include| include.anchor)
+            .collect();
+        let ops = anchor
+            .captures_iter(&text)
+            .map(|captures| captures[1].to_string());
+        found.extend(ops.filter(|op| !included.contains(op)).map(|op| {
+            format!(
+                "{}: expected a section that includes `{op}`, found none",
+                chapter.display()
+            )
+        }));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(chapter: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.md"), chapter).unwrap();
+        let source = "// ANCHOR: good\nfn f() {}\n// ANCHOR_END: good\n// ANCHOR: goods\n";
+        fs::write(folder.path().join("code.rs"), source).unwrap();
+        folder
+    }
+
+    #[test]
+    fn anchors_that_are_not_there() {
+        let folder = folder(
+            "{{#include code.rs:good}}\n{{#include code.rs:goods}}\n{{#include none.rs:good}}\n",
+        );
+        let found = stale_anchors(folder.path()).unwrap();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found[0].contains("a.md:2: expected the anchor `goods`"),
+            "{found:?}"
+        );
+        assert!(found[1].contains("a.md:3: expected the file"), "{found:?}");
+    }
+
+    #[test]
+    fn figures_typed_by_hand() {
+        let bad = [
+            "takes 1.3 ms",
+            "2× faster",
+            "1.5×.",
+            "81% of",
+            "59 GB/s",
+            "(4 µs)",
+            "5.0×",
+        ];
+        for text in bad {
+            assert_eq!(
+                typed_figures(folder(text).path()).unwrap().len(),
+                1,
+                "{text}"
+            );
+        }
+        let good = [
+            "4×128 tokens",
+            "a 4 × 128 matrix",
+            "{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}",
+            "HBM at 4.8 TB/s <!-- fact: data sheet -->",
+            "3 same things, 5 sums",
+        ];
+        for text in good {
+            assert_eq!(
+                typed_figures(folder(text).path()).unwrap(),
+                [""; 0],
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Findings in the built pages.
+
+use anyhow::Result;
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Links to a page or a heading that is not there.
+pub fn dead_links(built: &Path) -> Result<Vec<String>> {
+    let link = Regex::new(r#"(?:href|src)="([^"]+)""#)?;
+    let mut found = BTreeSet::new();
+    for page in files(built, &["html"])? {
+        let text = fs::read_to_string(&page)?;
+        for target in link
+            .captures_iter(&text)
+            .map(|captures| captures[1].to_string())
+        {
+            if !target.contains(':') && !resolves(built, &page, &target)? {
+                found.insert(format!(
+                    "{}: expected a target, found `{target}`",
+                    page.display()
+                ));
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn resolves(built: &Path, page: &Path, target: &str) -> Result<bool> {
+    let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
+    let folder = page.parent().unwrap_or(built);
+    let file = match file {
+        "" => page.to_path_buf(),
+        absolute if absolute.starts_with('/') => built.join(absolute.trim_start_matches('/')),
+        relative => folder.join(relative),
+    };
+    let file = if file.is_dir() {
+        file.join("index.html")
+    } else {
+        file
+    };
+    if fragment.is_empty() {
+        return Ok(file.is_file());
+    }
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    Ok(text.contains(&format!("id=\"{fragment}\"")))
+}
+
+/// Scripts, styles, pictures and fonts that a page would load from the network.
+pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
+    let load = Regex::new(concat!(
+        r#"<(?:script|link|img|iframe|source|video|audio)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*""#,
+        r#"|(?:url\(|@import\s+)["']?(?:https?:)?//[^)"'\s]*"#,
+    ))?;
+    let mut found = Vec::new();
+    for file in files(built, &["html", "css"])? {
+        let text = fs::read_to_string(&file)?;
+        found.extend(load.find_iter(&text).map(|hit| {
+            format!(
+                "{}: expected nothing from the network, found {}",
+                file.display(),
+                hit.as_str()
+            )
+        }));
+    }
+    Ok(found)
+}
+
+/// The files under `folder` with one of these extensions, in order.
+fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path, extensions)?);
+        } else if path
+            .extension()
+            .is_some_and(|e| extensions.iter().any(|x| e == *x))
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(page: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.html"), page).unwrap();
+        fs::write(folder.path().join("b.html"), "<h2 id=\"here\">b</h2>").unwrap();
+        folder
+    }
+
+    #[test]
+    fn links_to_nothing() {
+        let folder = built(concat!(
+            r##"<p id="top"><a href="b.html#here">1</a><a href="#top">2</a><a href="https://x.y">"##,
+            r##"3</a><a href="c.html">4</a><a href="b.html#gone">5</a><a href="#none">6</a>"##,
+        ));
+        let found = dead_links(folder.path()).unwrap();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(
+            found[0].ends_with("a.html: expected a target, found `#none`"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_the_network() {
+        let page = concat!(
+            r#"<script src="https://x.y/z.js"></script><link rel="x" href="//x.y/z.css">"#,
+            r#"<img src="a.png"><a href="https://x.y">a link may</a><style>url(http://x.y)</style>"#,
+        );
+        assert_eq!(loads_from_the_network(built(page).path()).unwrap().len(), 3);
+    }
+}

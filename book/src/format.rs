@@ -1,0 +1,94 @@
+//! How a recorded number is written in a chapter: three significant digits and a unit.
+
+use crate::results::Row;
+use anyhow::{Context, Result, bail};
+
+/// The figure that `field` names, in `unit` where it is a time.
+pub fn figure(row: &Row, field: &str, unit: &str) -> Result<String> {
+    let absent = || format!("expected `{field}` in the row `{}`, found null", row.key());
+    Ok(match field {
+        "median" => time(row.median_ms, unit)?,
+        "speedup" => ratio(row.speedup.with_context(absent)?),
+        "tensors" => row.tensors.with_context(absent)?.to_string(),
+        "peak" => bytes(row.peak_bytes.with_context(absent)?),
+        "difference" => difference(row.max_difference.with_context(absent)?),
+        _ => {
+            bail!("expected a field median, speedup, tensors, peak or difference, found `{field}`")
+        }
+    })
+}
+
+/// `1.23 ms`; units are `s`, `ms` and `us`.
+pub fn time(ms: f64, unit: &str) -> Result<String> {
+    Ok(match unit {
+        "s" => format!("{} s", three_digits(ms / 1e3)),
+        "ms" => format!("{} ms", three_digits(ms)),
+        "us" => format!("{} µs", three_digits(ms * 1e3)),
+        _ => bail!("expected a unit s, ms or us, found `{unit}`"),
+    })
+}
+
+/// `1.04×`.
+pub fn ratio(x: f64) -> String {
+    format!("{x:.2}×")
+}
+
+/// `12.3 MB`, in powers of ten.
+pub fn bytes(n: u64) -> String {
+    let n = n as f64;
+    match n {
+        _ if n >= 1e9 => format!("{} GB", three_digits(n / 1e9)),
+        _ if n >= 1e6 => format!("{} MB", three_digits(n / 1e6)),
+        _ => format!("{} kB", three_digits(n / 1e3)),
+    }
+}
+
+/// `3e-7`, or a plain 0.
+pub fn difference(x: f64) -> String {
+    if x == 0.0 {
+        "0".into()
+    } else {
+        format!("{x:.0e}")
+    }
+}
+
+/// Three significant digits, never fewer than those before the point.
+pub fn three_digits(x: f64) -> String {
+    if x == 0.0 {
+        return "0".into();
+    }
+    let before_point = x.abs().log10().floor() as i32 + 1;
+    let decimals = (3 - before_point).clamp(0, 6) as usize;
+    format!("{x:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_significant_digits() {
+        let pairs = [
+            (0.01234, "0.0123"),
+            (0.5, "0.500"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+        ];
+        for (x, text) in pairs {
+            assert_eq!(three_digits(x), text);
+        }
+        assert_eq!(three_digits(1234.4), "1234");
+        assert_eq!(three_digits(0.0), "0");
+    }
+
+    #[test]
+    fn units() {
+        assert_eq!(time(1.234, "us").unwrap(), "1234 µs");
+        assert_eq!(time(1234.0, "s").unwrap(), "1.23 s");
+        assert_eq!(bytes(123_456), "123 kB");
+        assert_eq!(bytes(12_345_678), "12.3 MB");
+        assert_eq!(difference(2.6e-7), "3e-7");
+        let error = time(1.0, "hours").unwrap_err().to_string();
+        assert_eq!(error, "expected a unit s, ms or us, found `hours`");
+    }
+}

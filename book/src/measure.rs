@@ -1,0 +1,132 @@
+//! The preprocessor that puts recorded figures into the chapters, so that none is typed by hand:
+//!
+//! - `{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}`: one figure; `.speedup`, `.tensors`,
+//!   `.peak` and `.difference` after the level name another one than the median.
+//! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it.
+//! - `{{machine on=cpu}}`: where and when.
+//!
+//! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
+//! before the braces leaves them as they are.
+
+use crate::format;
+use crate::results::{Key, Library, Results};
+use crate::table::{Filter, machine, table};
+use anyhow::{Context, Result, bail};
+use mdbook_driver::config::Config;
+use mdbook_preprocessor::book::{Book, BookItem, Chapter};
+use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
+use regex::{Captures, Regex};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The preprocessor; `book.toml` calls it `measure` and says where the results are.
+pub struct Measure;
+
+impl Preprocessor for Measure {
+    fn name(&self) -> &str {
+        "measure"
+    }
+
+    fn run(&self, ctx: &PreprocessorContext, mut book: Book) -> Result<Book> {
+        let [folder, own] = sources(&ctx.root, &ctx.config)?;
+        let mut library = Library::open(&folder, &own)?;
+        let mut outcome = Ok(());
+        book.for_each_mut(|item| {
+            if let (BookItem::Chapter(chapter), true) = (item, outcome.is_ok()) {
+                outcome = fill(chapter, &mut library);
+            }
+        });
+        outcome.map(|()| book)
+    }
+}
+
+/// The folder of recorded results and the reader's own run, as `[preprocessor.measure]` names them.
+pub fn sources(root: &Path, config: &Config) -> Result<[PathBuf; 2]> {
+    let path = |key: &str| -> Result<PathBuf> {
+        let key = format!("preprocessor.measure.{key}");
+        let found = config.get::<PathBuf>(&key)?;
+        Ok(root.join(found.with_context(|| format!("book.toml: expected `{key}`, found none"))?))
+    };
+    Ok([path("results")?, path("own")?])
+}
+
+fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
+    let name = chapter
+        .source_path
+        .clone()
+        .unwrap_or_else(|| chapter.name.clone().into());
+    chapter.content = expand(&chapter.content, library)
+        .map_err(|error| error.context(format!("{}", name.display())))?;
+    Ok(())
+}
+
+/// `text` with every directive replaced; the first that cannot be is the error.
+pub fn expand(text: &str, library: &mut Library) -> Result<String> {
+    let directive = Regex::new(r"\\?\{\{\s*(measure|table|machine)\b([^{}]*)\}\}")?;
+    let mut failed = None;
+    let expanded = directive.replace_all(text, |found: &Captures| {
+        if let Some(verbatim) = found[0].strip_prefix('\\') {
+            return verbatim.to_string();
+        }
+        replace(&found[1], &found[2], library).unwrap_or_else(|error| {
+            failed.get_or_insert(error.context(found[0].to_string()));
+            String::new()
+        })
+    });
+    let expanded = expanded.into_owned();
+    failed.map_or(Ok(expanded), Err)
+}
+
+fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<String> {
+    let (subject, named) = split(arguments)?;
+    let on = named
+        .get("on")
+        .context("expected `on=` and the name of recorded results")?;
+    let (recorded, own) = library.on(on)?;
+    match directive {
+        "measure" => measure(subject, named.get("unit").unwrap_or(&"ms"), recorded, own),
+        "table" => table(recorded, own, &filter(subject, &named)),
+        _ => Ok(machine(&recorded.machine)),
+    }
+}
+
+/// The first word without `=`, and the others by name.
+fn split(arguments: &str) -> Result<(&str, BTreeMap<&str, &str>)> {
+    let (mut subject, mut named) = ("", BTreeMap::new());
+    for word in arguments.split_whitespace() {
+        match word.split_once('=') {
+            Some((name @ ("on" | "unit" | "preset" | "workload" | "dtype"), value)) => {
+                named.insert(name, value);
+            }
+            None if subject.is_empty() => subject = word,
+            _ => bail!("expected on=, unit=, preset=, workload= or dtype=, found `{word}`"),
+        }
+    }
+    Ok((subject, named))
+}
+
+fn filter<'a>(model: &'a str, named: &BTreeMap<&str, &'a str>) -> Filter<'a> {
+    let value = |name| named.get(name).copied();
+    let (preset, workload, dtype) = (value("preset"), value("workload"), value("dtype"));
+    Filter {
+        model,
+        preset,
+        workload,
+        dtype,
+    }
+}
+
+fn measure(key: &str, unit: &str, recorded: &Results, own: Option<&Results>) -> Result<String> {
+    let key = Key::parse(key)?;
+    let row = recorded
+        .row(&key)
+        .context("expected a recorded row, found none of that key")?;
+    let figure = format::figure(row, &key.field, unit)?;
+    match own.and_then(|own| own.row(&key)) {
+        Some(own) => Ok(format!(
+            "{figure} (here: {})",
+            format::figure(own, &key.field, unit)?
+        )),
+        None => Ok(figure),
+    }
+}

@@ -1,0 +1,103 @@
+//! A recorded comparison as a table, and the line that says where it was measured.
+
+use crate::format;
+use crate::results::{Machine, Results, Row};
+use anyhow::{Result, ensure};
+use std::fmt::Write;
+
+/// Which rows of a comparison a table shows: those of a model, and of each column that is named.
+#[derive(Debug, Default)]
+pub struct Filter<'a> {
+    /// `lm`, `vit` or `gnn`.
+    pub model: &'a str,
+    /// Only this preset.
+    pub preset: Option<&'a str>,
+    /// Only this workload.
+    pub workload: Option<&'a str>,
+    /// Only this number format.
+    pub dtype: Option<&'a str>,
+}
+
+impl Filter<'_> {
+    fn keeps(&self, row: &Row) -> bool {
+        let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|w| w == found);
+        row.model == self.model
+            && same(self.preset, &row.preset)
+            && same(self.workload, &row.workload)
+            && same(self.dtype, &row.dtype)
+    }
+}
+
+/// A Markdown table of the rows that `filter` keeps; a last column where the reader's own run has
+/// any of them.
+pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Result<String> {
+    let rows: Vec<&Row> = recorded
+        .rows
+        .iter()
+        .filter(|row| filter.keeps(row))
+        .collect();
+    ensure!(
+        !rows.is_empty(),
+        "expected recorded rows of {filter:?}, found none"
+    );
+    let here = |row: &Row| own.and_then(|own| own.rows.iter().find(|r| r.key() == row.key()));
+    let with_here = rows.iter().any(|row| here(row).is_some());
+
+    let mut text = header(with_here);
+    for row in rows {
+        text += &line(row);
+        if with_here {
+            let median = here(row).map_or(Ok("–".into()), |r| format::time(r.median_ms, "ms"));
+            write!(text, " {} |", median?)?;
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn header(with_here: bool) -> String {
+    let (name, rule) = if with_here {
+        (" here |", "---:|")
+    } else {
+        ("", "")
+    };
+    format!(
+        "| preset, workload | level | median | spread | speed-up | tensors | peak memory | difference |{name}\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|{rule}\n"
+    )
+}
+
+fn line(row: &Row) -> String {
+    let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "–".into());
+    format!(
+        "| {} {}, {} | {} | {} ms | {}–{} | {} | {} | {} | {} |",
+        row.preset,
+        row.workload,
+        row.dtype,
+        row.level,
+        format::three_digits(row.median_ms),
+        format::three_digits(row.low_ms),
+        format::three_digits(row.high_ms),
+        or_dash(row.speedup.map(format::ratio)),
+        or_dash(row.tensors.map(|n| n.to_string())),
+        or_dash(row.peak_bytes.map(format::bytes)),
+        or_dash(row.max_difference.map(format::difference)),
+    )
+}
+
+/// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`.
+pub fn machine(machine: &Machine) -> String {
+    let Machine {
+        name,
+        threads,
+        os,
+        rustc,
+        candle,
+        commit,
+        date,
+        ..
+    } = machine;
+    format!(
+        "{name}, {threads} threads, {os}; rustc {rustc}, candle {candle}, commit {commit}; {date}"
+    )
+}

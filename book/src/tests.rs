@@ -1,0 +1,113 @@
+//! The preprocessor on a small book with made-up results, and the real book into a folder of its
+//! own.
+
+use crate::{check, render};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn results(device: &str, median: f64) -> Value {
+    let row = |level: u8, median: f64| {
+        json!({
+            "model": "lm", "preset": "tiny", "workload": "decode", "level": level, "dtype": "f32",
+            "median_ms": median, "low_ms": 1.0, "high_ms": 3.0, "speedup": 1.25, "tensors": 321,
+            "peak_bytes": 1_234_567, "max_difference": null, "samples": 20,
+        })
+    };
+    json!({
+        "schema": 1,
+        "machine": {
+            "device": device, "name": "A CPU", "threads": 2, "os": "linux x86_64",
+            "rustc": "1.95.0", "candle": "0.11.1", "commit": "abc", "date": "2026-11-21",
+        },
+        "rows": [row(1, median), row(2, median / 2.0)],
+    })
+}
+
+/// A book of one chapter, with `cpu.json` recorded beside it.
+fn book(chapter: &str) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
+    fs::create_dir(root.path().join("src")).unwrap();
+    let config = "[book]\ntitle = 't'\n[preprocessor.measure]\ncommand = 'none'\n\
+                  before = ['links']\nresults = '.'\nown = 'own.json'\n";
+    write("book.toml", config);
+    write("src/SUMMARY.md", "- [One](one.md)\n");
+    write("src/one.md", chapter);
+    write("cpu.json", &results("cpu", 2.0).to_string());
+    root
+}
+
+fn page(root: &Path) -> String {
+    let built = render::build(root).unwrap();
+    fs::read_to_string(built.join("one.html")).unwrap()
+}
+
+fn error(chapter: &str) -> String {
+    format!("{:#}", render::build(book(chapter).path()).unwrap_err())
+}
+
+#[test]
+fn a_figure_and_its_fields() {
+    let chapter = "{{measure lm.tiny.decode.f32.level1 on=cpu}}, \
+                   {{measure lm.tiny.decode.f32.level2 on=cpu unit=us}}, \
+                   {{measure lm.tiny.decode.f32.level1.tensors on=cpu}}, \
+                   {{measure lm.tiny.decode.f32.level1.speedup on=cpu}}, \
+                   {{measure lm.tiny.decode.f32.level1.peak on=cpu}}, \\{{measure x on=y}}";
+    let page = page(book(chapter).path());
+    assert!(
+        page.contains("2.00 ms, 1000 µs, 321, 1.25×, 1.23 MB, {{measure x on=y}}"),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_readers_own_run_stands_beside() {
+    let book = book("{{measure lm.tiny.decode.f32.level1 on=cpu}}\n\n{{table lm on=cpu}}");
+    let own = book.path().join("own.json");
+    fs::write(&own, results("cpu", 4.0).to_string()).unwrap();
+    let with_own = page(book.path());
+    assert!(with_own.contains("2.00 ms (here: 4.00 ms)"), "{with_own}");
+    assert!(with_own.contains("here</th>"), "{with_own}");
+
+    fs::write(&own, results("cuda", 4.0).to_string()).unwrap();
+    assert!(
+        !page(book.path()).contains("here:"),
+        "a run on another device was compared"
+    );
+}
+
+#[test]
+fn a_table_and_the_machine() {
+    let page = page(book("{{machine on=cpu}}\n\n{{table lm on=cpu preset=tiny}}").path());
+    let machine = "A CPU, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc";
+    assert!(page.contains(machine), "{page}");
+    assert_eq!(page.matches("tiny decode, f32</td>").count(), 2, "{page}");
+    assert!(!page.contains("here</th>"), "{page}");
+}
+
+#[test]
+fn what_is_not_recorded_fails_the_build_by_name() {
+    let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
+    let expected = "expected a recorded row, found none of that key";
+    assert_eq!(error(key), format!("one.md: {key}: {expected}"));
+    assert!(error("{{measure lm.tiny on=cpu}}").contains("found `lm.tiny`"));
+    assert!(error("{{table lm on=gpu}}").contains("gpu.json: expected recorded results"));
+    assert!(error("{{table rnn on=cpu}}").contains("found none"));
+    assert!(error("{{measure lm.tiny.decode.f32.level1.colour on=cpu}}").contains("`colour`"));
+    assert!(error("{{measure lm.tiny.decode.f32.level1.difference on=cpu}}").contains("null"));
+    assert!(error("{{machine cpu}}").contains("expected `on=`"));
+}
+
+#[test]
+fn the_book_builds_and_has_no_findings() {
+    let root = crate::root();
+    let pages = tempfile::tempdir().unwrap();
+    let mut book = render::load(root).unwrap();
+    book.config.build.build_dir = pages.path().to_path_buf();
+    book.build().unwrap();
+    assert!(pages.path().join("level2.html").is_file());
+    let found = check::findings(root, pages.path()).unwrap();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

@@ -1,0 +1,51 @@
+//! What the pages are made of, and whether any of it changed.
+//!
+//! Times of modification are polled: that also works on network drives and under WSL, where
+//! notifications of the file system do not arrive, and it costs some forty calls of `stat` a round.
+
+use crate::includes::includes;
+use crate::measure::sources;
+use anyhow::Result;
+use mdbook_driver::MDBook;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The files behind the pages with their times of modification; compare two to see a change.
+pub type Snapshot = Vec<(PathBuf, Option<SystemTime>)>;
+
+/// The state of the chapters, the theme, `book.toml`, the included sources and the results.
+pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
+    let [results, own] = sources(&book.root, &book.config)?;
+    let mut files = vec![book.root.join("book.toml"), own];
+    for folder in [book.source_dir(), book.theme_dir(), results] {
+        list(&folder, &mut files);
+    }
+    files.extend(
+        includes(&book.source_dir())?
+            .into_iter()
+            .map(|include| include.file),
+    );
+    files.sort();
+    files.dedup();
+    Ok(files
+        .into_iter()
+        .map(|file| (modified(&file), file))
+        .map(|(t, f)| (f, t))
+        .collect())
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            list(&path, files)
+        } else {
+            files.push(path)
+        }
+    }
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|data| data.modified()).ok()
+}
