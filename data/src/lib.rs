@@ -3,10 +3,14 @@
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 
 mod bad_input;
+pub mod corpus;
+pub mod edges;
 pub mod families;
 pub mod features;
+mod file;
 pub mod graph;
 pub mod logistic;
 pub mod shapes;
+pub mod tu;
 
 pub use bad_input::BadInput;

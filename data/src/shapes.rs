@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_seed_fixes_every_picture() {
-        for class in 0..CLASSES.len() {
+        for (class, name) in CLASSES.iter().enumerate() {
             let [a, b, c] = [1, 1, 2].map(|s| draw(class, &mut ChaCha8Rng::seed_from_u64(s)));
             assert_eq!(a.dimensions(), (SIDE, SIDE));
-            assert_eq!(a, b, "{}", CLASSES[class]);
-            assert_ne!(a, c, "{}", CLASSES[class]);
+            assert_eq!(a, b, "{name}");
+            assert_ne!(a, c, "{name}");
         }
     }
 
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn the_shape_is_in_the_picture() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        for class in 0..CLASSES.len() {
+        for (class, inside) in INSIDE.into_iter().enumerate() {
             let pose = Pose::random(&mut rng);
             let area: f32 = (0..64 * 64)
-                .map(|i| pose.coverage(INSIDE[class], i % 64, i / 64, 64))
+                .map(|i| pose.coverage(inside, i % 64, i / 64, 64))
                 .sum();
             let disc = std::f32::consts::PI * (64.0 * pose.radius).powi(2);
             assert!(

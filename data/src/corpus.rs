@@ -1,0 +1,88 @@
+//! The prose of *The Rust Programming Language*, as rustup's default profile carries it.
+//!
+//! The book is HTML that mdBook wrote: one `<main>` a chapter. A tag stripper of a few lines reads
+//! it well, so that no HTML parser is needed. Code listings are left out: what remains is prose.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::BadInput;
+use crate::file;
+
+mod html;
+
+/// One chapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The file's name without `.html`.
+    pub name: String,
+    /// Paragraphs, headings, list items and captions, an empty line between them.
+    pub text: String,
+}
+
+const EXPECTED: &str = "the Rust book (`rustup component add rust-docs`), or `--text FILE`";
+/// Pages that repeat others: the first chapter, all chapters, the contents.
+const REPEATS: [&str; 3] = ["index", "print", "toc"];
+
+/// The folder of the book in the toolchain that `rustc` belongs to.
+///
+/// # Errors
+/// If there is no `rustc`, or its toolchain came without the book.
+pub fn find_rust_book() -> Result<PathBuf, BadInput> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
+        .args(["--print", "sysroot"])
+        .output()
+        .map_err(|e| BadInput::new("rustc --print sysroot", EXPECTED, e))?;
+    let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let book = Path::new(&sysroot).join("share/doc/rust/html/book");
+    match book.is_dir() {
+        true => Ok(book),
+        false => Err(BadInput::new(book.display(), EXPECTED, "no such folder")),
+    }
+}
+
+/// The chapters in `book`, in the order of their names.
+///
+/// Files without `<main>` only send the reader on to another page and are left out, as are pages
+/// that repeat others.
+///
+/// # Errors
+/// If the folder or a file in it cannot be read, or holds no chapter.
+pub fn rust_book(book: &Path) -> Result<Vec<Page>, BadInput> {
+    let bad = |e| BadInput::new(book.display(), EXPECTED, e);
+    let mut pages = vec![];
+    for entry in std::fs::read_dir(book).map_err(bad)? {
+        let path = entry.map_err(bad)?.path();
+        let name = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default();
+        if path.extension().is_none_or(|e| e != "html") || REPEATS.contains(&name) {
+            continue;
+        }
+        if let Some(text) = html::prose(&file::text(&path)?) {
+            let name = name.to_owned();
+            pages.push(Page { name, text });
+        }
+    }
+    pages.sort_by(|a, b| a.name.cmp(&b.name));
+    match pages.is_empty() {
+        true => Err(BadInput::new(book.display(), EXPECTED, "no chapter")),
+        false => Ok(pages),
+    }
+}
+
+/// `pages` as (to train on, held out): a page is held out when the hash of its name is divisible
+/// by 10. A new chapter moves no other from one side to the other.
+pub fn split(pages: Vec<Page>) -> (Vec<Page>, Vec<Page>) {
+    pages
+        .into_iter()
+        .partition(|page| !fnv1a(&page.name).is_multiple_of(10))
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll and Vo): the same on every machine and in every release.
+fn fnv1a(name: &str) -> u64 {
+    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}

@@ -1,0 +1,85 @@
+//! Text files of numbers, with the file and line in every complaint.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::BadInput;
+
+/// The whole file.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
+    std::fs::read(path).map_err(|e| BadInput::new(path.display(), "a readable file", e))
+}
+
+/// The whole file as UTF-8, without a byte order mark.
+pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
+    let text = String::from_utf8(bytes(path)?).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        BadInput::new(
+            path.display(),
+            "UTF-8 text",
+            format!("other bytes at offset {at}"),
+        )
+    })?;
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or(text.clone(), str::to_owned))
+}
+
+/// Comma-separated numbers, a row a line, every row as wide as the first; `expected` says of what.
+/// Empty lines at the end are left out.
+pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>>, BadInput> {
+    let text = text(path)?;
+    let mut rows: Vec<Vec<T>> = vec![];
+    for (line, content) in text.trim_end().lines().enumerate() {
+        let row: Result<Vec<T>, _> = content.split(',').map(|s| s.trim().parse()).collect();
+        let row = row.map_err(|_| at(path, line, expected, quoted(content)))?;
+        let width = rows.first().map_or(row.len(), Vec::len);
+        if row.len() != width {
+            let expected = format!("{width} values, as on line 1");
+            return Err(at(path, line, expected, row.len()));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// One number a line.
+pub(crate) fn column<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<T>, BadInput> {
+    let rows = rows(path, expected)?;
+    let width = rows.first().map_or(1, Vec::len);
+    if width != 1 {
+        return Err(at(path, 0, expected, format!("{width} values")));
+    }
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// Rows of finite numbers.
+pub(crate) fn attributes(path: &Path) -> Result<Vec<Vec<f32>>, BadInput> {
+    let expected = "finite numbers, comma-separated";
+    let rows: Vec<Vec<f32>> = rows(path, expected)?;
+    let infinite = |row: &Vec<f32>| row.iter().any(|x| !x.is_finite());
+    match rows.iter().position(infinite) {
+        Some(line) => Err(at(path, line, expected, format!("{:?}", rows[line]))),
+        None => Ok(rows),
+    }
+}
+
+/// A complaint about line `line` (from 0) of a file.
+pub(crate) fn at(
+    path: &Path,
+    line: usize,
+    expected: impl Display,
+    found: impl Display,
+) -> BadInput {
+    BadInput::new(format!("{}:{}", path.display(), line + 1), expected, found)
+}
+
+/// `content` in quotes, its end cut off when it is long.
+pub(crate) fn quoted(content: &str) -> String {
+    const LONGEST: usize = 40;
+    match content.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("\"{}…\"", &content[..end]),
+        None => format!("\"{content}\""),
+    }
+}
