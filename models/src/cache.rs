@@ -1,0 +1,54 @@
+//! The keys and values of the tokens seen so far, in the level's own layout.
+
+use std::any::Any;
+
+use candle_core::{Result, bail};
+
+/// The cache of one layer, made by [`crate::Ops::new_cache`].
+///
+/// The model sees how many positions it holds; what is inside belongs to the level that made it.
+pub struct KvCache {
+    len: usize,
+    capacity: usize,
+    state: Box<dyn Any + Send>,
+}
+
+impl KvCache {
+    /// An empty cache for at most `capacity` positions around the level's own `state`.
+    pub fn new(capacity: usize, state: impl Any + Send) -> Self {
+        Self {
+            len: 0,
+            capacity,
+            state: Box::new(state),
+        }
+    }
+
+    /// Positions held.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no position is held.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes room for `tokens` more positions and hands out the level's state.
+    ///
+    /// # Errors
+    /// When the capacity is exceeded, or when another level made this cache.
+    pub fn advance<T: Any>(&mut self, tokens: usize) -> Result<&mut T> {
+        if self.len + tokens > self.capacity {
+            bail!(
+                "KV cache: expected at most {} positions, found {} and {tokens} more",
+                self.capacity,
+                self.len
+            )
+        }
+        self.len += tokens;
+        match self.state.downcast_mut() {
+            Some(state) => Ok(state),
+            None => bail!("KV cache: it was made by another level"),
+        }
+    }
+}

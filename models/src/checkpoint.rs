@@ -1,0 +1,177 @@
+//! Weights from `model.safetensors`, or from shards and their index.
+//!
+//! Format: <https://huggingface.co/docs/safetensors>. A file is read whole and checked before any
+//! tensor is made: a memory map would turn a file that is cut off later into a crash.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Shape, Tensor};
+use candle_nn::var_builder::{SimpleBackend, VarBuilder};
+use data::BadInput;
+use safetensors::SafeTensors;
+use safetensors::tensor::Metadata;
+
+use crate::bad_input;
+
+/// A safetensors file in memory.
+struct File {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    data_start: usize,
+    metadata: Metadata,
+}
+
+impl File {
+    fn read(path: &Path) -> Result<Self, BadInput> {
+        let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
+        let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
+        if bytes.is_empty() {
+            return Err(bad("0 bytes".into()));
+        }
+        SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{} bytes: {e}", bytes.len())))?;
+        let (header, metadata) =
+            SafeTensors::read_metadata(&bytes).map_err(|e| bad(e.to_string()))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            data_start: 8 + header,
+            metadata,
+            bytes,
+        })
+    }
+
+    /// The tensor in f32 on the CPU, every element finite.
+    fn tensor(&self, name: &str) -> candle_core::Result<Tensor> {
+        let what = format!("{}: tensor `{name}`", self.path.display());
+        let info = self
+            .metadata
+            .info(name)
+            .ok_or_else(|| bad_input(&what, "it to be there", "nothing"))?;
+        let dtype = match DType::try_from(info.dtype) {
+            Ok(dtype @ (DType::F32 | DType::F16 | DType::BF16)) => dtype,
+            _ => {
+                let found = format!("{:?}", info.dtype);
+                return Err(bad_input(&what, "F32, F16 or BF16", found));
+            }
+        };
+        let (start, end) = info.data_offsets;
+        let bytes = &self.bytes[self.data_start + start..self.data_start + end];
+        let tensor = Tensor::from_raw_buffer(bytes, dtype, &info.shape, &Device::Cpu)?
+            .to_dtype(DType::F32)?;
+        match tensor
+            .flatten_all()?
+            .to_vec1::<f32>()?
+            .iter()
+            .find(|x| !x.is_finite())
+        {
+            Some(x) => Err(bad_input(&what, "finite numbers", x)),
+            None => Ok(tensor),
+        }
+    }
+}
+
+/// All weights of a model folder, by name.
+pub struct Checkpoint {
+    folder: PathBuf,
+    files: Vec<File>,
+    file_of: HashMap<String, usize>,
+}
+
+impl Checkpoint {
+    /// Opens `folder`/model.safetensors, or the shards that `folder`/model.safetensors.index.json names.
+    pub fn open(folder: &Path) -> Result<Self, BadInput> {
+        let single = folder.join("model.safetensors");
+        let index = folder.join("model.safetensors.index.json");
+        let paths = if !single.exists() && index.exists() {
+            shards(&index)?
+        } else {
+            vec![single]
+        };
+        let files = paths
+            .iter()
+            .map(|p| File::read(p))
+            .collect::<Result<Vec<_>, _>>()?;
+        let names = |(i, file): (usize, &File)| {
+            let names = file.metadata.tensors().into_keys();
+            names.map(move |name| (name, i)).collect::<Vec<_>>()
+        };
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            file_of: files.iter().enumerate().flat_map(names).collect(),
+            files,
+        })
+    }
+
+    /// A [`VarBuilder`] that hands out these weights as `dtype` on `device`.
+    pub fn into_weights(self, dtype: DType, device: &Device) -> VarBuilder<'static> {
+        VarBuilder::from_backend(Box::new(self), dtype, device.clone())
+    }
+}
+
+/// The files that an index names, each once.
+fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
+    let config = crate::config::ConfigFile::read(index)?;
+    let map = config
+        .get("weight_map")
+        .and_then(|map| map.as_object())
+        .ok_or_else(|| config.complain("weight_map", "an object from tensor to file name"))?;
+    let mut names = BTreeSet::new();
+    for (tensor, file) in map {
+        // Only a plain name: an index must not reach outside its folder.
+        match file.as_str() {
+            Some(name) if Path::new(name).file_name() == Some(name.as_ref()) => names.insert(name),
+            _ => {
+                let what = format!("{}: tensor `{tensor}`", index.display());
+                return Err(BadInput::new(what, "a file name", file));
+            }
+        };
+    }
+    Ok(names
+        .into_iter()
+        .map(|name| index.with_file_name(name))
+        .collect())
+}
+
+impl SimpleBackend for Checkpoint {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _: candle_nn::Init,
+        dtype: DType,
+        device: &Device,
+    ) -> candle_core::Result<Tensor> {
+        let tensor = self.get_unchecked(name, dtype, device)?;
+        if *tensor.shape() != shape {
+            let file = &self.files[self.file_of[name]].path;
+            let what = format!("{}: tensor `{name}`", file.display());
+            let (expected, found) = (shape.dims(), tensor.dims());
+            return Err(bad_input(
+                what,
+                format!("shape {expected:?}"),
+                format!("shape {found:?}"),
+            ));
+        }
+        Ok(tensor)
+    }
+
+    fn get_unchecked(
+        &self,
+        name: &str,
+        dtype: DType,
+        device: &Device,
+    ) -> candle_core::Result<Tensor> {
+        let Some(&file) = self.file_of.get(name) else {
+            let what = format!("{}: tensor `{name}`", self.folder.display());
+            return Err(bad_input(what, "it to be in the checkpoint", "nothing"));
+        };
+        self.files[file]
+            .tensor(name)?
+            .to_dtype(dtype)?
+            .to_device(device)
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.file_of.contains_key(name)
+    }
+}

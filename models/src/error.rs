@@ -1,0 +1,50 @@
+//! Errors of loading: bad input, told apart from everything else.
+
+use data::BadInput;
+
+/// What can go wrong between a path and a model's answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file, a tensor or an option is not what it has to be: the user's to mend.
+    #[error(transparent)]
+    Input(#[from] BadInput),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Candle(candle_core::Error),
+}
+
+/// The result of loading.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<candle_core::Error> for Error {
+    /// A [`BadInput`] that travelled through candle (a `VarBuilder` can only return candle's error)
+    /// is taken out again.
+    fn from(error: candle_core::Error) -> Self {
+        match error {
+            candle_core::Error::WithBacktrace { inner, .. } => Self::from(*inner),
+            candle_core::Error::Context { inner, .. } => Self::from(*inner),
+            candle_core::Error::WrappedContext { wrapped, context } => {
+                match wrapped.downcast::<BadInput>() {
+                    Ok(bad) => Self::Input(*bad),
+                    Err(wrapped) => {
+                        Self::Candle(candle_core::Error::WrappedContext { wrapped, context })
+                    }
+                }
+            }
+            other => Self::Candle(other),
+        }
+    }
+}
+
+/// A [`BadInput`] as candle's error, for code that has to return that.
+pub fn bad_input(
+    what: impl std::fmt::Display,
+    expected: impl std::fmt::Display,
+    found: impl std::fmt::Display,
+) -> candle_core::Error {
+    let bad = BadInput::new(what, expected, found);
+    candle_core::Error::WrappedContext {
+        context: bad.to_string(),
+        wrapped: Box::new(bad),
+    }
+}

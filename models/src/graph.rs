@@ -1,0 +1,117 @@
+//! Graphs as the ops read them: edges sorted by destination, in compressed sparse rows.
+
+use candle_core::{Device, Result, Tensor};
+use data::BadInput;
+
+/// The edges of one or more graphs, sorted by destination (CSR).
+///
+/// Edges `row_ptr[i]..row_ptr[i + 1]` are the incoming edges of node i; `col_idx` holds their sources.
+pub struct Csr {
+    /// N
+    pub num_nodes: usize,
+    /// E
+    pub num_edges: usize,
+    /// The most incoming edges that a node has.
+    pub max_degree: usize,
+    /// (N + 1) u32
+    pub row_ptr: Tensor,
+    /// (E) u32: the source of each edge.
+    pub col_idx: Tensor,
+    /// (E) u32: the destination of each edge, non-decreasing.
+    pub row_idx: Tensor,
+}
+
+impl Csr {
+    /// Sorts `edges` (source, destination) by destination, keeping the order of equals.
+    ///
+    /// Returns the graph and, for each of its edges, the index of that edge in `edges`: edge
+    /// features have to be put in that order.
+    ///
+    /// # Errors
+    /// [`BadInput`] for an edge to a node that is not there.
+    pub fn new(
+        num_nodes: usize,
+        edges: &[[u32; 2]],
+        device: &Device,
+    ) -> crate::Result<(Self, Vec<u32>)> {
+        let missing =
+            |&(_, edge): &(usize, &[u32; 2])| edge.iter().any(|&n| n as usize >= num_nodes);
+        if let Some((e, edge)) = edges.iter().enumerate().find(missing) {
+            let expected = format!("nodes below {num_nodes}");
+            return Err(BadInput::new(format!("edge {e}"), expected, format!("{edge:?}")).into());
+        }
+        let mut row_ptr = vec![0u32; num_nodes + 1];
+        for edge in edges {
+            row_ptr[edge[1] as usize + 1] += 1;
+        }
+        let max_degree = row_ptr.iter().copied().max().unwrap_or(0) as usize;
+        for i in 0..num_nodes {
+            row_ptr[i + 1] += row_ptr[i];
+        }
+        let mut order: Vec<u32> = (0..edges.len() as u32).collect();
+        order.sort_by_key(|&e| edges[e as usize][1]);
+        let pick = |end: usize| order.iter().map(|&e| edges[e as usize][end]).collect();
+        let (col_idx, row_idx): (Vec<u32>, Vec<u32>) = (pick(0), pick(1));
+        let graph = Self {
+            num_nodes,
+            num_edges: edges.len(),
+            max_degree,
+            row_ptr: Tensor::new(row_ptr, device)?,
+            col_idx: Tensor::new(col_idx, device)?,
+            row_idx: Tensor::new(row_idx, device)?,
+        };
+        Ok((graph, order))
+    }
+}
+
+/// Which nodes belong to which graph: consecutive runs.
+pub struct Segments {
+    /// G
+    pub num_segments: usize,
+    /// (G + 1) u32: nodes `offsets[g]..offsets[g + 1]` are graph g.
+    pub offsets: Tensor,
+    /// (N) u32: the graph of each node, non-decreasing.
+    pub index: Tensor,
+    /// (G, 1) f32: 1/nodes, and 0 for a graph without nodes.
+    pub inverse_count: Tensor,
+}
+
+impl Segments {
+    /// From the graph of each node.
+    ///
+    /// # Errors
+    /// [`BadInput`] when the indices decrease or reach `num_segments`.
+    pub fn new(num_segments: usize, index: &[u32], device: &Device) -> crate::Result<Self> {
+        if let Some(w) = index.windows(2).find(|w| w[0] > w[1]) {
+            let found = format!("{} after {}", w[1], w[0]);
+            return Err(BadInput::new("batch", "graphs in non-decreasing order", found).into());
+        }
+        if let Some(&last) = index.last().filter(|&&g| g as usize >= num_segments) {
+            let expected = format!("graphs below {num_segments}");
+            return Err(BadInput::new("batch", expected, last).into());
+        }
+        let mut offsets = vec![0u32; num_segments + 1];
+        for &g in index {
+            offsets[g as usize + 1] += 1;
+        }
+        let inverse = |&n: &u32| if n == 0 { 0. } else { 1. / n as f32 };
+        let inverse: Vec<f32> = offsets[1..].iter().map(inverse).collect();
+        for g in 0..num_segments {
+            offsets[g + 1] += offsets[g];
+        }
+        Ok(Self {
+            num_segments,
+            offsets: Tensor::new(offsets, device)?,
+            index: Tensor::new(index, device)?,
+            inverse_count: Tensor::from_vec(inverse, (num_segments, 1), device)?,
+        })
+    }
+}
+
+/// Rows of `features` (E, F) in the order that [`Csr::new`] returned.
+pub fn reorder(features: &Tensor, order: &[u32]) -> Result<Tensor> {
+    if order.is_empty() {
+        return Ok(features.clone());
+    }
+    features.index_select(&Tensor::new(order, features.device())?, 0)
+}

@@ -1,0 +1,63 @@
+//! Random weights from a seed, for presets and tests.
+
+use candle_core::{DType, Device, Result, Shape, Tensor};
+use candle_nn::Init;
+use candle_nn::var_builder::{SimpleBackend, VarBuilder};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Weights drawn from a seed and the tensor's name: the same at every level, in any order of loading.
+///
+/// Matrices are normal with σ = 1/√K, so that activations keep their scale through any number of
+/// layers; a norm's weight is 1 + 0.1·normal and every other vector, class token or position is 0.1·normal, so that a level
+/// that forgets one of them gives another answer.
+pub struct RandomWeights {
+    seed: u64,
+}
+
+impl RandomWeights {
+    /// A [`VarBuilder`] that draws as `dtype` on `device`.
+    pub fn weights(seed: u64, dtype: DType, device: &Device) -> VarBuilder<'static> {
+        VarBuilder::from_backend(Box::new(Self { seed }), dtype, device.clone())
+    }
+
+    fn rng(&self, name: &str) -> ChaCha8Rng {
+        // FNV-1a of the name: a hash that is the same on every machine and in every release.
+        let fnv = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
+        ChaCha8Rng::seed_from_u64(self.seed ^ hash)
+    }
+}
+
+impl SimpleBackend for RandomWeights {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _: Init,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let (mean, std) = match shape.dims() {
+            [_] if name.contains("norm") && name.ends_with("weight") => (1., 0.1),
+            [_] | [1, ..] => (0., 0.1),
+            [_, rest @ ..] => (0., 1. / (rest.iter().product::<usize>() as f32).sqrt()),
+            [] => (0., 1.),
+        };
+        let mut rng = self.rng(name);
+        let normal = |_| mean + std * Distribution::<f32>::sample(&StandardNormal, &mut rng);
+        let values: Vec<f32> = (0..shape.elem_count()).map(normal).collect();
+        Tensor::from_vec(values, shape, &Device::Cpu)?
+            .to_dtype(dtype)?
+            .to_device(device)
+    }
+
+    fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
+        candle_core::bail!("random weight `{name}` needs a shape")
+    }
+
+    fn contains_tensor(&self, _: &str) -> bool {
+        true
+    }
+}

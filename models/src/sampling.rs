@@ -1,0 +1,74 @@
+//! From probabilities to the next token.
+
+use candle_core::{Result, bail};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// How the next token is drawn.
+///
+/// One uniform number is spent a token, whatever the level, so that a seed means the same text.
+pub struct Sampling {
+    /// Logits are divided by it; 0 is greedy: the most probable token, always.
+    pub temperature: f64,
+    /// Keep the k most probable tokens.
+    pub top_k: Option<usize>,
+    /// Keep the smallest set of tokens whose probability reaches p ("nucleus", Holtzman et al. 2020).
+    pub top_p: Option<f64>,
+    rng: ChaCha8Rng,
+}
+
+impl Sampling {
+    /// The most probable token, always.
+    pub fn greedy() -> Self {
+        Self::new(0., None, None, 0)
+    }
+
+    /// Draws with a temperature, from the tokens that `top_k` and then `top_p` leave.
+    pub fn new(temperature: f64, top_k: Option<usize>, top_p: Option<f64>, seed: u64) -> Self {
+        Self {
+            temperature,
+            top_k,
+            top_p,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// Whether the most probable token is taken, always.
+    pub fn is_greedy(&self) -> bool {
+        self.temperature == 0.
+    }
+
+    /// Draws a token from `probabilities` (V), already divided by the temperature and normalised.
+    pub fn draw(&mut self, probabilities: &[f32]) -> Result<u32> {
+        let kept = self.keep(probabilities)?;
+        let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();
+        let mut left = self.rng.random::<f64>() * total;
+        for &(token, p) in &kept {
+            left -= f64::from(p);
+            if left < 0. {
+                return Ok(token);
+            }
+        }
+        Ok(kept[kept.len() - 1].0)
+    }
+
+    /// The tokens that may be drawn, most probable first; of equals the lower token first.
+    fn keep(&self, probabilities: &[f32]) -> Result<Vec<(u32, f32)>> {
+        if probabilities.is_empty() || probabilities.iter().any(|p| !p.is_finite()) {
+            bail!("sampling: expected finite probabilities, found NaN, infinity or none")
+        }
+        let mut sorted: Vec<(u32, f32)> = (0u32..).zip(probabilities.iter().copied()).collect();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        sorted.truncate(self.top_k.unwrap_or(sorted.len()).max(1));
+        if let Some(top_p) = self.top_p {
+            let kept: f64 = sorted.iter().map(|&(_, p)| f64::from(p)).sum();
+            let mut below = 0.;
+            let reached = sorted.iter().position(|&(_, p)| {
+                below += f64::from(p);
+                below >= top_p * kept
+            });
+            sorted.truncate(reached.map_or(sorted.len(), |i| i + 1));
+        }
+        Ok(sorted)
+    }
+}

@@ -1,0 +1,121 @@
+//! Which kernels ran: every op opens a [`span`] that names the kernel and its level.
+//!
+//! Recording is off unless [`record`] runs, and is per thread. A span costs one thread-local read
+//! when it is off.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use candle_core::{Device, Result, Tensor};
+
+/// One op that ran.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Name of the kernel, `linear_level1`.
+    pub kernel: &'static str,
+    /// 0 for an op that the model called, 1 for an op inside it, and so on.
+    pub depth: usize,
+    /// Tensors made inside, views included.
+    pub tensors: usize,
+    /// Wall time, with the device synchronised before and after.
+    pub time: Duration,
+}
+
+struct Recorder {
+    device: Device,
+    events: Vec<Event>,
+    depth: usize,
+}
+
+thread_local! {
+    static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` and returns the events of the ops that it called on this thread, in the order they began.
+pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
+    let recorder = Recorder {
+        device: device.clone(),
+        events: Vec::new(),
+        depth: 0,
+    };
+    RECORDER.set(Some(recorder));
+    let value = f();
+    let recorder = RECORDER.take();
+    Ok((value?, recorder.map_or_else(Vec::new, |r| r.events)))
+}
+
+/// Tensors made so far by this process: candle numbers them, views included.
+pub fn tensors_made() -> Result<usize> {
+    let probe = Tensor::new(0u8, &Device::Cpu)?;
+    let digits: String = format!("{:?}", probe.id())
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    digits.parse().map_err(candle_core::Error::wrap)
+}
+
+/// Tensors that `f` makes, views included. Other threads must make none meanwhile.
+pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
+    let before = tensors_made()?;
+    let value = f()?;
+    Ok((value, tensors_made()? - before - 1))
+}
+
+/// Marks the op that runs until the span is dropped.
+pub fn span(kernel: &'static str) -> Span {
+    Span(Open::begin(kernel))
+}
+
+/// An op in progress.
+#[must_use = "the op lasts as long as its span"]
+pub struct Span(Option<Open>);
+
+struct Open {
+    index: usize,
+    start: Instant,
+    tensors: usize,
+}
+
+impl Open {
+    fn begin(kernel: &'static str) -> Option<Self> {
+        RECORDER.with_borrow_mut(|recorder| {
+            let recorder = recorder.as_mut()?;
+            recorder.device.synchronize().ok()?;
+            let index = recorder.events.len();
+            recorder.events.push(Event {
+                kernel,
+                depth: recorder.depth,
+                tensors: 0,
+                time: Duration::ZERO,
+            });
+            recorder.depth += 1;
+            Some(Self {
+                index,
+                tensors: tensors_made().ok()?,
+                start: Instant::now(),
+            })
+        })
+    }
+
+    fn end(&self) {
+        RECORDER.with_borrow_mut(|recorder| {
+            let Some(recorder) = recorder.as_mut() else {
+                return;
+            };
+            // A device that fails here fails again, with an error, at the model's next op.
+            let _ = recorder.device.synchronize();
+            recorder.depth -= 1;
+            let event = &mut recorder.events[self.index];
+            event.time = self.start.elapsed();
+            event.tensors = tensors_made().map_or(0, |now| now - self.tensors - 1);
+        })
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(open) = &self.0 {
+            open.end();
+        }
+    }
+}
