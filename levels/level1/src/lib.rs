@@ -1,0 +1,11 @@
+//! Level 1: naive candle ops.
+//!
+//! Each formula is spelled in primitive tensor operations, as the paper has it: one line, one term.
+//! Every intermediate is a tensor of its own, written to memory and read back. Everything here has a
+//! gradient, so this is also the level that trains.
+
+mod formulas;
+mod ops;
+
+pub use formulas::segment_max;
+pub use ops::Level1;
