@@ -1,0 +1,254 @@
+//! Every operation, fused as far as candle's own ops go.
+
+use candle_core::{DType, Result, Tensor};
+use candle_nn::kv_cache::KvCache as Slots;
+use candle_nn::ops::{layer_norm, rms_norm, softmax_last_dim, swiglu};
+use candle_nn::rotary_emb::rope as rotate;
+use level1::{Level1, segment_max};
+use models::trace::span;
+use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
+
+use crate::attend::{MaskMemo, attend};
+
+/// Fused candle ops.
+#[derive(Default)]
+pub struct Level2 {
+    mask: MaskMemo,
+}
+
+impl Ops for Level2 {
+    fn level(&self) -> u8 {
+        2
+    }
+
+    // ANCHOR: new_cache
+    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache> {
+        // (B, Hkv, capacity, D), made once and filled in place.
+        Ok(KvCache::new(shape.capacity, Slots::new(2, shape.capacity)))
+    }
+    // ANCHOR_END: new_cache
+
+    // ANCHOR: embedding
+    fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
+        Level1.embedding(ids, w)
+    }
+    // ANCHOR_END: embedding
+
+    // ANCHOR: linear
+    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
+        Level1.linear(x, w, b)
+    }
+    // ANCHOR_END: linear
+
+    // ANCHOR: qkv
+    fn qkv(
+        &self,
+        x: &Tensor,
+        w: &Weight,
+        b: Option<&Tensor>,
+        heads: Heads,
+    ) -> Result<(Tensor, Tensor, Tensor)> {
+        let _span = span("qkv_level2");
+        let (batch, t, _) = x.dims3()?;
+        let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
+        let y = self.linear(x, w, b)?; // (B, T, (H + 2·Hkv)·D)
+        let y = y.reshape((batch, t, h + 2 * h_kv, heads.head_dim))?;
+        Ok((
+            y.narrow(2, 0, h)?,
+            y.narrow(2, h, h_kv)?,
+            y.narrow(2, h + h_kv, h_kv)?,
+        ))
+    }
+    // ANCHOR_END: qkv
+
+    // ANCHOR: qkv_skip
+    fn qkv_skip(
+        &self,
+        x: &Tensor,
+        w: &Weight,
+        b: &Tensor,
+        heads: Heads,
+    ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
+        let _span = span("qkv_skip_level2");
+        let (n, h, d) = (x.dim(0)?, heads.num_heads, heads.head_dim);
+        let y = self.linear(x, w, Some(b))?; // (N, 4·H·D)
+        let heads = y.reshape((n, 4 * h, d))?;
+        let part = |i: usize| heads.narrow(1, i * h, h);
+        Ok((part(0)?, part(1)?, part(2)?, y.narrow(1, 3 * h * d, h * d)?))
+    }
+    // ANCHOR_END: qkv_skip
+
+    // ANCHOR: linear_gelu
+    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
+        let _span = span("linear_gelu_level2");
+        self.linear(x, w, Some(b))?.gelu_erf()
+    }
+    // ANCHOR_END: linear_gelu
+
+    // ANCHOR: linear_swiglu
+    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
+        let _span = span("linear_swiglu_level2");
+        swiglu(&self.linear(x, w, None)?) // (B, T, 2F) → (B, T, F)
+    }
+    // ANCHOR_END: linear_swiglu
+
+    // ANCHOR: add_rms_norm
+    fn add_rms_norm(
+        &self,
+        x: &Tensor,
+        residual: Option<&Tensor>,
+        w: &Tensor,
+        eps: f64,
+    ) -> Result<(Tensor, Tensor)> {
+        let _span = span("add_rms_norm_level2");
+        let sum = add(x, residual)?;
+        let y = rms_norm(&sum, w, eps as f32)?;
+        Ok((sum, y))
+    }
+    // ANCHOR_END: add_rms_norm
+
+    // ANCHOR: add_layer_norm
+    fn add_layer_norm(
+        &self,
+        x: &Tensor,
+        residual: Option<&Tensor>,
+        w: &Tensor,
+        b: &Tensor,
+        eps: f64,
+    ) -> Result<(Tensor, Tensor)> {
+        let _span = span("add_layer_norm_level2");
+        let sum = add(x, residual)?;
+        let y = layer_norm(&sum, w, b, eps as f32)?;
+        Ok((sum, y))
+    }
+    // ANCHOR_END: add_layer_norm
+
+    // ANCHOR: causal_attention
+    fn causal_attention(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        rope: &Rope,
+        cache: &mut KvCache,
+    ) -> Result<Tensor> {
+        let _span = span("causal_attention_level2");
+        let t = q.dim(1)?;
+        let (cos, sin) = rope.at(cache.len(), t)?;
+        let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T, D)
+        let (q, k) = (rotate(&q, &cos, &sin)?, rotate(&k, &cos, &sin)?);
+
+        let (k, v) = cache.advance::<Slots>(t)?.append(&k, &v)?; // (B, Hkv, S, D), views
+        let mask = self.mask.get(t, k.dim(2)?, &q)?;
+        attend(&q, &k, &v, mask.as_ref())
+    }
+    // ANCHOR_END: causal_attention
+
+    // ANCHOR: attention
+    fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+        let _span = span("attention_level2");
+        attend(&heads_first(q)?, &heads_first(k)?, &heads_first(v)?, None)
+    }
+    // ANCHOR_END: attention
+
+    // ANCHOR: edge_attention
+    fn edge_attention(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        skip: &Tensor,
+        edges: &Tensor,
+        w: &Weight,
+        graph: &Csr,
+    ) -> Result<Tensor> {
+        let _span = span("edge_attention_level2");
+        if graph.num_edges == 0 {
+            return Ok(skip.clone());
+        }
+        let (n, h, d) = q.dims3()?;
+        let (src, dst) = (&graph.col_idx, &graph.row_idx);
+        let e = self
+            .linear(edges, w, None)?
+            .reshape((graph.num_edges, h, d))?; // (E, H, D)
+        let q = (q * (1. / (d as f64).sqrt()))?.index_select(dst, 0)?;
+        let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
+        let v = (v.contiguous()?.index_select(src, 0)? + e)?;
+
+        let scores = (q * k)?.sum(2)?.to_dtype(DType::F32)?; // (E, H)
+        let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
+        let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
+
+        // Σ αⱼvⱼ = (Σ exp·vⱼ)/Σ exp: divided once a node, not once an edge.
+        let exp = exp.to_dtype(v.dtype())?;
+        let messages = v.broadcast_mul(&exp.unsqueeze(2)?)?; // (E, H, D)
+        let mixed =
+            Tensor::zeros((n, h, d), v.dtype(), v.device())?.index_add(dst, &messages, 0)?;
+        let one = sum
+            .maximum(f32::MIN_POSITIVE)?
+            .recip()?
+            .to_dtype(v.dtype())?; // no edges: 0 · finite
+        mixed
+            .broadcast_mul(&one.unsqueeze(2)?)?
+            .reshape((n, h * d))?
+            + skip
+    }
+    // ANCHOR_END: edge_attention
+
+    // ANCHOR: segment_mean
+    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
+        Level1.segment_mean(x, residual, segments)
+    }
+    // ANCHOR_END: segment_mean
+
+    // ANCHOR: patch_embed
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        w: &Weight,
+        b: &Tensor,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        let _span = span("patch_embed_level2");
+        let (batch, channels, height, width) = pixels.dims4()?;
+        let (c, _, p, _) = w.tensor().dims4()?;
+        let (rows, columns) = (height / p, width / p);
+        let patches = pixels
+            .reshape(&[batch, channels, rows, p, columns, p])?
+            .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
+            .reshape((batch * rows * columns, channels * p * p))?;
+        // Bias and positions do not depend on the picture: added to each other once, at load.
+        let (w, first, rest) = w.packed(|w| {
+            let first = (class + positions.narrow(1, 0, 1)?)?; // (1, 1, C)
+            let rest = positions.narrow(1, 1, rows * columns)?.broadcast_add(b)?;
+            Ok((w.reshape((c, ()))?, first, rest))
+        })?;
+        let x = patches
+            .matmul(&w.t()?)?
+            .reshape((batch, rows * columns, c))?;
+        Tensor::cat(&[&first.expand((batch, 1, c))?, &x.broadcast_add(rest)?], 1)
+    }
+    // ANCHOR_END: patch_embed
+
+    // ANCHOR: next_token
+    fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
+        if sampling.is_greedy() {
+            return Level1.next_token(logits, sampling);
+        }
+        let _span = span("next_token_level2");
+        let logits = (logits.to_dtype(DType::F32)? * (1. / sampling.temperature))?; // (V)
+        sampling.draw(&softmax_last_dim(&logits)?.to_vec1()?)
+    }
+    // ANCHOR_END: next_token
+}
+
+/// x + residual, or x itself.
+fn add(x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
+    residual.map_or_else(|| Ok(x.clone()), |residual| x + residual)
+}
+
+/// (B, T, H, D) → (B, H, T, D); copies nothing for a single token.
+fn heads_first(x: &Tensor) -> Result<Tensor> {
+    x.transpose(1, 2)?.contiguous()
+}
