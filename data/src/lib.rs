@@ -10,6 +10,7 @@ pub mod features;
 mod file;
 pub mod graph;
 pub mod logistic;
+pub mod picture;
 pub mod shapes;
 pub mod tu;
 

@@ -168,11 +168,11 @@ fn crescent(x: f32, y: f32) -> bool {
     disc(x, y, 0.95) && !disc(x - 0.5, y, 0.75)
 }
 
-/// (x² + y² − 1)³ ≤ x² y³, moved and scaled into the circle of radius 1.
+/// Two discs, and under them the corner between their tangents from (0, −1).
 fn heart(x: f32, y: f32) -> bool {
-    let (x, y) = (x * 1.2, y * 1.2 + 0.1);
-    let s = x * x + y * y - 1.0;
-    s * s * s <= x * x * y * y * y
+    let x = x.abs();
+    let corner = 0.7812 * x <= 0.6243 * (y + 1.0) && y <= 0.3 - 0.355 * x;
+    corner || disc(x - 0.45, y - 0.3, 0.46)
 }
 
 fn arrow(x: f32, y: f32) -> bool {

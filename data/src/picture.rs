@@ -1,0 +1,81 @@
+//! Pictures from files, as a vision transformer takes them.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use image::{DynamicImage, ImageDecoder, ImageReader, Rgb, RgbImage, RgbaImage};
+
+use crate::BadInput;
+use crate::file;
+
+mod preprocessor;
+mod resample;
+
+pub use preprocessor::{Preprocessor, Size};
+pub use resample::{Filter, resize};
+
+/// The longest side of a picture, in pixels.
+pub const MAX_SIDE: u32 = 16_384;
+/// The most pixels of a picture.
+pub const MAX_PIXELS: u64 = 1 << 26;
+
+/// Reads a PNG or JPEG file; its first bytes say which it is, not its name.
+///
+/// Greyscale and 16-bit pictures become 8-bit RGB, transparent ones are laid on white, and a
+/// photograph is turned as its Exif orientation says.
+///
+/// # Errors
+/// If the file cannot be read, is neither PNG nor JPEG, is cut off, or is larger than [`MAX_SIDE`]
+/// or [`MAX_PIXELS`]; the size is checked before any pixel is decoded.
+pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
+    let bytes = file::bytes(path)?;
+    let bad = |expected: &str, found: &dyn std::fmt::Display| {
+        BadInput::new(path.display(), expected, found)
+    };
+    if bytes.is_empty() {
+        return Err(bad("a PNG or JPEG picture", &"an empty file"));
+    }
+    let reader = ImageReader::new(Cursor::new(&bytes))
+        .with_guessed_format()
+        .map_err(|e| bad("a PNG or JPEG picture", &e))?;
+    if reader.format().is_none() {
+        return Err(bad("a PNG or JPEG picture", &"another kind of file"));
+    }
+    let mut decoder = reader
+        .into_decoder()
+        .map_err(|e| bad("a whole picture", &e))?;
+    let (width, height) = decoder.dimensions();
+    let pixels = u64::from(width) * u64::from(height);
+    if width.max(height) > MAX_SIDE || pixels > MAX_PIXELS {
+        let expected = format!("sides up to {MAX_SIDE} and {MAX_PIXELS} pixels in all");
+        return Err(bad(&expected, &format!("{width} × {height}")));
+    }
+    if is_cut_off_jpeg(&bytes) {
+        return Err(bad("a whole picture", &"a JPEG file without its end"));
+    }
+    let orientation = decoder
+        .orientation()
+        .map_err(|e| bad("a whole picture", &e))?;
+    let mut picture =
+        DynamicImage::from_decoder(decoder).map_err(|e| bad("a whole picture", &e))?;
+    picture.apply_orientation(orientation);
+    Ok(match picture.color().has_alpha() {
+        true => on_white(&picture.to_rgba8()),
+        false => picture.to_rgb8(),
+    })
+}
+
+/// Whether a JPEG file has no end-of-image marker after its last scan. Decoders fill what is
+/// missing with grey. In a scan's data 0xFF is always followed by 0, so that a marker is a marker.
+fn is_cut_off_jpeg(bytes: &[u8]) -> bool {
+    let last = |marker| bytes.windows(2).rposition(|two| two == [0xff, marker]);
+    bytes.starts_with(&[0xff, 0xd8]) && last(0xd9) <= last(0xda)
+}
+
+/// α·colour + (1 − α)·white, rounded.
+fn on_white(picture: &RgbaImage) -> RgbImage {
+    RgbImage::from_fn(picture.width(), picture.height(), |x, y| {
+        let [r, g, b, alpha] = picture.get_pixel(x, y).0.map(u32::from);
+        Rgb([r, g, b].map(|c| ((c * alpha + 255 * (255 - alpha) + 127) / 255) as u8))
+    })
+}

@@ -1,0 +1,167 @@
+//! `preprocessor_config.json`, as Hugging Face's `ViTImageProcessor` understands it.
+
+use std::path::Path;
+
+use image::{Rgb, RgbImage};
+use serde_json::{Map, Value};
+
+use super::resample::{Filter, resize};
+use crate::BadInput;
+use crate::file;
+
+mod keys;
+
+/// The longest side of the result, in pixels.
+const MAX_OUTPUT: u32 = 4096;
+
+/// The size to resize to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// `{"height": …, "width": …}`, or one number for both.
+    Exact {
+        /// In pixels.
+        height: u32,
+        /// In pixels.
+        width: u32,
+    },
+    /// `{"shortest_edge": …}`: the other side keeps the proportion, rounded down.
+    ShortestEdge(u32),
+}
+
+/// How a picture becomes the pixels of a model: resize, crop, rescale, normalise, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preprocessor {
+    /// Whether to resize to `size`.
+    pub do_resize: bool,
+    /// The size after resizing.
+    pub size: Size,
+    /// The filter that resizes.
+    pub resample: Filter,
+    /// Whether to cut out the middle.
+    pub do_center_crop: bool,
+    /// Height and width of the middle; a smaller picture gets a black border.
+    pub crop_size: [u32; 2],
+    /// Whether to multiply by `rescale_factor`.
+    pub do_rescale: bool,
+    /// What a channel of 0 to 255 is multiplied by.
+    pub rescale_factor: f32,
+    /// Whether to subtract `image_mean` and divide by `image_std`.
+    pub do_normalize: bool,
+    /// Of the channels R, G, B.
+    pub image_mean: [f32; 3],
+    /// Of the channels R, G, B.
+    pub image_std: [f32; 3],
+}
+
+impl Preprocessor {
+    /// The defaults of `ViTImageProcessor` for a model that takes `image_size` × `image_size`.
+    pub fn new(image_size: u32) -> Self {
+        Self {
+            do_resize: true,
+            size: Size::Exact {
+                height: image_size,
+                width: image_size,
+            },
+            resample: Filter::Bilinear,
+            do_center_crop: false,
+            crop_size: [image_size; 2],
+            do_rescale: true,
+            rescale_factor: 1.0 / 255.0,
+            do_normalize: true,
+            image_mean: [0.5; 3],
+            image_std: [0.5; 3],
+        }
+    }
+
+    /// Reads `preprocessor_config.json`. A key that is absent or null has its default, with 224
+    /// pixels for the sizes.
+    ///
+    /// # Errors
+    /// If the file is not such JSON, or a key asks for something that is not implemented.
+    pub fn read(path: &Path) -> Result<Self, BadInput> {
+        let bad =
+            |found: &dyn std::fmt::Display| BadInput::new(path.display(), "a JSON object", found);
+        let config: Map<String, Value> =
+            serde_json::from_str(&file::text(path)?).map_err(|e| bad(&e))?;
+        keys::preprocessor(&keys::Keys { path, config })
+    }
+
+    /// (height, width) of what [`apply`](Self::apply) makes of a picture of `height` × `width`.
+    pub fn output_size(&self, height: u32, width: u32) -> [u32; 2] {
+        match self.do_center_crop {
+            true => self.crop_size,
+            false => self.resized(height, width),
+        }
+    }
+
+    /// The pixels as (3, H, W), row-major: for channel c,
+    /// `(value · rescale_factor − image_mean[c]) / image_std[c]`.
+    ///
+    /// # Errors
+    /// If a side would be longer than 4096 pixels, as `shortest_edge` makes of a long strip.
+    pub fn apply(&self, picture: &RgbImage) -> Result<Vec<f32>, BadInput> {
+        let [height, width] = self.resized(picture.height(), picture.width());
+        if self.do_resize && height.max(width) > MAX_OUTPUT {
+            let expected = format!("at most {MAX_OUTPUT} pixels a side after resizing");
+            return Err(BadInput::new(
+                "picture",
+                expected,
+                format!("{width} × {height}"),
+            ));
+        }
+        let mut picture = match self.do_resize {
+            true => resize(picture, width, height, self.resample),
+            false => picture.clone(),
+        };
+        if self.do_center_crop {
+            picture = center_crop(&picture, self.crop_size);
+        }
+        let planes = (0..3).flat_map(|c| picture.pixels().map(move |p| (c, p.0[c])));
+        Ok(planes.map(|(c, value)| self.channel(c, value)).collect())
+    }
+
+    fn channel(&self, c: usize, value: u8) -> f32 {
+        let mut x = f32::from(value);
+        if self.do_rescale {
+            x *= self.rescale_factor;
+        }
+        if self.do_normalize {
+            x = (x - self.image_mean[c]) / self.image_std[c];
+        }
+        x
+    }
+
+    fn resized(&self, height: u32, width: u32) -> [u32; 2] {
+        match self.size {
+            _ if !self.do_resize => [height, width],
+            Size::Exact { height, width } => [height, width],
+            Size::ShortestEdge(edge) => {
+                let long =
+                    |short, long| (u64::from(edge) * u64::from(long) / u64::from(short)) as u32;
+                match height < width {
+                    true => [edge, long(height, width)],
+                    false => [long(width, height), edge],
+                }
+            }
+        }
+    }
+}
+
+/// The middle `height` × `width` pixels, black where the picture has none.
+fn center_crop(picture: &RgbImage, [height, width]: [u32; 2]) -> RgbImage {
+    // A picture that is smaller by an odd number gets the wider border on top and on the left.
+    let start = |have: u32, want: u32| match have >= want {
+        true => i64::from((have - want) / 2),
+        false => -i64::from((want - have).div_ceil(2)),
+    };
+    let top = start(picture.height(), height);
+    let left = start(picture.width(), width);
+    RgbImage::from_fn(width, height, |x, y| {
+        let [x, y] = [i64::from(x) + left, i64::from(y) + top].map(u32::try_from);
+        let pixel = x
+            .ok()
+            .zip(y.ok())
+            .and_then(|(x, y)| picture.get_pixel_checked(x, y));
+        pixel.copied().unwrap_or(Rgb([0; 3]))
+    })
+}
