@@ -1,0 +1,3 @@
+//! What the programs share: the command line around the models.
+
+pub mod threads;
