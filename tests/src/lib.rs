@@ -1,0 +1,50 @@
+//! What holds across levels: goldens of other frameworks, agreement, and properties of the models.
+//!
+//! This library is what the tests share; the tests are beside it, in `tests/`.
+
+pub mod goldens;
+pub mod inputs;
+
+use candle_core::{DType, Device, Result, Tensor};
+use level1::Level1;
+use level2::Level2;
+use models::Ops;
+
+/// Every level that exists, in order.
+pub fn levels() -> Vec<Box<dyn Ops>> {
+    vec![Box::new(Level1), Box::new(Level2::default())]
+}
+
+/// Where the models are computed: always the CPU, and the GPU when this is a CUDA build.
+///
+/// Without a GPU a CUDA build says so, by name, and tests the CPU alone.
+pub fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::Cpu];
+    if cfg!(feature = "cuda") {
+        match Device::new_cuda_with_stream(0) {
+            Ok(device) => devices.push(device),
+            Err(e) => eprintln!("skipped: CUDA device 0: {e}"),
+        }
+    } else {
+        eprintln!("skipped: CUDA: built without the feature `cuda`");
+    }
+    devices
+}
+
+/// max |a − b| / max |b|: the difference from b relative to its largest element.
+pub fn difference(a: &Tensor, b: &Tensor) -> Result<f32> {
+    let flat = |t: &Tensor| {
+        let t = t.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+        t.flatten_all()?.to_vec1::<f32>()
+    };
+    assert_eq!(a.dims(), b.dims(), "shapes differ");
+    let (a, b) = (flat(a)?, flat(b)?);
+    let largest = b.iter().fold(0f32, |m, x| m.max(x.abs()));
+    let apart = a.iter().zip(&b).map(|(a, b)| (a - b).abs());
+    // f32::max drops NaN: a NaN in either is a difference without bound.
+    let worst = apart.fold(
+        0f32,
+        |m, x| if x.is_nan() { f32::INFINITY } else { m.max(x) },
+    );
+    Ok(worst / largest.max(f32::MIN_POSITIVE))
+}

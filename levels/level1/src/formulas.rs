@@ -91,7 +91,7 @@ pub fn segment_max(scores: &Tensor, graph: &Csr) -> Result<Tensor> {
     let device = scores.device();
     let first = graph.row_ptr.index_select(&graph.row_idx, 0)?; // (E)
     let end = graph.row_ptr.index_select(&(&graph.row_idx + 1.)?, 0)?;
-    let last = (end - 1.)?;
+    let last = (&end - end.ones_like()?)?;
     let edge = Tensor::arange(0, graph.num_edges as u32, device)?;
     let mut max = scores.detach();
     let mut step = 1;

@@ -1,0 +1,1 @@
+//! Small random models and inputs.
