@@ -4,26 +4,28 @@
 //! tensor is made: a memory map would turn a file that is cut off later into a crash.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
 use data::BadInput;
 use safetensors::SafeTensors;
-use safetensors::tensor::Metadata;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use crate::bad_input;
 
 /// A safetensors file in memory.
-struct File {
+pub struct TensorFile {
     path: PathBuf,
     bytes: Vec<u8>,
     data_start: usize,
     metadata: Metadata,
 }
 
-impl File {
-    fn read(path: &Path) -> Result<Self, BadInput> {
+impl TensorFile {
+    /// Reads `path` and checks its header against its length.
+    pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
         let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
         if bytes.is_empty() {
@@ -40,22 +42,32 @@ impl File {
         })
     }
 
-    /// The tensor in f32 on the CPU, every element finite.
-    fn tensor(&self, name: &str) -> candle_core::Result<Tensor> {
+    /// A complaint about tensor `name`.
+    pub fn complain(&self, name: &str, expected: impl Display, found: impl Display) -> BadInput {
         let what = format!("{}: tensor `{name}`", self.path.display());
-        let info = self
-            .metadata
-            .info(name)
-            .ok_or_else(|| bad_input(&what, "it to be there", "nothing"))?;
+        BadInput::new(what, expected, found)
+    }
+
+    fn view(&self, name: &str) -> Result<(&TensorInfo, &[u8]), BadInput> {
+        let missing = || self.complain(name, "it to be there", "nothing");
+        let info = self.metadata.info(name).ok_or_else(missing)?;
+        let (start, end) = info.data_offsets;
+        Ok((
+            info,
+            &self.bytes[self.data_start + start..self.data_start + end],
+        ))
+    }
+
+    /// The tensor in f32 on the CPU, every element finite.
+    pub fn floats(&self, name: &str) -> crate::Result<Tensor> {
+        let (info, bytes) = self.view(name)?;
         let dtype = match DType::try_from(info.dtype) {
             Ok(dtype @ (DType::F32 | DType::F16 | DType::BF16)) => dtype,
             _ => {
                 let found = format!("{:?}", info.dtype);
-                return Err(bad_input(&what, "F32, F16 or BF16", found));
+                return Err(self.complain(name, "F32, F16 or BF16", found).into());
             }
         };
-        let (start, end) = info.data_offsets;
-        let bytes = &self.bytes[self.data_start + start..self.data_start + end];
         let tensor = Tensor::from_raw_buffer(bytes, dtype, &info.shape, &Device::Cpu)?
             .to_dtype(DType::F32)?;
         match tensor
@@ -64,16 +76,39 @@ impl File {
             .iter()
             .find(|x| !x.is_finite())
         {
-            Some(x) => Err(bad_input(&what, "finite numbers", x)),
+            Some(x) => Err(self.complain(name, "finite numbers", x).into()),
             None => Ok(tensor),
         }
+    }
+
+    /// The tensor's shape and elements, which have to be `I64`, `I32` or `U32`.
+    pub fn integers(&self, name: &str) -> Result<(Vec<usize>, Vec<i64>), BadInput> {
+        let (info, bytes) = self.view(name)?;
+        let (long, _) = bytes.as_chunks::<8>();
+        let (short, _) = bytes.as_chunks::<4>();
+        let values = match info.dtype {
+            Dtype::I64 => long.iter().map(|b| i64::from_le_bytes(*b)).collect(),
+            Dtype::I32 => short
+                .iter()
+                .map(|b| i32::from_le_bytes(*b).into())
+                .collect(),
+            Dtype::U32 => short
+                .iter()
+                .map(|b| u32::from_le_bytes(*b).into())
+                .collect(),
+            other => {
+                let found = format!("{other:?}");
+                return Err(self.complain(name, "I64, I32 or U32", found));
+            }
+        };
+        Ok((info.shape.clone(), values))
     }
 }
 
 /// All weights of a model folder, by name.
 pub struct Checkpoint {
     folder: PathBuf,
-    files: Vec<File>,
+    files: Vec<TensorFile>,
     file_of: HashMap<String, usize>,
 }
 
@@ -89,9 +124,9 @@ impl Checkpoint {
         };
         let files = paths
             .iter()
-            .map(|p| File::read(p))
+            .map(|p| TensorFile::read(p))
             .collect::<Result<Vec<_>, _>>()?;
-        let names = |(i, file): (usize, &File)| {
+        let names = |(i, file): (usize, &TensorFile)| {
             let names = file.metadata.tensors().into_keys();
             names.map(move |name| (name, i)).collect::<Vec<_>>()
         };
@@ -166,7 +201,7 @@ impl SimpleBackend for Checkpoint {
             return Err(bad_input(what, "it to be in the checkpoint", "nothing"));
         };
         self.files[file]
-            .tensor(name)?
+            .floats(name)?
             .to_dtype(dtype)?
             .to_device(device)
     }

@@ -36,15 +36,24 @@ impl From<candle_core::Error> for Error {
     }
 }
 
+impl From<Error> for candle_core::Error {
+    /// For code that has to return candle's error; [`Error::from`] is the way back.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Candle(error) => error,
+            Error::Input(bad) => Self::WrappedContext {
+                context: bad.to_string(),
+                wrapped: Box::new(bad),
+            },
+        }
+    }
+}
+
 /// A [`BadInput`] as candle's error, for code that has to return that.
 pub fn bad_input(
     what: impl std::fmt::Display,
     expected: impl std::fmt::Display,
     found: impl std::fmt::Display,
 ) -> candle_core::Error {
-    let bad = BadInput::new(what, expected, found);
-    candle_core::Error::WrappedContext {
-        context: bad.to_string(),
-        wrapped: Box::new(bad),
-    }
+    Error::Input(BadInput::new(what, expected, found)).into()
 }
