@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use data::picture::Preprocessor;
 use data::{families, features, logistic, shapes};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -16,12 +17,12 @@ fn main() -> Result<(), data::BadInput> {
     let y: Vec<usize> = (0..TRAIN + TEST).map(|i| i % 10).collect();
 
     let start = Instant::now();
-    let pixels: Vec<f32> = y
-        .iter()
-        .flat_map(|&class| shapes::draw(class, &mut rng).into_raw())
-        .map(|byte| f32::from(byte) / 255.0)
-        .collect();
-    rate("pictures", start);
+    let preprocessor = Preprocessor::new(shapes::SIDE);
+    let mut pixels = vec![];
+    for &class in &y {
+        pixels.extend(preprocessor.apply(&shapes::draw(class, &mut rng))?);
+    }
+    rate("pictures with pixels", start);
     report("logistic regression on pixels", &pixels, &y, 5);
 
     let start = Instant::now();

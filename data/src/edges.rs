@@ -30,7 +30,7 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
     let mut graph = Graph::default();
     for (row, record) in reader.records().enumerate() {
         let record = record.map_err(|e| BadInput::new(path.display(), EXPECTED, e))?;
-        let line = record.position().map_or(row, |p| p.line() as usize - 1);
+        let line = record.position().map_or(row, |p| line_of(&text, p));
         let width = *width.get_or_insert(record.len());
         if record.len() != width || width < 2 {
             let expected = format!("{} values, {EXPECTED} first", width.max(2));
@@ -45,6 +45,15 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
         return Err(BadInput::new(path.display(), EXPECTED, "no edge"));
     }
     Ok(graph)
+}
+
+/// The line of a record, from 0: its position is before the empty lines that were skipped.
+fn line_of(text: &str, position: &csv::Position) -> usize {
+    let rest = text.as_bytes().iter().skip(position.byte() as usize);
+    let empty = rest
+        .take_while(|b| b"\r\n".contains(b))
+        .filter(|b| **b == b'\n');
+    position.line() as usize - 1 + empty.count()
 }
 
 /// Whether neither of the first two values is a number.

@@ -18,7 +18,7 @@ pub const MAX_STEPS: usize = 16;
 /// Return probabilities lie mostly below 1/4: this brings them to about the size of the degrees.
 pub const RETURN_SCALE: f32 = 4.0;
 /// Walking costs nodes × edges × steps; above this many multiplications the graph is refused.
-const MAX_WORK: usize = 20_000_000_000;
+const MAX_WORK: usize = 10_000_000_000;
 
 /// Node features, row-major (num_nodes, width).
 ///

@@ -13,7 +13,7 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
 
 /// The whole file as UTF-8, without a byte order mark.
 pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
-    let text = String::from_utf8(bytes(path)?).map_err(|e| {
+    let mut text = String::from_utf8(bytes(path)?).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         BadInput::new(
             path.display(),
@@ -21,10 +21,13 @@ pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
             format!("other bytes at offset {at}"),
         )
     })?;
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map_or(text.clone(), str::to_owned))
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Comma-separated numbers, a row a line, every row as wide as the first; `expected` says of what.
 /// Empty lines at the end are left out.
