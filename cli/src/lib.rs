@@ -1,3 +1,19 @@
 //! What the programs share: the command line around the models.
+//!
+//! An example of a level is [`lm::main`], [`vit::main`] or [`gnn::main`] with that level's ops, and
+//! the `workbook` command runs the same programs.
 
+pub mod args;
+pub mod device;
+pub mod exit;
+pub mod files;
+pub mod gnn;
+pub mod lm;
+pub mod load;
+pub mod tensors;
 pub mod threads;
+mod top;
+mod trace;
+pub mod vit;
+
+pub use exit::run;

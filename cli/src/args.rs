@@ -1,0 +1,80 @@
+//! The options that all programs share.
+
+use std::path::PathBuf;
+
+use candle_core::DType;
+use clap::{Args, Parser, ValueEnum};
+
+use crate::device;
+
+/// Which model, and on what.
+#[derive(Debug, Clone, Args)]
+pub struct ModelArgs {
+    /// A folder with config.json and model.safetensors, the name of a preset, or tiny
+    #[arg(long, value_name = "DIR|PRESET", default_value = "tiny")]
+    pub model: String,
+    /// Of weights and activations
+    #[arg(long, value_enum, default_value_t)]
+    pub dtype: Precision,
+    /// auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: device::Choice,
+    /// Of random weights, and of whatever else is drawn
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// Where the tensors come from and go to, and whether to say which kernels ran.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Read the input's tensors from this file, write the answer's to --output, and no more
+    #[arg(long, value_name = "FILE.safetensors", requires = "output")]
+    pub input: Option<PathBuf>,
+    /// Where the answer's tensors go
+    #[arg(long, value_name = "FILE.safetensors", requires = "input")]
+    pub output: Option<PathBuf>,
+    /// After the run, list the kernels that ran
+    #[arg(long)]
+    pub trace: bool,
+}
+
+impl RunArgs {
+    /// `--input` and `--output`, when they are given.
+    pub fn files(&self) -> Option<(&PathBuf, &PathBuf)> {
+        self.input.as_ref().zip(self.output.as_ref())
+    }
+}
+
+/// The number formats that the programs offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// 32 bits
+    #[default]
+    F32,
+    /// bfloat16: the range of f32 with 8 bits of precision
+    Bf16,
+}
+
+impl From<Precision> for DType {
+    fn from(precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => DType::F32,
+            Precision::Bf16 => DType::BF16,
+        }
+    }
+}
+
+/// A program whose options are `T` alone.
+#[derive(Parser)]
+struct Program<T: Args> {
+    #[command(flatten)]
+    args: T,
+}
+
+/// The options of this process.
+///
+/// # Errors
+/// [`clap::Error`], which [`crate::run`] prints as one line; `--help` is one of them.
+pub fn parse<T: Args>() -> Result<T, clap::Error> {
+    Ok(Program::<T>::try_parse()?.args)
+}

@@ -1,0 +1,128 @@
+//! Which device computes.
+
+use std::str::FromStr;
+
+use candle_core::Device;
+use data::BadInput;
+
+#[cfg(feature = "cuda")]
+mod pool;
+
+/// The value of `--device`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// CUDA when it is built in and a GPU answers, else the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU with this number.
+    Cuda(usize),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("expected auto, cpu, cuda or cuda:N, found {text:?}");
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").map(usize::from_str) {
+                Some(Ok(ordinal)) => Ok(Self::Cuda(ordinal)),
+                _ => Err(bad()),
+            },
+        }
+    }
+}
+
+impl Choice {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// [`BadInput`] when a GPU was asked for and none answers.
+    pub fn open(self) -> Result<Device, BadInput> {
+        match self {
+            Self::Auto => Ok(cuda(0).unwrap_or(Device::Cpu)),
+            Self::Cpu => Ok(Device::Cpu),
+            Self::Cuda(ordinal) => cuda(ordinal),
+        }
+    }
+}
+
+/// A stream of its own on the GPU (candle's default would be the legacy stream, which no CUDA graph
+/// can capture), and a memory pool that keeps what it once had.
+#[cfg(feature = "cuda")]
+fn cuda(ordinal: usize) -> Result<Device, BadInput> {
+    let open = || {
+        let device = Device::new_cuda_with_stream(ordinal)?;
+        pool::keep(ordinal)?;
+        Ok(device)
+    };
+    open().map_err(|e: candle_core::Error| {
+        let what = format!("--device cuda:{ordinal}");
+        // candle appends a backtrace to its message.
+        let message = e.to_string();
+        let found = message.lines().next().unwrap_or_default();
+        BadInput::new(what, "a GPU that answers", found)
+    })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(ordinal: usize) -> Result<Device, BadInput> {
+    Err(BadInput::new(
+        format!("--device cuda:{ordinal}"),
+        "a build with `--features cuda`",
+        "a build without it",
+    ))
+}
+
+/// Forgets the peak of [`peak_bytes`]: from now on it is that of what follows.
+pub fn reset_peak(device: &Device) -> candle_core::Result<()> {
+    match device.location() {
+        #[cfg(feature = "cuda")]
+        candle_core::DeviceLocation::Cuda { gpu_id } => pool::reset_peak(gpu_id),
+        _ => Ok(()),
+    }
+}
+
+/// The most bytes that tensors on a GPU have taken at once since [`reset_peak`]; `None` on a CPU.
+pub fn peak_bytes(device: &Device) -> candle_core::Result<Option<u64>> {
+    match device.location() {
+        #[cfg(feature = "cuda")]
+        candle_core::DeviceLocation::Cuda { gpu_id } => pool::peak_bytes(gpu_id).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `cpu`, `cuda:0`
+pub fn name(device: &Device) -> String {
+    match device.location() {
+        candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        candle_core::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+        candle_core::DeviceLocation::Cpu => "cpu".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read() {
+        assert_eq!("auto".parse(), Ok(Choice::Auto));
+        assert_eq!("cuda".parse(), Ok(Choice::Cuda(0)));
+        assert_eq!("cuda:3".parse(), Ok(Choice::Cuda(3)));
+        for bad in ["", "gpu", "cuda:", "cuda:-1", "CPU"] {
+            assert!(bad.parse::<Choice>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_cpu_counts_no_bytes_of_a_gpu() -> candle_core::Result<()> {
+        reset_peak(&Device::Cpu)?;
+        assert_eq!(peak_bytes(&Device::Cpu)?, None);
+        assert_eq!(name(&Device::Cpu), "cpu");
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! The program around the graph transformer.
+
+mod input;
+mod tensors;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use data::graph::Graph;
+use models::{GraphTransformer, Ops};
+
+use crate::args::{ModelArgs, RunArgs, parse};
+use crate::files::Output;
+use crate::load::{self, Loaded, Request};
+use crate::top;
+use crate::trace::traced;
+
+/// Graphs that go through the model together.
+const BATCH: usize = 64;
+
+/// Classifies graphs.
+#[derive(Debug, Clone, Args)]
+pub struct GnnArgs {
+    /// Which model, and on what.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Tensors from a file and into one.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// A folder in the text format of the TU collection [default: graphs drawn from the seed]
+    #[arg(long, value_name = "DIR", conflicts_with = "input")]
+    pub graph: Option<PathBuf>,
+    /// One graph: lines `source,target`, each a directed edge between nodes counted from 0
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["input", "graph"])]
+    pub edges: Option<PathBuf>,
+}
+
+/// The whole program, with the options of this process.
+pub fn main(ops: &dyn Ops) -> ExitCode {
+    crate::run(|| run(&parse()?, ops))
+}
+
+/// Classifies the graphs of `args`, or answers its tensors.
+pub fn run(args: &GnnArgs, ops: &dyn Ops) -> anyhow::Result<()> {
+    let output = args.run.output.as_ref();
+    let output = output.map(|path| Output::new(path)).transpose()?;
+    let request = Request::new(&args.model)?;
+    let loaded = load::gnn(&request)?;
+    traced(args.run.trace, &request.device, || {
+        match (&args.run.input, output) {
+            (Some(input), Some(output)) => {
+                tensors::run(ops, &loaded.model, &request, input, &output)
+            }
+            _ => graphs(args, ops, &request, &loaded),
+        }
+    })
+}
+
+/// Prints the classes of each graph.
+fn graphs(
+    args: &GnnArgs,
+    ops: &dyn Ops,
+    request: &Request,
+    loaded: &Loaded<GraphTransformer>,
+) -> anyhow::Result<()> {
+    let source = input::Source::read(args)?;
+    let config = loaded.model.config();
+    let mut out = std::io::stdout().lock();
+    for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
+        let batch = source.batch(graphs, config, request)?;
+        let logits = loaded.model.forward(ops, &batch)?;
+        let rows = top::top(&logits, 3)?;
+        for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
+            let head = describe(i, graph, source.truth(graph));
+            write!(out, "{head}\n{}", top::lines(classes, &config.labels))?;
+        }
+    }
+    writeln!(std::io::stderr(), "level {}, {}", ops.level(), loaded.name)?;
+    Ok(())
+}
+
+fn describe(index: usize, graph: &Graph, truth: Option<String>) -> String {
+    let (nodes, edges) = (graph.num_nodes, graph.edges.len());
+    let truth = truth.map_or(String::new(), |label| format!(", in truth: {label}"));
+    format!("graph {index}: {nodes} nodes, {edges} directed edges{truth}")
+}

@@ -1,0 +1,87 @@
+//! Graphs from files, or drawn.
+
+use candle_core::Tensor;
+use data::graph::Graph;
+use data::{BadInput, families, features};
+use models::gnn::{Config, GraphBatch};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::GnnArgs;
+use crate::load::Request;
+
+/// Graphs, and where they come from.
+pub struct Source {
+    /// In the file's order.
+    pub graphs: Vec<Graph>,
+    /// The file or folder, for complaints; `None` when they were drawn.
+    path: Option<String>,
+}
+
+impl Source {
+    /// What `args` asks for: a folder, a file, or one graph drawn from each family.
+    pub fn read(args: &GnnArgs) -> Result<Self, BadInput> {
+        let from = |path: &std::path::Path, graphs| Self {
+            graphs,
+            path: Some(path.display().to_string()),
+        };
+        match (&args.graph, &args.edges) {
+            (Some(path), _) => Ok(from(path, data::tu::read(path)?)),
+            (_, Some(path)) => Ok(from(path, vec![data::edges::read_csv(path)?])),
+            _ => Ok(Self::drawn(args.model.seed)),
+        }
+    }
+
+    fn drawn(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let families = 0..families::FAMILIES.len();
+        Self {
+            graphs: families.map(|f| families::draw(f, &mut rng)).collect(),
+            path: None,
+        }
+    }
+
+    /// What `graph` is, when the file or the generator says so.
+    pub fn truth(&self, graph: &Graph) -> Option<String> {
+        let label = graph.label?;
+        match (&self.path, usize::try_from(label)) {
+            (None, Ok(family)) => families::FAMILIES.get(family).map(|name| name.to_string()),
+            _ => Some(format!("label {label}")),
+        }
+    }
+
+    /// `graphs` side by side, with the features that the model of `config` takes.
+    pub fn batch(
+        &self,
+        graphs: &[Graph],
+        config: &Config,
+        request: &Request,
+    ) -> models::Result<GraphBatch> {
+        let (width, edge_width) = (config.node_features, config.edge_features);
+        let (mut x, mut e, mut edges, mut batch) = (vec![], vec![], vec![], vec![]);
+        for (g, graph) in (0u32..).zip(graphs) {
+            let first = batch.len() as u32;
+            x.extend(self.named(features::node_features(graph, width))?);
+            e.extend(self.named(features::edge_features(graph, edge_width))?);
+            edges.extend(graph.edges.iter().map(|edge| edge.map(|node| first + node)));
+            batch.extend(std::iter::repeat_n(g, graph.num_nodes));
+        }
+        let tensor = |values: Vec<f32>, shape: (usize, usize)| {
+            Tensor::from_vec(values, shape, &request.device)?.to_dtype(request.dtype)
+        };
+        let x = tensor(x, (batch.len(), width))?; // (N, node_features)
+        let e = tensor(e, (edges.len(), edge_width))?; // (E, edge_features)
+        GraphBatch::new(x, &edges, &e, &batch, graphs.len())
+    }
+
+    /// Puts the file's name in front of a complaint.
+    fn named<T>(&self, result: Result<T, BadInput>) -> Result<T, BadInput> {
+        result.map_err(|bad| match &self.path {
+            Some(path) => BadInput {
+                what: format!("{path}: {}", bad.what),
+                ..bad
+            },
+            None => bad,
+        })
+    }
+}

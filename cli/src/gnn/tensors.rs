@@ -1,0 +1,68 @@
+//! `x`, `edge_index`, `edge_attr`, `batch`, `num_graphs` → `logits`.
+
+use std::path::Path;
+
+use candle_core::Tensor;
+use models::gnn::{Config, GraphBatch};
+use models::{GraphTransformer, Ops};
+
+use crate::files::Output;
+use crate::load::Request;
+use crate::tensors::{Input, Named, write};
+
+/// Graphs in all that one file may hold: more would be a slip, and take all the memory.
+const MAX_GRAPHS: usize = 1 << 24;
+
+/// PyTorch Geometric's names: x (N, node_features), edge_index (2, E) with sources above
+/// destinations, edge_attr (E, edge_features), batch (N), num_graphs (1) → logits (G, classes).
+pub fn run(
+    ops: &dyn Ops,
+    model: &GraphTransformer,
+    request: &Request,
+    input: &Path,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let batch = read(input, model.config(), request)?;
+    let logits = model.forward(ops, &batch)?;
+    write(output, &[Named::floats("logits", &logits)?])
+}
+
+fn read(path: &Path, config: &Config, request: &Request) -> models::Result<GraphBatch> {
+    let input = Input::read(path)?;
+    let x = input.floats("x", &[None, Some(config.node_features)])?;
+    let num_nodes = x.dim(0)?;
+    if num_nodes == 0 {
+        return Err(input.complain("x", "at least one node", "none").into());
+    }
+    let index = input.integers("edge_index", &[Some(2), None], "nodes", num_nodes)?;
+    let num_edges = index.shape[1];
+    let (sources, destinations) = index.values.split_at(num_edges);
+    let edges: Vec<[u32; 2]> = sources
+        .iter()
+        .zip(destinations)
+        .map(|(s, d)| [*s, *d])
+        .collect();
+    let edge_attr = input.floats("edge_attr", &[Some(num_edges), Some(config.edge_features)])?;
+    let num_graphs = num_graphs(&input)?;
+    let batch = input
+        .integers("batch", &[Some(num_nodes)], "graphs", num_graphs)?
+        .values;
+    if let Some(pair) = batch.windows(2).find(|pair| pair[0] > pair[1]) {
+        let found = format!("{} after {}", pair[1], pair[0]);
+        return Err(input
+            .complain("batch", "non-decreasing graphs", found)
+            .into());
+    }
+    let place = |t: Tensor| t.to_dtype(request.dtype)?.to_device(&request.device);
+    GraphBatch::new(place(x)?, &edges, &place(edge_attr)?, &batch, num_graphs)
+}
+
+/// One number, from 1.
+fn num_graphs(input: &Input) -> models::Result<usize> {
+    const NAME: &str = "num_graphs";
+    let number = input.integers(NAME, &[Some(1)], "one number", MAX_GRAPHS)?;
+    match number.values[0] {
+        0 => Err(input.complain(NAME, "at least one graph", 0).into()),
+        n => Ok(n as usize),
+    }
+}

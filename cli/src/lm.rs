@@ -1,0 +1,103 @@
+//! The program around the language model.
+
+mod prompt;
+mod tensors;
+mod text;
+
+use std::process::ExitCode;
+
+use candle_core::{Device, Tensor};
+use clap::Args;
+use data::BadInput;
+use models::{Ops, Sampling};
+
+use crate::args::{ModelArgs, RunArgs, parse};
+use crate::files::Output;
+use crate::load::{self, Request};
+use crate::trace::traced;
+
+/// Continues a text.
+#[derive(Debug, Clone, Args)]
+pub struct LmArgs {
+    /// Which model, and on what.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Tensors from a file and into one.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// The text to continue
+    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    pub prompt: Option<String>,
+    /// Stop after this many new tokens
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 200,
+        conflicts_with = "input"
+    )]
+    pub max_tokens: usize,
+    /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1
+    /// with --top-k or --top-p]
+    #[arg(long, value_name = "X", conflicts_with = "input")]
+    pub temperature: Option<f64>,
+    /// Draw from the K most probable tokens
+    #[arg(long, value_name = "K", conflicts_with = "input")]
+    pub top_k: Option<usize>,
+    /// Draw from the fewest tokens whose probability reaches P
+    #[arg(long, value_name = "P", conflicts_with = "input")]
+    pub top_p: Option<f64>,
+    /// With --input: also write `tokens`, each row continued greedily by exactly N tokens
+    #[arg(long, value_name = "N", requires = "input")]
+    pub generate: Option<usize>,
+}
+
+impl LmArgs {
+    fn sampling(&self) -> Result<Sampling, BadInput> {
+        let check = |ok: bool, option: &str, expected: &str, found: String| match ok {
+            true => Ok(()),
+            false => Err(BadInput::new(option, expected, found)),
+        };
+        if let Some(x) = self.temperature {
+            let ok = x.is_finite() && x >= 0.;
+            check(ok, "--temperature", "a finite number from 0", x.to_string())?;
+        }
+        if let Some(k) = self.top_k {
+            check(k > 0, "--top-k", "at least 1", k.to_string())?;
+        }
+        if let Some(p) = self.top_p {
+            let ok = p > 0. && p <= 1.;
+            check(ok, "--top-p", "a number above 0, up to 1", p.to_string())?;
+        }
+        let draws = self.top_k.is_some() || self.top_p.is_some();
+        let temperature = self.temperature.unwrap_or(if draws { 1. } else { 0. });
+        let seed = self.model.seed;
+        Ok(Sampling::new(temperature, self.top_k, self.top_p, seed))
+    }
+}
+
+/// The whole program, with the options of this process.
+pub fn main(ops: &dyn Ops) -> ExitCode {
+    crate::run(|| run(&parse()?, ops))
+}
+
+/// Continues the prompt of `args`, or answers its tensors.
+pub fn run(args: &LmArgs, ops: &dyn Ops) -> anyhow::Result<()> {
+    let files = args.run.files();
+    let files = match files {
+        Some((input, output)) => Some((input, Output::new(output)?)),
+        None => None,
+    };
+    let sampling = args.sampling()?;
+    let request = Request::new(&args.model)?;
+    let loaded = load::lm(&request)?;
+    traced(args.run.trace, &request.device, || match files {
+        Some((input, output)) => tensors::run(ops, &loaded.model, input, &output, args.generate),
+        None => prompt::run(args, sampling, ops, &loaded),
+    })
+}
+
+/// Equally long rows of tokens as ids (B, T).
+fn ids(rows: &[Vec<u32>], device: &Device) -> candle_core::Result<Tensor> {
+    let length = rows.first().map_or(0, Vec::len);
+    Tensor::from_vec(rows.concat(), (rows.len(), length), device)
+}

@@ -1,0 +1,80 @@
+//! `input_ids` → `logits`, and with `--generate N` also `tokens`.
+
+use std::path::Path;
+
+use candle_core::Tensor;
+use models::lm::Logits;
+use models::{LanguageModel, Ops, Sampling};
+
+use super::ids;
+use crate::files::Output;
+use crate::tensors::{Input, Named, write};
+
+/// input_ids (B, T) → logits (B, T, V), and tokens (B, T + `generate`).
+pub fn run(
+    ops: &dyn Ops,
+    model: &LanguageModel,
+    input: &Path,
+    output: &Output,
+    generate: Option<usize>,
+) -> anyhow::Result<()> {
+    let mut rows = read(input, model, generate.unwrap_or(0))?;
+    let new = generate.unwrap_or(0);
+    let mut caches = model.new_caches(ops, rows.len(), rows[0].len() + new)?;
+    let prompt = ids(&rows, model.device())?;
+    let logits = model.forward(ops, &prompt, &mut caches, Logits::All)?; // (B, T, V)
+    let mut answer = vec![Named::floats("logits", &logits)?];
+
+    let mut last = logits.narrow(1, logits.dim(1)? - 1, 1)?.squeeze(1)?; // (B, V)
+    for n in 0..new {
+        let next = next_tokens(ops, &last)?;
+        for (row, token) in rows.iter_mut().zip(&next) {
+            row.push(*token);
+        }
+        if n + 1 < new {
+            let next = Tensor::from_vec(next, (rows.len(), 1), model.device())?;
+            let logits = model.forward(ops, &next, &mut caches, Logits::Last)?;
+            last = logits.squeeze(1)?;
+        }
+    }
+    if generate.is_some() {
+        answer.push(Named::tokens("tokens", &rows));
+    }
+    write(output, &answer)
+}
+
+/// The rows of `input_ids`, none empty, with room for `new` more tokens each.
+fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<Vec<u32>>> {
+    const NAME: &str = "input_ids";
+    let config = model.config();
+    let input = Input::read(input)?;
+    let ids = input.integers(NAME, &[None, None], "tokens", config.vocab_size)?;
+    if ids.values.is_empty() {
+        let found = format!("shape {:?}", ids.shape);
+        return Err(input.complain(NAME, "at least one token", found).into());
+    }
+    let (length, context) = (ids.shape[1], config.max_position_embeddings);
+    if length > context {
+        let expected = format!("at most {context} tokens a row, the model's context");
+        return Err(input.complain(NAME, &expected, length).into());
+    }
+    // The last token is never read, so it needs no position.
+    if new > context - length + 1 {
+        let expected = format!(
+            "at most {} behind a prompt of {length}",
+            context - length + 1
+        );
+        return Err(data::BadInput::new("--generate", expected, new).into());
+    }
+    Ok(ids
+        .values
+        .chunks_exact(length)
+        .map(<[u32]>::to_vec)
+        .collect())
+}
+
+/// The most probable next token of each row of `logits` (B, V).
+fn next_tokens(ops: &dyn Ops, logits: &Tensor) -> candle_core::Result<Vec<u32>> {
+    let row = |b| ops.next_token(&logits.get(b)?, &mut Sampling::greedy());
+    (0..logits.dim(0)?).map(row).collect()
+}

@@ -1,0 +1,81 @@
+//! From text to tokens and back.
+
+use data::BadInput;
+use models::LanguageModel;
+use tokenizers::Tokenizer;
+
+use crate::load::Loaded;
+
+/// How a model reads and writes.
+pub enum Text {
+    /// With the `tokenizer.json` of its folder.
+    Tokenizer {
+        /// Of `tokenizer.json`.
+        tokenizer: Box<Tokenizer>,
+        /// The file, for complaints.
+        file: String,
+    },
+    /// A preset has no tokenizer: its prompt is read as bytes, its answer written as numbers.
+    Bytes,
+}
+
+/// What turns each new token into the text that it completes.
+pub type Stream<'a> = Box<dyn FnMut(u32) -> anyhow::Result<String> + 'a>;
+
+impl Text {
+    /// Of a loaded model.
+    pub fn open(loaded: &Loaded<LanguageModel>) -> Result<Self, BadInput> {
+        let Some(folder) = &loaded.folder else {
+            return Ok(Self::Bytes);
+        };
+        let path = folder.join("tokenizer.json");
+        let file = path.display().to_string();
+        let bad = |found| BadInput::new(&file, "a Hugging Face tokenizer", found);
+        if !path.exists() {
+            return Err(bad("no such file (a prompt needs it)".to_string()));
+        }
+        let tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
+        Ok(Self::Tokenizer {
+            tokenizer: Box::new(tokenizer),
+            file,
+        })
+    }
+
+    /// The tokens of `prompt`, all below `vocab_size`.
+    pub fn encode(&self, prompt: &str, vocab_size: usize) -> Result<Vec<u32>, BadInput> {
+        let (ids, what) = match self {
+            Self::Bytes => (prompt.bytes().map(u32::from).collect(), "--prompt"),
+            Self::Tokenizer { tokenizer, file } => {
+                let encoding = tokenizer
+                    .encode(prompt, true)
+                    .map_err(|e| BadInput::new("--prompt", "text for the tokenizer", e))?;
+                (encoding.get_ids().to_vec(), file.as_str())
+            }
+        };
+        let unknown = ids.iter().find(|id| **id as usize >= vocab_size);
+        match unknown {
+            _ if ids.is_empty() => Err(BadInput::new("--prompt", "at least one token", "none")),
+            Some(id) => {
+                let expected = format!("tokens below {vocab_size}, the model's vocab_size");
+                Err(BadInput::new(what, expected, id))
+            }
+            None => Ok(ids),
+        }
+    }
+
+    /// Text as it comes: only complete characters, and spaces as they are after `prompt`.
+    pub fn stream(&self, prompt: &[u32]) -> anyhow::Result<Stream<'_>> {
+        match self {
+            Self::Bytes => Ok(Box::new(|token| Ok(format!(" {token}")))),
+            Self::Tokenizer { tokenizer, .. } => {
+                let mut decoder = tokenizer.decode_stream(true);
+                let mut step = move |token| {
+                    let text = decoder.step(token).map_err(anyhow::Error::msg)?;
+                    Ok(text.unwrap_or_default())
+                };
+                prompt.iter().try_for_each(|&token| step(token).map(drop))?;
+                Ok(Box::new(step))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! From `--model` to a model with its weights.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
+use data::BadInput;
+use models::checkpoint::Checkpoint;
+use models::config::ConfigFile;
+use models::random::RandomWeights;
+use models::{GraphTransformer, LanguageModel, Result, VisionTransformer, presets};
+
+use crate::args::ModelArgs;
+use crate::files;
+
+/// What to load.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// A folder, a preset, or `tiny`: the trained models of this repository.
+    pub model: String,
+    /// Of weights and activations.
+    pub dtype: DType,
+    /// Where the weights go.
+    pub device: Device,
+    /// Of a preset's random weights.
+    pub seed: u64,
+}
+
+impl Request {
+    /// What the command line asks for; opens the device.
+    pub fn new(args: &ModelArgs) -> Result<Self> {
+        Ok(Self {
+            model: args.model.clone(),
+            dtype: args.dtype.into(),
+            device: args.device.open()?,
+            seed: args.seed,
+        })
+    }
+}
+
+/// A model, and where it came from.
+pub struct Loaded<M> {
+    /// With its weights.
+    pub model: M,
+    /// The folder of its files; `None` for a preset.
+    pub folder: Option<PathBuf>,
+    /// Its name for a person, with number format and device.
+    pub name: String,
+}
+
+impl<M> Loaded<M> {
+    /// The path of a file in the model's folder, when it is there.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        let path = self.folder.as_ref()?.join(name);
+        path.exists().then_some(path)
+    }
+}
+
+/// Loads a language model.
+pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
+    let kind = Kind {
+        name: "lm",
+        from_file: models::lm::Config::from_file,
+        preset: presets::lm,
+        build: LanguageModel::load,
+    };
+    kind.load(request)
+}
+
+/// Loads a vision transformer.
+pub fn vit(request: &Request) -> Result<Loaded<VisionTransformer>> {
+    let kind = Kind {
+        name: "vit",
+        from_file: models::vit::Config::from_file,
+        preset: presets::vit,
+        build: VisionTransformer::load,
+    };
+    kind.load(request)
+}
+
+/// Loads a graph transformer.
+pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
+    let kind = Kind {
+        name: "gnn",
+        from_file: models::gnn::Config::from_file,
+        preset: presets::gnn,
+        build: GraphTransformer::load,
+    };
+    kind.load(request)
+}
+
+/// What differs between the three.
+struct Kind<C, M> {
+    name: &'static str,
+    from_file: fn(&ConfigFile) -> std::result::Result<C, BadInput>,
+    preset: fn(&str) -> Option<C>,
+    build: fn(VarBuilder, &C) -> candle_core::Result<M>,
+}
+
+impl<C, M> Kind<C, M> {
+    fn load(&self, request: &Request) -> Result<Loaded<M>> {
+        let Request {
+            model,
+            dtype,
+            device,
+            seed,
+        } = request;
+        let (config, weights, folder) = match (self.preset)(model) {
+            Some(config) => (config, RandomWeights::weights(*seed, *dtype, device), None),
+            None => {
+                let folder = self.folder(model)?;
+                let config = (self.from_file)(&ConfigFile::read(&folder.join("config.json"))?)?;
+                let weights = Checkpoint::open(&folder)?.into_weights(*dtype, device);
+                (config, weights, Some(folder))
+            }
+        };
+        Ok(Loaded {
+            model: (self.build)(weights, &config)?,
+            folder,
+            name: format!(
+                "{model}, {}, {}",
+                dtype.as_str(),
+                crate::device::name(device)
+            ),
+        })
+    }
+
+    /// The folder that `model` means.
+    fn folder(&self, model: &str) -> std::result::Result<PathBuf, BadInput> {
+        match Path::new(model) {
+            _ if model == "tiny" => files::find(&format!("models/tiny/{}", self.name)),
+            path if path.is_dir() => Ok(path.to_path_buf()),
+            path => {
+                let found = match path.exists() {
+                    true => format!("the file {model}"),
+                    false => format!("{model:?}"),
+                };
+                let expected = format!("a folder, or one of {}", self.names().join(", "));
+                Err(BadInput::new("--model", expected, found))
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let of_kind = presets::NAMES.iter().filter(|(kind, _)| *kind == self.name);
+        let presets = of_kind.flat_map(|(_, names)| names.iter().copied());
+        std::iter::once("tiny").chain(presets).collect()
+    }
+}

@@ -1,0 +1,30 @@
+//! `pixel_values` → `logits`.
+
+use std::path::Path;
+
+use models::{Ops, VisionTransformer};
+
+use crate::files::Output;
+use crate::load::Request;
+use crate::tensors::{Input, Named, write};
+
+/// pixel_values (B, 3, S, S) → logits (B, labels).
+pub fn run(
+    ops: &dyn Ops,
+    model: &VisionTransformer,
+    request: &Request,
+    input: &Path,
+    output: &Output,
+) -> anyhow::Result<()> {
+    const NAME: &str = "pixel_values";
+    let input = Input::read(input)?;
+    let side = Some(model.config().image_size);
+    let pixels = input.floats(NAME, &[None, Some(3), side, side])?;
+    if pixels.elem_count() == 0 {
+        let found = format!("shape {:?}", pixels.dims());
+        return Err(input.complain(NAME, "at least one picture", found).into());
+    }
+    let pixels = pixels.to_dtype(request.dtype)?.to_device(&request.device)?;
+    let logits = model.forward(ops, &pixels)?;
+    write(output, &[Named::floats("logits", &logits)?])
+}
