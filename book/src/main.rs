@@ -5,6 +5,7 @@
 //! what a build lets pass; `measure` is the preprocessor that `book.toml` names.
 
 mod check;
+mod dedent;
 mod format;
 mod includes;
 mod measure;

@@ -6,8 +6,10 @@
 //! - `{{machine on=cpu}}`: where and when.
 //!
 //! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
-//! before the braces leaves them as they are.
+//! before the braces leaves them as they are. It runs after the includes, and takes the indentation
+//! of included methods away as well.
 
+use crate::dedent::dedent_code;
 use crate::format;
 use crate::results::{Key, Library, Results};
 use crate::table::{Filter, machine, table};
@@ -55,7 +57,7 @@ fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
         .source_path
         .clone()
         .unwrap_or_else(|| chapter.name.clone().into());
-    chapter.content = expand(&chapter.content, library)
+    chapter.content = expand(&dedent_code(&chapter.content), library)
         .map_err(|error| error.context(format!("{}", name.display())))?;
     Ok(())
 }

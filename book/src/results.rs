@@ -141,8 +141,9 @@ impl Library {
     /// Reads `own` if it is there; files in `folder` are read when a chapter names them.
     pub fn open(folder: &Path, own: &Path) -> Result<Self> {
         let own = own.exists().then(|| Results::load(own)).transpose()?;
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
         Ok(Self {
-            folder: folder.to_path_buf(),
+            folder,
             loaded: BTreeMap::new(),
             own,
         })

@@ -63,12 +63,22 @@ fn answer(request: Request, pages: &Path, build: u64) -> std::io::Result<()> {
     if request.url() == BUILD_NUMBER {
         return request.respond(Response::from_string(build.to_string()));
     }
-    let Some((body, kind)) = page(pages, request.url()) else {
-        let body = fs::read(pages.join("404.html")).unwrap_or_default();
-        return request.respond(Response::from_data(body).with_status_code(404));
+    let found = page(pages, request.url());
+    let status = if found.is_some() { 200 } else { 404 };
+    let missing = || {
+        (
+            b"<h1>No such page</h1>".to_vec(),
+            "text/html; charset=utf-8",
+        )
     };
-    let header = Header::from_bytes("Content-Type", kind).expect("a header of plain ASCII");
-    request.respond(Response::from_data(body).with_header(header))
+    let (body, kind) = found
+        .or_else(|| page(pages, "/404.html"))
+        .unwrap_or_else(missing);
+    let response = Response::from_data(body).with_status_code(status);
+    match Header::from_bytes("Content-Type", kind) {
+        Ok(header) => request.respond(response.with_header(header)),
+        Err(()) => request.respond(response),
+    }
 }
 
 /// The bytes and the media type behind an address; `None` if there is no such file.

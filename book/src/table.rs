@@ -47,8 +47,8 @@ pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Resu
     for row in rows {
         text += &line(row);
         if with_here {
-            let median = here(row).map_or(Ok("–".into()), |r| format::time(r.median_ms, "ms"));
-            write!(text, " {} |", median?)?;
+            let median = here(row).map(|own| format::three_digits(own.median_ms));
+            write!(text, " {} |", or_dash(median))?;
         }
         text.push('\n');
     }
@@ -57,20 +57,19 @@ pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Resu
 
 fn header(with_here: bool) -> String {
     let (name, rule) = if with_here {
-        (" here |", "---:|")
+        (" here, ms |", "---:|")
     } else {
         ("", "")
     };
     format!(
-        "| preset, workload | level | median | spread | speed-up | tensors | peak memory | difference |{name}\n\
+        "| preset, workload | level | ms | low–high | speed-up | tensors | peak | difference |{name}\n\
          |---|---:|---:|---:|---:|---:|---:|---:|{rule}\n"
     )
 }
 
 fn line(row: &Row) -> String {
-    let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "–".into());
     format!(
-        "| {} {}, {} | {} | {} ms | {}–{} | {} | {} | {} | {} |",
+        "| {} {}, {} | {} | {} | {}–{} | {} | {} | {} | {} |",
         row.preset,
         row.workload,
         row.dtype,
@@ -83,6 +82,10 @@ fn line(row: &Row) -> String {
         or_dash(row.peak_bytes.map(format::bytes)),
         or_dash(row.max_difference.map(format::difference)),
     )
+}
+
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "–".into())
 }
 
 /// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`.

@@ -31,7 +31,7 @@ fn book(chapter: &str) -> TempDir {
     let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
     fs::create_dir(root.path().join("src")).unwrap();
     let config = "[book]\ntitle = 't'\n[preprocessor.measure]\ncommand = 'none'\n\
-                  before = ['links']\nresults = '.'\nown = 'own.json'\n";
+                  after = ['links']\nresults = '.'\nown = 'own.json'\n";
     write("book.toml", config);
     write("src/SUMMARY.md", "- [One](one.md)\n");
     write("src/one.md", chapter);
@@ -69,7 +69,7 @@ fn the_readers_own_run_stands_beside() {
     fs::write(&own, results("cpu", 4.0).to_string()).unwrap();
     let with_own = page(book.path());
     assert!(with_own.contains("2.00 ms (here: 4.00 ms)"), "{with_own}");
-    assert!(with_own.contains("here</th>"), "{with_own}");
+    assert!(with_own.contains("here, ms</th>"), "{with_own}");
 
     fs::write(&own, results("cuda", 4.0).to_string()).unwrap();
     assert!(
@@ -84,7 +84,7 @@ fn a_table_and_the_machine() {
     let machine = "A CPU, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc";
     assert!(page.contains(machine), "{page}");
     assert_eq!(page.matches("tiny decode, f32</td>").count(), 2, "{page}");
-    assert!(!page.contains("here</th>"), "{page}");
+    assert!(!page.contains("here, ms</th>"), "{page}");
 }
 
 #[test]
