@@ -1,0 +1,104 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::run::Budget;
+
+/// Trains the three small models on real input, and evaluates them.
+#[derive(Debug, Parser)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train the language model on the prose of The Rust Programming Language
+    Lm {
+        /// Learn from this text file in place of the Rust book
+        #[arg(long, value_name = "FILE")]
+        text: Option<PathBuf>,
+        /// Of every training.
+        #[command(flatten)]
+        train: TrainArgs,
+    },
+    /// Train the vision transformer on pictures of ten shapes
+    Vit(TrainArgs),
+    /// Train the graph transformer on graphs of ten families
+    Gnn(TrainArgs),
+    /// Evaluate a trained model on data that no training saw
+    Eval(EvalArgs),
+}
+
+/// Options of every training.
+#[derive(Debug, clap::Args)]
+pub struct TrainArgs {
+    /// Go on from the checkpoint that Ctrl-C left, with its seed, steps and minutes
+    #[arg(long, conflicts_with_all = ["seed", "steps", "minutes"])]
+    pub resume: bool,
+    /// Steps to train
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub steps: Option<u32>,
+    /// Train for so long in place of a number of steps
+    #[arg(long, conflicts_with = "steps", value_parser = positive)]
+    pub minutes: Option<f64>,
+    /// Of weights and data
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Folder for the trained model [default: models/tiny/<model>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl TrainArgs {
+    /// When the training of the model `name` ends: by default after about ten minutes on two cores.
+    pub fn budget(&self, name: &str) -> Budget {
+        let default = match name {
+            "lm" => 2000,
+            "vit" => 2000,
+            _ => 2000,
+        };
+        match (self.minutes, self.steps) {
+            (Some(minutes), _) => Budget::Minutes(minutes),
+            (None, steps) => Budget::Steps(steps.map_or(default, |n| n as usize)),
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && x > 0. => Ok(x),
+        _ => Err("expected a positive number".into()),
+    }
+}
+
+/// Options of the evaluation.
+#[derive(Debug, clap::Args)]
+pub struct EvalArgs {
+    /// Which model
+    pub model: Model,
+    /// Folder of the trained model [default: models/tiny/<model>]
+    #[arg(long = "model-dir", value_name = "DIR")]
+    pub model_dir: Option<PathBuf>,
+    /// Held-out part of this text file in place of the Rust book (lm)
+    #[arg(long, value_name = "FILE")]
+    pub text: Option<PathBuf>,
+    /// Of the fresh data
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// The three models.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Model {
+    /// The language model
+    Lm,
+    /// The vision transformer
+    Vit,
+    /// The graph transformer
+    Gnn,
+}

@@ -1,0 +1,144 @@
+//! How good the weights of a folder are, rounded as they are stored, on data that no training saw.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::{D, DType, Device, Tensor};
+use data::corpus::Page;
+use data::families::FAMILIES;
+use data::picture::Preprocessor;
+use data::shapes::CLASSES;
+use indicatif::ProgressBar;
+use level1::Level1;
+use models::checkpoint::Checkpoint;
+use models::config::ConfigFile;
+use models::{GraphTransformer, LanguageModel, VisionTransformer, gnn, lm, vit};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use crate::baseline;
+use crate::task::rng_of_eval;
+use crate::text;
+
+/// Pictures or graphs to evaluate on.
+pub const EXAMPLES: usize = 2000;
+/// Of them at a time.
+const BATCH: usize = 50;
+
+fn weights(folder: &Path) -> models::Result<candle_nn::VarBuilder<'static>> {
+    Ok(Checkpoint::open(folder)?.into_weights(DType::F32, &Device::Cpu))
+}
+
+fn config(folder: &Path) -> models::Result<ConfigFile> {
+    Ok(ConfigFile::read(&folder.join("config.json"))?)
+}
+
+/// The language model in `folder` on the pages held out.
+pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
+    let model = LanguageModel::load(weights(folder)?, &lm::Config::from_file(&config(folder)?)?)
+        .map_err(models::Error::from)?;
+    let tokenizer = text::read_tokenizer(&folder.join("tokenizer.json"))?;
+    let bits = text::bits_per_byte(&model, &tokenizer, held_out)?;
+    let bytes: usize = held_out.iter().map(|page| page.text.len()).sum();
+    println!(
+        "lm: {bits:.3} bits per byte on {} held-out pages ({bytes} bytes), weights in bf16",
+        held_out.len()
+    );
+    let samples = text::samples(&model, &tokenizer)?;
+    for (how, sample) in &samples {
+        println!("\n{how}:\n  {}", sample.trim().replace('\n', "\n  "));
+    }
+    let samples = samples.into_iter().map(|(how, text)| json!({ "sampling": how, "text": text }));
+    Ok(json!({
+        "bits_per_byte": bits,
+        "held_out_pages": held_out.len(),
+        "held_out_bytes": bytes,
+        "samples": samples.collect::<Vec<_>>(),
+    }))
+}
+
+/// The vision transformer in `folder` on fresh pictures, beside a linear model of the pixels.
+pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
+    let model = VisionTransformer::load(weights(folder)?, &vit::Config::from_file(&config(folder)?)?)
+        .map_err(models::Error::from)?;
+    let preprocessor = Preprocessor::read(&folder.join("preprocessor_config.json"))?;
+    let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
+        let (pixels, _) = crate::vit::pictures(classes, &preprocessor, rng)?;
+        Ok(model.forward(&Level1, &pixels)?)
+    };
+    let score = classify("vit", CLASSES.len(), seed, logits)?;
+    let baseline = baseline::pixels(seed);
+    Ok(report("vit", "pictures", &CLASSES, &score, "pixels", baseline))
+}
+
+/// The graph transformer in `folder` on fresh graphs, beside a linear model of the degrees.
+pub fn graphs(folder: &Path, seed: u64) -> anyhow::Result<Value> {
+    let model = GraphTransformer::load(weights(folder)?, &gnn::Config::from_file(&config(folder)?)?)
+        .map_err(models::Error::from)?;
+    let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
+        let (batch, _) = crate::gnn::graphs(classes, model.config(), rng)?;
+        Ok(model.forward(&Level1, &batch)?)
+    };
+    let score = classify("gnn", FAMILIES.len(), seed, logits)?;
+    let baseline = baseline::degrees(seed);
+    Ok(report("gnn", "graphs", &FAMILIES, &score, "degree histograms", baseline))
+}
+
+/// How many of [`EXAMPLES`] examples, as many of each class, were named rightly: by class.
+fn classify(
+    name: &'static str,
+    num_classes: usize,
+    seed: u64,
+    logits: impl Fn(&[usize], &mut ChaCha8Rng) -> models::Result<Tensor>,
+) -> anyhow::Result<Vec<usize>> {
+    let mut rng = rng_of_eval(seed);
+    let mut right = vec![0; num_classes];
+    let bar = ProgressBar::new(EXAMPLES as u64).with_prefix(name);
+    bar.set_style(crate::run::style("{prefix} eval {wide_bar} {pos}/{len} ETA {eta}"));
+    let all: Vec<usize> = (0..EXAMPLES).map(|i| i % num_classes).collect();
+    for classes in all.chunks(BATCH) {
+        let named: Vec<u32> = logits(classes, &mut rng)?.argmax(D::Minus1)?.to_vec1()?;
+        for (&class, named) in classes.iter().zip(named) {
+            right[class] += usize::from(class == named as usize);
+        }
+        bar.inc(classes.len() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(right)
+}
+
+/// Prints and records shares of examples that were named rightly.
+fn report(
+    name: &str,
+    what: &str,
+    classes: &[&str],
+    right: &[usize],
+    linear_on: &str,
+    baseline: f32,
+) -> Value {
+    let accuracy = right.iter().sum::<usize>() as f64 / EXAMPLES as f64;
+    let of_class = |n: usize| n as f64 * classes.len() as f64 / EXAMPLES as f64;
+    println!(
+        "{name}: {:.2}% of {EXAMPLES} fresh {what}, weights in bf16",
+        100. * accuracy
+    );
+    println!(
+        "{name}: {:.2}% by logistic regression on {linear_on}, for comparison",
+        100. * baseline
+    );
+    if let Some((worst, name)) = right.iter().zip(classes).min() {
+        println!("     the hardest class is {name}: {:.1}%", 100. * of_class(*worst));
+    }
+    let by_class = classes.iter().zip(right).map(|(name, &n)| (name.to_string(), of_class(n).into()));
+    json!({
+        "accuracy": accuracy,
+        "examples": EXAMPLES,
+        "baseline": format!("logistic regression on {linear_on}"),
+        "baseline_accuracy": baseline,
+        "accuracy_by_class": by_class.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// The folder in which the trained model `name` ships.
+pub fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny").join(name)
+}

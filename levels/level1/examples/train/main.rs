@@ -1,0 +1,147 @@
+//! Trains the three small models of the repository, and evaluates them.
+//!
+//! `cargo run --release -p level1 --example train -- lm|vit|gnn`, then `… -- eval lm|vit|gnn`.
+
+mod args;
+mod baseline;
+mod checkpoint;
+mod eval;
+mod gnn;
+mod lm;
+mod optim;
+mod run;
+mod save;
+mod shards;
+mod task;
+mod text;
+mod variables;
+mod vit;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+use clap::Parser;
+use serde_json::Value;
+
+use args::{Args, Command, EvalArgs, Model, TrainArgs};
+use run::{STOP, Training};
+use task::Task;
+
+fn main() -> ExitCode {
+    one_thread_a_product();
+    let result = match Args::parse().command {
+        Command::Lm { text, train } => train_lm(text.as_deref(), &train),
+        Command::Vit(args) => train(&vit::Vit::new(), &args, |folder| {
+            eval::pictures(folder, args.seed)
+        }),
+        Command::Gnn(args) => train(&gnn::Gnn::new(), &args, |folder| {
+            eval::graphs(folder, args.seed)
+        }),
+        Command::Eval(args) => evaluate(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error:#}");
+            let bad = error.is::<data::BadInput>()
+                || matches!(error.downcast_ref(), Some(models::Error::Input(_)));
+            ExitCode::from(if bad { 2 } else { 1 })
+        }
+    }
+}
+
+/// The trainer keeps the processors busy with parts of a batch, so that candle has to split no
+/// product, and needs no thread of its own that waits in a loop.
+fn one_thread_a_product() {
+    const NAME: &str = "RAYON_NUM_THREADS";
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: called first in `main`, before any other thread could read the environment.
+        unsafe { std::env::set_var(NAME, "1") };
+    }
+}
+
+fn train_lm(text: Option<&Path>, args: &TrainArgs) -> anyhow::Result<ExitCode> {
+    let (pages, held_out) = text::pages(text)?;
+    train(&lm::Lm::new(&pages)?, args, |folder| {
+        eval::language(folder, &held_out)
+    })
+}
+
+/// Trains from the start or a checkpoint, and leaves a checkpoint or a model.
+fn train<T: Task>(
+    task: &T,
+    args: &TrainArgs,
+    evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
+) -> anyhow::Result<ExitCode> {
+    let name = task.name();
+    let folder = args.out.clone().unwrap_or_else(|| eval::shipped(name));
+    let checkpoint = workbook(&format!("train-{name}.safetensors"));
+    let mut training = match args.resume {
+        true => checkpoint::load(&checkpoint, task)?,
+        false => Training::new(task, args.seed, args.budget(name)),
+    };
+    stop_on_ctrl_c()?;
+    training.run(task, &checkpoint)?;
+    if !training.is_done() {
+        checkpoint::save(&checkpoint, task, &training)?;
+        println!(
+            "{name}: stopped after {} steps; the same command with --resume goes on from {}",
+            training.losses.len(),
+            checkpoint.display()
+        );
+        return Ok(ExitCode::from(130));
+    }
+    finish(task, &training, &folder, evaluate)?;
+    // Not there when the training took less than a minute.
+    let _ = std::fs::remove_file(&checkpoint);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn finish<T: Task>(
+    task: &T,
+    training: &Training,
+    folder: &Path,
+    evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    let name = task.name();
+    save::model(folder, task, training)?;
+    println!(
+        "{name}: {} steps in {:.0} s, loss {:.3}; wrote {}",
+        training.losses.len(),
+        training.seconds,
+        run::recent(&training.losses),
+        folder.display()
+    );
+    let figures = evaluate(folder)?;
+    let record = save::record(training, figures);
+    save::write_json(&folder.join("training.json"), &record)
+}
+
+fn evaluate(args: &EvalArgs) -> anyhow::Result<ExitCode> {
+    let folder = |name| args.model_dir.clone().unwrap_or_else(|| eval::shipped(name));
+    match args.model {
+        Model::Lm => eval::language(&folder("lm"), &text::pages(args.text.as_deref())?.1)?,
+        Model::Vit => eval::pictures(&folder("vit"), args.seed)?,
+        Model::Gnn => eval::graphs(&folder("gnn"), args.seed)?,
+    };
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first Ctrl-C ends the training after the step it is in, the second at once.
+fn stop_on_ctrl_c() -> anyhow::Result<()> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(())
+}
+
+/// A file under `target/workbook`.
+fn workbook(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/workbook").join(name)
+}

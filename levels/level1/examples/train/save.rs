@@ -1,0 +1,116 @@
+//! What a training leaves: the model's folder, and the record of how it was made.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use candle_core::DType;
+use serde_json::{Value, json};
+
+use crate::run::{Training, recent};
+use crate::task::Task;
+
+/// Writes a file beside the place and moves it there, so that nobody sees half of it.
+pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let context = || format!("{}: cannot be written", path.display());
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(context)?;
+    }
+    charts::write_atomically(path, bytes).with_context(context)
+}
+
+/// Writes JSON that people read, too.
+pub fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
+    write_file(path, format!("{value:#}\n").as_bytes())
+}
+
+/// Writes the configuration, the weights in bf16, and what else belongs to the model.
+pub fn model<T: Task>(folder: &Path, task: &T, training: &Training) -> anyhow::Result<()> {
+    for (name, bytes) in task.files()? {
+        write_file(&folder.join(name), &bytes)?;
+    }
+    write_json(&folder.join("config.json"), &task.config())?;
+    let vars = training.variables.all();
+    let weights = vars
+        .iter()
+        .map(|(name, var)| Ok((name, var.as_tensor().to_dtype(DType::BF16)?)))
+        .collect::<candle_core::Result<Vec<_>>>()?;
+    // transformers asks for the framework that wrote the file.
+    let metadata = HashMap::from([("format".to_string(), "pt".to_string())]);
+    let views = weights.iter().map(|(name, tensor)| (name, tensor));
+    let bytes = safetensors::serialize(views, Some(metadata))?;
+    write_file(&folder.join("model.safetensors"), &bytes)
+}
+
+/// The record of a training: how long, on what, and what came out.
+pub fn record(training: &Training, figures: Value) -> Value {
+    json!({
+        "steps": training.losses.len(),
+        "seconds": training.seconds.round(),
+        "seed": training.seed,
+        "parameters": training.variables.count(),
+        "final_loss": recent(&training.losses),
+        "date": date(SystemTime::now()),
+        "machine": machine(),
+        "eval": figures,
+    })
+}
+
+fn machine() -> Value {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map(|(_, name)| name.trim());
+    json!({
+        "cpu": cpu,
+        "cores": crate::shards::threads(),
+        "arch": std::env::consts::ARCH,
+        "os": std::env::consts::OS,
+    })
+}
+
+/// The day in UTC, `2026-01-31`: "chrono-Compatible Low-Level Date Algorithms", Hinnant,
+/// `civil_from_days`.
+fn date(now: SystemTime) -> String {
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let days = seconds / 86_400 + 719_468; // since 0000-03-01
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153; // 0 is March
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = match month {
+        0..10 => (month + 3, 0),
+        _ => (month - 9, 1),
+    };
+    let year = era * 400 + year_of_era + next;
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_around_leap_days() {
+        let day = |days: u64| date(UNIX_EPOCH + std::time::Duration::from_secs(86_400 * days));
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(11_016), "2000-02-29");
+        assert_eq!(day(11_017), "2000-03-01");
+        assert_eq!(day(20_483), "2026-01-30");
+        assert_eq!(day(20_818), "2026-12-31");
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/a.json");
+        write_file(&path, b"1").unwrap();
+        write_file(&path, b"2").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"2");
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
+    }
+}
