@@ -1,0 +1,86 @@
+//! The charts of the workbook, in one style: as SVG for pages and as PNG for everything else.
+//!
+//! ```no_run
+//! use charts::{Axis, LineChart, Series};
+//! let chart = LineChart {
+//!     title: "Loss of the language model".into(),
+//!     x: Axis::linear("step"),
+//!     y: Axis::log("loss (nats a token)"),
+//!     series: vec![Series { name: "training".into(), points: vec![(0., 6.9), (100., 3.1)] }],
+//! };
+//! let [svg, png] = charts::line_chart("target/workbook/loss".as_ref(), &chart)?;
+//! # Ok::<(), charts::Error>(())
+//! ```
+
+mod bar;
+mod line;
+mod save;
+mod scale;
+mod style;
+
+use std::path::{Path, PathBuf};
+
+pub use bar::{Bar, BarChart, Group};
+pub use line::{LineChart, Series};
+pub use save::write_atomically;
+
+/// What an axis shows, with its unit, and how values are spread over it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// The quantity and, in brackets, its unit: `time (ms)`.
+    pub label: String,
+    /// Whether equal ratios, in place of equal differences, are equally far apart.
+    pub log: bool,
+}
+
+impl Axis {
+    /// An axis on which equal differences are equally far apart.
+    pub fn linear(label: impl Into<String>) -> Self {
+        let (label, log) = (label.into(), false);
+        Self { label, log }
+    }
+
+    /// An axis on which equal ratios are equally far apart.
+    pub fn log(label: impl Into<String>) -> Self {
+        let (label, log) = (label.into(), true);
+        Self { label, log }
+    }
+}
+
+/// Why a chart was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to draw.
+    #[error("chart `{0}`: expected at least one finite value, found none")]
+    Empty(String),
+    /// The drawing library refused.
+    #[error("chart: {0}")]
+    Draw(String),
+    /// The file could not be written.
+    #[error("{}: expected a file that can be written, found: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Draws lines, one a series, into `stem`.svg and `stem`.png, and returns the two paths.
+///
+/// Points that are not finite, and points at or below zero on a logarithmic axis, are left out.
+///
+/// # Errors
+/// When no point is left, or when a file cannot be written.
+pub fn line_chart(stem: &Path, chart: &LineChart) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, chart)
+}
+
+/// Draws grouped horizontal bars with whiskers into `stem`.svg and `stem`.png, and returns the two
+/// paths.
+///
+/// # Errors
+/// When there is no bar with a finite value, or when a file cannot be written.
+pub fn bar_chart(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, chart)
+}

@@ -1,0 +1,212 @@
+//! Grouped bars with whiskers: a group a workload, a bar a level.
+
+use plotters::coord::ranged1d::Ranged;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use crate::save::Chart;
+use crate::scale::{Scale, label};
+use crate::style::{
+    Area, Drawn, GRID, INK, LINE, MARGIN, WIDTH, Zoom, colour, header, header_height,
+};
+use crate::{Axis, Error};
+
+/// A chart of grouped bars. They lie, so that long names and many groups fit, and start at zero.
+#[derive(Debug, Clone)]
+pub struct BarChart {
+    /// What it shows.
+    pub title: String,
+    /// Along the bars; linear, whatever it says, because a bar has no length on a logarithmic axis.
+    pub axis: Axis,
+    /// A value to mark with a line, such as 1 for a speed-up.
+    pub mark: Option<f64>,
+    /// From top to bottom.
+    pub groups: Vec<Group>,
+}
+
+/// Bars that belong together.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Written to the left of its bars.
+    pub name: String,
+    /// From top to bottom.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// Bars of one name have one colour, and stand in the legend once.
+    pub name: String,
+    /// Its length.
+    pub value: f64,
+    /// Where its whisker begins and ends.
+    pub spread: (f64, f64),
+    /// Written behind it: the value and its unit.
+    pub label: String,
+}
+
+/// Height of a bar with the gap below it, of the gap between groups, and of the axis.
+const BAR: i32 = 21;
+const GAP: i32 = 12;
+const AXIS: i32 = 52;
+/// The longest name or label that gets all the room it asks for.
+const WIDEST_TEXT: i32 = 250;
+
+impl BarChart {
+    fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.groups.iter().flat_map(|group| &group.bars)
+    }
+
+    /// Names of bars, in the order in which they appear.
+    fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for bar in self.bars() {
+            if !names.contains(&bar.name.as_str()) {
+                names.push(&bar.name);
+            }
+        }
+        names
+    }
+
+    /// The largest value, whisker or mark.
+    fn highest(&self) -> f64 {
+        let ends = self.bars().flat_map(|bar| [bar.value, bar.spread.1]);
+        let ends = ends.chain(self.mark).filter(|v| v.is_finite());
+        ends.fold(0., f64::max)
+    }
+
+    fn height(&self) -> i32 {
+        let groups = self.groups.iter().map(|g| g.bars.len() as i32 * BAR + GAP);
+        groups.sum()
+    }
+}
+
+impl Chart for BarChart {
+    fn size(&self) -> (u32, u32) {
+        let height = header_height(&self.names()) + self.height() + AXIS;
+        (WIDTH, height as u32)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let empty = || Error::Empty(self.title.clone());
+        (self.highest() > 0.).then_some(()).ok_or_else(empty)
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        let names = self.names();
+        header(area, zoom, &self.title, &names)?;
+        let plot = Plot::new(self, area, zoom)?;
+        plot.axis(self)?;
+        let mut top = plot.top;
+        for group in &self.groups {
+            let below = top + zoom.px(group.bars.len() as i32 * BAR);
+            plot.name(&group.name, (top + below) / 2)?;
+            for (i, bar) in group.bars.iter().enumerate() {
+                let series = names.iter().position(|name| *name == bar.name);
+                plot.bar(
+                    bar,
+                    colour(series.unwrap_or(0)),
+                    top + zoom.px(i as i32 * BAR),
+                )?;
+            }
+            top = below + zoom.px(GAP);
+        }
+        Ok(())
+    }
+}
+
+/// Where the bars go, in pixels.
+struct Plot<'a, DB: DrawingBackend> {
+    area: &'a Area<DB>,
+    zoom: Zoom,
+    scale: Scale,
+    left: i32,
+    right: i32,
+    top: i32,
+    bottom: i32,
+}
+
+impl<'a, DB: DrawingBackend> Plot<'a, DB> {
+    fn new(
+        chart: &BarChart,
+        area: &'a Area<DB>,
+        zoom: Zoom,
+    ) -> Result<Self, DrawingAreaErrorKind<DB::ErrorType>> {
+        let style = zoom.text(15, HPos::Left, VPos::Top);
+        let widest = |texts: Vec<&String>| {
+            texts.into_iter().try_fold(0, |widest, text| {
+                let width = area.estimate_text_size(text, &style)?.0 as i32;
+                Ok(width.min(zoom.px(WIDEST_TEXT)).max(widest))
+            })
+        };
+        let names = widest(chart.groups.iter().map(|group| &group.name).collect())?;
+        let labels = widest(chart.bars().map(|bar| &bar.label).collect())?;
+        let top = zoom.px(header_height(&chart.names()));
+        Ok(Self {
+            area,
+            zoom,
+            scale: Scale::exact(0., chart.highest()),
+            left: zoom.px(MARGIN + 10) + names,
+            right: zoom.px(WIDTH as i32 - MARGIN - 10) - labels,
+            top,
+            bottom: top + zoom.px(chart.height()),
+        })
+    }
+
+    fn x(&self, v: f64) -> i32 {
+        self.scale.map(&v, (self.left, self.right))
+    }
+
+    fn line(&self, points: [(i32, i32); 2], colour: RGBColor) -> Drawn<DB> {
+        self.area
+            .draw(&PathElement::new(points, self.zoom.stroke(colour, 1)))
+    }
+
+    /// Grid, ticks, the axis' label and the mark.
+    fn axis(&self, chart: &BarChart) -> Drawn<DB> {
+        let px = |css| self.zoom.px(css);
+        let style = self.zoom.text(14, HPos::Center, VPos::Top);
+        for tick in self.scale.ticks(8) {
+            let x = self.x(tick);
+            self.line([(x, self.top), (x, self.bottom)], GRID)?;
+            self.area
+                .draw_text(&label(tick), &style, (x, self.bottom + px(4)))?;
+        }
+        let style = self.zoom.text(15, HPos::Center, VPos::Top);
+        let middle = (self.left + self.right) / 2;
+        self.area
+            .draw_text(&chart.axis.label, &style, (middle, self.bottom + px(22)))?;
+        self.line([(self.left, self.top), (self.left, self.bottom)], LINE)?;
+        match chart.mark.map(|v| self.x(v)) {
+            Some(x) => self.line([(x, self.top), (x, self.bottom)], LINE),
+            None => Ok(()),
+        }
+    }
+
+    /// The name of a group, to the left of its bars.
+    fn name(&self, name: &str, y: i32) -> Drawn<DB> {
+        let style = self.zoom.text(15, HPos::Right, VPos::Center);
+        let at = (self.left - self.zoom.px(8), y);
+        self.area.draw_text(name, &style, at)
+    }
+
+    /// A bar, its whisker and its label, below `top`.
+    fn bar(&self, bar: &Bar, colour: RGBColor, top: i32) -> Drawn<DB> {
+        if !bar.value.is_finite() {
+            return Ok(());
+        }
+        let px = |css| self.zoom.px(css);
+        let (end, middle) = (self.x(bar.value), top + px(BAR / 2 - 1));
+        let corners = [(self.left, top + px(1)), (end, top + px(BAR - 3))];
+        self.area.draw(&Rectangle::new(corners, colour.filled()))?;
+        let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
+        self.line([(low, middle), (high, middle)], INK)?;
+        for x in [low, high] {
+            self.line([(x, middle - px(4)), (x, middle + px(4))], INK)?;
+        }
+        let style = self.zoom.text(15, HPos::Left, VPos::Center);
+        let at = (end.max(high) + px(6), middle);
+        self.area.draw_text(&bar.label, &style, at)
+    }
+}

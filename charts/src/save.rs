@@ -1,0 +1,95 @@
+//! A chart into two files, each complete or not there.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
+use plotters::prelude::*;
+
+use crate::Error;
+use crate::style::{Area, Drawn, PAPER, Zoom};
+
+/// Something that can be drawn on any back end.
+pub trait Chart {
+    /// Width and height in CSS pixels.
+    fn size(&self) -> (u32, u32);
+    /// Whether there is anything to draw.
+    fn check(&self) -> Result<(), Error>;
+    /// Draws it on an empty page.
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB>;
+}
+
+/// Writes `stem`.svg and `stem`.png.
+pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
+    chart.check()?;
+    let contents = [svg(chart)?.into_bytes(), png(chart)?];
+    let paths = ["svg", "png"].map(|extension| with_extension(stem, extension));
+    for (path, bytes) in paths.iter().zip(contents) {
+        write_atomically(path, &bytes).map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    Ok(paths)
+}
+
+/// `stem.svg`; a dot in the stem, as in `lm.tiny`, is part of the name.
+fn with_extension(stem: &Path, extension: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(".");
+    name.push(extension);
+    name.into()
+}
+
+/// Writes a temporary file beside `path` and renames it: a reader sees all of it or nothing.
+///
+/// # Errors
+/// What the system said; no partial file is left.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let temporary = with_extension(path, "partial");
+    let written = std::fs::write(&temporary, bytes);
+    written
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .inspect_err(|_| {
+            // The first error is the one to tell.
+            let _ = std::fs::remove_file(&temporary);
+        })
+}
+
+fn svg(chart: &impl Chart) -> Result<String, Error> {
+    let mut text = String::new();
+    page(
+        chart,
+        SVGBackend::with_string(&mut text, chart.size()),
+        Zoom(1),
+    )?;
+    Ok(text)
+}
+
+fn png(chart: &impl Chart) -> Result<Vec<u8>, Error> {
+    let zoom = Zoom(2);
+    let (width, height) = chart.size();
+    let (width, height) = (width * zoom.0, height * zoom.0);
+    let mut pixels = vec![0; (width * height * 3) as usize];
+    page(
+        chart,
+        BitMapBackend::with_buffer(&mut pixels, (width, height)),
+        zoom,
+    )?;
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes)
+        .write_image(&pixels, width, height, ExtendedColorType::Rgb8)
+        .map_err(draw_error)?;
+    Ok(bytes)
+}
+
+fn page<DB: DrawingBackend>(chart: &impl Chart, backend: DB, zoom: Zoom) -> Result<(), Error> {
+    let area = backend.into_drawing_area();
+    area.fill(&PAPER).map_err(draw_error)?;
+    chart.draw(&area, zoom).map_err(draw_error)?;
+    area.present().map_err(draw_error)
+}
+
+fn draw_error(error: impl Display) -> Error {
+    Error::Draw(error.to_string())
+}

@@ -1,0 +1,123 @@
+//! What the two functions leave on the disk.
+
+use charts::{Axis, Bar, BarChart, Error, Group, LineChart, Series, bar_chart, line_chart};
+
+fn loss() -> LineChart {
+    let curve = |scale: f64| (1..=300).map(move |i| (i as f64, scale * 6.9 / (i as f64).powf(0.3)));
+    let series = |name: &str, scale| Series {
+        name: name.into(),
+        points: curve(scale).collect(),
+    };
+    LineChart {
+        title: "Loss".into(),
+        x: Axis::linear("step"),
+        y: Axis::log("loss (nats a token)"),
+        series: vec![series("training", 1.), series("held out", 1.05)],
+    }
+}
+
+fn speed() -> BarChart {
+    let bar = |level: u8, value: f64| Bar {
+        name: format!("level {level}"),
+        value,
+        spread: (value * 0.96, value * 1.07),
+        label: format!("{value:.2}× · 3.21 ms"),
+    };
+    let group = |name: &str| Group {
+        name: name.into(),
+        bars: vec![bar(1, 1.), bar(2, 1.4)],
+    };
+    BarChart {
+        title: "Speed".into(),
+        axis: Axis::linear("speed-up over level 1 (×)"),
+        mark: Some(1.),
+        groups: ["lm decode", "vit pictures", "gnn graphs"]
+            .map(group)
+            .into(),
+    }
+}
+
+#[test]
+fn both_files_are_complete_and_no_other_is_left() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut paths = line_chart(&dir.path().join("lm.tiny"), &loss())
+        .expect("a chart")
+        .to_vec();
+    paths.extend(bar_chart(&dir.path().join("speed"), &speed()).expect("a chart"));
+
+    let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()).collect();
+    assert_eq!(
+        names,
+        ["lm.tiny.svg", "lm.tiny.png", "speed.svg", "speed.png"]
+    );
+    assert_eq!(
+        std::fs::read_dir(dir.path()).expect("the folder").count(),
+        4
+    );
+    for svg in [&paths[0], &paths[2]] {
+        let text = std::fs::read_to_string(svg).expect("text");
+        assert!(text.starts_with("<svg width=\"740\"") && text.trim_end().ends_with("</svg>"));
+    }
+    for png in [&paths[1], &paths[3]] {
+        let picture = image::open(png).expect("a picture").to_rgb8();
+        assert_eq!(picture.width(), 2 * 740);
+        let colours: std::collections::HashSet<_> = picture.pixels().map(|p| p.0).collect();
+        let [blue, orange] = [[0, 114, 178], [230, 159, 0]];
+        assert!(
+            colours.contains(&blue) && colours.contains(&orange),
+            "two series are drawn"
+        );
+    }
+}
+
+#[test]
+fn units_and_values_are_written_out() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let [svg, _] = bar_chart(&dir.path().join("speed"), &speed()).expect("a chart");
+    let text = std::fs::read_to_string(svg).expect("text");
+    for expected in [
+        "speed-up over level 1 (×)",
+        "1.40× · 3.21 ms",
+        "gnn graphs",
+        "level 2",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing");
+    }
+}
+
+#[test]
+fn points_that_have_no_place_are_left_out() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let stem = dir.path().join("loss");
+    let mut chart = loss();
+    chart.series[0].points = vec![(1., f64::NAN), (2., 0.), (3., 2.), (4., f64::INFINITY)];
+    line_chart(&stem, &chart).expect("a chart of what is left");
+}
+
+#[test]
+fn an_empty_chart_is_an_error_that_names_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let stem = dir.path().join("empty");
+    let mut chart = loss();
+    chart
+        .series
+        .iter_mut()
+        .for_each(|series| series.points.clear());
+    let error = line_chart(&stem, &chart).expect_err("nothing to draw");
+    assert!(matches!(&error, Error::Empty(title) if title == "Loss"));
+    assert_eq!(
+        std::fs::read_dir(dir.path()).expect("the folder").count(),
+        0
+    );
+}
+
+#[test]
+fn a_missing_folder_is_an_error_that_names_the_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let error = bar_chart(&dir.path().join("no/speed"), &speed()).expect_err("no folder");
+    assert!(
+        error
+            .to_string()
+            .contains("no/speed.svg: expected a file that can be written")
+    );
+}
