@@ -54,12 +54,15 @@ pub fn difference(x: f64) -> String {
 
 /// Three significant digits, never fewer than those before the point.
 pub fn three_digits(x: f64) -> String {
-    if x == 0.0 {
-        return "0".into();
+    let rounded = format!("{x:.2e}");
+    let exponent = rounded.split_once('e').and_then(|(_, e)| e.parse().ok());
+    match exponent {
+        Some(exponent) if x != 0.0 => {
+            let decimals = (2i32 - exponent).clamp(0, 9) as usize;
+            format!("{x:.decimals$}")
+        }
+        _ => "0".into(),
     }
-    let before_point = x.abs().log10().floor() as i32 + 1;
-    let decimals = (3 - before_point).clamp(0, 6) as usize;
-    format!("{x:.decimals$}")
 }
 
 #[cfg(test)]
@@ -78,6 +81,7 @@ mod tests {
             assert_eq!(three_digits(x), text);
         }
         assert_eq!(three_digits(1234.4), "1234");
+        assert_eq!(three_digits(9.999), "10.0");
         assert_eq!(three_digits(0.0), "0");
     }
 

@@ -4,6 +4,7 @@
 //! that reloads the page when a chapter, an included source or a result changes; `test` looks for
 //! what a build lets pass; `measure` is the preprocessor that `book.toml` names.
 
+mod chart;
 mod check;
 mod dedent;
 mod format;

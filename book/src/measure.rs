@@ -3,12 +3,14 @@
 //! - `{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}`: one figure; `.speedup`, `.tensors`,
 //!   `.peak` and `.difference` after the level name another one than the median.
 //! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it.
+//! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
 //! - `{{machine on=cpu}}`: where and when.
 //!
 //! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
 //! before the braces leaves them as they are. It runs after the includes, and takes the indentation
 //! of included methods away as well.
 
+use crate::chart::chart;
 use crate::dedent::dedent_code;
 use crate::format;
 use crate::results::{Key, Library, Results};
@@ -64,7 +66,7 @@ fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
 
 /// `text` with every directive replaced; the first that cannot be is the error.
 pub fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let directive = Regex::new(r"\\?\{\{\s*(measure|table|machine)\b([^{}]*)\}\}")?;
+    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|machine)\b([^{}]*)\}\}")?;
     let mut failed = None;
     let expanded = directive.replace_all(text, |found: &Captures| {
         if let Some(verbatim) = found[0].strip_prefix('\\') {
@@ -88,6 +90,7 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
     match directive {
         "measure" => measure(subject, named.get("unit").unwrap_or(&"ms"), recorded, own),
         "table" => table(recorded, own, &filter(subject, &named)),
+        "chart" => chart(recorded, &filter(subject, &named)),
         _ => Ok(machine(&recorded.machine)),
     }
 }

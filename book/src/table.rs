@@ -19,6 +19,11 @@ pub struct Filter<'a> {
 }
 
 impl Filter<'_> {
+    /// The rows of a comparison that it keeps, in their order.
+    pub fn rows<'r>(&self, results: &'r Results) -> Vec<&'r Row> {
+        results.rows.iter().filter(|row| self.keeps(row)).collect()
+    }
+
     fn keeps(&self, row: &Row) -> bool {
         let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|w| w == found);
         row.model == self.model
@@ -31,11 +36,7 @@ impl Filter<'_> {
 /// A Markdown table of the rows that `filter` keeps; a last column where the reader's own run has
 /// any of them.
 pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Result<String> {
-    let rows: Vec<&Row> = recorded
-        .rows
-        .iter()
-        .filter(|row| filter.keeps(row))
-        .collect();
+    let rows = filter.rows(recorded);
     ensure!(
         !rows.is_empty(),
         "expected recorded rows of {filter:?}, found none"

@@ -88,6 +88,17 @@ fn a_table_and_the_machine() {
 }
 
 #[test]
+fn a_chart_stands_in_the_page() {
+    let page = page(book("{{chart lm on=cpu}}\n\nAfter.").path());
+    assert!(
+        page.contains("<svg") && page.contains("2.00× (1.00 ms)"),
+        "{page}"
+    );
+    assert!(page.contains("<p>After.</p>"), "{page}");
+    assert!(error("{{chart rnn on=cpu}}").contains("found none"));
+}
+
+#[test]
 fn what_is_not_recorded_fails_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";

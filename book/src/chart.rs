@@ -1,0 +1,80 @@
+//! A recorded comparison as a chart: how much faster each level is than level 1.
+
+use crate::format;
+use crate::results::{Results, Row};
+use crate::table::Filter;
+use anyhow::{Result, ensure};
+use charts::{Axis, Bar, BarChart, Group};
+use std::fs;
+
+/// The chart of the rows that `filter` keeps, as a figure whose SVG stands in the page itself.
+pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
+    let rows: Vec<&Row> = filter.rows(recorded);
+    ensure!(
+        !rows.is_empty(),
+        "expected recorded rows of {filter:?}, found none"
+    );
+    let title = format!("{}: speed-up over level 1", long_name(filter.model));
+    let chart = BarChart {
+        title: title.clone(),
+        axis: Axis::linear("median time of level 1 / median time of the level"),
+        mark: Some(1.),
+        groups: groups(&rows),
+    };
+    let folder = tempfile::tempdir()?;
+    let [svg, _] = charts::bar_chart(&folder.path().join("chart"), &chart)?;
+    let svg = fs::read_to_string(svg)?;
+    // Markdown ends a block of HTML at the first empty line.
+    let lines: Vec<&str> = svg.lines().filter(|l| !l.trim().is_empty()).collect();
+    Ok(format!(
+        "<figure role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
+        lines.join("\n")
+    ))
+}
+
+fn long_name(model: &str) -> &str {
+    match model {
+        "lm" => "Language model",
+        "vit" => "Vision transformer",
+        "gnn" => "Graph transformer",
+        other => other,
+    }
+}
+
+/// A group a workload, in the order of the rows, and in it a bar a level.
+fn groups(rows: &[&Row]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for row in rows {
+        let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
+        let Some(first) = rows.iter().find(|r| r.level == 1 && same_workload(r, row)) else {
+            continue;
+        };
+        let bar = bar(row, first.median_ms);
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(Group {
+                name,
+                bars: vec![bar],
+            }),
+        }
+    }
+    groups
+}
+
+fn same_workload(a: &Row, b: &Row) -> bool {
+    (&a.preset, &a.workload, &a.dtype) == (&b.preset, &b.workload, &b.dtype)
+}
+
+fn bar(row: &Row, level1_ms: f64) -> Bar {
+    let speedup = level1_ms / row.median_ms;
+    Bar {
+        name: format!("level {}", row.level),
+        value: speedup,
+        spread: (level1_ms / row.high_ms, level1_ms / row.low_ms),
+        label: format!(
+            "{} ({} ms)",
+            format::ratio(speedup),
+            format::three_digits(row.median_ms)
+        ),
+    }
+}
