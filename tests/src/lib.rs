@@ -5,10 +5,20 @@
 pub mod goldens;
 pub mod inputs;
 
+use std::path::PathBuf;
+
 use candle_core::{DType, Device, Result, Tensor};
 use level1::Level1;
 use level2::Level2;
 use models::Ops;
+
+/// The repository: where cargo says this package is, or, for a program that was taken elsewhere,
+/// where its caller says with `CARGO_MANIFEST_DIR`.
+pub fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(package).join("..")
+}
 
 /// Every level that exists, in order.
 pub fn levels() -> Vec<Box<dyn Ops>> {

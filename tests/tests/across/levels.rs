@@ -7,7 +7,7 @@ use models::{LanguageModel, Ops, Result, presets, trace};
 use tests::inputs::{
     Graphs, graph_transformer, language_model, rng, tokens, uniform, vision_transformer,
 };
-use tests::{difference, levels};
+use tests::{difference, levels, root};
 
 /// The functions of a level's `impl Ops`, or of the trait, in the order of the file.
 fn functions(source: &str) -> Vec<&str> {
@@ -21,13 +21,12 @@ fn functions(source: &str) -> Vec<&str> {
 
 #[test]
 fn every_level_lists_the_functions_of_the_trait_in_its_order() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let read = |path: String| std::fs::read_to_string(path).unwrap();
-    let ops = read(format!("{root}/models/src/ops.rs"));
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let ops = read("models/src/ops.rs");
     let wanted = functions(&ops[ops.find("pub trait Ops").unwrap()..]);
     assert!(wanted.len() > 12, "{wanted:?}");
     for ops in levels() {
-        let source = read(format!("{root}/levels/level{}/src/ops.rs", ops.level()));
+        let source = read(&format!("levels/level{}/src/ops.rs", ops.level()));
         assert_eq!(functions(&source), wanted, "level {}", ops.level());
     }
 }

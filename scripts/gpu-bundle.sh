@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Packs the programs, the tests and the benches, built with `--features cuda`, and the data that they
+# read, for a machine that has a GPU and its driver but no Rust.
+#
+#   scripts/gpu-bundle.sh [FOLDER, default .bundle]
+#
+# The folder then holds run.sh and one archive, under 64 MiB. On the other machine:
+#
+#   FOLDER/run.sh test                    the tests across levels, on the GPU
+#   FOLDER/run.sh workbook compare        any command of the workbook
+#   FOLDER/run.sh workbook vit --level 2
+#   FOLDER/run.sh bench                   the benches
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=$(realpath -m "${1:-.bundle}")
+limit=$((64 * 1024 * 1024))
+[ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
+eval "$(scripts/cuda-toolkit.sh --env)"
+cargo=(cargo --quiet)
+flags=(--release --features cuda --target-dir target/cuda)
+
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+mkdir -p "$stage/bin" "$out"
+
+# The examples of all levels share three names, so the multi-call `workbook` stands for them.
+"${cargo[@]}" build "${flags[@]}" -p workbook
+cp target/cuda/release/workbook "$stage/bin/"
+
+# The path of each test or bench program, from cargo's own messages.
+programs() {
+  "${cargo[@]}" "$@" "${flags[@]}" --no-run --message-format json |
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    kind = message.get("target", {}).get("kind", [])
+    if message.get("executable") and (kind == ["test"] or kind == ["bench"]):
+        print(message["target"]["name"], message["executable"])'
+}
+while read -r name path; do cp "$path" "$stage/bin/test-$name"; done < <(programs test -p tests)
+while read -r name path; do cp "$path" "$stage/bin/bench-$name"; done < <(programs bench -p benches)
+strip "$stage"/bin/*
+
+# What they read. Tracked files only: nothing of this machine travels.
+git ls-files models/tiny assets tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' README.md Cargo.toml |
+  grep -v '\.py$' | tar -cf - -T - | tar -xf - -C "$stage"
+git rev-parse --short HEAD >"$stage/commit"
+
+# One solid archive: the programs share candle's kernels, 35 MB of each.
+tar -C "$stage" -cf - . | xz --threads=2 --lzma2=preset=6,dict=192MiB >"$out/bundle.tar.xz"
+install -m 755 scripts/gpu-run.sh "$out/run.sh"
+size=$(stat -c %s "$out/bundle.tar.xz")
+if [ "$size" -gt "$limit" ]; then
+  echo "$out/bundle.tar.xz: expected at most $limit bytes, found $size" >&2
+  exit 1
+fi
+echo "$out/bundle.tar.xz: $((size / 1024)) KiB, and $out/run.sh beside it"

@@ -1,0 +1,8 @@
+//! One program for what holds across levels: it links candle once.
+
+mod gnn;
+mod goldens;
+mod levels;
+mod lm;
+mod tiny;
+mod vit;
