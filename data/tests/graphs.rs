@@ -225,7 +225,7 @@ fn degrees_do_not_tell_the_families_apart_and_walks_do() {
         by_walk.extend((0..16).map(mean));
     }
     let score = |x: &[f32]| {
-        let model = fit(&x[..1000 * 16], &y[..1000], 10, 60, 1);
+        let model = fit(&x[..1000 * 16], &y[..1000], 10, 25, 1);
         accuracy(&model, &x[1000 * 16..], &y[1000..])
     };
     let [degree, walk] = [score(&by_degree), score(&by_walk)];
