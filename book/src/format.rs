@@ -33,13 +33,13 @@ pub fn ratio(x: f64) -> String {
     format!("{x:.2}×")
 }
 
-/// `12.3 MB`, in powers of ten.
+/// `12.3 MiB`
 pub fn bytes(n: u64) -> String {
-    let n = n as f64;
-    match n {
-        _ if n >= 1e9 => format!("{} GB", three_digits(n / 1e9)),
-        _ if n >= 1e6 => format!("{} MB", three_digits(n / 1e6)),
-        _ => format!("{} kB", three_digits(n / 1e3)),
+    let kib = n as f64 / 1024.;
+    match kib {
+        _ if kib >= 1024. * 1024. => format!("{} GiB", three_digits(kib / 1024. / 1024.)),
+        _ if kib >= 1024. => format!("{} MiB", three_digits(kib / 1024.)),
+        _ => format!("{} KiB", three_digits(kib)),
     }
 }
 
@@ -55,7 +55,9 @@ pub fn difference(x: f64) -> String {
 /// Three significant digits, never fewer than those before the point.
 pub fn three_digits(x: f64) -> String {
     let rounded = format!("{x:.2e}");
-    let exponent = rounded.split_once('e').and_then(|(_, e)| e.parse().ok());
+    let exponent = rounded
+        .split_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok());
     match exponent {
         Some(exponent) if x != 0.0 => {
             let decimals = (2i32 - exponent).clamp(0, 9) as usize;
@@ -89,8 +91,8 @@ mod tests {
     fn units() {
         assert_eq!(time(1.234, "us").unwrap(), "1234 µs");
         assert_eq!(time(1234.0, "s").unwrap(), "1.23 s");
-        assert_eq!(bytes(123_456), "123 kB");
-        assert_eq!(bytes(12_345_678), "12.3 MB");
+        assert_eq!(bytes(123_456), "121 KiB");
+        assert_eq!(bytes(12_345_678), "11.8 MiB");
         assert_eq!(difference(2.6e-7), "3e-7");
         let error = time(1.0, "hours").unwrap_err().to_string();
         assert_eq!(error, "expected a unit s, ms or us, found `hours`");

@@ -22,7 +22,7 @@ pub struct Results {
 pub struct Machine {
     /// `cpu` or `cuda`.
     pub device: String,
-    /// The name that the processor gives itself.
+    /// The name that the processor or the GPU gives itself.
     pub name: String,
     /// CPU threads.
     pub threads: usize,
@@ -36,6 +36,10 @@ pub struct Machine {
     pub commit: String,
     /// The day, as `YYYY-MM-DD`.
     pub date: String,
+    /// Of the GPU.
+    pub driver: Option<String>,
+    /// CUDA's version.
+    pub toolkit: Option<String>,
 }
 
 /// One workload at one level.
@@ -53,17 +57,17 @@ pub struct Row {
     pub dtype: String,
     /// Median time in milliseconds.
     pub median_ms: f64,
-    /// Lower end of the recorded spread, in milliseconds.
+    /// A tenth of the runs is below, in milliseconds.
     pub low_ms: f64,
-    /// Upper end of the recorded spread, in milliseconds.
+    /// A tenth of the runs is above, in milliseconds.
     pub high_ms: f64,
     /// Level 1's median over this one's.
     pub speedup: Option<f64>,
     /// Tensors made in one run, views included.
     pub tensors: Option<u64>,
-    /// Most bytes alive at once during one run.
+    /// Most bytes alive at once during one run, beyond the weights.
     pub peak_bytes: Option<u64>,
-    /// Largest difference from level 1's output.
+    /// Largest difference from level 1's logits, as a share of the largest of them.
     pub max_difference: Option<f64>,
 }
 

@@ -89,7 +89,8 @@ fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "–".into())
 }
 
-/// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`.
+/// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`; driver and
+/// toolkit in place of the threads where a GPU was measured.
 pub fn machine(machine: &Machine) -> String {
     let Machine {
         name,
@@ -101,7 +102,9 @@ pub fn machine(machine: &Machine) -> String {
         date,
         ..
     } = machine;
-    format!(
-        "{name}, {threads} threads, {os}; rustc {rustc}, candle {candle}, commit {commit}; {date}"
-    )
+    let device = match (&machine.driver, &machine.toolkit) {
+        (Some(driver), Some(toolkit)) => format!("{name}, driver {driver}, CUDA {toolkit}"),
+        _ => format!("{name}, {threads} threads"),
+    };
+    format!("{device}, {os}; rustc {rustc}, candle {candle}, commit {commit}; {date}")
 }

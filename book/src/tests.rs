@@ -57,7 +57,7 @@ fn a_figure_and_its_fields() {
                    {{measure lm.tiny.decode.f32.level1.peak on=cpu}}, \\{{measure x on=y}}";
     let page = page(book(chapter).path());
     assert!(
-        page.contains("2.00 ms, 1000 µs, 321, 1.25×, 1.23 MB, {{measure x on=y}}"),
+        page.contains("2.00 ms, 1000 µs, 321, 1.25×, 1.18 MiB, {{measure x on=y}}"),
         "{page}"
     );
 }
