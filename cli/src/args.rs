@@ -64,7 +64,7 @@ impl From<Precision> for DType {
     }
 }
 
-/// A program whose options are `T` alone.
+// A program whose options are `T` alone. (Not a doc comment: clap would print it.)
 #[derive(Parser)]
 struct Program<T: Args> {
     #[command(flatten)]

@@ -11,7 +11,8 @@ use data::BadInput;
 pub fn find(path: &str) -> Result<PathBuf, BadInput> {
     let here = std::env::current_dir().unwrap_or_default();
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    here.ancestors()
+    std::iter::once(Path::new("")) // so that the path stays short when it is here
+        .chain(here.ancestors())
         .chain(built_in)
         .map(|folder| folder.join(path))
         .find(|path| path.exists())

@@ -83,6 +83,6 @@ fn graphs(
 
 fn describe(index: usize, graph: &Graph, truth: Option<String>) -> String {
     let (nodes, edges) = (graph.num_nodes, graph.edges.len());
-    let truth = truth.map_or(String::new(), |label| format!(", in truth: {label}"));
+    let truth = truth.map_or(String::new(), |label| format!(", true class {label}"));
     format!("graph {index}: {nodes} nodes, {edges} directed edges{truth}")
 }

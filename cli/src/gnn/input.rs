@@ -46,7 +46,7 @@ impl Source {
         let label = graph.label?;
         match (&self.path, usize::try_from(label)) {
             (None, Ok(family)) => families::FAMILIES.get(family).map(|name| name.to_string()),
-            _ => Some(format!("label {label}")),
+            _ => Some(label.to_string()),
         }
     }
 

@@ -1,0 +1,125 @@
+//! `workbook compare`: every level on every model, as tables, a chart, and JSON.
+
+mod chart;
+mod machine;
+mod measure;
+mod memory;
+mod progress;
+mod readme;
+mod record;
+mod stats;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use benches::Model;
+use benches::job::{all_presets, models_of};
+use clap::Args;
+use cli::args::Precision;
+use cli::device::Choice;
+use cli::files;
+use cli::load::Request;
+use data::BadInput;
+
+use progress::Progress;
+use record::{Record, Results};
+
+/// Compare every level on the trained models, or on presets
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// tiny, all, or the names of presets, which have random weights
+    #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
+    pub preset: Vec<String>,
+    /// Of weights and activations; several are compared each for itself
+    #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
+    pub dtype: Vec<Precision>,
+    /// auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: Choice,
+    /// Timed runs of each workload at each level
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub samples: u32,
+    /// Also write benches/results/NAME.json, its chart, and the README's table
+    #[arg(long, value_name = "NAME")]
+    pub record: Option<String>,
+}
+
+/// A model of one size in one number format.
+struct Case {
+    model: Model,
+    request: Request,
+}
+
+/// Measures, prints a table a model, and writes what `args` asks for.
+pub fn run(args: &CompareArgs) -> Result<()> {
+    let root = root()?;
+    let record = args.record.as_deref();
+    let record = record.map(|name| Record::new(&root, name)).transpose()?;
+    let device = args.device.open()?;
+    let cases = cases(args, &device)?;
+    let mut results = Results::new(machine::describe(&device, &root)?);
+    println!("{}", results.machine);
+
+    let progress = Progress::new(cases.len());
+    for (i, case) in cases.iter().enumerate() {
+        let rows = measure::compare(
+            case.model,
+            &case.request,
+            args.samples as usize,
+            &progress.part(i),
+        )?;
+        progress.pause(|| print!("\n{}", table::model(&rows)));
+        results.rows.extend(rows);
+    }
+    progress.finish();
+    write(&root, &results, record)
+}
+
+/// Every model that the presets name, in every number format.
+fn cases(args: &CompareArgs, device: &candle_core::Device) -> Result<Vec<Case>, BadInput> {
+    let presets = match args.preset.iter().any(|name| name == "all") {
+        true => all_presets(),
+        false => args.preset.clone(),
+    };
+    let mut cases = vec![];
+    for dtype in &args.dtype {
+        for preset in &presets {
+            let case = |model| Case {
+                model,
+                request: Request {
+                    model: preset.clone(),
+                    dtype: (*dtype).into(),
+                    device: device.clone(),
+                    seed: 0,
+                },
+            };
+            cases.extend(models_of(preset)?.into_iter().map(case));
+        }
+    }
+    Ok(cases)
+}
+
+/// Writes the JSON and the chart, and the recorded ones if asked to; says where.
+fn write(root: &Path, results: &Results, record: Option<Record>) -> Result<()> {
+    let folder = root.join("target/workbook");
+    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    let json = folder.join("compare.json");
+    results.save(&json)?;
+    let [svg, png] = charts::bar_chart(&folder.join("compare"), &chart::speed(results))?;
+    println!("\nchart    {}\n         {}", svg.display(), png.display());
+    println!("figures  {}", json.display());
+    for path in record.map_or(Ok(vec![]), |record| record.write(results))? {
+        println!("recorded {}", path.display());
+    }
+    Ok(())
+}
+
+/// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
+fn root() -> Result<PathBuf, BadInput> {
+    let tiny = files::find("models/tiny")?;
+    Ok(tiny
+        .ancestors()
+        .nth(2)
+        .map_or_else(PathBuf::new, Path::to_path_buf))
+}

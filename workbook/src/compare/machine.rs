@@ -1,0 +1,137 @@
+//! Where and when a measurement was made, read from the system without any tool.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use candle_core::Device;
+
+use super::record::Machine;
+
+/// This machine, with the device that computes.
+pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
+    let [name, driver, toolkit] = gpu(device)?.map_or([None, None, None], |gpu| gpu.map(Some));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(Machine {
+        device: if device.is_cpu() { "cpu" } else { "cuda" }.into(),
+        name: name.unwrap_or_else(processor),
+        threads: candle_core::utils::get_num_threads(),
+        os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        rustc: env!("RUSTC_VERSION").into(),
+        candle: env!("CANDLE_VERSION").into(),
+        commit: commit(root).unwrap_or_else(|| "unknown".into()),
+        date: date(now.as_secs() / 86_400),
+        driver,
+        toolkit,
+    })
+}
+
+/// The name that the processor gives itself, or its architecture.
+fn processor() -> String {
+    let unknown = || format!("{} processor", std::env::consts::ARCH);
+    if cfg!(target_os = "macos") {
+        return output("sysctl", &["-n", "machdep.cpu.brand_string"]).unwrap_or_else(unknown);
+    }
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    model_name(&text).map_or_else(unknown, str::to_string)
+}
+
+fn model_name(cpuinfo: &str) -> Option<&str> {
+    let line = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+/// The commit of the working tree, with `-dirty` behind it when files differ from it.
+fn commit(root: &Path) -> Option<String> {
+    let root = fs::canonicalize(root.join(".")).ok()?;
+    let describe = [
+        "describe",
+        "--always",
+        "--dirty",
+        "--exclude=*",
+        "--abbrev=9",
+    ];
+    output("git", &[&["-C", root.to_str()?][..], &describe].concat())
+}
+
+/// What a program prints, when it is there and succeeds.
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_string())
+}
+
+/// `2026-11-21` from days since 1970-01-01 (Hinnant, "chrono-compatible low-level date algorithms").
+fn date(days: u64) -> String {
+    let z = days + 719_468; // days since 0000-03-01
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Name, driver and toolkit of a GPU.
+#[cfg(feature = "cuda")]
+fn gpu(device: &Device) -> Result<Option<[String; 3]>> {
+    use candle_core::cuda::cudarc::driver::sys::CUDA_VERSION;
+    let Ok(cuda) = device.as_cuda_device() else {
+        return Ok(None);
+    };
+    let name = cuda.cuda_stream().context().name()?;
+    let text = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let driver = driver(&text).unwrap_or("unknown").to_string();
+    let toolkit = format!("{}.{}", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+    Ok(Some([name, driver, toolkit]))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn gpu(_: &Device) -> Result<Option<[String; 3]>> {
+    Ok(None)
+}
+
+/// `580.82.07` of the driver's own line: the first word of numbers and dots.
+#[cfg(any(feature = "cuda", test))]
+fn driver(version: &str) -> Option<&str> {
+    let is_version =
+        |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    version.split_whitespace().find(is_version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        let expected = ["1970-01-01", "2000-02-29", "2000-03-01", "2026-11-21"];
+        assert_eq!([0, 11_016, 11_017, 20_778].map(date), expected);
+    }
+
+    #[test]
+    fn names_are_found_in_what_the_kernel_says() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nflags\t\t: fpu\n";
+        assert_eq!(model_name(cpuinfo), Some("Some CPU @ 2.0GHz"));
+        assert_eq!(model_name("Hardware : board\n"), None);
+        let version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release";
+        assert_eq!(driver(version), Some("580.82.07"));
+    }
+
+    #[test]
+    fn the_build_knows_its_versions() {
+        for version in [env!("RUSTC_VERSION"), env!("CANDLE_VERSION")] {
+            assert!(
+                version.starts_with(|c: char| c.is_ascii_digit()),
+                "{version:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The measurement: levels take turns, so that a machine that grows warm or busy hits all alike.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use benches::levels::{self, Level};
+use benches::{Model, Workload, job};
+use candle_core::{DType, Tensor};
+use cli::load::Request;
+use models::trace::count_tensors;
+
+use super::memory::Peak;
+use super::progress::Part;
+use super::record::Row;
+use super::stats::{quantile, relative_difference};
+
+/// Runs before the first that counts: they fill caches, start threads and pack weights.
+const WARM_UP: usize = 2;
+/// The share of samples below `low_ms`, and above `high_ms`.
+const TAIL: f64 = 0.1;
+
+/// One workload at one level, and what was measured of it.
+struct Contender {
+    level: u8,
+    workload: Workload,
+    tensors: usize,
+    peak_bytes: u64,
+    logits: Vec<f32>,
+    ms: Vec<f64>,
+}
+
+/// Every workload of `model` at every level, `samples` timed runs each.
+pub fn compare(
+    model: Model,
+    request: &Request,
+    samples: usize,
+    progress: &Part,
+) -> Result<Vec<Row>> {
+    let name = format!("{} {}", model.name(), request.model);
+    progress.set(0, 1, format!("{name}: loading"));
+    let levels = levels::all();
+    let load = |level: &Level| job::load(model, request, level);
+    let loaded: Vec<Vec<Workload>> = levels.iter().map(load).collect::<Result<_, _>>()?;
+    let workloads = by_workload(&levels, loaded);
+    let (mut rows, all) = (vec![], workloads.len() * samples);
+    for (i, mut contenders) in workloads.into_iter().enumerate() {
+        for contender in &mut contenders {
+            contender.inspect(request)?;
+        }
+        let message = format!("{name} {}", contenders[0].workload.name);
+        for round in 0..samples {
+            progress.set(i * samples + round, all, &message);
+            time(&mut contenders, round)?;
+        }
+        rows.extend(summary(&contenders, request));
+    }
+    Ok(rows)
+}
+
+/// From the workloads of each level to the levels of each workload.
+fn by_workload(levels: &[Level], loaded: Vec<Vec<Workload>>) -> Vec<Vec<Contender>> {
+    let mut workloads: Vec<Vec<Contender>> = vec![];
+    for (level, of_level) in levels.iter().zip(loaded) {
+        for (i, workload) in of_level.into_iter().enumerate() {
+            if workloads.len() <= i {
+                workloads.push(vec![]);
+            }
+            workloads[i].push(Contender {
+                level: level.level(),
+                workload,
+                tensors: 0,
+                peak_bytes: 0,
+                logits: vec![],
+                ms: vec![],
+            });
+        }
+    }
+    workloads
+}
+
+impl Contender {
+    /// All but the time, after the warm-up.
+    fn inspect(&mut self, request: &Request) -> Result<()> {
+        let job = &mut self.workload.job;
+        for _ in 0..WARM_UP {
+            job.prepare()?;
+            job.run()?;
+        }
+        job.prepare()?;
+        let (logits, tensors) = count_tensors(|| job.run())?;
+        self.tensors = tensors / job.forwards();
+        self.logits = values(&logits)?;
+        let (workload, level) = (&self.workload.name, self.level);
+        ensure!(
+            self.logits.iter().all(|x| x.is_finite()),
+            "{workload} at level {level}: expected finite logits, found NaN or infinity"
+        );
+        drop(logits);
+
+        let job = &mut self.workload.job;
+        job.reset();
+        let peak = Peak::begin(&request.device)?;
+        job.prepare()?;
+        let logits = job.run()?;
+        self.peak_bytes = peak.end()?;
+        drop(logits);
+        Ok(())
+    }
+}
+
+/// One sample of each level; another one begins each round.
+fn time(contenders: &mut [Contender], round: usize) -> Result<()> {
+    let count = contenders.len();
+    for turn in 0..count {
+        let contender = &mut contenders[(round + turn) % count];
+        let job = &mut contender.workload.job;
+        job.prepare()?;
+        let start = Instant::now();
+        let logits = job.run()?;
+        let elapsed = start.elapsed();
+        drop(logits);
+        let ms = elapsed.as_secs_f64() * 1e3 / job.forwards() as f64;
+        contender.ms.push(ms);
+    }
+    Ok(())
+}
+
+fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
+    logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
+}
+
+/// The figures of one workload, a row a level; the first level is the measure of the others.
+fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
+    let first = &contenders[0];
+    let median = |contender: &Contender| quantile(&contender.ms, 0.5);
+    let row = |c: &Contender| Row {
+        model: c.workload.model.name().into(),
+        preset: request.model.clone(),
+        workload: c.workload.name.clone(),
+        level: c.level,
+        dtype: request.dtype.as_str().into(),
+        median_ms: median(c),
+        low_ms: quantile(&c.ms, TAIL),
+        high_ms: quantile(&c.ms, 1. - TAIL),
+        speedup: median(first) / median(c),
+        tensors: c.tensors,
+        peak_bytes: c.peak_bytes,
+        max_difference: relative_difference(&first.logits, &c.logits),
+        samples: c.ms.len(),
+    };
+    contenders.iter().map(row).collect()
+}

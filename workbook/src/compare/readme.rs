@@ -1,0 +1,121 @@
+//! The results in the README: written here, between two markers, and never by hand.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use data::BadInput;
+
+use super::record::{Results, Row};
+
+const BEGIN: &str = "<!-- results:begin -->";
+const END: &str = "<!-- results:end -->";
+
+/// Whether both markers are there, in order.
+pub fn check(path: &Path) -> Result<()> {
+    rewrite_text(path, "").map(drop)
+}
+
+/// Puts the tables of all `results` between the markers.
+pub fn rewrite(path: &Path, results: &[Results]) -> Result<()> {
+    let tables: Vec<String> = results.iter().map(table).collect();
+    let text = rewrite_text(path, &tables.join("\n"))?;
+    charts::write_atomically(path, text.as_bytes()).with_context(|| format!("{}", path.display()))
+}
+
+fn rewrite_text(path: &Path, tables: &str) -> Result<String> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let replaced = between(&text, tables);
+    replaced.ok_or_else(|| {
+        let expected = format!("the lines {BEGIN} and {END}");
+        BadInput::new(path.display(), expected, "none, or in another order").into()
+    })
+}
+
+/// `text` with `new` in place of what stands between the markers.
+fn between(text: &str, new: &str) -> Option<String> {
+    let begin = text.find(BEGIN)? + BEGIN.len();
+    let end = begin + text[begin..].find(END)?;
+    Some(format!("{}\n\n{new}\n{}", &text[..begin], &text[end..]))
+}
+
+/// One machine: a row a workload, a column a level.
+fn table(results: &Results) -> String {
+    let mut levels: Vec<u8> = results.rows.iter().map(|row| row.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let machine = &results.machine;
+    let mut text = format!(
+        "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
+        machine.commit, machine.date
+    );
+    let titles: String = levels
+        .iter()
+        .map(|level| format!(" level {level} |"))
+        .collect();
+    text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(levels.len()));
+    for rows in results.workloads() {
+        let cell = |level: &u8| {
+            rows.iter()
+                .find(|row| row.level == *level)
+                .map_or("—".into(), time)
+        };
+        let cells: Vec<String> = levels.iter().map(cell).collect();
+        text += &format!("| {} | {} |\n", rows[0].title(), cells.join(" | "));
+    }
+    text
+}
+
+/// `0.98 ms (1.26×)`; level 1 is the measure and has no ratio.
+fn time(row: &Row) -> String {
+    let ratio = match row.level {
+        1 => String::new(),
+        _ => format!(" ({:.2}×)", row.speedup),
+    };
+    format!("{} ms{ratio}", significant(row.median_ms))
+}
+
+/// Three significant digits.
+pub fn significant(x: f64) -> String {
+    let digits = (2 - x.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{x:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::record::tests::example;
+
+    #[test]
+    fn only_what_is_between_the_markers_changes() {
+        let text = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
+        let new = between(&text, "new\n").expect("both markers");
+        assert_eq!(new, format!("before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"));
+        assert_eq!(
+            between(&new, "new\n").as_deref(),
+            Some(&*new),
+            "twice is once"
+        );
+        for bad in [String::new(), BEGIN.into(), format!("{END}\n{BEGIN}")] {
+            assert_eq!(between(&bad, "new"), None);
+        }
+    }
+
+    #[test]
+    fn a_workload_is_a_row_and_a_level_a_column() {
+        let expected = "\
+A CPU, 2 threads, linux x86_64, rustc 1.95.0, candle 0.11.1; commit abc, 2026-11-21. \
+Milliseconds of one forward pass, median.
+
+| | level 1 | level 2 |
+|---|---:|---:|
+| lm tiny decode | 1.23 ms | 0.980 ms (1.26×) |
+";
+        assert_eq!(table(&example()), expected);
+    }
+
+    #[test]
+    fn three_digits_count() {
+        let texts = [0.01234, 0.98, 1.234, 45.67, 1234.5].map(significant);
+        assert_eq!(texts, ["0.0123", "0.980", "1.23", "45.7", "1234"]);
+    }
+}

@@ -1,0 +1,108 @@
+//! Figures for a terminal.
+
+use super::record::Row;
+
+/// Titles of the columns.
+const TITLES: [&str; 7] = [
+    "",
+    "level",
+    "median ms",
+    "speed-up",
+    "tensors",
+    "peak memory",
+    "largest difference",
+];
+
+/// The rows of one model: level, median ms, speed-up over level 1, tensors made, peak memory beyond
+/// the weights, largest difference from level 1 as a share of the largest logit.
+pub fn model(rows: &[Row]) -> String {
+    let Some(first) = rows.first() else {
+        return String::new();
+    };
+    let mut lines: Vec<[String; 7]> = vec![TITLES.map(str::to_string)];
+    let mut workload = "";
+    for row in rows {
+        lines.push(cells(row, row.workload != workload));
+        workload = &row.workload;
+    }
+    let mut text = format!("{} {}, {}\n", first.model, first.preset, first.dtype);
+    text += &aligned(&lines);
+    text
+}
+
+fn cells(row: &Row, first: bool) -> [String; 7] {
+    [
+        if first {
+            row.workload.clone()
+        } else {
+            String::new()
+        },
+        row.level.to_string(),
+        format!("{:.3}", row.median_ms),
+        format!("{:.2}×", row.speedup),
+        row.tensors.to_string(),
+        bytes(row.peak_bytes),
+        difference(row.max_difference),
+    ]
+}
+
+/// The first column to the left, the others to the right.
+fn aligned(lines: &[[String; 7]]) -> String {
+    let length = |text: &String| text.chars().count();
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| length(&line[column]))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..7).map(width).collect();
+    let line = |cells: &[String; 7]| {
+        let mut text = format!("  {:1$}", cells[0], widths[0]);
+        for (cell, width) in cells.iter().zip(&widths).skip(1) {
+            text += &format!("  {cell:>width$}");
+        }
+        text + "\n"
+    };
+    lines.iter().map(line).collect()
+}
+
+/// `1.5 MiB`
+pub fn bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        b if b >= 1024. * 1024. => format!("{:.1} MiB", b / 1024. / 1024.),
+        b => format!("{:.1} KiB", b / 1024.),
+    }
+}
+
+/// `1e-7`, and 0 for the same bits.
+fn difference(difference: f64) -> String {
+    match difference {
+        0. => "0".into(),
+        other => format!("{other:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::record::tests::example;
+
+    #[test]
+    fn columns_are_aligned() {
+        let expected = "\
+lm tiny, f32
+          level  median ms  speed-up  tensors  peak memory  largest difference
+  decode      1      1.230     1.00×      321      1.5 MiB                   0
+              2      0.980     1.26×      150      1.5 MiB              1.2e-7
+";
+        assert_eq!(model(&example().rows), expected);
+        assert_eq!(model(&[]), "");
+    }
+
+    #[test]
+    fn bytes_have_a_unit() {
+        assert_eq!(bytes(512), "0.5 KiB");
+        assert_eq!(bytes(1 << 20), "1.0 MiB");
+    }
+}

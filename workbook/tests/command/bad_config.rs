@@ -1,0 +1,139 @@
+//! Configurations that are broken, and those that ask for what is not implemented.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+
+/// Sets one key to each value and asserts that it is refused by name.
+fn refuses(golden: &str, cases: &[(&str, Value)]) {
+    for (key, value) in cases {
+        let fixture = Fixture::golden(golden);
+        fixture.set("config.json", key, value.clone());
+        let found = match value {
+            Value::Null => "found nothing".to_string(),
+            value => format!("found {value}"),
+        };
+        let key = format!("config.json: `{key}`");
+        fixture.answer(&[]).refused(&[&key, &found]);
+    }
+}
+
+#[test]
+fn of_a_language_model() {
+    let cases = [
+        ("hidden_size", json!(null)),
+        ("vocab_size", json!(-3)),
+        ("vocab_size", json!(97.5)),
+        ("num_hidden_layers", json!(0)),
+        ("num_attention_heads", json!("four")),
+        ("rms_norm_eps", json!(0)),
+        ("architectures", json!(["GPT2LMHeadModel"])),
+        ("num_key_value_heads", json!(3)),
+        ("head_dim", json!(7)),
+        ("hidden_act", json!("gelu")),
+        ("attention_bias", json!(true)),
+        ("mlp_bias", json!(true)),
+        ("rope_parameters.rope_type", json!("llama3")),
+        ("rope_scaling", json!({"type": "linear", "factor": 2.0})),
+        ("tie_word_embeddings", json!("no")),
+        ("quantization_config", json!({"bits": 4})),
+    ];
+    refuses("lm-mqa", &cases);
+}
+
+#[test]
+fn of_a_vision_transformer() {
+    let cases = [
+        ("image_size", json!(null)),
+        ("patch_size", json!(5)),
+        ("num_attention_heads", json!(5)),
+        ("num_channels", json!(1)),
+        ("hidden_act", json!("relu")),
+        ("architectures", json!(["ViTForMaskedImageModeling"])),
+        ("id2label", json!({"0": "a", "2": "b"})),
+        ("id2label", json!(["a", "b"])),
+        ("id2label", json!({})),
+        ("layer_norm_eps", json!(-1e-12)),
+        ("qkv_bias", json!(1)),
+    ];
+    refuses("vit-patch4", &cases);
+}
+
+#[test]
+fn of_a_graph_transformer() {
+    let cases = [
+        ("node_features", json!(null)),
+        ("num_classes", json!(0)),
+        ("num_attention_heads", json!(3)),
+        ("hidden_act", json!("relu")),
+        ("model_type", json!("gat")),
+        ("layer_norm_eps", json!("small")),
+    ];
+    refuses("gnn-plain", &cases);
+}
+
+#[test]
+fn heads_that_do_not_divide() {
+    let fixture = Fixture::golden("lm-tied-gqa"); // without head_dim
+    fixture.set("config.json", "num_attention_heads", json!(6));
+    let parts = [
+        "`num_attention_heads`",
+        "a divisor of `hidden_size` = 32, found 6",
+    ];
+    fixture.answer(&[]).refused(&parts);
+}
+
+#[test]
+fn an_architecture_by_its_type_alone() {
+    let fixture = Fixture::golden("lm-mqa");
+    fixture.set("config.json", "architectures", json!(null));
+    fixture.set("config.json", "model_type", json!("mamba"));
+    fixture
+        .answer(&[])
+        .refused(&["`model_type`", "expected \"llama\", found \"mamba\""]);
+}
+
+#[test]
+fn numbers_beyond_all_measure() {
+    let huge = json!(1u64 << 40);
+    let keys = ["vocab_size", "hidden_size", "max_position_embeddings"].map(|k| (k, huge.clone()));
+    refuses("lm-mqa", &keys);
+    refuses("gnn-plain", &[("num_classes", huge)]);
+}
+
+#[test]
+fn labels_that_the_head_does_not_have() {
+    let fixture = Fixture::golden("vit-patch4");
+    fixture.set("config.json", "id2label", json!({"0": "cat", "1": "dog"}));
+    let parts = ["`classifier.weight`", "shape [2, 32], found shape [7, 32]"];
+    fixture.answer(&[]).refused(&parts);
+}
+
+#[test]
+fn files_that_hold_no_configuration() {
+    for (text, found) in [
+        ("", "EOF"),
+        ("{\"a\": ", "EOF"),
+        ("[1]", "[1]"),
+        ("\u{0}", "expected value"),
+    ] {
+        let fixture = Fixture::golden("vit-patch8");
+        fixture.write("config.json", text);
+        fixture
+            .answer(&[])
+            .refused(&["config.json: expected", found]);
+    }
+    let fixture = Fixture::golden("gnn-plain");
+    std::fs::remove_file(fixture.path("config.json")).unwrap();
+    fixture
+        .answer(&[])
+        .refused(&["config.json: expected a readable file"]);
+}
+
+#[test]
+fn an_end_of_text_that_is_none() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture.set("config.json", "eos_token_id", json!([0, "end"]));
+    let parts = ["`eos_token_id`", "expected a token, or a list of them"];
+    fixture.run(&["--prompt", "The"]).refused(&parts);
+}

@@ -1,0 +1,144 @@
+//! Options, and files that they name.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, run};
+
+#[test]
+fn models_that_are_not_there() {
+    for (kind, names) in [
+        ("lm", "tiny, readme, smollm-135m"),
+        ("vit", "tiny, s16, b16"),
+        ("gnn", "tiny, base"),
+    ] {
+        let expected = format!("a folder, or one of {names}, found \"nothing-here\"");
+        run(&[kind, "--model", "nothing-here"]).refused(&["--model", &expected]);
+    }
+    let fixture = Fixture::golden("gnn-plain");
+    let file = fixture.path("config.json");
+    run(&["gnn", "--model", &file]).refused(&["--model", "found the file", &file]);
+    fs::remove_file(fixture.path("model.safetensors")).unwrap();
+    fixture.run(&[]).refused(&["model.safetensors"]);
+}
+
+#[test]
+fn outputs_that_cannot_be() {
+    for golden in ["lm-mqa", "vit-patch4", "gnn-plain"] {
+        let fixture = Fixture::golden(golden);
+        let input = fixture.path("case.safetensors");
+        let missing = fixture.path("no/such/folder/answer");
+        fixture
+            .run(&["--input", &input, "--output", &missing])
+            .refused(&[&missing, "no such folder"]);
+        let folder = fixture.path("");
+        fixture
+            .run(&["--input", &input, "--output", &folder])
+            .refused(&[&folder, "found a folder"]);
+    }
+}
+
+/// The output is looked at before anything is computed.
+#[test]
+fn an_output_into_nowhere_is_found_first() {
+    run(&[
+        "lm",
+        "--model",
+        "none",
+        "--input",
+        "none",
+        "--output",
+        "/no/such/folder/answer",
+    ])
+    .refused(&["/no/such/folder/answer"]);
+}
+
+#[test]
+fn prompts() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture
+        .run(&["--prompt", ""])
+        .refused(&["--prompt: expected at least one token, found none"]);
+    let long = "word ".repeat(100);
+    fixture
+        .run(&["--prompt", &long])
+        .refused(&["--prompt: expected at most 64 tokens", "context"]);
+    run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
+}
+
+#[test]
+fn tokenizers() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    let file = fixture.path("tokenizer.json");
+    fixture.write("tokenizer.json", "{}");
+    fixture
+        .run(&["--prompt", "The"])
+        .refused(&[&file, "a Hugging Face tokenizer"]);
+    fs::remove_file(&file).unwrap();
+    fixture
+        .run(&["--prompt", "The"])
+        .refused(&[&file, "no such file"]);
+}
+
+#[test]
+fn a_tokenizer_of_another_model() {
+    let fixture = Fixture::golden("lm-mqa"); // 97 tokens
+    let other = Fixture::golden("lm-tied-gqa"); // 300
+    fs::copy(other.path("tokenizer.json"), fixture.path("tokenizer.json")).unwrap();
+    let parts = ["tokenizer.json", "tokens below 97"];
+    fixture.run(&["--prompt", "The level"]).refused(&parts);
+}
+
+#[test]
+fn sampling() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    for (option, value) in [
+        ("--temperature", "-1"),
+        ("--temperature", "NaN"),
+        ("--temperature", "inf"),
+        ("--top-p", "0"),
+        ("--top-p", "1.5"),
+        ("--top-k", "0"),
+    ] {
+        let option_and_value = format!("{option}={value}");
+        let args = [&option_and_value, "--prompt", "The"];
+        fixture
+            .run(&args)
+            .refused(&[option, &format!("found {value}")]);
+    }
+}
+
+#[test]
+fn levels_and_devices() {
+    run(&["lm", "--level", "9"]).refused(&["--level: expected 1 or 2, found 9"]);
+    run(&["gnn", "--device", "gpu"]).refused_option(&["--device", "auto, cpu, cuda or cuda:N"]);
+    if !cfg!(feature = "cuda") {
+        let parts = ["--device cuda:1", "`--features cuda`"];
+        run(&["gnn", "--device", "cuda:1"]).refused(&parts);
+    }
+}
+
+#[test]
+fn options_that_go_together() {
+    run(&["vit", "--input", "x"]).refused_option(&["--output"]);
+    run(&["vit", "--output", "x"]).refused_option(&["--input"]);
+    run(&["lm", "--generate", "3"]).refused_option(&["--input"]);
+    run(&["lm", "--prompt", "x", "--input", "x", "--output", "y"]).refused_option(&["--prompt"]);
+    run(&["gnn", "--graph", "x", "--edges", "y"]).refused_option(&["--graph", "--edges"]);
+    run(&["lm", "--dtype", "f64"]).refused_option(&["f64", "f32, bf16"]);
+    run(&["lm", "--max-tokens", "-5"]).refused_option(&[]);
+    run(&["llm"]).refused_option(&["llm"]);
+}
+
+#[test]
+fn a_model_of_another_kind() {
+    let fixture = Fixture::golden("vit-patch4");
+    run(&["lm", "--model", &fixture.path("")]).refused(&["config.json: `architectures`"]);
+    fixture.set(
+        "config.json",
+        "architectures",
+        json!("ViTForImageClassification"),
+    );
+    fixture.run(&[]).refused(&["config.json: `architectures`"]);
+}

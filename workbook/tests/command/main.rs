@@ -1,0 +1,13 @@
+//! The command from outside: its answers, and how it refuses bad input.
+
+mod answers;
+mod bad_checkpoint;
+mod bad_config;
+mod bad_graph;
+mod bad_option;
+mod bad_picture;
+mod bad_tensor;
+mod fixture;
+mod pictures;
+mod programs;
+mod text;

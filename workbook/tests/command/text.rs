@@ -1,0 +1,102 @@
+//! `--prompt`.
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, read, run};
+
+/// The text of the golden's own tokenizer, after the prompt.
+fn continuation(fixture: &Fixture, more: &[&str]) -> String {
+    let run = fixture.run(&[&["--prompt", "The level"], more].concat());
+    let text = run.fine().strip_prefix("The level").unwrap();
+    text.strip_suffix('\n').unwrap().to_string()
+}
+
+/// The stream and the tokens of `--generate` say the same.
+#[test]
+fn text_is_that_of_the_tokens() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture.set("config.json", "eos_token_id", json!(null));
+    let prompt: &[i64] = &[52, 257, 295]; // "The level", as text.json has it
+    fixture.edit("case.safetensors", |tensors| {
+        let ids = crate::fixture::Stored::integers(&[1, 3], prompt);
+        tensors.insert("input_ids".into(), ids);
+    });
+    fixture.answer(&["--generate", "20"]).fine();
+    let tokens = read(&fixture.path("answer.safetensors"))["tokens"].to_integers();
+    let tokens: Vec<u32> = tokens.iter().map(|&t| t as u32).collect();
+    let tokenizer = tokenizers::Tokenizer::from_file(fixture.path("tokenizer.json")).unwrap();
+    let expected = tokenizer.decode(&tokens, true).unwrap();
+    for level in ["1", "2"] {
+        let text = continuation(&fixture, &["--max-tokens", "20", "--level", level]);
+        let found = format!("The level{text}");
+        // What is left of a character at the end is not printed.
+        assert!(expected.starts_with(&found), "{expected:?} {found:?}");
+        let rest = &expected[found.len()..];
+        assert!(rest.chars().all(|c| c == '\u{fffd}'), "{rest:?}");
+    }
+}
+
+#[test]
+fn a_seed_means_a_text() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    let draw = |seed| {
+        continuation(
+            &fixture,
+            &["--top-k", "50", "--top-p", "0.9", "--seed", seed],
+        )
+    };
+    assert_eq!(draw("1"), draw("1"));
+    assert_ne!(draw("1"), draw("2"));
+}
+
+#[test]
+fn one_token_to_draw_from_is_greedy() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    let greedy = continuation(&fixture, &["--max-tokens", "9"]);
+    let drawn = continuation(&fixture, &["--max-tokens", "9", "--top-k", "1"]);
+    assert_eq!(greedy, drawn);
+}
+
+#[test]
+fn the_end_of_text_ends_it() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture.set(
+        "config.json",
+        "eos_token_id",
+        json!((0..300).collect::<Vec<_>>()),
+    );
+    assert_eq!(continuation(&fixture, &[]), "");
+}
+
+#[test]
+fn the_context_ends_it() {
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture.set("config.json", "eos_token_id", json!(null));
+    let run = fixture.run(&["--prompt", "The level", "--max-tokens", "1000"]);
+    run.fine();
+    assert!(
+        run.stderr.contains("the context of 64 tokens is full"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_preset_reads_bytes_and_prints_numbers() {
+    let run = run(&[
+        "lm",
+        "--model",
+        "readme",
+        "--prompt",
+        "Hi",
+        "--max-tokens",
+        "3",
+    ]);
+    let numbers = run.fine().strip_prefix("Hi ").unwrap();
+    let tokens: Vec<u32> = numbers
+        .split_whitespace()
+        .map(|n| n.parse().unwrap())
+        .collect();
+    assert_eq!(tokens.len(), 3);
+    assert!(run.stderr.contains("prefill 2 tokens at"), "{}", run.stderr);
+}
