@@ -55,16 +55,11 @@ pub struct TrainArgs {
 }
 
 impl TrainArgs {
-    /// When the training of the model `name` ends: by default after about ten minutes on two cores.
-    pub fn budget(&self, name: &str) -> Budget {
-        let default = match name {
-            "lm" => 2000,
-            "vit" => 2000,
-            _ => 2000,
-        };
+    /// When a training ends that takes `steps` unless it is told otherwise.
+    pub fn budget(&self, steps: usize) -> Budget {
         match (self.minutes, self.steps) {
             (Some(minutes), _) => Budget::Minutes(minutes),
-            (None, steps) => Budget::Steps(steps.map_or(default, |n| n as usize)),
+            (None, chosen) => Budget::Steps(chosen.map_or(steps, |n| n as usize)),
         }
     }
 }

@@ -18,7 +18,10 @@ pub fn pixels(seed: u64) -> f32 {
     let mut rng = rng_of_eval(seed ^ 1);
     accuracy(CLASSES.len(), 5, seed, |class| {
         let picture = shapes::draw(class, &mut rng);
-        let scaled = picture.into_raw().into_iter().map(|byte| f32::from(byte) / 255.);
+        let scaled = picture
+            .into_raw()
+            .into_iter()
+            .map(|byte| f32::from(byte) / 255.);
         scaled.collect()
     })
 }

@@ -61,7 +61,8 @@ pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
     if state["task"] != identity(task) {
         return Err(bad(&format!("one of {}", state["task"])).into());
     }
-    let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu).map_err(|e| bad(&e))?;
+    let tensors =
+        candle_core::safetensors::load_buffer(&bytes, &Device::Cpu).map_err(|e| bad(&e))?;
     let budget: Budget = serde_json::from_value(state["budget"].clone()).map_err(|e| bad(&e))?;
     let mut training = Training {
         seed: state["seed"].as_u64().unwrap_or_default(),

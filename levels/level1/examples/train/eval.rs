@@ -1,6 +1,6 @@
 //! How good the weights of a folder are, rounded as they are stored, on data that no training saw.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use candle_core::{D, DType, Device, Tensor};
 use data::corpus::Page;
@@ -47,7 +47,9 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
     for (how, sample) in &samples {
         println!("\n{how}:\n  {}", sample.trim().replace('\n', "\n  "));
     }
-    let samples = samples.into_iter().map(|(how, text)| json!({ "sampling": how, "text": text }));
+    let samples = samples
+        .into_iter()
+        .map(|(how, text)| json!({ "sampling": how, "text": text }));
     Ok(json!({
         "bits_per_byte": bits,
         "held_out_pages": held_out.len(),
@@ -58,8 +60,9 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
 
 /// The vision transformer in `folder` on fresh pictures, beside a linear model of the pixels.
 pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
-    let model = VisionTransformer::load(weights(folder)?, &vit::Config::from_file(&config(folder)?)?)
-        .map_err(models::Error::from)?;
+    let model =
+        VisionTransformer::load(weights(folder)?, &vit::Config::from_file(&config(folder)?)?)
+            .map_err(models::Error::from)?;
     let preprocessor = Preprocessor::read(&folder.join("preprocessor_config.json"))?;
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
         let (pixels, _) = crate::vit::pictures(classes, &preprocessor, rng)?;
@@ -67,20 +70,30 @@ pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     };
     let score = classify("vit", CLASSES.len(), seed, logits)?;
     let baseline = baseline::pixels(seed);
-    Ok(report("vit", "pictures", &CLASSES, &score, "pixels", baseline))
+    Ok(report(
+        "vit", "pictures", &CLASSES, &score, "pixels", baseline,
+    ))
 }
 
 /// The graph transformer in `folder` on fresh graphs, beside a linear model of the degrees.
 pub fn graphs(folder: &Path, seed: u64) -> anyhow::Result<Value> {
-    let model = GraphTransformer::load(weights(folder)?, &gnn::Config::from_file(&config(folder)?)?)
-        .map_err(models::Error::from)?;
+    let model =
+        GraphTransformer::load(weights(folder)?, &gnn::Config::from_file(&config(folder)?)?)
+            .map_err(models::Error::from)?;
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
         let (batch, _) = crate::gnn::graphs(classes, model.config(), rng)?;
         Ok(model.forward(&Level1, &batch)?)
     };
     let score = classify("gnn", FAMILIES.len(), seed, logits)?;
     let baseline = baseline::degrees(seed);
-    Ok(report("gnn", "graphs", &FAMILIES, &score, "degree histograms", baseline))
+    Ok(report(
+        "gnn",
+        "graphs",
+        &FAMILIES,
+        &score,
+        "degree histograms",
+        baseline,
+    ))
 }
 
 /// How many of [`EXAMPLES`] examples, as many of each class, were named rightly: by class.
@@ -93,7 +106,9 @@ fn classify(
     let mut rng = rng_of_eval(seed);
     let mut right = vec![0; num_classes];
     let bar = ProgressBar::new(EXAMPLES as u64).with_prefix(name);
-    bar.set_style(crate::run::style("{prefix} eval {wide_bar} {pos}/{len} ETA {eta}"));
+    bar.set_style(crate::run::style(
+        "{prefix} eval {wide_bar} {pos}/{len} ETA {eta}",
+    ));
     let all: Vec<usize> = (0..EXAMPLES).map(|i| i % num_classes).collect();
     for classes in all.chunks(BATCH) {
         let named: Vec<u32> = logits(classes, &mut rng)?.argmax(D::Minus1)?.to_vec1()?;
@@ -126,9 +141,15 @@ fn report(
         100. * baseline
     );
     if let Some((worst, name)) = right.iter().zip(classes).min() {
-        println!("     the hardest class is {name}: {:.1}%", 100. * of_class(*worst));
+        println!(
+            "     the hardest class is {name}: {:.1}%",
+            100. * of_class(*worst)
+        );
     }
-    let by_class = classes.iter().zip(right).map(|(name, &n)| (name.to_string(), of_class(n).into()));
+    let by_class = classes
+        .iter()
+        .zip(right)
+        .map(|(name, &n)| (name.to_string(), of_class(n).into()));
     json!({
         "accuracy": accuracy,
         "examples": EXAMPLES,
@@ -136,9 +157,4 @@ fn report(
         "baseline_accuracy": baseline,
         "accuracy_by_class": by_class.collect::<serde_json::Map<_, _>>(),
     })
-}
-
-/// The folder in which the trained model `name` ships.
-pub fn shipped(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny").join(name)
 }

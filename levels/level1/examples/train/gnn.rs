@@ -45,6 +45,7 @@ impl Task for Gnn {
     type Shard = (GraphBatch, Tensor);
 
     const SHARDS: usize = 4;
+    const STEPS: usize = 1000;
 
     fn name(&self) -> &'static str {
         "gnn"

@@ -6,8 +6,8 @@ use candle_nn::{VarBuilder, loss};
 use data::BadInput;
 use data::corpus::Page;
 use level1::Level1;
-use models::lm::{Config, LanguageModel, Logits};
 use models::Heads;
+use models::lm::{Config, LanguageModel, Logits};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -23,9 +23,9 @@ use crate::task::Task;
 pub const END_OF_TEXT: &str = "<|endoftext|>";
 const VOCAB_SIZE: usize = 1024;
 /// Sequences of a part of a batch.
-const SHARD: usize = 2;
+const SHARD: usize = 1;
 /// Tokens of a sequence.
-const LENGTH: usize = 128;
+const LENGTH: usize = 256;
 
 /// The text as tokens, and the model that learns to continue it.
 pub struct Lm {
@@ -58,7 +58,7 @@ impl Lm {
             },
             rms_norm_eps: 1e-5,
             rope_theta: 10000.,
-            max_position_embeddings: 256,
+            max_position_embeddings: LENGTH,
             tie_word_embeddings: true,
         };
         Ok(Self {
@@ -91,8 +91,13 @@ fn learn_tokens(pages: &[Page]) -> anyhow::Result<Tokenizer> {
 /// The end-of-text token, then those of `text`.
 pub fn encode(tokenizer: &Tokenizer, text: &str) -> anyhow::Result<Vec<u32>> {
     let first = tokenizer.token_to_id(END_OF_TEXT);
-    let encoding = tokenizer.encode(text, false).map_err(|e| anyhow!("tokenizer: {e}"))?;
-    Ok(first.into_iter().chain(encoding.get_ids().iter().copied()).collect())
+    let encoding = tokenizer
+        .encode(text, false)
+        .map_err(|e| anyhow!("tokenizer: {e}"))?;
+    Ok(first
+        .into_iter()
+        .chain(encoding.get_ids().iter().copied())
+        .collect())
 }
 
 impl Task for Lm {
@@ -100,6 +105,7 @@ impl Task for Lm {
     type Shard = (Tensor, Tensor);
 
     const SHARDS: usize = 4;
+    const STEPS: usize = 2000;
 
     fn name(&self) -> &'static str {
         "lm"
@@ -147,7 +153,10 @@ impl Task for Lm {
     }
 
     fn files(&self) -> anyhow::Result<Vec<(&'static str, Vec<u8>)>> {
-        let tokenizer = self.tokenizer.to_string(false).map_err(|e| anyhow!("tokenizer: {e}"))?;
+        let tokenizer = self
+            .tokenizer
+            .to_string(false)
+            .map_err(|e| anyhow!("tokenizer: {e}"))?;
         Ok(vec![("tokenizer.json", tokenizer.into_bytes())])
     }
 
@@ -163,11 +172,7 @@ impl Task for Lm {
         ))
     }
 
-    fn loss(
-        &self,
-        weights: VarBuilder,
-        (ids, next): &Self::Shard,
-    ) -> candle_core::Result<Tensor> {
+    fn loss(&self, weights: VarBuilder, (ids, next): &Self::Shard) -> candle_core::Result<Tensor> {
         let model = LanguageModel::load(weights, &self.config)?;
         let (b, t) = ids.dims2()?;
         let mut caches = model.new_caches(&Level1, b, t)?;

@@ -4,6 +4,7 @@
 
 mod args;
 mod baseline;
+mod chart;
 mod checkpoint;
 mod eval;
 mod gnn;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use clap::Parser;
+use data::BadInput;
 use serde_json::Value;
 
 use args::{Args, Command, EvalArgs, Model, TrainArgs};
@@ -33,7 +35,19 @@ use task::Task;
 
 fn main() -> ExitCode {
     one_thread_a_product();
-    let result = match Args::parse().command {
+    let mut code = ExitCode::SUCCESS;
+    let end = cli::exit::run(|| {
+        code = program(Args::try_parse()?.command)?;
+        Ok(())
+    });
+    match end == ExitCode::SUCCESS {
+        true => code,
+        false => end,
+    }
+}
+
+fn program(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Lm { text, train } => train_lm(text.as_deref(), &train),
         Command::Vit(args) => train(&vit::Vit::new(), &args, |folder| {
             eval::pictures(folder, args.seed)
@@ -42,15 +56,6 @@ fn main() -> ExitCode {
             eval::graphs(folder, args.seed)
         }),
         Command::Eval(args) => evaluate(&args),
-    };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("{error:#}");
-            let bad = error.is::<data::BadInput>()
-                || matches!(error.downcast_ref(), Some(models::Error::Input(_)));
-            ExitCode::from(if bad { 2 } else { 1 })
-        }
     }
 }
 
@@ -78,11 +83,12 @@ fn train<T: Task>(
     evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
 ) -> anyhow::Result<ExitCode> {
     let name = task.name();
-    let folder = args.out.clone().unwrap_or_else(|| eval::shipped(name));
-    let checkpoint = workbook(&format!("train-{name}.safetensors"));
+    let folder = folder(args.out.as_deref(), name)?;
+    let checkpoint = workbook()?.join(format!("train-{name}.safetensors"));
+    save::check_folder(&folder)?;
     let mut training = match args.resume {
         true => checkpoint::load(&checkpoint, task)?,
-        false => Training::new(task, args.seed, args.budget(name)),
+        false => Training::new(task, args.seed, args.budget(T::STEPS)),
     };
     stop_on_ctrl_c()?;
     training.run(task, &checkpoint)?;
@@ -116,17 +122,25 @@ fn finish<T: Task>(
         run::recent(&training.losses),
         folder.display()
     );
+    let stem = workbook()?.join(format!("train-{name}"));
+    let title = format!("Loss of the small model `{name}` in training");
+    let [svg, png] = chart::draw(&stem, &title, &training.losses)?;
+    println!(
+        "{name}: loss chart in {} and {}",
+        svg.display(),
+        png.display()
+    );
     let figures = evaluate(folder)?;
     let record = save::record(training, figures);
     save::write_json(&folder.join("training.json"), &record)
 }
 
 fn evaluate(args: &EvalArgs) -> anyhow::Result<ExitCode> {
-    let folder = |name| args.model_dir.clone().unwrap_or_else(|| eval::shipped(name));
+    let folder = |name| folder(args.model_dir.as_deref(), name);
     match args.model {
-        Model::Lm => eval::language(&folder("lm"), &text::pages(args.text.as_deref())?.1)?,
-        Model::Vit => eval::pictures(&folder("vit"), args.seed)?,
-        Model::Gnn => eval::graphs(&folder("gnn"), args.seed)?,
+        Model::Lm => eval::language(&folder("lm")?, &text::pages(args.text.as_deref())?.1)?,
+        Model::Vit => eval::pictures(&folder("vit")?, args.seed)?,
+        Model::Gnn => eval::graphs(&folder("gnn")?, args.seed)?,
     };
     Ok(ExitCode::SUCCESS)
 }
@@ -141,7 +155,18 @@ fn stop_on_ctrl_c() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file under `target/workbook`.
-fn workbook(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/workbook").join(name)
+/// The folder that was asked for, or that in which the model `name` ships.
+fn folder(chosen: Option<&Path>, name: &str) -> Result<PathBuf, BadInput> {
+    match chosen {
+        Some(folder) => Ok(folder.to_path_buf()),
+        None => Ok(cli::files::find("models")?.join("tiny").join(name)),
+    }
+}
+
+/// The folder of charts and checkpoints.
+fn workbook() -> Result<PathBuf, BadInput> {
+    // Beside the lock file: `target` itself may be elsewhere, or not be there.
+    Ok(cli::files::find("Cargo.lock")?
+        .with_file_name("target")
+        .join("workbook"))
 }

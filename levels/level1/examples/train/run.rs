@@ -77,7 +77,8 @@ impl Training {
     pub fn step<T: Task>(&mut self, task: &T, batch: &[T::Shard]) -> candle_core::Result<()> {
         let (loss, gradients) = shards::gradients(task, &self.variables, batch)?;
         let progress = self.progress();
-        self.adam.step(&self.variables.all(), &gradients, progress)?;
+        self.adam
+            .step(&self.variables.all(), &gradients, progress)?;
         self.losses.push(loss);
         Ok(())
     }

@@ -6,10 +6,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use candle_core::DType;
+use data::BadInput;
 use serde_json::{Value, json};
 
 use crate::run::{Training, recent};
 use crate::task::Task;
+
+/// Makes the folder, and sees that files can be written there, before a long training.
+pub fn check_folder(folder: &Path) -> Result<(), BadInput> {
+    let bad = |e| BadInput::new(folder.display(), "a folder that can be written to", e);
+    std::fs::create_dir_all(folder).map_err(bad)?;
+    let probe = folder.join("training.json.partial");
+    std::fs::write(&probe, "").map_err(bad)?;
+    std::fs::remove_file(&probe).map_err(bad)
+}
 
 /// Writes a file beside the place and moves it there, so that nobody sees half of it.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
@@ -105,12 +115,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_place_of_the_folder_is_refused_at_once() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = check_folder(file.path()).unwrap_err().to_string();
+        assert!(error.contains("expected a folder"), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        check_folder(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_file_is_replaced_and_nothing_else_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/a.json");
         write_file(&path, b"1").unwrap();
         write_file(&path, b"2").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"2");
-        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 1);
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("new"))
+                .unwrap()
+                .count(),
+            1
+        );
     }
 }

@@ -16,6 +16,9 @@ pub trait Task: Sync {
     /// Parts of a batch: threads share them, and their tensors stay small enough for the caches.
     const SHARDS: usize;
 
+    /// Steps of a training: about ten minutes on two cores.
+    const STEPS: usize;
+
     /// `lm`, `vit` or `gnn`.
     fn name(&self) -> &'static str;
 

@@ -1,8 +1,147 @@
 //! The three trainings, a few steps each.
 
+use data::corpus::Page;
+use serde_json::Value;
+
 use crate::gnn::Gnn;
 use crate::lm::Lm;
+use crate::optim::values;
 use crate::run::{Budget, Training};
-use crate::task::{Task, rng_of_step};
+use crate::task::Task;
 use crate::vit::Vit;
-use crate::{checkpoint, save};
+use crate::{checkpoint, save, shards};
+
+/// Every weight after the training, by name.
+fn weights(training: &Training) -> Vec<(String, Vec<f32>)> {
+    let named = |(name, var): (String, candle_core::Var)| (name, values(&var).unwrap());
+    training.variables.all().into_iter().map(named).collect()
+}
+
+fn pages() -> Vec<Page> {
+    let words = ["one", "two", "three", "four", "five", "six", "seven"];
+    let line = |i: usize| format!("{} and {}.\n", words[i % 7], words[i * i % 5]);
+    let text = (0..400).map(line).collect();
+    let name = "page".to_string();
+    vec![Page { name, text }]
+}
+
+/// A gradient reaches every weight (else a step fails), moves it, and the loss falls.
+fn learns<T: Task>(task: &T, steps: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let mut training = Training::new(task, 3, Budget::Steps(steps));
+    // Loading once makes the weights.
+    let shard = task.draw(&mut crate::task::rng_of_step(3, 0)).unwrap();
+    shards::gradients(task, &training.variables, &[shard]).unwrap();
+    let before = weights(&training);
+    training.run(task, &path).unwrap();
+    for ((name, before), (_, after)) in before.iter().zip(weights(&training)) {
+        assert_ne!(*before, after, "{name} stayed as it was");
+        assert!(after.iter().all(|x| x.is_finite()), "{name}");
+    }
+    let (first, last) = (training.losses[0], training.losses[steps - 1]);
+    assert!(
+        last < 0.97 * first,
+        "{}: {first} became {last}",
+        task.name()
+    );
+
+    let model = folder.path().join("model");
+    save::model(&model, task, &training).unwrap();
+    assert!(
+        std::fs::metadata(model.join("model.safetensors"))
+            .unwrap()
+            .len()
+            > 0
+    );
+}
+
+#[test]
+fn the_language_model_learns() {
+    learns(&Lm::new(&pages()).unwrap(), 12);
+}
+
+#[test]
+fn the_vision_transformer_learns() {
+    learns(&Vit::new(), 12);
+}
+
+#[test]
+fn the_graph_transformer_learns() {
+    learns(&Gnn::new(), 12);
+}
+
+#[test]
+fn a_stop_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let task = Gnn::new();
+    let budget = Budget::Steps(6);
+    let mut whole = Training::new(&task, 5, budget);
+    whole.run(&task, &path).unwrap();
+
+    let mut training = Training::new(&task, 5, budget);
+    for step in 0..3 {
+        let mut rng = crate::task::rng_of_step(5, step);
+        let batch: Vec<_> = (0..Gnn::SHARDS)
+            .map(|_| task.draw(&mut rng).unwrap())
+            .collect();
+        training.step(&task, &batch).unwrap();
+    }
+    checkpoint::save(&path, &task, &training).unwrap();
+    let mut resumed = checkpoint::load(&path, &task).unwrap();
+    assert_eq!((resumed.seed, resumed.budget), (5, budget));
+    resumed.run(&task, &path).unwrap();
+    assert_eq!(resumed.losses, whole.losses);
+    assert_eq!(weights(&resumed), weights(&whole));
+}
+
+#[test]
+fn a_checkpoint_of_another_training_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let missing = checkpoint::load(&path, &Gnn::new()).err().unwrap();
+    assert!(
+        missing
+            .to_string()
+            .contains("expected a checkpoint of this training")
+    );
+
+    let training = Training::new(&Gnn::new(), 5, Budget::Minutes(1.));
+    checkpoint::save(&path, &Gnn::new(), &training).unwrap();
+    let other = checkpoint::load(&path, &Vit::new()).err().unwrap();
+    assert!(other.is::<data::BadInput>(), "{other}");
+
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let cut_off = checkpoint::load(&path, &Gnn::new()).err().unwrap();
+    assert!(cut_off.is::<data::BadInput>(), "{cut_off}");
+}
+
+/// A figure of the record that the training of a shipped model left.
+fn recorded(model: &str, figure: &str) -> f64 {
+    let path = cli::files::find(&format!("models/tiny/{model}/training.json")).unwrap();
+    let record: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    record["eval"][figure].as_f64().unwrap()
+}
+
+#[test]
+fn the_shipped_models_reach_what_is_asked_of_them() {
+    assert!(recorded("lm", "bits_per_byte") <= 1.6);
+    assert!(recorded("vit", "accuracy") >= 0.97);
+    assert!(recorded("gnn", "accuracy") >= 0.95);
+    assert!(recorded("vit", "baseline_accuracy") < 0.5);
+    assert!(recorded("gnn", "baseline_accuracy") < 0.8);
+}
+
+#[test]
+fn the_shipped_models_are_small() {
+    let folder = |model| cli::files::find(&format!("models/tiny/{model}")).unwrap();
+    let files = ["lm", "vit", "gnn"]
+        .into_iter()
+        .flat_map(|model| std::fs::read_dir(folder(model)).unwrap());
+    let bytes: u64 = files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes < 3_500_000, "{bytes} bytes");
+}

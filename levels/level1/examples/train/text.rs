@@ -25,7 +25,9 @@ const PAGE: usize = 4000;
 /// Pages to train on and pages held out: of `file`, or of the Rust book.
 pub fn pages(file: Option<&Path>) -> Result<(Vec<Page>, Vec<Page>), BadInput> {
     let Some(file) = file else {
-        return Ok(corpus::split(corpus::rust_book(&corpus::find_rust_book()?)?));
+        return Ok(corpus::split(
+            corpus::rust_book(&corpus::find_rust_book()?)?,
+        ));
     };
     let text = std::fs::read_to_string(file)
         .map_err(|e| BadInput::new(file.display(), "a text file in UTF-8", e))?;
@@ -67,7 +69,9 @@ pub fn bits_per_byte(
     pages: &[Page],
 ) -> anyhow::Result<f64> {
     let bar = ProgressBar::new(pages.len() as u64);
-    bar.set_style(crate::run::style("lm eval {wide_bar} {pos}/{len} pages ETA {eta}"));
+    bar.set_style(crate::run::style(
+        "lm eval {wide_bar} {pos}/{len} pages ETA {eta}",
+    ));
     let (mut nats, mut bytes) = (0., 0);
     for page in pages {
         nats += nats_of(model, &encode(tokenizer, &page.text)?)?;
@@ -90,7 +94,9 @@ fn nats_of(model: &LanguageModel, tokens: &[u32]) -> candle_core::Result<f64> {
         let end = tokens.len().min(start + context + 1);
         let ids = Tensor::new(&tokens[start..end - 1], &Device::Cpu)?.unsqueeze(0)?; // (1, T)
         let mut caches = model.new_caches(&Level1, 1, context)?;
-        let logits = model.forward(&Level1, &ids, &mut caches, Logits::All)?.squeeze(0)?; // (T, V)
+        let logits = model
+            .forward(&Level1, &ids, &mut caches, Logits::All)?
+            .squeeze(0)?; // (T, V)
         let logits = logits.narrow(0, known - start - 1, end - known)?;
         let next = Tensor::new(&tokens[known..end], &Device::Cpu)?.unsqueeze(1)?;
         let log_p = log_softmax(&logits, 1)?.gather(&next, 1)?;
@@ -107,7 +113,10 @@ pub fn samples(
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let draws = [
         ("greedy", Sampling::greedy()),
-        ("temperature 0.8, top-k 40", Sampling::new(0.8, Some(40), None, 1)),
+        (
+            "temperature 0.8, top-k 40",
+            Sampling::new(0.8, Some(40), None, 1),
+        ),
     ];
     let write = |(how, mut sampling)| Ok((how, sample(model, tokenizer, &mut sampling)?));
     draws.into_iter().map(write).collect()
@@ -132,7 +141,9 @@ fn sample(
         tokens.push(next);
         new = vec![next];
     }
-    tokenizer.decode(&tokens, true).map_err(|e| anyhow!("tokenizer: {e}"))
+    tokenizer
+        .decode(&tokens, true)
+        .map_err(|e| anyhow!("tokenizer: {e}"))
 }
 
 #[cfg(test)]

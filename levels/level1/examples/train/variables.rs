@@ -97,7 +97,8 @@ impl Variables {
 
 impl SimpleBackend for Variables {
     fn get(&self, shape: Shape, name: &str, _: Init, _: DType, _: &Device) -> Result<Tensor> {
-        if let Some(var) = self.lock().get(name) {
+        let mut vars = self.lock(); // until it is in: two threads may ask at once
+        if let Some(var) = vars.get(name) {
             return match var.shape() == &shape {
                 true => Ok(var.as_tensor().clone()),
                 false => candle_core::bail!("`{name}` is {:?}, not {shape:?}", var.shape()),
@@ -105,7 +106,7 @@ impl SimpleBackend for Variables {
         }
         let var = self.draw(name, shape)?;
         let tensor = var.as_tensor().clone();
-        self.lock().insert(name.to_string(), var);
+        vars.insert(name.to_string(), var);
         Ok(tensor)
     }
 

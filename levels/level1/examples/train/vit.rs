@@ -27,9 +27,9 @@ impl Vit {
     pub fn new() -> Self {
         let config = Config {
             image_size: SIDE as usize,
-            patch_size: 4,
+            patch_size: 8,
             hidden_size: 96,
-            intermediate_size: 192,
+            intermediate_size: 384,
             num_hidden_layers: 4,
             num_attention_heads: 4,
             layer_norm_eps: 1e-6,
@@ -57,6 +57,7 @@ impl Task for Vit {
     type Shard = (Tensor, Tensor);
 
     const SHARDS: usize = 4;
+    const STEPS: usize = 5000;
 
     fn name(&self) -> &'static str {
         "vit"
