@@ -10,6 +10,7 @@ pub mod files;
 pub mod gnn;
 pub mod lm;
 pub mod load;
+pub mod progress;
 pub mod tensors;
 pub mod threads;
 mod top;

@@ -1,5 +1,7 @@
 //! From `--model` to a model with its weights.
 
+mod watched;
+
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
@@ -12,6 +14,7 @@ use models::{GraphTransformer, LanguageModel, Result, VisionTransformer, presets
 
 use crate::args::ModelArgs;
 use crate::files;
+use watched::watched;
 
 /// What to load.
 #[derive(Debug, Clone)]
@@ -63,6 +66,7 @@ pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
         from_file: models::lm::Config::from_file,
         preset: presets::lm,
         build: LanguageModel::load,
+        tensors: |c| 2 + 9 * c.num_hidden_layers + usize::from(!c.tie_word_embeddings),
     };
     kind.load(request)
 }
@@ -74,6 +78,7 @@ pub fn vit(request: &Request) -> Result<Loaded<VisionTransformer>> {
         from_file: models::vit::Config::from_file,
         preset: presets::vit,
         build: VisionTransformer::load,
+        tensors: |c| 8 + 16 * c.num_hidden_layers,
     };
     kind.load(request)
 }
@@ -85,6 +90,7 @@ pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
         from_file: models::gnn::Config::from_file,
         preset: presets::gnn,
         build: GraphTransformer::load,
+        tensors: |c| 6 + 17 * c.num_hidden_layers,
     };
     kind.load(request)
 }
@@ -95,6 +101,8 @@ struct Kind<C, M> {
     from_file: fn(&ConfigFile) -> std::result::Result<C, BadInput>,
     preset: fn(&str) -> Option<C>,
     build: fn(VarBuilder, &C) -> candle_core::Result<M>,
+    /// How many the model has, for the progress bar.
+    tensors: fn(&C) -> usize,
 }
 
 impl<C, M> Kind<C, M> {
@@ -114,6 +122,7 @@ impl<C, M> Kind<C, M> {
                 (config, weights, Some(folder))
             }
         };
+        let weights = watched(weights, (self.tensors)(&config));
         Ok(Loaded {
             model: (self.build)(weights, &config)?,
             folder,

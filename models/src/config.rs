@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use data::BadInput;
 use serde_json::Value;
 
+/// The largest size in a configuration: a slip beyond it would take all the memory.
+pub const MAX_SIZE: u64 = 1 << 24;
+
 /// A parsed `config.json`.
 pub struct ConfigFile {
     path: PathBuf,
@@ -40,13 +43,13 @@ impl ConfigFile {
         BadInput::new(what, expected, found)
     }
 
-    /// A positive integer.
+    /// A positive integer, up to [`MAX_SIZE`].
     pub fn size(&self, key: &str) -> Result<usize, BadInput> {
         self.get(key)
             .and_then(Value::as_u64)
-            .filter(|n| (1..=1 << 32).contains(n))
+            .filter(|n| (1..=MAX_SIZE).contains(n))
             .map(|n| n as usize)
-            .ok_or_else(|| self.complain(key, "a positive integer"))
+            .ok_or_else(|| self.complain(key, format!("an integer from 1 to {MAX_SIZE}")))
     }
 
     /// A positive integer, `default` when absent.

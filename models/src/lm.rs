@@ -33,6 +33,9 @@ pub struct Config {
     pub tie_word_embeddings: bool,
 }
 
+/// The longest context: the rotary angles of every position are computed at load.
+const MAX_POSITIONS: usize = 1 << 22;
+
 impl Config {
     /// Reads a Hugging Face `config.json`, of either generation (`rope_theta`, or
     /// `rope_parameters.rope_theta`); what is not implemented is refused by name.
@@ -58,6 +61,11 @@ impl Config {
         if head_dim % 2 != 0 {
             return Err(file.complain("head_dim", "an even number (halves are rotated)"));
         }
+        let max_position_embeddings = file.size_or("max_position_embeddings", 2048)?;
+        if max_position_embeddings > MAX_POSITIONS {
+            let expected = format!("at most {MAX_POSITIONS}");
+            return Err(file.complain("max_position_embeddings", expected));
+        }
         let rope_theta = file.positive_or("rope_theta", 10000.)?;
         Ok(Self {
             vocab_size: file.size("vocab_size")?,
@@ -71,7 +79,7 @@ impl Config {
             },
             rms_norm_eps: file.positive_or("rms_norm_eps", 1e-6)?,
             rope_theta: file.positive_or("rope_parameters.rope_theta", rope_theta)?,
-            max_position_embeddings: file.size_or("max_position_embeddings", 2048)?,
+            max_position_embeddings,
             tie_word_embeddings: file.flag_or("tie_word_embeddings", false)?,
         })
     }

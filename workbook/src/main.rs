@@ -1,24 +1,34 @@
-//! The `workbook` command.
+//! The `workbook` command: the levels compared, and each program at any level.
+
+mod bench_charts;
+mod compare;
+mod levels;
 
 use std::process::ExitCode;
 
+use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
+use compare::CompareArgs;
 use data::BadInput;
-use level1::Level1;
-use level2::Level2;
-use models::Ops;
+use levels::Level;
 
-/// Three models at several levels of optimization
+/// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
-#[command(name = "workbook", version, about)]
+#[command(name = "workbook", version, args_conflicts_with_subcommands = true)]
 struct Workbook {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    compare: CompareArgs,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare every level on the trained models, or on presets
+    Compare(CompareArgs),
+    /// Draw the results of cargo bench, a chart a group
+    BenchCharts(BenchChartsArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
     /// Classify pictures with the vision transformer
@@ -30,25 +40,35 @@ enum Command {
 /// A program's own options, and the level that it runs at.
 #[derive(Args)]
 struct AtLevel<T: Args> {
-    /// The level of optimization, 1 or 2
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    level: u8,
+    /// The level of optimization [default: the highest]
+    #[arg(long, value_name = "N")]
+    level: Option<u8>,
     #[command(flatten)]
     program: T,
 }
 
 fn main() -> ExitCode {
-    cli::run(|| match Workbook::try_parse()?.command {
-        Command::Lm(at) => cli::lm::run(&at.program, &*ops(at.level)?),
-        Command::Vit(at) => cli::vit::run(&at.program, &*ops(at.level)?),
-        Command::Gnn(at) => cli::gnn::run(&at.program, &*ops(at.level)?),
+    cli::run(|| {
+        let workbook = Workbook::try_parse()?;
+        match workbook.command {
+            None => compare::run(&workbook.compare),
+            Some(Command::Compare(args)) => compare::run(&args),
+            Some(Command::BenchCharts(args)) => bench_charts::run(&args),
+            Some(Command::Lm(at)) => cli::lm::run(&at.program, &*level(at.level)?),
+            Some(Command::Vit(at)) => cli::vit::run(&at.program, &*level(at.level)?),
+            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, &*level(at.level)?),
+        }
     })
 }
 
-fn ops(level: u8) -> Result<Box<dyn Ops>, BadInput> {
-    match level {
-        1 => Ok(Box::new(Level1)),
-        2 => Ok(Box::new(Level2::default())),
-        _ => Err(BadInput::new("--level", "1 or 2", level)),
-    }
+/// The level with this number, the highest without one.
+fn level(number: Option<u8>) -> Result<Level, BadInput> {
+    let levels = levels::all();
+    let numbers: Vec<String> = levels.iter().map(|ops| ops.level().to_string()).collect();
+    let mut chosen = levels.into_iter().rev();
+    let chosen = chosen.find(|ops| number.is_none_or(|number| number == ops.level()));
+    chosen.ok_or_else(|| {
+        let found = number.map_or(String::new(), |number| number.to_string());
+        BadInput::new("--level", numbers.join(" or "), found)
+    })
 }

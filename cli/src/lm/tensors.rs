@@ -8,6 +8,7 @@ use models::{LanguageModel, Ops, Sampling};
 
 use super::ids;
 use crate::files::Output;
+use crate::progress::Progress;
 use crate::tensors::{Input, Named, write};
 
 /// input_ids (B, T) → logits (B, T, V), and tokens (B, T + `generate`).
@@ -26,6 +27,7 @@ pub fn run(
     let mut answer = vec![Named::floats("logits", &logits)?];
 
     let mut last = logits.narrow(1, logits.dim(1)? - 1, 1)?.squeeze(1)?; // (B, V)
+    let progress = Progress::new("tokens", new);
     for n in 0..new {
         let next = next_tokens(ops, &last)?;
         for (row, token) in rows.iter_mut().zip(&next) {
@@ -36,6 +38,7 @@ pub fn run(
             let logits = model.forward(ops, &next, &mut caches, Logits::Last)?;
             last = logits.squeeze(1)?;
         }
+        progress.step();
     }
     if generate.is_some() {
         answer.push(Named::tokens("tokens", &rows));

@@ -48,8 +48,8 @@ pub fn paint(picture: &RgbImage, attention: &[f32]) -> RgbImage {
 pub fn sheet(pairs: &[RgbImage]) -> RgbImage {
     let columns = pairs.len().min(COLUMNS) as u32;
     let rows = pairs.len().div_ceil(COLUMNS) as u32;
-    let (width, height) = (2 * (SIDE + GAP) + GAP, SIDE + GAP);
-    let mut sheet = white(columns * width + GAP, rows * height + GAP);
+    let (width, height) = (2 * SIDE + 3 * GAP, SIDE + GAP);
+    let mut sheet = white(columns * width, rows * height + GAP);
     for (i, pair) in pairs.iter().enumerate() {
         let (column, row) = ((i % COLUMNS) as u32, (i / COLUMNS) as u32);
         let [x, y] = [column * width + GAP, row * height + GAP].map(i64::from);

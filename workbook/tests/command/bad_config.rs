@@ -93,12 +93,20 @@ fn an_architecture_by_its_type_alone() {
         .refused(&["`model_type`", "expected \"llama\", found \"mamba\""]);
 }
 
+/// Sizes that no memory holds: refused before anything of that size is made.
 #[test]
 fn numbers_beyond_all_measure() {
-    let huge = json!(1u64 << 40);
-    let keys = ["vocab_size", "hidden_size", "max_position_embeddings"].map(|k| (k, huge.clone()));
-    refuses("lm-mqa", &keys);
-    refuses("gnn-plain", &[("num_classes", huge)]);
+    for huge in [(1u64 << 24) + 1, 1 << 40] {
+        let keys = ["vocab_size", "hidden_size", "max_position_embeddings"];
+        refuses("lm-mqa", &keys.map(|key| (key, json!(huge))));
+        refuses("gnn-plain", &[("num_classes", json!(huge))]);
+    }
+    refuses("lm-mqa", &[("max_position_embeddings", json!(1 << 23))]);
+    let fixture = Fixture::golden("lm-mqa");
+    fixture.set("config.json", "num_hidden_layers", json!(1 << 24));
+    fixture
+        .answer(&[])
+        .refused(&["`model.layers.2.", "found nothing"]);
 }
 
 #[test]
