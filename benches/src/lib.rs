@@ -1,0 +1,12 @@
+//! What is measured: the same jobs for `workbook compare` and for `cargo bench`.
+//!
+//! A [`Job`] is one model, at one level, on one input. Two measurements of a job differ in how they
+//! repeat it and in nothing else.
+
+pub mod gnn;
+pub mod job;
+pub mod levels;
+pub mod lm;
+pub mod vit;
+
+pub use job::{Job, Model, Workload};

@@ -47,7 +47,7 @@ pub struct Bar {
 }
 
 /// Height of a bar with the gap below it, of the gap between groups, and of the axis.
-const BAR: i32 = 21;
+const BAR: i32 = 22;
 const GAP: i32 = 12;
 const AXIS: i32 = 52;
 /// The longest name or label that gets all the room it asks for.

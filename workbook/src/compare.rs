@@ -4,7 +4,6 @@ mod chart;
 mod machine;
 mod measure;
 mod memory;
-mod progress;
 mod readme;
 mod record;
 mod stats;
@@ -22,7 +21,7 @@ use cli::files;
 use cli::load::Request;
 use data::BadInput;
 
-use progress::Progress;
+pub use readme::significant;
 use record::{Record, Results};
 
 /// Compare every level on the trained models, or on presets
@@ -61,18 +60,11 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?);
     println!("{}", results.machine);
 
-    let progress = Progress::new(cases.len());
-    for (i, case) in cases.iter().enumerate() {
-        let rows = measure::compare(
-            case.model,
-            &case.request,
-            args.samples as usize,
-            &progress.part(i),
-        )?;
-        progress.pause(|| print!("\n{}", table::model(&rows)));
+    for case in &cases {
+        let rows = measure::compare(case.model, &case.request, args.samples as usize)?;
+        print!("\n{}", table::model(&rows));
         results.rows.extend(rows);
     }
-    progress.finish();
     write(&root, &results, record)
 }
 

@@ -7,10 +7,10 @@ use benches::levels::{self, Level};
 use benches::{Model, Workload, job};
 use candle_core::{DType, Tensor};
 use cli::load::Request;
+use cli::progress::Progress;
 use models::trace::count_tensors;
 
 use super::memory::Peak;
-use super::progress::Part;
 use super::record::Row;
 use super::stats::{quantile, relative_difference};
 
@@ -30,27 +30,20 @@ struct Contender {
 }
 
 /// Every workload of `model` at every level, `samples` timed runs each.
-pub fn compare(
-    model: Model,
-    request: &Request,
-    samples: usize,
-    progress: &Part,
-) -> Result<Vec<Row>> {
-    let name = format!("{} {}", model.name(), request.model);
-    progress.set(0, 1, format!("{name}: loading"));
+pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Vec<Row>> {
     let levels = levels::all();
     let load = |level: &Level| job::load(model, request, level);
     let loaded: Vec<Vec<Workload>> = levels.iter().map(load).collect::<Result<_, _>>()?;
     let workloads = by_workload(&levels, loaded);
-    let (mut rows, all) = (vec![], workloads.len() * samples);
-    for (i, mut contenders) in workloads.into_iter().enumerate() {
+    let progress = Progress::new(model.name(), workloads.len() * samples);
+    let mut rows = vec![];
+    for mut contenders in workloads {
         for contender in &mut contenders {
             contender.inspect(request)?;
         }
-        let message = format!("{name} {}", contenders[0].workload.name);
         for round in 0..samples {
-            progress.set(i * samples + round, all, &message);
             time(&mut contenders, round)?;
+            progress.step();
         }
         rows.extend(summary(&contenders, request));
     }

@@ -1,0 +1,182 @@
+//! The three kinds of attention.
+
+use benches::gnn::regular;
+use benches::levels::Level;
+use candle_core::{DType, Result, Tensor};
+use models::graph::Csr;
+use models::{CacheShape, Heads, KvCache, Rope, Weight};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::harness::{Harness, Timed, Work};
+
+/// Positions that the rotary table has room for.
+const CONTEXT: usize = 2048;
+
+/// Causal attention of T tokens behind P that are in the cache.
+struct Causal {
+    level: Level,
+    rope: Rope,
+    shape: CacheShape,
+    past: [Tensor; 3], // q, k, v (1, P, H, D)
+    new: [Tensor; 3],  // q, k, v (1, T, H, D)
+    cache: Option<KvCache>,
+}
+
+impl Causal {
+    fn new(harness: &Harness, level: Level, heads: Heads, past: usize, new: usize) -> Result<Self> {
+        let tensor =
+            |name: &str, t: usize, h: usize| harness.tensor(name, &[1, t, h, heads.head_dim]);
+        let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
+        let qkv = |t| {
+            Ok([
+                tensor("q", t, h)?,
+                tensor("k", t, h_kv)?,
+                tensor("v", t, h_kv)?,
+            ])
+        };
+        let device = harness.device.clone();
+        Ok(Self {
+            level,
+            rope: Rope::new(10_000., heads.head_dim, CONTEXT, DType::F32, &device)?,
+            past: qkv(past)?,
+            new: qkv(new)?,
+            shape: CacheShape {
+                batch: 1,
+                capacity: past + new,
+                heads,
+                dtype: DType::F32,
+                device,
+            },
+            cache: None,
+        })
+    }
+
+    fn attend(&mut self, past: bool) -> Result<Tensor> {
+        let [q, k, v] = if past { &self.past } else { &self.new };
+        match &mut self.cache {
+            Some(cache) => self.level.causal_attention(q, k, v, &self.rope, cache),
+            None => candle_core::bail!("causal attention without a cache"),
+        }
+    }
+}
+
+impl Timed for Causal {
+    fn has_state(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.cache = Some(self.level.new_cache(&self.shape)?);
+        if self.past[0].dim(1)? > 0 {
+            self.attend(true)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self) -> Result<Tensor> {
+        self.attend(false)
+    }
+}
+
+/// `lm.readme` and `lm.smollm-135m`, whose query heads share key heads.
+fn heads() -> [Heads; 2] {
+    let grouped = Heads {
+        num_heads: 9,
+        num_kv_heads: 3,
+        head_dim: 64,
+    };
+    [Heads::full(8, 64), grouped]
+}
+
+/// T tokens with nothing in the cache: two products of H·T·T·D.
+pub fn causal_prefill(harness: &mut Harness) -> Result<()> {
+    for heads in heads() {
+        let (t, h, d) = (128, heads.num_heads, heads.head_dim);
+        let shape = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
+        let cases = causal(harness, heads, 0, t)?;
+        run(
+            harness,
+            "causal_attention_prefill",
+            &shape,
+            Work::Flops(4 * h * t * t * d),
+            cases,
+        )?;
+    }
+    Ok(())
+}
+
+/// One token behind P in the cache: all keys and values are read.
+pub fn causal_decode(harness: &mut Harness) -> Result<()> {
+    for heads in heads() {
+        let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
+        let bytes = 2 * (past + 1) * h_kv * d * size_of::<f32>();
+        let shape = format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads);
+        let cases = causal(harness, heads, past, 1)?;
+        run(
+            harness,
+            "causal_attention_decode",
+            &shape,
+            Work::Bytes(bytes),
+            cases,
+        )?;
+    }
+    Ok(())
+}
+
+fn causal(harness: &Harness, heads: Heads, past: usize, new: usize) -> Result<Vec<Causal>> {
+    let levels = benches::levels::all().into_iter();
+    levels
+        .map(|level| Causal::new(harness, level, heads, past, new))
+        .collect()
+}
+
+fn run(harness: &mut Harness, op: &str, shape: &str, work: Work, cases: Vec<Causal>) -> Result<()> {
+    let mut cases = cases.into_iter();
+    harness.op(op, shape, work, |_| {
+        cases
+            .next()
+            .ok_or_else(|| candle_core::Error::msg("no case"))
+    })
+}
+
+/// B pictures of T patches: `vit.s16`, and small pictures.
+pub fn attention(harness: &mut Harness) -> Result<()> {
+    for [b, t, h, d] in [[1, 197, 6, 64], [10, 65, 4, 32]] {
+        let tensor = |name| harness.tensor(name, &[b, t, h, d]);
+        let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
+        let work = Work::Flops(4 * b * h * t * t * d);
+        harness.op("attention", &format!("{b}x{t}x{h}x{d}"), work, |level| {
+            let (q, k, v) = (q.clone(), k.clone(), v.clone());
+            Ok(move || level.attention(&q, &k, &v))
+        })?;
+    }
+    Ok(())
+}
+
+/// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node.
+pub fn edge_attention(harness: &mut Harness) -> Result<()> {
+    let (graphs, edge_width, h, d) = (128u32, 16, 4, 32);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let graph = |g: u32| {
+        let edges = regular(&mut rng).edges.into_iter();
+        edges.map(move |edge| edge.map(|node| 32 * g + node))
+    };
+    let edges: Vec<[u32; 2]> = (0..graphs).flat_map(graph).collect();
+    let (n, e) = (32 * graphs as usize, edges.len());
+    let tensor = |name| harness.tensor(name, &[n, h, d]);
+    let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
+    let skip = harness.tensor("skip", &[n, h * d])?;
+    let edge_attr = harness.tensor("edge_attr", &[e, edge_width])?;
+    let w = harness.tensor("w", &[h * d, edge_width])?;
+    // Each of q, k, v, skip and the result once, edge features and both ends of each edge.
+    let work = Work::Bytes(4 * (5 * n * h * d + e * (edge_width + 2)));
+    let device = harness.device.clone();
+    harness.op("edge_attention", &format!("{n}x{e}"), work, |level| {
+        let (csr, _) = Csr::new(n, &edges, &device).map_err(candle_core::Error::wrap)?;
+        let w = Weight::new(w.clone());
+        let (q, k, v) = (q.clone(), k.clone(), v.clone());
+        let (skip, edge_attr) = (skip.clone(), edge_attr.clone());
+        Ok(move || level.edge_attention(&q, &k, &v, &skip, &edge_attr, &w, &csr))
+    })
+}

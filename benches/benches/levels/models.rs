@@ -1,0 +1,64 @@
+//! Whole models: the workloads that `workbook compare` has.
+
+use benches::job::{self, models_of};
+use benches::{Job, Workload, levels};
+use candle_core::{DType, Result, Tensor};
+use cli::load::Request;
+
+use crate::harness::{Harness, Timed, Work};
+
+/// The trained models, and one preset of each.
+const PRESETS: [&str; 4] = ["tiny", "readme", "s16", "base"];
+
+/// A job of `workbook compare`.
+struct Model(Box<dyn Job>);
+
+impl Timed for Model {
+    fn has_state(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.0.prepare()
+    }
+
+    fn call(&mut self) -> Result<Tensor> {
+        self.0.run()
+    }
+
+    fn results(&self) -> usize {
+        self.0.forwards()
+    }
+}
+
+/// Every preset of [`PRESETS`] at every level.
+pub fn all(harness: &mut Harness) -> anyhow::Result<()> {
+    for preset in PRESETS {
+        for model in models_of(preset)? {
+            for level in levels::all() {
+                let request = Request {
+                    model: preset.into(),
+                    dtype: DType::F32,
+                    device: harness.device.clone(),
+                    seed: 0,
+                };
+                for workload in job::load(model, &request, &level)? {
+                    one(harness, &format!("level{}", level.level()), workload);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one(harness: &mut Harness, level: &str, workload: Workload) {
+    let name = format!("{}.{}", workload.preset, workload.name);
+    let work = Work::Items(workload.items);
+    harness.one(
+        workload.model.name(),
+        level,
+        &name,
+        work,
+        Model(workload.job),
+    );
+}

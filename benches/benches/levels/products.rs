@@ -1,0 +1,108 @@
+//! Matrix products, and what is fused to them.
+
+use candle_core::Result;
+use models::{Heads, Weight};
+
+use crate::harness::{Harness, Work};
+
+/// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`.
+const LINEAR: [[usize; 3]; 5] = [
+    [1, 512, 512],
+    [1, 512, 10_000],
+    [128, 512, 512],
+    [197, 1536, 384],
+    [4096, 128, 128],
+];
+
+/// x·wᵀ + b
+pub fn linear(harness: &mut Harness) -> Result<()> {
+    for [m, k, n] in LINEAR {
+        let x = harness.tensor("x", &[m, k])?;
+        let w = harness.tensor("w", &[n, k])?;
+        let b = harness.tensor("b", &[n])?;
+        let work = Work::Flops(2 * m * k * n);
+        harness.op("linear", &format!("{m}x{k}x{n}"), work, |level| {
+            let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
+            Ok(move || level.linear(&x, &w, Some(&b)))
+        })?;
+    }
+    Ok(())
+}
+
+/// Queries, keys and values: T tokens, H heads of D channels.
+pub fn qkv(harness: &mut Harness) -> Result<()> {
+    for [t, h, d] in [[1, 8, 64], [128, 8, 64], [197, 6, 64]] {
+        let (c, heads) = (h * d, Heads::full(h, d));
+        let x = harness.tensor("x", &[1, t, c])?;
+        let w = harness.tensor("w", &[3 * c, c])?;
+        let work = Work::Flops(2 * t * c * 3 * c);
+        harness.op("qkv", &format!("{t}x{c}x{}", 3 * c), work, |level| {
+            let (x, w) = (x.clone(), Weight::new(w.clone()));
+            Ok(move || Ok(level.qkv(&x, &w, None, heads)?.2))
+        })?;
+    }
+    Ok(())
+}
+
+/// Queries, keys, values and skip of `gnn.base`.
+pub fn qkv_skip(harness: &mut Harness) -> Result<()> {
+    let (n, c, heads) = (4096, 128, Heads::full(4, 32));
+    let x = harness.tensor("x", &[n, c])?;
+    let w = harness.tensor("w", &[4 * c, c])?;
+    let b = harness.tensor("b", &[4 * c])?;
+    let work = Work::Flops(2 * n * c * 4 * c);
+    harness.op("qkv_skip", &format!("{n}x{c}x{}", 4 * c), work, |level| {
+        let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
+        Ok(move || Ok(level.qkv_skip(&x, &w, &b, heads)?.3))
+    })
+}
+
+/// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`.
+pub fn linear_gelu(harness: &mut Harness) -> Result<()> {
+    for [m, k, n] in [[197, 384, 1536], [4096, 128, 256]] {
+        let x = harness.tensor("x", &[m, k])?;
+        let w = harness.tensor("w", &[n, k])?;
+        let b = harness.tensor("b", &[n])?;
+        let work = Work::Flops(2 * m * k * n);
+        harness.op("linear_gelu", &format!("{m}x{k}x{n}"), work, |level| {
+            let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
+            Ok(move || level.linear_gelu(&x, &w, &b))
+        })?;
+    }
+    Ok(())
+}
+
+/// silu(x·Wgᵀ) ⊙ (x·Wuᵀ) of `lm.readme`: decode and prefill.
+pub fn linear_swiglu(harness: &mut Harness) -> Result<()> {
+    for [t, c, f] in [[1, 512, 1536], [128, 512, 1536]] {
+        let x = harness.tensor("x", &[1, t, c])?;
+        let w = harness.tensor("w", &[2 * f, c])?;
+        let work = Work::Flops(2 * t * c * 2 * f);
+        harness.op("linear_swiglu", &format!("{t}x{c}x{f}"), work, |level| {
+            let (x, w) = (x.clone(), Weight::new(w.clone()));
+            Ok(move || level.linear_swiglu(&x, &w))
+        })?;
+    }
+    Ok(())
+}
+
+/// Patches of P × P from B pictures of S × S, to C channels: `vit.s16`, and small pictures.
+pub fn patch_embed(harness: &mut Harness) -> Result<()> {
+    for [b, s, p, c] in [[1, 224, 16, 384], [10, 32, 4, 128]] {
+        let patches = (s / p) * (s / p);
+        let pixels = harness.tensor("pixels", &[b, 3, s, s])?;
+        let w = harness.tensor("w", &[c, 3, p, p])?;
+        let bias = harness.tensor("b", &[c])?;
+        let class = harness.tensor("class", &[1, 1, c])?;
+        let positions = harness.tensor("positions", &[1, 1 + patches, c])?;
+        let work = Work::Flops(2 * b * patches * 3 * p * p * c);
+        let shape = format!("{b}x3x{s}x{s}");
+        harness.op("patch_embed", &shape, work, |level| {
+            let w = Weight::new(w.clone());
+            let (pixels, bias) = (pixels.clone(), bias.clone());
+            let (class, positions) = (class.clone(), positions.clone());
+            Ok(move || level.patch_embed(&pixels, &w, &bias, &class, &positions))
+        })?;
+    }
+    Ok(())
+}

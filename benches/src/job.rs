@@ -1,0 +1,128 @@
+//! A model at a level on an input, ready to run.
+
+use candle_core::{Result, Tensor};
+use cli::load::Request;
+use data::BadInput;
+use models::presets;
+
+use crate::levels::Level;
+use crate::{gnn, lm, vit};
+
+/// The three models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// The language model.
+    Lm,
+    /// The vision transformer.
+    Vit,
+    /// The graph transformer.
+    Gnn,
+}
+
+impl Model {
+    const ALL: [Self; 3] = [Self::Lm, Self::Vit, Self::Gnn];
+
+    /// `lm`, `vit` or `gnn`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lm => "lm",
+            Self::Vit => "vit",
+            Self::Gnn => "gnn",
+        }
+    }
+
+    fn has(self, preset: &str) -> bool {
+        let of_this =
+            |(name, presets): &(&str, &[&str])| *name == self.name() && presets.contains(&preset);
+        preset == "tiny" || presets::NAMES.iter().any(of_this)
+    }
+}
+
+/// Something to time.
+pub trait Job {
+    /// Frees what a run leaves behind, so that its memory can be counted from here.
+    fn reset(&mut self) {}
+
+    /// Brings everything to where [`run`](Self::run) starts. Not timed.
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// [`forwards`](Self::forwards) forward passes, the device synchronised after each; returns the
+    /// last logits.
+    fn run(&mut self) -> Result<Tensor>;
+
+    /// Forward passes of one run; a time is given for one of them.
+    fn forwards(&self) -> usize {
+        1
+    }
+}
+
+/// A job and its name.
+pub struct Workload {
+    /// Which of the three models.
+    pub model: Model,
+    /// `tiny`, or the name of a preset.
+    pub preset: String,
+    /// What is computed: `prefill`, `decode`, `batch1`, `graphs128`.
+    pub name: String,
+    /// The input in words.
+    pub input: String,
+    /// Tokens, pictures or graphs of one forward pass.
+    pub items: usize,
+    /// What is timed.
+    pub job: Box<dyn Job>,
+}
+
+/// The models that have `preset`; all of them have `tiny`.
+///
+/// # Errors
+/// When no model has a preset of that name.
+pub fn models_of(preset: &str) -> std::result::Result<Vec<Model>, BadInput> {
+    let models: Vec<_> = Model::ALL
+        .into_iter()
+        .filter(|model| model.has(preset))
+        .collect();
+    if models.is_empty() {
+        let expected = format!("all, or one of {}", all_presets().join(", "));
+        return Err(BadInput::new("--preset", expected, format!("{preset:?}")));
+    }
+    Ok(models)
+}
+
+/// Every preset's name, `tiny` first.
+pub fn all_presets() -> Vec<String> {
+    let names = presets::NAMES.iter().flat_map(|(_, names)| names.iter());
+    ["tiny"]
+        .iter()
+        .chain(names)
+        .map(|name| name.to_string())
+        .collect()
+}
+
+/// Loads `model` as `request` says, with weights of its own for `level`: a weight is packed for one
+/// level.
+pub fn load(model: Model, request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+    match model {
+        Model::Lm => lm::load(request, level),
+        Model::Vit => vit::load(request, level),
+        Model::Gnn => gnn::load(request, level),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_name_their_models() {
+        assert_eq!(models_of("tiny"), Ok(Model::ALL.to_vec()));
+        assert_eq!(models_of("s16"), Ok(vec![Model::Vit]));
+        let error = models_of("s17").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "--preset: expected all, or one of tiny, readme, smollm-135m, s16, b16, base, found \"s17\""
+        );
+        assert!(all_presets().iter().all(|name| models_of(name).is_ok()));
+    }
+}

@@ -1,0 +1,173 @@
+//! The language model: reading a prompt, and writing on from it.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Result, Tensor};
+use cli::load::{self, Loaded, Request};
+use data::BadInput;
+use models::lm::Logits;
+use models::{KvCache, LanguageModel};
+use tokenizers::Tokenizer;
+
+use crate::job::{Job, Model, Workload};
+use crate::levels::Level;
+
+/// Prose of which models that were trained on English can make something.
+const PROMPT: &str = include_str!("prompt.txt");
+/// Tokens that a prefill reads, if the context has room for them.
+const PREFILL: usize = 128;
+/// Tokens of one run of decode, half of them before and half after position [`PREFILL`].
+const DECODE: usize = 16;
+
+/// `prefill` and `decode`, which share their weights.
+pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+    let loaded = load::lm(request)?;
+    let context = loaded.model.config().max_position_embeddings;
+    let prefill = PREFILL.min(context);
+    let end = (PREFILL + DECODE / 2).min(context);
+    let start = end.saturating_sub(DECODE).max(1);
+    let tokens = tokens(&loaded, end)?;
+    let model = Shared {
+        model: Arc::new(loaded.model),
+        level: level.clone(),
+    };
+    let prompt = |length: usize| ids(&tokens[..length], &request.device);
+    let single = |token: &u32| ids(&[*token], &request.device);
+    let workload = |name: &str, input: String, items: usize, job: Box<dyn Job>| Workload {
+        model: Model::Lm,
+        preset: request.model.clone(),
+        name: name.into(),
+        input,
+        items,
+        job,
+    };
+    let decode = Decode {
+        model: model.clone(),
+        prompt: prompt(start)?,
+        next: tokens[start..].iter().map(single).collect::<Result<_>>()?,
+        caches: vec![],
+    };
+    let prefill_job = Prefill {
+        model,
+        prompt: prompt(prefill)?,
+        caches: vec![],
+    };
+    let read = format!("1 × {prefill} tokens");
+    let written = format!("a token at a time, positions {start} to {}", end - 1);
+    Ok(vec![
+        workload("prefill", read, prefill, Box::new(prefill_job)),
+        workload("decode", written, 1, Box::new(decode)),
+    ])
+}
+
+/// The first `count` tokens of the prompt, over again where it is too short. A preset has no
+/// tokenizer and reads bytes.
+fn tokens(loaded: &Loaded<LanguageModel>, count: usize) -> models::Result<Vec<u32>> {
+    let ids: Vec<u32> = match &loaded.folder {
+        None => PROMPT.bytes().map(u32::from).collect(),
+        Some(folder) => {
+            let path = folder.join("tokenizer.json");
+            let bad = |e| BadInput::new(path.display(), "a Hugging Face tokenizer", e);
+            let tokenizer = Tokenizer::from_file(&path).map_err(bad)?;
+            tokenizer
+                .encode(PROMPT, true)
+                .map_err(bad)?
+                .get_ids()
+                .to_vec()
+        }
+    };
+    Ok(ids.into_iter().cycle().take(count).collect())
+}
+
+/// (1, T)
+fn ids(tokens: &[u32], device: &Device) -> Result<Tensor> {
+    Tensor::new(tokens, device)?.unsqueeze(0)
+}
+
+#[derive(Clone)]
+struct Shared {
+    model: Arc<LanguageModel>,
+    level: Level,
+}
+
+impl Shared {
+    fn caches(&self, capacity: usize) -> Result<Vec<KvCache>> {
+        self.model.new_caches(&*self.level, 1, capacity)
+    }
+
+    fn forward(&self, ids: &Tensor, caches: &mut [KvCache]) -> Result<Tensor> {
+        let logits = self
+            .model
+            .forward(&*self.level, ids, caches, Logits::Last)?;
+        self.model.device().synchronize()?;
+        Ok(logits)
+    }
+}
+
+/// The whole prompt at once, into empty caches.
+struct Prefill {
+    model: Shared,
+    prompt: Tensor, // (1, T)
+    caches: Vec<KvCache>,
+}
+
+impl Job for Prefill {
+    fn reset(&mut self) {
+        self.caches.clear();
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.reset();
+        self.caches = self.model.caches(self.prompt.dim(1)?)?;
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Tensor> {
+        self.model.forward(&self.prompt, &mut self.caches)
+    }
+}
+
+/// One token after the other, behind a prompt. The tokens are given, so that every level reads the
+/// same ones.
+struct Decode {
+    model: Shared,
+    prompt: Tensor,    // (1, T)
+    next: Vec<Tensor>, // (1, 1) each
+    caches: Vec<KvCache>,
+}
+
+impl Job for Decode {
+    fn reset(&mut self) {
+        self.caches.clear();
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.reset();
+        self.caches = self.model.caches(self.prompt.dim(1)? + self.next.len())?;
+        self.model.forward(&self.prompt, &mut self.caches)?;
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Tensor> {
+        let mut logits = None;
+        for token in &self.next {
+            logits = Some(self.model.forward(token, &mut self.caches)?);
+        }
+        logits.ok_or_else(|| candle_core::Error::msg("no token to decode"))
+    }
+
+    fn forwards(&self) -> usize {
+        self.next.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompt_reads_as_many_bytes_as_a_preset_needs() {
+        assert!(PROMPT.len() >= PREFILL + DECODE);
+        assert!(PROMPT.is_ascii(), "a byte a character, none above 127");
+    }
+}

@@ -1,0 +1,191 @@
+//! `workbook bench-charts`: a chart a group from what `cargo bench` left in target/criterion.
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use charts::{Axis, Bar, BarChart, Group};
+use clap::Args;
+use data::BadInput;
+
+use read::{Case, Throughput};
+
+/// Draw the results of cargo bench, a chart a group
+#[derive(Debug, Clone, Args)]
+pub struct BenchChartsArgs {
+    /// Where cargo bench left its results
+    #[arg(long, value_name = "DIR", default_value = "target/criterion")]
+    pub from: PathBuf,
+    /// Where the charts go
+    #[arg(long, value_name = "DIR", default_value = "target/workbook/benches")]
+    pub to: PathBuf,
+}
+
+/// Draws every group and prints the paths.
+pub fn run(args: &BenchChartsArgs) -> Result<()> {
+    let cases = read::cases(&args.from)?;
+    if cases.is_empty() {
+        let expected = "results of `cargo bench`";
+        return Err(BadInput::new(args.from.display(), expected, "none").into());
+    }
+    let mut groups: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
+    for case in &cases {
+        groups.entry(&case.group).or_default().push(case);
+    }
+    std::fs::create_dir_all(&args.to).with_context(|| format!("{}", args.to.display()))?;
+    for (name, cases) in groups {
+        for path in draw(&args.to, name, &cases)? {
+            println!("{}", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn draw(folder: &Path, name: &str, cases: &[&Case]) -> Result<[PathBuf; 2]> {
+    Ok(charts::bar_chart(&folder.join(name), &chart(name, cases))?)
+}
+
+/// Bars for each shape: bytes or operations a second where a group has one unit of work, the
+/// speed-up over level 1 where it has several workloads that no unit compares.
+fn chart(name: &str, cases: &[&Case]) -> BarChart {
+    let mut shapes: BTreeMap<(u64, &str), Vec<&Case>> = BTreeMap::new();
+    for case in cases {
+        let key = (case.throughput.amount(), case.parameter.as_str());
+        shapes.entry(key).or_default().push(case);
+    }
+    let scale = Scale::of(name, cases);
+    let groups = shapes.iter_mut().map(|((_, shape), cases)| {
+        cases.sort_by_key(|case| order(&case.function));
+        let first = cases[0];
+        Group {
+            name: shape.to_string(),
+            bars: cases.iter().map(|case| scale.bar(case, first)).collect(),
+        }
+    });
+    BarChart {
+        title: name.into(),
+        mark: matches!(scale, Scale::Speedup).then_some(1.),
+        groups: groups.collect(),
+        axis: Axis::linear(scale.label()),
+    }
+}
+
+/// Levels by number, and whatever is not one behind them.
+fn order(function: &str) -> (u64, &str) {
+    let number = function.strip_prefix("level").and_then(|n| n.parse().ok());
+    (number.unwrap_or(u64::MAX), function)
+}
+
+/// What the bars of a chart say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Scale {
+    Bytes,
+    Flops,
+    Speedup,
+}
+
+impl Scale {
+    /// Groups named after a model hold workloads of different kinds.
+    fn of(name: &str, cases: &[&Case]) -> Self {
+        let bytes = |case: &&Case| matches!(case.throughput, Throughput::Bytes(_));
+        match name {
+            "lm" | "vit" | "gnn" => Self::Speedup,
+            _ if cases.iter().all(bytes) => Self::Bytes,
+            _ => Self::Flops,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Bytes => "least traffic over time (GB/s), longer is faster",
+            Self::Flops => "GFLOP/s, longer is faster",
+            Self::Speedup => "speed-up over level 1 (×), longer is faster",
+        }
+    }
+
+    fn bar(self, case: &Case, first: &Case) -> Bar {
+        let amount = case.throughput.amount() as f64;
+        // Per nanosecond and in units of 10⁹: bytes/ns are GB/s.
+        let value = |ns: f64| match self {
+            Self::Bytes | Self::Flops => amount / ns,
+            Self::Speedup => first.median_ns / ns,
+        };
+        let time = duration(case.median_ns);
+        let number = crate::compare::significant(value(case.median_ns));
+        let label = match self {
+            Self::Speedup => format!("{number}× · {time}"),
+            _ => format!("{number} · {time}"),
+        };
+        Bar {
+            name: case.function.replacen("level", "level ", 1),
+            value: value(case.median_ns),
+            spread: (value(case.high_ns), value(case.low_ns)),
+            label,
+        }
+    }
+}
+
+/// `12.3 µs`
+fn duration(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns => (ns / 1e6, "ms"),
+    };
+    format!("{} {unit}", crate::compare::significant(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(group: &str, function: &str, parameter: &str, ns: f64, work: Throughput) -> Case {
+        Case {
+            group: group.into(),
+            function: function.into(),
+            parameter: parameter.into(),
+            throughput: work,
+            median_ns: ns,
+            low_ns: 0.9 * ns,
+            high_ns: 1.2 * ns,
+        }
+    }
+
+    #[test]
+    fn shapes_grow_and_levels_come_before_the_copy() {
+        let bytes = Throughput::Bytes;
+        let cases = [
+            case("add_rms_norm", "copy", "128x512", 100., bytes(4000)),
+            case("add_rms_norm", "level2", "128x512", 500., bytes(4000)),
+            case("add_rms_norm", "level1", "128x512", 1000., bytes(4000)),
+            case("add_rms_norm", "level1", "1x512", 100., bytes(40)),
+        ];
+        let chart = chart("add_rms_norm", &cases.each_ref());
+        let shapes: Vec<_> = chart.groups.iter().map(|g| g.name.as_str()).collect();
+        assert_eq!(shapes, ["1x512", "128x512"]);
+        let bars = &chart.groups[1].bars;
+        let names: Vec<_> = bars.iter().map(|bar| bar.name.as_str()).collect();
+        assert_eq!(names, ["level 1", "level 2", "copy"]);
+        assert_eq!(bars[1].label, "8.00 · 500 ns");
+        assert!(chart.axis.label.contains("GB/s"));
+    }
+
+    #[test]
+    fn models_are_compared_with_level_1() {
+        let items = Throughput::Elements;
+        let cases = [
+            case("lm", "level2", "tiny.decode", 1e6, items(1)),
+            case("lm", "level1", "tiny.decode", 2e6, items(1)),
+        ];
+        let chart = chart("lm", &cases.each_ref());
+        let labels: Vec<_> = chart.groups[0]
+            .bars
+            .iter()
+            .map(|b| b.label.as_str())
+            .collect();
+        assert_eq!(labels, ["1.00× · 2.00 ms", "2.00× · 1.00 ms"]);
+        assert_eq!(chart.mark, Some(1.));
+    }
+}

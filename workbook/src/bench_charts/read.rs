@@ -1,0 +1,171 @@
+//! What Criterion writes: `**/new/benchmark.json` and `**/new/estimates.json`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use data::BadInput;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// One case that was timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// An op or a model.
+    pub group: String,
+    /// A level, or the copy beside them.
+    pub function: String,
+    /// A shape or a workload.
+    pub parameter: String,
+    /// The work of one call.
+    pub throughput: Throughput,
+    /// Of one call, nanoseconds.
+    pub median_ns: f64,
+    /// The ends of the median's 95% confidence interval.
+    pub low_ns: f64,
+    /// See `low_ns`.
+    pub high_ns: f64,
+}
+
+/// The work of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub enum Throughput {
+    /// Bytes moved.
+    Bytes(u64),
+    /// Operations, tokens, pictures or graphs.
+    Elements(u64),
+}
+
+impl Throughput {
+    /// How much, in its unit.
+    pub fn amount(self) -> u64 {
+        match self {
+            Self::Bytes(n) | Self::Elements(n) => n,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Benchmark {
+    group_id: String,
+    function_id: String,
+    value_str: String,
+    throughput: Throughput,
+}
+
+#[derive(Deserialize)]
+struct Estimates {
+    median: Estimate,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    point_estimate: f64,
+    confidence_interval: Interval,
+}
+
+#[derive(Deserialize)]
+struct Interval {
+    lower_bound: f64,
+    upper_bound: f64,
+}
+
+/// All cases below `folder`, in the order of their paths.
+///
+/// # Errors
+/// When the folder cannot be read, or a file in it is not Criterion's.
+pub fn cases(folder: &Path) -> Result<Vec<Case>> {
+    let mut folders = vec![];
+    find(folder, &mut folders)
+        .map_err(|e| BadInput::new(folder.display(), "results of `cargo bench`", e))?;
+    folders.sort();
+    folders.iter().map(|folder| case(folder)).collect()
+}
+
+/// The folders named `new` that hold estimates.
+fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find(&path, found)?;
+        } else if path.ends_with("new/estimates.json") {
+            found.push(folder.to_path_buf());
+        }
+    }
+    Ok(())
+}
+
+fn case(folder: &Path) -> Result<Case> {
+    let benchmark: Benchmark = json(&folder.join("benchmark.json"))?;
+    let Estimates { median } = json(&folder.join("estimates.json"))?;
+    Ok(Case {
+        group: benchmark.group_id,
+        function: benchmark.function_id,
+        parameter: benchmark.value_str,
+        throughput: benchmark.throughput,
+        median_ns: median.point_estimate,
+        low_ns: median.confidence_interval.lower_bound,
+        high_ns: median.confidence_interval.upper_bound,
+    })
+}
+
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
+    let bad = |found: &dyn std::fmt::Display| {
+        BadInput::new(path.display(), "a result of `cargo bench`", found)
+    };
+    let text = fs::read_to_string(path).map_err(|e| bad(&e))?;
+    serde_json::from_str(&text).map_err(|e| bad(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BENCHMARK: &str = r#"{"group_id": "linear", "function_id": "level2",
+        "value_str": "1x512x512", "throughput": {"Elements": 524288}, "full_id": "", "title": ""}"#;
+    const ESTIMATES: &str = r#"{"mean": {}, "median": {"point_estimate": 20.5, "standard_error": 0.1,
+        "confidence_interval": {"confidence_level": 0.95, "lower_bound": 20.0, "upper_bound": 21.0}}}"#;
+
+    #[test]
+    fn results_are_found_wherever_they_are() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        for name in ["new", "base"] {
+            let folder = root.path().join("linear/level2/1x512x512").join(name);
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("benchmark.json"), BENCHMARK)?;
+            fs::write(folder.join("estimates.json"), ESTIMATES)?;
+        }
+        let cases = cases(root.path())?;
+        let expected = Case {
+            group: "linear".into(),
+            function: "level2".into(),
+            parameter: "1x512x512".into(),
+            throughput: Throughput::Elements(524_288),
+            median_ns: 20.5,
+            low_ns: 20.,
+            high_ns: 21.,
+        };
+        assert_eq!(cases, [expected]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_damaged_result_is_named() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let folder = root.path().join("new");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("benchmark.json"), BENCHMARK)?;
+        fs::write(folder.join("estimates.json"), "{")?;
+        let error = cases(root.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("estimates.json: expected a result of"),
+            "{error}"
+        );
+        let missing = cases(&root.path().join("no")).unwrap_err().to_string();
+        assert!(
+            missing.contains("expected results of `cargo bench`"),
+            "{missing}"
+        );
+        Ok(())
+    }
+}
