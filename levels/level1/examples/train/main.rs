@@ -123,7 +123,7 @@ fn finish<T: Task>(
         folder.display()
     );
     let stem = workbook()?.join(format!("train-{name}"));
-    let title = format!("Loss of the small model `{name}` in training");
+    let title = format!("Training loss of the small model: {name}");
     let [svg, png] = chart::draw(&stem, &title, &training.losses)?;
     println!(
         "{name}: loss chart in {} and {}",
