@@ -45,7 +45,7 @@ strip "$stage"/bin/*
 # What they read. Tracked files only: nothing of this machine travels.
 git ls-files models/tiny assets tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' README.md Cargo.toml |
   grep -v '\.py$' | tar -cf - -T - | tar -xf - -C "$stage"
-git rev-parse --short HEAD >"$stage/commit"
+git describe --always --dirty --exclude="*" --abbrev=9 >"$stage/commit"
 
 # One solid archive: the programs share candle's kernels, 35 MB of each.
 tar -C "$stage" -cf - . | xz --threads=2 --lzma2=preset=6,dict=192MiB >"$out/bundle.tar.xz"

@@ -45,8 +45,12 @@ fn model_name(cpuinfo: &str) -> Option<&str> {
     Some(line.split_once(':')?.1.trim())
 }
 
-/// The commit of the working tree, with `-dirty` behind it when files differ from it.
+/// The commit of the working tree, with `-dirty` behind it when files differ from it; in a bundle,
+/// which is no working tree, the one that its file `commit` names.
 fn commit(root: &Path) -> Option<String> {
+    if let Ok(text) = fs::read_to_string(root.join("commit")) {
+        return Some(text.trim().to_string());
+    }
     let root = fs::canonicalize(root.join(".")).ok()?;
     let describe = [
         "describe",
