@@ -50,25 +50,33 @@ fn draw(folder: &Path, name: &str, cases: &[&Case]) -> Result<[PathBuf; 2]> {
 /// Bars for each shape: bytes or operations a second where a group has one unit of work, the
 /// speed-up over level 1 where it has several workloads that no unit compares.
 fn chart(name: &str, cases: &[&Case]) -> BarChart {
-    let mut shapes: BTreeMap<(u64, &str), Vec<&Case>> = BTreeMap::new();
+    let mut shapes: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in cases {
-        let key = (case.throughput.amount(), case.parameter.as_str());
-        shapes.entry(key).or_default().push(case);
+        shapes.entry(&case.parameter).or_default().push(case);
     }
-    let scale = Scale::of(name, cases);
-    let groups = shapes.iter_mut().map(|((_, shape), cases)| {
+    let mut shapes: Vec<Vec<&Case>> = shapes.into_values().collect();
+    for cases in &mut shapes {
         cases.sort_by_key(|case| order(&case.function));
-        let first = cases[0];
-        Group {
-            name: shape.to_string(),
-            bars: cases.iter().map(|case| scale.bar(case, first)).collect(),
-        }
-    });
+    }
+    shapes.sort_by(|a, b| a[0].median_ns.total_cmp(&b[0].median_ns));
+    let scale = Scale::of(name, cases);
+    let group = |cases: &Vec<&Case>| Group {
+        name: title(&cases[0].parameter),
+        bars: cases.iter().map(|case| scale.bar(case, cases[0])).collect(),
+    };
     BarChart {
         title: name.into(),
         mark: matches!(scale, Scale::Speedup).then_some(1.),
-        groups: groups.collect(),
+        groups: shapes.iter().map(group).collect(),
         axis: Axis::linear(scale.label()),
+    }
+}
+
+/// A shape as people write it; workloads are words already.
+fn title(parameter: &str) -> String {
+    match parameter.starts_with(|c: char| c.is_ascii_digit()) {
+        true => parameter.replace('x', " × "),
+        false => parameter.into(),
     }
 }
 
@@ -100,7 +108,7 @@ impl Scale {
     fn label(self) -> &'static str {
         match self {
             Self::Bytes => "least traffic over time (GB/s), longer is faster",
-            Self::Flops => "GFLOP/s, longer is faster",
+            Self::Flops => "operations over time (GFLOP/s), longer is faster",
             Self::Speedup => "speed-up over level 1 (×), longer is faster",
         }
     }
@@ -114,15 +122,16 @@ impl Scale {
         };
         let time = duration(case.median_ns);
         let number = crate::compare::significant(value(case.median_ns));
-        let label = match self {
-            Self::Speedup => format!("{number}× · {time}"),
-            _ => format!("{number} · {time}"),
+        let unit = match self {
+            Self::Bytes => " GB/s",
+            Self::Flops => " GFLOP/s",
+            Self::Speedup => "×",
         };
         Bar {
             name: case.function.replacen("level", "level ", 1),
             value: value(case.median_ns),
             spread: (value(case.high_ns), value(case.low_ns)),
-            label,
+            label: format!("{number}{unit} · {time}"),
         }
     }
 }
@@ -154,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_grow_and_levels_come_before_the_copy() {
+    fn small_shapes_come_first_and_the_copy_last() {
         let bytes = Throughput::Bytes;
         let cases = [
             case("add_rms_norm", "copy", "128x512", 100., bytes(4000)),
@@ -164,11 +173,11 @@ mod tests {
         ];
         let chart = chart("add_rms_norm", &cases.each_ref());
         let shapes: Vec<_> = chart.groups.iter().map(|g| g.name.as_str()).collect();
-        assert_eq!(shapes, ["1x512", "128x512"]);
+        assert_eq!(shapes, ["1 × 512", "128 × 512"]);
         let bars = &chart.groups[1].bars;
         let names: Vec<_> = bars.iter().map(|bar| bar.name.as_str()).collect();
         assert_eq!(names, ["level 1", "level 2", "copy"]);
-        assert_eq!(bars[1].label, "8.00 · 500 ns");
+        assert_eq!(bars[1].label, "8.00 GB/s · 500 ns");
         assert!(chart.axis.label.contains("GB/s"));
     }
 

@@ -28,7 +28,7 @@ impl Causal {
         let tensor =
             |name: &str, t: usize, h: usize| harness.tensor(name, &[1, t, h, heads.head_dim]);
         let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
-        let qkv = |t| {
+        let qkv = |t| -> Result<[Tensor; 3]> {
             Ok([
                 tensor("q", t, h)?,
                 tensor("k", t, h_kv)?,
@@ -173,7 +173,7 @@ pub fn edge_attention(harness: &mut Harness) -> Result<()> {
     let work = Work::Bytes(4 * (5 * n * h * d + e * (edge_width + 2)));
     let device = harness.device.clone();
     harness.op("edge_attention", &format!("{n}x{e}"), work, |level| {
-        let (csr, _) = Csr::new(n, &edges, &device).map_err(candle_core::Error::wrap)?;
+        let (csr, _) = Csr::new(n, &edges, &device)?;
         let w = Weight::new(w.clone());
         let (q, k, v) = (q.clone(), k.clone(), v.clone());
         let (skip, edge_attr) = (skip.clone(), edge_attr.clone());

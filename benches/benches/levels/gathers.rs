@@ -31,7 +31,7 @@ pub fn segment_mean(harness: &mut Harness) -> Result<()> {
     let work = Work::Bytes((2 * n + graphs) * c * size_of::<f32>());
     let device = harness.device.clone();
     harness.op("segment_mean", &format!("{n}x{c}"), work, |level| {
-        let segments = Segments::new(graphs, &batch, &device).map_err(candle_core::Error::wrap)?;
+        let segments = Segments::new(graphs, &batch, &device)?;
         let (x, residual) = (x.clone(), residual.clone());
         Ok(move || level.segment_mean(&x, &residual, &segments))
     })

@@ -128,7 +128,7 @@ impl Harness {
     }
 
     /// Criterion's closing words.
-    pub fn finish(mut self) {
+    pub fn finish(self) {
         self.criterion.final_summary();
     }
 }
