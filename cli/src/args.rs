@@ -1,11 +1,13 @@
 //! The options that all programs share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use candle_core::DType;
 use clap::{Args, Parser, ValueEnum};
+use data::BadInput;
 
 use crate::device;
+use crate::files::Output;
 
 /// Which model, and on what.
 #[derive(Debug, Clone, Args)]
@@ -39,9 +41,12 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// `--input` and `--output`, when they are given.
-    pub fn files(&self) -> Option<(&PathBuf, &PathBuf)> {
-        self.input.as_ref().zip(self.output.as_ref())
+    /// `--input` and `--output`, when they are given; the output is looked at before any work.
+    pub fn files(&self) -> Result<Option<(&Path, Output)>, BadInput> {
+        match (&self.input, &self.output) {
+            (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
+            _ => Ok(None),
+        }
     }
 }
 

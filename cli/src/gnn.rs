@@ -12,7 +12,6 @@ use data::graph::Graph;
 use models::{GraphTransformer, Ops};
 
 use crate::args::{ModelArgs, RunArgs, parse};
-use crate::files::Output;
 use crate::load::{self, Loaded, Request};
 use crate::top;
 use crate::trace::traced;
@@ -44,17 +43,12 @@ pub fn main(ops: &dyn Ops) -> ExitCode {
 
 /// Classifies the graphs of `args`, or answers its tensors.
 pub fn run(args: &GnnArgs, ops: &dyn Ops) -> anyhow::Result<()> {
-    let output = args.run.output.as_ref();
-    let output = output.map(|path| Output::new(path)).transpose()?;
+    let files = args.run.files()?;
     let request = Request::new(&args.model)?;
     let loaded = load::gnn(&request)?;
-    traced(args.run.trace, &request.device, || {
-        match (&args.run.input, output) {
-            (Some(input), Some(output)) => {
-                tensors::run(ops, &loaded.model, &request, input, &output)
-            }
-            _ => graphs(args, ops, &request, &loaded),
-        }
+    traced(args.run.trace, &request.device, || match files {
+        Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
+        None => graphs(args, ops, &request, &loaded),
     })
 }
 

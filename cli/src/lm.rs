@@ -1,5 +1,6 @@
 //! The program around the language model.
 
+mod generation;
 mod prompt;
 mod tensors;
 mod text;
@@ -12,7 +13,6 @@ use data::BadInput;
 use models::{Ops, Sampling};
 
 use crate::args::{ModelArgs, RunArgs, parse};
-use crate::files::Output;
 use crate::load::{self, Request};
 use crate::trace::traced;
 
@@ -28,14 +28,9 @@ pub struct LmArgs {
     /// The text to continue
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
-    /// Stop after this many new tokens
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 200,
-        conflicts_with = "input"
-    )]
-    pub max_tokens: usize,
+    /// Stop after this many new tokens [default: 200, or as many as fit]
+    #[arg(long, value_name = "N", conflicts_with = "input")]
+    pub max_tokens: Option<usize>,
     /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1
     /// with --top-k or --top-p]
     #[arg(long, value_name = "X", conflicts_with = "input")]
@@ -82,11 +77,7 @@ pub fn main(ops: &dyn Ops) -> ExitCode {
 
 /// Continues the prompt of `args`, or answers its tensors.
 pub fn run(args: &LmArgs, ops: &dyn Ops) -> anyhow::Result<()> {
-    let files = args.run.files();
-    let files = match files {
-        Some((input, output)) => Some((input, Output::new(output)?)),
-        None => None,
-    };
+    let files = args.run.files()?;
     let sampling = args.sampling()?;
     let request = Request::new(&args.model)?;
     let loaded = load::lm(&request)?;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use data::BadInput;
+use image::RgbImage;
 use models::{Ops, VisionTransformer};
 
 use crate::args::{ModelArgs, RunArgs, parse};
@@ -43,17 +44,13 @@ pub fn main(ops: &dyn Ops) -> ExitCode {
 
 /// Classifies the pictures of `args`, or answers its tensors.
 pub fn run(args: &VitArgs, ops: &dyn Ops) -> anyhow::Result<()> {
-    let output = args.run.output.as_ref().or(args.attention.as_ref());
-    let output = output.map(|path| Output::new(path)).transpose()?;
+    let files = args.run.files()?;
+    let paint = args.attention.as_deref().map(Output::new).transpose()?;
     let request = Request::new(&args.model)?;
     let loaded = load::vit(&request)?;
-    traced(args.run.trace, &request.device, || {
-        match (&args.run.input, output) {
-            (Some(input), Some(output)) => {
-                tensors::run(ops, &loaded.model, &request, input, &output)
-            }
-            (_, paint) => pictures(args, ops, &request, &loaded, paint),
-        }
+    traced(args.run.trace, &request.device, || match files {
+        Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
+        None => pictures(args, ops, &request, &loaded, paint),
     })
 }
 
@@ -70,34 +67,26 @@ fn pictures(
         false => args.image.clone(),
     };
     let view = View::new(loaded)?;
-    let pixels: Vec<Vec<f32>> = paths
-        .iter()
-        .map(|p| view.read(p))
-        .collect::<Result<_, _>>()?;
+    let pixels: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
+    let (pixels, model) = (pixels?, &loaded.model);
     let mut out = std::io::stdout().lock();
-    let mut tiles = vec![];
     for (path, pixels) in paths.iter().zip(&pixels) {
-        let tensor = view.tensor(pixels, request)?;
-        let logits = loaded.model.forward(ops, &tensor)?;
-        let classes = top::top(&logits, 5)?;
-        let labels = &loaded.model.config().labels;
-        write!(
-            out,
-            "{}\n{}",
-            path.display(),
-            top::lines(&classes[0], labels)
-        )?;
-        if paint.is_some() {
-            let attention = loaded.model.class_attention(ops, &tensor)?;
-            let picture = view.picture(pixels);
-            tiles.push(attention::paint(
-                &picture,
-                &attention.flatten_all()?.to_vec1()?,
-            ));
-        }
+        let logits = model.forward(ops, &view.tensor(pixels, request)?)?;
+        let classes = &top::top(&logits, 5)?[0];
+        let lines = top::lines(classes, &model.config().labels);
+        write!(out, "{}\n{lines}", path.display())?;
     }
     if let Some(output) = paint {
-        output.write(&attention::png(&attention::sheet(&tiles))?)?;
+        let pair = |pixels: &Vec<f32>| -> anyhow::Result<RgbImage> {
+            let attention = model.class_attention(ops, &view.tensor(pixels, request)?)?;
+            let attention: Vec<f32> = attention.flatten_all()?.to_vec1()?;
+            Ok(attention::paint(&view.picture(pixels), &attention))
+        };
+        let pairs = pixels
+            .iter()
+            .map(pair)
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        output.write(&attention::png(&attention::sheet(&pairs))?)?;
     }
     writeln!(std::io::stderr(), "level {}, {}", ops.level(), loaded.name)?;
     Ok(())
