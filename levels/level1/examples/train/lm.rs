@@ -105,7 +105,7 @@ impl Task for Lm {
     type Shard = (Tensor, Tensor);
 
     const SHARDS: usize = 4;
-    const STEPS: usize = 2000;
+    const STEPS: usize = 2600;
 
     fn name(&self) -> &'static str {
         "lm"
