@@ -58,12 +58,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let device = args.device.open()?;
     let cases = cases(args, &device)?;
     let mut results = Results::new(machine::describe(&device, &root)?);
-    println!("{}", results.machine);
+    println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
-        let rows = measure::compare(case.model, &case.request, args.samples as usize)?;
-        print!("\n{}", table::model(&rows));
-        results.rows.extend(rows);
+        let measured = measure::compare(case.model, &case.request, args.samples as usize)?;
+        print!("\n{}", table::model(&measured));
+        results.rows.extend(measured.rows);
     }
     write(&root, &results, record)
 }

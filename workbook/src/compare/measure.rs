@@ -29,15 +29,25 @@ struct Contender {
     ms: Vec<f64>,
 }
 
+/// What was measured of one model.
+pub struct Measured {
+    /// A row a workload and level.
+    pub rows: Vec<Row>,
+    /// Each workload's input in words: `prefill: 1 × 128 tokens`.
+    pub inputs: Vec<String>,
+}
+
 /// Every workload of `model` at every level, `samples` timed runs each.
-pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Vec<Row>> {
+pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measured> {
     let levels = levels::all();
     let load = |level: &Level| job::load(model, request, level);
     let loaded: Vec<Vec<Workload>> = levels.iter().map(load).collect::<Result<_, _>>()?;
     let workloads = by_workload(&levels, loaded);
     let progress = Progress::new(model.name(), workloads.len() * samples);
-    let mut rows = vec![];
+    let (mut rows, mut inputs) = (vec![], vec![]);
     for mut contenders in workloads {
+        let Workload { name, input, .. } = &contenders[0].workload;
+        inputs.push(format!("{name}: {input}"));
         for contender in &mut contenders {
             contender.inspect(request)?;
         }
@@ -47,7 +57,7 @@ pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Vec<Ro
         }
         rows.extend(summary(&contenders, request));
     }
-    Ok(rows)
+    Ok(Measured { rows, inputs })
 }
 
 /// From the workloads of each level to the levels of each workload.
@@ -142,4 +152,87 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         samples: c.ms.len(),
     };
     contenders.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use benches::Job;
+    use candle_core::Device;
+    use std::time::Duration;
+
+    /// Sleeps, and gives two logits after two passes.
+    struct Sleep(Duration, f32);
+
+    impl Job for Sleep {
+        fn run(&mut self) -> candle_core::Result<Tensor> {
+            std::thread::sleep(self.0);
+            Tensor::new(&[8f32, self.1], &Device::Cpu)
+        }
+
+        fn forwards(&self) -> usize {
+            2
+        }
+    }
+
+    fn contenders() -> Vec<Contender> {
+        let contender = |level, ms, logit: f32| Contender {
+            level,
+            workload: Workload {
+                model: Model::Lm,
+                preset: "tiny".into(),
+                name: "decode".into(),
+                input: "nothing".into(),
+                items: 1,
+                job: Box::new(Sleep(Duration::from_millis(ms), logit)),
+            },
+            tensors: 0,
+            peak_bytes: 0,
+            logits: vec![],
+            ms: vec![],
+        };
+        vec![contender(1, 40, 1.), contender(2, 10, 2.)]
+    }
+
+    fn request() -> Request {
+        Request {
+            model: "tiny".into(),
+            dtype: DType::F32,
+            device: Device::Cpu,
+            seed: 0,
+        }
+    }
+
+    #[test]
+    fn levels_are_compared_with_the_first() -> Result<()> {
+        let mut contenders = contenders();
+        for contender in &mut contenders {
+            contender.inspect(&request())?;
+        }
+        for round in 0..3 {
+            time(&mut contenders, round)?;
+        }
+        let rows = summary(&contenders, &request());
+        let [one, two] = &rows[..] else {
+            panic!("expected two rows, found {}", rows.len());
+        };
+        assert_eq!((one.speedup, one.max_difference), (1., 0.));
+        assert_eq!((two.level, two.samples), (2, 3));
+        assert_eq!(two.max_difference, 1. / 8.);
+        // A pass is half a run; a busy machine makes any of them longer, never shorter.
+        assert!(one.median_ms >= 20. && two.median_ms >= 5.);
+        assert!(two.speedup > 1., "{}", two.speedup);
+        Ok(())
+    }
+
+    #[test]
+    fn an_answer_that_is_not_finite_is_an_error() {
+        let mut contender = contenders().remove(1);
+        contender.workload.job = Box::new(Sleep(Duration::ZERO, f32::NAN));
+        let error = contender.inspect(&request()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("decode at level 2: expected finite"),
+            "{error}"
+        );
+    }
 }

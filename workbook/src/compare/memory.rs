@@ -48,13 +48,13 @@ mod tests {
 
     #[test]
     fn a_temporary_counts_while_it_lives() -> Result<()> {
-        let kept = Tensor::zeros(1 << 20, DType::F32, &Device::Cpu)?;
+        let kept = Tensor::zeros(8 << 20, DType::F32, &Device::Cpu)?;
         let peak = Peak::begin(&Device::Cpu)?;
         drop((&kept + 1.)?);
         drop((&kept + 2.)?);
         let bytes = peak.end()?;
-        // Other tests allocate meanwhile, but far less than another 4 MiB.
-        assert!((4 << 20..6 << 20).contains(&bytes), "{bytes}");
+        // 32 MiB at a time, not 64. Other tests allocate and free a few meanwhile.
+        assert!((24 << 20..48 << 20).contains(&bytes), "{bytes}");
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Figures for a terminal.
 
+use super::measure::Measured;
 use super::record::Row;
 
 /// Titles of the columns.
@@ -13,9 +14,17 @@ const TITLES: [&str; 7] = [
     "largest difference",
 ];
 
-/// The rows of one model: level, median ms, speed-up over level 1, tensors made, peak memory beyond
-/// the weights, largest difference from level 1 as a share of the largest logit.
-pub fn model(rows: &[Row]) -> String {
+/// What the columns say.
+pub fn legend(samples: u32) -> String {
+    format!(
+        "One forward pass: median of {samples} runs, tensors made (views included), memory beyond the \
+         weights,\nlargest difference from level 1 as a share of the largest logit."
+    )
+}
+
+/// The rows of one model, below what it is given.
+pub fn model(measured: &Measured) -> String {
+    let rows = &measured.rows;
     let Some(first) = rows.first() else {
         return String::new();
     };
@@ -25,7 +34,8 @@ pub fn model(rows: &[Row]) -> String {
         lines.push(cells(row, row.workload != workload));
         workload = &row.workload;
     }
-    let mut text = format!("{} {}, {}\n", first.model, first.preset, first.dtype);
+    let mut text = format!("{} {}, {}", first.model, first.preset, first.dtype);
+    text += &format!("; {}\n", measured.inputs.join("; "));
     text += &aligned(&lines);
     text
 }
@@ -91,13 +101,17 @@ mod tests {
     #[test]
     fn columns_are_aligned() {
         let expected = "\
-lm tiny, f32
+lm tiny, f32; decode: a token
           level  median ms  speed-up  tensors  peak memory  largest difference
   decode      1      1.230     1.00×      321      1.5 MiB                   0
               2      0.980     1.26×      150      1.5 MiB              1.2e-7
 ";
-        assert_eq!(model(&example().rows), expected);
-        assert_eq!(model(&[]), "");
+        let measured = |rows| Measured {
+            rows,
+            inputs: vec!["decode: a token".into()],
+        };
+        assert_eq!(model(&measured(example().rows)), expected);
+        assert_eq!(model(&measured(vec![])), "");
     }
 
     #[test]
