@@ -49,7 +49,7 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
     }])
 }
 
-/// Every node has [`DEGREE`] incoming edges from random nodes.
+/// A graph of 32 nodes, each with four incoming edges from random nodes.
 pub fn regular(rng: &mut ChaCha8Rng) -> Graph {
     let to = (0..NODES).flat_map(|i| [i; DEGREE]);
     Graph {

@@ -46,9 +46,13 @@ impl Config {
         file.only("hidden_act", "gelu")?;
         file.divides("num_attention_heads", "hidden_size")?;
         let num_classes = file.size("num_classes")?;
-        let label = |i: usize| match file.get(&format!("id2label.{i}")) {
-            Some(name) => name.as_str().unwrap_or_default().to_string(),
-            None => format!("class {i}"),
+        let label = |i: usize| {
+            let key = format!("id2label.{i}");
+            let name = file.get(&key).map(|name| name.as_str().map(str::to_string));
+            match name {
+                Some(name) => name.ok_or_else(|| file.complain(&key, "a name")),
+                None => Ok(format!("class {i}")),
+            }
         };
         Ok(Self {
             node_features: file.size("node_features")?,
@@ -59,7 +63,9 @@ impl Config {
             intermediate_size: file.size("intermediate_size")?,
             num_classes,
             layer_norm_eps: file.positive_or("layer_norm_eps", 1e-5)?,
-            labels: (0..num_classes).map(label).collect(),
+            labels: (0..num_classes)
+                .map(label)
+                .collect::<std::result::Result<_, _>>()?,
         })
     }
 

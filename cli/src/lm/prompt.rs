@@ -12,7 +12,7 @@ use super::text::{Stream, Text};
 use crate::load::Loaded;
 
 /// What the model continues when nobody says what.
-const DEFAULT_PROMPT: &str = "The ownership rules";
+const DEFAULT_PROMPT: &str = "To create a new thread,";
 
 /// New tokens at most, when nobody says how many.
 const DEFAULT_TOKENS: usize = 200;

@@ -147,7 +147,12 @@ impl Ops for Level2 {
     // ANCHOR: attention
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
         let _span = span("attention_level2");
-        attend(&q.transpose(1, 2)?, &heads_first(k)?, &heads_first(v)?, None)
+        attend(
+            &q.transpose(1, 2)?,
+            &heads_first(k)?,
+            &heads_first(v)?,
+            None,
+        )
     }
     // ANCHOR_END: attention
 

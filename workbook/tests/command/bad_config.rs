@@ -73,6 +73,15 @@ fn of_a_graph_transformer() {
 }
 
 #[test]
+fn a_class_without_a_name() {
+    let fixture = Fixture::golden("gnn-plain");
+    fixture.set("config.json", "id2label", json!({"0": "a", "1": 5}));
+    fixture
+        .answer(&[])
+        .refused(&["config.json: `id2label.1`: expected a name, found 5"]);
+}
+
+#[test]
 fn heads_that_do_not_divide() {
     let fixture = Fixture::golden("lm-tied-gqa"); // without head_dim
     fixture.set("config.json", "num_attention_heads", json!(6));
