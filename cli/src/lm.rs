@@ -28,7 +28,7 @@ pub struct LmArgs {
     /// The text to continue
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
-    /// Stop after this many new tokens [default: 200, or as many as fit]
+    /// Stop after this many new tokens [default: 120, or as many as fit]
     #[arg(long, value_name = "N", conflicts_with = "input")]
     pub max_tokens: Option<usize>,
     /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1

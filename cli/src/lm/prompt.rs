@@ -12,10 +12,10 @@ use super::text::{Stream, Text};
 use crate::load::Loaded;
 
 /// What the model continues when nobody says what.
-const DEFAULT_PROMPT: &str = "To create a new thread,";
+const DEFAULT_PROMPT: &str = "When you want to";
 
 /// New tokens at most, when nobody says how many.
-const DEFAULT_TOKENS: usize = 200;
+const DEFAULT_TOKENS: usize = 120;
 
 /// Prints the prompt and its continuation on stdout, and the speed on stderr.
 pub fn run(
