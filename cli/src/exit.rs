@@ -14,9 +14,8 @@ pub const FAILURE: u8 = 1;
 
 /// Runs a program's `main`: sets the number of threads, and turns an error into one line on stderr
 /// and exit code 2 for bad input or 1 for anything else. A reader that closes the pipe is no error.
-pub fn run(program: impl FnOnce() -> anyhow::Result<()>) -> ExitCode {
-    crate::threads::init();
-    match program() {
+pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
+    match crate::threads::run(program) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(error),
     }

@@ -1,8 +1,8 @@
 //! Every operation, fused as far as candle's own ops go.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{D, DType, Result, Tensor};
 use candle_nn::kv_cache::KvCache as Slots;
-use candle_nn::ops::{layer_norm, rms_norm, softmax_last_dim, swiglu};
+use candle_nn::ops::{layer_norm, rms_norm, softmax_last_dim};
 use candle_nn::rotary_emb::rope as rotate;
 use level1::{Level1, segment_max};
 use models::trace::span;
@@ -88,7 +88,11 @@ impl Ops for Level2 {
     // ANCHOR: linear_swiglu
     fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
         let _span = span("linear_swiglu_level2");
-        swiglu(&self.linear(x, w, None)?) // (B, T, 2F) → (B, T, F)
+        let y = self.linear(x, w, None)?; // (B, T, 2F)
+        let f = w.tensor().dim(0)? / 2;
+        // candle's silu uses all threads only when its operand is contiguous: worth a copy.
+        let gate = y.narrow(D::Minus1, 0, f)?.contiguous()?.silu()?; // (B, T, F)
+        gate * y.narrow(D::Minus1, f, f)?
     }
     // ANCHOR_END: linear_swiglu
 
@@ -176,27 +180,19 @@ impl Ops for Level2 {
         let e = self
             .linear(edges, w, None)?
             .reshape((graph.num_edges, h, d))?; // (E, H, D)
-        let q = (q * (1. / (d as f64).sqrt()))?.index_select(dst, 0)?;
+        let q = q.contiguous()?.index_select(dst, 0)?;
         let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
         let v = (v.contiguous()?.index_select(src, 0)? + e)?;
 
-        let scores = (q * k)?.sum(2)?.to_dtype(DType::F32)?; // (E, H)
+        let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
         let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
         let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
+        let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
 
-        // Σ αⱼvⱼ = (Σ exp·vⱼ)/Σ exp: divided once a node, not once an edge.
-        let exp = exp.to_dtype(v.dtype())?;
-        let messages = v.broadcast_mul(&exp.unsqueeze(2)?)?; // (E, H, D)
-        let mixed =
-            Tensor::zeros((n, h, d), v.dtype(), v.device())?.index_add(dst, &messages, 0)?;
-        let one = sum
-            .maximum(f32::MIN_POSITIVE)?
-            .recip()?
-            .to_dtype(v.dtype())?; // no edges: 0 · finite
-        mixed
-            .broadcast_mul(&one.unsqueeze(2)?)?
-            .reshape((n, h * d))?
-            + skip
+        // The messages are added to the skip connection itself: no zeros first, no sum after.
+        let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
+        let skip = skip.reshape((n, h, d))?;
+        skip.index_add(dst, &messages, 0)?.reshape((n, h * d))
     }
     // ANCHOR_END: edge_attention
 
