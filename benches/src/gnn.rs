@@ -3,10 +3,9 @@
 use candle_core::{Result, Tensor};
 use cli::load::{self, Request};
 use data::families::{self, FAMILIES};
-use data::features;
 use data::graph::Graph;
 use models::GraphTransformer;
-use models::gnn::{Config, GraphBatch};
+use models::gnn::GraphBatch;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,7 +29,12 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
     };
     let graphs: Vec<Graph> = (0..GRAPHS).map(draw).collect();
     let job = Classify {
-        batch: batch(&graphs, loaded.model.config(), request)?,
+        batch: GraphBatch::of(
+            &graphs,
+            loaded.model.config(),
+            request.dtype,
+            &request.device,
+        )?,
         model: loaded.model,
         level: level.clone(),
     };
@@ -57,24 +61,6 @@ pub fn regular(rng: &mut ChaCha8Rng) -> Graph {
         edges: to.map(|i| [rng.random_range(0..NODES), i]).collect(),
         ..Graph::default()
     }
-}
-
-/// `graphs` side by side, with the features that the model of `config` takes.
-pub fn batch(graphs: &[Graph], config: &Config, request: &Request) -> models::Result<GraphBatch> {
-    let (mut x, mut edge_attr, mut edges, mut batch) = (vec![], vec![], vec![], vec![]);
-    for (g, graph) in (0u32..).zip(graphs) {
-        let first = batch.len() as u32;
-        x.extend(features::node_features(graph, config.node_features)?);
-        edge_attr.extend(features::edge_features(graph, config.edge_features)?);
-        edges.extend(graph.edges.iter().map(|edge| edge.map(|node| first + node)));
-        batch.extend(std::iter::repeat_n(g, graph.num_nodes));
-    }
-    let tensor = |values: Vec<f32>, shape: (usize, usize)| {
-        Tensor::from_vec(values, shape, &request.device)?.to_dtype(request.dtype)
-    };
-    let x = tensor(x, (batch.len(), config.node_features))?;
-    let edge_attr = tensor(edge_attr, (edges.len(), config.edge_features))?;
-    GraphBatch::new(x, &edges, &edge_attr, &batch, graphs.len())
 }
 
 struct Classify {

@@ -3,9 +3,10 @@
 //! Attention over edges with features is "Masked label prediction", Shi et al. 2021, as PyTorch
 //! Geometric's `TransformerConv` computes it; the block around it is that of the other two models.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use data::BadInput;
+use data::features::{edge_features, node_features};
 
 use crate::config::ConfigFile;
 use crate::weight::{linear, norm};
@@ -89,6 +90,30 @@ pub struct GraphBatch {
 }
 
 impl GraphBatch {
+    /// `graphs` side by side, with the features that the model of `config` takes.
+    ///
+    /// # Errors
+    /// [`BadInput`] for features of another width than the model's (see [`data::features`]).
+    pub fn of(
+        graphs: &[data::graph::Graph],
+        config: &Config,
+        dtype: DType,
+        device: &Device,
+    ) -> crate::Result<Self> {
+        let (width, edge_width) = (config.node_features, config.edge_features);
+        let (mut x, mut features, mut edges, mut batch) = (vec![], vec![], vec![], vec![]);
+        for (g, graph) in (0u32..).zip(graphs) {
+            let first = batch.len() as u32;
+            x.extend(node_features(graph, width)?);
+            features.extend(edge_features(graph, edge_width)?);
+            edges.extend(graph.edges.iter().map(|edge| edge.map(|node| first + node)));
+            batch.extend(std::iter::repeat_n(g, graph.num_nodes));
+        }
+        let x = Tensor::from_vec(x, (batch.len(), width), device)?.to_dtype(dtype)?;
+        let features = Tensor::from_vec(features, (edges.len(), edge_width), device)?;
+        Self::new(x, &edges, &features.to_dtype(dtype)?, &batch, graphs.len())
+    }
+
     /// From x (N, node_features), `edges` (source, destination) in any order with their features
     /// (E, edge_features), and the graph of each node.
     ///

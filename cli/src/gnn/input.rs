@@ -1,8 +1,7 @@
 //! Graphs from files, or drawn.
 
-use candle_core::Tensor;
 use data::graph::Graph;
-use data::{BadInput, families, features};
+use data::{BadInput, families};
 use models::gnn::{Config, GraphBatch};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -57,31 +56,18 @@ impl Source {
         config: &Config,
         request: &Request,
     ) -> models::Result<GraphBatch> {
-        let (width, edge_width) = (config.node_features, config.edge_features);
-        let (mut x, mut e, mut edges, mut batch) = (vec![], vec![], vec![], vec![]);
-        for (g, graph) in (0u32..).zip(graphs) {
-            let first = batch.len() as u32;
-            x.extend(self.named(features::node_features(graph, width))?);
-            e.extend(self.named(features::edge_features(graph, edge_width))?);
-            edges.extend(graph.edges.iter().map(|edge| edge.map(|node| first + node)));
-            batch.extend(std::iter::repeat_n(g, graph.num_nodes));
-        }
-        let tensor = |values: Vec<f32>, shape: (usize, usize)| {
-            Tensor::from_vec(values, shape, &request.device)?.to_dtype(request.dtype)
-        };
-        let x = tensor(x, (batch.len(), width))?; // (N, node_features)
-        let e = tensor(e, (edges.len(), edge_width))?; // (E, edge_features)
-        GraphBatch::new(x, &edges, &e, &batch, graphs.len())
+        GraphBatch::of(graphs, config, request.dtype, &request.device)
+            .map_err(|error| self.named(error))
     }
 
     /// Puts the file's name in front of a complaint.
-    fn named<T>(&self, result: Result<T, BadInput>) -> Result<T, BadInput> {
-        result.map_err(|bad| match &self.path {
-            Some(path) => BadInput {
+    fn named(&self, error: models::Error) -> models::Error {
+        match (error, &self.path) {
+            (models::Error::Input(bad), Some(path)) => models::Error::Input(BadInput {
                 what: format!("{path}: {}", bad.what),
                 ..bad
-            },
-            None => bad,
-        })
+            }),
+            (error, _) => error,
+        }
     }
 }

@@ -82,20 +82,8 @@ fn gnn() -> Result<()> {
         let (weights, config) = open("gnn", dtype, device)?;
         let config = gnn::Config::from_file(&config)?;
         let mut rng = rng(9);
-        let (mut edges, mut batch) = (Vec::new(), Vec::new());
-        let (mut nodes, mut features) = (Vec::new(), Vec::new());
-        for family in 0..4 {
-            let graph = data::families::draw(family, &mut rng);
-            let first = batch.len() as u32;
-            batch.extend(std::iter::repeat_n(family as u32, graph.num_nodes));
-            edges.extend(graph.edges.iter().map(|edge| edge.map(|n| first + n)));
-            nodes.extend(data::features::node_features(&graph, config.node_features)?);
-            features.extend(data::features::edge_features(&graph, config.edge_features)?);
-        }
-        let x = Tensor::from_vec(nodes, (batch.len(), config.node_features), device)?;
-        let features = Tensor::from_vec(features, (edges.len(), config.edge_features), device)?;
-        let (x, features) = (x.to_dtype(dtype)?, features.to_dtype(dtype)?);
-        let graphs = GraphBatch::new(x, &edges, &features, &batch, 4)?;
+        let graphs: Vec<_> = (0..4).map(|f| data::families::draw(f, &mut rng)).collect();
+        let graphs = GraphBatch::of(&graphs, &config, dtype, device)?;
         Ok(GraphTransformer::load(weights, &config)?.forward(ops, &graphs)?)
     })
 }

@@ -1,9 +1,8 @@
 //! The small graph transformer: which of ten families drew a graph.
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use candle_nn::{VarBuilder, loss};
 use data::families::{self, FAMILIES};
-use data::features;
 use level1::Level1;
 use models::gnn::{Config, GraphBatch, GraphTransformer};
 use rand::RngExt;
@@ -101,21 +100,11 @@ pub fn graphs(
     config: &Config,
     rng: &mut ChaCha8Rng,
 ) -> models::Result<(GraphBatch, Tensor)> {
-    let (mut x, mut edge_attr, mut edges, mut batch) = (vec![], vec![], vec![], vec![]);
-    for (i, &class) in classes.iter().enumerate() {
-        let graph = families::draw(class, rng);
-        let first = batch.len() as u32;
-        x.extend(features::node_features(&graph, config.node_features)?);
-        edge_attr.extend(features::edge_features(&graph, config.edge_features)?);
-        edges.extend(graph.edges.iter().map(|edge| edge.map(|node| first + node)));
-        batch.extend(std::iter::repeat_n(i as u32, graph.num_nodes));
-    }
-    let (n, e) = (batch.len(), edges.len());
-    let x = Tensor::from_vec(x, (n, config.node_features), &Device::Cpu)?;
-    let edge_attr = Tensor::from_vec(edge_attr, (e, config.edge_features), &Device::Cpu)?;
+    let graphs: Vec<_> = classes
+        .iter()
+        .map(|&class| families::draw(class, rng))
+        .collect();
+    let graphs = GraphBatch::of(&graphs, config, DType::F32, &Device::Cpu)?;
     let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
-    Ok((
-        GraphBatch::new(x, &edges, &edge_attr, &batch, classes.len())?,
-        Tensor::new(classes, &Device::Cpu)?,
-    ))
+    Ok((graphs, Tensor::new(classes, &Device::Cpu)?))
 }
