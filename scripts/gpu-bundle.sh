@@ -18,14 +18,14 @@ limit=$((64 * 1024 * 1024))
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 cargo=(cargo --quiet)
-flags=(--release --features cuda --target-dir target/cuda)
+flags=(--features cuda --target-dir target/cuda)
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 mkdir -p "$stage/bin" "$out"
 
 # The examples of all levels share three names, so the multi-call `workbook` stands for them.
-"${cargo[@]}" build "${flags[@]}" -p workbook
+"${cargo[@]}" build --release "${flags[@]}" -p workbook
 cp target/cuda/release/workbook "$stage/bin/"
 
 # The path of each test or bench program, from cargo's own messages.
@@ -38,8 +38,11 @@ for line in sys.stdin:
     if message.get("executable") and (kind == ["test"] or kind == ["bench"]):
         print(message["target"]["name"], message["executable"])'
 }
-while read -r name path; do cp "$path" "$stage/bin/test-$name"; done < <(programs test -p tests)
-while read -r name path; do cp "$path" "$stage/bin/bench-$name"; done < <(programs bench -p benches)
+# Lists first: a build that fails ends the script here.
+tests=$(programs test --release -p tests)
+benches=$(programs bench -p benches)
+while read -r name path; do cp "$path" "$stage/bin/test-$name"; done <<<"$tests"
+while read -r name path; do cp "$path" "$stage/bin/bench-$name"; done <<<"$benches"
 strip "$stage"/bin/*
 
 # What they read. Tracked files only: nothing of this machine travels.
