@@ -100,6 +100,7 @@ mod tests {
             depth,
             tensors: 2,
             time: Duration::from_millis(ms),
+            launches: vec![],
         }
     }
 

@@ -23,7 +23,6 @@ pub mod presets;
 pub mod random;
 pub mod rope;
 pub mod sampling;
-pub mod trace;
 pub mod vit;
 pub mod weight;
 
@@ -35,5 +34,6 @@ pub use lm::LanguageModel;
 pub use ops::{CacheShape, Heads, Ops};
 pub use rope::Rope;
 pub use sampling::Sampling;
+pub use trace;
 pub use vit::VisionTransformer;
 pub use weight::Weight;

@@ -19,12 +19,30 @@ pub struct Event {
     pub tensors: usize,
     /// Wall time, with the device synchronised before and after.
     pub time: Duration,
+    /// Kernels that were started on a GPU by this op itself, in order.
+    pub launches: Vec<Launched>,
+}
+
+/// A kernel of this project's own that was started on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Launched {
+    /// Name of the entry, `add_rms_norm_f32_level4`.
+    pub kernel: &'static str,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Shared memory of a block in bytes, static and dynamic.
+    pub smem: u32,
+    /// Registers of a thread, where the driver says.
+    pub registers: Option<u32>,
 }
 
 struct Recorder {
     device: Device,
     events: Vec<Event>,
-    depth: usize,
+    /// Indices of the events in progress, outermost first.
+    open: Vec<usize>,
 }
 
 thread_local! {
@@ -36,7 +54,7 @@ pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, V
     let recorder = Recorder {
         device: device.clone(),
         events: Vec::new(),
-        depth: 0,
+        open: Vec::new(),
     };
     RECORDER.set(Some(recorder));
     let value = f();
@@ -66,6 +84,18 @@ pub fn span(kernel: &'static str) -> Span {
     Span(Open::begin(kernel))
 }
 
+/// Notes a launch in the op that is in progress; `launch` is called when one is being recorded.
+pub fn launched(launch: impl FnOnce() -> Launched) {
+    RECORDER.with_borrow_mut(|recorder| {
+        let Some(recorder) = recorder.as_mut() else {
+            return;
+        };
+        if let Some(&index) = recorder.open.last() {
+            recorder.events[index].launches.push(launch());
+        }
+    })
+}
+
 /// An op in progress.
 #[must_use = "the op lasts as long as its span"]
 pub struct Span(Option<Open>);
@@ -84,11 +114,12 @@ impl Open {
             let index = recorder.events.len();
             recorder.events.push(Event {
                 kernel,
-                depth: recorder.depth,
+                depth: recorder.open.len(),
                 tensors: 0,
                 time: Duration::ZERO,
+                launches: Vec::new(),
             });
-            recorder.depth += 1;
+            recorder.open.push(index);
             Some(Self {
                 index,
                 tensors: tensors_made().ok()?,
@@ -104,7 +135,7 @@ impl Open {
             };
             // A device that fails here fails again, with an error, at the model's next op.
             let _ = recorder.device.synchronize();
-            recorder.depth -= 1;
+            recorder.open.pop();
             let event = &mut recorder.events[self.index];
             event.time = self.start.elapsed();
             event.tensors = tensors_made().map_or(0, |now| now - self.tensors - 1);

@@ -1,0 +1,1 @@
+//! add_rms_norm

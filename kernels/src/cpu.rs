@@ -1,0 +1,89 @@
+//! What the kernels on a CPU share: slices of tensors, and rows in parallel.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use candle_core::{CpuStorage, Result, Storage, StorageRef, Tensor};
+
+use crate::element::Element;
+use crate::error::mismatch;
+
+/// The elements of a tensor on the CPU, from its first to its last.
+///
+/// Of a contiguous tensor those are its elements in order. Of a view, `narrow` or `transpose`, they
+/// are what lies between: index them with the view's own strides.
+pub struct Slice<'a, T> {
+    storage: StorageRef<'a>,
+    start: usize,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<'a, T: Element> Slice<'a, T> {
+    /// The elements of a contiguous tensor, in order.
+    ///
+    /// # Errors
+    /// When it is not contiguous, of another format or on another device.
+    pub fn new(x: &'a Tensor) -> Result<Self> {
+        if !x.is_contiguous() {
+            return Err(mismatch(
+                "CPU kernel",
+                "a contiguous tensor",
+                format!("strides {:?}", x.stride()),
+            ));
+        }
+        Self::strided(x)
+    }
+
+    /// The elements from the view's first to its last.
+    ///
+    /// # Errors
+    /// When it is of another format or on another device.
+    pub fn strided(x: &'a Tensor) -> Result<Self> {
+        let (storage, layout) = x.storage_and_layout();
+        let span = |(&dim, &stride): (&usize, &usize)| dim.saturating_sub(1) * stride;
+        let last: usize = layout.dims().iter().zip(layout.stride()).map(span).sum();
+        let len = if x.elem_count() == 0 { 0 } else { last + 1 };
+        let start = layout.start_offset();
+        match &*storage {
+            // Checks the format.
+            Storage::Cpu(cpu) => cpu.as_slice::<T>()?,
+            _ => {
+                return Err(mismatch(
+                    "CPU kernel",
+                    "a tensor on the CPU",
+                    "another device",
+                ));
+            }
+        };
+        Ok(Self {
+            storage,
+            start,
+            len,
+            element: PhantomData,
+        })
+    }
+}
+
+impl<T: Element> Deref for Slice<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        let all = match &*self.storage {
+            Storage::Cpu(cpu) => elements(cpu),
+            _ => &[],
+        };
+        &all[self.start..self.start + self.len]
+    }
+}
+
+/// `new` has checked the format: the empty slice is never seen.
+fn elements<T: Element>(cpu: &CpuStorage) -> &[T] {
+    cpu.as_slice().unwrap_or_default()
+}
+
+/// (rows, C): the last dimension, and all the others together.
+pub fn rows(x: &Tensor) -> Result<(usize, usize)> {
+    let c = x.dim(candle_core::D::Minus1)?;
+    Ok((x.elem_count() / c.max(1), c))
+}

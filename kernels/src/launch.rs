@@ -1,0 +1,202 @@
+//! One description of a kernel launch, whatever executes it.
+
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use candle_core::{Result, Tensor};
+
+use crate::error::{mismatch, unsupported};
+
+/// PTX with a name of its own.
+#[derive(Debug)]
+pub struct Module {
+    /// `add_rms_norm_level4`
+    pub name: &'static str,
+    /// The text of the `.ptx` beside the launch.
+    pub ptx: &'static str,
+}
+
+impl Module {
+    /// The compute capability that `.target` asks for: (7, 5) for `sm_75`.
+    pub fn capability(&self) -> Option<(u32, u32)> {
+        let target = self
+            .ptx
+            .lines()
+            .find_map(|l| l.strip_prefix(".target sm_"))?;
+        let digits = target.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let number: u32 = digits.parse().ok()?;
+        Some((number / 10, number % 10))
+    }
+
+    /// # Errors
+    /// When a GPU of capability `found` cannot run this.
+    pub fn check_capability(&self, found: (u32, u32)) -> Result<()> {
+        match self.capability() {
+            Some(needed) if needed <= found => Ok(()),
+            needed => {
+                let (major, minor) = needed.unwrap_or_default();
+                Err(unsupported(
+                    self.name,
+                    format!("a GPU of compute capability {major}.{minor} or more"),
+                    format!("{}.{}", found.0, found.1),
+                    2,
+                ))
+            }
+        }
+    }
+}
+
+/// The [`Module`] of `$file` beside the source that calls it.
+macro_rules! module {
+    ($name:literal, $file:literal) => {
+        $crate::launch::Module {
+            name: $name,
+            ptx: include_str!($file),
+        }
+    };
+}
+pub(crate) use module;
+
+/// An argument of a kernel, in the order of its parameters.
+#[derive(Debug, Clone, Copy)]
+pub enum Arg<'a> {
+    /// Address of a contiguous tensor, to read from.
+    Read(&'a Tensor),
+    /// Address of a view's first element, to read from: the kernel is told its strides.
+    View(&'a Tensor),
+    /// Address of a contiguous tensor, to write to.
+    Write(&'a Tensor),
+    /// The address 0, for an operand that is left out.
+    Null,
+    /// `.param .u32`
+    U32(u32),
+    /// `.param .f32`
+    F32(f32),
+}
+
+/// A kernel launch: what the driver and a simulator need to know, and nothing else.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// Where the kernel is.
+    pub module: &'static Module,
+    /// Its name there.
+    pub entry: &'static str,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub smem: u32,
+    /// Parameters.
+    pub args: Vec<Arg<'a>>,
+}
+
+impl<'a> Launch<'a> {
+    /// One block of 32 threads, no dynamic shared memory, no arguments yet.
+    pub fn new(module: &'static Module, entry: &'static str) -> Self {
+        Self {
+            module,
+            entry,
+            grid: [1; 3],
+            block: [32, 1, 1],
+            smem: 0,
+            args: Vec::with_capacity(12),
+        }
+    }
+
+    /// Blocks along x, y, z.
+    pub fn grid(mut self, x: usize, y: usize, z: usize) -> Self {
+        self.grid = [x as u32, y as u32, z as u32];
+        self
+    }
+
+    /// Threads of a block along x, y, z.
+    pub fn block(mut self, x: usize, y: usize, z: usize) -> Self {
+        self.block = [x as u32, y as u32, z as u32];
+        self
+    }
+
+    /// Dynamic shared memory of a block, in bytes.
+    pub fn smem(mut self, bytes: usize) -> Self {
+        self.smem = bytes as u32;
+        self
+    }
+
+    /// The next parameter: a contiguous tensor that the kernel reads.
+    pub fn read(self, x: &'a Tensor) -> Self {
+        self.arg(Arg::Read(x))
+    }
+
+    /// The next parameter: a tensor that the kernel reads, or the address 0.
+    pub fn read_or_null(self, x: Option<&'a Tensor>) -> Self {
+        self.arg(x.map_or(Arg::Null, Arg::Read))
+    }
+
+    /// The next parameter: a view that the kernel reads; its strides are further parameters.
+    pub fn view(self, x: &'a Tensor) -> Self {
+        self.arg(Arg::View(x))
+    }
+
+    /// The next parameter: a contiguous tensor that the kernel writes.
+    pub fn write(self, x: &'a Tensor) -> Self {
+        self.arg(Arg::Write(x))
+    }
+
+    /// The next parameter: a tensor that the kernel writes, or the address 0.
+    pub fn write_or_null(self, x: Option<&'a Tensor>) -> Self {
+        self.arg(x.map_or(Arg::Null, Arg::Write))
+    }
+
+    /// The next parameter, `.u32`.
+    ///
+    /// Sizes beyond 32 bits are refused by [`Launch::run`].
+    pub fn u32(self, x: usize) -> Self {
+        self.arg(Arg::U32(u32::try_from(x).unwrap_or(u32::MAX)))
+    }
+
+    /// The next parameter, `.f32`.
+    pub fn f32(self, x: f64) -> Self {
+        self.arg(Arg::F32(x as f32))
+    }
+
+    fn arg(mut self, arg: Arg<'a>) -> Self {
+        self.args.push(arg);
+        self
+    }
+
+    /// Starts the kernel on the device of its first tensor; returns before it ends.
+    ///
+    /// A grid without blocks is no launch.
+    ///
+    /// # Errors
+    /// When there is no GPU, when the driver refuses the PTX or the launch, when a tensor is not
+    /// contiguous, or when a size does not fit 32 bits.
+    pub fn run(self) -> Result<()> {
+        if self.grid.contains(&0) {
+            return Ok(());
+        }
+        for arg in &self.args {
+            let refuse = |expected, found| Err(mismatch(self.entry, expected, found));
+            match arg {
+                Arg::Read(x) | Arg::Write(x) if !x.is_contiguous() => {
+                    return refuse("a contiguous tensor", format!("strides {:?}", x.stride()));
+                }
+                Arg::U32(u32::MAX) => return refuse("sizes below 2³²−1", "a larger one".into()),
+                _ => {}
+            }
+        }
+        execute(&self)
+    }
+}
+
+#[cfg(feature = "cuda")]
+use cuda::execute;
+
+#[cfg(not(feature = "cuda"))]
+fn execute(launch: &Launch) -> Result<()> {
+    Err(mismatch(
+        launch.entry,
+        "a build with the feature `cuda`",
+        "a build without it",
+    ))
+}

@@ -1,0 +1,188 @@
+//! Launches on a GPU through the driver.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use candle_core::cuda_backend::WrapErr;
+use candle_core::cuda_backend::cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
+    SyncOnDrop, sys,
+};
+use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, StorageRef, Tensor};
+use half::bf16;
+use trace::Launched;
+
+use super::{Arg, Launch, Module};
+use crate::error::mismatch;
+
+/// A kernel that the driver has compiled for one GPU.
+#[derive(Clone)]
+struct Loaded {
+    function: CudaFunction,
+    registers: u32,
+    static_smem: u32,
+}
+
+/// By context and name. A context is kept alive by what was loaded there, so its address stays its own.
+type Cache<T> = LazyLock<RwLock<HashMap<(usize, &'static str), T>>>;
+
+static FUNCTIONS: Cache<Loaded> = LazyLock::new(RwLock::default);
+static MODULES: Cache<Arc<CudaModule>> = LazyLock::new(RwLock::default);
+
+/// An argument as the driver takes it: the address of a value.
+enum Value {
+    Address(u64),
+    U32(u32),
+    F32(f32),
+}
+
+/// The launch on the stream of its tensors' device.
+pub(super) fn execute(launch: &Launch) -> Result<()> {
+    let device = device(launch)?;
+    let stream = device.cuda_stream();
+    let loaded = load(stream.context(), launch)?;
+    let storages: Vec<Option<StorageRef>> = launch.args.iter().map(storage).collect();
+    let mut synchronised = Vec::with_capacity(launch.args.len());
+    let mut values = Vec::with_capacity(launch.args.len());
+    for (arg, storage) in launch.args.iter().zip(&storages) {
+        values.push(match (arg, storage) {
+            (Arg::Read(x) | Arg::View(x) | Arg::Write(x), Some(storage)) => {
+                let (address, sync) = address(x, storage, &stream)?;
+                synchronised.push(sync);
+                Value::Address(address)
+            }
+            (&Arg::U32(x), _) => Value::U32(x),
+            (&Arg::F32(x), _) => Value::F32(x),
+            _ => Value::Address(0),
+        });
+    }
+    let mut builder = stream.launch_builder(&loaded.function);
+    for value in &values {
+        match value {
+            Value::Address(x) => builder.arg(x),
+            Value::U32(x) => builder.arg(x),
+            Value::F32(x) => builder.arg(x),
+        };
+    }
+    let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+    let config = LaunchConfig {
+        grid_dim: grid,
+        block_dim: block,
+        shared_mem_bytes: launch.smem,
+    };
+    // SAFETY: each launch of this crate lists its arguments in the order and with the types of the
+    // entry's `.param` list; every address is that of a live tensor of this device, kept alive by
+    // `launch` until the launch is queued and by the stream-ordered allocator until the kernel has
+    // run; the kernels write within the sizes that they are given, which the launch took from the
+    // tensors. The tests run all of them under compute-sanitizer.
+    unsafe { builder.launch(config) }.w()?;
+    trace::launched(|| Launched {
+        kernel: launch.entry,
+        grid: launch.grid,
+        block: launch.block,
+        smem: launch.smem + loaded.static_smem,
+        registers: Some(loaded.registers),
+    });
+    Ok(())
+}
+
+/// Of the first tensor; the others have to be there too.
+fn device(launch: &Launch) -> Result<CudaDevice> {
+    let tensors = launch.args.iter().filter_map(|arg| match arg {
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Some(x.device()),
+        _ => None,
+    });
+    let mut found = None;
+    for device in tensors {
+        match (device, &found) {
+            (Device::Cuda(cuda), None) => found = Some(cuda.clone()),
+            (Device::Cuda(cuda), Some(first)) if cuda.id() == first.id() => {}
+            (other, _) => {
+                let found = format!("{:?}", other.location());
+                return Err(mismatch(launch.entry, "all tensors on one GPU", found));
+            }
+        }
+    }
+    found.ok_or_else(|| mismatch(launch.entry, "a tensor on a GPU", "none"))
+}
+
+fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
+    match arg {
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Some(x.storage_and_layout().0),
+        _ => None,
+    }
+}
+
+/// Of the tensor's first element.
+fn address<'a>(
+    x: &Tensor,
+    storage: &'a Storage,
+    stream: &'a Arc<CudaStream>,
+) -> Result<(u64, SyncOnDrop<'a>)> {
+    fn of<'a, T: candle_core::cuda_backend::CudaDType>(
+        cuda: &'a CudaStorage,
+        stream: &'a Arc<CudaStream>,
+    ) -> Result<(u64, SyncOnDrop<'a>)> {
+        Ok(cuda.as_cuda_slice::<T>()?.device_ptr(stream))
+    }
+    let Storage::Cuda(cuda) = storage else {
+        return Err(mismatch("launch", "a tensor on a GPU", "another device"));
+    };
+    let (start, sync) = match x.dtype() {
+        DType::F32 => of::<f32>(cuda, stream),
+        DType::BF16 => of::<bf16>(cuda, stream),
+        DType::U32 => of::<u32>(cuda, stream),
+        DType::U8 => of::<u8>(cuda, stream),
+        other => Err(mismatch("launch", "f32, bf16, u32 or u8", other.as_str())),
+    }?;
+    let offset = x.layout().start_offset() * x.dtype().size_in_bytes();
+    Ok((start + offset as u64, sync))
+}
+
+/// Compiled at first use, and kept.
+fn load(context: &Arc<CudaContext>, launch: &Launch) -> Result<Loaded> {
+    let key = (Arc::as_ptr(context).addr(), launch.entry);
+    let known = FUNCTIONS.read().ok().and_then(|f| f.get(&key).cloned());
+    if let Some(loaded) = known {
+        return Ok(loaded);
+    }
+    let loaded = compile(context, launch.module, launch.entry)?;
+    if let Ok(mut functions) = FUNCTIONS.write() {
+        functions.insert(key, loaded.clone());
+    }
+    Ok(loaded)
+}
+
+fn compile(context: &Arc<CudaContext>, module: &Module, entry: &str) -> Result<Loaded> {
+    use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as MAX_SMEM;
+    use sys::CUfunction_attribute_enum::{
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as DYNAMIC,
+        CU_FUNC_ATTRIBUTE_NUM_REGS as REGISTERS, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as STATIC,
+    };
+    let (major, minor) = context.compute_capability().w()?;
+    module.check_capability((major as u32, minor as u32))?;
+    let function = compiled(context, module)?.load_function(entry).w()?;
+    let static_smem = function.get_attribute(STATIC).w()?;
+    // Beyond 48 KiB a kernel has to ask; it may have all that the GPU grants a block.
+    let dynamic = context.attribute(MAX_SMEM).w()? - static_smem;
+    function.set_attribute(DYNAMIC, dynamic).w()?;
+    Ok(Loaded {
+        registers: function.get_attribute(REGISTERS).w()? as u32,
+        static_smem: static_smem as u32,
+        function,
+    })
+}
+
+/// The driver compiles all entries of a module at once.
+fn compiled(context: &Arc<CudaContext>, module: &Module) -> Result<Arc<CudaModule>> {
+    let key = (Arc::as_ptr(context).addr(), module.name);
+    let known = MODULES.read().ok().and_then(|m| m.get(&key).cloned());
+    if let Some(compiled) = known {
+        return Ok(compiled);
+    }
+    let compiled = context.load_module(module.ptx.into()).w()?;
+    if let Ok(mut modules) = MODULES.write() {
+        modules.insert(key, compiled.clone());
+    }
+    Ok(compiled)
+}

@@ -1,0 +1,157 @@
+//! What the tests of the kernels share: devices, fresh random inputs, shapes that cover all pairs, and
+//! the comparison with an oracle.
+
+use candle_core::{DType, Device, Result, Tensor};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// The CPU, and the GPU when this is a CUDA build and one answers; what is skipped is said, by name.
+pub fn devices() -> Vec<Device> {
+    let mut devices = vec![Device::Cpu];
+    devices.extend(gpu());
+    devices
+}
+
+/// The GPU alone, for kernels that exist only there; none is said, by name.
+pub fn gpu() -> Option<Device> {
+    if !cfg!(feature = "cuda") {
+        eprintln!("skipped: CUDA: built without the feature `cuda`");
+        return None;
+    }
+    match Device::new_cuda_with_stream(0) {
+        Ok(device) => Some(device),
+        Err(e) => {
+            eprintln!("skipped: CUDA device 0: {e}");
+            None
+        }
+    }
+}
+
+/// A generator with a fresh seed, which it prints; `CANDLEPOWER_SEED` repeats one.
+pub fn rng() -> ChaCha8Rng {
+    let seed = match std::env::var("CANDLEPOWER_SEED") {
+        Ok(seed) => seed.parse().expect("CANDLEPOWER_SEED: expected a u64"),
+        Err(_) => rand::rng().random::<u64>(),
+    };
+    eprintln!("CANDLEPOWER_SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Uniform in −1..1, rounded to `dtype`: on `device`, and what it holds in f64.
+pub fn uniform(
+    rng: &mut ChaCha8Rng,
+    shape: &[usize],
+    dtype: DType,
+    device: &Device,
+) -> Result<(Tensor, Vec<f64>)> {
+    let len = shape.iter().product();
+    let values: Vec<f32> = (0..len).map(|_| rng.random::<f32>() * 2. - 1.).collect();
+    let tensor = Tensor::from_vec(values, shape, &Device::Cpu)?.to_dtype(dtype)?;
+    let values = host(&tensor)?;
+    Ok((tensor.to_device(device)?, values))
+}
+
+/// The elements in f64.
+pub fn host(x: &Tensor) -> Result<Vec<f64>> {
+    let x = x.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
+    Ok(x.flatten_all()?
+        .to_vec1::<f32>()?
+        .into_iter()
+        .map(f64::from)
+        .collect())
+}
+
+/// What an oracle returns: values, and for each the size that its rounding errors scale with.
+pub struct Expected {
+    /// In the order of the output's elements.
+    pub values: Vec<f64>,
+    /// Of a sum of products Σ|a||b|; of a normalised value 1 or its own size.
+    pub scales: Vec<f64>,
+}
+
+impl Expected {
+    /// Errors scale with the value, and near 0 with 1.
+    pub fn of_order_one(values: Vec<f64>) -> Self {
+        let scales = values.iter().map(|x| x.abs().max(1.)).collect();
+        Self { values, scales }
+    }
+}
+
+/// f32 1e-5 or 1e-4 (`f32_tolerance`), bf16 2e-2: the share of its scale by which an element may differ.
+pub fn tolerance(dtype: DType, f32_tolerance: f64) -> f64 {
+    match dtype {
+        DType::BF16 => 2e-2,
+        _ => f32_tolerance,
+    }
+}
+
+/// Every element of `found` is within `tolerance` of its scale. NaN is not.
+#[track_caller]
+pub fn assert_close(what: &str, found: &Tensor, expected: &Expected, tolerance: f64) -> Result<()> {
+    let found = host(found)?;
+    assert_eq!(found.len(), expected.values.len(), "{what}: elements");
+    let pairs = found.iter().zip(&expected.values).zip(&expected.scales);
+    for (i, ((found, value), scale)) in pairs.enumerate() {
+        let close = (found - value).abs() <= tolerance * scale + 1e-30;
+        assert!(
+            close,
+            "{what}: element {i}: expected {value} ± {tolerance}·{scale}, found {found}"
+        );
+    }
+    Ok(())
+}
+
+/// Combinations of one value from each of `axes` in which every pair of values of two axes is met.
+///
+/// Greedy: each combination takes the values that meet the most pairs not met before.
+pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
+    let mut missing = Vec::new();
+    for a in 0..axes.len() {
+        for b in a + 1..axes.len() {
+            for &x in axes[a] {
+                missing.extend(axes[b].iter().map(|&y| (a, x, b, y)));
+            }
+        }
+    }
+    let mut combinations = Vec::new();
+    while let Some(&(a, x, b, y)) = missing.first() {
+        let mut values: Vec<Option<usize>> = vec![None; axes.len()];
+        values[a] = Some(x);
+        values[b] = Some(y);
+        for axis in 0..axes.len() {
+            if values[axis].is_none() {
+                let meets = |v: usize| {
+                    let mut with = values.clone();
+                    with[axis] = Some(v);
+                    missing
+                        .iter()
+                        .filter(|&&(a, x, b, y)| with[a] == Some(x) && with[b] == Some(y))
+                        .count()
+                };
+                values[axis] = axes[axis].iter().copied().max_by_key(|&v| meets(v));
+            }
+        }
+        missing.retain(|&(a, x, b, y)| values[a] != Some(x) || values[b] != Some(y));
+        combinations.push(values.into_iter().flatten().collect());
+    }
+    combinations
+}
+
+#[test]
+fn pairwise_meets_every_pair() {
+    let axes: [&[usize]; 4] = [&[1, 2, 31], &[1, 7, 64, 65], &[0, 1], &[5, 6, 7]];
+    let all = pairwise(&axes);
+    for a in 0..axes.len() {
+        for b in a + 1..axes.len() {
+            for &x in axes[a] {
+                for &y in axes[b] {
+                    assert!(
+                        all.iter().any(|c| c[a] == x && c[b] == y),
+                        "{a} {x} {b} {y}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(all.len() < 3 * 4 * 2 * 3 / 2, "{}", all.len());
+}
