@@ -39,13 +39,34 @@ gpus() {
 
 assemble() { ptxas --gpu-name "sm_$2" --output-file "$work/cubin" "$1"; } # FILE GPU
 
+# The names of inlined functions, spelled in bytes, hold a hash of the file's absolute path: eight zeros
+# in its place make the same text everywhere.
+without_hashes() {
+  python3 - "$1" <<'PYTHON'
+import re, sys
+
+text = open(sys.argv[1]).read()
+
+def name(match):
+    label, lines = match.groups()
+    spelled = bytes(int(b) for b in re.findall(r"\d+", lines.replace(".b8", "")))
+    spelled = re.sub(rb"_INTERNAL_[0-9a-f]{8}_", b"_INTERNAL_00000000_", spelled)
+    rows = [spelled[i : i + 40] for i in range(0, len(spelled), 40)]
+    return label + "".join(".b8 " + ",".join(map(str, row)) + "\n" for row in rows)
+
+text = re.sub(r"(\$L__info_string\d+:\n)((?:\.b8 [\d,]+\n)+)", name, text)
+open(sys.argv[1], "w").write(text)
+PYTHON
+}
+
 compile() { # FILE.cu OUT.ptx
   local target version root
   target=$(target "$1")
   nvcc --ptx -std=c++17 -O3 -lineinfo -Ikernels/src "-arch=compute_$target" -o "$work/new.ptx" "$1"
   root=$(pwd -P)
   # Paths from the repository's root, and the toolkit's as cuda/…
-  sed -i -E "s|\"$root/\.cuda/[^\"]*/cu13/|\"cuda/|; s|\"$root/|\"|" "$work/new.ptx"
+  sed -i -E "s|\"[^\"]*/cu13/|\"cuda/|; s|\"$root/|\"|" "$work/new.ptx"
+  without_hashes "$work/new.ptx"
   for version in "${versions[@]}"; do
     sed -E "s/^\.version .*/.version $version/" "$work/new.ptx" >"$2"
     if assemble "$2" "$target" 2>/dev/null; then return; fi
