@@ -24,6 +24,28 @@ impl Heads {
             head_dim,
         }
     }
+
+    /// One product cut into its heads, nothing copied:
+    /// y (B, T, (H + 2·Hkv)·D) → q (B, T, H, D), k and v (B, T, Hkv, D), views.
+    pub fn split(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+        let (batch, t, _) = y.dims3()?;
+        let (h, h_kv) = (self.num_heads, self.num_kv_heads);
+        let y = y.reshape((batch, t, h + 2 * h_kv, self.head_dim))?;
+        Ok((
+            y.narrow(2, 0, h)?,
+            y.narrow(2, h, h_kv)?,
+            y.narrow(2, h + h_kv, h_kv)?,
+        ))
+    }
+
+    /// The same with a skip connection behind them:
+    /// y (N, 4·H·D) → q, k, v (N, H, D) and skip (N, H·D), views.
+    pub fn split_skip(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
+        let (n, h, d) = (y.dim(0)?, self.num_heads, self.head_dim);
+        let heads = y.reshape((n, 4 * h, d))?;
+        let part = |i: usize| heads.narrow(1, i * h, h);
+        Ok((part(0)?, part(1)?, part(2)?, y.narrow(1, 3 * h * d, h * d)?))
+    }
 }
 
 /// What a level has to know to make room for keys and values.

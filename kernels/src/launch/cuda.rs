@@ -119,7 +119,7 @@ fn address<'a>(
     storage: &'a Storage,
     stream: &'a Arc<CudaStream>,
 ) -> Result<(u64, SyncOnDrop<'a>)> {
-    fn of<'a, T: candle_core::cuda_backend::CudaDType>(
+    fn of<'a, T: candle_core::cuda_backend::CudaDType + 'a>(
         cuda: &'a CudaStorage,
         stream: &'a Arc<CudaStream>,
     ) -> Result<(u64, SyncOnDrop<'a>)> {

@@ -49,15 +49,8 @@ impl Ops for Level2 {
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
         let _span = span("qkv_level2");
-        let (batch, t, _) = x.dims3()?;
-        let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
         let y = self.linear(x, w, b)?; // (B, T, (H + 2·Hkv)·D)
-        let y = y.reshape((batch, t, h + 2 * h_kv, heads.head_dim))?;
-        Ok((
-            y.narrow(2, 0, h)?,
-            y.narrow(2, h, h_kv)?,
-            y.narrow(2, h + h_kv, h_kv)?,
-        ))
+        heads.split(&y)
     }
     // ANCHOR_END: qkv
 
@@ -70,11 +63,8 @@ impl Ops for Level2 {
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
         let _span = span("qkv_skip_level2");
-        let (n, h, d) = (x.dim(0)?, heads.num_heads, heads.head_dim);
         let y = self.linear(x, w, Some(b))?; // (N, 4·H·D)
-        let heads = y.reshape((n, 4 * h, d))?;
-        let part = |i: usize| heads.narrow(1, i * h, h);
-        Ok((part(0)?, part(1)?, part(2)?, y.narrow(1, 3 * h * d, h * d)?))
+        heads.split_skip(&y)
     }
     // ANCHOR_END: qkv_skip
 
