@@ -1,4 +1,8 @@
-//! What the kernels on a CPU share: slices of tensors, and rows in parallel.
+//! What the kernels on a CPU share: slices of tensors, lanes, functions of lanes, rows in parallel.
+
+pub mod lanes;
+pub mod math;
+pub mod parallel;
 
 use std::marker::PhantomData;
 use std::ops::Deref;

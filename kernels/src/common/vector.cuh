@@ -1,0 +1,83 @@
+// f32 and bf16 in memory, f32 in registers: single elements, 4 elements, and 16 bytes at a time.
+//
+// A warp that reads 16 bytes a lane moves 512 bytes with one instruction, four times as many as with 4
+// bytes a lane: fewer instructions for the same bytes, and more of them in flight. The address has to be
+// a multiple of the size that is read, or the GPU stops with an error: `aligned` asks first.
+#pragma once
+
+// The upper half of an f32: its sign, its 8 bits of exponent and 7 bits of fraction.
+struct bf16 {
+  unsigned short bits;
+};
+
+// Exact.
+__device__ __forceinline__ float widen(float x) { return x; }
+__device__ __forceinline__ float widen(bf16 x) { return __uint_as_float(unsigned(x.bits) << 16); }
+
+// Two f32 to two bf16, `low` in the lower half; to nearest, ties to even. NaN stays NaN.
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  unsigned packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+#else
+  // Adds half of the last place that is kept, less one where that place is even.
+  auto upper_half = [](float x) {
+    unsigned bits = __float_as_uint(x);
+    return isnan(x) ? 0x7fffu : (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+  };
+  return upper_half(low) | upper_half(high) << 16;
+#endif
+}
+
+// The f32 of the lower and of the upper half of two packed bf16.
+__device__ __forceinline__ float unpack_low(unsigned packed) { return __uint_as_float(packed << 16); }
+__device__ __forceinline__ float unpack_high(unsigned packed) { return __uint_as_float(packed & 0xffff0000u); }
+
+// Writes one element, rounded to nearest even.
+__device__ __forceinline__ void store(float *p, float x) { *p = x; }
+__device__ __forceinline__ void store(bf16 *p, float x) { p->bits = (unsigned short)pack_bf16(x, 0.f); }
+
+// Reads 4 elements, 16 bytes of f32 or 8 of bf16; p has to be a multiple of that.
+__device__ __forceinline__ float4 load4(const float *p) { return *reinterpret_cast<const float4 *>(p); }
+__device__ __forceinline__ float4 load4(const bf16 *p) {
+  uint2 packed = *reinterpret_cast<const uint2 *>(p);
+  return make_float4(unpack_low(packed.x), unpack_high(packed.x), unpack_low(packed.y), unpack_high(packed.y));
+}
+
+// Writes 4 elements, 16 bytes of f32 or 8 of bf16; p has to be a multiple of that.
+__device__ __forceinline__ void store4(float *p, float4 x) { *reinterpret_cast<float4 *>(p) = x; }
+__device__ __forceinline__ void store4(bf16 *p, float4 x) {
+  *reinterpret_cast<uint2 *>(p) = make_uint2(pack_bf16(x.x, x.y), pack_bf16(x.z, x.w));
+}
+
+// Elements in 16 bytes: 4 of f32, 8 of bf16.
+template <typename T>
+constexpr int PER_16_BYTES = 16 / int(sizeof(T));
+
+// Reads 16 bytes; p has to be a multiple of 16.
+__device__ __forceinline__ void load16(const float *p, float (&x)[4]) {
+  float4 v = load4(p);
+  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+}
+__device__ __forceinline__ void load16(const bf16 *p, float (&x)[8]) {
+  uint4 v = *reinterpret_cast<const uint4 *>(p);
+  unsigned packed[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+  for (int i = 0; i < 4; i++) x[2 * i] = unpack_low(packed[i]), x[2 * i + 1] = unpack_high(packed[i]);
+}
+
+// Writes 16 bytes; p has to be a multiple of 16.
+__device__ __forceinline__ void store16(float *p, const float (&x)[4]) {
+  store4(p, make_float4(x[0], x[1], x[2], x[3]));
+}
+__device__ __forceinline__ void store16(bf16 *p, const float (&x)[8]) {
+  *reinterpret_cast<uint4 *>(p) =
+      make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+}
+
+// Whether an address is a multiple of BYTES, a power of two. The address 0 is.
+template <int BYTES = 16>
+__device__ __forceinline__ bool aligned(const void *p) {
+  return reinterpret_cast<unsigned long long>(p) % BYTES == 0;
+}

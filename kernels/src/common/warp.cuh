@@ -1,0 +1,57 @@
+// Reductions over the lanes of a warp by shuffles, and over the warps of a block.
+//
+// A shuffle reads a register of another lane: no shared memory, no barrier, five steps for 32 lanes. In
+// each step a lane adds what the lane at distance d holds (d = 16, 8, 4, 2, 1); since both do so, all
+// lanes end with the same result, bit by bit, and none has to tell the others.
+#pragma once
+
+constexpr int WARP = 32;
+constexpr unsigned ALL_LANES = 0xffffffffu;
+
+// This thread's place in its warp.
+__device__ __forceinline__ int lane_id() { return threadIdx.x % WARP; }
+
+// The sum of x over groups of LANES neighbouring lanes, a power of two; every lane gets its group's.
+// All 32 lanes of the warp have to call it.
+template <int LANES = WARP>
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+  for (int d = LANES / 2; d > 0; d /= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
+  return x;
+}
+
+// As warp_sum, the greatest x. NaN is left out, as fmaxf leaves it out, unless all are.
+template <int LANES = WARP>
+__device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+  for (int d = LANES / 2; d > 0; d /= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, d));
+  return x;
+}
+
+// The sum of x over the WARPS warps of a block; every thread gets it. `scratch` holds WARPS floats in
+// shared memory. All threads of the block have to call it. The first barrier waits for those that still
+// read an earlier result, so one scratch serves any number of calls.
+template <int WARPS>
+__device__ __forceinline__ float block_sum(float x, float *scratch) {
+  x = warp_sum(x);
+  if constexpr (WARPS > 1) {
+    __syncthreads();
+    if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
+    __syncthreads();
+    x = warp_sum(lane_id() < WARPS ? scratch[lane_id()] : 0.f);
+  }
+  return x;
+}
+
+// As block_sum, the greatest x.
+template <int WARPS>
+__device__ __forceinline__ float block_max(float x, float *scratch) {
+  x = warp_max(x);
+  if constexpr (WARPS > 1) {
+    __syncthreads();
+    if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
+    __syncthreads();
+    x = warp_max(lane_id() < WARPS ? scratch[lane_id()] : x);
+  }
+  return x;
+}
