@@ -1,0 +1,203 @@
+//! Both levels against the oracle, on every device that is here.
+
+use candle_core::cpu::erf::erf_f64;
+use candle_core::{DType, Device, Result, Tensor};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+use super::level4::Packed;
+use super::{level3, level4};
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, devices, pairwise, rng, tolerance, uniform};
+
+/// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
+const LIMIT: usize = 1 << 24;
+
+/// One product of each kind, of one level.
+struct Level {
+    name: &'static str,
+    linear: fn(&Tensor, &Tensor, Option<&Tensor>) -> Result<Tensor>,
+    gelu: fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
+    swiglu: fn(&Tensor, &Tensor) -> Result<Tensor>,
+}
+
+const LEVELS: [Level; 2] = [
+    Level {
+        name: "level 3",
+        linear: level3::linear,
+        gelu: level3::linear_gelu,
+        swiglu: level3::linear_swiglu,
+    },
+    Level {
+        name: "level 4",
+        linear: |x, w, b| level4::linear(x, &Packed::new(w)?, b),
+        gelu: |x, w, b| level4::linear_gelu(x, &Packed::new(w)?, b),
+        swiglu: |x, w| level4::linear_swiglu(x, &Packed::gate_up(w)?),
+    },
+];
+
+/// Σ x·w + b, and Σ |x||w| + |b|, which its rounding errors scale with.
+#[derive(Clone, Copy)]
+struct Sum {
+    value: f64,
+    scale: f64,
+}
+
+/// x (M, K), w (N, K) → (M, N)
+fn sums(x: &[f64], w: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<Sum> {
+    let mut sums = Vec::with_capacity(m * n);
+    for i in 0..m {
+        for j in 0..n {
+            let products = x[i * k..][..k].iter().zip(&w[j * k..][..k]);
+            let (mut value, mut scale) = (0., 0.);
+            for (x, w) in products {
+                value += x * w;
+                scale += (x * w).abs();
+            }
+            sums.push(Sum { value, scale });
+        }
+    }
+    sums
+}
+
+fn expected(sums: impl Iterator<Item = Sum>) -> Expected {
+    let (values, scales) = sums.map(|s| (s.value, s.scale)).unzip();
+    Expected { values, scales }
+}
+
+/// The slope of gelu is below 1.13.
+fn gelu(s: Sum) -> Sum {
+    Sum {
+        value: s.value * 0.5 * (1. + erf_f64(s.value / 2f64.sqrt())),
+        scale: s.scale * 1.13,
+    }
+}
+
+/// The slope of silu is below 1.1.
+fn swiglu(gate: Sum, up: Sum) -> Sum {
+    let silu = gate.value / (1. + (-gate.value).exp());
+    Sum {
+        value: silu * up.value,
+        scale: 1.1 * gate.scale * up.value.abs() + silu.abs() * up.scale,
+    }
+}
+
+/// x (M, K), w (2N, K), of which the plain products take the upper half, b (N).
+fn compare(
+    rng: &mut ChaCha8Rng,
+    (m, n, k, bias): (usize, usize, usize, bool),
+    dtype: DType,
+    device: &Device,
+) -> Result<()> {
+    let (x, x64) = uniform(rng, &[m, k], dtype, device)?;
+    let (w, w64) = uniform(rng, &[2 * n, k], dtype, device)?;
+    let (b, b64) = uniform(rng, &[n], dtype, device)?;
+    let half = w.narrow(0, 0, n)?;
+
+    let gate = sums(&x64, &w64[..n * k], (m, n, k));
+    let up = sums(&x64, &w64[n * k..], (m, n, k));
+    let add = |(i, s): (usize, &Sum)| {
+        let b = b64[i % n];
+        Sum {
+            value: s.value + b,
+            scale: s.scale + b.abs(),
+        }
+    };
+    let biased = || gate.iter().enumerate().map(add);
+    let linear = if bias {
+        expected(biased())
+    } else {
+        expected(gate.iter().copied())
+    };
+    let linear_gelu = expected(biased().map(gelu));
+    let linear_swiglu = expected(gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u)));
+
+    for level in &LEVELS {
+        let what = format!(
+            "{} {device:?} {dtype:?} {m}×{n}×{k} bias {bias}",
+            level.name
+        );
+        let tolerance = tolerance(dtype, 1e-4);
+        let y = poisoned(|| (level.linear)(&x, &half, bias.then_some(&b)))?;
+        assert_close(&format!("linear {what}"), &y, &linear, tolerance)?;
+        let y = poisoned(|| (level.gelu)(&x, &half, &b))?;
+        assert_close(&format!("linear_gelu {what}"), &y, &linear_gelu, tolerance)?;
+        let y = poisoned(|| (level.swiglu)(&x, &w))?;
+        assert_close(
+            &format!("linear_swiglu {what}"),
+            &y,
+            &linear_swiglu,
+            tolerance,
+        )?;
+    }
+    Ok(())
+}
+
+#[test]
+fn kernels_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    let rows = [1, 2, 31, 33, 197];
+    let columns = [1, 7, 64, 65, 257, 513, 1000, 4096, 10000];
+    let large = std::env::var_os("CANDLEPOWER_LARGE").is_some();
+    for device in devices() {
+        for shape in pairwise(&[&rows, &columns, &columns, &[0, 1], &[0, 1]]) {
+            let (m, n, k) = (shape[0], shape[1], shape[2]);
+            if m * n * k > LIMIT && !large {
+                eprintln!("skipped: {m}×{n}×{k}: CANDLEPOWER_LARGE is not set");
+                continue;
+            }
+            let dtype = [DType::F32, DType::BF16][shape[4]];
+            compare(&mut rng, (m, n, k, shape[3] == 1), dtype, &device)?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_shape(m in 0..70usize, n in 1..140usize, k in 0..140usize, bias: bool, half: bool) {
+        let dtype = if half { DType::BF16 } else { DType::F32 };
+        for device in devices() {
+            compare(&mut rng(), (m, n, k, bias), dtype, &device).expect("a kernel for any shape");
+        }
+    }
+}
+
+#[test]
+fn leading_dimensions_are_kept() -> Result<()> {
+    for device in devices() {
+        let x = Tensor::ones((2, 3, 5), DType::F32, &device)?;
+        let w = Tensor::ones((8, 5), DType::F32, &device)?;
+        let b = Tensor::ones(8, DType::F32, &device)?;
+        for level in &LEVELS {
+            assert_eq!((level.linear)(&x, &w, Some(&b))?.dims(), [2, 3, 8]);
+            assert_eq!((level.gelu)(&x, &w, &b)?.dims(), [2, 3, 8]);
+            assert_eq!((level.swiglu)(&x, &w)?.dims(), [2, 3, 4]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn operands_that_do_not_fit_are_errors() -> Result<()> {
+    let x = Tensor::zeros((2, 8), DType::F32, &Device::Cpu)?;
+    let w = Tensor::zeros((5, 8), DType::F32, &Device::Cpu)?;
+    let b = Tensor::zeros(5, DType::F32, &Device::Cpu)?;
+    for Level {
+        linear,
+        gelu,
+        swiglu,
+        ..
+    } in &LEVELS
+    {
+        assert!(linear(&x, &w.t()?.contiguous()?, None).is_err());
+        assert!(linear(&x, &w, Some(&b.narrow(0, 0, 4)?)).is_err());
+        assert!(linear(&x, &w.to_dtype(DType::BF16)?, None).is_err());
+        assert!(linear(&x.t()?, &w.t()?, None).is_err());
+        assert!(linear(&x.to_dtype(DType::F64)?, &w.to_dtype(DType::F64)?, None).is_err());
+        assert!(gelu(&x, &w, &b.to_dtype(DType::BF16)?).is_err());
+        assert!(swiglu(&x, &w).is_err(), "an odd number of rows");
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! The two ideas on a CPU.
+
+pub mod level3;
+pub mod level4;

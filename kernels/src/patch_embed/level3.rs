@@ -1,0 +1,66 @@
+//! Level 3: the product's tile, its rows gathered from the picture.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::{Added, cpu};
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+
+static MODULE: Module = module!("patch_embed_level3", "level3.ptx");
+static MODULE_BF16: Module = module!("patch_embed_level3_bf16", "level3_bf16.ptx");
+
+/// Rows and columns of y that a block computes.
+const TILE: usize = 32;
+
+/// pixels (B, 3, H, W), w (C, 3, P, P), b (C), class (1, 1, C), positions (1, 1 + n, C)
+/// → (B, 1 + n, C)
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn patch_embed(
+    pixels: &Tensor,
+    w: &Tensor,
+    b: &Tensor,
+    class: &Tensor,
+    positions: &Tensor,
+) -> Result<Tensor> {
+    let (c, channels, patch, _) = w.dims4()?;
+    let dims = (c, channels * patch * patch);
+    let added = Added {
+        b,
+        class,
+        positions,
+    };
+    let shape = super::check("patch_embed_level3", pixels, dims, patch, w.dtype(), added)?;
+    if pixels.device().is_cpu() {
+        return dispatch!(
+            "patch_embed_level3",
+            pixels.dtype(),
+            cpu::level3::patch_embed(pixels, w, added, shape)
+        );
+    }
+    let y = shape.output(pixels)?;
+    let module = if y.dtype() == DType::BF16 {
+        &MODULE_BF16
+    } else {
+        &MODULE
+    };
+    let tiles = (shape.batch * shape.tokens()).div_ceil(TILE) * c.div_ceil(TILE);
+    Launch::new(module, entry!("patch_embed", y.dtype(), "level3")?)
+        .grid(tiles, 1, 1)
+        .block(TILE, TILE / 4, 1)
+        .read(pixels)
+        .read(w)
+        .read(b)
+        .read(class)
+        .read(positions)
+        .write(&y)
+        .u32(shape.batch)
+        .u32(channels)
+        .u32(shape.picture.0)
+        .u32(shape.picture.1)
+        .u32(patch)
+        .u32(c)
+        .run()?;
+    Ok(y)
+}

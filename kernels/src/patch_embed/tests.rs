@@ -1,0 +1,150 @@
+//! Both levels against the oracle, on every device that is here.
+
+use candle_core::{DType, Device, Result, Tensor};
+use rand_chacha::ChaCha8Rng;
+
+use super::{level3, level4};
+use crate::linear::level4::Packed;
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, devices, pairwise, rng, tolerance, uniform};
+
+type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+
+const KERNELS: [(&str, Kernel); 2] = [
+    ("level 3", level3::patch_embed),
+    ("level 4", |pixels, w, b, class, positions| {
+        let (c, channels, patch, _) = w.dims4()?;
+        let w = Packed::new(&w.reshape((c, channels * patch * patch))?)?;
+        level4::patch_embed(pixels, &w, b, class, positions, patch)
+    }),
+];
+
+/// Pictures, their rows and columns of patches, the patch's size, and channels of a token.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    batch: usize,
+    grid: (usize, usize),
+    patch: usize,
+    c: usize,
+}
+
+/// The convolution as a sum over the pixels of each patch.
+fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected {
+    let Case {
+        batch,
+        grid: (rows, columns),
+        patch: p,
+        c,
+    } = case;
+    let [b, class, positions] = added;
+    let (height, width) = (rows * p, columns * p);
+    let (mut values, mut scales) = (Vec::new(), Vec::new());
+    for picture in 0..batch {
+        for j in 0..c {
+            values.push(class[j] + positions[j]);
+            scales.push(class[j].abs() + positions[j].abs());
+        }
+        for (place, j) in (0..rows * columns).flat_map(|place| (0..c).map(move |j| (place, j))) {
+            let position = positions[(1 + place) * c + j];
+            let (mut value, mut scale) = (b[j] + position, b[j].abs() + position.abs());
+            let (top, left) = (place / columns * p, place % columns * p);
+            for i in 0..3 * p * p {
+                let (colour, y, x) = (i / (p * p), i / p % p, i % p);
+                let pixel = pixels[((picture * 3 + colour) * height + top + y) * width + left + x];
+                value += pixel * w[j * 3 * p * p + i];
+                scale += (pixel * w[j * 3 * p * p + i]).abs();
+            }
+            values.push(value);
+            scales.push(scale);
+        }
+    }
+    Expected { values, scales }
+}
+
+fn compare(rng: &mut ChaCha8Rng, case: Case, dtype: DType, device: &Device) -> Result<()> {
+    let Case {
+        batch,
+        grid: (rows, columns),
+        patch: p,
+        c,
+    } = case;
+    let tokens = 1 + rows * columns;
+    let (pixels, pixels64) = uniform(rng, &[batch, 3, rows * p, columns * p], dtype, device)?;
+    let (w, w64) = uniform(rng, &[c, 3, p, p], dtype, device)?;
+    let (b, b64) = uniform(rng, &[c], dtype, device)?;
+    let (class, class64) = uniform(rng, &[1, 1, c], dtype, device)?;
+    let (positions, positions64) = uniform(rng, &[1, tokens, c], dtype, device)?;
+    let expected = oracle(case, &pixels64, &w64, [&b64, &class64, &positions64]);
+    for (level, kernel) in KERNELS {
+        let what = format!("{level} {device:?} {dtype:?} {case:?}");
+        let y = poisoned(|| kernel(&pixels, &w, &b, &class, &positions))?;
+        assert_eq!(y.dims(), [batch, tokens, c]);
+        assert_close(&what, &y, &expected, tolerance(dtype, 1e-4))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn kernels_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    let axes: [&[usize]; 6] = [
+        &[1, 2, 5],
+        &[1, 3, 14],
+        &[1, 4, 14],
+        &[1, 2, 3, 4, 5, 8, 14, 16],
+        &[1, 7, 64, 65, 130],
+        &[0, 1],
+    ];
+    for device in devices() {
+        for shape in pairwise(&axes) {
+            let [batch, rows, columns, patch, c, dtype] = shape[..] else {
+                unreachable!()
+            };
+            // Few pictures where they are large.
+            let batch = if rows * columns * patch * patch * c > 1 << 21 {
+                1
+            } else {
+                batch
+            };
+            let case = Case {
+                batch,
+                grid: (rows, columns),
+                patch,
+                c,
+            };
+            compare(&mut rng, case, [DType::F32, DType::BF16][dtype], &device)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_pictures_are_no_work() -> Result<()> {
+    for device in devices() {
+        let case = Case {
+            batch: 0,
+            grid: (2, 2),
+            patch: 4,
+            c: 8,
+        };
+        compare(&mut rng(), case, DType::F32, &device)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn operands_that_do_not_fit_are_errors() -> Result<()> {
+    let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &Device::Cpu);
+    let (pixels, w) = (zeros(&[1, 3, 8, 12])?, zeros(&[6, 3, 4, 4])?);
+    let (b, class, positions) = (zeros(&[6])?, zeros(&[1, 1, 6])?, zeros(&[1, 7, 6])?);
+    for (_, kernel) in KERNELS {
+        assert!(kernel(&pixels, &w, &b, &class, &positions).is_ok());
+        assert!(kernel(&zeros(&[1, 3, 8, 13])?, &w, &b, &class, &positions).is_err());
+        assert!(kernel(&zeros(&[1, 1, 8, 12])?, &w, &b, &class, &positions).is_err());
+        assert!(kernel(&pixels, &w, &class, &class, &positions).is_err());
+        assert!(kernel(&pixels, &w, &b, &class, &zeros(&[1, 6, 6])?).is_err());
+        let bf16 = w.to_dtype(DType::BF16)?;
+        assert!(kernel(&pixels, &bf16, &b, &class, &positions).is_err());
+    }
+    Ok(())
+}
