@@ -1,1 +1,75 @@
-//! rope
+//! Rotary position embedding of queries and keys, and the append to the cache: one launch.
+//!
+//! "RoFormer", Su et al. 2021, section 3.2; half-split, as Hugging Face stores its weights: channel i is
+//! rotated together with channel i + D/2, (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin).
+//! q is (B, T, H, D), k and v (B, T, Hkv, D), views whose heads and channels are contiguous; cos and sin
+//! (T, D/2), contiguous, of the positions `position..position + T`; all f32 or all bf16. Keys, rotated,
+//! and values are written at those positions of a [`Cache`]; the rotated q is returned, contiguous.
+//!
+//! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
+
+mod cpu;
+pub mod level3;
+pub mod level4;
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::attention::{Cache, strides};
+use crate::cost::Cost;
+use crate::element::same_dtype;
+use crate::error::mismatch;
+
+/// q, k, v, cos and sin in, q, k and v out; three operations for each element that is rotated.
+pub fn cost(
+    batch: usize,
+    tokens: usize,
+    (heads, kv_heads): (usize, usize),
+    head_dim: usize,
+    dtype: DType,
+) -> Cost {
+    let moved = 2 * batch * tokens * (heads + 2 * kv_heads) * head_dim;
+    let rotated = batch * tokens * (heads + kv_heads) * head_dim;
+    Cost::new(moved + tokens * head_dim, dtype, 3 * rotated)
+}
+
+/// What is rotated and appended, and by which angles.
+struct Operands<'a> {
+    q: &'a Tensor,
+    k: &'a Tensor,
+    v: &'a Tensor,
+    cos: &'a Tensor,
+    sin: &'a Tensor,
+}
+
+impl Operands<'_> {
+    /// They agree with each other and with the cache.
+    fn check(&self, kernel: &str, cache: &Cache, position: usize) -> Result<()> {
+        let Self { q, k, v, cos, sin } = *self;
+        let (batch, tokens, _, d) = q.dims4()?;
+        if d % 2 == 1 || (batch, d) != (cache.batch, cache.head_dim) {
+            let expected = format!("q ({}, T, H, {}), D even", cache.batch, cache.head_dim);
+            return Err(mismatch(kernel, expected, format!("{:?}", q.dims())));
+        }
+        let kv = vec![batch, tokens, cache.kv_heads, d];
+        let angles = vec![tokens, d / 2];
+        for (name, x, expected) in [
+            ("k", k, &kv),
+            ("v", v, &kv),
+            ("cos", cos, &angles),
+            ("sin", sin, &angles),
+        ] {
+            if x.dims() != expected {
+                let expected = format!("{name} {expected:?}");
+                return Err(mismatch(kernel, expected, format!("{:?}", x.dims())));
+            }
+        }
+        for x in [q, k, v] {
+            strides(kernel, x)?;
+        }
+        same_dtype(kernel, &[q, k, v, cos, sin])?;
+        cache.check(kernel, q, position, tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests;

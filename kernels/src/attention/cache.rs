@@ -1,0 +1,132 @@
+//! The keys and values of one layer, written in place.
+
+use std::any::Any;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::element::{Element, no_kernel};
+use crate::error::mismatch;
+use crate::output;
+
+/// Room for the keys and values of `capacity` positions, both (B, Hkv, capacity, D).
+///
+/// `rope_append` writes them and `causal_attention` reads them. What was not written is never read.
+pub struct Cache {
+    /// B
+    pub batch: usize,
+    /// Positions at most.
+    pub capacity: usize,
+    /// Hkv
+    pub kv_heads: usize,
+    /// D
+    pub head_dim: usize,
+    /// Of keys and values.
+    pub dtype: DType,
+    store: Store,
+}
+
+enum Store {
+    /// On a GPU, where kernels write what a tensor holds.
+    Tensors { keys: Tensor, values: Tensor },
+    /// On a CPU: [`Slots`] of the element type.
+    Host(Box<dyn Any + Send + Sync>),
+}
+
+/// Keys and values on a CPU, both (B, Hkv, capacity, D).
+pub(crate) struct Slots<T> {
+    pub keys: Vec<T>,
+    pub values: Vec<T>,
+}
+
+impl<T: Element> Slots<T> {
+    fn new(len: usize) -> Self {
+        Self {
+            keys: output::vec(len),
+            values: output::vec(len),
+        }
+    }
+}
+
+impl Cache {
+    /// An empty cache: its memory is taken now, and written as tokens come.
+    ///
+    /// # Errors
+    /// When there is no such format or not enough memory.
+    pub fn new(
+        batch: usize,
+        capacity: usize,
+        kv_heads: usize,
+        head_dim: usize,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let shape = (batch, kv_heads, capacity, head_dim);
+        let len = batch * kv_heads * capacity * head_dim;
+        let store = match (device, dtype) {
+            (Device::Cpu, DType::F32) => Store::Host(Box::new(Slots::<f32>::new(len))),
+            (Device::Cpu, DType::BF16) => Store::Host(Box::new(Slots::<half::bf16>::new(len))),
+            (_, DType::F32 | DType::BF16) => Store::Tensors {
+                keys: output::tensor(shape, dtype, device)?,
+                values: output::tensor(shape, dtype, device)?,
+            },
+            (_, other) => return Err(no_kernel("cache", other)),
+        };
+        Ok(Self {
+            batch,
+            capacity,
+            kv_heads,
+            head_dim,
+            dtype,
+            store,
+        })
+    }
+
+    /// Keys and values on a GPU, both (B, Hkv, capacity, D).
+    pub(crate) fn tensors(&self) -> Result<(&Tensor, &Tensor)> {
+        match &self.store {
+            Store::Tensors { keys, values } => Ok((keys, values)),
+            Store::Host(_) => Err(mismatch("cache", "one on a GPU", "one on the CPU")),
+        }
+    }
+
+    /// Keys and values on a CPU.
+    pub(crate) fn slots<T: Element>(&self) -> Result<&Slots<T>> {
+        match &self.store {
+            Store::Host(slots) => slots.downcast_ref().ok_or_else(|| self.other_dtype::<T>()),
+            Store::Tensors { .. } => Err(mismatch("cache", "one on the CPU", "one on a GPU")),
+        }
+    }
+
+    /// Keys and values on a CPU, to write.
+    pub(crate) fn slots_mut<T: Element>(&mut self) -> Result<&mut Slots<T>> {
+        let other_dtype = self.other_dtype::<T>();
+        match &mut self.store {
+            Store::Host(slots) => slots.downcast_mut().ok_or(other_dtype),
+            Store::Tensors { .. } => Err(mismatch("cache", "one on the CPU", "one on a GPU")),
+        }
+    }
+
+    /// `position..position + tokens` lies within the capacity, and `x` in the cache's format.
+    pub(crate) fn check(
+        &self,
+        kernel: &str,
+        x: &Tensor,
+        position: usize,
+        tokens: usize,
+    ) -> Result<()> {
+        if position + tokens > self.capacity {
+            let found = format!("{position} and {tokens} more");
+            let expected = format!("at most {} positions", self.capacity);
+            return Err(mismatch(kernel, expected, found));
+        }
+        if x.dtype() != self.dtype {
+            let expected = format!("{}, as the cache", self.dtype.as_str());
+            return Err(mismatch(kernel, expected, x.dtype().as_str()));
+        }
+        Ok(())
+    }
+
+    fn other_dtype<T: Element>(&self) -> candle_core::Error {
+        mismatch("cache", self.dtype.as_str(), T::DTYPE.as_str())
+    }
+}

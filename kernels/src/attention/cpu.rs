@@ -1,0 +1,4 @@
+//! Attention on a CPU.
+
+pub mod level3;
+pub mod level4;

@@ -1,0 +1,172 @@
+//! Full and causal attention as the kernels see them: one description of both.
+
+use candle_core::{Result, Tensor};
+
+use super::Cache;
+use crate::element::same_dtype;
+use crate::error::mismatch;
+use crate::launch::Launch;
+
+/// Elements from one sequence, token or head to the next; channels are neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Strides {
+    pub batch: usize,
+    pub token: usize,
+    pub head: usize,
+}
+
+/// Queries, the keys and values that they see, and the sizes.
+///
+/// Query t sees the first min(`keys`, `seen` + t) keys: with `seen` = `position` + 1 that is causal
+/// attention, with `seen` = `keys` it is full.
+pub(super) struct Operands<'a> {
+    pub q: &'a Tensor,
+    pub k: &'a Tensor,
+    pub v: &'a Tensor,
+    pub q_strides: Strides,
+    /// Of k and v alike.
+    pub kv_strides: Strides,
+    pub batch: usize,
+    pub queries: usize,
+    pub keys: usize,
+    pub seen: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+}
+
+impl<'a> Operands<'a> {
+    /// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
+    pub fn full(kernel: &str, q: &'a Tensor, k: &'a Tensor, v: &'a Tensor) -> Result<Self> {
+        let (batch, tokens, heads, head_dim) = q.dims4()?;
+        let kv_heads = k.dim(2)?;
+        let expected = [batch, tokens, kv_heads, head_dim];
+        for x in [k, v] {
+            if x.dims() != expected {
+                return Err(mismatch(
+                    kernel,
+                    format!("k and v {expected:?}"),
+                    format!("{:?}", x.dims()),
+                ));
+            }
+        }
+        same_dtype(kernel, &[q, k, v])?;
+        let kv_strides = strides(kernel, k)?;
+        if strides(kernel, v)? != kv_strides {
+            let found = format!("{:?} and {:?}", k.stride(), v.stride());
+            return Err(mismatch(kernel, "k and v of the same strides", found));
+        }
+        Self {
+            q,
+            k,
+            v,
+            q_strides: strides(kernel, q)?,
+            kv_strides,
+            batch,
+            queries: tokens,
+            keys: tokens,
+            seen: tokens,
+            heads,
+            kv_heads,
+            head_dim,
+        }
+        .grouped(kernel)
+    }
+
+    /// Causal attention: q (B, T, H, D) contiguous, over a cache on a GPU.
+    pub fn causal(kernel: &str, q: &'a Tensor, cache: &'a Cache, position: usize) -> Result<Self> {
+        check_causal(kernel, q, cache, position)?;
+        let (batch, queries, heads, head_dim) = q.dims4()?;
+        let (k, v) = cache.tensors()?;
+        let head = cache.capacity * head_dim;
+        Self {
+            q,
+            k,
+            v,
+            q_strides: strides(kernel, q)?,
+            kv_strides: Strides {
+                batch: cache.kv_heads * head,
+                token: head_dim,
+                head,
+            },
+            batch,
+            queries,
+            keys: position + queries,
+            seen: position + 1,
+            heads,
+            kv_heads: cache.kv_heads,
+            head_dim,
+        }
+        .grouped(kernel)
+    }
+
+    fn grouped(self, kernel: &str) -> Result<Self> {
+        check_groups(kernel, self.heads, self.kv_heads)?;
+        Ok(self)
+    }
+
+    /// The parameters that all kernels of attention begin with.
+    pub fn arguments(&self, launch: Launch<'a>) -> Launch<'a> {
+        let (q, kv) = (self.q_strides, self.kv_strides);
+        launch
+            .view(self.q)
+            .view(self.k)
+            .view(self.v)
+            .u32(q.batch)
+            .u32(q.token)
+            .u32(kv.batch)
+            .u32(kv.token)
+            .u32(kv.head)
+            .u32(self.queries)
+            .u32(self.keys)
+            .u32(self.seen)
+            .u32(self.heads)
+            .u32(self.heads / self.kv_heads.max(1))
+            .u32(self.head_dim)
+            .f32(1. / (self.head_dim as f64).sqrt())
+    }
+}
+
+/// q (B, T, H, D) is contiguous and fits the cache.
+pub(super) fn check_causal(kernel: &str, q: &Tensor, cache: &Cache, position: usize) -> Result<()> {
+    let (batch, tokens, heads, head_dim) = q.dims4()?;
+    if (batch, head_dim) != (cache.batch, cache.head_dim) {
+        let expected = format!("q ({}, T, H, {})", cache.batch, cache.head_dim);
+        return Err(mismatch(kernel, expected, format!("{:?}", q.dims())));
+    }
+    if !q.is_contiguous() {
+        let found = format!("strides {:?}", q.stride());
+        return Err(mismatch(kernel, "a contiguous q", found));
+    }
+    check_groups(kernel, heads, cache.kv_heads)?;
+    cache.check(kernel, q, position, tokens)
+}
+
+fn check_groups(kernel: &str, heads: usize, kv_heads: usize) -> Result<()> {
+    match heads.checked_rem(kv_heads) {
+        Some(0) => Ok(()),
+        _ => Err(mismatch(
+            kernel,
+            "H, a multiple of Hkv",
+            format!("{heads} and {kv_heads}"),
+        )),
+    }
+}
+
+/// Of (B, T, H, D) with contiguous heads and channels; 0 where there is only one.
+pub(crate) fn strides(kernel: &str, x: &Tensor) -> Result<Strides> {
+    let &[batch, token, head, channel] = x.stride() else {
+        return Err(mismatch(kernel, "(B, T, H, D)", format!("{:?}", x.dims())));
+    };
+    let (sequences, tokens, heads, head_dim) = x.dims4()?;
+    // The stride of a dimension of size 1 is never taken.
+    if (head_dim > 1 && channel != 1) || (heads > 1 && head != head_dim) {
+        let found = format!("strides {:?}", x.stride());
+        return Err(mismatch(kernel, "contiguous heads and channels", found));
+    }
+    Ok(Strides {
+        batch: if sequences > 1 { batch } else { 0 },
+        token: if tokens > 1 { token } else { 0 },
+        head: head_dim,
+    })
+}

@@ -1,0 +1,4 @@
+//! Rotation and append on a CPU.
+
+pub mod level3;
+pub mod level4;

@@ -1,0 +1,3 @@
+//! Level 4 on a CPU.
+
+pub use super::level3::rope_append;
