@@ -6,7 +6,8 @@
 #
 # The folder then holds run.sh and one archive, under 64 MiB. On the other machine:
 #
-#   FOLDER/run.sh test                    the tests across levels, on the GPU
+#   FOLDER/run.sh test                    the tests of the kernels and across levels, on the GPU
+#   FOLDER/run.sh sanitize                the same under compute-sanitizer's four tools
 #   FOLDER/run.sh workbook compare        any command of the workbook
 #   FOLDER/run.sh workbook vit --level 2
 #   FOLDER/run.sh bench                   the benches
@@ -35,13 +36,14 @@ programs() {
 for line in sys.stdin:
     message = json.loads(line)
     kind = message.get("target", {}).get("kind", [])
-    if message.get("executable") and (kind == ["test"] or kind == ["bench"]):
+    if message.get("executable") and kind in (["lib"], ["test"], ["bench"]):
         print(message["target"]["name"], message["executable"])'
 }
 # Lists first: a build that fails ends the script here.
-tests=$(programs test --release -p tests)
+kernels=$(programs test --release -p kernels --lib)
+tests=$(programs test --release -p tests --test '*')
 benches=$(programs bench -p benches)
-while read -r name path; do cp "$path" "$stage/bin/test-$name"; done <<<"$tests"
+while read -r name path; do cp "$path" "$stage/bin/test-$name"; done <<<"$kernels"$'\n'"$tests"
 while read -r name path; do cp "$path" "$stage/bin/bench-$name"; done <<<"$benches"
 strip "$stage"/bin/*
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs what scripts/gpu-bundle.sh packed, on a machine with a GPU and its driver: no Rust is needed.
 #
-#   run.sh test [FILTER]     run.sh bench [FILTER]     run.sh workbook ARGUMENTS
+#   run.sh test [FILTER]     run.sh sanitize [FILTER]
+#   run.sh bench [FILTER]    run.sh workbook ARGUMENTS
 #
 # The CUDA 13 libraries (cublas, curand, cudart) come from $CANDLEPOWER_CUDA_LIB, from the loader's own
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
@@ -36,6 +37,15 @@ shift || true
 case $what in
   workbook) exec bin/workbook "$@" ;;
   test) for program in bin/test-*; do "$program" --nocapture "$@"; done ;;
+  sanitize)
+    # Each tool looks at every launch, so the tests take the smallest shapes.
+    export CANDLEPOWER_SANITIZE=1
+    for tool in memcheck racecheck initcheck synccheck; do
+      for program in bin/test-*; do
+        echo "== $tool $program"
+        compute-sanitizer --tool "$tool" --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@"
+      done
+    done ;;
   bench) for program in bin/bench-*; do "$program" --bench "$@"; done ;;
-  *) echo "run.sh: expected test, bench or workbook, found '$what'" >&2; exit 2 ;;
+  *) echo "run.sh: expected test, sanitize, bench or workbook, found '$what'" >&2; exit 2 ;;
 esac

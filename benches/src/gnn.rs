@@ -1,11 +1,13 @@
 //! The graph transformer: a batch of drawn graphs.
 
-use candle_core::{Result, Tensor};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Request};
 use data::families::{self, FAMILIES};
 use data::graph::Graph;
 use models::GraphTransformer;
-use models::gnn::GraphBatch;
+use models::gnn::{Config, GraphBatch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,8 +20,11 @@ const GRAPHS: usize = 128;
 const NODES: u32 = 32;
 const DEGREE: usize = 4;
 
-/// Graphs of all families for `tiny`, which was trained on their like, and graphs of one size for a
-/// preset.
+/// Nodes and edges of the large graph, which a GPU is measured on: a citation network's size.
+const LARGE: (usize, usize) = (169_343, 2_332_486);
+
+/// Graphs of all families for `tiny`, which was trained on their like; graphs of one size for a preset, and
+/// on a GPU one large graph besides.
 pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
     let loaded = load::gnn(request)?;
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
@@ -28,29 +33,59 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
         None => regular(&mut rng),
     };
     let graphs: Vec<Graph> = (0..GRAPHS).map(draw).collect();
-    let job = Classify {
-        batch: GraphBatch::of(
-            &graphs,
-            loaded.model.config(),
-            request.dtype,
-            &request.device,
-        )?,
-        model: loaded.model,
-        level: level.clone(),
+    let large = loaded.folder.is_none() && !request.device.is_cpu();
+    let model = Arc::new(loaded.model);
+    let workload = |name: String, batch: GraphBatch, items: usize| {
+        let (nodes, edges) = (batch.graph.num_nodes, batch.graph.num_edges);
+        let job = Classify {
+            batch,
+            model: model.clone(),
+            level: level.clone(),
+        };
+        Workload {
+            model: Model::Gnn,
+            preset: request.model.clone(),
+            name,
+            input: format!("{items} graphs, {nodes} nodes, {edges} edges in all"),
+            items,
+            job: Box::new(job),
+        }
     };
-    let graph = &job.batch.graph;
-    let input = format!(
-        "{GRAPHS} graphs, {} nodes, {} edges in all",
-        graph.num_nodes, graph.num_edges
-    );
-    Ok(vec![Workload {
-        model: Model::Gnn,
-        preset: request.model.clone(),
-        name: format!("graphs{GRAPHS}"),
-        input,
-        items: GRAPHS,
-        job: Box::new(job),
-    }])
+    let (config, dtype, device) = (model.config(), request.dtype, &request.device);
+    let batch = GraphBatch::of(&graphs, config, dtype, device)?;
+    let mut workloads = vec![workload(format!("graphs{GRAPHS}"), batch, GRAPHS)];
+    if large {
+        let batch = power_law(LARGE.0, LARGE.1, config, dtype, device)?;
+        workloads.push(workload("powerlaw".into(), batch, 1));
+    }
+    Ok(workloads)
+}
+
+/// One graph whose degrees follow a power law: an edge ends at node ⌊n·u³⌋ for a uniform u, so that the
+/// k-th node has about k^(−2/3) of the edges, and begins anywhere. Features are uniform.
+fn power_law(
+    nodes: usize,
+    edges: usize,
+    config: &Config,
+    dtype: DType,
+    device: &Device,
+) -> models::Result<GraphBatch> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let ends: Vec<[u32; 2]> = (0..edges)
+        .map(|_| {
+            let to = nodes as f64 * rng.random::<f64>().powi(3);
+            [rng.random_range(0..nodes as u32), to as u32]
+        })
+        .collect();
+    let mut features = |rows: usize, columns: usize| {
+        let values: Vec<f32> = (0..rows * columns)
+            .map(|_| rng.random_range(-1f32..1.))
+            .collect();
+        Tensor::from_vec(values, (rows, columns), device)?.to_dtype(dtype)
+    };
+    let x = features(nodes, config.node_features)?;
+    let edge_attr = features(edges, config.edge_features)?;
+    GraphBatch::new(x, &ends, &edge_attr, &vec![0; nodes], 1)
 }
 
 /// A graph of 32 nodes, each with four incoming edges from random nodes.
@@ -64,7 +99,7 @@ pub fn regular(rng: &mut ChaCha8Rng) -> Graph {
 }
 
 struct Classify {
-    model: GraphTransformer,
+    model: Arc<GraphTransformer>,
     level: Level,
     batch: GraphBatch,
 }

@@ -5,8 +5,11 @@
 
 pub mod gnn;
 pub mod job;
+pub mod launches;
 pub mod levels;
 pub mod lm;
+pub mod ops;
+pub mod timer;
 pub mod vit;
 
 pub use job::{Job, Model, Workload};

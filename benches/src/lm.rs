@@ -16,17 +16,22 @@ use crate::levels::Level;
 const PROMPT: &str = include_str!("prompt.txt");
 /// Tokens that a prefill reads, if the context has room for them.
 const PREFILL: usize = 128;
-/// Tokens of one run of decode, half of them before and half after position [`PREFILL`].
+/// Sequences that a GPU reads at once besides.
+const BATCH: usize = 4;
+/// Tokens of one run of decode, half of them before and half after position [`POSITION`].
 const DECODE: usize = 16;
+/// Where decode is measured, if the context has room.
+const POSITION: usize = 255;
 
-/// `prefill` and `decode`, which share their weights.
+/// `prefill` and `decode`, which share their weights; for a preset on a GPU `prefill4` too.
 pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
     let loaded = load::lm(request)?;
     let context = loaded.model.config().max_position_embeddings;
     let prefill = PREFILL.min(context);
-    let end = (PREFILL + DECODE / 2).min(context);
+    let end = (POSITION + DECODE / 2).min(context);
     let start = end.saturating_sub(DECODE).max(1);
-    let tokens = tokens(&loaded, end)?;
+    let tokens = tokens(&loaded, end.max(prefill))?;
+    let preset = loaded.folder.is_none();
     let model = Shared {
         model: Arc::new(loaded.model),
         level: level.clone(),
@@ -47,17 +52,26 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
         next: tokens[start..].iter().map(single).collect::<Result<_>>()?,
         caches: vec![],
     };
-    let prefill_job = Prefill {
-        model,
-        prompt: prompt(prefill)?,
-        caches: vec![],
+    let read = |batch: usize| {
+        let job = Prefill {
+            model: model.clone(),
+            prompt: prompt(prefill)?.repeat((batch, 1))?,
+            caches: vec![],
+        };
+        let name = match batch {
+            1 => "prefill".to_string(),
+            _ => format!("prefill{batch}"),
+        };
+        let input = format!("{batch} × {prefill} tokens");
+        Ok::<_, candle_core::Error>(workload(&name, input, batch * prefill, Box::new(job)))
     };
-    let read = format!("1 × {prefill} tokens");
+    let mut workloads = vec![read(1)?];
+    if preset && !request.device.is_cpu() {
+        workloads.push(read(BATCH)?);
+    }
     let written = format!("a token at a time, positions {start} to {}", end - 1);
-    Ok(vec![
-        workload("prefill", read, prefill, Box::new(prefill_job)),
-        workload("decode", written, 1, Box::new(decode)),
-    ])
+    workloads.push(workload("decode", written, 1, Box::new(decode)));
+    Ok(workloads)
 }
 
 /// The first `count` tokens of the prompt, over again where it is too short. A preset has no
@@ -91,8 +105,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn caches(&self, capacity: usize) -> Result<Vec<KvCache>> {
-        self.model.new_caches(&*self.level, 1, capacity)
+    fn caches(&self, batch: usize, capacity: usize) -> Result<Vec<KvCache>> {
+        self.model.new_caches(&*self.level, batch, capacity)
     }
 
     fn forward(&self, ids: &Tensor, caches: &mut [KvCache]) -> Result<Tensor> {
@@ -107,7 +121,7 @@ impl Shared {
 /// The whole prompt at once, into empty caches.
 struct Prefill {
     model: Shared,
-    prompt: Tensor, // (1, T)
+    prompt: Tensor, // (B, T)
     caches: Vec<KvCache>,
 }
 
@@ -118,7 +132,8 @@ impl Job for Prefill {
 
     fn prepare(&mut self) -> Result<()> {
         self.reset();
-        self.caches = self.model.caches(self.prompt.dim(1)?)?;
+        let (batch, t) = self.prompt.dims2()?;
+        self.caches = self.model.caches(batch, t)?;
         Ok(())
     }
 
@@ -143,7 +158,8 @@ impl Job for Decode {
 
     fn prepare(&mut self) -> Result<()> {
         self.reset();
-        self.caches = self.model.caches(self.prompt.dim(1)? + self.next.len())?;
+        let capacity = self.prompt.dim(1)? + self.next.len();
+        self.caches = self.model.caches(1, capacity)?;
         self.model.forward(&self.prompt, &mut self.caches)?;
         Ok(())
     }
@@ -167,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_prompt_reads_as_many_bytes_as_a_preset_needs() {
-        assert!(PROMPT.len() >= PREFILL + DECODE);
+        assert!(PROMPT.len() >= POSITION + DECODE);
         assert!(PROMPT.is_ascii(), "a byte a character, none above 127");
     }
 }

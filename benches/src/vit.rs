@@ -1,5 +1,7 @@
 //! The vision transformer: the sample pictures of the repository.
 
+use std::sync::Arc;
+
 use candle_core::{Result, Tensor};
 use cli::files;
 use cli::load::{self, Loaded, Request};
@@ -10,31 +12,42 @@ use models::VisionTransformer;
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
 
-/// All sample pictures for `tiny`, which was trained on their like, and one for a preset.
+/// All sample pictures for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
+/// besides as fill it.
 pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
     let loaded = load::vit(request)?;
-    let count = if loaded.folder.is_some() {
-        CLASSES.len()
-    } else {
-        1
+    let batches = match (loaded.folder.is_some(), request.device.is_cpu()) {
+        (true, _) => vec![CLASSES.len()],
+        (false, true) => vec![1],
+        (false, false) => vec![1, if request.model == "b16" { 128 } else { 32 }],
     };
-    let pixels = pixels(&loaded, count)?;
+    let pictures = pixels(&loaded, batches[batches.len() - 1].min(CLASSES.len()))?;
     let side = loaded.model.config().image_size;
-    let input = format!("{count} × 3 × {side} × {side} pixels");
-    let job = Classify {
-        model: loaded.model,
-        level: level.clone(),
-        pixels: Tensor::from_vec(pixels, (count, 3, side, side), &request.device)?
-            .to_dtype(request.dtype)?,
+    let model = Arc::new(loaded.model);
+    let workload = |batch: usize| {
+        // The pictures over again where there are too few.
+        let pixels: Vec<f32> = pictures
+            .iter()
+            .copied()
+            .cycle()
+            .take(batch * 3 * side * side)
+            .collect();
+        let job = Classify {
+            model: model.clone(),
+            level: level.clone(),
+            pixels: Tensor::from_vec(pixels, (batch, 3, side, side), &request.device)?
+                .to_dtype(request.dtype)?,
+        };
+        Ok(Workload {
+            model: Model::Vit,
+            preset: request.model.clone(),
+            name: format!("batch{batch}"),
+            input: format!("{batch} × 3 × {side} × {side} pixels"),
+            items: batch,
+            job: Box::new(job),
+        })
     };
-    Ok(vec![Workload {
-        model: Model::Vit,
-        preset: request.model.clone(),
-        name: format!("batch{count}"),
-        input,
-        items: count,
-        job: Box::new(job),
-    }])
+    batches.into_iter().map(workload).collect()
 }
 
 /// The first `count` sample pictures, as the model's preprocessor makes them.
@@ -52,7 +65,7 @@ fn pixels(loaded: &Loaded<VisionTransformer>, count: usize) -> models::Result<Ve
 }
 
 struct Classify {
-    model: VisionTransformer,
+    model: Arc<VisionTransformer>,
     level: Level,
     pixels: Tensor, // (B, 3, S, S)
 }

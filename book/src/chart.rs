@@ -1,10 +1,10 @@
 //! A recorded comparison as a chart: how much faster each level is than level 1.
 
 use crate::format;
-use crate::results::{Results, Row};
 use crate::table::Filter;
 use anyhow::{Result, ensure};
 use charts::{Axis, Bar, BarChart, Group};
+use results::{Results, Row};
 use std::fs;
 
 /// The chart of the rows that `filter` keeps, as a figure whose SVG stands in the page itself.

@@ -1,19 +1,22 @@
 //! How a recorded number is written in a chapter: three significant digits and a unit.
 
-use crate::results::Row;
 use anyhow::{Context, Result, bail};
+use results::Row;
 
 /// The figure that `field` names, in `unit` where it is a time.
 pub fn figure(row: &Row, field: &str, unit: &str) -> Result<String> {
     let absent = || format!("expected `{field}` in the row `{}`, found null", row.key());
     Ok(match field {
         "median" => time(row.median_ms, unit)?,
-        "speedup" => ratio(row.speedup.with_context(absent)?),
-        "tensors" => row.tensors.with_context(absent)?.to_string(),
-        "peak" => bytes(row.peak_bytes.with_context(absent)?),
-        "difference" => difference(row.max_difference.with_context(absent)?),
+        "speedup" => ratio(row.speedup),
+        "tensors" => row.tensors.to_string(),
+        "launches" => row.launches.with_context(absent)?.to_string(),
+        "peak" => bytes(row.peak_bytes),
+        "difference" => difference(row.max_difference),
         _ => {
-            bail!("expected a field median, speedup, tensors, peak or difference, found `{field}`")
+            bail!(
+                "expected a field median, speedup, tensors, launches, peak or difference, found `{field}`"
+            )
         }
     })
 }

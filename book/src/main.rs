@@ -9,9 +9,10 @@ mod check;
 mod dedent;
 mod format;
 mod includes;
+mod library;
 mod measure;
+mod ops;
 mod render;
-mod results;
 mod serve;
 mod table;
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //!   `.peak` and `.difference` after the level name another one than the median.
 //! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it.
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
-//! - `{{machine on=cpu}}`: where and when.
+//! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.host`, `.rate`.
+//! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` narrows it.
+//! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were.
 //!
 //! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
 //! before the braces leaves them as they are. It runs after the includes, and takes the indentation
@@ -13,7 +15,8 @@
 use crate::chart::chart;
 use crate::dedent::dedent_code;
 use crate::format;
-use crate::results::{Key, Library, Results};
+use crate::library::{Key, Library};
+use crate::ops;
 use crate::table::{Filter, machine, table};
 use anyhow::{Context, Result, bail};
 use mdbook_driver::config::Config;
@@ -66,7 +69,7 @@ fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
 
 /// `text` with every directive replaced; the first that cannot be is the error.
 pub fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|machine)\b([^{}]*)\}\}")?;
+    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|ops|machine)\b([^{}]*)\}\}")?;
     let mut failed = None;
     let expanded = directive.replace_all(text, |found: &Captures| {
         if let Some(verbatim) = found[0].strip_prefix('\\') {
@@ -86,9 +89,14 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
     let on = named
         .get("on")
         .context("expected `on=` and the name of recorded results")?;
-    let (recorded, own) = library.on(on)?;
+    match (directive, subject) {
+        ("measure", key) => return measure(key, named.get("unit").unwrap_or(&"ms"), on, library),
+        ("ops", op) => return ops::ops(op, library.ops.on(on)?.0, named.get("dtype").copied()),
+        ("machine", "ops") => return Ok(machine(&library.ops.on(on)?.0.machine)),
+        _ => {}
+    }
+    let (recorded, own) = library.models.on(on)?;
     match directive {
-        "measure" => measure(subject, named.get("unit").unwrap_or(&"ms"), recorded, own),
         "table" => table(recorded, own, &filter(subject, &named)),
         "chart" => chart(recorded, &filter(subject, &named)),
         _ => Ok(machine(&recorded.machine)),
@@ -121,17 +129,22 @@ fn filter<'a>(model: &'a str, named: &BTreeMap<&str, &'a str>) -> Filter<'a> {
     }
 }
 
-fn measure(key: &str, unit: &str, recorded: &Results, own: Option<&Results>) -> Result<String> {
+fn measure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<String> {
     let key = Key::parse(key)?;
-    let row = recorded
-        .row(&key)
-        .context("expected a recorded row, found none of that key")?;
-    let figure = format::figure(row, &key.field, unit)?;
-    match own.and_then(|own| own.row(&key)) {
-        Some(own) => Ok(format!(
-            "{figure} (here: {})",
-            format::figure(own, &key.field, unit)?
-        )),
+    let missing = "expected a recorded row, found none of that key";
+    let (figure, own) = if key.is_op() {
+        let (recorded, own) = library.ops.on(on)?;
+        let figure = |row| ops::figure(row, &key.field, unit);
+        let own = own.and_then(|own| key.of_op(own)).map(figure);
+        (figure(key.of_op(recorded).context(missing)?)?, own)
+    } else {
+        let (recorded, own) = library.models.on(on)?;
+        let figure = |row| format::figure(row, &key.field, unit);
+        let own = own.and_then(|own| key.of(own)).map(figure);
+        (figure(key.of(recorded).context(missing)?)?, own)
+    };
+    match own {
+        Some(own) => Ok(format!("{figure} (here: {})", own?)),
         None => Ok(figure),
     }
 }

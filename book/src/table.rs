@@ -1,8 +1,8 @@
 //! A recorded comparison as a table, and the line that says where it was measured.
 
 use crate::format;
-use crate::results::{Machine, Results, Row};
 use anyhow::{Result, ensure};
+use results::{Machine, Results, Row};
 use std::fmt::Write;
 
 /// Which rows of a comparison a table shows: those of a model, and of each column that is named.
@@ -63,14 +63,14 @@ fn header(with_here: bool) -> String {
         ("", "")
     };
     format!(
-        "| preset, workload | level | ms | low–high | speed-up | tensors | peak | difference |{name}\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|{rule}\n"
+        "| preset, workload | level | ms | low–high | speed-up | tensors | launches | peak | difference |{name}\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|{rule}\n"
     )
 }
 
 fn line(row: &Row) -> String {
     format!(
-        "| {} {}, {} | {} | {} | {}–{} | {} | {} | {} | {} |",
+        "| {} {}, {} | {} | {} | {}–{} | {} | {} | {} | {} | {} |",
         row.preset,
         row.workload,
         row.dtype,
@@ -78,10 +78,11 @@ fn line(row: &Row) -> String {
         format::three_digits(row.median_ms),
         format::three_digits(row.low_ms),
         format::three_digits(row.high_ms),
-        or_dash(row.speedup.map(format::ratio)),
-        or_dash(row.tensors.map(|n| n.to_string())),
-        or_dash(row.peak_bytes.map(format::bytes)),
-        or_dash(row.max_difference.map(format::difference)),
+        format::ratio(row.speedup),
+        row.tensors,
+        or_dash(row.launches.map(|n| n.to_string())),
+        format::bytes(row.peak_bytes),
+        format::difference(row.max_difference),
     )
 }
 

@@ -12,7 +12,7 @@ fn results(device: &str, median: f64) -> Value {
         json!({
             "model": "lm", "preset": "tiny", "workload": "decode", "level": level, "dtype": "f32",
             "median_ms": median, "low_ms": 1.0, "high_ms": 3.0, "speedup": 1.25, "tensors": 321,
-            "peak_bytes": 1_234_567, "max_difference": null, "samples": 20,
+            "peak_bytes": 1_234_567, "max_difference": 0.0, "samples": 20,
         })
     };
     json!({
@@ -25,6 +25,18 @@ fn results(device: &str, median: f64) -> Value {
     })
 }
 
+fn op_results() -> Value {
+    let row = |level: &str, us: f64| {
+        json!({
+            "op": "linear", "shape": "1x2x3", "level": level, "dtype": "f32",
+            "host_us": 9.0, "device_us": us, "flops": 12_000,
+        })
+    };
+    let mut all = results("cpu", 1.0);
+    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), row("copy", 1.0)]);
+    all
+}
+
 /// A book of one chapter, with `cpu.json` recorded beside it.
 fn book(chapter: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -33,6 +45,8 @@ fn book(chapter: &str) -> TempDir {
     let config = "[book]\ntitle = 't'\n[preprocessor.measure]\ncommand = 'none'\n\
                   after = ['links']\nresults = '.'\nown = 'own.json'\n";
     write("book.toml", config);
+    fs::create_dir(root.path().join("ops")).unwrap();
+    write("ops/cpu.json", &op_results().to_string());
     write("src/SUMMARY.md", "- [One](one.md)\n");
     write("src/one.md", chapter);
     write("cpu.json", &results("cpu", 2.0).to_string());
@@ -99,6 +113,20 @@ fn a_chart_stands_in_the_page() {
 }
 
 #[test]
+fn an_op_at_all_levels() {
+    let chapter = "{{ops linear on=cpu}}\n\n{{measure op.linear.1x2x3.f32.level3 on=cpu unit=us}}, \
+                   {{measure op.linear.1x2x3.f32.level3.host on=cpu unit=us}}, \
+                   {{measure op.linear.1x2x3.f32.level3.rate on=cpu}}";
+    let page = page(book(chapter).path());
+    assert!(page.contains("2.00 µs, 9.00 µs, 6.00 GFLOP/s"), "{page}");
+    assert!(
+        page.contains("1 × 2 × 3, f32") && page.contains("2.00 (2.00×)"),
+        "{page}"
+    );
+    assert!(error("{{ops softmax on=cpu}}").contains("found none"));
+}
+
+#[test]
 fn what_is_not_recorded_fails_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";
@@ -107,7 +135,7 @@ fn what_is_not_recorded_fails_the_build_by_name() {
     assert!(error("{{table lm on=gpu}}").contains("gpu.json: expected recorded results"));
     assert!(error("{{table rnn on=cpu}}").contains("found none"));
     assert!(error("{{measure lm.tiny.decode.f32.level1.colour on=cpu}}").contains("`colour`"));
-    assert!(error("{{measure lm.tiny.decode.f32.level1.difference on=cpu}}").contains("null"));
+    assert!(error("{{measure lm.tiny.decode.f32.level1.launches on=cpu}}").contains("null"));
     assert!(error("{{machine cpu}}").contains("expected `on=`"));
 }
 

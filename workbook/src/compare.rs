@@ -1,11 +1,11 @@
 //! `workbook compare`: every level on every model, as tables, a chart, and JSON.
 
 mod chart;
-mod machine;
+pub mod machine;
 mod measure;
 mod memory;
 mod readme;
-mod record;
+pub mod record;
 mod stats;
 mod table;
 
@@ -23,6 +23,7 @@ use data::BadInput;
 
 pub use readme::significant;
 use record::{Record, Results};
+pub use stats::quantile;
 
 /// Compare every level on the trained models, or on presets
 #[derive(Debug, Clone, Args)]
@@ -97,7 +98,7 @@ fn write(root: &Path, results: &Results, record: Option<Record>) -> Result<()> {
     let folder = root.join("target/workbook");
     std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     let json = folder.join("compare.json");
-    results.save(&json)?;
+    record::save(&json, &results.json()?)?;
     let [svg, png] = charts::bar_chart(&folder.join("compare"), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());
@@ -108,7 +109,7 @@ fn write(root: &Path, results: &Results, record: Option<Record>) -> Result<()> {
 }
 
 /// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
-fn root() -> Result<PathBuf, BadInput> {
+pub fn root() -> Result<PathBuf, BadInput> {
     let tiny = files::find("models/tiny")?;
     Ok(tiny
         .ancestors()

@@ -3,6 +3,7 @@
 mod bench_charts;
 mod compare;
 mod levels;
+mod ops;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use data::BadInput;
 use levels::Level;
+use ops::OpsArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
@@ -27,6 +29,8 @@ struct Workbook {
 enum Command {
     /// Compare every level on the trained models, or on presets
     Compare(CompareArgs),
+    /// Time every op on the shapes of the models at every level
+    Ops(OpsArgs),
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),
     /// Continue a text with the language model
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         match workbook.command {
             None => compare::run(&workbook.compare),
             Some(Command::Compare(args)) => compare::run(&args),
+            Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
             Some(Command::Lm(at)) => cli::lm::run(&at.program, &*level(at.level)?),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, &*level(at.level)?),

@@ -3,51 +3,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use benches::levels::{self, Level};
+use benches::ops::{Bench, Timed, Work};
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use cli::device::Choice;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use models::random::RandomWeights;
-
-/// What one call has to do, and so what limits it.
-#[derive(Debug, Clone, Copy)]
-pub enum Work {
-    /// Bytes read and written at least: memory is the limit, and a copy of as many bytes is timed
-    /// beside the levels.
-    Bytes(usize),
-    /// Multiplications and additions.
-    Flops(usize),
-    /// Tokens, pictures or graphs.
-    Items(usize),
-}
-
-/// Something to time: `prepare` before each call, untimed, and then `call`.
-pub trait Timed {
-    /// Whether [`prepare`](Self::prepare) does anything; without, calls are timed in one go.
-    fn has_state(&self) -> bool {
-        false
-    }
-
-    /// Brings the state to where the call starts.
-    fn prepare(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The call.
-    fn call(&mut self) -> Result<Tensor>;
-
-    /// Results of one call; a time is given for one of them.
-    fn results(&self) -> usize {
-        1
-    }
-}
-
-impl<F: FnMut() -> Result<Tensor>> Timed for F {
-    fn call(&mut self) -> Result<Tensor> {
-        self()
-    }
-}
 
 /// Criterion, the device, and what random tensors are drawn from.
 pub struct Harness {
@@ -73,45 +34,34 @@ impl Harness {
         })
     }
 
-    /// A random tensor, the same in every run.
-    pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+    /// Criterion's closing words.
+    pub fn finish(self) {
+        self.criterion.final_summary();
+    }
+}
+
+impl Bench for Harness {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn dtype(&self) -> DType {
+        self.weights.dtype()
+    }
+
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
         self.weights.get(shape, name)
     }
 
-    /// One op on one shape at every level.
-    pub fn op<T: Timed>(
-        &mut self,
-        op: &str,
-        shape: &str,
-        work: Work,
-        mut setup: impl FnMut(Level) -> Result<T>,
-    ) -> Result<()> {
-        for level in levels::all() {
-            let name = format!("level{}", level.level());
-            self.one(op, &name, shape, work, setup(level)?);
-        }
-        match work {
-            Work::Bytes(bytes) => self.copy(op, shape, bytes),
-            Work::Flops(_) | Work::Items(_) => Ok(()),
-        }
-    }
-
-    /// As many bytes, half of them read and half of them written.
-    fn copy(&mut self, op: &str, shape: &str, bytes: usize) -> Result<()> {
-        let x = Tensor::zeros(bytes.div_ceil(2), DType::U8, &self.device)?;
-        self.one(op, "copy", shape, Work::Bytes(bytes), || x.copy());
-        Ok(())
-    }
-
-    /// One case: `group`/`function`/`parameter` in Criterion's words.
-    pub fn one(
+    /// `group`/`function`/`parameter` in Criterion's words.
+    fn one(
         &mut self,
         group: &str,
         function: &str,
         parameter: &str,
         work: Work,
         mut timed: impl Timed,
-    ) {
+    ) -> Result<()> {
         let device = self.device.clone();
         let mut group = self.criterion.benchmark_group(group);
         group.throughput(match work {
@@ -125,11 +75,7 @@ impl Harness {
             });
         });
         group.finish();
-    }
-
-    /// Criterion's closing words.
-    pub fn finish(self) {
-        self.criterion.final_summary();
+        Ok(())
     }
 }
 

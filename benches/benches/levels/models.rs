@@ -5,7 +5,9 @@ use benches::{Job, Workload, levels};
 use candle_core::{DType, Result, Tensor};
 use cli::load::Request;
 
-use crate::harness::{Harness, Timed, Work};
+use benches::ops::{Bench, Timed, Work};
+
+use crate::harness::Harness;
 
 /// The trained models, and one preset of each.
 const PRESETS: [&str; 4] = ["tiny", "readme", "s16", "base"];
@@ -43,7 +45,7 @@ pub fn all(harness: &mut Harness) -> anyhow::Result<()> {
                     seed: 0,
                 };
                 for workload in job::load(model, &request, &level)? {
-                    one(harness, &format!("level{}", level.level()), workload);
+                    one(harness, &format!("level{}", level.level()), workload)?;
                 }
             }
         }
@@ -51,7 +53,7 @@ pub fn all(harness: &mut Harness) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn one(harness: &mut Harness, level: &str, workload: Workload) {
+fn one(harness: &mut Harness, level: &str, workload: Workload) -> Result<()> {
     let name = format!("{}.{}", workload.preset, workload.name);
     let work = Work::Items(workload.items);
     harness.one(
@@ -60,5 +62,5 @@ fn one(harness: &mut Harness, level: &str, workload: Workload) {
         &name,
         work,
         Model(workload.job),
-    );
+    )
 }

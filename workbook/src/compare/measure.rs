@@ -1,8 +1,9 @@
 //! The measurement: levels take turns, so that a machine that grows warm or busy hits all alike.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use benches::launches::LaunchCounter;
 use benches::levels::{self, Level};
 use benches::{Model, Workload, job};
 use candle_core::{DType, Tensor};
@@ -16,6 +17,9 @@ use super::stats::{quantile, relative_difference};
 
 /// Runs before the first that counts: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
+/// A workload is sampled as often as asked for, or for as long as this and at least so often.
+const LONGEST: Duration = Duration::from_secs(20);
+const FEWEST: usize = 5;
 /// The share of samples below `low_ms`, and above `high_ms`.
 const TAIL: f64 = 0.1;
 
@@ -24,6 +28,7 @@ struct Contender {
     level: u8,
     workload: Workload,
     tensors: usize,
+    launches: Option<usize>,
     peak_bytes: u64,
     logits: Vec<f32>,
     ms: Vec<f64>,
@@ -51,8 +56,12 @@ pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measur
         for contender in &mut contenders {
             contender.inspect(request)?;
         }
+        let start = Instant::now();
         for round in 0..samples {
-            time(&mut contenders, round)?;
+            // What takes seconds a run is sampled a few times.
+            if round < FEWEST || start.elapsed() < LONGEST {
+                time(&mut contenders, round)?;
+            }
             progress.step();
         }
         rows.extend(summary(&contenders, request));
@@ -72,6 +81,7 @@ fn by_workload(levels: &[Level], loaded: Vec<Vec<Workload>>) -> Vec<Vec<Contende
                 level: level.level(),
                 workload,
                 tensors: 0,
+                launches: None,
                 peak_bytes: 0,
                 logits: vec![],
                 ms: vec![],
@@ -92,6 +102,12 @@ impl Contender {
         job.prepare()?;
         let (logits, tensors) = count_tensors(|| job.run())?;
         self.tensors = tensors / job.forwards();
+        if !request.device.is_cpu() {
+            job.prepare()?;
+            let counter = LaunchCounter::begin();
+            job.run()?;
+            self.launches = counter.map(|counter| counter.end() / job.forwards());
+        }
         self.logits = values(&logits)?;
         let (workload, level) = (&self.workload.name, self.level);
         ensure!(
@@ -147,6 +163,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         high_ms: quantile(&c.ms, 1. - TAIL),
         speedup: median(first) / median(c),
         tensors: c.tensors,
+        launches: c.launches,
         peak_bytes: c.peak_bytes,
         max_difference: relative_difference(&first.logits, &c.logits),
         samples: c.ms.len(),
@@ -159,7 +176,6 @@ mod tests {
     use super::*;
     use benches::Job;
     use candle_core::Device;
-    use std::time::Duration;
 
     /// Sleeps, and gives two logits after two passes.
     struct Sleep(Duration, f32);
@@ -187,6 +203,7 @@ mod tests {
                 job: Box::new(Sleep(Duration::from_millis(ms), logit)),
             },
             tensors: 0,
+            launches: None,
             peak_bytes: 0,
             logits: vec![],
             ms: vec![],

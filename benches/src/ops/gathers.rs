@@ -3,17 +3,17 @@
 use candle_core::{Result, Tensor};
 use models::{Sampling, Segments, Weight};
 
-use crate::harness::{Harness, Work};
+use super::{Bench, Work};
 
 /// T rows of a table of V rows: `lm.readme`.
-pub fn embedding(harness: &mut Harness) -> Result<()> {
+pub fn embedding(bench: &mut impl Bench) -> Result<()> {
     let (v, c) = (10_000, 512);
-    let w = harness.tensor("w", &[v, c])?;
+    let w = bench.tensor("w", &[v, c])?;
     for t in [1, 128] {
         let ids = (0..t).map(|i| (i * 7919 % v) as u32);
-        let ids = Tensor::from_iter(ids, &harness.device)?.unsqueeze(0)?; // (1, T)
-        let work = Work::Bytes(2 * t * c * size_of::<f32>());
-        harness.op("embedding", &format!("{t}x{c}"), work, |level| {
+        let ids = Tensor::from_iter(ids, bench.device())?.unsqueeze(0)?; // (1, T)
+        let work = Work::Bytes(2 * t * c * bench.dtype().size_in_bytes());
+        bench.op("embedding", &format!("{t}x{c}"), work, |level| {
             let (ids, w) = (ids.clone(), Weight::new(w.clone()));
             Ok(move || level.embedding(&ids, &w))
         })?;
@@ -22,15 +22,15 @@ pub fn embedding(harness: &mut Harness) -> Result<()> {
 }
 
 /// The mean of x + residual over 32 nodes a graph: `gnn.base`.
-pub fn segment_mean(harness: &mut Harness) -> Result<()> {
+pub fn segment_mean(bench: &mut impl Bench) -> Result<()> {
     let (graphs, nodes, c) = (128usize, 32, 128);
     let n = graphs * nodes;
-    let x = harness.tensor("x", &[n, c])?;
-    let residual = harness.tensor("residual", &[n, c])?;
+    let x = bench.tensor("x", &[n, c])?;
+    let residual = bench.tensor("residual", &[n, c])?;
     let batch: Vec<u32> = (0..n).map(|i| (i / nodes) as u32).collect();
-    let work = Work::Bytes((2 * n + graphs) * c * size_of::<f32>());
-    let device = harness.device.clone();
-    harness.op("segment_mean", &format!("{n}x{c}"), work, |level| {
+    let work = Work::Bytes((2 * n + graphs) * c * bench.dtype().size_in_bytes());
+    let device = bench.device().clone();
+    bench.op("segment_mean", &format!("{n}x{c}"), work, |level| {
         let segments = Segments::new(graphs, &batch, &device)?;
         let (x, residual) = (x.clone(), residual.clone());
         Ok(move || level.segment_mean(&x, &residual, &segments))
@@ -38,12 +38,12 @@ pub fn segment_mean(harness: &mut Harness) -> Result<()> {
 }
 
 /// The most probable of V tokens: `lm.readme`.
-pub fn next_token(harness: &mut Harness) -> Result<()> {
+pub fn next_token(bench: &mut impl Bench) -> Result<()> {
     let v = 10_000;
-    let logits = harness.tensor("logits", &[v])?;
+    let logits = bench.tensor("logits", &[v])?;
     let token = Tensor::new(0u32, &candle_core::Device::Cpu)?;
-    let work = Work::Bytes(v * size_of::<f32>());
-    harness.op("next_token", &v.to_string(), work, |level| {
+    let work = Work::Bytes(v * bench.dtype().size_in_bytes());
+    bench.op("next_token", &v.to_string(), work, |level| {
         let (logits, token) = (logits.clone(), token.clone());
         Ok(move || {
             level.next_token(&logits, &mut Sampling::greedy())?;

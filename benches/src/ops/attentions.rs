@@ -1,14 +1,14 @@
 //! The three kinds of attention.
 
-use benches::gnn::regular;
-use benches::levels::Level;
-use candle_core::{DType, Result, Tensor};
+use crate::gnn::regular;
+use crate::levels::Level;
+use candle_core::{Result, Tensor};
 use models::graph::Csr;
 use models::{CacheShape, Heads, KvCache, Rope, Weight};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::harness::{Harness, Timed, Work};
+use super::{Bench, Timed, Work};
 
 /// Positions that the rotary table has room for.
 const CONTEXT: usize = 2048;
@@ -24,9 +24,15 @@ struct Causal {
 }
 
 impl Causal {
-    fn new(harness: &Harness, level: Level, heads: Heads, past: usize, new: usize) -> Result<Self> {
+    fn new(
+        bench: &impl Bench,
+        level: Level,
+        heads: Heads,
+        past: usize,
+        new: usize,
+    ) -> Result<Self> {
         let tensor =
-            |name: &str, t: usize, h: usize| harness.tensor(name, &[1, t, h, heads.head_dim]);
+            |name: &str, t: usize, h: usize| bench.tensor(name, &[1, t, h, heads.head_dim]);
         let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
         let qkv = |t| -> Result<[Tensor; 3]> {
             Ok([
@@ -35,17 +41,17 @@ impl Causal {
                 tensor("v", t, h_kv)?,
             ])
         };
-        let device = harness.device.clone();
+        let device = bench.device().clone();
         Ok(Self {
             level,
-            rope: Rope::new(10_000., heads.head_dim, CONTEXT, DType::F32, &device)?,
+            rope: Rope::new(10_000., heads.head_dim, CONTEXT, bench.dtype(), &device)?,
             past: qkv(past)?,
             new: qkv(new)?,
             shape: CacheShape {
                 batch: 1,
                 capacity: past + new,
                 heads,
-                dtype: DType::F32,
+                dtype: bench.dtype(),
                 device,
             },
             cache: None,
@@ -90,13 +96,13 @@ fn heads() -> [Heads; 2] {
 }
 
 /// T tokens with nothing in the cache: two products of H·T·T·D.
-pub fn causal_prefill(harness: &mut Harness) -> Result<()> {
+pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
     for heads in heads() {
         let (t, h, d) = (128, heads.num_heads, heads.head_dim);
         let shape = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
-        let cases = causal(harness, heads, 0, t)?;
+        let cases = causal(bench, heads, 0, t)?;
         run(
-            harness,
+            bench,
             "causal_attention_prefill",
             &shape,
             Work::Flops(4 * h * t * t * d),
@@ -107,14 +113,14 @@ pub fn causal_prefill(harness: &mut Harness) -> Result<()> {
 }
 
 /// One token behind P in the cache: all keys and values are read.
-pub fn causal_decode(harness: &mut Harness) -> Result<()> {
+pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
     for heads in heads() {
         let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
-        let bytes = 2 * (past + 1) * h_kv * d * size_of::<f32>();
+        let bytes = 2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes();
         let shape = format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads);
-        let cases = causal(harness, heads, past, 1)?;
+        let cases = causal(bench, heads, past, 1)?;
         run(
-            harness,
+            bench,
             "causal_attention_decode",
             &shape,
             Work::Bytes(bytes),
@@ -124,16 +130,22 @@ pub fn causal_decode(harness: &mut Harness) -> Result<()> {
     Ok(())
 }
 
-fn causal(harness: &Harness, heads: Heads, past: usize, new: usize) -> Result<Vec<Causal>> {
-    let levels = benches::levels::all().into_iter();
+fn causal(bench: &impl Bench, heads: Heads, past: usize, new: usize) -> Result<Vec<Causal>> {
+    let levels = crate::levels::all().into_iter();
     levels
-        .map(|level| Causal::new(harness, level, heads, past, new))
+        .map(|level| Causal::new(bench, level, heads, past, new))
         .collect()
 }
 
-fn run(harness: &mut Harness, op: &str, shape: &str, work: Work, cases: Vec<Causal>) -> Result<()> {
+fn run(
+    bench: &mut impl Bench,
+    op: &str,
+    shape: &str,
+    work: Work,
+    cases: Vec<Causal>,
+) -> Result<()> {
     let mut cases = cases.into_iter();
-    harness.op(op, shape, work, |_| {
+    bench.op(op, shape, work, |_| {
         cases
             .next()
             .ok_or_else(|| candle_core::Error::msg("no case"))
@@ -141,12 +153,12 @@ fn run(harness: &mut Harness, op: &str, shape: &str, work: Work, cases: Vec<Caus
 }
 
 /// B pictures of T patches: `vit.s16`, and small pictures.
-pub fn attention(harness: &mut Harness) -> Result<()> {
+pub fn attention(bench: &mut impl Bench) -> Result<()> {
     for [b, t, h, d] in [[1, 197, 6, 64], [10, 65, 4, 32]] {
-        let tensor = |name| harness.tensor(name, &[b, t, h, d]);
+        let tensor = |name| bench.tensor(name, &[b, t, h, d]);
         let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
         let work = Work::Flops(4 * b * h * t * t * d);
-        harness.op("attention", &format!("{b}x{t}x{h}x{d}"), work, |level| {
+        bench.op("attention", &format!("{b}x{t}x{h}x{d}"), work, |level| {
             let (q, k, v) = (q.clone(), k.clone(), v.clone());
             Ok(move || level.attention(&q, &k, &v))
         })?;
@@ -155,7 +167,7 @@ pub fn attention(harness: &mut Harness) -> Result<()> {
 }
 
 /// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node.
-pub fn edge_attention(harness: &mut Harness) -> Result<()> {
+pub fn edge_attention(bench: &mut impl Bench) -> Result<()> {
     let (graphs, edge_width, h, d) = (128u32, 16, 4, 32);
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let graph = |g: u32| {
@@ -164,15 +176,16 @@ pub fn edge_attention(harness: &mut Harness) -> Result<()> {
     };
     let edges: Vec<[u32; 2]> = (0..graphs).flat_map(graph).collect();
     let (n, e) = (32 * graphs as usize, edges.len());
-    let tensor = |name| harness.tensor(name, &[n, h, d]);
+    let tensor = |name| bench.tensor(name, &[n, h, d]);
     let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
-    let skip = harness.tensor("skip", &[n, h * d])?;
-    let edge_attr = harness.tensor("edge_attr", &[e, edge_width])?;
-    let w = harness.tensor("w", &[h * d, edge_width])?;
+    let skip = bench.tensor("skip", &[n, h * d])?;
+    let edge_attr = bench.tensor("edge_attr", &[e, edge_width])?;
+    let w = bench.tensor("w", &[h * d, edge_width])?;
     // Each of q, k, v, skip and the result once, edge features and both ends of each edge.
-    let work = Work::Bytes(4 * (5 * n * h * d + e * (edge_width + 2)));
-    let device = harness.device.clone();
-    harness.op("edge_attention", &format!("{n}x{e}"), work, |level| {
+    let work =
+        Work::Bytes(bench.dtype().size_in_bytes() * (5 * n * h * d + e * edge_width) + 8 * e);
+    let device = bench.device().clone();
+    bench.op("edge_attention", &format!("{n}x{e}"), work, |level| {
         let (csr, _) = Csr::new(n, &edges, &device)?;
         let w = Weight::new(w.clone());
         let (q, k, v) = (q.clone(), k.clone(), v.clone());

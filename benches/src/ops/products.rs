@@ -3,7 +3,7 @@
 use candle_core::Result;
 use models::{Heads, Weight};
 
-use crate::harness::{Harness, Work};
+use super::{Bench, Work};
 
 /// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`.
 const LINEAR: [[usize; 3]; 5] = [
@@ -15,13 +15,13 @@ const LINEAR: [[usize; 3]; 5] = [
 ];
 
 /// x·wᵀ + b
-pub fn linear(harness: &mut Harness) -> Result<()> {
+pub fn linear(bench: &mut impl Bench) -> Result<()> {
     for [m, k, n] in LINEAR {
-        let x = harness.tensor("x", &[m, k])?;
-        let w = harness.tensor("w", &[n, k])?;
-        let b = harness.tensor("b", &[n])?;
+        let x = bench.tensor("x", &[m, k])?;
+        let w = bench.tensor("w", &[n, k])?;
+        let b = bench.tensor("b", &[n])?;
         let work = Work::Flops(2 * m * k * n);
-        harness.op("linear", &format!("{m}x{k}x{n}"), work, |level| {
+        bench.op("linear", &format!("{m}x{k}x{n}"), work, |level| {
             let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
             Ok(move || level.linear(&x, &w, Some(&b)))
         })?;
@@ -30,13 +30,13 @@ pub fn linear(harness: &mut Harness) -> Result<()> {
 }
 
 /// Queries, keys and values: T tokens, H heads of D channels.
-pub fn qkv(harness: &mut Harness) -> Result<()> {
+pub fn qkv(bench: &mut impl Bench) -> Result<()> {
     for [t, h, d] in [[1, 8, 64], [128, 8, 64], [197, 6, 64]] {
         let (c, heads) = (h * d, Heads::full(h, d));
-        let x = harness.tensor("x", &[1, t, c])?;
-        let w = harness.tensor("w", &[3 * c, c])?;
+        let x = bench.tensor("x", &[1, t, c])?;
+        let w = bench.tensor("w", &[3 * c, c])?;
         let work = Work::Flops(2 * t * c * 3 * c);
-        harness.op("qkv", &format!("{t}x{c}x{}", 3 * c), work, |level| {
+        bench.op("qkv", &format!("{t}x{c}x{}", 3 * c), work, |level| {
             let (x, w) = (x.clone(), Weight::new(w.clone()));
             Ok(move || Ok(level.qkv(&x, &w, None, heads)?.2))
         })?;
@@ -45,26 +45,26 @@ pub fn qkv(harness: &mut Harness) -> Result<()> {
 }
 
 /// Queries, keys, values and skip of `gnn.base`.
-pub fn qkv_skip(harness: &mut Harness) -> Result<()> {
+pub fn qkv_skip(bench: &mut impl Bench) -> Result<()> {
     let (n, c, heads) = (4096, 128, Heads::full(4, 32));
-    let x = harness.tensor("x", &[n, c])?;
-    let w = harness.tensor("w", &[4 * c, c])?;
-    let b = harness.tensor("b", &[4 * c])?;
+    let x = bench.tensor("x", &[n, c])?;
+    let w = bench.tensor("w", &[4 * c, c])?;
+    let b = bench.tensor("b", &[4 * c])?;
     let work = Work::Flops(2 * n * c * 4 * c);
-    harness.op("qkv_skip", &format!("{n}x{c}x{}", 4 * c), work, |level| {
+    bench.op("qkv_skip", &format!("{n}x{c}x{}", 4 * c), work, |level| {
         let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
         Ok(move || Ok(level.qkv_skip(&x, &w, &b, heads)?.3))
     })
 }
 
 /// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`.
-pub fn linear_gelu(harness: &mut Harness) -> Result<()> {
+pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
     for [m, k, n] in [[197, 384, 1536], [4096, 128, 256]] {
-        let x = harness.tensor("x", &[m, k])?;
-        let w = harness.tensor("w", &[n, k])?;
-        let b = harness.tensor("b", &[n])?;
+        let x = bench.tensor("x", &[m, k])?;
+        let w = bench.tensor("w", &[n, k])?;
+        let b = bench.tensor("b", &[n])?;
         let work = Work::Flops(2 * m * k * n);
-        harness.op("linear_gelu", &format!("{m}x{k}x{n}"), work, |level| {
+        bench.op("linear_gelu", &format!("{m}x{k}x{n}"), work, |level| {
             let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
             Ok(move || level.linear_gelu(&x, &w, &b))
         })?;
@@ -73,12 +73,12 @@ pub fn linear_gelu(harness: &mut Harness) -> Result<()> {
 }
 
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ) of `lm.readme`: decode and prefill.
-pub fn linear_swiglu(harness: &mut Harness) -> Result<()> {
+pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
     for [t, c, f] in [[1, 512, 1536], [128, 512, 1536]] {
-        let x = harness.tensor("x", &[1, t, c])?;
-        let w = harness.tensor("w", &[2 * f, c])?;
+        let x = bench.tensor("x", &[1, t, c])?;
+        let w = bench.tensor("w", &[2 * f, c])?;
         let work = Work::Flops(2 * t * c * 2 * f);
-        harness.op("linear_swiglu", &format!("{t}x{c}x{f}"), work, |level| {
+        bench.op("linear_swiglu", &format!("{t}x{c}x{f}"), work, |level| {
             let (x, w) = (x.clone(), Weight::new(w.clone()));
             Ok(move || level.linear_swiglu(&x, &w))
         })?;
@@ -87,17 +87,17 @@ pub fn linear_swiglu(harness: &mut Harness) -> Result<()> {
 }
 
 /// Patches of P × P from B pictures of S × S, to C channels: `vit.s16`, and small pictures.
-pub fn patch_embed(harness: &mut Harness) -> Result<()> {
+pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
     for [b, s, p, c] in [[1, 224, 16, 384], [10, 32, 4, 128]] {
         let patches = (s / p) * (s / p);
-        let pixels = harness.tensor("pixels", &[b, 3, s, s])?;
-        let w = harness.tensor("w", &[c, 3, p, p])?;
-        let bias = harness.tensor("b", &[c])?;
-        let class = harness.tensor("class", &[1, 1, c])?;
-        let positions = harness.tensor("positions", &[1, 1 + patches, c])?;
+        let pixels = bench.tensor("pixels", &[b, 3, s, s])?;
+        let w = bench.tensor("w", &[c, 3, p, p])?;
+        let bias = bench.tensor("b", &[c])?;
+        let class = bench.tensor("class", &[1, 1, c])?;
+        let positions = bench.tensor("positions", &[1, 1 + patches, c])?;
         let work = Work::Flops(2 * b * patches * 3 * p * p * c);
         let shape = format!("{b}x3x{s}x{s}");
-        harness.op("patch_embed", &shape, work, |level| {
+        bench.op("patch_embed", &shape, work, |level| {
             let w = Weight::new(w.clone());
             let (pixels, bias) = (pixels.clone(), bias.clone());
             let (class, positions) = (class.clone(), positions.clone());

@@ -1,0 +1,114 @@
+//! Every op on the shapes of the models, whoever times it.
+
+mod attentions;
+mod gathers;
+mod norms;
+mod products;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::levels::{self, Level};
+
+/// What one call has to do, and so what limits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Bytes read and written at least: memory is the limit, and a copy of as many bytes is timed
+    /// beside the levels.
+    Bytes(usize),
+    /// Multiplications and additions.
+    Flops(usize),
+    /// Tokens, pictures or graphs.
+    Items(usize),
+}
+
+/// Something to time: `prepare` before each call, untimed, and then `call`.
+pub trait Timed {
+    /// Whether [`prepare`](Self::prepare) does anything; without, calls are timed in one go.
+    fn has_state(&self) -> bool {
+        false
+    }
+
+    /// Brings the state to where the call starts.
+    fn prepare(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The call.
+    fn call(&mut self) -> Result<Tensor>;
+
+    /// Results of one call; a time is given for one of them.
+    fn results(&self) -> usize {
+        1
+    }
+}
+
+impl<F: FnMut() -> Result<Tensor>> Timed for F {
+    fn call(&mut self) -> Result<Tensor> {
+        self()
+    }
+}
+
+/// Who times: criterion in `cargo bench`, and `workbook ops`.
+pub trait Bench {
+    /// Where everything is computed.
+    fn device(&self) -> &Device;
+
+    /// Of weights and activations.
+    fn dtype(&self) -> DType;
+
+    /// A random tensor, the same in every run.
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor>;
+
+    /// Times one case: `op` by `level` on `shape`.
+    fn one(
+        &mut self,
+        op: &str,
+        level: &str,
+        shape: &str,
+        work: Work,
+        timed: impl Timed,
+    ) -> Result<()>;
+
+    /// One op on one shape at every level, and a copy beside what memory limits.
+    fn op<T: Timed>(
+        &mut self,
+        op: &str,
+        shape: &str,
+        work: Work,
+        mut setup: impl FnMut(Level) -> Result<T>,
+    ) -> Result<()> {
+        for level in levels::all() {
+            let name = format!("level{}", level.level());
+            self.one(op, &name, shape, work, setup(level)?)?;
+        }
+        match work {
+            Work::Bytes(bytes) => self.copy(op, shape, bytes),
+            Work::Flops(_) | Work::Items(_) => Ok(()),
+        }
+    }
+
+    /// As many bytes, half of them read and half of them written.
+    fn copy(&mut self, op: &str, shape: &str, bytes: usize) -> Result<()> {
+        let x = Tensor::zeros(bytes.div_ceil(2), DType::U8, self.device())?;
+        self.one(op, "copy", shape, Work::Bytes(bytes), || x.copy())
+    }
+}
+
+/// All of them, in the order of the `Ops` trait, and then what is beside it.
+pub fn all(bench: &mut impl Bench) -> Result<()> {
+    gathers::embedding(bench)?;
+    products::linear(bench)?;
+    products::qkv(bench)?;
+    products::qkv_skip(bench)?;
+    products::linear_gelu(bench)?;
+    products::linear_swiglu(bench)?;
+    norms::add_rms_norm(bench)?;
+    norms::add_layer_norm(bench)?;
+    attentions::causal_prefill(bench)?;
+    attentions::causal_decode(bench)?;
+    attentions::attention(bench)?;
+    attentions::edge_attention(bench)?;
+    gathers::segment_mean(bench)?;
+    products::patch_embed(bench)?;
+    gathers::next_token(bench)
+}

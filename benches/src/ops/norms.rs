@@ -1,0 +1,44 @@
+//! Normalisation with the addition before it: memory is the limit.
+
+use candle_core::Result;
+
+use super::{Bench, Work};
+
+/// x and the residual are read, the sum and the norm written: four times rows × C.
+fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
+    Work::Bytes(4 * rows * c * bench.dtype().size_in_bytes())
+}
+
+/// RMSNorm of `lm.readme`: decode and prefill, and of a tensor that no cache holds.
+pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
+    for [t, c] in [[1, 512], [128, 512], [4096, 2048]] {
+        let x = bench.tensor("x", &[1, t, c])?;
+        let residual = bench.tensor("residual", &[1, t, c])?;
+        let w = bench.tensor("norm.weight", &[c])?;
+        let shape = format!("{t}x{c}");
+        let work = traffic(bench, t, c);
+        bench.op("add_rms_norm", &shape, work, |level| {
+            let (x, residual, w) = (x.clone(), residual.clone(), w.clone());
+            Ok(move || Ok(level.add_rms_norm(&x, Some(&residual), &w, 1e-5)?.1))
+        })?;
+    }
+    Ok(())
+}
+
+/// LayerNorm of `vit.s16` and `gnn.base`, and of a tensor that no cache holds.
+pub fn add_layer_norm(bench: &mut impl Bench) -> Result<()> {
+    for [t, c] in [[197, 384], [4096, 128], [4096, 2048]] {
+        let x = bench.tensor("x", &[1, t, c])?;
+        let residual = bench.tensor("residual", &[1, t, c])?;
+        let w = bench.tensor("norm.weight", &[c])?;
+        let b = bench.tensor("norm.bias", &[c])?;
+        let shape = format!("{t}x{c}");
+        let work = traffic(bench, t, c);
+        bench.op("add_layer_norm", &shape, work, |level| {
+            let (x, residual) = (x.clone(), residual.clone());
+            let (w, b) = (w.clone(), b.clone());
+            Ok(move || Ok(level.add_layer_norm(&x, Some(&residual), &w, &b, 1e-5)?.1))
+        })?;
+    }
+    Ok(())
+}

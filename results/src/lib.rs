@@ -1,0 +1,122 @@
+//! Recorded figures: the one schema that the commands write and the book reads.
+
+mod machine;
+mod models;
+mod ops;
+
+use std::fmt::Display;
+use std::path::Path;
+
+use data::BadInput;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use machine::Machine;
+pub use models::Row;
+pub use ops::OpRow;
+
+/// The version of the format.
+const SCHEMA: u32 = 1;
+
+/// One run of a measurement: where and when, and what was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded<R> {
+    schema: u32,
+    /// Where and when.
+    pub machine: Machine,
+    /// What was measured.
+    pub rows: Vec<R>,
+}
+
+/// One run of `workbook compare`: a row a workload and level.
+pub type Results = Recorded<Row>;
+
+/// One run of `workbook ops`: a row an op, shape and level.
+pub type OpResults = Recorded<OpRow>;
+
+impl<R> Recorded<R> {
+    /// Without rows yet.
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            schema: SCHEMA,
+            machine,
+            rows: vec![],
+        }
+    }
+}
+
+impl<R: Serialize> Recorded<R> {
+    /// As JSON, a line a field.
+    ///
+    /// # Errors
+    /// When a figure is not a number that JSON has.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+impl<R: DeserializeOwned> Recorded<R> {
+    /// Reads a file that holds [`json`](Self::json).
+    ///
+    /// # Errors
+    /// One line that names the file.
+    pub fn load(path: &Path) -> Result<Self, BadInput> {
+        let expected = format!("recorded results of schema {SCHEMA}");
+        let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
+        let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
+        let recorded: Self = serde_json::from_str(&text).map_err(|e| bad(&e))?;
+        match recorded.schema {
+            SCHEMA => Ok(recorded),
+            other => Err(bad(&format!("schema {other}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> OpResults {
+        let mut results = OpResults::new(Machine {
+            name: "A CPU".into(),
+            threads: 2,
+            ..Machine::default()
+        });
+        results.rows.push(OpRow {
+            op: "linear".into(),
+            shape: "1x512x512".into(),
+            level: "level4".into(),
+            dtype: "f32".into(),
+            host_us: 12.5,
+            device_us: None,
+            bytes: None,
+            flops: Some(524_288),
+        });
+        results
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.json");
+        let json = example().json().unwrap();
+        std::fs::write(&path, &json).unwrap();
+        assert_eq!(OpResults::load(&path), Ok(example()));
+        assert!(json.contains("\"schema\": 1") && !json.contains("driver"));
+        assert_eq!(example().rows[0].key(), "linear.1x512x512.f32.level4");
+    }
+
+    #[test]
+    fn another_schema_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.json");
+        let json = example()
+            .json()
+            .unwrap()
+            .replace("\"schema\": 1", "\"schema\": 2");
+        std::fs::write(&path, json).unwrap();
+        let error = OpResults::load(&path).unwrap_err().to_string();
+        let end = "expected recorded results of schema 1, found schema 2";
+        assert!(error.ends_with(end), "{error}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Single ops.
+
+use serde::{Deserialize, Serialize};
+
+/// One op on one shape at one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpRow {
+    /// `linear`
+    pub op: String,
+    /// `128x512x512`, as the benches name it.
+    pub shape: String,
+    /// `level4`; `copy` for as many bytes copied.
+    pub level: String,
+    /// `f32` or `bf16`.
+    pub dtype: String,
+    /// One call of many, until the device has done them all: median, microseconds.
+    pub host_us: f64,
+    /// One call on the device alone: median, microseconds. On a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_us: Option<f64>,
+    /// Read and written at least, where memory is the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Where arithmetic is the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flops: Option<u64>,
+}
+
+impl OpRow {
+    /// The row's address: `linear.128x512x512.f32.level4`.
+    pub fn key(&self) -> String {
+        format!("{}.{}.{}.{}", self.op, self.shape, self.dtype, self.level)
+    }
+
+    /// The device's time where there is one, else the host's; microseconds.
+    pub fn us(&self) -> f64 {
+        self.device_us.unwrap_or(self.host_us)
+    }
+}
