@@ -34,6 +34,14 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
 __device__ __forceinline__ float unpack_low(unsigned packed) { return __uint_as_float(packed << 16); }
 __device__ __forceinline__ float unpack_high(unsigned packed) { return __uint_as_float(packed & 0xffff0000u); }
 
+// One f32 as T would store it.
+template <typename T>
+__device__ __forceinline__ float rounded(float x);
+template <>
+__device__ __forceinline__ float rounded<float>(float x) { return x; }
+template <>
+__device__ __forceinline__ float rounded<bf16>(float x) { return unpack_low(pack_bf16(x, 0.f)); }
+
 // Writes one element, rounded to nearest even.
 __device__ __forceinline__ void store(float *p, float x) { *p = x; }
 __device__ __forceinline__ void store(bf16 *p, float x) { p->bits = (unsigned short)pack_bf16(x, 0.f); }
@@ -74,6 +82,20 @@ __device__ __forceinline__ void store16(float *p, const float (&x)[4]) {
 __device__ __forceinline__ void store16(bf16 *p, const float (&x)[8]) {
   *reinterpret_cast<uint4 *>(p) =
       make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+}
+
+// Reads N elements: one, or 16 bytes of them. Kernels that are templates over N take both paths.
+template <typename T, int N>
+__device__ __forceinline__ void load(const T *p, float (&x)[N]) {
+  if constexpr (N == 1) x[0] = widen(*p);
+  else load16(p, x);
+}
+
+// Writes N elements: one, or 16 bytes of them.
+template <typename T, int N>
+__device__ __forceinline__ void store(T *p, const float (&x)[N]) {
+  if constexpr (N == 1) store(p, x[0]);
+  else store16(p, x);
 }
 
 // Whether an address is a multiple of BYTES, a power of two. The address 0 is.

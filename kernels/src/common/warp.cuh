@@ -1,4 +1,4 @@
-// Reductions over the lanes of a warp by shuffles, and over the warps of a block.
+// Reductions over the lanes of a warp by shuffles, and over the warps that share a row.
 //
 // A shuffle reads a register of another lane: no shared memory, no barrier, five steps for 32 lanes. In
 // each step a lane adds what the lane at distance d holds (d = 16, 8, 4, 2, 1); since both do so, all
@@ -28,30 +28,29 @@ __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-// The sum of x over the WARPS warps of a block; every thread gets it. `scratch` holds WARPS floats in
-// shared memory. All threads of the block have to call it. The first barrier waits for those that still
-// read an earlier result, so one scratch serves any number of calls.
-template <int WARPS>
-__device__ __forceinline__ float block_sum(float x, float *scratch) {
+// The sum of x over the threads of one threadIdx.y, a warp or several: 32, 64, ... 1024 = blockDim.x of
+// them; every one gets it. Beyond a warp all threads of the block have to call it, and `scratch` holds
+// blockDim.x / 32 floats in shared memory for each threadIdx.y. The first barrier waits for those that
+// still read an earlier result, so that one scratch serves any number of calls.
+__device__ __forceinline__ float row_sum(float x, float *scratch) {
   x = warp_sum(x);
-  if constexpr (WARPS > 1) {
-    __syncthreads();
-    if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
-    __syncthreads();
-    x = warp_sum(lane_id() < WARPS ? scratch[lane_id()] : 0.f);
-  }
-  return x;
+  if (blockDim.x == WARP) return x;
+  const int warps = blockDim.x / WARP;
+  scratch += threadIdx.y * warps;
+  __syncthreads();
+  if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
+  __syncthreads();
+  return warp_sum(lane_id() < warps ? scratch[lane_id()] : 0.f);
 }
 
-// As block_sum, the greatest x.
-template <int WARPS>
-__device__ __forceinline__ float block_max(float x, float *scratch) {
+// As row_sum, the greatest x.
+__device__ __forceinline__ float row_max(float x, float *scratch) {
   x = warp_max(x);
-  if constexpr (WARPS > 1) {
-    __syncthreads();
-    if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
-    __syncthreads();
-    x = warp_max(lane_id() < WARPS ? scratch[lane_id()] : x);
-  }
-  return x;
+  if (blockDim.x == WARP) return x;
+  const int warps = blockDim.x / WARP;
+  scratch += threadIdx.y * warps;
+  __syncthreads();
+  if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
+  __syncthreads();
+  return warp_max(lane_id() < warps ? scratch[lane_id()] : x);
 }
