@@ -45,26 +45,23 @@ pub fn level4<T: Element>(
     eps: f64,
 ) -> Result<(Tensor, Tensor)> {
     let w = &*Slice::<T>::new(w)?;
-    let eps = eps as f32;
     add_norm(x, residual, |rows| {
-        Arch::new().dispatch(InLanes { rows, w, eps })
+        Arch::new().dispatch(InLanes(rows, w, eps as f32))
     })
 }
 
-struct InLanes<'a, T> {
-    rows: AddRows<'a, T>,
-    w: &'a [T],
-    eps: f32,
-}
+struct InLanes<'a, T>(AddRows<'a, T>, &'a [T], f32);
 
 impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let add = |x: &[T], residual: &[T], s: &mut [T]| lanes::add(simd, x, residual, s);
-        let norm = |s: &[T], y: &mut [T]| norm_in_lanes(simd, s, self.w, self.eps, y);
-        self.rows.each(add, norm);
+        let Self(rows, w, eps) = self;
+        rows.each(
+            |x, residual, s| lanes::add(simd, x, residual, s),
+            |s, y| norm_in_lanes(simd, s, w, eps, y),
+        );
     }
 }
 

@@ -15,55 +15,37 @@
 // on 16 bytes, goes through memory as at level 3.
 //
 // To be faster: keep s on the chip for the product that reads y, in one launch with it.
-#include "common/vector.cuh"
-#include "common/warp.cuh"
-
-constexpr int BLOCK = 256;
-constexpr int FLOATS = 32; // of a row, in each thread
-
-// Reads this thread's part of a row, 16 bytes at a time: columns N * threadIdx.x, N * (threadIdx.x +
-// blockDim.x), ... No value is used before all are asked for.
-template <typename T, int N>
-__device__ __forceinline__ void load_part(const T *row, int columns, float (&part)[FLOATS / N][N]) {
-#pragma unroll
-  for (int i = 0; i < FLOATS / N; i++) {
-    int c = (i * blockDim.x + threadIdx.x) * N;
-    if (c < columns) load(row + c, part[i]);
-  }
-}
+#include "common/row.cuh"
 
 // A row that its threads hold.
 template <typename T>
 __device__ __forceinline__ void held_row(const T *x, const T *residual, const T *w, T *sum, T *y, int columns,
                                          float eps, float *scratch) {
-  constexpr int N = PER_16_BYTES<T>;
-  float s[FLOATS / N][N], other[FLOATS / N][N]; // first the residual, then w
-  float squares = 0.f;
-  load_part(x, columns, s);
-  if (residual) load_part(residual, columns, other);
+  constexpr int N = Share<T>::N;
+  Share<T> s, other; // other: first the residual, then w
+  s.load(x, columns);
+  if (residual) {
+    other.load(residual, columns);
+    s.each(columns, [&](float(&s)[N], int c, int i) {
 #pragma unroll
-  for (int i = 0; i < FLOATS / N; i++) {
-    int c = (i * blockDim.x + threadIdx.x) * N;
-    if (c >= columns) break;
-    if (residual) {
-#pragma unroll
-      for (int j = 0; j < N; j++) s[i][j] = rounded<T>(s[i][j] + other[i][j]);
-      store(sum + c, s[i]);
-    }
-#pragma unroll
-    for (int j = 0; j < N; j++) squares += s[i][j] * s[i][j];
+      for (int j = 0; j < N; j++) s[j] = rounded<T>(s[j] + other.piece[i][j]);
+      store16(sum + c, s);
+    });
   }
+  other.load(w, columns); // on its way while the squares are added up
 
-  load_part(w, columns, other); // on its way while the squares are added up
+  float squares = 0.f;
+  s.each(columns, [&](float(&s)[N], int, int) {
+#pragma unroll
+    for (int j = 0; j < N; j++) squares += s[j] * s[j];
+  });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
+
+  s.each(columns, [&](float(&s)[N], int c, int i) {
 #pragma unroll
-  for (int i = 0; i < FLOATS / N; i++) {
-    int c = (i * blockDim.x + threadIdx.x) * N;
-    if (c >= columns) break;
-#pragma unroll
-    for (int j = 0; j < N; j++) s[i][j] *= scale * other[i][j];
-    store(y + c, s[i]);
-  }
+    for (int j = 0; j < N; j++) s[j] *= scale * other.piece[i][j];
+    store16(y + c, s);
+  });
 }
 
 // A row of any length, wherever it lies: one element at a time, s read again where it was written.
@@ -81,6 +63,7 @@ __device__ __forceinline__ void any_row(const T *x, const T *residual, const T *
     squares += s * s;
   }
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
+
   const T *s = residual ? sum : x;
 #pragma unroll 1
   for (int c = threadIdx.x; c < columns; c += blockDim.x) store(y + c, widen(s[c]) * (scale * widen(w[c])));
@@ -89,28 +72,27 @@ __device__ __forceinline__ void any_row(const T *x, const T *residual, const T *
 template <typename T>
 __device__ __forceinline__ void add_rms_norm(const T *x, const T *residual, const T *w, T *sum, T *y, int rows,
                                              int columns, float eps) {
-  __shared__ float scratch[BLOCK / WARP];
+  __shared__ float scratch[ROW_BLOCK / WARP];
   const int row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
-  const bool on_16_bytes = columns % PER_16_BYTES<T> == 0 && aligned(x) && aligned(residual) && aligned(w) &&
-                           aligned(sum) && aligned(y);
   const size_t start = size_t(row) * columns;
-  if (residual) residual += start;
-  if (on_16_bytes && columns <= blockDim.x * FLOATS) {
-    held_row(x + start, residual, w, sum + start, y + start, columns, eps, scratch);
+  const T *added = residual ? residual + start : nullptr;
+  const bool on_16_bytes = aligned(x) && aligned(residual) && aligned(w) && aligned(sum) && aligned(y);
+  if (on_16_bytes && Share<T>::fits(columns)) {
+    held_row(x + start, added, w, sum + start, y + start, columns, eps, scratch);
   } else {
-    any_row(x + start, residual, w, sum + start, y + start, columns, eps, scratch);
+    any_row(x + start, added, w, sum + start, y + start, columns, eps, scratch);
   }
 }
 
 // x (rows, C), residual and sum (rows, C) or 0, w (C), y (rows, C).
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(ROW_BLOCK)
     add_rms_norm_f32_level4(const float *x, const float *residual, const float *w, float *sum, float *y,
                             unsigned rows, unsigned columns, float eps) {
   add_rms_norm(x, residual, w, sum, y, rows, columns, eps);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(ROW_BLOCK)
     add_rms_norm_bf16_level4(const bf16 *x, const bf16 *residual, const bf16 *w, bf16 *sum, bf16 *y,
                              unsigned rows, unsigned columns, float eps) {
   add_rms_norm(x, residual, w, sum, y, rows, columns, eps);

@@ -1,6 +1,7 @@
 //! Both levels against the oracle, on every device that is here.
 
 use candle_core::{DType, Device, Result, Tensor};
+use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use crate::output::poisoned;
@@ -13,36 +14,45 @@ const KERNELS: [(&str, Kernel); 2] = [
     ("level 4", super::level4::add_rms_norm),
 ];
 
+const EPS: f64 = 1e-6;
+
 /// s and y in f64.
-fn oracle(x: &[f64], residual: Option<&[f64]>, w: &[f64], eps: f64) -> (Vec<f64>, Vec<f64>) {
-    let c = w.len();
+fn oracle(x: &[f64], residual: Option<&[f64]>, w: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let sum: Vec<f64> = match residual {
         Some(residual) => x.iter().zip(residual).map(|(x, r)| x + r).collect(),
         None => x.to_vec(),
     };
-    let y = sum.chunks(c).flat_map(|row| {
-        let mean = row.iter().map(|s| s * s).sum::<f64>() / c as f64;
-        let scale = 1. / (mean + eps).sqrt();
+    let y = sum.chunks(w.len()).flat_map(|row| {
+        let mean = row.iter().map(|s| s * s).sum::<f64>() / row.len() as f64;
+        let scale = 1. / (mean + EPS).sqrt();
         row.iter().zip(w).map(move |(s, w)| s * scale * w)
     });
     let y = y.collect();
     (sum, y)
 }
 
-fn compare(
-    rng: &mut ChaCha8Rng,
-    (rows, c, residual): (usize, usize, bool),
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    rows: usize,
+    c: usize,
+    residual: bool,
     dtype: DType,
-    device: &Device,
-) -> Result<()> {
-    let (x, x64) = uniform(rng, &[rows, c], dtype, device)?;
+    /// Elements between a multiple of 16 bytes and the first of x.
+    offset: usize,
+}
+
+fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
+    let Case { rows, c, dtype, .. } = case;
+    let (x, x64) = uniform(rng, &[case.offset + rows * c], dtype, device)?;
+    let x = x.narrow(0, case.offset, rows * c)?.reshape((rows, c))?;
     let (r, r64) = uniform(rng, &[rows, c], dtype, device)?;
     let (w, w64) = uniform(rng, &[c], dtype, device)?;
-    let (sum, y) = oracle(&x64, residual.then_some(&r64), &w64, 1e-6);
+    let r64 = case.residual.then_some(&r64[..]);
+    let (sum, y) = oracle(&x64[case.offset..], r64, &w64);
     let (sum, y) = (Expected::of_order_one(sum), Expected::of_order_one(y));
     for (level, kernel) in KERNELS {
-        let what = format!("{level} {device:?} {dtype:?} {rows}×{c} residual {residual}");
-        let out = poisoned(|| kernel(&x, residual.then_some(&r), &w, 1e-6))?;
+        let what = format!("{level} {device:?} {case:?}");
+        let out = poisoned(|| kernel(&x, case.residual.then_some(&r), &w, EPS))?;
         assert_close(&what, &out.0, &sum, tolerance(dtype, 1e-5))?;
         assert_close(&what, &out.1, &y, tolerance(dtype, 1e-5))?;
     }
@@ -55,17 +65,36 @@ fn kernels_equal_the_oracle() -> Result<()> {
     let rows = [1, 2, 31, 33, 197];
     let columns = [1, 7, 64, 65, 257, 513, 1000, 4096, 10000];
     for device in devices() {
-        for shape in pairwise(&[&rows, &columns, &[0, 1], &[0, 1]]) {
-            let dtype = [DType::F32, DType::BF16][shape[3]];
-            compare(
-                &mut rng,
-                (shape[0], shape[1], shape[2] == 1),
-                dtype,
-                &device,
-            )?;
+        for shape in pairwise(&[&rows, &columns, &[0, 1], &[0, 1], &[0, 1]]) {
+            let case = Case {
+                rows: shape[0],
+                c: shape[1],
+                residual: shape[2] == 1,
+                dtype: [DType::F32, DType::BF16][shape[3]],
+                offset: shape[4],
+            };
+            compare(&mut rng, case, &device)?;
         }
     }
     Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_shape(
+        rows in 1usize..40,
+        c in 1usize..1500,
+        residual: bool,
+        dtype in prop::sample::select(vec![DType::F32, DType::BF16]),
+        offset in 0usize..5,
+    ) {
+        let case = Case { rows, c, residual, dtype, offset };
+        for device in devices() {
+            compare(&mut rng(), case, &device).expect("a kernel that runs");
+        }
+    }
 }
 
 #[test]
@@ -74,7 +103,7 @@ fn no_rows_are_no_work() -> Result<()> {
         let x = Tensor::zeros((0, 8), DType::F32, &device)?;
         let w = Tensor::zeros(8, DType::F32, &device)?;
         for (_, kernel) in KERNELS {
-            assert_eq!(kernel(&x, None, &w, 1e-6)?.1.dims(), [0, 8]);
+            assert_eq!(kernel(&x, None, &w, EPS)?.1.dims(), [0, 8]);
         }
     }
     Ok(())
@@ -84,19 +113,14 @@ fn no_rows_are_no_work() -> Result<()> {
 fn operands_that_do_not_fit_are_errors() -> Result<()> {
     let x = Tensor::zeros((2, 8), DType::F32, &Device::Cpu)?;
     let w = Tensor::zeros(8, DType::F32, &Device::Cpu)?;
+    let as_dtype = |t: &Tensor, dtype| t.to_dtype(dtype);
     for (_, kernel) in KERNELS {
-        assert!(kernel(&x, Some(&w), &w, 1e-6).is_err());
-        assert!(kernel(&x, None, &x, 1e-6).is_err());
-        assert!(kernel(&x, None, &w.to_dtype(DType::BF16)?, 1e-6).is_err());
-        assert!(
-            kernel(
-                &x.to_dtype(DType::F64)?,
-                None,
-                &w.to_dtype(DType::F64)?,
-                1e-6
-            )
-            .is_err()
-        );
+        assert!(kernel(&x, Some(&w), &w, EPS).is_err());
+        assert!(kernel(&x, None, &x, EPS).is_err());
+        assert!(kernel(&x, None, &as_dtype(&w, DType::BF16)?, EPS).is_err());
+        let (x, w) = (as_dtype(&x, DType::F64)?, as_dtype(&w, DType::F64)?);
+        let error = kernel(&x, None, &w, EPS).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("level 2 can"), "{error}");
     }
     Ok(())
 }

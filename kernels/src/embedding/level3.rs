@@ -1,0 +1,37 @@
+//! Level 3: a block a row.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static F32: Module = module!("embedding_level3", "level3.ptx");
+static BF16: Module = module!("embedding_level3_bf16", "level3_bf16.ptx");
+
+/// Threads of a block.
+const THREADS: usize = 256;
+
+/// The rows of w (V, C) that ids (…) names: (…, C).
+///
+/// # Errors
+/// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
+pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
+    let ((vocab, c), shape) = super::check("embedding_level3", ids, w)?;
+    if w.device().is_cpu() {
+        return dispatch!("embedding_level3", w.dtype(), cpu::gather("embedding_level3", ids, w, shape));
+    }
+    let y = output::tensor(shape, w.dtype(), w.device())?;
+    let module = if w.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    Launch::new(module, entry!("embedding", w.dtype(), "level3")?)
+        .grid(ids.elem_count(), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(ids)
+        .read(w)
+        .write(&y)
+        .u32(vocab)
+        .u32(c)
+        .run()?;
+    Ok(y)
+}

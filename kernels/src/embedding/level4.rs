@@ -1,0 +1,37 @@
+//! Level 4: a warp a row, 16 bytes a lane.
+
+use candle_core::{Result, Tensor};
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("embedding_level4", "level4.ptx");
+
+/// Rows of a block, a warp each.
+const ROWS: usize = 8;
+
+/// The rows of w (V, C) that ids (…) names: (…, C).
+///
+/// # Errors
+/// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
+pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
+    let ((vocab, c), shape) = super::check("embedding_level4", ids, w)?;
+    if w.device().is_cpu() {
+        return dispatch!("embedding_level4", w.dtype(), cpu::gather("embedding_level4", ids, w, shape));
+    }
+    let y = output::tensor(shape, w.dtype(), w.device())?;
+    let rows = ids.elem_count();
+    Launch::new(&MODULE, entry!("embedding", w.dtype(), "level4")?)
+        .grid(rows.div_ceil(ROWS), 1, 1)
+        .block(32, ROWS, 1)
+        .read(ids)
+        .read(w)
+        .write(&y)
+        .u32(rows)
+        .u32(vocab)
+        .u32(c)
+        .run()?;
+    Ok(y)
+}

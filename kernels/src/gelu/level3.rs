@@ -1,0 +1,35 @@
+//! Level 3: one element a thread.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static F32: Module = module!("gelu_level3", "level3.ptx");
+static BF16: Module = module!("gelu_level3_bf16", "level3_bf16.ptx");
+
+/// Threads of a block.
+const THREADS: usize = 256;
+
+/// x·½(1 + erf(x/√2)), like x.
+///
+/// # Errors
+/// When x is neither f32 nor bf16.
+pub fn gelu(x: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() {
+        return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
+    }
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let n = x.elem_count();
+    let module = if x.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    Launch::new(module, entry!("gelu", x.dtype(), "level3")?)
+        .grid(n.div_ceil(THREADS), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(n)
+        .run()?;
+    Ok(y)
+}

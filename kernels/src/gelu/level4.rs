@@ -1,0 +1,34 @@
+//! Level 4: 16 bytes a thread.
+
+use candle_core::{Result, Tensor};
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("gelu_level4", "level4.ptx");
+
+/// Threads of a block.
+const THREADS: usize = 256;
+
+/// x·½(1 + erf(x/√2)), like x.
+///
+/// # Errors
+/// When x is neither f32 nor bf16.
+pub fn gelu(x: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() {
+        return dispatch!("gelu_level4", x.dtype(), cpu::level4(x));
+    }
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let n = x.elem_count();
+    let elements = 16 / x.dtype().size_in_bytes();
+    Launch::new(&MODULE, entry!("gelu", x.dtype(), "level4")?)
+        .grid(n.div_ceil(THREADS * elements), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(n)
+        .run()?;
+    Ok(y)
+}

@@ -1,0 +1,111 @@
+//! Both levels on a CPU. A row comes from memory once; what is read again is in the first-level cache.
+//!
+//! - Level 3, against candle's fused op: an exponential that the compiler can put in vector registers
+//!   (`cpu::math`), where candle calls the C library's for one element at a time; and the scale in the
+//!   same sweep.
+//! - Level 4: the lanes are explicit (`cpu::lanes`), with fused multiply-adds in the exponential and four
+//!   registers of partial sums.
+//!
+//! The exponentials wait in a row of f32 of the task's own, whatever the storage: they are rounded once,
+//! as probabilities. The bound is the exponential, about 16 instructions a register, and after it memory.
+//! To be faster: do not write probabilities at all, as attention does not.
+
+use candle_core::{Result, Tensor};
+use pulp::{Arch, Simd, WithSimd};
+
+use crate::cpu::{Slice, lanes, loops, math, parallel, rows};
+use crate::element::Element;
+use crate::output;
+
+/// Level 3: plain loops.
+pub fn level3<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
+    each_row(x, |task: Rows<T>| {
+        loops::widest(|| task.each(|x, e, y| row(x, scale as f32, e, y)))
+    })
+}
+
+#[inline(always)]
+fn row<T: Element>(x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+    for (e, x) in e.iter_mut().zip(x) {
+        *e = x.widen() * scale;
+    }
+    let max = loops::max(e);
+    for e in e.iter_mut() {
+        *e = math::exp(*e - max);
+    }
+    let share = 1. / loops::sum(e, |e| e);
+    for (y, e) in y.iter_mut().zip(e) {
+        *y = T::narrow(*e * share);
+    }
+}
+
+/// Level 4: a register as the warp.
+pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
+    each_row(x, |task: Rows<T>| {
+        Arch::new().dispatch(InLanes(task, scale as f32))
+    })
+}
+
+struct InLanes<'a, T>(Rows<'a, T>, f32);
+
+impl<T: Element> WithSimd for InLanes<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self(rows, scale) = self;
+        rows.each(|x, e, y| row_in_lanes(simd, x, scale, e, y));
+    }
+}
+
+#[inline(always)]
+fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+    let scale = simd.splat_f32s(scale);
+    let max = lanes::max(simd, x.len(), |max, i| {
+        // Lanes without an element repeat the first.
+        let v = lanes::load_or(simd, &x[i.clone()], x[i.start].widen());
+        let v = simd.mul_f32s(v, scale);
+        lanes::store(simd, &mut e[i], v);
+        simd.max_f32s(v, max)
+    });
+    let max = simd.splat_f32s(max);
+    let sum = lanes::sum(simd, x.len(), |sum, i| {
+        let v = lanes::load_or(simd, &e[i.clone()], f32::NEG_INFINITY);
+        let v = math::exp_f32s(simd, simd.sub_f32s(v, max));
+        lanes::store(simd, &mut e[i], v);
+        simd.add_f32s(sum, v)
+    });
+    let share = simd.splat_f32s(1. / sum);
+    let width = S::F32_LANES;
+    for (y, e) in y.chunks_mut(width).zip(e.chunks(width)) {
+        lanes::store(simd, y, simd.mul_f32s(lanes::load(simd, e), share));
+    }
+}
+
+/// Some rows of x and y.
+struct Rows<'a, T> {
+    x: &'a [T],
+    y: &'a mut [T],
+    c: usize,
+}
+
+impl<T: Element> Rows<'_, T> {
+    /// Calls `f(x, e, y)` for each row, with room for its exponentials.
+    #[inline(always)]
+    fn each(self, mut f: impl FnMut(&[T], &mut [f32], &mut [T])) {
+        let mut e = output::vec::<f32>(self.c);
+        for (x, y) in self.x.chunks(self.c).zip(self.y.chunks_mut(self.c)) {
+            f(x, &mut e, y);
+        }
+    }
+}
+
+fn each_row<T: Element>(x: &Tensor, task: impl Fn(Rows<T>) + Send + Sync) -> Result<Tensor> {
+    let (rows, c) = rows(x)?;
+    let n = parallel::rows_per_task(rows, c) * c.max(1);
+    let mut y = output::vec::<T>(rows * c);
+    let from = Slice::<T>::new(x)?;
+    let pieces = from.chunks(n).zip(y.chunks_mut(n));
+    parallel::for_each(pieces.map(|(x, y)| Rows { x, y, c }), task);
+    Tensor::from_vec(y, x.shape(), x.device())
+}

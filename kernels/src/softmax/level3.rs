@@ -1,0 +1,37 @@
+//! Level 3: a block a row, and trees in shared memory.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::cpu;
+use crate::cpu::rows;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static F32: Module = module!("softmax_level3", "level3.ptx");
+static BF16: Module = module!("softmax_level3_bf16", "level3_bf16.ptx");
+
+/// Threads of a block: the trees in `level3.ptx` start with 256 values.
+const THREADS: usize = 256;
+
+/// softmax(scale·x) over the last dimension, like x.
+///
+/// # Errors
+/// When x is neither f32 nor bf16.
+pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+    let (rows, c) = rows(x)?;
+    if x.device().is_cpu() {
+        return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
+    }
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let module = if x.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    Launch::new(module, entry!("softmax", x.dtype(), "level3")?)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(c)
+        .f32(scale)
+        .run()?;
+    Ok(y)
+}
