@@ -20,10 +20,18 @@ const THREADS: usize = 256;
 pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     let ((vocab, c), shape) = super::check("embedding_level3", ids, w)?;
     if w.device().is_cpu() {
-        return dispatch!("embedding_level3", w.dtype(), cpu::gather("embedding_level3", ids, w, shape));
+        return dispatch!(
+            "embedding_level3",
+            w.dtype(),
+            cpu::gather("embedding_level3", ids, w, shape)
+        );
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
-    let module = if w.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    let module = if w.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
     Launch::new(module, entry!("embedding", w.dtype(), "level3")?)
         .grid(ids.elem_count(), 1, 1)
         .block(THREADS, 1, 1)

@@ -19,7 +19,11 @@ const ROWS: usize = 8;
 pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     let ((vocab, c), shape) = super::check("embedding_level4", ids, w)?;
     if w.device().is_cpu() {
-        return dispatch!("embedding_level4", w.dtype(), cpu::gather("embedding_level4", ids, w, shape));
+        return dispatch!(
+            "embedding_level4",
+            w.dtype(),
+            cpu::gather("embedding_level4", ids, w, shape)
+        );
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let rows = ids.elem_count();

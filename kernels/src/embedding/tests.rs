@@ -16,7 +16,9 @@ const KERNELS: [(&str, Kernel); 2] = [
 ];
 
 fn ids(rng: &mut ChaCha8Rng, rows: usize, vocab: usize) -> Vec<u32> {
-    (0..rows).map(|_| rng.random_range(0..vocab as u32)).collect()
+    (0..rows)
+        .map(|_| rng.random_range(0..vocab as u32))
+        .collect()
 }
 
 /// w begins `offset` elements after a multiple of 16 bytes. The result is exact.
@@ -91,7 +93,10 @@ fn an_unknown_id_is_an_error_that_names_it() -> Result<()> {
     let w = Tensor::zeros((7, 2), DType::F32, &Device::Cpu)?;
     for (_, kernel) in KERNELS {
         let error = kernel(&ids, &w).map(|_| ()).unwrap_err().to_string();
-        assert!(error.ends_with("expected ids below 7, the rows of w, found 7"), "{error}");
+        assert!(
+            error.ends_with("expected ids below 7, the rows of w, found 7"),
+            "{error}"
+        );
     }
     Ok(())
 }
@@ -100,7 +105,12 @@ fn an_unknown_id_is_an_error_that_names_it() -> Result<()> {
 fn an_unknown_id_is_nan_on_a_gpu() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
     let ids = Tensor::new(&[1u32, 7, u32::MAX, 2], &device)?;
-    for (c, dtype) in [(3, DType::F32), (8, DType::F32), (3, DType::BF16), (8, DType::BF16)] {
+    for (c, dtype) in [
+        (3, DType::F32),
+        (8, DType::F32),
+        (3, DType::BF16),
+        (8, DType::BF16),
+    ] {
         let w = Tensor::ones((7, c), dtype, &device)?;
         for (level, kernel) in KERNELS {
             let y = host(&kernel(&ids, &w)?)?;
@@ -119,7 +129,9 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     for (_, kernel) in KERNELS {
         assert!(kernel(&w, &w).is_err());
         assert!(kernel(&ids, &w.flatten_all()?).is_err());
-        let error = kernel(&ids, &w.to_dtype(DType::F64)?).map(|_| ()).unwrap_err();
+        let error = kernel(&ids, &w.to_dtype(DType::F64)?)
+            .map(|_| ())
+            .unwrap_err();
         assert!(error.to_string().contains("level 2 can"), "{error}");
     }
     Ok(())

@@ -47,7 +47,10 @@ impl<T: Element> WithSimd for InLanes<'_, T> {
     }
 }
 
-fn in_pieces<T: Element>(x: &Tensor, task: impl Fn(&[T], &mut [T]) + Send + Sync) -> Result<Tensor> {
+fn in_pieces<T: Element>(
+    x: &Tensor,
+    task: impl Fn(&[T], &mut [T]) + Send + Sync,
+) -> Result<Tensor> {
     let from = Slice::<T>::new(x)?;
     let n = parallel::rows_per_task(from.len(), 1);
     let mut y = output::vec::<T>(from.len());

@@ -23,7 +23,11 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
-    let module = if x.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    let module = if x.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
     Launch::new(module, entry!("gelu", x.dtype(), "level3")?)
         .grid(n.div_ceil(THREADS), 1, 1)
         .block(THREADS, 1, 1)

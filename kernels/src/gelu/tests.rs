@@ -20,7 +20,13 @@ fn oracle(x: &[f64]) -> Expected {
     Expected::of_order_one(x.iter().map(gelu).collect())
 }
 
-fn compare(rng: &mut ChaCha8Rng, n: usize, offset: usize, dtype: DType, device: &Device) -> Result<()> {
+fn compare(
+    rng: &mut ChaCha8Rng,
+    n: usize,
+    offset: usize,
+    dtype: DType,
+    device: &Device,
+) -> Result<()> {
     let (x, _) = uniform(rng, &[offset + n], dtype, device)?;
     let x = (x.narrow(0, offset, n)? * 8.)?;
     let x = Tensor::cat(&[&x, &x], 0)?.narrow(0, offset.min(n), n)?;
@@ -64,7 +70,10 @@ proptest! {
 #[test]
 fn far_from_zero_it_is_x_or_nothing() -> Result<()> {
     for device in devices() {
-        let x = Tensor::new(&[1e30f32, 100., -100., -1e30, f32::NAN, f32::INFINITY], &device)?;
+        let x = Tensor::new(
+            &[1e30f32, 100., -100., -1e30, f32::NAN, f32::INFINITY],
+            &device,
+        )?;
         for (level, kernel) in KERNELS {
             let y = host(&kernel(&x)?)?;
             assert_eq!(y[..4], [f64::from(1e30f32), 100., 0., 0.], "{level}");

@@ -24,7 +24,11 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = if x.dtype() == DType::BF16 { &BF16 } else { &F32 };
+    let module = if x.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
     Launch::new(module, entry!("softmax", x.dtype(), "level3")?)
         .grid(rows, 1, 1)
         .block(THREADS, 1, 1)

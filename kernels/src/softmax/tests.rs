@@ -18,7 +18,10 @@ const KERNELS: [(&str, Kernel); 2] = [
 fn oracle(x: &[f64], c: usize, scale: f64) -> Expected {
     let (mut values, mut scales) = (Vec::new(), Vec::new());
     for row in x.chunks(c) {
-        let max = row.iter().map(|x| x * scale).fold(f64::NEG_INFINITY, f64::max);
+        let max = row
+            .iter()
+            .map(|x| x * scale)
+            .fold(f64::NEG_INFINITY, f64::max);
         let exp: Vec<f64> = row.iter().map(|x| (x * scale - max).exp()).collect();
         let sum: f64 = exp.iter().sum();
         values.extend(exp.iter().map(|e| e / sum));
@@ -98,7 +101,10 @@ fn masked_columns_get_nothing() -> Result<()> {
             let x = Tensor::from_vec(x, (1, c), &device)?;
             for (level, kernel) in KERNELS {
                 let y = host(&poisoned(|| kernel(&x, 1.))?)?;
-                assert!((y[0] - 0.5).abs() < 1e-6 && y[0] == y[c - 1], "{level} {y:?}");
+                assert!(
+                    (y[0] - 0.5).abs() < 1e-6 && y[0] == y[c - 1],
+                    "{level} {y:?}"
+                );
                 assert!(y[1..c - 1].iter().all(|&p| p == 0.), "{level} {y:?}");
             }
         }
@@ -116,7 +122,10 @@ fn a_row_with_nan_is_nan() -> Result<()> {
             for (level, kernel) in KERNELS {
                 let y = host(&kernel(&x, 1.)?)?;
                 let nan = y.iter().filter(|p| p.is_nan()).count();
-                assert!(nan >= 1 && y[..c].iter().any(|p| p.is_nan()), "{level}: {nan}");
+                assert!(
+                    nan >= 1 && y[..c].iter().any(|p| p.is_nan()),
+                    "{level}: {nan}"
+                );
                 assert!(y[c..].iter().all(|p| !p.is_nan()), "{level}: the other row");
             }
         }
