@@ -4,6 +4,7 @@ mod attentions;
 mod gathers;
 mod norms;
 mod products;
+mod rows;
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -110,5 +111,7 @@ pub fn all(bench: &mut impl Bench) -> Result<()> {
     attentions::edge_attention(bench)?;
     gathers::segment_mean(bench)?;
     products::patch_embed(bench)?;
-    gathers::next_token(bench)
+    gathers::next_token(bench)?;
+    rows::softmax(bench)?;
+    rows::gelu(bench)
 }
