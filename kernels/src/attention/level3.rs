@@ -1,13 +1,15 @@
-//! Level 3.
+//! Level 3: a block a query, its scores in shared memory.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::{Cache, Operands, cpu, operands};
 use crate::element::{dispatch, entry};
+use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("attention_level3", "level3.ptx");
+static F32: Module = module!("attention_level3", "level3.ptx");
+static BF16: Module = module!("attention_level3_bf16", "level3_bf16.ptx");
 
 /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
@@ -42,12 +44,32 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     launch(&operands)
 }
 
+/// Of a block, that every GPU since Turing grants, in bytes.
+const SHARED: usize = 64 << 10;
+
+/// Threads of a block, and keys of a tile.
+const THREADS: usize = 128;
+
 fn launch(x: &Operands) -> Result<Tensor> {
+    let query = x.head_dim.next_multiple_of(32);
+    let rest = query + THREADS * 33;
+    let bytes = size_of::<f32>() * (rest + x.keys);
+    if bytes > SHARED {
+        let keys = (SHARED / size_of::<f32>()).saturating_sub(rest);
+        let expected = format!("at most {keys} keys, whose scores fit in shared memory");
+        return Err(unsupported("attention_level3", expected, x.keys, 4));
+    }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    let launch = Launch::new(&MODULE, entry!("attention", x.q.dtype(), "level3")?)
+    let module = if x.q.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
+    let launch = Launch::new(module, entry!("attention", x.q.dtype(), "level3")?)
         .grid(x.queries, x.heads, x.batch)
-        .block(128, 1, 1);
+        .block(THREADS, 1, 1)
+        .smem(bytes);
     x.arguments(launch).write(&y).run()?;
     Ok(y)
 }

@@ -1,6 +1,6 @@
-//! Level 3.
+//! Level 3: a block a head of a token, a thread a pair of channels.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::{Operands, cpu};
 use crate::attention::Cache;
@@ -8,7 +8,8 @@ use crate::element::{dispatch, entry};
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("rope_append_level3", "level3.ptx");
+static F32: Module = module!("rope_append_level3", "level3.ptx");
+static BF16: Module = module!("rope_append_level3_bf16", "level3_bf16.ptx");
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
 /// q, contiguous.
@@ -33,7 +34,16 @@ pub fn rope_append(
             cpu::level3::rope_append(q, k, v, cos, sin, cache, position)
         );
     }
+    let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level3")?).run()?;
+    let module = if q.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
+    let launch = Launch::new(module, entry!("rope_append", q.dtype(), "level3")?)
+        .grid(tokens, heads + cache.kv_heads, batch)
+        .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
+    x.arguments(launch, &y, cache, position)?.run()?;
     Ok(y)
 }

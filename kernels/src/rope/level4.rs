@@ -1,4 +1,4 @@
-//! Level 4.
+//! Level 4: a block a token, 16 bytes a thread.
 
 use candle_core::{Result, Tensor};
 
@@ -9,6 +9,9 @@ use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("rope_append_level4", "level4.ptx");
+
+/// Of a block at most, as `level4.cu` promises the compiler.
+const THREADS: usize = 256;
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
 /// q, contiguous.
@@ -33,7 +36,15 @@ pub fn rope_append(
             cpu::level4::rope_append(q, k, v, cos, sin, cache, position)
         );
     }
+    let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level4")?).run()?;
+    let vectors = (d / 2)
+        .div_ceil(16 / q.dtype().size_in_bytes())
+        .clamp(1, 32);
+    let rows = (heads + cache.kv_heads).clamp(1, THREADS / vectors);
+    let launch = Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level4")?)
+        .grid(tokens, batch, 1)
+        .block(vectors, rows, 1);
+    x.arguments(launch, &y, cache, position)?.run()?;
     Ok(y)
 }

@@ -18,6 +18,7 @@ use crate::attention::{Cache, strides};
 use crate::cost::Cost;
 use crate::element::same_dtype;
 use crate::error::mismatch;
+use crate::launch::Launch;
 
 /// q, k, v, cos and sin in, q, k and v out; three operations for each element that is rotated.
 pub fn cost(
@@ -63,11 +64,45 @@ impl Operands<'_> {
                 return Err(mismatch(kernel, expected, format!("{:?}", x.dims())));
             }
         }
-        for x in [q, k, v] {
-            strides(kernel, x)?;
+        strides(kernel, q)?;
+        if strides(kernel, k)? != strides(kernel, v)? {
+            let found = format!("{:?} and {:?}", k.stride(), v.stride());
+            return Err(mismatch(kernel, "k and v of the same strides", found));
         }
         same_dtype(kernel, &[q, k, v, cos, sin])?;
         cache.check(kernel, q, position, tokens)
+    }
+
+    /// The parameters of the kernels of both levels.
+    fn arguments<'a>(
+        &'a self,
+        launch: Launch<'a>,
+        y: &'a Tensor,
+        cache: &'a Cache,
+        position: usize,
+    ) -> Result<Launch<'a>> {
+        let (_, _, heads, d) = self.q.dims4()?;
+        let (q, kv) = (
+            strides("rope_append", self.q)?,
+            strides("rope_append", self.k)?,
+        );
+        let (keys, values) = cache.tensors()?;
+        let launch = launch.view(self.q).view(self.k).view(self.v);
+        Ok(launch
+            .read(self.cos)
+            .read(self.sin)
+            .write(y)
+            .write(keys)
+            .write(values)
+            .u32(q.batch)
+            .u32(q.token)
+            .u32(kv.batch)
+            .u32(kv.token)
+            .u32(heads)
+            .u32(cache.kv_heads)
+            .u32(d / 2)
+            .u32(cache.capacity)
+            .u32(position))
     }
 }
 
