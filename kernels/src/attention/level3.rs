@@ -57,7 +57,8 @@ fn launch(x: &Operands) -> Result<Tensor> {
     if bytes > SHARED {
         let keys = (SHARED / size_of::<f32>()).saturating_sub(rest);
         let expected = format!("at most {keys} keys, whose scores fit in shared memory");
-        return Err(unsupported("attention_level3", expected, x.keys, 4));
+        let level = if x.head_dim <= 128 { 4 } else { 2 };
+        return Err(unsupported("attention_level3", expected, x.keys, level));
     }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;

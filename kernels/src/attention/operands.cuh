@@ -1,0 +1,64 @@
+// What every kernel of attention is given, in the order of operands.rs.
+#pragma once
+
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+template <typename T>
+struct Operands {
+  const T *q, *k, *v;
+  unsigned q_batch, q_token;            // elements from one sequence of q, and one token, to the next
+  unsigned kv_batch, kv_token, kv_head; // … of k and v alike, and from one head to the next
+  unsigned queries, keys;               // T and S
+  unsigned seen;                        // keys that query 0 sees; each later query sees one more
+  unsigned heads, group, head_dim;      // H, H/Hkv and D
+  float scale;                          // 1/√D
+  T *y;                                 // (B, T, H·D)
+
+  // Query t of a head.
+  __device__ __forceinline__ const T *query(size_t batch, size_t t, size_t head) const {
+    return q + batch * q_batch + t * q_token + head * head_dim;
+  }
+  // From k or v to the first key or value of a head.
+  __device__ __forceinline__ size_t kv(size_t batch, size_t kv_head) const {
+    return batch * kv_batch + kv_head * this->kv_head;
+  }
+  // How many keys query t sees.
+  __device__ __forceinline__ int visible(int t) const { return min(keys, seen + t); }
+  // Where the result of query t of a head goes.
+  __device__ __forceinline__ T *result(size_t batch, size_t t, size_t head) const {
+    return y + ((batch * queries + t) * heads + head) * head_dim;
+  }
+  // Whether every row of q, k, v and y can be read and written 16 bytes at a time.
+  __device__ __forceinline__ bool whole() const {
+    unsigned steps = q_batch | q_token | kv_batch | kv_token | kv_head | head_dim;
+    return steps % PER_16_BYTES<T> == 0 && aligned(q) && aligned(k) && aligned(v);
+  }
+};
+
+#define OPERANDS(T)                                                                                                  \
+  const T *q, const T *k, const T *v, unsigned q_batch, unsigned q_token, unsigned kv_batch, unsigned kv_token,      \
+      unsigned kv_head, unsigned queries, unsigned keys, unsigned seen, unsigned heads, unsigned group,              \
+      unsigned head_dim, float scale, T *y
+
+#define TAKE_OPERANDS(T)                                                                                             \
+  Operands<T> {                                                                                                      \
+    q, k, v, q_batch, q_token, kv_batch, kv_token, kv_head, queries, keys, seen, heads, group, head_dim, scale, y    \
+  }
+
+// eˣ = 2^(x·log₂e): scores are scaled by this too, once, and the exponentials are powers of 2.
+constexpr float LOG2_E = 1.4426950408889634f;
+
+// N elements of a row that has `left` more: 16 bytes at a time where `whole`; 0 beyond its end.
+template <typename T, int N>
+__device__ __forceinline__ void load_row(const T *p, int left, bool whole, float (&x)[N]) {
+  static_assert(N == PER_16_BYTES<T>);
+#pragma unroll
+  for (int e = 0; e < N; e++) x[e] = 0.f;
+  if (whole && left > 0) load16(p, x);
+  if (!whole) {
+#pragma unroll
+    for (int e = 0; e < N; e++)
+      if (e < left) x[e] = widen(p[e]);
+  }
+}
