@@ -126,6 +126,21 @@ impl Cache {
         Ok(())
     }
 
+    /// Keys and values on the host, both (B, Hkv, capacity, D).
+    #[cfg(test)]
+    pub(crate) fn host(&self) -> Result<(Tensor, Tensor)> {
+        fn copies<T: Element>(cache: &Cache) -> Result<(Tensor, Tensor)> {
+            let shape = (cache.batch, cache.kv_heads, cache.capacity, cache.head_dim);
+            let slots = cache.slots::<T>()?;
+            let copy = |x: &Vec<T>| Tensor::from_vec(x.clone(), shape, &Device::Cpu);
+            Ok((copy(&slots.keys)?, copy(&slots.values)?))
+        }
+        match &self.store {
+            Store::Tensors { keys, values } => Ok((keys.clone(), values.clone())),
+            Store::Host(_) => crate::element::dispatch!("cache", self.dtype, copies(self)),
+        }
+    }
+
     fn other_dtype<T: Element>(&self) -> candle_core::Error {
         mismatch("cache", self.dtype.as_str(), T::DTYPE.as_str())
     }

@@ -57,12 +57,18 @@ __device__ __forceinline__ float row_sum(float x) {
 template <int ROWS, int D, int PITCH, int THREADS>
 __device__ __forceinline__ void load_tile(float *tile, const float *from, size_t stride, int rows, int d, bool whole,
                                           float factor) {
+  if (!whole) { // one element at a time
+    for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
+      int row = i / D, c = i % D;
+      tile[row * PITCH + c] = row < rows && c < d ? from[row * stride + c] * factor : 0.f;
+    }
+    return;
+  }
 #pragma unroll 4
   for (int n = 0; n < ROWS * D / 4 / THREADS; n++) {
     int i = n * THREADS + threadIdx.x, row = i / (D / 4), c = i % (D / 4) * 4;
-    float x[4];
-    load_row(from + row * stride + c, row < rows ? d - c : 0, whole, x);
-    store4(tile + row * PITCH + c, make_float4(x[0] * factor, x[1] * factor, x[2] * factor, x[3] * factor));
+    float4 x = row < rows && c < d ? load4(from + row * stride + c) : make_float4(0.f, 0.f, 0.f, 0.f);
+    store4(tile + row * PITCH + c, make_float4(x.x * factor, x.y * factor, x.z * factor, x.w * factor));
   }
 }
 

@@ -18,8 +18,11 @@
 // counter in memory that outlives the launch.
 #include "attention/operands.cuh"
 
-constexpr int WARPS = 8;
-constexpr int UNROLL = 4; // keys of a group that are on their way together
+constexpr int WARPS = 8, THREADS = WARPS * WARP;
+
+// A lane has N channels of every row; LANES of them, a group, have them all.
+template <typename T, int D>
+constexpr int LANES = D / PER_16_BYTES<T>;
 
 // One row's softmax over some keys: the greatest score, in powers of 2, the sum of the exponentials, and
 // N channels of the sum of values that they weigh.
@@ -47,7 +50,7 @@ __device__ __forceinline__ void join_lanes(Part<N> &part, int distance) {
 }
 
 // UNROLL keys, of which this group of lanes has the scores s, join what it knows of a row.
-template <int N>
+template <int UNROLL, int N>
 __device__ __forceinline__ void add_keys(Part<N> &part, const float (&s)[UNROLL], const float (&v)[UNROLL][N]) {
   float m = part.m;
 #pragma unroll
@@ -66,45 +69,45 @@ __device__ __forceinline__ void add_keys(Part<N> &part, const float (&s)[UNROLL]
   }
 }
 
-// A row of T and of a group of heads: which query of which head it is.
-template <typename T>
-struct Row {
-  int t, head;
-  bool is_one;
-  __device__ __forceinline__ Row(const Operands<T> &o, int row, int kv_head)
-      : t(row / o.group), head(kv_head * o.group + row % o.group), is_one(row < o.queries * o.group) {}
+// The rows of a block: ROWS of the T·group queries of one key head.
+template <typename T, int ROWS>
+struct Rows {
+  int kv_head, first, count;
+  __device__ __forceinline__ explicit Rows(const Operands<T> &o) : count(o.queries * o.group) {
+    int blocks = (count + ROWS - 1) / ROWS;
+    kv_head = blockIdx.y / blocks;
+    first = blockIdx.y % blocks * ROWS;
+  }
+  __device__ __forceinline__ bool has(int r) const { return first + r < count; }
+  __device__ __forceinline__ int t(const Operands<T> &o, int r) const { return (first + r) / o.group; }
+  __device__ __forceinline__ int head(const Operands<T> &o, int r) const {
+    return kv_head * o.group + (first + r) % o.group;
+  }
 };
 
-template <typename T, int D, int ROWS>
-__device__ __forceinline__ void decode(const Operands<T> &o, int split, float *partial) {
-  constexpr int N = PER_16_BYTES<T>, LANES = D / N, GROUPS = WARPS * WARP / LANES;
-  int blocks = (o.queries * o.group + ROWS - 1) / ROWS, kv_head = blockIdx.y / blocks;
-  int row0 = blockIdx.y % blocks * ROWS, group = threadIdx.x / LANES, c = threadIdx.x % LANES * N;
-  int begin = blockIdx.x * split, left = int(o.head_dim) - c;
-  bool whole = o.whole();
-
+// This group's keys of begin..end, UNROLL of them on their way together.
+template <bool WHOLE, int UNROLL, typename T, int D, int ROWS, int N>
+__device__ __forceinline__ void attend(const Operands<T> &o, const Rows<T, ROWS> &rows, int begin, int end,
+                                       Part<N> (&parts)[ROWS]) {
+  constexpr int GROUPS = THREADS / LANES<T, D>;
+  int group = threadIdx.x / LANES<T, D>, c = threadIdx.x % LANES<T, D> * N, left = int(o.head_dim) - c;
   float q[ROWS][N];
-  Part<N> parts[ROWS];
-  int visible[ROWS], end = 0;
+  int visible[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    Row<T> row(o, row0 + r, kv_head);
-    load_row(o.query(blockIdx.z, row.t, row.head) + c, row.is_one ? left : 0, whole, q[r]);
-    parts[r] = {-INFINITY};
-    visible[r] = row.is_one ? o.visible(row.t) : 0;
-    end = max(end, visible[r]);
+    int t = rows.t(o, r);
+    load_row<WHOLE>(o.query(blockIdx.z, t, rows.head(o, r)) + c, rows.has(r) ? left : 0, q[r]);
+    visible[r] = rows.has(r) ? min(o.visible(t), end) : 0;
   }
-  end = min(end, begin + split);
-
-  size_t kv = o.kv(blockIdx.z, kv_head) + c;
-  for (int key0 = begin; key0 < end; key0 += UNROLL * GROUPS) {
+  size_t kv = o.kv(blockIdx.z, rows.kv_head) + c;
+  for (int key0 = begin + group; key0 - group < end; key0 += UNROLL * GROUPS) {
     float k[UNROLL][N], v[UNROLL][N];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-      int key = key0 + u * GROUPS + group;
+      int key = key0 + u * GROUPS;
       size_t from = kv + size_t(key) * o.kv_token;
-      load_row(o.k + from, key < end ? left : 0, whole, k[u]);
-      load_row(o.v + from, key < end ? left : 0, whole, v[u]);
+      load_row<WHOLE>(o.k + from, key < end ? left : 0, k[u]);
+      load_row<WHOLE>(o.v + from, key < end ? left : 0, v[u]);
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -114,31 +117,37 @@ __device__ __forceinline__ void decode(const Operands<T> &o, int split, float *p
         float dot = 0.f;
 #pragma unroll
         for (int e = 0; e < N; e++) dot += q[r][e] * k[u][e];
-        dot = warp_sum<LANES>(dot) * (o.scale * LOG2_E);
-        s[u] = key0 + u * GROUPS + group < min(visible[r], end) ? dot : -INFINITY;
+        dot = warp_sum<LANES<T, D>>(dot) * (o.scale * LOG2_E);
+        s[u] = key0 + u * GROUPS < visible[r] ? dot : -INFINITY;
       }
       add_keys(parts[r], s, v);
     }
   }
+}
 
-  __shared__ float m[ROWS][WARPS], l[ROWS][WARPS], sums[ROWS][WARPS][D];
-  int warp = threadIdx.x / WARP;
+// The parts of all groups of a block: m, l and D sums of each row and warp, in shared memory.
+template <int D, int ROWS>
+struct Joined {
+  float m[ROWS][WARPS], l[ROWS][WARPS], o[ROWS][WARPS][D];
+
+  template <int N>
+  __device__ __forceinline__ void join(Part<N> (&parts)[ROWS]) {
+    int warp = threadIdx.x / WARP, c = lane_id() * N;
 #pragma unroll
-  for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < ROWS; r++) {
 #pragma unroll
-    for (int distance = LANES; distance < WARP; distance *= 2) join_lanes(parts[r], distance);
-    if (lane_id() < LANES) {
+      for (int distance = D / N; distance < WARP; distance *= 2) join_lanes(parts[r], distance);
+      if (c >= D) continue;
       m[r][warp] = parts[r].m;
       l[r][warp] = parts[r].l;
 #pragma unroll
-      for (int e = 0; e < N; e++) sums[r][warp][c + e] = parts[r].o[e];
+      for (int e = 0; e < N; e++) o[r][warp][c + e] = parts[r].o[e];
     }
+    __syncthreads();
   }
-  __syncthreads();
-  for (int i = threadIdx.x; i < ROWS * D; i += WARPS * WARP) {
-    int r = i / D, channel = i % D;
-    Row<T> row(o, row0 + r, kv_head);
-    if (!row.is_one || channel >= o.head_dim) continue;
+
+  // One channel of a row.
+  __device__ __forceinline__ Part<1> part(int r, int channel) const {
     Part<1> all = {-INFINITY};
 #pragma unroll
     for (int w = 0; w < WARPS; w++) all.m = fmaxf(all.m, m[r][w]);
@@ -146,17 +155,41 @@ __device__ __forceinline__ void decode(const Operands<T> &o, int split, float *p
     for (int w = 0; w < WARPS; w++) {
       float scale = rescale(m[r][w], all.m);
       all.l += scale * l[r][w];
-      all.o[0] += scale * sums[r][w][channel];
+      all.o[0] += scale * o[r][w][channel];
     }
+    return all;
+  }
+};
+
+template <typename T, int D, int ROWS>
+__device__ __forceinline__ void decode(const Operands<T> &o, int split, float *partial) {
+  Rows<T, ROWS> rows(o);
+  int last = min(rows.first + ROWS, rows.count) - 1 - rows.first;
+  int begin = blockIdx.x * split, end = min(begin + split, o.visible(rows.t(o, last)));
+  Part<PER_16_BYTES<T>> parts[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) parts[r] = {-INFINITY};
+  if (o.whole())
+    attend<true, 4, T, D>(o, rows, begin, end, parts);
+  else
+    attend<false, 1, T, D>(o, rows, begin, end, parts);
+
+  __shared__ Joined<D, ROWS> joined;
+  joined.join(parts);
+  for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
+    int r = i / D, c = i % D;
+    if (!rows.has(r) || c >= o.head_dim) continue;
+    Part<1> all = joined.part(r, c);
+    int t = rows.t(o, r), head = rows.head(o, r);
     if (gridDim.x == 1) {
-      store(o.result(blockIdx.z, row.t, row.head) + channel, all.o[0] / all.l);
+      store(o.result(blockIdx.z, t, head) + c, all.o[0] / all.l);
       continue;
     }
-    // (B, T, H, splits, D + 2): sums, then m, then l.
-    size_t place = (size_t(blockIdx.z) * o.queries + row.t) * o.heads + row.head;
-    float *to = partial + (place * gridDim.x + blockIdx.x) * (o.head_dim + 2);
-    to[channel] = all.o[0];
-    if (channel == 0) to[o.head_dim] = all.m, to[o.head_dim + 1] = all.l;
+    // (B, T, H, splits, D + 2): the sums, then m, then l
+    size_t row = (size_t(blockIdx.z) * o.queries + t) * o.heads + head;
+    float *to = partial + (row * gridDim.x + blockIdx.x) * (o.head_dim + 2);
+    to[c] = all.o[0];
+    if (c == 0) to[o.head_dim] = all.m, to[o.head_dim + 1] = all.l;
   }
 }
 
@@ -180,7 +213,7 @@ __device__ __forceinline__ void combine(const float *partial, T *y, int rows, in
 }
 
 #define DECODE(D, ROWS, NAME, T)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
+  extern "C" __global__ void __launch_bounds__(THREADS)                                                          \
       attention_decode_d##D##x##ROWS##_##NAME##_level4(OPERANDS(T), unsigned split, float *partial) {                \
     decode<T, D, ROWS>(TAKE_OPERANDS(T), split, partial);                                                            \
   }

@@ -66,19 +66,18 @@ __device__ __forceinline__ void wait_for_groups() {
 // 64 rows of D to shared memory; zeros beyond `rows` and beyond `d` channels.
 template <int D>
 __device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, size_t stride, int rows, int d, bool whole) {
+  if (!whole) { // one element at a time, and here when this returns
+    for (int i = threadIdx.x; i < BN * D; i += THREADS) {
+      int row = i / D, c = i % D;
+      tile[row * PITCH<D> + c] = row < rows && c < d ? from[row * stride + c] : bf16{0};
+    }
+    return;
+  }
 #pragma unroll
   for (int n = 0; n < BN * D / 8 / THREADS; n++) {
     int i = n * THREADS + threadIdx.x, row = i / (D / 8), c = i % (D / 8) * 8;
-    bf16 *to = tile + row * PITCH<D> + c;
     bool is_there = row < rows && c < d;
-    const bf16 *p = is_there ? from + row * stride + c : from;
-    if (whole) {
-      copy16(to, p, is_there);
-    } else {
-      float x[8];
-      load_row(p, is_there ? d - c : 0, false, x);
-      store16(to, x);
-    }
+    copy16(tile + row * PITCH<D> + c, is_there ? from + row * stride + c : from, is_there);
   }
 }
 

@@ -1,1 +1,441 @@
-//! Tests.
+//! Both levels against the oracle, on every device that is here.
+
+use candle_core::{DType, Device, Result, Tensor};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+use super::Cache;
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+
+struct Level {
+    name: &'static str,
+    rope_append:
+        fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &mut Cache, usize) -> Result<Tensor>,
+    causal_attention: fn(&Tensor, &Cache, usize) -> Result<Tensor>,
+    attention: fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
+}
+
+const LEVELS: [Level; 2] = [
+    Level {
+        name: "level 3",
+        rope_append: crate::rope::level3::rope_append,
+        causal_attention: super::level3::causal_attention,
+        attention: super::level3::attention,
+    },
+    Level {
+        name: "level 4",
+        rope_append: crate::rope::level4::rope_append,
+        causal_attention: super::level4::causal_attention,
+        attention: super::level4::attention,
+    },
+];
+
+/// A sequence of `position` + `tokens`, of which the last `tokens` ask.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    batch: usize,
+    tokens: usize,
+    position: usize,
+    heads: usize,
+    kv_heads: usize,
+    d: usize,
+    dtype: DType,
+    /// Elements between a multiple of 16 bytes and the first of the product that q, k and v are cut from.
+    offset: usize,
+}
+
+impl Case {
+    fn keys(&self) -> usize {
+        self.position + self.tokens
+    }
+
+    fn multiply_adds(&self) -> usize {
+        2 * self.batch * self.heads * self.tokens * self.keys() * self.d
+    }
+
+    /// Fewer sequences, heads and queries until the work is at most `limit`.
+    fn capped(mut self, limit: usize) -> Self {
+        while self.multiply_adds() > limit {
+            match self {
+                Self { batch: 2.., .. } => self.batch = 1,
+                Self { kv_heads: 2.., .. } => {
+                    (self.heads, self.kv_heads) = (self.heads / self.kv_heads, 1);
+                }
+                Self { heads: 2.., .. } => self.heads = 1,
+                _ => self.tokens = self.tokens.div_ceil(2),
+            }
+        }
+        self
+    }
+
+    /// (B, S, H + 2·Hkv, D) on `device`, from `offset` elements into its memory, and what it holds.
+    fn product(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<(Tensor, Vec<f64>)> {
+        let shape = (
+            self.batch,
+            self.keys(),
+            self.heads + 2 * self.kv_heads,
+            self.d,
+        );
+        let len = shape.0 * shape.1 * shape.2 * shape.3;
+        let (all, mut values) = uniform(rng, &[self.offset + len], self.dtype, device)?;
+        let product = all.narrow(0, self.offset, len)?.reshape(shape)?;
+        Ok((product, values.split_off(self.offset)))
+    }
+
+    /// q, k and v of the tokens from `start`: views.
+    fn cut(&self, product: &Tensor, start: usize, tokens: usize) -> Result<[Tensor; 3]> {
+        let (h, h_kv) = (self.heads, self.kv_heads);
+        let rows = product.narrow(1, start, tokens)?;
+        let cut = |start, heads| rows.narrow(2, start, heads);
+        Ok([cut(0, h)?, cut(h, h_kv)?, cut(h + h_kv, h_kv)?])
+    }
+
+    /// In f64, of the last `tokens`; errors scale with the greatest |v|.
+    fn oracle(&self, product: &[f64], causal: bool) -> Expected {
+        let (keys, group) = (self.keys(), self.heads / self.kv_heads);
+        let all = self.heads + 2 * self.kv_heads;
+        let row = |b: usize, t: usize, h: usize| {
+            &product[((b * keys + t) * all + h) * self.d..][..self.d]
+        };
+        let (mut values, mut scales) = (Vec::new(), Vec::new());
+        for i in 0..self.batch * self.tokens * self.heads {
+            let (b, t, h) = (
+                i / self.heads / self.tokens,
+                i / self.heads % self.tokens,
+                i % self.heads,
+            );
+            let (t, kv) = (self.position + t, self.heads + h / group);
+            let visible = if causal { t + 1 } else { keys };
+            let q = row(b, t, h);
+            let scores: Vec<f64> = (0..visible)
+                .map(|s| {
+                    let dot: f64 = q.iter().zip(row(b, s, kv)).map(|(q, k)| q * k).sum();
+                    dot / (self.d as f64).sqrt()
+                })
+                .collect();
+            let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = scores.iter().map(|s| (s - max).exp()).sum();
+            let mut y = vec![0.; self.d];
+            let mut greatest = 0f64;
+            for (s, score) in scores.iter().enumerate() {
+                let p = (score - max).exp() / sum;
+                for (y, v) in y.iter_mut().zip(row(b, s, kv + self.kv_heads)) {
+                    *y += p * v;
+                    greatest = greatest.max(v.abs());
+                }
+            }
+            values.extend(y);
+            scales.extend(vec![greatest; self.d]);
+        }
+        Expected { values, scales }
+    }
+
+    /// Appends the tokens in the given steps, and attends after each: (B, S, H·D).
+    fn causal(&self, level: &Level, product: &Tensor, steps: &[usize]) -> Result<Tensor> {
+        let (dtype, device) = (product.dtype(), product.device());
+        let mut cache = Cache::new(
+            self.batch,
+            self.keys() + 3,
+            self.kv_heads,
+            self.d,
+            dtype,
+            device,
+        )?;
+        let (mut position, mut results) = (0, Vec::new());
+        for &tokens in steps {
+            let [q, k, v] = self.cut(product, position, tokens)?;
+            let cos = Tensor::ones((tokens, self.d / 2), dtype, device)?;
+            let sin = cos.zeros_like()?; // a rotation by 0
+            let q = (level.rope_append)(&q, &k, &v, &cos, &sin, &mut cache, position)?;
+            results.push((level.causal_attention)(&q, &cache, position)?);
+            position += tokens;
+        }
+        Tensor::cat(&results, 1)
+    }
+}
+
+/// Causal after `position` keys, and full attention of `tokens`.
+fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
+    let (product, values) = case.product(rng, device)?;
+    let causal = case.oracle(&values, true);
+    let full = case.oracle(&values, false);
+    for level in &LEVELS {
+        let what = format!("{} {device:?} {case:?}", level.name);
+        let tolerance = tolerance(case.dtype, 1e-4);
+        if case.d % 2 == 0 {
+            let steps = [case.position, case.tokens];
+            let steps = &steps[usize::from(case.position == 0)..];
+            let y = poisoned(|| case.causal(level, &product, steps))?;
+            let y = y.narrow(1, case.position, case.tokens)?;
+            assert_close(&format!("causal {what}"), &y, &causal, tolerance)?;
+        }
+        if case.position == 0 {
+            let [q, k, v] = case.cut(&product, 0, case.tokens)?;
+            let y = poisoned(|| (level.attention)(&q, &k, &v))?;
+            assert_close(&format!("full {what}"), &y, &full, tolerance)?;
+        }
+    }
+    Ok(())
+}
+
+const HEADS: [(usize, usize); 5] = [(2, 2), (3, 1), (6, 2), (9, 1), (8, 4)];
+
+#[test]
+fn kernels_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    let axes: [&[usize]; 7] = [
+        &[1, 2],
+        &[1, 2, 4, 5, 63, 64, 65, 197],
+        &[0, 1, 62, 256],
+        &[0, 1, 2, 3, 4],
+        &[16, 32, 64, 80, 128],
+        &[0, 1],
+        &[0, 1],
+    ];
+    for device in devices() {
+        for shape in pairwise(&axes) {
+            let (heads, kv_heads) = HEADS[shape[3]];
+            let case = Case {
+                batch: shape[0],
+                tokens: shape[1],
+                position: shape[2],
+                heads,
+                kv_heads,
+                d: shape[4],
+                dtype: [DType::F32, DType::BF16][shape[5]],
+                offset: shape[6],
+            };
+            compare(&mut rng, case.capped(1 << 22), &device)?;
+        }
+    }
+    Ok(())
+}
+
+/// (tokens, position, (heads, kv_heads), d)
+type Sizes = (usize, usize, (usize, usize), usize);
+
+fn compare_all(cases: &[Sizes], limit: usize) -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for dtype in [DType::F32, DType::BF16] {
+            for &(tokens, position, (heads, kv_heads), d) in cases {
+                let (batch, offset) = (1, 0);
+                let case = Case {
+                    batch,
+                    tokens,
+                    position,
+                    heads,
+                    kv_heads,
+                    d,
+                    dtype,
+                    offset,
+                };
+                compare(&mut rng, case.capped(limit), &device)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn long_caches() -> Result<()> {
+    let cases = [
+        (1, 2047, (8, 8), 64),
+        (1, 2047, (9, 3), 64),
+        (3, 2045, (4, 1), 128),
+        (16, 2032, (4, 2), 64),
+        (1, 8191, (3, 1), 32),
+        (700, 0, (1, 1), 16),
+    ];
+    compare_all(&cases, 1 << 24)
+}
+
+#[test]
+fn long_sequences() -> Result<()> {
+    if std::env::var_os("CANDLEPOWER_LARGE").is_none() {
+        eprintln!("skipped: sequences of 2048; CANDLEPOWER_LARGE=1 runs them");
+        return Ok(());
+    }
+    let cases = [
+        (2048, 0, (3, 1), 64),
+        (2048, 0, (2, 2), 128),
+        (2048, 6144, (1, 1), 80),
+        (1, 8191, (32, 8), 128),
+    ];
+    compare_all(&cases, usize::MAX)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_shape(
+        (batch, tokens, position) in (1usize..3, 1usize..90, 0usize..90),
+        (kv_heads, group, d) in (1usize..4, 1usize..4, 1usize..129),
+        dtype in prop::sample::select(vec![DType::F32, DType::BF16]),
+        offset in 0usize..9,
+    ) {
+        let position = if d % 2 == 1 { 0 } else { position };
+        let heads = kv_heads * group;
+        let case = Case { batch, tokens, position, heads, kv_heads, d, dtype, offset };
+        for device in devices() {
+            compare(&mut rng(), case, &device).expect("a kernel that runs");
+        }
+    }
+}
+
+fn small(tokens: usize, d: usize, dtype: DType) -> Case {
+    let (heads, kv_heads) = (4, 2);
+    let (batch, position, offset) = (2, 0, 0);
+    Case {
+        batch,
+        tokens,
+        position,
+        heads,
+        kv_heads,
+        d,
+        dtype,
+        offset,
+    }
+}
+
+#[test]
+fn a_prompt_and_steps_equal_the_whole_sequence() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (dtype, d) in [(DType::F32, 64), (DType::BF16, 64), (DType::F32, 20)] {
+            let case = small(140, d, dtype);
+            let (product, values) = case.product(&mut rng, &device)?;
+            let expected = case.oracle(&values, true);
+            for level in &LEVELS {
+                let y = poisoned(|| case.causal(level, &product, &[66, 1, 1, 70, 2]))?;
+                let what = format!("{} {device:?} {dtype:?}", level.name);
+                assert_close(&what, &y, &expected, tolerance(dtype, 1e-4))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_later_key_changes_nothing_before_it() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for dtype in [DType::F32, DType::BF16] {
+            let case = small(130, 32, dtype);
+            let (product, _) = case.product(&mut rng, &device)?;
+            let (other, _) = case.product(&mut rng, &device)?;
+            for changed in [1, 64, 129] {
+                let kept = product.narrow(1, 0, changed)?;
+                let rest = other.narrow(1, changed, case.tokens - changed)?;
+                let mixed = Tensor::cat(&[&kept, &rest], 1)?;
+                for level in &LEVELS {
+                    let before = |x| -> Result<Vec<f64>> {
+                        host(
+                            &case
+                                .causal(level, x, &[case.tokens])?
+                                .narrow(1, 0, changed)?,
+                        )
+                    };
+                    assert_eq!(
+                        before(&product)?,
+                        before(&mixed)?,
+                        "{} {changed}",
+                        level.name
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn great_scores_do_not_overflow() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (shift, tokens) in [(200., 70), (-200., 70), (200., 3)] {
+            let case = small(tokens, 64, DType::F32);
+            let (product, _) = case.product(&mut rng, &device)?;
+            // The last channel of each query is 8 and of each key the shift: q·k/√64 grows by it.
+            let ends = |n: usize, x: f64| Tensor::full(x as f32, (2, tokens, n, 1), &device);
+            let ends = Tensor::cat(&[ends(4, 8.)?, ends(2, shift)?, ends(2, 0.5)?], 2)?;
+            let product = Tensor::cat(&[product.narrow(3, 0, 63)?, ends], 3)?;
+            let values = host(&product)?;
+            let expected = [case.oracle(&values, true), case.oracle(&values, false)];
+            let [q, k, v] = case.cut(&product, 0, tokens)?;
+            for level in &LEVELS {
+                let what = format!("{} {device:?} {shift} {tokens}", level.name);
+                let causal = case.causal(level, &product, &[tokens])?;
+                assert_close(&what, &causal, &expected[0], 1e-4)?;
+                let full = (level.attention)(&q, &k, &v)?;
+                assert_close(&what, &full, &expected[1], 1e-4)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_tokens_are_no_work() -> Result<()> {
+    for device in devices() {
+        let x = Tensor::zeros((1, 0, 2, 8), DType::F32, &device)?;
+        let cache = Cache::new(1, 4, 2, 8, DType::F32, &device)?;
+        for level in &LEVELS {
+            assert_eq!((level.attention)(&x, &x, &x)?.dims(), [1, 0, 16]);
+            assert_eq!((level.causal_attention)(&x, &cache, 0)?.dims(), [1, 0, 16]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn operands_that_do_not_fit_are_errors() -> Result<()> {
+    let device = Device::Cpu;
+    let zeros = |shape: &[usize]| Tensor::zeros(shape, DType::F32, &device);
+    let (x, three, wide) = (
+        zeros(&[1, 3, 2, 8])?,
+        zeros(&[1, 3, 3, 8])?,
+        zeros(&[1, 3, 2, 9])?,
+    );
+    let spread = zeros(&[1, 2, 3, 8])?.transpose(1, 2)?;
+    let (half, double) = (x.to_dtype(DType::BF16)?, x.to_dtype(DType::F64)?);
+    let cache = Cache::new(1, 4, 2, 8, DType::F32, &device)?;
+    assert!(Cache::new(1, 4, 2, 8, DType::F64, &device).is_err());
+    for level in &LEVELS {
+        let (full, causal) = (level.attention, level.causal_attention);
+        assert!(full(&x, &x, &x).is_ok());
+        assert!(full(&x, &three, &three).is_err());
+        assert!(full(&x, &x, &wide).is_err());
+        assert!(full(&x, &x, &half).is_err());
+        assert!(full(&spread, &x, &x).is_err());
+        assert!(full(&x, &x, &spread).is_err());
+        assert!(full(&double, &double, &double).is_err());
+        assert!(causal(&three, &cache, 0).is_err());
+        assert!(causal(&wide, &cache, 0).is_err());
+        assert!(causal(&half, &cache, 0).is_err());
+        assert!(causal(&x, &cache, 2).is_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_a_gpu_cannot_do_names_the_level_that_can() -> Result<()> {
+    let Some(device) = crate::testing::gpu() else {
+        return Ok(());
+    };
+    let x = Tensor::zeros((1, 5, 1, 256), DType::F32, &device)?;
+    assert_eq!(super::level3::attention(&x, &x, &x)?.dims(), [1, 5, 256]);
+    let refused = super::level4::attention(&x, &x, &x)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(refused.to_string().contains("level 3 can"), "{refused}");
+    let x = Tensor::zeros((1, 13000, 1, 8), DType::F32, &device)?;
+    assert_eq!(super::level4::attention(&x, &x, &x)?.dims(), [1, 13000, 8]);
+    let refused = super::level3::attention(&x, &x, &x)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(refused.to_string().contains("level 4 can"), "{refused}");
+    Ok(())
+}
