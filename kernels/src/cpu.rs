@@ -9,9 +9,8 @@ pub mod parallel;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use candle_core::{CpuStorage, Result, Storage, StorageRef, Tensor};
+use candle_core::{CpuStorage, Result, Storage, StorageRef, Tensor, WithDType};
 
-use crate::element::Element;
 use crate::error::mismatch;
 
 /// The elements of a tensor on the CPU, from its first to its last.
@@ -25,7 +24,7 @@ pub struct Slice<'a, T> {
     element: PhantomData<T>,
 }
 
-impl<'a, T: Element> Slice<'a, T> {
+impl<'a, T: WithDType> Slice<'a, T> {
     /// The elements of a contiguous tensor, in order.
     ///
     /// # Errors
@@ -49,8 +48,11 @@ impl<'a, T: Element> Slice<'a, T> {
         let (storage, layout) = x.storage_and_layout();
         let span = |(&dim, &stride): (&usize, &usize)| dim.saturating_sub(1) * stride;
         let last: usize = layout.dims().iter().zip(layout.stride()).map(span).sum();
-        let len = if x.elem_count() == 0 { 0 } else { last + 1 };
-        let start = layout.start_offset();
+        // A view of nothing may begin behind the end.
+        let (start, len) = match x.elem_count() {
+            0 => (0, 0),
+            _ => (layout.start_offset(), last + 1),
+        };
         match &*storage {
             // Checks the format.
             Storage::Cpu(cpu) => cpu.as_slice::<T>()?,
@@ -71,7 +73,7 @@ impl<'a, T: Element> Slice<'a, T> {
     }
 }
 
-impl<T: Element> Deref for Slice<'_, T> {
+impl<T: WithDType> Deref for Slice<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -84,7 +86,7 @@ impl<T: Element> Deref for Slice<'_, T> {
 }
 
 /// `new` has checked the format: the empty slice is never seen.
-fn elements<T: Element>(cpu: &CpuStorage) -> &[T] {
+fn elements<T: WithDType>(cpu: &CpuStorage) -> &[T] {
     cpu.as_slice().unwrap_or_default()
 }
 

@@ -1,1 +1,148 @@
-//! edge_attention
+//! Attention over the edges of a graph, with features on the edges and a skip connection:
+//! αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), yᵢ = Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ, over the incoming edges j → i.
+//!
+//! "Masked label prediction", Shi et al. 2021, equations 3 and 4. q, k, v (N, H, D), skip (N, H·D), e
+//! (E, Fe), Wₑ (H·D, Fe), all f32 or all bf16; scores, softmax and sums are in f32. A repeated edge
+//! counts twice, and a node without edges gets its skip alone.
+//!
+//! q, k, v and skip may be views, such as the four parts of one product (N, 4·H·D): a node's channels
+//! lie together, and how far nodes are apart is a parameter of the kernels.
+//!
+//! Level 3 projects every edge's features when it comes to the edge. Level 4 never does: by
+//! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) the products with Wₑ are two a node.
+//!
+//! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip|.
+
+mod cpu;
+pub mod level3;
+pub mod level4;
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::cost::Cost;
+use crate::element::same_dtype;
+use crate::error::{mismatch, unsupported};
+
+/// Edges sorted by destination, in compressed sparse rows.
+///
+/// Edges `row_ptr[i]..row_ptr[i + 1]` come in to node i. On a GPU the kernels trust the two tensors; on
+/// a CPU they are checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Graph<'a> {
+    /// (N + 1) u32, from 0 to E.
+    pub row_ptr: &'a Tensor,
+    /// (E) u32: the source of each edge.
+    pub col_idx: &'a Tensor,
+    /// The most incoming edges that a node has.
+    pub max_degree: usize,
+}
+
+/// N, H, D, E and Fe.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// N
+    pub nodes: usize,
+    /// H
+    pub heads: usize,
+    /// D: channels of a head.
+    pub head_dim: usize,
+    /// E
+    pub edges: usize,
+    /// Fe: features of an edge.
+    pub features: usize,
+}
+
+/// q, k, v, skip and y once, the edges' features and sources, Wₑ and the rows once.
+///
+/// By the folded form, which takes the fewest operations: two products with Wₑ a node, and an edge has
+/// q·k, the product with its features, the softmax, and both weighted sums.
+pub fn cost(size: Size, dtype: DType) -> Cost {
+    let Size {
+        nodes,
+        heads,
+        head_dim,
+        edges,
+        features,
+    } = size;
+    let channels = heads * head_dim;
+    let elements = 5 * nodes * channels + edges * features + channels * features;
+    let flops =
+        nodes * channels * (4 * features + 2) + edges * heads * (4 * head_dim + 4 * features + 4);
+    let mut cost = Cost::new(elements, dtype, flops);
+    cost.bytes += 4 * (nodes + 1 + edges) as u64;
+    cost
+}
+
+/// What the kernels read.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    q: &'a Tensor,
+    k: &'a Tensor,
+    v: &'a Tensor,
+    skip: &'a Tensor,
+    edges: &'a Tensor,
+    w: &'a Tensor,
+    graph: Graph<'a>,
+}
+
+impl Operands<'_> {
+    /// The operands agree, and a node's channels lie together.
+    fn check(&self, kernel: &str) -> Result<Size> {
+        let (nodes, heads, head_dim) = self.q.dims3()?;
+        let (edges, features) = self.edges.dims2()?;
+        let channels = heads * head_dim;
+        let expect = |name: &str, x: &Tensor, dims: &[usize]| match x.dims() == dims {
+            true => Ok(()),
+            false => {
+                let found = format!("{:?}", x.dims());
+                Err(mismatch(kernel, format!("{name} {dims:?}"), found))
+            }
+        };
+        expect("k", self.k, &[nodes, heads, head_dim])?;
+        expect("v", self.v, &[nodes, heads, head_dim])?;
+        expect("skip", self.skip, &[nodes, channels])?;
+        expect("w", self.w, &[channels, features])?;
+        expect("row_ptr", self.graph.row_ptr, &[nodes + 1])?;
+        expect("col_idx", self.graph.col_idx, &[edges])?;
+        for x in [self.graph.row_ptr, self.graph.col_idx] {
+            if x.dtype() != DType::U32 {
+                return Err(mismatch(kernel, "a graph in u32", x.dtype().as_str()));
+            }
+        }
+        same_dtype(
+            kernel,
+            &[self.q, self.k, self.v, self.skip, self.edges, self.w],
+        )?;
+        for x in [self.q, self.k, self.v, self.skip] {
+            channels_together(kernel, x)?;
+        }
+        Ok(Size {
+            nodes,
+            heads,
+            head_dim,
+            edges,
+            features,
+        })
+    }
+}
+
+/// Only the first dimension's stride is free.
+fn channels_together(kernel: &str, x: &Tensor) -> Result<()> {
+    let mut expected = 1;
+    for (&dim, &stride) in x.dims().iter().zip(x.stride()).skip(1).rev() {
+        if dim > 1 && stride != expected {
+            let found = format!("{:?} with strides {:?}", x.dims(), x.stride());
+            return Err(unsupported(
+                kernel,
+                "a node's channels side by side",
+                found,
+                2,
+            ));
+        }
+        expected *= dim;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

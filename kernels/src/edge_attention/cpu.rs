@@ -1,0 +1,170 @@
+//! Both levels on a CPU: the operands as slices, and the nodes cut into tasks of equal work.
+
+pub(super) mod level3;
+pub(super) mod level4;
+
+use std::ops::Range;
+
+use candle_core::{Device, Result, Tensor};
+
+use super::{Operands, Size};
+use crate::cpu::{Slice, parallel};
+use crate::element::Element;
+use crate::error::mismatch;
+use crate::output;
+
+/// The rows of a matrix, or of a view whose first stride is free.
+#[derive(Clone, Copy)]
+struct Rows<'a, T> {
+    elements: &'a [T],
+    stride: usize,
+    len: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    fn new(elements: &'a [T], x: &Tensor) -> Self {
+        Self {
+            elements,
+            stride: x.stride()[0],
+            len: x.dims()[1..].iter().product(),
+        }
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> &'a [T] {
+        &self.elements[i * self.stride..][..self.len]
+    }
+}
+
+/// What the loops read.
+#[derive(Clone, Copy)]
+struct Inputs<'a, T> {
+    size: Size,
+    q: Rows<'a, T>,     // (N, H·D), and so are the next three
+    k: Rows<'a, T>,     //
+    v: Rows<'a, T>,     //
+    skip: Rows<'a, T>,  //
+    edges: Rows<'a, T>, // (E, Fe)
+    w: Rows<'a, T>,     // (H·D, Fe)
+    row_ptr: &'a [u32], // (N + 1)
+    col_idx: &'a [u32], // (E)
+}
+
+impl<T> Inputs<'_, T> {
+    /// 1/√D
+    fn scale(&self) -> f32 {
+        1. / (self.size.head_dim as f32).sqrt()
+    }
+
+    /// The incoming edges of a node.
+    #[inline(always)]
+    fn incoming(&self, node: usize) -> Range<usize> {
+        self.row_ptr[node] as usize..self.row_ptr[node + 1] as usize
+    }
+
+    /// The channels of a head.
+    #[inline(always)]
+    fn channels(&self, head: usize) -> Range<usize> {
+        head * self.size.head_dim..(head + 1) * self.size.head_dim
+    }
+}
+
+impl<T: Element> Inputs<'_, T> {
+    /// Wₑᵀ, (Fe, H, `stride`) in f32 with zeros behind the D channels of each head: the weights of one
+    /// feature for neighbouring channels lie side by side, as lanes read them.
+    fn transposed_w(&self, stride: usize) -> Vec<f32> {
+        let Size {
+            heads,
+            head_dim,
+            features,
+            ..
+        } = self.size;
+        let mut transposed = vec![0.; features * heads * stride];
+        for c in 0..heads * head_dim {
+            let at = c / head_dim * stride + c % head_dim;
+            for (f, w) in self.w.row(c).iter().enumerate() {
+                transposed[f * heads * stride + at] = w.widen();
+            }
+        }
+        transposed
+    }
+}
+
+/// Nodes, and their rows of y.
+type Task<'a, T> = (Range<usize>, &'a mut [T]);
+
+/// Calls `prepare` once, and what it returns for every task.
+fn run<T: Element, F>(
+    operands: &Operands,
+    size: Size,
+    prepare: impl FnOnce(Inputs<T>) -> F,
+) -> Result<Tensor>
+where
+    F: Fn(Inputs<T>, Task<T>) + Send + Sync,
+{
+    let o = operands;
+    let views = [o.q, o.k, o.v, o.skip, o.edges, o.w];
+    let slices: Vec<Slice<T>> = views
+        .iter()
+        .map(|x| Slice::strided(x))
+        .collect::<Result<_>>()?;
+    let rows = |i: usize| Rows::new(&slices[i], views[i]);
+    let row_ptr = Slice::<u32>::new(o.graph.row_ptr)?;
+    let col_idx = Slice::<u32>::new(o.graph.col_idx)?;
+    check_graph(&row_ptr, &col_idx)?;
+    let inputs = Inputs {
+        size,
+        q: rows(0),
+        k: rows(1),
+        v: rows(2),
+        skip: rows(3),
+        edges: rows(4),
+        w: rows(5),
+        row_ptr: &row_ptr,
+        col_idx: &col_idx,
+    };
+    let channels = size.heads * size.head_dim;
+    let mut y = output::vec(size.nodes * channels);
+    if !y.is_empty() {
+        let kernel = prepare(inputs);
+        let tasks = tasks(&row_ptr, &mut y, channels);
+        parallel::for_each(tasks.into_iter(), |task| kernel(inputs, task));
+    }
+    Tensor::from_vec(y, (size.nodes, channels), &Device::Cpu)
+}
+
+/// Cuts the nodes into runs that have about as many nodes and edges each.
+fn tasks<'a, T>(row_ptr: &[u32], mut y: &'a mut [T], channels: usize) -> Vec<Task<'a, T>> {
+    let nodes = row_ptr.len() - 1;
+    let work = |node: usize| node + row_ptr[node] as usize;
+    let share = parallel::rows_per_task(work(nodes), channels);
+    let mut tasks = Vec::new();
+    let mut first = 0;
+    while first < nodes {
+        let goal = work(first) + share;
+        let end = (first + 1..nodes)
+            .find(|&i| work(i) >= goal)
+            .unwrap_or(nodes);
+        let (rows, rest) = y.split_at_mut((end - first) * channels);
+        tasks.push((first..end, rows));
+        (first, y) = (end, rest);
+    }
+    tasks
+}
+
+/// The rows follow one another up to E, and every source is a node.
+fn check_graph(row_ptr: &[u32], col_idx: &[u32]) -> Result<()> {
+    const KERNEL: &str = "edge_attention";
+    let ends = (row_ptr[0] as usize, row_ptr[row_ptr.len() - 1] as usize);
+    if ends != (0, col_idx.len()) || !row_ptr.is_sorted() {
+        let expected = format!("row_ptr rising from 0 to {}", col_idx.len());
+        return Err(mismatch(KERNEL, expected, format!("{ends:?}")));
+    }
+    match col_idx.iter().max() {
+        Some(&source) if source as usize >= row_ptr.len() - 1 => {
+            let expected = format!("sources below {}", row_ptr.len() - 1);
+            Err(mismatch(KERNEL, expected, source))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,120 @@
+//! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
+
+use candle_core::{Result, Tensor};
+
+use super::{Graph, Operands, Size, cpu};
+use crate::element::{dispatch, entry};
+use crate::error::unsupported;
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static F32: Module = module!("edge_attention_level3", "level3.ptx");
+static BF16: Module = module!("edge_attention_bf16_level3", "level3_bf16.ptx");
+
+const KERNEL: &str = "edge_attention_level3";
+
+/// Threads of a block, unless a head has more channels than that.
+const THREADS: usize = 256;
+
+/// Threads that a block can have: channels that a head can have.
+const MAX_THREADS: usize = 1024;
+
+/// Blocks a head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
+const BLOCKS: usize = 1024;
+
+/// Bytes of shared memory that every GPU grants a block unasked.
+const SMEM: usize = 48 << 10;
+
+/// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
+///
+/// # Errors
+/// When shapes, formats or devices do not agree, or a node's channels do not lie side by side.
+#[allow(clippy::too_many_arguments)]
+pub fn edge_attention(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    skip: &Tensor,
+    edges: &Tensor,
+    w: &Tensor,
+    graph: Graph,
+) -> Result<Tensor> {
+    let operands = Operands {
+        q,
+        k,
+        v,
+        skip,
+        edges,
+        w,
+        graph,
+    };
+    let size = operands.check(KERNEL)?;
+    if q.device().is_cpu() {
+        let dtype = q.dtype();
+        return dispatch!(
+            "edge_attention_level3",
+            dtype,
+            cpu::level3::edge_attention(&operands, size)
+        );
+    }
+    launch(&operands, size)
+}
+
+fn launch(o: &Operands, size: Size) -> Result<Tensor> {
+    let Size {
+        nodes,
+        heads,
+        head_dim,
+        features,
+        ..
+    } = size;
+    let dtype = o.q.dtype();
+    if head_dim > MAX_THREADS {
+        let expected = format!("at most {MAX_THREADS} channels a head");
+        return Err(unsupported(KERNEL, expected, head_dim, 2));
+    }
+    let entry = entry!("edge_attention", dtype, "level3")?;
+    let module = if dtype == candle_core::DType::F32 {
+        &F32
+    } else {
+        &BF16
+    };
+    // A row of threads takes an edge: a power of two of them, for the tree.
+    let width = head_dim.next_power_of_two();
+    let rows = (THREADS / width)
+        .min(o.graph.max_degree.next_power_of_two())
+        .max(1);
+    // An odd distance puts the same feature of 32 channels into 32 banks of shared memory.
+    let padded = features | 1;
+    let tree = (width * rows + 2 * rows) * size_of::<f32>();
+    let staged = head_dim * padded * dtype.size_in_bytes();
+    let fits = tree + staged <= SMEM;
+    let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
+    if y.elem_count() == 0 {
+        return Ok(y);
+    }
+    Launch::new(module, entry)
+        .grid(nodes.min(BLOCKS), heads, 1)
+        .block(width, rows, 1)
+        .smem(if fits { tree + staged } else { tree })
+        .view(o.q)
+        .view(o.k)
+        .view(o.v)
+        .view(o.skip)
+        .read(o.edges)
+        .read(o.w)
+        .read(o.graph.row_ptr)
+        .read(o.graph.col_idx)
+        .write(&y)
+        .u32(nodes)
+        .u32(head_dim)
+        .u32(features)
+        .u32(if fits { padded } else { 0 })
+        .u32(o.q.stride()[0])
+        .u32(o.k.stride()[0])
+        .u32(o.v.stride()[0])
+        .u32(o.skip.stride()[0])
+        .f32(std::f64::consts::LOG2_E / (head_dim as f64).sqrt())
+        .run()?;
+    Ok(y)
+}

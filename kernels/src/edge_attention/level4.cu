@@ -1,0 +1,328 @@
+// edge_attention, level 4: a warp a node, lanes over channels, edge features folded.
+//
+//   s[j] = q[i] . (k[j] + W e[ij]) / sqrt(D)          over the incoming edges j -> i of node i
+//   y[i] = sum softmax(s)[j] * (v[j] + W e[ij]) + skip[i]
+//
+// Against level 3:
+// - No edge is projected. q.(W e) = (W^T q).e and sum a (W e) = W (sum a e): two products with W a node in
+//   place of one an edge. A head does D + Fe multiplications for a score where level 3 does D + D*Fe.
+// - A score is summed by shuffles among the lanes of its head: no shared memory and no barrier for an edge.
+// - A lane has four channels: 16 bytes a load in f32, 8 in bf16, and a warp reads a node's 128 channels at once.
+// - BATCH edges at a time, all their rows on the way before the first is needed, and one rescaling for all.
+// Prediction: bound by the gathered rows, 2*E*H*D elements from the L2 cache; level 3 by its instructions.
+// Measured: see the chapter on level 4.
+//
+// Launch: grid ceil(N*H/heads of a block), block 256. `lanes` lanes, 8, 16 or 32, share one head of one node: for
+// D = 32 and H = 4, 8 lanes a head and a warp a node. A node of more than HUB edges is left until its block's
+// other nodes are done; then all 8 warps take a share of its edges, and their softmaxes are joined in shared
+// memory. So a hub holds up its own block, for an eighth of its length, and no other.
+// Shared memory: W^T in f32, Fe*padded*4 bytes, where that is at most 40 KiB; below 8 KiB for hubs.
+// Bytes: (4*N*H*D + 2*E*H*D + E*Fe) elements and the graph; W once a block.
+//
+// To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
+
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+constexpr int WARPS = 8;
+constexpr int VECTOR = 4;              // channels, or features, in one load of a lane
+constexpr unsigned HUB = 64;           // edges above which a node is the work of a block
+constexpr float LOWEST = -3.402823e38f; // below every score; -infinity less itself would be no number
+
+__device__ __forceinline__ float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+
+// sum + x*scale
+__device__ __forceinline__ float4 add_scaled(float4 sum, float4 x, float scale) {
+  return make_float4(sum.x + x.x * scale, sum.y + x.y * scale, sum.z + x.z * scale, sum.w + x.w * scale);
+}
+
+__device__ __forceinline__ float4 scaled(float4 x, float scale) {
+  return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
+}
+
+// The elements at p that exist, `count` of them or four, and zeros behind them; in one load where `whole`.
+template <typename T>
+__device__ __forceinline__ float4 load_up_to_4(const T *p, int count, bool whole) {
+  if (count <= 0) return make_float4(0.f, 0.f, 0.f, 0.f);
+  if (whole) return load4(p);
+  return make_float4(widen(p[0]), count > 1 ? widen(p[1]) : 0.f, count > 2 ? widen(p[2]) : 0.f,
+                     count > 3 ? widen(p[3]) : 0.f);
+}
+
+template <typename T>
+struct Operands {
+  const T *__restrict__ q, *__restrict__ k, *__restrict__ v, *__restrict__ skip;
+  const T *__restrict__ edges, *__restrict__ w;
+  const unsigned *__restrict__ row_ptr, *__restrict__ col_idx;
+  T *__restrict__ y;
+  int nodes, heads, head_dim;
+  unsigned num_edges;
+  int features, lanes, padded;
+  unsigned max_degree;
+  unsigned q_stride, k_stride, v_stride, skip_stride;
+  float scale; // log2(e)/sqrt(D): scores are those of 2^s
+  bool whole_channels, whole_features;
+
+  // Whether a lane's four channels, or features, can be read at once, wherever they are.
+  __device__ void look_at_alignment() {
+    auto together = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
+    whole_channels = head_dim % VECTOR == 0 && together(q, q_stride) && together(k, k_stride) &&
+                     together(v, v_stride) && together(skip, skip_stride) && together(y, 0);
+    whole_features = together(edges, features);
+  }
+};
+
+// One head of one node, as one of its lanes sees it: V*4 channels, VECTOR*lanes from one four to the next.
+struct Place {
+  unsigned node;
+  int head, lane; // lane among those of the head
+  unsigned first, end;
+
+  template <typename T>
+  __device__ Place(const Operands<T> &o, unsigned unit) {
+    node = unit / o.heads, head = unit % o.heads, lane = threadIdx.x % o.lanes;
+    bool exists = node < o.nodes;
+    first = exists ? o.row_ptr[node] : 0, end = exists ? o.row_ptr[node + 1] : 0;
+  }
+  __device__ unsigned degree() const { return end - first; }
+  __device__ int channel(int v, int lanes) const { return VECTOR * (lane + v * lanes); }
+};
+
+// A softmax in the making, and the sums that it weighs: those of a lane's channels and of its features.
+template <int V>
+struct Sums {
+  float max = LOWEST, total = 0.f;
+  float4 values[V] = {}, features = {};
+
+  __device__ __forceinline__ void shrink(float factor) {
+    total *= factor;
+#pragma unroll
+    for (int v = 0; v < V; v++) values[v] = scaled(values[v], factor);
+    features = scaled(features, factor);
+  }
+};
+
+// The weights of feature f for the lane's v-th channels: from shared memory, which has W^T, or from W itself.
+template <typename T>
+__device__ __forceinline__ float4 weights(const Operands<T> &o, const float *w_t, const Place &at, int f, int v) {
+  int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
+  if (count <= 0) return make_float4(0.f, 0.f, 0.f, 0.f);
+  if (o.padded) return load4(w_t + f * o.padded + at.head * ((o.head_dim + 3) & ~3) + channel);
+  const T *w = o.w + size_t(at.head * o.head_dim + channel) * o.features + f;
+  auto row = [&](int i) { return i < count ? widen(w[i * o.features]) : 0.f; };
+  return make_float4(row(0), row(1), row(2), row(3));
+}
+
+// N sums over the lanes of a head, step by step together; all of them get them.
+template <int N>
+__device__ __forceinline__ void sum_over_head(float (&x)[N], int lanes) {
+#pragma unroll 1
+  for (int d = lanes / 2; d > 0; d /= 2)
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] += __shfl_xor_sync(ALL_LANES, x[i], d);
+}
+
+// W^T q, the lane's four features of it: every lane has a part of each feature's sum.
+template <int V, typename T>
+__device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, const float4 (&q)[V]) {
+  float4 folded = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll 1
+  for (int f = 0; f < o.features; f += VECTOR) {
+    float sums[VECTOR] = {};
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) {
+      if (f + i < o.features)
+#pragma unroll
+        for (int v = 0; v < V; v++) sums[i] += dot(weights(o, w_t, at, f + i, v), q[v]);
+    }
+    sum_over_head(sums, o.lanes);
+    if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
+  }
+  return folded;
+}
+
+// Walks over every `shares`-th batch of the node's edges, from batch `share` on; none where `mine` is false. All
+// lanes of a warp stay together: a lane whose edges have ended reads the last one again, with weight 0.
+template <int V, int BATCH, typename T>
+__device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at, bool mine, unsigned share,
+                        unsigned shares) {
+  float4 q[V];
+  int head = at.head * o.head_dim;
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    int channel = at.channel(v, o.lanes), count = mine ? o.head_dim - channel : 0;
+    const T *row = o.q + size_t(at.node) * o.q_stride + head;
+    q[v] = scaled(load_up_to_4(row + channel, count, o.whole_channels), o.scale);
+  }
+  float4 folded = fold(o, w_t, at, q);
+
+  Sums<V> sums;
+  unsigned end = mine ? at.end : at.first;
+#pragma unroll 1
+  for (unsigned edge = at.first + share * BATCH; __any_sync(ALL_LANES, edge < end); edge += shares * BATCH) {
+    float4 k[BATCH][V], v[BATCH][V], e[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      unsigned known = min(edge + b, o.num_edges - 1), source = o.col_idx[known];
+      const T *k_row = o.k + size_t(source) * o.k_stride + head, *v_row = o.v + size_t(source) * o.v_stride + head;
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        int channel = at.channel(i, o.lanes), count = o.head_dim - channel;
+        k[b][i] = load_up_to_4(k_row + channel, count, o.whole_channels);
+        v[b][i] = load_up_to_4(v_row + channel, count, o.whole_channels);
+      }
+      int feature = VECTOR * at.lane;
+      const T *e_row = o.edges + size_t(known) * o.features;
+      e[b] = load_up_to_4(e_row + feature, o.features - feature, o.whole_features);
+    }
+
+    float score[BATCH], max = sums.max;
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      score[b] = dot(folded, e[b]);
+#pragma unroll
+      for (int i = 0; i < V; i++) score[b] += dot(q[i], k[b][i]);
+    }
+    sum_over_head(score, o.lanes);
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+      if (edge + b < end) max = fmaxf(max, score[b]);
+
+    // A higher maximum shrinks what has been summed so far.
+    sums.shrink(exp2f(sums.max - max));
+    sums.max = max;
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      float weight = edge + b < end ? exp2f(score[b] - max) : 0.f;
+      sums.total += weight;
+#pragma unroll
+      for (int i = 0; i < V; i++) sums.values[i] = add_scaled(sums.values[i], v[b][i], weight);
+      sums.features = add_scaled(sums.features, e[b], weight);
+    }
+  }
+  return sums;
+}
+
+// y = skip + (sum a v + W (sum a e))/total; without edges the skip alone.
+template <int V, typename T>
+__device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, bool mine, Sums<V> sums) {
+#pragma unroll 1
+  for (int f = 0; f < o.features; f += VECTOR) {
+    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, o.lanes); };
+    float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
+                            feature(sums.features.w)};
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) {
+      if (f + i < o.features)
+#pragma unroll
+        for (int v = 0; v < V; v++)
+          sums.values[v] = add_scaled(sums.values[v], weights(o, w_t, at, f + i, v), weight[i]);
+    }
+  }
+  if (!mine) return;
+  float share = sums.total == 0.f ? 0.f : 1.f / sums.total;
+  int head = at.head * o.head_dim;
+  const T *skip = o.skip + size_t(at.node) * o.skip_stride + head;
+  T *y = o.y + size_t(at.node) * o.heads * o.head_dim + head;
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
+    if (count <= 0) continue;
+    float4 out = add_scaled(load_up_to_4(skip + channel, count, o.whole_channels), sums.values[v], share);
+    if (o.whole_channels) {
+      store4(y + channel, out);
+    } else {
+      store(y + channel, out.x);
+      if (count > 1) store(y + channel + 1, out.y);
+      if (count > 2) store(y + channel + 2, out.z);
+      if (count > 3) store(y + channel + 3, out.w);
+    }
+  }
+}
+
+// Joins the softmaxes of the block's warps, lane by lane; all warps get the result. Warps add themselves one
+// after the other, so that the sum has the same order, and the same bits, each time.
+template <int V>
+__device__ Sums<V> join(Sums<V> sums) {
+  __shared__ float maxima[WARPS][WARP];
+  __shared__ Sums<V> joined[WARP];
+  int warp = threadIdx.x / WARP, lane = lane_id();
+  maxima[warp][lane] = sums.max;
+  __syncthreads();
+  float max = LOWEST;
+#pragma unroll
+  for (int other = 0; other < WARPS; other++) max = fmaxf(max, maxima[other][lane]);
+  sums.shrink(exp2f(sums.max - max));
+  sums.max = max;
+#pragma unroll 1
+  for (int turn = 0; turn < WARPS; turn++) {
+    if (warp == turn) {
+      if (turn > 0) {
+        Sums<V> before = joined[lane];
+        sums.total += before.total;
+#pragma unroll
+        for (int v = 0; v < V; v++) sums.values[v] = add_scaled(sums.values[v], before.values[v], 1.f);
+        sums.features = add_scaled(sums.features, before.features, 1.f);
+      }
+      joined[lane] = sums;
+    }
+    __syncthreads();
+  }
+  return joined[lane];
+}
+
+// W^T in f32, from feature to feature `padded`, each head's channels filled up to whole vectors.
+template <typename T>
+__device__ void stage(const Operands<T> &o, float *w_t) {
+  int filled = (o.head_dim + 3) & ~3, count = o.heads * o.head_dim * o.features;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < count; i += WARPS * WARP) {
+    int channel = i / o.features, f = i % o.features, head = channel / o.head_dim;
+    w_t[f * o.padded + head * filled + channel % o.head_dim] = widen(o.w[i]);
+  }
+}
+
+template <int V, int BATCH, typename T>
+__device__ void edge_attention(Operands<T> o) {
+  extern __shared__ float4 shared[];
+  __shared__ bool has_hub[WARPS];
+  float *w_t = reinterpret_cast<float *>(shared);
+  o.look_at_alignment();
+  int warp = threadIdx.x / WARP, heads_a_warp = WARP / o.lanes;
+  unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / o.lanes;
+  Place own(o, unit + warp * heads_a_warp);
+  if (o.padded) stage(o, w_t);
+  bool any_hub = __any_sync(ALL_LANES, own.degree() > HUB);
+  if (lane_id() == 0) has_hub[warp] = any_hub;
+  __syncthreads();
+
+  // First each warp alone with its own nodes that are no hubs; then, if there are any, all with each warp's hubs.
+  int rounds = o.max_degree > HUB ? 1 + WARPS : 1;
+#pragma unroll 1
+  for (int round = 0; round < rounds; round++) {
+    bool together = round > 0;
+    int owner = together ? round - 1 : warp;
+    if (together && !has_hub[owner]) continue;
+    Place at(o, unit + owner * heads_a_warp);
+    bool mine = at.node < o.nodes && (at.degree() > HUB) == together;
+    Sums<V> sums = walk<V, BATCH>(o, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
+    if (together) sums = join(sums);
+    if (warp == owner) finish(o, w_t, at, mine, sums);
+  }
+}
+
+#define EDGE_ATTENTION(NAME, T, V, BATCH)                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(                                                      \
+      const T *q, const T *k, const T *v, const T *skip, const T *edges, const T *w, const unsigned *row_ptr,          \
+      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, unsigned num_edges, int features, int lanes,  \
+      int padded, unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride,  \
+      float scale) {                                                                                                   \
+    edge_attention<V, BATCH, T>({q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, num_edges,      \
+                                 features, lanes, padded, max_degree, q_stride, k_stride, v_stride, skip_stride,       \
+                                 scale});                                                                              \
+  }
+
+EDGE_ATTENTION(edge_attention_f32_level4, float, 1, 4)
+EDGE_ATTENTION(edge_attention_bf16_level4, bf16, 1, 4)
+EDGE_ATTENTION(edge_attention_wide_f32_level4, float, 4, 1) // more than 128 channels a head
+EDGE_ATTENTION(edge_attention_wide_bf16_level4, bf16, 4, 1)

@@ -1,0 +1,479 @@
+//! Both levels against the oracle, on every device that is here.
+
+use candle_core::{DType, Device, Result, Tensor};
+use proptest::prelude::*;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::Graph;
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+
+type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, Graph) -> Result<Tensor>;
+
+const KERNELS: [(&str, Kernel); 2] = [
+    ("level 3", super::level3::edge_attention),
+    ("level 4", super::level4::edge_attention),
+];
+
+const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
+
+/// The size of a case, but for its edges.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    heads: usize,
+    head_dim: usize,
+    features: usize,
+    dtype: DType,
+}
+
+impl Shape {
+    fn channels(self) -> usize {
+        self.heads * self.head_dim
+    }
+}
+
+/// Sources of each node's incoming edges.
+type Incoming = Vec<Vec<usize>>;
+
+/// As many edges into each node as `degrees` says, from random nodes: some of them repeated.
+fn incoming(rng: &mut ChaCha8Rng, degrees: &[usize]) -> Incoming {
+    let nodes = degrees.len();
+    let mut row = |&degree: &usize| (0..degree).map(|_| rng.random_range(0..nodes)).collect();
+    degrees.iter().map(&mut row).collect()
+}
+
+/// Inputs on a device, and what they hold in f64.
+struct Case {
+    shape: Shape,
+    incoming: Incoming,
+    qkvs: [Tensor; 4],
+    edges: Tensor,
+    w: Tensor,
+    graph: (Tensor, Tensor),
+    qkvs64: Vec<f64>, // (N, 4, H·D)
+    edges64: Vec<f64>,
+    w64: Vec<f64>,
+}
+
+impl Case {
+    fn random(
+        rng: &mut ChaCha8Rng,
+        shape: Shape,
+        incoming: Incoming,
+        device: &Device,
+    ) -> Result<Self> {
+        let qkvs = uniform(
+            rng,
+            &[incoming.len(), 4 * shape.channels()],
+            shape.dtype,
+            device,
+        )?;
+        let edges: usize = incoming.iter().map(Vec::len).sum();
+        let edges = uniform(rng, &[edges, shape.features], shape.dtype, device)?;
+        let w = uniform(
+            rng,
+            &[shape.channels(), shape.features],
+            shape.dtype,
+            device,
+        )?;
+        Self::new(shape, incoming, qkvs, edges, w)
+    }
+
+    /// q, k, v and skip are views of one product, as in the model.
+    fn new(
+        shape: Shape,
+        incoming: Incoming,
+        (product, qkvs64): (Tensor, Vec<f64>),
+        (edges, edges64): (Tensor, Vec<f64>),
+        (w, w64): (Tensor, Vec<f64>),
+    ) -> Result<Self> {
+        let (n, c, device) = (incoming.len(), shape.channels(), product.device());
+        let part = |i: usize| product.narrow(1, i * c, c);
+        let heads = |i: usize| {
+            product
+                .reshape((n, 4 * shape.heads, shape.head_dim))?
+                .narrow(1, i * shape.heads, shape.heads)
+        };
+        let mut row_ptr = vec![0u32];
+        row_ptr.extend(incoming.iter().scan(0, |end, row| {
+            *end += row.len() as u32;
+            Some(*end)
+        }));
+        let col_idx: Vec<u32> = incoming.iter().flatten().map(|&j| j as u32).collect();
+        let edges_len = col_idx.len();
+        Ok(Self {
+            shape,
+            qkvs: [heads(0)?, heads(1)?, heads(2)?, part(3)?],
+            graph: (
+                Tensor::from_vec(row_ptr, n + 1, device)?,
+                Tensor::from_vec(col_idx, edges_len, device)?,
+            ),
+            incoming,
+            edges,
+            w,
+            qkvs64,
+            edges64,
+            w64,
+        })
+    }
+
+    /// The same with q, k, v and skip each on its own.
+    fn contiguous(mut self) -> Result<Self> {
+        for x in &mut self.qkvs {
+            *x = x.contiguous()?;
+        }
+        Ok(self)
+    }
+
+    fn run(&self, kernel: Kernel) -> Result<Tensor> {
+        let [q, k, v, skip] = &self.qkvs;
+        let graph = Graph {
+            row_ptr: &self.graph.0,
+            col_idx: &self.graph.1,
+            max_degree: self.incoming.iter().map(Vec::len).max().unwrap_or(0),
+        };
+        poisoned(|| kernel(q, k, v, skip, &self.edges, &self.w, graph))
+    }
+
+    /// Part 0 (q), 1 (k), 2 (v) or 3 (skip) of a node's head.
+    fn part(&self, node: usize, part: usize, head: usize) -> &[f64] {
+        let d = self.shape.head_dim;
+        &self.qkvs64[(4 * node + part) * self.shape.channels() + head * d..][..d]
+    }
+
+    /// Wₑe of an edge and head, and Σ|Wₑ||e|.
+    fn projected(&self, edge: usize, head: usize) -> (Vec<f64>, Vec<f64>) {
+        let (d, fe) = (self.shape.head_dim, self.shape.features);
+        let e = &self.edges64[edge * fe..][..fe];
+        let row = |c: usize| self.w64[(head * d + c) * fe..][..fe].iter().zip(e);
+        let sums = |c: usize| row(c).map(|(w, e)| w * e).sum();
+        let sizes = |c: usize| row(c).map(|(w, e)| (w * e).abs()).sum();
+        ((0..d).map(sums).collect(), (0..d).map(sizes).collect())
+    }
+
+    /// y, and Σα(|v| + Σ|Wₑ||e|) + |skip|.
+    fn oracle(&self) -> Expected {
+        let mut all = Expected {
+            values: vec![],
+            scales: vec![],
+        };
+        let mut first = 0;
+        for (node, sources) in self.incoming.iter().enumerate() {
+            for head in 0..self.shape.heads {
+                let head = self.head(node, head, first);
+                all.values.extend(head.values);
+                all.scales.extend(head.scales);
+            }
+            first += sources.len();
+        }
+        all
+    }
+
+    /// One node and head, whose edges begin at `first`.
+    fn head(&self, node: usize, head: usize, first: usize) -> Expected {
+        let (d, sources) = (self.shape.head_dim, &self.incoming[node]);
+        let projected: Vec<_> = (first..first + sources.len())
+            .map(|edge| self.projected(edge, head))
+            .collect();
+        let q = self.part(node, 0, head);
+        let score = |(&j, (e, _)): (&usize, &(Vec<f64>, _))| {
+            let k = self.part(j, 1, head);
+            (0..d).map(|c| q[c] * (k[c] + e[c])).sum::<f64>() / (d as f64).sqrt()
+        };
+        let scores: Vec<f64> = sources.iter().zip(&projected).map(score).collect();
+        let max = scores.iter().copied().fold(f64::MIN, f64::max);
+        let exp: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
+        let total: f64 = exp.iter().sum();
+        let skip = self.part(node, 3, head);
+        let mut out = Expected {
+            values: skip.to_vec(),
+            scales: skip.iter().map(|x| x.abs()).collect(),
+        };
+        for ((&j, (e, size)), exp) in sources.iter().zip(&projected).zip(exp) {
+            let (v, alpha) = (self.part(j, 2, head), exp / total);
+            for c in 0..d {
+                out.values[c] += alpha * (v[c] + e[c]);
+                out.scales[c] += alpha * (v[c].abs() + size[c]);
+            }
+        }
+        out
+    }
+
+    fn check(&self) -> Result<()> {
+        let expected = self.oracle();
+        let device = self.w.device();
+        for (level, kernel) in KERNELS {
+            let nodes = self.incoming.len();
+            let what = format!("{level} {device:?} N {nodes} {:?}", self.shape);
+            let y = self.run(kernel)?;
+            assert_eq!(y.dims(), [nodes, self.shape.channels()]);
+            assert_close(&what, &y, &expected, tolerance(self.shape.dtype, 1e-4))?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn kernels_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    let nodes = [1, 2, 31, 33, 197];
+    let heads = [1, 3, 4];
+    let head_dims = [1, 7, 16, 32, 64, 80, 128, 257];
+    let features = [1, 7, 16, 64];
+    for device in devices() {
+        for case in pairwise(&[&nodes, &heads, &head_dims, &features, &[0, 1], &[0, 1]]) {
+            let shape = Shape {
+                heads: case[1],
+                head_dim: case[2],
+                features: case[3],
+                dtype: DTYPES[case[4]],
+            };
+            // At most 2²⁰ products with w.
+            let most = (1 << 20) / (shape.channels() * shape.features * case[0]);
+            let degrees: Vec<usize> = (0..case[0])
+                .map(|i| [4, 0, 1, 3, 9][i % 5].min(most))
+                .collect();
+            let incoming = incoming(&mut rng, &degrees);
+            let views = Case::random(&mut rng, shape, incoming, &device)?;
+            match case[5] {
+                0 => views.check()?,
+                _ => views.contiguous()?.check()?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A hub beside nodes of few edges: 1000 is more than a block takes at once at any level.
+#[test]
+fn hubs_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (heads, head_dim, features) in [(4, 32, 16), (1, 7, 1), (1, 257, 7), (3, 16, 64)] {
+            for dtype in DTYPES {
+                let shape = Shape {
+                    heads,
+                    head_dim,
+                    features,
+                    dtype,
+                };
+                let degrees = [3, 0, 1000, 1, 3, 64, 65, 127, 0, 1, 3, 129, 256, 3];
+                let incoming = incoming(&mut rng, &degrees);
+                Case::random(&mut rng, shape, incoming, &device)?.check()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 100000 edges into one node: `CANDLEPOWER_LARGE=1`.
+#[test]
+fn a_hub_of_100_000_edges() -> Result<()> {
+    if std::env::var_os("CANDLEPOWER_LARGE").is_none() {
+        eprintln!("skipped: a hub of 100000 edges: CANDLEPOWER_LARGE is not set");
+        return Ok(());
+    }
+    let mut rng = rng();
+    for device in devices() {
+        let shape = Shape {
+            heads: 4,
+            head_dim: 32,
+            features: 16,
+            dtype: DType::F32,
+        };
+        let mut degrees = vec![3; 500];
+        degrees[77] = 100_000;
+        let incoming = incoming(&mut rng, &degrees);
+        Case::random(&mut rng, shape, incoming, &device)?.check()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn no_edges_are_the_skip_alone() -> Result<()> {
+    let mut rng = rng();
+    let shape = Shape {
+        heads: 2,
+        head_dim: 5,
+        features: 3,
+        dtype: DType::F32,
+    };
+    for device in devices() {
+        for nodes in [0, 5] {
+            let case = Case::random(&mut rng, shape, vec![vec![]; nodes], &device)?;
+            case.check()?;
+            for (_, kernel) in KERNELS {
+                assert_eq!(host(&case.run(kernel)?)?, host(&case.qkvs[3])?);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_repeated_edge_counts_twice() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for dtype in DTYPES {
+            let shape = Shape {
+                heads: 2,
+                head_dim: 16,
+                features: 4,
+                dtype,
+            };
+            let incoming = vec![vec![1, 1, 2], vec![0, 0, 0, 0, 0, 2], vec![2, 2]];
+            Case::random(&mut rng, shape, incoming, &device)?.check()?;
+        }
+    }
+    Ok(())
+}
+
+/// Every score of a node higher or lower by 200, where e²⁰⁰ is no f32: the maximum is a true one.
+#[test]
+fn scores_may_be_large() -> Result<()> {
+    let mut rng = rng();
+    let shape = Shape {
+        heads: 2,
+        head_dim: 16,
+        features: 7,
+        dtype: DType::F32,
+    };
+    for device in devices() {
+        let incoming = incoming(&mut rng, &[4, 150, 3, 9]);
+        let (n, c) = (incoming.len(), shape.channels());
+        let (_, mut x) = uniform(&mut rng, &[n, 4 * c], DType::F32, &Device::Cpu)?;
+        // 200 = 800/√16 for each head of nodes 0 and 1, −200 for the others.
+        for (node, x) in x.chunks_exact_mut(4 * c).enumerate() {
+            for head in 0..shape.heads {
+                x[head * shape.head_dim] = if node < 2 { 800. } else { -800. };
+                x[c + head * shape.head_dim] = 1.;
+            }
+        }
+        let tensor = Tensor::from_slice(&x, (n, 4 * c), &device)?.to_dtype(DType::F32)?;
+        let edges = incoming.iter().map(Vec::len).sum();
+        let edges = uniform(&mut rng, &[edges, 7], DType::F32, &device)?;
+        let w = uniform(&mut rng, &[c, 7], DType::F32, &device)?;
+        let case = Case::new(shape, incoming, (tensor, x), edges, w)?;
+        for (level, kernel) in KERNELS {
+            // A score of 200 is known to 200·2⁻²⁴ at the best, and that is the weights' error.
+            assert_close(level, &case.run(kernel)?, &case.oracle(), 1e-3)?;
+        }
+    }
+    Ok(())
+}
+
+/// Node i becomes node order[i]: so does its row of y. Its edges keep their order, so y has the same bits.
+#[test]
+fn the_order_of_nodes_does_not_matter() -> Result<()> {
+    let mut rng = rng();
+    let shape = Shape {
+        heads: 4,
+        head_dim: 32,
+        features: 16,
+        dtype: DType::F32,
+    };
+    for device in devices() {
+        let incoming = incoming(&mut rng, &[3, 0, 70, 1, 9, 4, 4, 130, 2, 0, 6]);
+        let n = incoming.len();
+        let case = Case::random(&mut rng, shape, incoming, &device)?;
+        let (order, inverse) = ((0..n).map(|i| i * 7 % n), (0..n).map(|i| i * 8 % n));
+        let inverse: Vec<usize> = inverse.collect(); // 7·8 = 56 = 1 modulo 11
+        let order: Vec<usize> = order.collect();
+        let permuted = permuted(&case, &order, &inverse)?;
+        for (level, kernel) in KERNELS {
+            let (y, other) = (host(&case.run(kernel)?)?, host(&permuted.run(kernel)?)?);
+            let c = shape.channels();
+            for (i, row) in y.chunks_exact(c).enumerate() {
+                assert_eq!(
+                    row,
+                    &other[order[i] * c..][..c],
+                    "{level} {device:?} node {i}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn permuted(case: &Case, order: &[usize], inverse: &[usize]) -> Result<Case> {
+    let device = case.w.device();
+    let rows = |x: &[f64], len: usize, rows: &[usize]| -> Result<(Tensor, Vec<f64>)> {
+        let x: Vec<f64> = rows
+            .iter()
+            .flat_map(|&i| x[i * len..][..len].to_vec())
+            .collect();
+        let tensor = Tensor::from_slice(&x, (rows.len(), len), device)?;
+        Ok((tensor.to_dtype(case.shape.dtype)?, x))
+    };
+    let ends = case.incoming.iter().scan(0, |end, row| {
+        *end += row.len();
+        Some(*end)
+    });
+    let ends: Vec<usize> = ends.collect();
+    let edges = |i: usize| ends[i] - case.incoming[i].len()..ends[i];
+    let edges: Vec<usize> = inverse.iter().flat_map(|&i| edges(i)).collect();
+    let sources = |&i: &usize| case.incoming[i].iter().map(|&j| order[j]).collect();
+    Case::new(
+        case.shape,
+        inverse.iter().map(sources).collect(),
+        rows(&case.qkvs64, 4 * case.shape.channels(), inverse)?,
+        rows(&case.edges64, case.shape.features, &edges)?,
+        (case.w.clone(), case.w64.clone()),
+    )
+}
+
+#[test]
+fn operands_that_do_not_fit_are_errors() -> Result<()> {
+    let mut rng = rng();
+    let shape = Shape {
+        heads: 2,
+        head_dim: 4,
+        features: 3,
+        dtype: DType::F32,
+    };
+    let case = Case::random(&mut rng, shape, vec![vec![1, 1], vec![0]], &Device::Cpu)?;
+    let [q, k, v, skip] = &case.qkvs;
+    let (row_ptr, col_idx) = (&case.graph.0, &case.graph.1);
+    let graph = |row_ptr, col_idx| Graph {
+        row_ptr,
+        col_idx,
+        max_degree: 2,
+    };
+    let good = graph(row_ptr, col_idx);
+    let other = col_idx.affine(1., 1.)?; // a source 2 of 2 nodes
+    let transposed = q.transpose(1, 2)?.contiguous()?.transpose(1, 2)?;
+    for (_, kernel) in KERNELS {
+        let (edges, w) = (&case.edges, &case.w);
+        assert!(kernel(q, k, v, skip, edges, w, good).is_ok());
+        assert!(kernel(q, k, v, q, edges, w, good).is_err());
+        assert!(kernel(q, k, v, skip, w, w, good).is_err());
+        assert!(kernel(q, k, v, skip, edges, &w.to_dtype(DType::BF16)?, good).is_err());
+        assert!(kernel(q, k, v, skip, edges, w, graph(col_idx, row_ptr)).is_err());
+        assert!(kernel(q, k, v, skip, edges, w, graph(row_ptr, &other)).is_err());
+        let error = kernel(&transposed, k, v, skip, edges, w, good).unwrap_err();
+        assert!(error.to_string().contains("level 2 can"), "{error}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_shape_equals_the_oracle(
+        degrees in prop::collection::vec(0..70usize, 1..12),
+        heads in 1..6usize,
+        head_dim in 1..150usize,
+        features in 1..40usize,
+        bf16: bool,
+    ) {
+        let mut rng = rng();
+        let shape = Shape { heads, head_dim, features, dtype: DTYPES[usize::from(bf16)] };
+        for device in devices() {
+            let incoming = incoming(&mut rng, &degrees);
+            Case::random(&mut rng, shape, incoming, &device).and_then(|case| case.check())
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
+        }
+    }
+}

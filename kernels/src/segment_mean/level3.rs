@@ -1,0 +1,55 @@
+//! Level 3: a block a graph and 32 channels, and a tree over rows in shared memory.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::{Size, cpu};
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static F32: Module = module!("segment_mean_level3", "level3.ptx");
+static BF16: Module = module!("segment_mean_bf16_level3", "level3_bf16.ptx");
+
+/// Channels of a block.
+const WIDTH: usize = 32;
+
+/// Nodes that a block reads at once, at the most.
+const ROWS: usize = 32;
+
+/// y (G, C); see [the formula](super).
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Tensor> {
+    let size = super::check("segment_mean_level3", x, residual, offsets)?;
+    let dtype = x.dtype();
+    if x.device().is_cpu() {
+        return dispatch!(
+            "segment_mean_level3",
+            dtype,
+            cpu::level3(x, residual, offsets, size)
+        );
+    }
+    let Size {
+        nodes,
+        graphs,
+        channels,
+    } = size;
+    let entry = entry!("segment_mean", dtype, "level3")?;
+    let module = if dtype == DType::F32 { &F32 } else { &BF16 };
+    let rows = nodes.div_ceil(graphs.max(1)).next_power_of_two().min(ROWS);
+    let y = output::tensor((graphs, channels), dtype, x.device())?;
+    if y.elem_count() == 0 {
+        return Ok(y);
+    }
+    Launch::new(module, entry)
+        .grid(graphs, channels.div_ceil(WIDTH), 1)
+        .block(WIDTH, rows, 1)
+        .read(x)
+        .read(residual)
+        .read(offsets)
+        .write(&y)
+        .u32(channels)
+        .run()?;
+    Ok(y)
+}
