@@ -1,0 +1,85 @@
+//! What the kernels on a CPU share: rows of weights in parallel, and y from its transpose.
+
+mod int8;
+mod lut;
+
+pub(super) use int8::dp4a;
+pub(super) use lut::lut;
+
+use candle_core::{Device, Result, Tensor};
+use rayon::prelude::*;
+
+use super::{Sizes, Ternary};
+use crate::cpu::Slice;
+use crate::element::Element;
+use crate::output;
+
+/// Some rows of the weights.
+struct Rows<'a> {
+    /// (rows, stride) bytes
+    codes: &'a [u8],
+    /// (rows)
+    scales: &'a [f32],
+    stride: usize,
+}
+
+impl Rows<'_> {
+    /// The bytes of each row.
+    fn iter(&self) -> std::slice::ChunksExact<'_, u8> {
+        self.codes.chunks_exact(self.stride)
+    }
+}
+
+/// y (…, N) from `block`, which fills yᵀ (rows, M) of some rows of the weights.
+///
+/// A thread reads its rows of weights once for all M, and its part of yᵀ is one slice.
+fn product<T: Element>(
+    sizes: &Sizes,
+    w: &Ternary,
+    parallel: bool,
+    block: impl Fn(&Rows, &mut [f32]) + Sync,
+) -> Result<Tensor> {
+    let (m, n) = (sizes.m, sizes.n);
+    if m * n == 0 {
+        return Tensor::zeros(sizes.y.as_slice(), T::DTYPE, &Device::Cpu);
+    }
+    let scales = Slice::<f32>::new(w.scales())?;
+    let mut transposed = output::vec::<f32>(n * m); // yᵀ (N, M)
+    w.with_codes(|codes| {
+        let rows = rows_per_task(n, parallel);
+        let task = |(i, y): (usize, &mut [f32])| {
+            let range = i * rows..(i * rows + y.len() / m);
+            let stride = w.stride();
+            let codes = &codes[range.start * stride..range.end * stride];
+            let scales = &scales[range];
+            let rows = Rows {
+                codes,
+                scales,
+                stride,
+            };
+            block(&rows, y);
+        };
+        if parallel {
+            let tasks = transposed.par_chunks_mut(rows * m).enumerate();
+            tasks.for_each(task);
+        } else {
+            transposed.chunks_mut(rows * m).enumerate().for_each(task);
+        }
+    })?;
+    let mut y = output::vec::<T>(m * n);
+    for (i, y) in y.chunks_exact_mut(n).enumerate() {
+        for (y, &sum) in y.iter_mut().zip(transposed[i..].iter().step_by(m)) {
+            *y = T::narrow(sum);
+        }
+    }
+    Tensor::from_vec(y, sizes.y.as_slice(), &Device::Cpu)
+}
+
+/// Four tasks a thread, so that one that is late holds up little; not so few rows that the tables of
+/// [`lut`] are not worth making.
+fn rows_per_task(n: usize, parallel: bool) -> usize {
+    if !parallel {
+        return n;
+    }
+    (n / (4 * rayon::current_num_threads())).clamp(64, 1024)
+}

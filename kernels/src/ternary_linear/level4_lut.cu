@@ -1,0 +1,110 @@
+// Level 4: y = s ⊙ (x·tᵀ) for ternary t by looking up sums of two activations in shared memory.
+//
+// Against levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes a row of weights in place of
+// 4·K in f32, and no products. A table holds the nine sums ±x₀ ±x₁ of two neighbouring activations; two
+// codes of a weight row, a nibble, are the index. T-MAC's tables of four activations, a byte the index,
+// would halve the look-ups, but take 171 entries: 684 KiB for K = 4096, where a block has 48.
+// Per two weights: a shift, a mask, an address, a load from shared memory and an addition.
+//
+// Launch: grid (M, ⌈N/32⌉), block 256: a block makes the tables of one row of x, 2048 activations at a
+// time, and eight warps look up four rows of weights each. Shared memory 46,464 bytes.
+// Bytes: x once for each 32 rows of weights, weights M times (from L2 after the first), y once.
+// To be faster: a table serves only 32 rows, since more would leave multiprocessors without work at
+// N = 4096; and shared memory answers one warp's look-up a cycle, for 64 weights, where dp4a takes 128
+// in half as many: see level4_dp4a.cu, which gives up the activations' precision for it.
+
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+constexpr int WARPS = 8;
+constexpr int TN = 4;                 // rows of weights a warp
+constexpr int PAIRS = 1024;           // tables at a time: 16 bytes of weights, 32 nibbles, a lane
+constexpr int NIBBLES = 11;           // the codes 2 and 2 are the nibble 10; 3 and 7 stand for nothing
+constexpr unsigned ZEROS = 0x55555555; // sixteen codes 1
+
+// Words of shared memory from one entry of a table to the next: a multiple of the 32 banks, so that the
+// bank depends on the pair alone, whatever its weights are.
+constexpr int ENTRY = PAIRS + 32;
+
+// Where the table of a pair is. Lane l has the pairs 32·l to 32·l + 31, which would all be in one bank; it
+// begins with pair l % 8 of each word instead, and the tables of each eight lanes are moved by eight
+// banks: at every look-up the 32 lanes are in 32 banks.
+__device__ __forceinline__ int place(int pair) { return pair + pair / 256 * 8; }
+
+// The nine sums of each pair of the activations from `k` on; 0 beyond K.
+template <class T>
+__device__ void make_tables(float *tables, const T *x, size_t k, size_t K) {
+  for (int pair = threadIdx.x; pair < PAIRS; pair += WARPS * WARP) {
+    size_t at = k + 2 * pair;
+    float a = at < K ? widen(x[at]) : 0.f;
+    float b = at + 1 < K ? widen(x[at + 1]) : 0.f;
+    float *table = tables + place(pair);
+    table[0 * ENTRY] = -a - b, table[1 * ENTRY] = -b, table[2 * ENTRY] = a - b;
+    table[4 * ENTRY] = -a, table[5 * ENTRY] = 0.f, table[6 * ENTRY] = a;
+    table[8 * ENTRY] = b - a, table[9 * ENTRY] = b, table[10 * ENTRY] = a + b;
+  }
+}
+
+// Σ of the 32 entries that 16 bytes of weights stand for; `tables` is that of this lane's first pair.
+__device__ __forceinline__ float look_up(const float *tables, uint4 weights) {
+  const unsigned words[4] = {weights.x, weights.y, weights.z, weights.w};
+  const int turn = lane_id() % 8;
+  float sum = 0.f;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    // Turned, so that nibble j is that of pair (j + turn) % 8 of the word.
+    const unsigned word = __funnelshift_r(words[i], words[i], 4 * turn);
+#pragma unroll
+    for (int j = 0; j < 8; j++) {
+      const unsigned nibble = word >> (4 * j) & 15;
+      sum += tables[nibble * ENTRY + 8 * i + (j + turn) % 8];
+    }
+  }
+  return sum;
+}
+
+// x (M, K), codes (N, stride), scales (N), y (M, N)
+template <class T>
+__device__ void ternary_linear_lut(const T *x, const unsigned char *codes, const float *scales, T *y,
+                                   unsigned N, unsigned K, unsigned stride) {
+  __shared__ float tables[NIBBLES * ENTRY];
+  const size_t m = blockIdx.x;
+  const unsigned n = (blockIdx.y * WARPS + threadIdx.x / WARP) * TN;
+  const float *mine = tables + place(32 * lane_id());
+  float sums[TN] = {};
+  for (unsigned start = 0; start < stride; start += 16 * WARP) {
+    // The weights are on their way while the tables are made.
+    const unsigned byte = start + 16 * lane_id();
+    uint4 weights[TN];
+#pragma unroll
+    for (int r = 0; r < TN; r++) {
+      weights[r] = make_uint4(ZEROS, ZEROS, ZEROS, ZEROS);
+      if (byte < stride && n + r < N)
+        weights[r] = *reinterpret_cast<const uint4 *>(codes + size_t(n + r) * stride + byte);
+    }
+    __syncthreads(); // all have looked up in the tables before
+    make_tables(tables, x + m * K, size_t(start) * 4, K);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < TN; r++) sums[r] += look_up(mine, weights[r]);
+  }
+#pragma unroll
+  for (int r = 0; r < TN; r++) {
+    const float sum = warp_sum(sums[r]);
+    if (lane_id() == r && n + r < N) store(y + m * N + n + r, scales[n + r] * sum);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(WARPS *WARP)
+    ternary_linear_lut_f32_level4(const float *__restrict__ x, const unsigned char *__restrict__ codes,
+                                  const float *__restrict__ scales, float *__restrict__ y, unsigned N,
+                                  unsigned K, unsigned stride) {
+  ternary_linear_lut(x, codes, scales, y, N, K, stride);
+}
+
+extern "C" __global__ void __launch_bounds__(WARPS *WARP)
+    ternary_linear_lut_bf16_level4(const bf16 *__restrict__ x, const unsigned char *__restrict__ codes,
+                                   const float *__restrict__ scales, bf16 *__restrict__ y, unsigned N,
+                                   unsigned K, unsigned stride) {
+  ternary_linear_lut(x, codes, scales, y, N, K, stride);
+}

@@ -1,0 +1,395 @@
+//! Packing, and both kernels against their oracles on every device that is here.
+
+use candle_core::{DType, Device, Result, Tensor};
+use half::bf16;
+use proptest::prelude::*;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Ternary, level4};
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+
+type Kernel = fn(&Tensor, &Ternary) -> Result<Tensor>;
+
+const KERNELS: [(&str, Kernel); 2] = [("lut", level4::lut), ("dp4a", level4::dp4a)];
+
+/// Weights in f64: t (N, K) and s (N).
+struct Weights {
+    t: Vec<f64>,
+    s: Vec<f64>,
+    k: usize,
+}
+
+impl Weights {
+    fn random(rng: &mut ChaCha8Rng, n: usize, k: usize) -> Self {
+        let t = (0..n * k).map(|_| f64::from(rng.random_range(-1i8..=1)));
+        let t = t.collect();
+        let s = (0..n).map(|_| f64::from(rng.random::<f32>() * 2. - 1.));
+        Self {
+            t,
+            s: s.collect(),
+            k,
+        }
+    }
+
+    /// As the contract packs them, written anew: four a byte, the first lowest, and 3 in the padding.
+    fn pack(&self, device: &Device) -> Result<Ternary> {
+        let byte = |t: &[f64]| {
+            let code = |i: usize| t.get(i).map_or(3, |t| (t + 1.) as u8);
+            code(0) + 4 * code(1) + 16 * code(2) + 64 * code(3)
+        };
+        let rows = self.t.chunks(self.k);
+        let codes: Vec<u8> = rows.flat_map(|row| row.chunks(4).map(byte)).collect();
+        let scales: Vec<f32> = self.s.iter().map(|&s| s as f32).collect();
+        let shape = (self.s.len(), self.k.div_ceil(4));
+        let codes = Tensor::from_vec(codes, shape, device)?;
+        Ternary::from_packed(&codes, &Tensor::new(scales, device)?, self.k)
+    }
+
+    /// s_n·Σ_k x_mk·t_nk·`unit`_m, with |s|·Σ|x||t|·`unit` to scale errors by.
+    fn product(&self, x: &[f64], unit: &[f64]) -> Expected {
+        let of = |sum: fn(f64, f64) -> f64| {
+            let rows = x.chunks(self.k).zip(unit).flat_map(move |(x, unit)| {
+                self.t.chunks(self.k).zip(&self.s).map(move |(t, s)| {
+                    s * unit * x.iter().zip(t).map(|(x, t)| sum(*x, *t)).sum::<f64>()
+                })
+            });
+            rows.collect::<Vec<f64>>()
+        };
+        let absolute = of(|x, t| (x * t).abs());
+        Expected {
+            values: of(|x, t| x * t),
+            scales: absolute.iter().map(|x| x.abs()).collect(),
+        }
+    }
+}
+
+/// Rows of x as the contract rounds them: q, and 1/c for each row.
+fn quantized(x: &[f64], k: usize) -> (Vec<f64>, Vec<f64>) {
+    let scale = |row: &[f64]| {
+        let max = row.iter().fold(0., |max: f64, x| max.max(x.abs()));
+        127f32 / (max as f32).max(1e-5)
+    };
+    let q = x.chunks(k).flat_map(|row| {
+        let c = scale(row);
+        row.iter()
+            .map(move |&x| f64::from((x as f32 * c).round_ties_even()))
+    });
+    let unit = x.chunks(k).map(|row| 1. / f64::from(scale(row)));
+    (q.collect(), unit.collect())
+}
+
+/// Both kernels on x (M, K) against their oracles, and dp4a against the exact product.
+fn compare(what: &str, x: &Tensor, weights: &Weights) -> Result<()> {
+    let (x64, k) = (host(x)?, weights.k);
+    let ones = vec![1.; x64.len() / k];
+    let exact = weights.product(&x64, &ones);
+    let w = weights.pack(x.device())?;
+
+    let y = poisoned(|| level4::lut(x, &w))?;
+    assert_close(
+        &format!("lut {what}"),
+        &y,
+        &exact,
+        tolerance(x.dtype(), 1e-4),
+    )?;
+
+    let y = poisoned(|| level4::dp4a(x, &w))?;
+    let (q, unit) = quantized(&x64, k);
+    let rounded = weights.product(&q, &unit);
+    assert_close(
+        &format!("dp4a {what}"),
+        &y,
+        &rounded,
+        tolerance(x.dtype(), 1e-6),
+    )?;
+
+    // Each activation is off by half a step at the most, and y by its own rounding.
+    let half_steps = weights.product(&vec![0.5; q.len()], &unit).scales;
+    let slack = |value: &f64| value.abs() * tolerance(x.dtype(), 1e-5);
+    let bounds = half_steps.iter().zip(&rounded.scales);
+    let expected = Expected {
+        scales: bounds.map(|(step, y)| step * 1.0001 + slack(y)).collect(),
+        values: exact.values,
+    };
+    assert_close(&format!("dp4a, unrounded, {what}"), &y, &expected, 1.)
+}
+
+fn compare_random(
+    rng: &mut ChaCha8Rng,
+    (m, n, k): (usize, usize, usize),
+    dtype: DType,
+    device: &Device,
+) -> Result<()> {
+    let (x, _) = uniform(rng, &[m, k], dtype, device)?;
+    let what = format!("{device:?} {dtype:?} M {m} N {n} K {k}");
+    compare(&what, &x, &Weights::random(rng, n, k))
+}
+
+#[test]
+fn kernels_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    let k = [
+        1, 3, 4, 7, 127, 128, 255, 257, 2048, 2049, 4096, 4100, 10000,
+    ];
+    for device in devices() {
+        for shape in pairwise(&[&[1, 2, 3, 5, 31], &[1, 2, 15, 65, 131], &k, &[0, 1]]) {
+            let dtype = [DType::F32, DType::BF16][shape[3]];
+            let sizes = (shape[0], shape[1], shape[2]);
+            compare_random(&mut rng, sizes, dtype, &device)?;
+        }
+    }
+    Ok(())
+}
+
+/// On a CPU, sizes at which the threads share the rows.
+#[test]
+fn many_rows_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (sizes, dtype) in [
+            ((1, 1500, 1024), DType::F32),
+            ((3, 777, 513), DType::BF16),
+            ((197, 129, 64), DType::F32),
+        ] {
+            compare_random(&mut rng, sizes, dtype, &device)?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_shape(m in 1usize..9, n in 1usize..200, k in 1usize..3000, half: bool) {
+        let dtype = if half { DType::BF16 } else { DType::F32 };
+        for device in devices() {
+            compare_random(&mut rng(), (m, n, k), dtype, &device).unwrap();
+        }
+    }
+}
+
+/// Rows of zeros in x and in t, and scales of 0.
+#[test]
+fn zeros_give_zeros() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        let mut weights = Weights::random(&mut rng, 9, 300);
+        weights.t[300..600].fill(0.);
+        weights.s[2] = 0.;
+        let (x, _) = uniform(&mut rng, &[3, 300], DType::F32, &device)?;
+        let x = x.slice_assign(&[1..2, 0..300], &x.narrow(0, 1, 1)?.zeros_like()?)?;
+        compare("zeros", &x, &weights)?;
+        for (what, kernel) in KERNELS {
+            let y = host(&poisoned(|| kernel(&x, &weights.pack(&device)?))?)?;
+            assert!(y[9..18].iter().all(|&y| y == 0.), "{what}: row of zeros");
+            for row in y.chunks(9) {
+                assert_eq!([row[1], row[2]], [0., 0.], "{what}: weights of zero");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// From the smallest numbers to the largest, a row of each, and rows of both.
+#[test]
+fn extreme_activations() -> Result<()> {
+    let mut rng = rng();
+    let sizes = [1e-45f32, 1e-38, 1e-20, 1e-5, 1e-4, 1e10, 1e30, 1e36];
+    for device in devices() {
+        for dtype in [DType::F32, DType::BF16] {
+            let mut x: Vec<f32> = Vec::new();
+            for size in sizes {
+                x.extend((0..100).map(|_| size * rng.random_range(-1f32..1.)));
+            }
+            x.extend((0..100).map(|i| sizes[i % 8] * rng.random_range(-1f32..1.)));
+            x.extend((0..100).map(|i| if i == 40 { -f32::MAX / 2. } else { 1e-3 }));
+            let x = Tensor::from_vec(x, (10, 100), &Device::Cpu)?.to_dtype(dtype)?;
+            let weights = Weights::random(&mut rng, 33, 100);
+            compare(
+                &format!("{device:?} {dtype:?} extreme"),
+                &x.to_device(&device)?,
+                &weights,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_not_finite() -> Result<()> {
+    for device in devices() {
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = vec![1f32; 2 * 70];
+            x[70 + 65] = value;
+            let x = Tensor::from_vec(x, (2, 70), &device)?;
+            // Row 0 leaves column 65 out, row 1 has it.
+            let mut t = vec![1.; 2 * 70];
+            t[65] = 0.;
+            let s = vec![1., 1.];
+            let w = Weights { t, s, k: 70 }.pack(&device)?;
+            let y = host(&level4::lut(&x, &w)?)?;
+            assert_eq!(y[..3], [69., 70., 69.], "{device:?} {value}");
+            assert!(
+                y[3].is_nan() || y[3] == f64::from(value),
+                "{device:?} {value}"
+            );
+            let y = host(&level4::dp4a(&x, &w)?)?;
+            assert!((y[0] - 69.).abs() < 1e-3, "{device:?} {value}: {y:?}");
+            assert!(y[2].is_nan() && y[3].is_nan(), "{device:?} {value}: {y:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Rows at addresses that are no multiple of 16, and leading dimensions.
+#[test]
+fn views_of_contiguous_rows() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        let weights = Weights::random(&mut rng, 5, 37);
+        let w = weights.pack(&device)?;
+        let (x, _) = uniform(&mut rng, &[7, 37], DType::BF16, &device)?;
+        let narrow = x.narrow(0, 1, 6)?;
+        compare("narrow", &narrow, &weights)?;
+        for (what, kernel) in KERNELS {
+            let flat = kernel(&narrow, &w)?;
+            let y = kernel(&narrow.reshape((2, 3, 37))?, &w)?;
+            assert_eq!(y.dims(), [2, 3, 5], "{what}");
+            assert_eq!(host(&y)?, host(&flat)?, "{what}");
+            assert!(kernel(&x.t()?.contiguous()?.t()?, &w).is_err(), "{what}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_rows_are_no_work() -> Result<()> {
+    for device in devices() {
+        let w = Ternary::quantize(&Tensor::ones((3, 8), DType::F32, &device)?)?;
+        let x = Tensor::zeros((0, 8), DType::F32, &device)?;
+        for (_, kernel) in KERNELS {
+            assert_eq!(kernel(&x, &w)?.dims(), [0, 3]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn operands_that_do_not_fit_are_errors() -> Result<()> {
+    let w = Ternary::quantize(&Tensor::ones((3, 8), DType::F32, &Device::Cpu)?)?;
+    for (_, kernel) in KERNELS {
+        let x = Tensor::ones((2, 8), DType::F64, &Device::Cpu)?;
+        let message = kernel(&x, &w).unwrap_err().to_string();
+        assert!(message.contains("expected f32 or bf16"), "{message}");
+        let x = Tensor::ones((2, 9), DType::F32, &Device::Cpu)?;
+        let message = kernel(&x, &w).unwrap_err().to_string();
+        assert!(message.contains("(…, 8), found [2, 9]"), "{message}");
+    }
+    Ok(())
+}
+
+mod packing {
+    use super::*;
+
+    #[test]
+    fn every_weight_comes_back() -> Result<()> {
+        let mut rng = rng();
+        for device in devices() {
+            for (n, k) in [(1, 1), (2, 3), (65, 4), (3, 127), (1, 4096), (7, 257)] {
+                let weights = Weights::random(&mut rng, n, k);
+                let w = weights.pack(&device)?;
+                let expected: Vec<f64> = (0..n * k)
+                    .map(|i| weights.s[i / k] * weights.t[i])
+                    .collect();
+                assert_eq!(host(&w.dequantize()?)?, expected);
+                let again = Ternary::from_packed(&w.packed()?, w.scales(), k)?;
+                assert_eq!(host(&again.dequantize()?)?, expected);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn code_3_is_refused_by_row_and_column() -> Result<()> {
+        let scales = Tensor::ones(3, DType::F32, &Device::Cpu)?;
+        let mut codes = vec![0b01_10_00_01u8; 3 * 3];
+        codes[2 * 3 + 1] = 0b01_11_00_01;
+        let codes = Tensor::from_vec(codes, (3, 3), &Device::Cpu)?;
+        let error = Ternary::from_packed(&codes, &scales, 11).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains("code 3 in row 2, column 6"), "{message}");
+        // Too few columns for those bytes, and codes beyond K.
+        assert!(Ternary::from_packed(&codes, &scales, 8).is_err());
+        let padding = Tensor::full(0b11_11_11_10u8, (3, 1), &Device::Cpu)?;
+        let w = Ternary::from_packed(&padding, &scales, 1)?;
+        assert_eq!(host(&w.dequantize()?)?, [1.; 3]);
+        Ok(())
+    }
+
+    #[test]
+    fn quantize_takes_the_mean_and_rounds() -> Result<()> {
+        let w = [
+            [0.9f32, -0.2, 0.3, -2.2], // mean 0.9: 1, −0.22, 0.33, −2.4
+            [0., 0., 0., 0.],
+            [-1., 0.25, 0.5, 0.25], // mean 0.5: −2, 0.5 (a tie, to even), 1, 0.5
+            [1e-30, -1e-30, 1e-32, 0.],
+        ];
+        for device in devices() {
+            let w = Ternary::quantize(&Tensor::new(&w, &device)?)?;
+            assert_eq!(w.shape(), (4, 4));
+            let s = host(w.scales())?;
+            let t: Vec<f64> = host(&w.dequantize()?)?
+                .chunks(4)
+                .zip(&s)
+                .flat_map(|(row, s)| row.iter().map(move |w| if *s == 0. { 0. } else { w / s }))
+                .collect();
+            assert!(
+                (s[0] - 0.9).abs() < 1e-6 && s[1] == 0. && s[2] == 0.5,
+                "{s:?}"
+            );
+            let rows = [
+                [1., 0., 0., -1.],
+                [0.; 4],
+                [-1., 0., 1., 0.],
+                [1., -1., 0., 0.],
+            ];
+            assert_eq!(t, rows.concat());
+        }
+        Ok(())
+    }
+
+    /// Ternary weights with one magnitude a row and no zero are their own quantisation.
+    #[test]
+    fn quantize_of_the_dequantized() -> Result<()> {
+        let mut rng = rng();
+        let mut weights = Weights::random(&mut rng, 17, 130);
+        weights
+            .t
+            .iter_mut()
+            .for_each(|t| *t = if *t < 0. { -1. } else { 1. });
+        weights
+            .s
+            .iter_mut()
+            .for_each(|s| *s = f64::from(bf16::from_f64(s.abs() + 0.1)));
+        let w = weights.pack(&Device::Cpu)?.dequantize()?;
+        for dtype in [DType::F32, DType::BF16] {
+            let again = Ternary::quantize(&w.to_dtype(dtype)?)?.dequantize()?;
+            assert_eq!(host(&again)?, host(&w)?);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_weight_is_refused() -> Result<()> {
+        let mut w = vec![1f32; 3 * 5];
+        w[5 + 2] = f32::NAN;
+        let w = Tensor::from_vec(w, (3, 5), &Device::Cpu)?;
+        let message = Ternary::quantize(&w).unwrap_err().to_string();
+        assert!(message.contains("NaN in row 1, column 2"), "{message}");
+        assert!(Ternary::quantize(&w.to_dtype(DType::F64)?).is_err());
+        assert!(Ternary::quantize(&Tensor::ones((3, 0), DType::F32, &Device::Cpu)?).is_err());
+        Ok(())
+    }
+}
