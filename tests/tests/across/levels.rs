@@ -1,13 +1,16 @@
 //! What the levels promise about each other.
 
+use std::collections::BTreeSet;
+
 use candle_core::{DType, Device, Tensor};
 use models::lm::Logits;
 use models::random::RandomWeights;
+use models::trace::{Event, Launched};
 use models::{LanguageModel, Ops, Result, presets, trace};
 use tests::inputs::{
     Graphs, graph_transformer, language_model, rng, tokens, uniform, vision_transformer,
 };
-use tests::{difference, levels, root};
+use tests::{devices, difference, levels, root};
 
 /// The functions of a level's `impl Ops`, or of the trait, in the order of the file.
 fn functions(source: &str) -> Vec<&str> {
@@ -31,64 +34,82 @@ fn every_level_lists_the_functions_of_the_trait_in_its_order() {
     }
 }
 
-/// The kernels of one forward pass of each model and a token drawn, in the order they began.
-fn kernels(ops: &dyn Ops) -> Result<Vec<&'static str>> {
-    let device = Device::Cpu;
-    let (_, events) = trace::record(&device, || {
-        let model = language_model(1, &device).unwrap();
+/// What ran in one forward pass of each model and a token drawn, in the order it began.
+fn events(ops: &dyn Ops, device: &Device) -> Result<Vec<Event>> {
+    let (_, events) = trace::record(device, || {
+        let model = language_model(1, device).unwrap();
         let mut caches = model.new_caches(ops, 1, 8)?;
-        let ids = Tensor::new(tokens(&mut rng(1), 1, 8), &device)?;
+        let ids = Tensor::new(tokens(&mut rng(1), 1, 8), device)?;
         let logits = model
             .forward(ops, &ids, &mut caches, Logits::Last)?
             .flatten_all()?;
         ops.next_token(&logits, &mut models::Sampling::new(1., None, None, 1))?;
-        let pixels = Tensor::from_vec(uniform(&mut rng(1), 1, 675), (1, 3, 15, 15), &device)?;
-        vision_transformer(1, &device)
+        let pixels = Tensor::from_vec(uniform(&mut rng(1), 1, 675), (1, 3, 15, 15), device)?;
+        vision_transformer(1, device)
             .unwrap()
             .forward(ops, &pixels)?;
         let graphs = Graphs::random(&mut rng(1), &[(5, 9)])
-            .batch(&device)
+            .batch(device)
             .unwrap();
-        graph_transformer(1, &device).unwrap().forward(ops, &graphs)
+        graph_transformer(1, device).unwrap().forward(ops, &graphs)
     })?;
-    Ok(events.iter().map(|event| event.kernel).collect())
+    Ok(events)
 }
+
+/// The ops of the three models, by name.
+const OPS: [&str; 14] = [
+    "add_layer_norm",
+    "add_rms_norm",
+    "attention",
+    "causal_attention",
+    "edge_attention",
+    "embedding",
+    "linear",
+    "linear_gelu",
+    "linear_swiglu",
+    "next_token",
+    "patch_embed",
+    "qkv",
+    "qkv_skip",
+    "segment_mean",
+];
 
 #[test]
 fn every_op_names_the_level_that_ran() -> Result<()> {
-    let unique = |ops: &dyn Ops| -> Result<Vec<&'static str>> {
-        let mut names = kernels(ops)?;
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
-    };
-    let levels = levels();
-    let level1 = [
-        "add_layer_norm_level1",
-        "add_rms_norm_level1",
-        "attention_level1",
-        "causal_attention_level1",
-        "edge_attention_level1",
-        "embedding_level1",
-        "linear_gelu_level1",
-        "linear_level1",
-        "linear_swiglu_level1",
-        "next_token_level1",
-        "patch_embed_level1",
-        "qkv_level1",
-        "qkv_skip_level1",
-        "segment_mean_level1",
-    ];
-    assert_eq!(unique(levels[0].as_ref())?, level1);
     // candle has nothing to fuse in these three: level 2 leaves them to level 1, and says so.
-    let shared = ["embedding_level1", "linear_level1", "segment_mean_level1"];
-    let level2 = level1.map(|name| match shared.contains(&name) {
-        true => name.to_string(),
-        false => name.replace("level1", "level2"),
-    });
-    let mut level2 = level2.to_vec();
-    level2.sort();
-    assert_eq!(unique(levels[1].as_ref())?, level2);
+    let left_to_level1 = ["embedding", "linear", "segment_mean"];
+    for device in devices() {
+        for ops in levels() {
+            let ran = events(ops.as_ref(), &device)?;
+            let names: BTreeSet<&str> = ran.iter().map(|event| event.kernel).collect();
+            let owner = |op: &&str| match ops.level() {
+                2 if left_to_level1.contains(op) => 1,
+                level => level,
+            };
+            let expected: Vec<String> = OPS.iter().map(|op| format!("{op}_level{}", owner(op))).collect();
+            let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+            assert_eq!(names, expected, "level {} on {:?}", ops.level(), device.location());
+        }
+    }
+    Ok(())
+}
+
+/// On a GPU, each op of a level with kernels of its own starts those and nothing else.
+#[test]
+fn every_launch_is_a_kernel_of_the_level() -> Result<()> {
+    for device in devices() {
+        for ops in levels() {
+            let own = |launched: &Launched| launched.kernel.ends_with(&format!("_level{}", ops.level()));
+            for event in events(ops.as_ref(), &device)? {
+                // These two are a product and views of it; the product is an op inside them.
+                let is_product = event.kernel.starts_with("qkv");
+                let expected = !device.is_cpu() && ops.level() >= 3 && !is_product;
+                let what = format!("{} on {:?}: {:?}", event.kernel, device.location(), event.launches);
+                assert_eq!(!event.launches.is_empty(), expected, "{what}");
+                assert!(event.launches.iter().all(own), "{what}");
+            }
+        }
+    }
     Ok(())
 }
 
