@@ -26,7 +26,7 @@ pub struct ModelArgs {
     pub seed: u64,
 }
 
-/// Where the tensors come from and go to, and whether to say which kernels ran.
+/// Where the tensors come from and go to, which ops are another level's, and whether to say what ran.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Read the input's tensors from this file, write the answer's to --output, and no more
@@ -35,7 +35,10 @@ pub struct RunArgs {
     /// Where the answer's tensors go
     #[arg(long, value_name = "FILE.safetensors", requires = "input")]
     pub output: Option<PathBuf>,
-    /// After the run, list the kernels that ran
+    /// Take these ops from other levels: linear=2,causal_attention=1
+    #[arg(long, value_name = "OP=LEVEL,…")]
+    pub swap: Option<String>,
+    /// After the run, list the kernels that ran: how often, for how long, and what each op needs
     #[arg(long)]
     pub trace: bool,
 }

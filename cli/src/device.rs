@@ -51,11 +51,16 @@ impl Choice {
 }
 
 /// A stream of its own on the GPU (candle's default would be the legacy stream, which no CUDA graph
-/// can capture), and a memory pool that keeps what it once had.
+/// can capture) without events, of which there would be two a tensor, and a memory pool that keeps what
+/// it once had.
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: usize) -> Result<Device, BadInput> {
     let open = || {
         let device = Device::new_cuda_with_stream(ordinal)?;
+        // SAFETY: the events keep streams apart that share a tensor. A program computes on the one
+        // stream of the device that it opened: its tensors are made, used and freed there, in order,
+        // and a device that is opened besides has a context, a stream and tensors of its own.
+        unsafe { device.as_cuda_device()?.disable_event_tracking() };
         pool::keep(ordinal)?;
         Ok(device)
     };

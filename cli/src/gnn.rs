@@ -11,6 +11,7 @@ use clap::Args;
 use data::graph::Graph;
 use models::{GraphTransformer, Ops};
 
+use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::load::{self, Loaded, Request};
 use crate::top;
@@ -37,14 +38,15 @@ pub struct GnnArgs {
 }
 
 /// The whole program, with the options of this process.
-pub fn main(ops: &dyn Ops) -> ExitCode {
-    crate::run(|| run(&parse()?, ops))
+pub fn main(compose: impl Compose) -> ExitCode {
+    crate::run(|| run(&parse()?, compose))
 }
 
 /// Classifies the graphs of `args`, or answers its tensors.
-pub fn run(args: &GnnArgs, ops: &dyn Ops) -> anyhow::Result<()> {
+pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let request = Request::new(&args.model)?;
+    let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::gnn(&request)?;
     traced(args.run.trace, &request.device, || match files {
         Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
@@ -71,7 +73,8 @@ fn graphs(
             write!(out, "{head}\n{}", top::lines(classes, &config.labels))?;
         }
     }
-    writeln!(std::io::stderr(), "level {}, {}", ops.level(), loaded.name)?;
+    let level = args.run.level(ops);
+    writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
 }
 

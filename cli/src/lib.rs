@@ -1,6 +1,6 @@
 //! What the programs share: the command line around the models.
 //!
-//! An example of a level is [`lm::main`], [`vit::main`] or [`gnn::main`] with that level's ops, and
+//! An example of a level is [`lm::main`], [`vit::main`] or [`gnn::main`] with what makes that level's ops, and
 //! the `workbook` command runs the same programs.
 
 pub mod args;
@@ -10,6 +10,7 @@ pub mod files;
 pub mod gnn;
 pub mod lm;
 pub mod load;
+mod ops;
 pub mod progress;
 pub mod tensors;
 pub mod threads;
@@ -18,3 +19,4 @@ mod trace;
 pub mod vit;
 
 pub use exit::run;
+pub use ops::Compose;

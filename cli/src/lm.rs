@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use candle_core::{Device, Tensor};
 use clap::Args;
 use data::BadInput;
-use models::{Ops, Sampling};
+use models::Sampling;
 
+use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::load::{self, Request};
 use crate::trace::traced;
@@ -71,15 +72,16 @@ impl LmArgs {
 }
 
 /// The whole program, with the options of this process.
-pub fn main(ops: &dyn Ops) -> ExitCode {
-    crate::run(|| run(&parse()?, ops))
+pub fn main(compose: impl Compose) -> ExitCode {
+    crate::run(|| run(&parse()?, compose))
 }
 
 /// Continues the prompt of `args`, or answers its tensors.
-pub fn run(args: &LmArgs, ops: &dyn Ops) -> anyhow::Result<()> {
+pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let sampling = args.sampling()?;
     let request = Request::new(&args.model)?;
+    let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::lm(&request)?;
     traced(args.run.trace, &request.device, || match files {
         Some((input, output)) => tensors::run(ops, &loaded.model, input, &output, args.generate),

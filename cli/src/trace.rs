@@ -1,17 +1,26 @@
-//! `--trace`: which kernels ran, how often and how long.
+//! `--trace`: which kernels ran, how often and how long, and what they started on a GPU.
+
+mod table;
 
 use std::io::Write;
 use std::time::Duration;
 
 use candle_core::Device;
-use models::trace::{Event, record};
+use models::trace::{Event, Launched, Needs, record};
+
+use table::{LEGEND, table};
 
 /// All runs of one kernel inside the same other ones.
+#[derive(Default)]
 struct Row {
     path: Vec<&'static str>,
     calls: usize,
     tensors: usize,
+    /// Of all calls together; `None` inside an op, whose needs are known as a whole.
+    needs: Option<Needs>,
     time: Duration,
+    /// Launches that are the same in everything, and how many there were, in the order of the first.
+    launches: Vec<(Launched, usize)>,
 }
 
 /// Runs `program`, and with `on` prints a table of the kernels that it ran.
@@ -25,7 +34,8 @@ pub fn traced<T>(
     }
     let (value, events) = record(device, || Ok(program()))?;
     let value = value?;
-    std::io::stdout().write_all(table(&rows(&events)).as_bytes())?;
+    let mut out = std::io::stdout().lock();
+    write!(out, "{}\n{LEGEND}", table(&rows(&events)))?;
     Ok(value)
 }
 
@@ -38,21 +48,17 @@ fn rows(events: &[Event]) -> Vec<Row> {
         let index = rows.iter().position(|row| row.path == path);
         let index = index.unwrap_or_else(|| {
             let at = place(&rows, &path);
+            let path = path.clone();
             rows.insert(
                 at,
                 Row {
-                    path: path.clone(),
-                    calls: 0,
-                    tensors: 0,
-                    time: Duration::ZERO,
+                    path,
+                    ..Row::default()
                 },
             );
             at
         });
-        let row = &mut rows[index];
-        row.calls += 1;
-        row.tensors += event.tensors;
-        row.time += event.time;
+        rows[index].add(event);
     }
     rows
 }
@@ -64,67 +70,30 @@ fn place(rows: &[Row], path: &[&str]) -> usize {
     rows.iter().rposition(inside).map_or(rows.len(), |i| i + 1)
 }
 
-/// A line a row; the share is that of the time in all kernels.
-fn table(rows: &[Row]) -> String {
-    let outer = |row: &&Row| row.path.len() == 1;
-    let total: Duration = rows.iter().filter(outer).map(|row| row.time).sum();
-    let name = |row: &Row| {
-        let kernel = row.path.last().copied().unwrap_or_default();
-        format!("{}{kernel}", "  ".repeat(row.path.len() - 1))
-    };
-    let width = rows.iter().map(|row| name(row).len()).max().unwrap_or(0);
-    let mut text = format!(
-        "{:width$}  {:>7}  {:>8}  {:>10}  {:>6}\n",
-        "kernel", "calls", "tensors", "ms", "share"
-    );
-    for row in rows {
-        text += &format!(
-            "{:width$}  {:>7}  {:>8}  {:>10.3}  {:>5.1}%\n",
-            name(row),
-            row.calls,
-            row.tensors,
-            row.time.as_secs_f64() * 1e3,
-            100. * row.time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE),
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(kernel: &'static str, depth: usize, ms: u64) -> Event {
-        Event {
-            kernel,
-            depth,
-            tensors: 2,
-            time: Duration::from_millis(ms),
-            launches: vec![],
+impl Row {
+    fn add(&mut self, event: &Event) {
+        self.calls += 1;
+        self.tensors += event.tensors;
+        self.time += event.time;
+        if let Some(more) = event.needs {
+            let so_far = self.needs.unwrap_or_default();
+            self.needs = Some(Needs {
+                bytes: so_far.bytes + more.bytes,
+                flops: so_far.flops + more.flops,
+            });
+        }
+        for launch in &event.launches {
+            match self.launches.iter_mut().find(|(known, _)| known == launch) {
+                Some((_, count)) => *count += 1,
+                None => self.launches.push((*launch, 1)),
+            }
         }
     }
 
-    #[test]
-    fn events_are_added_up_where_they_nest() {
-        let events = [
-            event("qkv_level2", 0, 3),
-            event("linear_level1", 1, 2),
-            event("linear_level1", 0, 4),
-            event("qkv_level2", 0, 3),
-            event("linear_level1", 1, 1),
-        ];
-        let expected = "\
-kernel             calls   tensors          ms   share
-qkv_level2             2         4       6.000   60.0%
-  linear_level1        2         4       3.000   30.0%
-linear_level1          1         2       4.000   40.0%
-";
-        assert_eq!(table(&rows(&events)), expected);
-    }
-
-    #[test]
-    fn a_program_that_runs_no_kernel_has_an_empty_table() -> anyhow::Result<()> {
-        assert_eq!(traced(true, &Device::Cpu, || Ok(7))?, 7);
-        Ok(())
+    fn is_outer(&self) -> bool {
+        self.path.len() == 1
     }
 }
+
+#[cfg(test)]
+mod tests;

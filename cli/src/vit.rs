@@ -13,6 +13,7 @@ use data::BadInput;
 use image::RgbImage;
 use models::{Ops, VisionTransformer};
 
+use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
@@ -38,15 +39,16 @@ pub struct VitArgs {
 }
 
 /// The whole program, with the options of this process.
-pub fn main(ops: &dyn Ops) -> ExitCode {
-    crate::run(|| run(&parse()?, ops))
+pub fn main(compose: impl Compose) -> ExitCode {
+    crate::run(|| run(&parse()?, compose))
 }
 
 /// Classifies the pictures of `args`, or answers its tensors.
-pub fn run(args: &VitArgs, ops: &dyn Ops) -> anyhow::Result<()> {
+pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
     let request = Request::new(&args.model)?;
+    let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::vit(&request)?;
     traced(args.run.trace, &request.device, || match files {
         Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
@@ -88,7 +90,8 @@ fn pictures(
             .collect::<anyhow::Result<Vec<_>>>()?;
         output.write(&attention::png(&attention::sheet(&pairs))?)?;
     }
-    writeln!(std::io::stderr(), "level {}, {}", ops.level(), loaded.name)?;
+    let level = args.run.level(ops);
+    writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
 }
 

@@ -40,7 +40,17 @@ impl Sampling {
 
     /// Draws a token from `probabilities` (V), already divided by the temperature and normalised.
     pub fn draw(&mut self, probabilities: &[f32]) -> Result<u32> {
-        let kept = self.keep(probabilities)?;
+        finite(probabilities.iter().copied())?;
+        let mut sorted: Vec<(u32, f32)> = (0u32..).zip(probabilities.iter().copied()).collect();
+        sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        self.draw_from(sorted)
+    }
+
+    /// Draws from tokens with their probabilities, most probable first, of equals the lower token first: all
+    /// of them, or at least the `top_k` most probable.
+    pub fn draw_from(&mut self, sorted: Vec<(u32, f32)>) -> Result<u32> {
+        finite(sorted.iter().map(|&(_, p)| p))?;
+        let kept = self.keep(sorted);
         let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();
         let mut left = self.rng.random::<f64>() * total;
         for &(token, p) in &kept {
@@ -52,13 +62,8 @@ impl Sampling {
         Ok(kept[kept.len() - 1].0)
     }
 
-    /// The tokens that may be drawn, most probable first; of equals the lower token first.
-    fn keep(&self, probabilities: &[f32]) -> Result<Vec<(u32, f32)>> {
-        if probabilities.is_empty() || probabilities.iter().any(|p| !p.is_finite()) {
-            bail!("sampling: expected finite probabilities, found NaN, infinity or none")
-        }
-        let mut sorted: Vec<(u32, f32)> = (0u32..).zip(probabilities.iter().copied()).collect();
-        sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    /// The tokens that may be drawn, of those that are there.
+    fn keep(&self, mut sorted: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
         sorted.truncate(self.top_k.unwrap_or(sorted.len()).max(1));
         if let Some(top_p) = self.top_p {
             let kept: f64 = sorted.iter().map(|&(_, p)| f64::from(p)).sum();
@@ -69,6 +74,13 @@ impl Sampling {
             });
             sorted.truncate(reached.map_or(sorted.len(), |i| i + 1));
         }
-        Ok(sorted)
+        sorted
     }
+}
+
+fn finite(mut probabilities: impl ExactSizeIterator<Item = f32>) -> Result<()> {
+    if probabilities.len() == 0 || probabilities.any(|p| !p.is_finite()) {
+        bail!("sampling: expected finite probabilities, found NaN, infinity or none")
+    }
+    Ok(())
 }

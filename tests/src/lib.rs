@@ -8,9 +8,7 @@ pub mod inputs;
 use std::path::PathBuf;
 
 use candle_core::{DType, Device, Result, Tensor};
-use level1::Level1;
-use level2::Level2;
-use models::Ops;
+use levels::Level;
 
 /// The repository: where cargo says this package is, or, for a program that was taken elsewhere,
 /// where its caller says with `CARGO_MANIFEST_DIR`.
@@ -21,8 +19,8 @@ pub fn root() -> PathBuf {
 }
 
 /// Every level that exists, in order.
-pub fn levels() -> Vec<Box<dyn Ops>> {
-    vec![Box::new(Level1), Box::new(Level2::default())]
+pub fn levels() -> Vec<Level> {
+    levels::all()
 }
 
 /// Where the models are computed: always the CPU, and the GPU when this is a CUDA build.

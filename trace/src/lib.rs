@@ -1,7 +1,8 @@
 //! Which kernels ran: every op opens a [`span`] that names the kernel and its level.
 //!
 //! Recording is off unless [`record`] runs, and is per thread. A span costs one thread-local read
-//! when it is off.
+//! when it is off. What an op needs and what it starts on a GPU are noted the same way: by [`needs`] before
+//! it, by [`launched`] inside it.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -17,10 +18,21 @@ pub struct Event {
     pub depth: usize,
     /// Tensors made inside, views included.
     pub tensors: usize,
+    /// What it has to do at the least, where the caller said so with [`needs`].
+    pub needs: Option<Needs>,
     /// Wall time, with the device synchronised before and after.
     pub time: Duration,
     /// Kernels that were started on a GPU by this op itself, in order.
     pub launches: Vec<Launched>,
+}
+
+/// What an op has to do at the least, whatever the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Bytes that have to cross the memory bus.
+    pub bytes: u64,
+    /// Floating-point operations.
+    pub flops: u64,
 }
 
 /// A kernel of this project's own that was started on a GPU.
@@ -43,6 +55,18 @@ struct Recorder {
     events: Vec<Event>,
     /// Indices of the events in progress, outermost first.
     open: Vec<usize>,
+    /// What the next op needs.
+    next: Option<Needs>,
+    /// Tensors that the spans made to count those of the ops.
+    probes: usize,
+}
+
+impl Recorder {
+    /// The number of a tensor that is made for this and dropped.
+    fn probe(&mut self) -> Option<usize> {
+        self.probes += 1;
+        tensors_made().ok()
+    }
 }
 
 thread_local! {
@@ -55,6 +79,8 @@ pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, V
         device: device.clone(),
         events: Vec::new(),
         open: Vec::new(),
+        next: None,
+        probes: 0,
     };
     RECORDER.set(Some(recorder));
     let value = f();
@@ -84,6 +110,15 @@ pub fn span(kernel: &'static str) -> Span {
     Span(Open::begin(kernel))
 }
 
+/// Says what the op that runs next needs at the least; its span takes it.
+pub fn needs(needs: Needs) {
+    RECORDER.with_borrow_mut(|recorder| {
+        if let Some(recorder) = recorder {
+            recorder.next = Some(needs);
+        }
+    })
+}
+
 /// Notes a launch in the op that is in progress; `launch` is called when one is being recorded.
 pub fn launched(launch: impl FnOnce() -> Launched) {
     RECORDER.with_borrow_mut(|recorder| {
@@ -103,7 +138,9 @@ pub struct Span(Option<Open>);
 struct Open {
     index: usize,
     start: Instant,
+    /// The number of the tensor that was made last, and how many of them were spans' own.
     tensors: usize,
+    probes: usize,
 }
 
 impl Open {
@@ -111,18 +148,20 @@ impl Open {
         RECORDER.with_borrow_mut(|recorder| {
             let recorder = recorder.as_mut()?;
             recorder.device.synchronize().ok()?;
-            let index = recorder.events.len();
+            let (tensors, index) = (recorder.probe()?, recorder.events.len());
             recorder.events.push(Event {
                 kernel,
                 depth: recorder.open.len(),
                 tensors: 0,
+                needs: recorder.next.take(),
                 time: Duration::ZERO,
                 launches: Vec::new(),
             });
             recorder.open.push(index);
             Some(Self {
                 index,
-                tensors: tensors_made().ok()?,
+                tensors,
+                probes: recorder.probes,
                 start: Instant::now(),
             })
         })
@@ -135,10 +174,12 @@ impl Open {
             };
             // A device that fails here fails again, with an error, at the model's next op.
             let _ = recorder.device.synchronize();
+            let time = self.start.elapsed();
             recorder.open.pop();
+            let made = recorder.probe().map_or(0, |now| now - self.tensors);
             let event = &mut recorder.events[self.index];
-            event.time = self.start.elapsed();
-            event.tensors = tensors_made().map_or(0, |now| now - self.tensors - 1);
+            event.time = time;
+            event.tensors = made.saturating_sub(recorder.probes - self.probes);
         })
     }
 }
@@ -150,3 +191,6 @@ impl Drop for Span {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

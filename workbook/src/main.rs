@@ -2,17 +2,14 @@
 
 mod bench_charts;
 mod compare;
-mod levels;
 mod ops;
 
 use std::process::ExitCode;
 
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
-use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
+use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
-use data::BadInput;
-use levels::Level;
 use ops::OpsArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
@@ -51,6 +48,12 @@ struct AtLevel<T: Args> {
     program: T,
 }
 
+impl<T: Args> AtLevel<T> {
+    fn ops(&self) -> impl Compose + use<T> {
+        levels::at(self.level.unwrap_or_else(levels::highest))
+    }
+}
+
 fn main() -> ExitCode {
     cli::run(|| {
         let workbook = Workbook::try_parse()?;
@@ -59,21 +62,9 @@ fn main() -> ExitCode {
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
-            Some(Command::Lm(at)) => cli::lm::run(&at.program, &*level(at.level)?),
-            Some(Command::Vit(at)) => cli::vit::run(&at.program, &*level(at.level)?),
-            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, &*level(at.level)?),
+            Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
+            Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
+            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),
         }
-    })
-}
-
-/// The level with this number, the highest without one.
-fn level(number: Option<u8>) -> Result<Level, BadInput> {
-    let levels = levels::all();
-    let numbers: Vec<String> = levels.iter().map(|ops| ops.level().to_string()).collect();
-    let mut chosen = levels.into_iter().rev();
-    let chosen = chosen.find(|ops| number.is_none_or(|number| number == ops.level()));
-    chosen.ok_or_else(|| {
-        let found = number.map_or(String::new(), |number| number.to_string());
-        BadInput::new("--level", numbers.join(" or "), found)
     })
 }

@@ -79,7 +79,7 @@ impl<'a> Generation<'a> {
     }
 
     /// On stderr: how fast it was.
-    pub fn report(&self, level: u8, model: &str) -> std::io::Result<()> {
+    pub fn report(&self, level: &str, model: &str) -> std::io::Result<()> {
         let speed = |tokens: usize, time: Duration| match tokens {
             0 => "no tokens".to_string(),
             n => format!(
@@ -89,7 +89,7 @@ impl<'a> Generation<'a> {
         };
         let prefill = speed(self.prompt, self.prefill);
         let decode = speed(self.decoded, self.decode);
-        let line = format!("level {level}, {model}: prefill {prefill}, decode {decode}");
+        let line = format!("{level}, {model}: prefill {prefill}, decode {decode}");
         writeln!(std::io::stderr(), "{line}")
     }
 }

@@ -45,7 +45,7 @@ pub fn run(
         let context = config.max_position_embeddings;
         note(&format!("the context of {context} tokens is full"))?;
     }
-    generation.report(ops.level(), &loaded.name)?;
+    generation.report(&args.run.level(ops), &loaded.name)?;
     Ok(())
 }
 

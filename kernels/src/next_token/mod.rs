@@ -1,1 +1,42 @@
-//! next_token
+//! The most probable token, and the k most probable with their probabilities: logits (V).
+//!
+//! argmax: the index of the greatest logit, of equals the lowest. top_k: p = softmax(logits/temperature),
+//! and the k tokens with the greatest p, most probable first, of equals the lower token first: what a draw
+//! needs (`Sampling::draw_from` of the models). Logits are f32 or bf16, arithmetic is in f32.
+//!
+//! Level 3 has no kernel of its own for it: candle's argmax, and the whole softmax to the host.
+//!
+//! Tolerance: the tokens exactly, the probabilities 1e-5.
+
+mod cpu;
+pub mod level4;
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::cost::Cost;
+use crate::error::mismatch;
+
+/// Logits in; a comparison each.
+pub fn cost(vocab: usize, dtype: DType) -> Cost {
+    Cost::new(vocab, dtype, vocab)
+}
+
+/// V of logits (V), one at least.
+fn check(kernel: &str, logits: &Tensor) -> Result<usize> {
+    match logits.dims() {
+        &[vocab] if vocab > 0 => Ok(vocab),
+        dims => Err(mismatch(
+            kernel,
+            "logits (V), one at least",
+            format!("{dims:?}"),
+        )),
+    }
+}
+
+/// The error for logits that have no greatest.
+fn not_finite(kernel: &str) -> candle_core::Error {
+    mismatch(kernel, "finite logits", "NaN or infinity")
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::vit::main(&level1::Level1)
+    cli::vit::main(levels::at(1))
 }

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::gnn::main(&level2::Level2::default())
+    cli::gnn::main(levels::at(2))
 }

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::lm::main(&level2::Level2::default())
+    cli::lm::main(levels::at(2))
 }

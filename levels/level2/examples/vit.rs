@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::vit::main(&level2::Level2::default())
+    cli::vit::main(levels::at(2))
 }

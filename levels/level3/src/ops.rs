@@ -128,7 +128,7 @@ impl Ops for Level3 {
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.advance::<attention::Cache>(t)?;
         let q = rope::level3::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
-        attention::level3::causal_attention(&q, cache, position, position + t)
+        attention::level3::causal_attention(&q, cache, position)
     }
     // ANCHOR_END: causal_attention
 
@@ -156,7 +156,7 @@ impl Ops for Level3 {
             col_idx: &graph.col_idx,
             max_degree: graph.max_degree,
         };
-        edge_attention::level3::edge_attention(q, k, v, skip, edges, w.tensor(), &graph)
+        edge_attention::level3::edge_attention(q, k, v, skip, edges, w.tensor(), graph)
     }
     // ANCHOR_END: edge_attention
 

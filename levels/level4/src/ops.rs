@@ -1,11 +1,11 @@
 //! Every operation in hand-written CUDA with warp shuffles; on a CPU, in explicit SIMD lanes.
 
 use candle_core::{Result, Tensor};
-use kernels::{
-    add_layer_norm, add_rms_norm, attention, edge_attention, embedding, linear, next_token, patch_embed, rope,
-    segment_mean, softmax,
-};
 use kernels::linear::level4::Packed;
+use kernels::{
+    add_layer_norm, add_rms_norm, attention, edge_attention, embedding, linear, next_token,
+    patch_embed, rope, segment_mean, softmax,
+};
 use models::trace::span;
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
 
@@ -128,7 +128,7 @@ impl Ops for Level4 {
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.advance::<attention::Cache>(t)?;
         let q = rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
-        attention::level4::causal_attention(&q, cache, position, position + t)
+        attention::level4::causal_attention(&q, cache, position)
     }
     // ANCHOR_END: causal_attention
 
@@ -156,7 +156,7 @@ impl Ops for Level4 {
             col_idx: &graph.col_idx,
             max_degree: graph.max_degree,
         };
-        edge_attention::level4::edge_attention(q, k, v, skip, edges, w.tensor(), &graph)
+        edge_attention::level4::edge_attention(q, k, v, skip, edges, w.tensor(), graph)
     }
     // ANCHOR_END: edge_attention
 
@@ -179,7 +179,7 @@ impl Ops for Level4 {
         let _span = span("patch_embed_level4");
         let (c, channels, p, _) = w.tensor().dims4()?;
         let w = w.packed(|w| Packed::new(&w.reshape((c, channels * p * p))?))?;
-        patch_embed::level4::patch_embed(pixels, w, p, b, class, positions)
+        patch_embed::level4::patch_embed(pixels, w, b, class, positions, p)
     }
     // ANCHOR_END: patch_embed
 
@@ -190,7 +190,9 @@ impl Ops for Level4 {
             return next_token::level4::argmax(logits);
         }
         match sampling.top_k {
-            Some(k) => sampling.draw_from(next_token::level4::top_k(logits, k, sampling.temperature)?),
+            Some(k) => {
+                sampling.draw_from(next_token::level4::top_k(logits, k, sampling.temperature)?)
+            }
             None => {
                 let probabilities = softmax::level4::softmax(logits, 1. / sampling.temperature)?; // (V)
                 sampling.draw(&probabilities.to_vec1()?)

@@ -86,9 +86,18 @@ fn every_op_names_the_level_that_ran() -> Result<()> {
                 2 if left_to_level1.contains(op) => 1,
                 level => level,
             };
-            let expected: Vec<String> = OPS.iter().map(|op| format!("{op}_level{}", owner(op))).collect();
+            let expected: Vec<String> = OPS
+                .iter()
+                .map(|op| format!("{op}_level{}", owner(op)))
+                .collect();
             let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
-            assert_eq!(names, expected, "level {} on {:?}", ops.level(), device.location());
+            assert_eq!(
+                names,
+                expected,
+                "level {} on {:?}",
+                ops.level(),
+                device.location()
+            );
         }
     }
     Ok(())
@@ -99,12 +108,18 @@ fn every_op_names_the_level_that_ran() -> Result<()> {
 fn every_launch_is_a_kernel_of_the_level() -> Result<()> {
     for device in devices() {
         for ops in levels() {
-            let own = |launched: &Launched| launched.kernel.ends_with(&format!("_level{}", ops.level()));
+            let own =
+                |launched: &Launched| launched.kernel.ends_with(&format!("_level{}", ops.level()));
             for event in events(ops.as_ref(), &device)? {
                 // These two are a product and views of it; the product is an op inside them.
                 let is_product = event.kernel.starts_with("qkv");
                 let expected = !device.is_cpu() && ops.level() >= 3 && !is_product;
-                let what = format!("{} on {:?}: {:?}", event.kernel, device.location(), event.launches);
+                let what = format!(
+                    "{} on {:?}: {:?}",
+                    event.kernel,
+                    device.location(),
+                    event.launches
+                );
                 assert_eq!(!event.launches.is_empty(), expected, "{what}");
                 assert!(event.launches.iter().all(own), "{what}");
             }

@@ -4,5 +4,6 @@ mod gnn;
 mod goldens;
 mod levels;
 mod lm;
+mod swap;
 mod tiny;
 mod vit;

@@ -1,24 +1,30 @@
 //! `--input` and `--output` against the goldens.
 
-use crate::fixture::{Fixture, read};
+use crate::fixture::{Fixture, levels, read};
 
-/// Runs a golden at both levels and compares the logits.
+/// Runs a golden at every level and compares the logits.
 fn logits_agree(golden: &str) {
-    for level in ["1", "2"] {
-        let fixture = Fixture::golden(golden);
-        fixture.answer(&["--level", level]).fine();
-        let expected = &read(&fixture.path("case.safetensors"))["logits"];
-        let found = &read(&fixture.path("answer.safetensors"))["logits"];
-        assert_eq!(found.shape, expected.shape);
-        let (expected, found) = (expected.to_floats(), found.to_floats());
-        let largest = expected.iter().fold(0f32, |m, x| m.max(x.abs()));
-        let pairs = expected.iter().zip(&found);
-        let error = pairs.fold(0f32, |m, (e, f)| m.max((e - f).abs()));
-        assert!(
-            error <= 1e-5 * largest,
-            "{golden}, level {level}: {error} of {largest}"
-        );
+    for level in &levels() {
+        agrees(golden, &["--level", level]);
     }
+}
+
+/// Runs a golden, compares the logits, and returns what was printed.
+fn agrees(golden: &str, more: &[&str]) -> String {
+    let fixture = Fixture::golden(golden);
+    let stdout = fixture.answer(more).fine().to_string();
+    let expected = &read(&fixture.path("case.safetensors"))["logits"];
+    let found = &read(&fixture.path("answer.safetensors"))["logits"];
+    assert_eq!(found.shape, expected.shape);
+    let (expected, found) = (expected.to_floats(), found.to_floats());
+    let largest = expected.iter().fold(0f32, |m, x| m.max(x.abs()));
+    let pairs = expected.iter().zip(&found);
+    let error = pairs.fold(0f32, |m, (e, f)| m.max((e - f).abs()));
+    assert!(
+        error <= 1e-5 * largest,
+        "{golden} {more:?}: {error} of {largest}"
+    );
+    stdout
 }
 
 #[test]
@@ -46,7 +52,7 @@ fn graph_transformers() {
 #[test]
 fn greedy_tokens() {
     for golden in ["lm-tied-gqa", "lm-untied-full", "lm-theta", "lm-mqa"] {
-        for level in ["1", "2"] {
+        for level in &levels() {
             let fixture = Fixture::golden(golden);
             fixture
                 .answer(&["--level", level, "--generate", "12"])
@@ -99,17 +105,49 @@ fn bf16_is_near() {
     );
 }
 
+/// The columns of a kernel in the table of `--trace`.
+fn columns<'a>(table: &'a str, kernel: &str) -> Vec<&'a str> {
+    let line = table.lines().find(|line| line.starts_with(kernel));
+    let line = line.unwrap_or_else(|| panic!("no line of {kernel}: {table}"));
+    line.split_whitespace().skip(1).collect()
+}
+
 #[test]
 fn kernels_are_listed_with_their_level() {
-    let fixture = Fixture::golden("gnn-plain");
-    let run = fixture.answer(&["--level", "1", "--trace"]);
-    let lines: Vec<&str> = run.fine().lines().collect();
-    assert!(lines[0].starts_with("kernel"));
+    let table = agrees("gnn-plain", &["--level", "1", "--trace"]);
+    assert!(table.starts_with("kernel"), "{table}");
+    assert!(!table.contains("_level2"), "{table}");
+    assert!(table.contains("synchronised"), "{table}");
+    let titles = [
+        "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
+    ];
+    assert_eq!(columns(&table, "kernel"), titles);
+    // Amounts have a unit of their own: `1.23 M`.
     assert!(
-        lines
-            .iter()
-            .any(|l| l.starts_with("edge_attention_level1 ")),
-        "{lines:?}"
+        columns(&table, "edge_attention_level1 ").len() >= titles.len(),
+        "{table}"
     );
-    assert!(!run.stdout.contains("_level2"));
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 120),
+        "{table}"
+    );
+}
+
+#[test]
+fn ops_are_swapped_one_by_one() {
+    let swap = "causal_attention=2,add_rms_norm=2";
+    let table = agrees("lm-mqa", &["--level", "1", "--swap", swap, "--trace"]);
+    columns(&table, "causal_attention_level2 ");
+    columns(&table, "add_rms_norm_level2 ");
+    columns(&table, "linear_swiglu_level1 ");
+    assert_eq!(table.matches("_level2").count(), 2, "{table}");
+
+    agrees("vit-patch4", &["--swap", "attention=1"]);
+    let fixture = Fixture::golden("gnn-plain");
+    let run = fixture.run(&["--level", "2", "--swap", "linear_gelu=1"]);
+    assert!(
+        run.stderr.starts_with("level 2 with linear_gelu=1, "),
+        "{}",
+        run.stderr
+    );
 }

@@ -111,11 +111,23 @@ fn sampling() {
 
 #[test]
 fn levels_and_devices() {
-    run(&["lm", "--level", "9"]).refused(&["--level: expected 1 or 2, found 9"]);
+    run(&["lm", "--level", "9"]).refused(&["--level: expected 1", "found 9"]);
     run(&["gnn", "--device", "gpu"]).refused_option(&["--device", "auto, cpu, cuda or cuda:N"]);
     if !cfg!(feature = "cuda") {
         let parts = ["--device cuda:1", "`--features cuda`"];
         run(&["gnn", "--device", "cuda:1"]).refused(&parts);
+    }
+}
+
+#[test]
+fn swaps() {
+    for kind in ["lm", "vit", "gnn"] {
+        let swap = |spec| run(&[kind, "--swap", spec]);
+        swap("").refused(&["--swap: expected OP=LEVEL", "found \"\""]);
+        swap("linear").refused(&["--swap: expected OP=LEVEL", "\"linear\""]);
+        swap("matmul=1").refused(&["qkv_skip, linear_gelu", "or next_token", "\"matmul\""]);
+        swap("linear=0").refused(&["--swap linear: expected level 1", "found \"0\""]);
+        swap("qkv=1,qkv=2").refused(&["--swap: expected qkv once, found it twice"]);
     }
 }
 

@@ -15,6 +15,12 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The numbers of all levels.
+pub fn levels() -> Vec<String> {
+    let number = |ops: levels::Level| ops.level().to_string();
+    levels::all().into_iter().map(number).collect()
+}
+
 /// A golden's folder, copied.
 pub struct Fixture {
     folder: TempDir,

@@ -1,10 +1,10 @@
 //! Each program as a newcomer runs it: without a single option.
 
-use crate::fixture::run;
+use crate::fixture::{levels, run};
 
 #[test]
 fn a_text() {
-    for level in ["1", "2"] {
+    for level in &levels() {
         let run = run(&["lm", "--level", level]);
         assert!(run.fine().split_whitespace().count() > 20, "{}", run.stdout);
         assert!(run.stderr.contains("tokens/s"), "{}", run.stderr);
@@ -13,7 +13,7 @@ fn a_text() {
 
 #[test]
 fn the_sample_pictures() {
-    for level in ["1", "2"] {
+    for level in &levels() {
         let run = run(&["vit", "--level", level]);
         let lines: Vec<&str> = run.fine().lines().collect();
         assert_eq!(lines.len(), 10 * 6);
@@ -28,7 +28,7 @@ fn the_sample_pictures() {
 
 #[test]
 fn drawn_graphs() {
-    for level in ["1", "2"] {
+    for level in &levels() {
         let run = run(&["gnn", "--level", level]);
         let lines: Vec<&str> = run.fine().lines().collect();
         assert_eq!(lines.len(), 10 * 4);

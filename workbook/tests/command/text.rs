@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, read, run};
+use crate::fixture::{Fixture, levels, read, run};
 
 /// The text of the golden's own tokenizer, after the prompt.
 fn continuation(fixture: &Fixture, more: &[&str]) -> String {
@@ -26,7 +26,7 @@ fn text_is_that_of_the_tokens() {
     let tokens: Vec<u32> = tokens.iter().map(|&t| t as u32).collect();
     let tokenizer = tokenizers::Tokenizer::from_file(fixture.path("tokenizer.json")).unwrap();
     let expected = tokenizer.decode(&tokens, true).unwrap();
-    for level in ["1", "2"] {
+    for level in &levels() {
         let text = continuation(&fixture, &["--max-tokens", "20", "--level", level]);
         let found = format!("The level{text}");
         // What is left of a character at the end is not printed.

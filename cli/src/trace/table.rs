@@ -1,0 +1,203 @@
+//! The table of `--trace`.
+
+use std::time::Duration;
+
+use models::trace::{Launched, Needs};
+
+use super::Row;
+
+/// What the columns say, below the table.
+pub const LEGEND: &str = "\
+ms: time on the host with the device synchronised before and after each op; an untraced run does not wait.
+bytes, FLOPs: what the op needs at the least (each operand read once, each result written once), whatever the
+kernel does; GB/s and GFLOP/s are these over the time. tensors: made inside, views included.
+Indented: kernels that an op called on its way, and launches of this workbook's own kernels on a GPU.
+";
+
+/// Titles of the columns.
+const TITLES: [&str; 9] = [
+    "kernel", "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
+];
+
+/// Different launches of one kernel that are listed under an op; a decode has another grid for each length.
+const LAUNCHES: usize = 3;
+
+/// Columns, and behind them the words of a launch.
+#[derive(Default)]
+struct Line {
+    cells: Vec<String>,
+    words: Vec<String>,
+}
+
+/// A line a row, the launches of a row below it, and the sum of the ops; the share is that of the time in
+/// all of them.
+pub fn table(rows: &[Row]) -> String {
+    let ops = || rows.iter().filter(|row| row.is_outer());
+    let total = total(ops());
+    let mut lines = vec![Line::of(TITLES.map(str::to_string))];
+    for row in rows {
+        let depth = row.path.len() - 1;
+        lines.push(Line::of(cells(row, depth, total.time)));
+        lines.extend(launches(&row.launches, depth + 1));
+    }
+    if ops().count() > 1 {
+        lines.push(Line::of(cells(&total, 0, total.time)));
+    }
+    aligned(&lines)
+}
+
+impl Line {
+    fn of(cells: impl Into<Vec<String>>) -> Self {
+        let (cells, words) = (cells.into(), vec![]);
+        Self { cells, words }
+    }
+}
+
+/// A row for all of `rows` together.
+fn total<'a>(rows: impl Iterator<Item = &'a Row>) -> Row {
+    let empty = Row {
+        path: vec!["all"],
+        needs: Some(Needs::default()),
+        ..Row::default()
+    };
+    rows.fold(empty, |sum, row| Row {
+        calls: sum.calls + row.calls,
+        tensors: sum.tensors + row.tensors,
+        needs: sum.needs.zip(row.needs).map(|(a, b)| Needs {
+            bytes: a.bytes + b.bytes,
+            flops: a.flops + b.flops,
+        }),
+        time: sum.time + row.time,
+        ..sum
+    })
+}
+
+fn cells(row: &Row, depth: usize, total: Duration) -> [String; 9] {
+    let seconds = row.time.as_secs_f64();
+    let share = 100. * seconds / total.as_secs_f64().max(f64::MIN_POSITIVE);
+    let needs = |value: fn(&Needs) -> u64| row.needs.as_ref().map(|needs| value(needs) as f64);
+    let (bytes, flops) = (needs(|n| n.bytes), needs(|n| n.flops));
+    let amount = |x: Option<f64>| x.map_or(String::new(), si);
+    let rate = |x: Option<f64>| match x {
+        Some(x) if x > 0. && seconds > 0. => digits(x / seconds / 1e9),
+        _ => String::new(),
+    };
+    [
+        indented(row.path.last().copied().unwrap_or_default(), depth),
+        row.calls.to_string(),
+        row.tensors.to_string(),
+        amount(bytes),
+        amount(flops),
+        format!("{:.3}", seconds * 1e3),
+        format!("{share:.1}%"),
+        rate(bytes),
+        rate(flops),
+    ]
+}
+
+/// The commonest launches of each kernel, in the order of the first, and how many others there were.
+fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
+    let mut kernels: Vec<Vec<&(Launched, usize)>> = vec![];
+    for launch in launches {
+        let same = |of: &&mut Vec<&(Launched, usize)>| of[0].0.kernel == launch.0.kernel;
+        match kernels.iter_mut().find(same) {
+            Some(of_kernel) => of_kernel.push(launch),
+            None => kernels.push(vec![launch]),
+        }
+    }
+    let mut lines = vec![];
+    for mut of_kernel in kernels {
+        of_kernel.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let (listed, others) = of_kernel.split_at(of_kernel.len().min(LAUNCHES));
+        lines.extend(
+            listed
+                .iter()
+                .map(|(launch, count)| line(launch, *count, depth)),
+        );
+        if !others.is_empty() {
+            let count: usize = others.iter().map(|(_, count)| count).sum();
+            let name = format!("in {} other shapes", others.len());
+            lines.push(Line::of([indented(&name, depth + 1), count.to_string()]));
+        }
+    }
+    lines
+}
+
+fn line(launch: &Launched, count: usize, depth: usize) -> Line {
+    let registers = launch.registers.map(|n| format!("{n} registers"));
+    Line {
+        cells: vec![indented(launch.kernel, depth), count.to_string()],
+        words: vec![
+            format!("grid {}", sizes(launch.grid)),
+            format!("block {}", sizes(launch.block)),
+            format!("{} B shared", launch.smem),
+            registers.unwrap_or_default(),
+        ],
+    }
+}
+
+/// `64×8`: the ones at the end are left out.
+fn sizes([x, y, z]: [u32; 3]) -> String {
+    match (y, z) {
+        (1, 1) => x.to_string(),
+        (_, 1) => format!("{x}×{y}"),
+        _ => format!("{x}×{y}×{z}"),
+    }
+}
+
+fn indented(name: &str, depth: usize) -> String {
+    format!("{}{name}", "  ".repeat(depth))
+}
+
+/// `1.23 M`, in steps of 1000.
+fn si(x: f64) -> String {
+    let units = ["", " k", " M", " G", " T"];
+    let step = (0..units.len() - 1).find(|&i| x < 999.5 * 1e3f64.powi(i as i32));
+    let step = step.unwrap_or(units.len() - 1);
+    match step {
+        0 => format!("{x}"),
+        _ => digits(x / 1e3f64.powi(step as i32)) + units[step],
+    }
+}
+
+/// Three digits, and no fraction above 100.
+fn digits(x: f64) -> String {
+    match x {
+        x if x < 9.995 => format!("{x:.2}"),
+        x if x < 99.95 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    }
+}
+
+/// Names to the left, numbers to the right, and the words of the launches to the left again.
+fn aligned(lines: &[Line]) -> String {
+    let cells = widths(lines.iter().map(|line| &line.cells));
+    let words = widths(lines.iter().map(|line| &line.words));
+    let mut text = String::new();
+    for line in lines {
+        let mut row = String::new();
+        for (i, (cell, width)) in line.cells.iter().zip(&cells).enumerate() {
+            row += &match i {
+                0 => format!("{cell:width$}"),
+                _ => format!("  {cell:>width$}"),
+            };
+        }
+        for (word, width) in line.words.iter().zip(&words) {
+            row += &format!("  {word:width$}");
+        }
+        text += row.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn widths<'a>(rows: impl Iterator<Item = &'a Vec<String>>) -> Vec<usize> {
+    let mut widths = vec![];
+    for row in rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    widths
+}

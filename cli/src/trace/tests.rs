@@ -1,0 +1,117 @@
+use super::*;
+
+fn event(kernel: &'static str, depth: usize, ms: u64) -> Event {
+    Event {
+        kernel,
+        depth,
+        tensors: 2,
+        needs: None,
+        time: Duration::from_millis(ms),
+        launches: vec![],
+    }
+}
+
+fn priced(kernel: &'static str, ms: u64, bytes: u64, flops: u64) -> Event {
+    Event {
+        needs: Some(Needs { bytes, flops }),
+        ..event(kernel, 0, ms)
+    }
+}
+
+fn launch(kernel: &'static str, blocks: u32) -> Launched {
+    Launched {
+        kernel,
+        grid: [blocks, 8, 1],
+        block: [128, 1, 1],
+        smem: 16896,
+        registers: Some(96),
+    }
+}
+
+#[test]
+fn events_are_added_up_where_they_nest() {
+    let events = [
+        priced("qkv_level2", 3, 1_500_000, 6_000_000_000),
+        event("linear_level1", 1, 2),
+        priced("linear_level1", 4, 999, 0),
+        priced("qkv_level2", 3, 1_500_000, 6_000_000_000),
+        event("linear_level1", 1, 1),
+    ];
+    let expected = "\
+kernel           calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s
+qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000
+  linear_level1      2        4                   3.000   30.0%
+linear_level1        1        2     999       0   4.000   40.0%  0.00
+all                  3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
+";
+    assert_eq!(table(&rows(&events)), expected);
+}
+
+#[test]
+fn launches_stand_below_their_op() {
+    let mut events = [
+        priced("linear_level4", 1, 10_000_000, 5),
+        priced("linear_level4", 1, 10_000_000, 5),
+        event("rope_level4", 1, 1),
+    ];
+    let kernel = "linear_f32_level4";
+    events[0].launches = vec![launch(kernel, 64), launch("split_f32_level4", 1)];
+    events[1].launches = vec![launch(kernel, 64), launch(kernel, 7)];
+    events[2].launches = vec![Launched {
+        grid: [5, 1, 2],
+        smem: 0,
+        registers: None,
+        ..launch("rope_f32_level4", 5)
+    }];
+    let expected = "\
+kernel               calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s
+linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00
+  linear_f32_level4      2  grid 64×8   block 128  16896 B shared  96 registers
+  linear_f32_level4      1  grid 7×8    block 128  16896 B shared  96 registers
+  split_f32_level4       1  grid 1×8    block 128  16896 B shared  96 registers
+  rope_level4            1        2                 1.000   50.0%
+    rope_f32_level4      1  grid 5×1×2  block 128  0 B shared
+";
+    assert_eq!(table(&rows(&events)), expected);
+}
+
+#[test]
+fn rare_launches_are_counted() {
+    let mut events = [priced("attention_level4", 1, 1, 1)];
+    events[0].launches = (1..=9)
+        .chain([9, 9, 8])
+        .map(|blocks| launch("decode_f32_level4", blocks))
+        .collect();
+    let table = table(&rows(&events));
+    let lines: Vec<&str> = table.lines().skip(2).collect();
+    let count = |line: &str| line.split_whitespace().nth(1).map(str::to_string);
+    assert_eq!(lines.len(), 4);
+    assert_eq!(count(lines[0]).as_deref(), Some("3"));
+    assert_eq!(count(lines[1]).as_deref(), Some("2"));
+    assert!(
+        lines[3].trim_start().starts_with("in 6 other shapes"),
+        "{table}"
+    );
+    assert!(lines[3].ends_with(" 6"), "{table}");
+}
+
+#[test]
+fn the_table_and_its_legend_fit_a_terminal() {
+    let mut events = [priced("causal_attention_level4", 99_999, 1 << 50, 1 << 60)];
+    let kernel = "causal_attention_decode_bf16_level4";
+    events[0].launches = vec![Launched {
+        grid: [10_000, 1000, 64],
+        block: [1024, 1, 1],
+        ..launch(kernel, 1)
+    }];
+    let text = table(&rows(&events)) + LEGEND;
+    for line in text.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+}
+
+#[test]
+fn a_program_that_runs_no_kernel_has_an_empty_table() -> anyhow::Result<()> {
+    assert_eq!(traced(true, &Device::Cpu, || Ok(7))?, 7);
+    Ok(())
+}

@@ -1,0 +1,173 @@
+// Level 4 of next_token: the greatest of V logits, and the k greatest with their probabilities.
+//
+// Against level 3: there candle finds the greatest, and for a draw all V probabilities cross the bus to the
+// host, which sorts them. Here 4 bytes cross it, or 8 k.
+//
+// One block of 1024 threads reads the logits, 4 bytes a thread and turn: V is some ten thousand, and more
+// blocks would need a second launch to compare their results. The bound is one multiprocessor's share of the
+// memory's bandwidth.
+//
+// A logit and its index become one integer, the key, whose order is the wanted one: the float's bits, flipped
+// so that they sort as integers, above the index, flipped so that of equals the lowest is the greatest. The
+// greatest key needs one reduction. The k-th greatest is found digit by digit (radix select): count how many
+// keys have each value of the highest 8 bits, see which value the k-th falls into, look at the next 8 bits of
+// those, and stop as soon as all that share the digits belong to the k. Mostly that is after the second digit
+// or the third.
+//
+// Launch: grid (1), block (1024).
+// To be faster: take the maximum in the epilogue of the product that makes the logits.
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+typedef unsigned long long Key;
+
+constexpr int THREADS = 1024;
+constexpr int DIGITS = 256; // values of 8 bits
+constexpr int MOST = 1024;  // k at the most
+
+// Ascending as integers where the logits ascend, and where they are equal the indices descend. NaN is above all.
+template <typename T>
+__device__ __forceinline__ Key key_of(const T *logits, unsigned i) {
+  float x = widen(logits[i]) + 0.f; // -0 becomes +0
+  unsigned bits = __float_as_uint(x);
+  unsigned ordered = isnan(x) ? ~0u : (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
+  return Key(ordered) << 32 | ~i;
+}
+
+__device__ __forceinline__ unsigned index_of(Key key) { return ~unsigned(key); }
+
+__device__ __forceinline__ bool is_nan(Key key) { return unsigned(key >> 32) == ~0u; }
+
+__device__ __forceinline__ Key warp_max(Key key) {
+#pragma unroll
+  for (int d = WARP / 2; d > 0; d /= 2) key = max(key, __shfl_xor_sync(ALL_LANES, key, d));
+  return key;
+}
+
+// The greatest key of all; every thread gets it.
+template <typename T>
+__device__ __forceinline__ Key greatest(const T *logits, unsigned vocab) {
+  __shared__ Key of_warp[THREADS / WARP];
+  Key mine = 0;
+  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) mine = max(mine, key_of(logits, i));
+  mine = warp_max(mine);
+  if (lane_id() == 0) of_warp[threadIdx.x / WARP] = mine;
+  __syncthreads();
+  return warp_max(of_warp[lane_id()]); // as many warps as lanes
+}
+
+// token (1): the greatest logit's index, or V where one is NaN.
+template <typename T>
+__device__ __forceinline__ void argmax(const T *logits, unsigned *token, unsigned vocab) {
+  Key key = greatest(logits, vocab);
+  if (threadIdx.x == 0) *token = is_nan(key) ? vocab : index_of(key);
+}
+
+// The digit of 8 bits above `shift` into which the k-th greatest falls, of the keys whose higher bits are those
+// of `prefix`; k becomes its place among the keys of that digit, and `same` their number.
+template <typename T>
+__device__ __forceinline__ unsigned digit(const T *logits, unsigned vocab, Key prefix, int shift, unsigned &k,
+                                          unsigned &same) {
+  __shared__ unsigned count[DIGITS];
+  __shared__ unsigned found[3];
+  if (threadIdx.x < DIGITS) count[threadIdx.x] = 0;
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
+    Key key = key_of(logits, i);
+    // Two shifts, because one by 64 is not defined.
+    if ((key >> shift >> 8) == (prefix >> shift >> 8)) atomicAdd(&count[key >> shift & 255], 1);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned left = k, d = DIGITS - 1;
+    while (count[d] < left) left -= count[d--];
+    found[0] = d, found[1] = left, found[2] = count[d];
+  }
+  __syncthreads();
+  k = found[1], same = found[2];
+  return found[0];
+}
+
+// The least key of the k greatest, or a key between it and the next below.
+template <typename T>
+__device__ __forceinline__ Key threshold(const T *logits, unsigned vocab, unsigned k) {
+  Key prefix = 0;
+  unsigned same = 0;
+#pragma unroll 1
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    prefix |= Key(digit(logits, vocab, prefix, shift, k, same)) << shift;
+    if (same == k) break; // all that begin like this are wanted
+  }
+  return prefix;
+}
+
+// Sorts keys (MOST) in shared memory, greatest first. "Sorting networks and their applications", Batcher 1968.
+__device__ __forceinline__ void sort(Key *keys) {
+#pragma unroll 1
+  for (unsigned run = 2; run <= MOST; run *= 2) {
+#pragma unroll 1
+    for (unsigned apart = run / 2; apart > 0; apart /= 2) {
+      __syncthreads();
+      unsigned i = threadIdx.x, j = i ^ apart;
+      bool descending = (i & run) == 0;
+      if (j > i && (keys[i] < keys[j]) == descending) {
+        Key key = keys[i];
+        keys[i] = keys[j];
+        keys[j] = key;
+      }
+    }
+  }
+  __syncthreads();
+}
+
+// out (2 k): the tokens, and behind them the bits of their probabilities. NaN or +∞ among the logits makes
+// all probabilities NaN.
+template <typename T>
+__device__ __forceinline__ void top_k(const T *logits, unsigned *out, unsigned vocab, unsigned k,
+                                      float inverse_temperature) {
+  __shared__ Key keys[MOST];
+  __shared__ float scratch[THREADS / WARP];
+  __shared__ unsigned taken;
+  const Key first = greatest(logits, vocab);
+  const float most = widen(logits[index_of(first)]);
+  float sum = 0.f;
+  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
+    sum += expf((widen(logits[i]) - most) * inverse_temperature);
+  }
+  sum = row_sum(sum, scratch);
+
+  keys[threadIdx.x] = 0;
+  if (threadIdx.x == 0) taken = 0;
+  const Key least = threshold(logits, vocab, k);
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
+    Key key = key_of(logits, i);
+    if (key >= least) keys[atomicAdd(&taken, 1)] = key;
+  }
+  sort(keys);
+  if (threadIdx.x < k) {
+    unsigned token = index_of(keys[threadIdx.x]);
+    out[threadIdx.x] = token;
+    out[k + threadIdx.x] = __float_as_uint(expf((widen(logits[token]) - most) * inverse_temperature) / sum);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    argmax_f32_level4(const float *logits, unsigned *token, unsigned vocab) {
+  argmax(logits, token, vocab);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    argmax_bf16_level4(const bf16 *logits, unsigned *token, unsigned vocab) {
+  argmax(logits, token, vocab);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    top_k_f32_level4(const float *logits, unsigned *out, unsigned vocab, unsigned k, float inverse_temperature) {
+  top_k(logits, out, vocab, k, inverse_temperature);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    top_k_bf16_level4(const bf16 *logits, unsigned *out, unsigned vocab, unsigned k, float inverse_temperature) {
+  top_k(logits, out, vocab, k, inverse_temperature);
+}

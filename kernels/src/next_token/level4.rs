@@ -1,0 +1,86 @@
+//! Level 4: one block finds the greatest; keys that sort as integers.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::{check, cpu, not_finite};
+use crate::element::{dispatch, entry};
+use crate::error::{mismatch, unsupported};
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("next_token_level4", "level4.ptx");
+
+/// Threads of the block.
+const THREADS: usize = 1024;
+
+/// The most tokens that the block sorts.
+const MOST: usize = 1024;
+
+/// The index of the greatest of logits (V), of equals the lowest.
+///
+/// # Errors
+/// When logits are not (V) of f32 or bf16, or one is NaN.
+pub fn argmax(logits: &Tensor) -> Result<u32> {
+    let vocab = check("argmax_level4", logits)?;
+    if logits.device().is_cpu() {
+        return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
+    }
+    let token = output::tensor(1, DType::U32, logits.device())?;
+    Launch::new(&MODULE, entry!("argmax", logits.dtype(), "level4")?)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(&token)
+        .u32(vocab)
+        .run()?;
+    let token = token.to_vec1::<u32>()?[0];
+    match (token as usize) < vocab {
+        true => Ok(token),
+        false => Err(not_finite("argmax_level4")),
+    }
+}
+
+/// The k most probable tokens of softmax(logits/temperature), with their probabilities; all of them where
+/// there are fewer. logits (V), k from 1, temperature above 0.
+///
+/// # Errors
+/// When logits are not (V) of f32 or bf16, when one is NaN or ∞, or when k is 0 or, on a GPU, above 1024.
+pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
+    let vocab = check("top_k_level4", logits)?;
+    let k = k.min(vocab);
+    if k == 0 {
+        return Err(mismatch("top_k_level4", "k from 1", k));
+    }
+    let kept = if logits.device().is_cpu() {
+        dispatch!(
+            "top_k_level4",
+            logits.dtype(),
+            cpu::top_k(logits, k, temperature)
+        )?
+    } else {
+        on_gpu(logits, vocab, k, temperature)?
+    };
+    match kept.iter().all(|(_, p)| p.is_finite()) {
+        true => Ok(kept),
+        false => Err(not_finite("top_k_level4")),
+    }
+}
+
+fn on_gpu(logits: &Tensor, vocab: usize, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
+    if k > MOST {
+        let expected = format!("k up to {MOST}");
+        return Err(unsupported("top_k_level4", expected, k, 2));
+    }
+    let out = output::tensor((2, k), DType::U32, logits.device())?;
+    Launch::new(&MODULE, entry!("top_k", logits.dtype(), "level4")?)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(&out)
+        .u32(vocab)
+        .u32(k)
+        .f32(1. / temperature)
+        .run()?;
+    let out = out.flatten_all()?.to_vec1::<u32>()?;
+    let (tokens, bits) = out.split_at(k);
+    let probabilities = bits.iter().map(|&bits| f32::from_bits(bits));
+    Ok(tokens.iter().copied().zip(probabilities).collect())
+}

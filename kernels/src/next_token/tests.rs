@@ -1,0 +1,120 @@
+//! Tokens against a sort, probabilities against a softmax in f64.
+
+use candle_core::{DType, Result, Tensor};
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::level4::{argmax, top_k};
+use crate::output::poisoned;
+use crate::testing::{devices, host, pairwise, rng, tolerance, uniform};
+
+/// All tokens with their probabilities, most probable first, of equals the lower first.
+fn oracle(logits: &[f64], temperature: f64) -> Vec<(u32, f64)> {
+    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let exp: Vec<f64> = logits
+        .iter()
+        .map(|x| ((x - max) / temperature).exp())
+        .collect();
+    let sum: f64 = exp.iter().sum();
+    let mut order: Vec<u32> = (0..logits.len() as u32).collect();
+    order.sort_by(|&a, &b| {
+        logits[b as usize]
+            .total_cmp(&logits[a as usize])
+            .then(a.cmp(&b))
+    });
+    order
+        .into_iter()
+        .map(|i| (i, exp[i as usize] / sum))
+        .collect()
+}
+
+fn compare(logits: &Tensor, k: usize, temperature: f64) -> Result<()> {
+    let expected = oracle(&host(logits)?, temperature);
+    let what = format!(
+        "{:?} {:?} V {} k {k}",
+        logits.device(),
+        logits.dtype(),
+        logits.dims()[0]
+    );
+    assert_eq!(argmax(logits)?, expected[0].0, "{what}");
+    let found = poisoned(|| top_k(logits, k, temperature))?;
+    assert_eq!(found.len(), k.min(expected.len()), "{what}");
+    let allowed = tolerance(logits.dtype(), 1e-5);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(found.0, expected.0, "{what}");
+        let apart = (f64::from(found.1) - expected.1).abs();
+        assert!(
+            apart <= allowed * expected.1.max(1e-30),
+            "{what}: {found:?}, {expected:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn tokens_and_probabilities_are_those_of_a_sort() -> Result<()> {
+    let mut rng = rng();
+    let vocab = [1, 7, 64, 65, 513, 1000, 10_000, 49_152];
+    for device in devices() {
+        for shape in pairwise(&[&vocab, &[1, 2, 40, 1024], &[0, 1]]) {
+            let dtype = [DType::F32, DType::BF16][shape[2]];
+            // In bf16 thousands of logits are equal: the order of equals decides.
+            let (logits, _) = uniform(&mut rng, &[shape[0]], dtype, &device)?;
+            compare(&logits, shape[1], rng.random_range(0.1..3.))?;
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn ties_and_zeros(logits in prop::collection::vec(prop::sample::select(vec![-0f32, 0., 1., -1., f32::NEG_INFINITY]), 1..300), k in 1usize..300) {
+        prop_assume!(logits.iter().any(|x| x.is_finite()));
+        let equal: Vec<f32> = logits.iter().map(|x| x + 0.).collect();
+        for device in devices() {
+            let tensor = |x: &[f32]| Tensor::new(x, &device).unwrap();
+            let minus_zero = top_k(&tensor(&logits), k, 1.).unwrap();
+            prop_assert_eq!(&minus_zero, &top_k(&tensor(&equal), k, 1.).unwrap());
+            compare(&tensor(&equal), k, 1.).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_has_no_greatest_is_an_error() -> Result<()> {
+    for device in devices() {
+        for bad in [&[1., f32::NAN, 2.][..], &[f32::NAN], &[0., f32::INFINITY]] {
+            let logits = Tensor::new(bad, &device)?;
+            let error = top_k(&logits, 2, 1.).unwrap_err().to_string();
+            assert!(
+                error.contains("top_k_level4: expected finite logits"),
+                "{error}"
+            );
+            if bad.iter().any(|x| x.is_nan()) {
+                assert!(argmax(&logits).is_err());
+            }
+        }
+        let empty = Tensor::zeros(0, DType::F32, &device)?;
+        assert!(argmax(&empty).is_err() && top_k(&empty, 1, 1.).is_err());
+        assert!(top_k(&Tensor::zeros(3, DType::F32, &device)?, 0, 1.).is_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn more_than_a_block_sorts_is_level_2s() -> Result<()> {
+    for device in devices() {
+        let logits = Tensor::rand(0f32, 1., 2000, &device)?;
+        match (top_k(&logits, 1025, 1.), device.is_cpu()) {
+            (Ok(kept), true) => assert_eq!(kept.len(), 1025),
+            (Err(error), false) => {
+                let expected = "top_k_level4: expected k up to 1024, found 1025; level 2 can";
+                assert!(error.to_string().contains(expected), "{error}");
+            }
+            (other, _) => panic!("{other:?}"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The graph transformer at level 3:
+//! `cargo run --release -p level3 --example gnn -- --edges FILE.csv`
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::gnn::main(levels::at(3))
+}

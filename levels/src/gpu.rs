@@ -1,0 +1,152 @@
+//! Which levels a GPU can run.
+
+use candle_core::{DType, Device};
+use data::BadInput;
+
+use crate::{numbers, one_of};
+
+/// Major and minor number, 7.5 for Turing.
+type Capability = (u32, u32);
+
+/// The compute capability that a level needs for a number format; `None` for candle's own kernels, which
+/// are compiled for the GPU of the build.
+pub fn minimum(level: u8, dtype: DType) -> Option<Capability> {
+    match (level, dtype) {
+        (0..=2, _) => None,
+        (3, _) | (_, DType::F32) => Some((7, 5)), // `.target sm_75`
+        _ => Some((8, 0)),                        // `mma.sync` in bf16
+    }
+}
+
+/// Looks at a GPU before any work is done.
+///
+/// # Errors
+/// [`BadInput`] when `device` is a GPU that is too old for one of `levels`; it says which levels run there.
+pub fn check(levels: &[u8], dtype: DType, device: &Device) -> Result<(), BadInput> {
+    match capability(device) {
+        Some(found) => fits(levels, dtype, found),
+        None => Ok(()),
+    }
+}
+
+fn fits(levels: &[u8], dtype: DType, found: Capability) -> Result<(), BadInput> {
+    let runs = |level: &u8| minimum(*level, dtype).is_none_or(|needed| needed <= found);
+    let Some(&level) = levels.iter().find(|level| !runs(level)) else {
+        return Ok(());
+    };
+    let able: Vec<u8> = numbers().into_iter().filter(runs).collect();
+    let able = one_of(&able, "and");
+    let (major, minor) = minimum(level, dtype).unwrap_or_default();
+    Err(BadInput::new(
+        format!("level {level} in {}", dtype.as_str()),
+        format!("a GPU of compute capability {major}.{minor} or more"),
+        format!("{}.{}, which runs levels {able}", found.0, found.1),
+    ))
+}
+
+#[cfg(feature = "cuda")]
+fn capability(device: &Device) -> Option<Capability> {
+    let context = device
+        .as_cuda_device()
+        .ok()?
+        .cuda_stream()
+        .context()
+        .clone();
+    let (major, minor) = context.compute_capability().ok()?;
+    Some((major as u32, minor as u32))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn capability(_: &Device) -> Option<Capability> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DType::{BF16, F32};
+
+    #[test]
+    fn a_gpu_runs_what_it_is_new_enough_for() {
+        for (levels, dtype, found) in [
+            (&[1, 2][..], BF16, (5, 2)),
+            (&[3], F32, (7, 5)),
+            (&[3], BF16, (7, 5)),
+            (&[4], F32, (7, 5)),
+            (&[4], BF16, (8, 0)),
+            (&[1, 2, 3, 4], BF16, (9, 0)),
+            (&[3, 4], BF16, (12, 0)),
+        ] {
+            assert_eq!(fits(levels, dtype, found), Ok(()), "{levels:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_gpu_is_told_what_it_can_run() {
+        for (levels, dtype, found, level, needed) in [
+            (&[3][..], F32, (7, 0), 3, "7.5"),
+            (&[4], F32, (7, 2), 4, "7.5"),
+            (&[2, 4], F32, (6, 1), 4, "7.5"),
+            (&[4], BF16, (7, 5), 4, "8.0"),
+            (&[1, 3, 4], BF16, (7, 0), 3, "7.5"),
+            (&[1, 3, 4], BF16, (7, 5), 4, "8.0"),
+        ] {
+            let able: Vec<u8> = numbers()
+                .into_iter()
+                .filter(|&n| n < if found >= (7, 5) { 4 } else { 3 })
+                .collect();
+            let expected = format!(
+                "level {level} in {}: expected a GPU of compute capability {needed} or more, \
+                 found {}.{}, which runs levels {}",
+                dtype.as_str(),
+                found.0,
+                found.1,
+                one_of(&able, "and")
+            );
+            let line = fits(levels, dtype, found).map_err(|bad| bad.to_string());
+            assert_eq!(line, Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_cpu_runs_every_level() {
+        assert_eq!(check(&numbers(), BF16, &Device::Cpu), Ok(()));
+    }
+
+    /// Every `level*.ptx` of the kernels, and the level that its name begins with.
+    fn kernels() -> Vec<(String, u8)> {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src");
+        let folders = std::fs::read_dir(root)
+            .unwrap()
+            .map(|op| op.unwrap().path());
+        let files = folders
+            .filter_map(|op| std::fs::read_dir(op).ok())
+            .flatten();
+        let paths = files.map(|file| file.unwrap().path());
+        let kernel = |path: std::path::PathBuf| {
+            let name = path.file_name()?.to_str()?;
+            let level = name.strip_prefix("level")?.get(..1)?.parse().ok()?;
+            name.ends_with(".ptx")
+                .then(|| (path.display().to_string(), level))
+        };
+        paths.filter_map(kernel).collect()
+    }
+
+    /// Those that need more say so in their name and are chosen by the GPU's capability.
+    #[test]
+    fn the_kernels_ask_for_no_more_than_the_minimum() {
+        for (path, level) in kernels() {
+            let dtype = match path {
+                _ if path.contains("_sm90a") => continue,
+                _ if path.contains("_sm80") => BF16,
+                _ => F32,
+            };
+            let ptx = std::fs::read_to_string(&path).unwrap().leak();
+            let asked = kernels::launch::Module { name: "", ptx }.capability();
+            assert!(
+                asked.is_some() && asked <= minimum(level, dtype),
+                "{path}: {asked:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,107 @@
+use super::*;
+
+fn tensor() -> Result<Tensor> {
+    Tensor::new(1f32, &Device::Cpu)
+}
+
+fn launch(kernel: &'static str) -> Launched {
+    Launched {
+        kernel,
+        grid: [3, 1, 1],
+        block: [32, 1, 1],
+        smem: 0,
+        registers: None,
+    }
+}
+
+/// Other tests of this program make tensors meanwhile, so those that count take turns.
+static COUNTING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn an_op_counts_its_tensors_and_no_probe_of_an_inner_span() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let (_, events) = record(&Device::Cpu, || {
+        let _outer = span("outer");
+        let x = tensor()?; // 1
+        for _ in 0..3 {
+            let _inner = span("inner");
+            let _y = (&x + &x)?; // 2, 3, 4
+        }
+        x.reshape((1, 1)) // 5
+    })?;
+    let counts: Vec<_> = events.iter().map(|e| (e.depth, e.tensors)).collect();
+    assert_eq!(counts, [(0, 5), (1, 1), (1, 1), (1, 1)]);
+    assert!(events[0].time >= events[1].time);
+    Ok(())
+}
+
+#[test]
+fn a_launch_belongs_to_the_innermost_op() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let (_, events) = record(&Device::Cpu, || {
+        launched(|| launch("without an op"));
+        let _outer = span("outer");
+        launched(|| launch("first"));
+        {
+            let _inner = span("inner");
+            launched(|| launch("inside"));
+        }
+        launched(|| launch("last"));
+        Ok(())
+    })?;
+    let kernels = |i: usize| -> Vec<_> { events[i].launches.iter().map(|l| l.kernel).collect() };
+    assert_eq!(kernels(0), ["first", "last"]);
+    assert_eq!(kernels(1), ["inside"]);
+    Ok(())
+}
+
+#[test]
+fn what_an_op_needs_is_taken_once() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let work = |bytes| Needs { bytes, flops: 7 };
+    let (_, events) = record(&Device::Cpu, || {
+        needs(work(1));
+        {
+            let _outer = span("outer");
+            let _inner = span("inner");
+        }
+        needs(work(2));
+        needs(work(3));
+        let _next = span("next");
+        Ok(())
+    })?;
+    let found: Vec<_> = events.iter().map(|e| e.needs).collect();
+    assert_eq!(found, [Some(work(1)), None, Some(work(3))]);
+    Ok(())
+}
+
+#[test]
+fn nothing_is_noted_without_a_record() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let (_, made) = count_tensors(|| {
+        needs(Needs::default());
+        let _span = span("unseen");
+        launched(|| panic!("a launch that nobody records"));
+        tensor()
+    })?;
+    assert_eq!(made, 1);
+    let (_, events) = record(&Device::Cpu, || Ok(()))?;
+    assert!(events.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_program_that_fails_leaves_no_record() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let failed = record(&Device::Cpu, || -> Result<()> {
+        let _span = span("fails");
+        candle_core::bail!("no")
+    });
+    assert!(failed.is_err());
+    let (_, made) = count_tensors(|| {
+        let _span = span("unseen");
+        tensor()
+    })?;
+    assert_eq!(made, 1);
+    Ok(())
+}
