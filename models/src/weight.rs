@@ -1,18 +1,21 @@
-//! A weight matrix, and the room in which a level keeps its own form of it.
+//! A weight matrix, and the room in which levels keep their own forms of it.
 
-use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-/// A weight as it is stored, (N, K) with one row an output, beside the form that a level packs it into.
+type Form = Arc<dyn Any + Send + Sync>;
+
+/// A weight as it is stored, (N, K) with one row an output, beside the forms that levels pack it into.
 ///
 /// Clones share both.
 #[derive(Clone)]
 pub struct Weight {
     tensor: Tensor,
-    packed: Arc<OnceLock<Box<dyn Any + Send + Sync>>>,
+    forms: Arc<Mutex<HashMap<TypeId, Form>>>,
 }
 
 impl Weight {
@@ -20,7 +23,7 @@ impl Weight {
     pub fn new(tensor: Tensor) -> Self {
         Self {
             tensor,
-            packed: Arc::default(),
+            forms: Arc::default(),
         }
     }
 
@@ -34,24 +37,26 @@ impl Weight {
         &self.tensor
     }
 
-    /// The level's own form of this weight, made by `pack` at first use and kept.
+    /// A level's own form of this weight, made by `pack` at first use and kept.
     ///
-    /// A weight belongs to one level at a time.
+    /// There is one form of a type: each level packs into types of its own, and always in the same way.
     ///
     /// # Errors
-    /// When `pack` fails, or when another level has packed this weight into another type.
+    /// When `pack` fails.
     pub fn packed<T: Any + Send + Sync>(
         &self,
         pack: impl FnOnce(&Tensor) -> Result<T>,
-    ) -> Result<&T> {
-        if self.packed.get().is_none() {
-            // Two threads may both pack; the first to finish is kept.
-            let _ = self.packed.set(Box::new(pack(&self.tensor)?));
+    ) -> Result<Arc<T>> {
+        let Ok(mut forms) = self.forms.lock() else {
+            bail!("a thread panicked while it packed this weight")
+        };
+        let kept = forms.get(&TypeId::of::<T>()).cloned();
+        if let Some(Ok(form)) = kept.map(Arc::downcast) {
+            return Ok(form);
         }
-        match self.packed.get().and_then(|form| form.downcast_ref()) {
-            Some(form) => Ok(form),
-            None => candle_core::bail!("this weight was packed by another level: load it again"),
-        }
+        let form = Arc::new(pack(&self.tensor)?);
+        forms.insert(TypeId::of::<T>(), form.clone());
+        Ok(form)
     }
 }
 

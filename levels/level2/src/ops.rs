@@ -210,11 +210,12 @@ impl Ops for Level2 {
             .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
             .reshape((batch * rows * columns, channels * p * p))?;
         // Bias and positions do not depend on the picture: added to each other once, at load.
-        let (w, first, rest) = w.packed(|w| {
+        let packed = w.packed(|w| {
             let first = (class + positions.narrow(1, 0, 1)?)?; // (1, 1, C)
             let rest = positions.narrow(1, 1, rows * columns)?.broadcast_add(b)?;
             Ok((w.reshape((c, ()))?, first, rest))
         })?;
+        let (w, first, rest) = &*packed;
         let x = patches
             .matmul(&w.t()?)?
             .reshape((batch, rows * columns, c))?;

@@ -43,7 +43,7 @@ impl Ops for Level4 {
     // ANCHOR: linear
     fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
         let _span = span("linear_level4");
-        linear::level4::linear(x, w.packed(Packed::new)?, b)
+        linear::level4::linear(x, w.packed(Packed::new)?.as_ref(), b)
     }
     // ANCHOR_END: linear
 
@@ -76,14 +76,14 @@ impl Ops for Level4 {
     // ANCHOR: linear_gelu
     fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
         let _span = span("linear_gelu_level4");
-        linear::level4::linear_gelu(x, w.packed(Packed::new)?, b)
+        linear::level4::linear_gelu(x, w.packed(Packed::new)?.as_ref(), b)
     }
     // ANCHOR_END: linear_gelu
 
     // ANCHOR: linear_swiglu
     fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
         let _span = span("linear_swiglu_level4");
-        linear::level4::linear_swiglu(x, w.packed(Packed::gate_up)?)
+        linear::level4::linear_swiglu(x, w.packed(Packed::gate_up)?.as_ref())
     }
     // ANCHOR_END: linear_swiglu
 
@@ -179,7 +179,7 @@ impl Ops for Level4 {
         let _span = span("patch_embed_level4");
         let (c, channels, p, _) = w.tensor().dims4()?;
         let w = w.packed(|w| Packed::new(&w.reshape((c, channels * p * p))?))?;
-        patch_embed::level4::patch_embed(pixels, w, b, class, positions, p)
+        patch_embed::level4::patch_embed(pixels, &w, b, class, positions, p)
     }
     // ANCHOR_END: patch_embed
 
