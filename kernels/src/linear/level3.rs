@@ -88,6 +88,7 @@ fn launch(
         .u32(m)
         .u32(n)
         .u32(k)
+        .u32(k * x.dtype().size_in_bytes())
         .run()?;
     Ok(y)
 }

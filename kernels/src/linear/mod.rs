@@ -12,6 +12,7 @@
 mod cpu;
 pub mod level3;
 pub mod level4;
+pub(crate) mod tile;
 
 use candle_core::{D, DType, Result, Tensor};
 

@@ -45,9 +45,10 @@ pub fn patch_embed(
     } else {
         &MODULE
     };
-    let tiles = (shape.batch * shape.tokens()).div_ceil(TILE) * c.div_ceil(TILE);
+    let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
+    let (height, width) = shape.picture;
     Launch::new(module, entry!("patch_embed", y.dtype(), "level3")?)
-        .grid(tiles, 1, 1)
+        .grid(rows.div_ceil(TILE) * c.div_ceil(TILE), 1, 1)
         .block(TILE, TILE / 4, 1)
         .read(pixels)
         .read(w)
@@ -55,12 +56,15 @@ pub fn patch_embed(
         .read(class)
         .read(positions)
         .write(&y)
-        .u32(shape.batch)
-        .u32(channels)
-        .u32(shape.picture.0)
-        .u32(shape.picture.1)
-        .u32(patch)
+        .u32(rows)
         .u32(c)
+        .u32(shape.k())
+        .u32(shape.k() * bytes)
+        .u32(shape.tokens())
+        .u32(patch)
+        .u32(height)
+        .u32(width)
+        .u32(channels * height * width * bytes)
         .run()?;
     Ok(y)
 }

@@ -1,10 +1,15 @@
 //! Level 4: register tiles and tensor cores, their rows gathered from the picture.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
-use super::{Added, cpu};
+use super::{Added, Shape, cpu};
 use crate::element::dispatch;
+use crate::launch::{Launch, Module, module};
 use crate::linear::level4::{Form, Packed};
+use crate::linear::tile::{choose, tile_entry, tiles};
+
+static MODULE: Module = module!("patch_embed_level4", "level4.ptx");
+static MODULE_BF16: Module = module!("patch_embed_level4_sm80", "level4_sm80.ptx");
 
 /// pixels (B, 3, H, W), w of (C, 3·P·P), b (C), class (1, 1, C), positions (1, 1 + n, C), P = `patch`
 /// → (B, 1 + n, C)
@@ -31,6 +36,54 @@ pub fn patch_embed(
             pixels.dtype(),
             cpu::level4::patch_embed(pixels, w, added, shape)
         ),
-        Form::Tensor(_) => shape.output(pixels),
+        Form::Tensor(w) => {
+            let tiles = tiles("patch_embed_level4", pixels.dtype())?;
+            let tile = choose(tiles, shape.rows(), shape.c);
+            on_gpu(pixels, w, added, shape, tile)
+        }
     }
+}
+
+/// By the tile at this place of [`tiles`].
+pub(super) fn on_gpu(
+    pixels: &Tensor,
+    w: &Tensor,
+    Added {
+        b,
+        class,
+        positions,
+    }: Added,
+    shape: Shape,
+    tile: usize,
+) -> Result<Tensor> {
+    let dtype = pixels.dtype();
+    let y = shape.output(pixels)?;
+    let module = if dtype == DType::BF16 {
+        &MODULE_BF16
+    } else {
+        &MODULE
+    };
+    let entry = tile_entry!("patch_embed", dtype, tile);
+    let tile = tiles(entry, dtype)?[tile];
+    let (height, width) = shape.picture;
+    Launch::new(module, entry)
+        .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
+        .block(tile.threads, 1, 1)
+        .smem(tile.smem)
+        .read(pixels)
+        .read(w)
+        .read(b)
+        .read(class)
+        .read(positions)
+        .write(&y)
+        .u32(shape.rows())
+        .u32(shape.c)
+        .u32(shape.k())
+        .u32(shape.tokens())
+        .u32(shape.patch)
+        .u32(height)
+        .u32(width)
+        .u32(shape.channels * height * width)
+        .run()?;
+    Ok(y)
 }

@@ -65,6 +65,11 @@ impl Shape {
         1 + (h / self.patch) * (w / self.patch)
     }
 
+    /// B·(1 + n): rows of y.
+    fn rows(&self) -> usize {
+        self.batch * self.tokens()
+    }
+
     /// K: pixels of a patch, all colours.
     fn k(&self) -> usize {
         self.channels * self.patch * self.patch

@@ -1,0 +1,55 @@
+// linear, level 4, f32: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K) with the
+// rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+//
+// Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias while a sum is
+// in its register. What changes is what a thread does with the words it reads there; see tile.cuh.
+//   - It keeps 8×8 sums where it kept 4: 16 words serve 64 multiply-adds, so that arithmetic sets the pace.
+//   - It fetches 16 bytes at a time, and the next step while it computes this one.
+//   - A tile is 64×64: global memory and the L2 cache give 2·M·N·K/64 elements instead of 2·M·N·K/32.
+//   - gelu and silu call the toolkit's erff and expf.
+//
+// Prediction: 64 multiply-adds, 4 reads and an address or two for each k: 9 of 10 instructions do arithmetic, and
+// the rate is what the FFMA units give less what barriers and the first and last step of a block cost.
+// 64×64 tiles need a large y: 512×512 has 64 of them, and an H200 132 SMs. Then 32×32 tiles do better, with four
+// slices of K in a block; the launch takes them when there are fewer than 256 of the larger.
+// To be faster: sums of 128×128 with a warp's reads ordered for the register banks, as libraries have them in
+// machine code; for a small y with a long K, K split over blocks. Shapes measured, not ruled, are level 5.
+//
+// Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2. Launch: a block a tile, along a row of tiles first.
+#include "linear/tile.cuh"
+
+using T = float;
+
+// A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
+template <class Tile, class Epilogue>
+__device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                     unsigned k) {
+  constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
+  unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
+  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
+  Matrix<T> rows_x(x, row, m, k);
+  Weight<T, HALF> rows_w(w, column, n, k);
+  product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
+}
+
+#define PARAMETERS                                                                                             \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,    \
+      unsigned n, unsigned k
+
+// BLOCKS is how many blocks an SM shall have registers for.
+#define KERNELS(TILE, BLOCKS, NAME)                                                                            \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {              \
+    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                  \
+  }                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {         \
+    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                              \
+  }                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {       \
+    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                    \
+  }
+
+using Large = Tile<64, 64, 32, 8, 2>;
+using Small = Tile<32, 32, 64, 4, 4>;
+
+KERNELS(Large, 3, f32_level4_64x64)
+KERNELS(Small, 3, f32_level4_32x32)

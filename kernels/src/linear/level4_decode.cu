@@ -1,0 +1,108 @@
+// linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
+//
+// Against level 3, whose tile of 32 rows is empty but for one when a token is decoded, and whose few blocks read w in
+// small steps with a barrier between them.
+//   - A product with few rows is as fast as w can be read: 2 FLOPs for each of its elements and row of x. So there
+//     is nothing to share and no shared memory: a warp has some rows of w, its lanes read 16 bytes each, and
+//     the lanes' sums are added by shuffles.
+//   - All rows of x meet an element of w while it is in a register: w is read once. x comes from the L1 cache.
+//
+// Prediction: the time of reading w, at the rate of a copy when w is large; of a small w, the time of a few trips to
+// memory. With 8 rows in bf16 the conversions of x to f32 show.
+// To be faster: tensor cores for 8 rows; for a short N, a row of w split over several warps; the next product's
+// weights asked for before this one ends.
+//
+// Bytes moved: N·K elements of w, once, and M·(N + K). Launch: a warp N_W rows of w, 4 warps a block.
+#include "common/warp.cuh"
+#include "linear/operands.cuh"
+
+constexpr int WARPS = 4;
+
+// Up to M rows of x at the same time, and N rows of w a warp: more where each is used more often. Steps that are on
+// their way at once: fewer where a step is long.
+template <int M>
+struct Rows {
+  static constexpr int N = M > 4 ? 4 : 2, STEPS = M > 1 ? 1 : 2;
+};
+
+// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. A row of x past the last is the last again.
+template <int M, int N, class T>
+__device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *const (&w)[N], bool vector, unsigned m,
+                                     unsigned k) {
+  constexpr int V = PER_16_BYTES<T>, STEPS = Rows<M>::STEPS;
+  auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
+  if (vector) {
+#pragma unroll STEPS
+    for (unsigned at = lane_id() * V; at < k; at += WARP * V) {
+      float b[N][V];
+#pragma unroll
+      for (int j = 0; j < N; j++) load16(w[j] + at, b[j]);
+#pragma unroll
+      for (int i = 0; i < M; i++) {
+        float a[V];
+        load16(row(i) + at, a);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+#pragma unroll
+          for (int v = 0; v < V; v++) sum[j][i] += a[v] * b[j][v];
+      }
+    }
+  } else {
+#pragma unroll 1
+    for (unsigned at = lane_id(); at < k; at += WARP)
+#pragma unroll
+      for (int i = 0; i < M; i++)
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j][i] += widen(row(i)[at]) * widen(w[j][at]);
+  }
+#pragma unroll
+  for (int j = 0; j < N; j++)
+#pragma unroll
+    for (int i = 0; i < M; i++) sum[j][i] = warp_sum(sum[j][i]);
+}
+
+// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has the gate's rows of w and the same
+// of the up-projection, n rows further down.
+template <int M, class T, class Epilogue>
+__device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                     unsigned k) {
+  constexpr int N = Rows<M>::N, COLUMNS = Epilogue::GATED ? N / 2 : N;
+  unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * COLUMNS;
+  if (column >= n) return;
+  const T *row[N];
+#pragma unroll
+  for (int j = 0; j < N; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
+  float sum[N][M] = {};
+  dots(sum, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
+
+  // Lane i·COLUMNS + j writes element (i, j).
+  unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
+  float s = 0.f, up = 0.f;
+#pragma unroll
+  for (int e = 0; e < M * COLUMNS; e++)
+    if (lane_id() == e) s = sum[e % COLUMNS][e / COLUMNS], up = sum[N - COLUMNS + e % COLUMNS][e / COLUMNS];
+  if (i < m && column + j < n) store(y + size_t(i) * n + column + j, epilogue(s, up, i, column + j));
+}
+
+#define PARAMETERS(T)                                                                                          \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,    \
+      unsigned n, unsigned k
+
+#define KERNELS(T, M, NAME)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T)) {                     \
+    rows<M>(x, w, Bias<T>{b}, y, m, n, k);                                                                     \
+  }                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T)) {                \
+    rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                                 \
+  }                                                                                                            \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T)) {              \
+    rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                       \
+  }
+
+KERNELS(float, 1, f32_level4_row)
+KERNELS(float, 4, f32_level4_rows4)
+KERNELS(float, 8, f32_level4_rows8)
+KERNELS(bf16, 1, bf16_level4_row)
+KERNELS(bf16, 4, bf16_level4_rows4)
+KERNELS(bf16, 8, bf16_level4_rows8)

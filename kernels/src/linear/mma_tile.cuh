@@ -1,0 +1,167 @@
+// A tile of x·wᵀ a block, in bf16 on tensor cores: what linear and patch_embed share at level 4 from sm_80 on.
+//
+// One instruction of a warp multiplies 16 rows of x by 8 rows of w, 16 columns of each: 2048 multiply-adds, where an
+// FFMA does 32. The sums are f32, in registers. Its operands come from shared memory as 8×8 matrices, four with
+// one instruction; x (M, K) and w (N, K) both have k last, and that is the order in which it wants them.
+//
+// Steps of BK columns go from global to shared memory past the registers (cp.async), into a ring of STAGES places, so that
+// STAGES − 1 are there or on their way. One barrier a step says two things: what each thread waited for is there
+// for all, and all are done with the step before, whose place the next copy may take.
+//
+//     step        0   1   2   3   4 …        STAGES = 3
+//     place       0   1   2   0   1 …
+//                 ↑       ↑   └ copied once step 0 is computed
+//          computed       on its way
+#pragma once
+
+#include "common/mma.cuh"
+#include "linear/operands.cuh"
+
+template <int BM_, int BN_, int BK_, int STAGES_, int WARPS_M_, int WARPS_N_>
+struct MmaTile {
+  static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_;
+  static constexpr int WM = BM / WARPS_M, WN = BN / WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
+  // Chunks of 8 columns, 16 bytes, in a row of a step.
+  static constexpr int CHUNKS = BK / 8, ROW_BYTES = 2 * BK, STEP_BYTES = ROW_BYTES * (BM + BN);
+  // Floats from one row of sums to the next: 8 more than there are, so that neighbouring rows meet other banks.
+  static constexpr int PITCH = BN + 8;
+  static_assert(CHUNKS % 8 == 0 && THREADS % (8 * CHUNKS) == 0, "8 rows or more are copied at once");
+  static_assert(4 * BM * PITCH <= STAGES * STEP_BYTES, "the sums take the place of the steps");
+};
+
+// Where a chunk of a row lies in its step. Rows follow each other without a gap, so that the same chunk of 8 rows, which
+// is what an 8×8 matrix is read from, would lie in the same 4 banks: 8 chunks change places, by their row.
+template <class Tile>
+__device__ __forceinline__ unsigned place(unsigned row, unsigned chunk) {
+  return row * Tile::ROW_BYTES + (chunk ^ row % 8) * 16;
+}
+
+// What a thread copies of the ROWS rows of x, or of w, for a step: one chunk of COUNT rows.
+template <class Tile, int ROWS, class Source>
+struct Copy {
+  static constexpr int STRIDE = Tile::THREADS / Tile::CHUNKS, COUNT = ROWS / STRIDE;
+  static_assert(ROWS % STRIDE == 0);
+
+  const Source &source;
+  unsigned first = threadIdx.x / Tile::CHUNKS, chunk = threadIdx.x % Tile::CHUNKS;
+  unsigned to = kept(place<Tile>(first, chunk)), column = kept(8 * chunk);
+  const bf16 *row[COUNT];
+
+  __device__ explicit Copy(const Source &source) : source(source) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) row[i] = kept(source.row(first + i * STRIDE));
+  }
+
+  // Columns from k on, to shared memory: there after copy_wait and a barrier.
+  __device__ void start(unsigned tile, unsigned k) const {
+    if (source.vector) {
+#pragma unroll
+      for (int i = 0; i < COUNT; i++)
+        copy16(tile + to + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], k + column),
+               source.inside(row[i], k + column));
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < COUNT * 8; i++) {
+        bf16 x = source.element(source.row(first + i / 8 * STRIDE), k + column + i % 8);
+        store_shared(tile + to + i / 8 * STRIDE * Tile::ROW_BYTES + i % 8 * 2, x.bits);
+      }
+    }
+  }
+};
+
+// The sums of a warp, WM×WN of them. Its columns are WN/2 in the left half of the tile and as many in the right half: with
+// a gate, which is the left half, the two sums that an element of y is made of are in one lane.
+template <class Tile>
+struct MmaSums {
+  static constexpr int BN = Tile::BN, MT = Tile::WM / 16, NT = Tile::WN / 8;
+  static_assert(NT % 4 == 0, "8 columns and their neighbours are read at once");
+
+  unsigned lane = threadIdx.x % 32, warp_m = threadIdx.x / 32 / Tile::WARPS_N, warp_n = threadIdx.x / 32 % Tile::WARPS_N;
+  // Where this lane's row of the warp's first 16 rows of x and of w lies in their tiles.
+  unsigned x = kept(place<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
+  unsigned w = kept(place<Tile>(warp_n * (Tile::WN / 2) + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+  float sum[MT][NT][4] = {};
+
+  // How far the warp's n-th 8 columns are from its first.
+  __device__ static constexpr unsigned apart(unsigned n) { return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8; }
+
+  // Adds a step. 16 columns on, a row's chunk is two further: those bits of its place change.
+  __device__ void add(unsigned xs, unsigned ws) {
+#pragma unroll
+    for (int k = 0; k < Tile::BK; k += 16) {
+      unsigned a[MT][4], b[NT / 2][4];
+#pragma unroll
+      for (int m = 0; m < MT; m++) load_matrices(a[m], (xs + x ^ 2 * k) + m * 16 * Tile::ROW_BYTES);
+#pragma unroll
+      for (int n = 0; n < NT; n += 2) load_matrices(b[n / 2], (ws + w ^ 2 * k) + apart(n) * Tile::ROW_BYTES);
+#pragma unroll
+      for (int m = 0; m < MT; m++)
+#pragma unroll
+        for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+    }
+  }
+
+  // To shared memory.
+  __device__ void spill(float *tile) const {
+    unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * (Tile::WN / 2) + lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < MT; m++)
+#pragma unroll
+      for (int n = 0; n < NT; n++) {
+        const float(&s)[4] = sum[m][n];
+        float *p = tile + (row + 16 * m) * Tile::PITCH + column + apart(n);
+        *reinterpret_cast<float2 *>(p) = {s[0], s[1]};
+        *reinterpret_cast<float2 *>(p + 8 * Tile::PITCH) = {s[2], s[3]};
+      }
+  }
+};
+
+__device__ __forceinline__ void read8(float (&v)[8], const float *p) {
+  float4 low = load4(p), high = load4(p + 4);
+  v[0] = low.x, v[1] = low.y, v[2] = low.z, v[3] = low.w;
+  v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
+}
+
+// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it has BN/2
+// columns of y. The sums go through shared memory once more, so that a warp writes whole rows of the tile.
+template <class Tile, class X, class W, class Epilogue>
+__device__ __forceinline__ void product(const X &x, const W &w, const Output<bf16, Epilogue> &out, unsigned row,
+                                        unsigned column, unsigned k) {
+  constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, AHEAD = Tile::STAGES - 1;
+  extern __shared__ __align__(128) unsigned char ring[];
+  unsigned base = shared_address(ring), steps = (k + BK - 1) / BK;
+  MmaSums<Tile> sums;
+  Copy<Tile, BM, X> copy_x(x);
+  Copy<Tile, BN, W> copy_w(w);
+  auto xs = [&](unsigned step) { return base + step % Tile::STAGES * Tile::STEP_BYTES; };
+  auto ws = [&](unsigned step) { return xs(step) + BM * Tile::ROW_BYTES; };
+  auto start = [&](unsigned step) {
+    if (step < steps) copy_x.start(xs(step), step * BK), copy_w.start(ws(step), step * BK);
+    copy_commit(); // an empty group too, past the last step: groups are counted as steps are
+  };
+
+#pragma unroll 1
+  for (unsigned step = 0; step < AHEAD; step++) start(step);
+#pragma unroll 1
+  for (unsigned step = 0; step < steps; step++) {
+    copy_wait<AHEAD - 1>();
+    __syncthreads();
+    sums.add(xs(step), ws(step));
+    start(step + AHEAD);
+  }
+
+  constexpr bool GATED = Epilogue::GATED;
+  constexpr int CHUNKS = (GATED ? BN / 2 : BN) / 8;
+  float *tile = reinterpret_cast<float *>(ring);
+  __syncthreads();
+  sums.spill(tile);
+  __syncthreads();
+#pragma unroll 1
+  for (unsigned i = threadIdx.x; i < BM * CHUNKS; i += Tile::THREADS) {
+    unsigned r = i / CHUNKS, c = i % CHUNKS * 8;
+    float s[8], up[8] = {};
+    read8(s, tile + r * Tile::PITCH + c);
+    if (GATED) read8(up, tile + r * Tile::PITCH + BN / 2 + c);
+    out.write(row + r, column + c, s, up);
+  }
+}
