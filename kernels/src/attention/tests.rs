@@ -1,159 +1,15 @@
 //! Both levels against the oracle, on every device that is here.
 
+mod case;
+
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use super::Cache;
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
-
-struct Level {
-    name: &'static str,
-    rope_append:
-        fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &mut Cache, usize) -> Result<Tensor>,
-    causal_attention: fn(&Tensor, &Cache, usize) -> Result<Tensor>,
-    attention: fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
-}
-
-const LEVELS: [Level; 2] = [
-    Level {
-        name: "level 3",
-        rope_append: crate::rope::level3::rope_append,
-        causal_attention: super::level3::causal_attention,
-        attention: super::level3::attention,
-    },
-    Level {
-        name: "level 4",
-        rope_append: crate::rope::level4::rope_append,
-        causal_attention: super::level4::causal_attention,
-        attention: super::level4::attention,
-    },
-];
-
-/// A sequence of `position` + `tokens`, of which the last `tokens` ask.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    batch: usize,
-    tokens: usize,
-    position: usize,
-    heads: usize,
-    kv_heads: usize,
-    d: usize,
-    dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of the product that q, k and v are cut from.
-    offset: usize,
-}
-
-impl Case {
-    fn keys(&self) -> usize {
-        self.position + self.tokens
-    }
-
-    fn multiply_adds(&self) -> usize {
-        2 * self.batch * self.heads * self.tokens * self.keys() * self.d
-    }
-
-    /// Fewer sequences, heads and queries until the work is at most `limit`.
-    fn capped(mut self, limit: usize) -> Self {
-        while self.multiply_adds() > limit {
-            match self {
-                Self { batch: 2.., .. } => self.batch = 1,
-                Self { kv_heads: 2.., .. } => {
-                    (self.heads, self.kv_heads) = (self.heads / self.kv_heads, 1);
-                }
-                Self { heads: 2.., .. } => self.heads = 1,
-                _ => self.tokens = self.tokens.div_ceil(2),
-            }
-        }
-        self
-    }
-
-    /// (B, S, H + 2·Hkv, D) on `device`, from `offset` elements into its memory, and what it holds.
-    fn product(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<(Tensor, Vec<f64>)> {
-        let shape = (
-            self.batch,
-            self.keys(),
-            self.heads + 2 * self.kv_heads,
-            self.d,
-        );
-        let len = shape.0 * shape.1 * shape.2 * shape.3;
-        let (all, mut values) = uniform(rng, &[self.offset + len], self.dtype, device)?;
-        let product = all.narrow(0, self.offset, len)?.reshape(shape)?;
-        Ok((product, values.split_off(self.offset)))
-    }
-
-    /// q, k and v of the tokens from `start`: views.
-    fn cut(&self, product: &Tensor, start: usize, tokens: usize) -> Result<[Tensor; 3]> {
-        let (h, h_kv) = (self.heads, self.kv_heads);
-        let rows = product.narrow(1, start, tokens)?;
-        let cut = |start, heads| rows.narrow(2, start, heads);
-        Ok([cut(0, h)?, cut(h, h_kv)?, cut(h + h_kv, h_kv)?])
-    }
-
-    /// In f64, of the last `tokens`; errors scale with the greatest |v|.
-    fn oracle(&self, product: &[f64], causal: bool) -> Expected {
-        let (keys, group) = (self.keys(), self.heads / self.kv_heads);
-        let all = self.heads + 2 * self.kv_heads;
-        let row = |b: usize, t: usize, h: usize| {
-            &product[((b * keys + t) * all + h) * self.d..][..self.d]
-        };
-        let (mut values, mut scales) = (Vec::new(), Vec::new());
-        for i in 0..self.batch * self.tokens * self.heads {
-            let (b, t, h) = (
-                i / self.heads / self.tokens,
-                i / self.heads % self.tokens,
-                i % self.heads,
-            );
-            let (t, kv) = (self.position + t, self.heads + h / group);
-            let visible = if causal { t + 1 } else { keys };
-            let q = row(b, t, h);
-            let scores: Vec<f64> = (0..visible)
-                .map(|s| {
-                    let dot: f64 = q.iter().zip(row(b, s, kv)).map(|(q, k)| q * k).sum();
-                    dot / (self.d as f64).sqrt()
-                })
-                .collect();
-            let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = scores.iter().map(|s| (s - max).exp()).sum();
-            let mut y = vec![0.; self.d];
-            let mut greatest = 0f64;
-            for (s, score) in scores.iter().enumerate() {
-                let p = (score - max).exp() / sum;
-                for (y, v) in y.iter_mut().zip(row(b, s, kv + self.kv_heads)) {
-                    *y += p * v;
-                    greatest = greatest.max(v.abs());
-                }
-            }
-            values.extend(y);
-            scales.extend(vec![greatest; self.d]);
-        }
-        Expected { values, scales }
-    }
-
-    /// Appends the tokens in the given steps, and attends after each: (B, S, H·D).
-    fn causal(&self, level: &Level, product: &Tensor, steps: &[usize]) -> Result<Tensor> {
-        let (dtype, device) = (product.dtype(), product.device());
-        let mut cache = Cache::new(
-            self.batch,
-            self.keys() + 3,
-            self.kv_heads,
-            self.d,
-            dtype,
-            device,
-        )?;
-        let (mut position, mut results) = (0, Vec::new());
-        for &tokens in steps {
-            let [q, k, v] = self.cut(product, position, tokens)?;
-            let cos = Tensor::ones((tokens, self.d / 2), dtype, device)?;
-            let sin = cos.zeros_like()?; // a rotation by 0
-            let q = (level.rope_append)(&q, &k, &v, &cos, &sin, &mut cache, position)?;
-            results.push((level.causal_attention)(&q, &cache, position)?);
-            position += tokens;
-        }
-        Tensor::cat(&results, 1)
-    }
-}
+use crate::testing::{assert_close, devices, host, pairwise, rng, tolerance};
+use case::{Case, LEVELS};
 
 /// Causal after `position` keys, and full attention of `tokens`.
 fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
@@ -164,10 +20,12 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
         let what = format!("{} {device:?} {case:?}", level.name);
         let tolerance = tolerance(case.dtype, 1e-4);
         if case.d % 2 == 0 {
-            let steps = [case.position, case.tokens];
-            let steps = &steps[usize::from(case.position == 0)..];
-            let y = poisoned(|| case.causal(level, &product, steps))?;
-            let y = y.narrow(1, case.position, case.tokens)?;
+            let y = poisoned(|| {
+                let mut cache = case.cache(device)?;
+                case.append(level, &product, &mut cache, 0, case.position)?;
+                let q = case.append(level, &product, &mut cache, case.position, case.tokens)?;
+                (level.causal_attention)(&q, &cache, case.position)
+            })?;
             assert_close(&format!("causal {what}"), &y, &causal, tolerance)?;
         }
         if case.position == 0 {
