@@ -5,6 +5,7 @@ mod gathers;
 mod norms;
 mod products;
 mod rows;
+mod ternary;
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -113,5 +114,6 @@ pub fn all(bench: &mut impl Bench) -> Result<()> {
     products::patch_embed(bench)?;
     gathers::next_token(bench)?;
     rows::softmax(bench)?;
-    rows::gelu(bench)
+    rows::gelu(bench)?;
+    ternary::ternary_linear(bench)
 }

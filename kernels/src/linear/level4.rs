@@ -69,7 +69,14 @@ pub fn linear(x: &Tensor, w: &Packed, b: Option<&Tensor>) -> Result<Tensor> {
     let shape = super::check("linear_level4", x, w.dims, w.dtype, b)?;
     match &w.form {
         Form::Panels(w) => dispatch!("linear_level4", x.dtype(), cpu::level4::linear(x, w, b)),
-        Form::Tensor(w) => Product { op: Op::Linear, x, w, b, shape }.run(),
+        Form::Tensor(w) => Product {
+            op: Op::Linear,
+            x,
+            w,
+            b,
+            shape,
+        }
+        .run(),
     }
 }
 
@@ -81,9 +88,20 @@ pub fn linear_gelu(x: &Tensor, w: &Packed, b: &Tensor) -> Result<Tensor> {
     let shape = super::check("linear_gelu_level4", x, w.dims, w.dtype, Some(b))?;
     match &w.form {
         Form::Panels(w) => {
-            dispatch!("linear_gelu_level4", x.dtype(), cpu::level4::linear_gelu(x, w, b))
+            dispatch!(
+                "linear_gelu_level4",
+                x.dtype(),
+                cpu::level4::linear_gelu(x, w, b)
+            )
         }
-        Form::Tensor(w) => Product { op: Op::Gelu, x, w, b: Some(b), shape }.run(),
+        Form::Tensor(w) => Product {
+            op: Op::Gelu,
+            x,
+            w,
+            b: Some(b),
+            shape,
+        }
+        .run(),
     }
 }
 
@@ -97,9 +115,20 @@ pub fn linear_swiglu(x: &Tensor, w: &Packed) -> Result<Tensor> {
     let shape = super::check("linear_swiglu_level4", x, (f, k), w.dtype, None)?;
     match &w.form {
         Form::Panels(w) => {
-            dispatch!("linear_swiglu_level4", x.dtype(), cpu::level4::linear_swiglu(x, w))
+            dispatch!(
+                "linear_swiglu_level4",
+                x.dtype(),
+                cpu::level4::linear_swiglu(x, w)
+            )
         }
-        Form::Tensor(w) => Product { op: Op::SwiGlu, x, w, b: None, shape }.run(),
+        Form::Tensor(w) => Product {
+            op: Op::SwiGlu,
+            x,
+            w,
+            b: None,
+            shape,
+        }
+        .run(),
     }
 }
 
@@ -154,7 +183,11 @@ impl Product<'_> {
     /// By the tile at this place of [`tiles`].
     pub(super) fn tile(self, tile: usize) -> Result<Tensor> {
         let dtype = self.x.dtype();
-        let module = if dtype == DType::BF16 { &TILES_BF16 } else { &TILES };
+        let module = if dtype == DType::BF16 {
+            &TILES_BF16
+        } else {
+            &TILES
+        };
         let entry = match self.op {
             Op::Linear => tile_entry!("linear", dtype, tile),
             Op::Gelu => tile_entry!("linear_gelu", dtype, tile),
@@ -179,7 +212,15 @@ impl Product<'_> {
         };
         let rows_of_w = if m > 4 { 4 } else { 2 };
         let launch = Launch::new(&DECODE, entry)
-            .grid(if m == 0 { 0 } else { self.sums().div_ceil(WARPS * rows_of_w) }, 1, 1)
+            .grid(
+                if m == 0 {
+                    0
+                } else {
+                    self.sums().div_ceil(WARPS * rows_of_w)
+                },
+                1,
+                1,
+            )
             .block(32 * WARPS, 1, 1);
         self.launch(launch)
     }

@@ -35,7 +35,12 @@ const ENOUGH_BLOCKS: usize = 256;
 impl Tile {
     /// 128 threads, and shared memory for `columns` columns of bf16 of its rows.
     const fn new(m: usize, n: usize, columns: usize) -> Self {
-        Self { m, n, threads: 128, smem: 2 * columns * (m + n) }
+        Self {
+            m,
+            n,
+            threads: 128,
+            smem: 2 * columns * (m + n),
+        }
     }
 
     /// Blocks for `m` rows of x and `n` of w.

@@ -1,0 +1,23 @@
+//! A product with ternary weights, which no model has yet: the same weights at two bits, beside f32 or bf16.
+
+use candle_core::Result;
+use kernels::ternary_linear::{Ternary, level4};
+
+use super::{Bench, Work};
+
+/// N = K = 4096: a token, and a batch of them.
+pub fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
+    let side = 4096;
+    let w = Ternary::quantize(&bench.tensor("w", &[side, side])?)?;
+    let full = w.dequantize()?.to_dtype(bench.dtype())?.t()?; // (K, N)
+    for m in [1, 32] {
+        let x = bench.tensor("x", &[m, side])?;
+        let shape = format!("{m}x{side}x{side}");
+        let work = Work::Flops(2 * m * side * side);
+        let op = "ternary_linear";
+        bench.one(op, "level2", &shape, work, || x.matmul(&full))?;
+        bench.one(op, "lut", &shape, work, || level4::lut(&x, &w))?;
+        bench.one(op, "dp4a", &shape, work, || level4::dp4a(&x, &w))?;
+    }
+    Ok(())
+}
