@@ -108,7 +108,7 @@ impl Ops for Costed {
     }
 
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.at(costs::attention(q)?).attention(q, k, v)
+        self.at(costs::attention(q, k)?).attention(q, k, v)
     }
 
     fn edge_attention(

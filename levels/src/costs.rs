@@ -1,11 +1,13 @@
-//! What each op needs at the least, from the shapes of its operands: see [`Cost`].
+//! What each op needs at the least, from the shapes of its operands: the costs that the kernels state.
 
 use candle_core::{Result, Tensor};
 use kernels::cost::Cost;
+use kernels::{
+    add_layer_norm as layer_norm, add_rms_norm as rms_norm, attention as attend,
+    edge_attention as edges_of, embedding as rows_of, linear as product, next_token as token,
+    patch_embed as patches, rope, segment_mean as mean,
+};
 use models::{Csr, Segments, Weight};
-
-/// Of indices, u32.
-const INDEX: usize = size_of::<u32>();
 
 /// Rows and columns of a tensor whose last dimension is its rows'.
 fn rows(x: &Tensor) -> (usize, usize) {
@@ -13,103 +15,97 @@ fn rows(x: &Tensor) -> (usize, usize) {
     (x.elem_count() / columns.max(1), columns)
 }
 
-fn with_indices(cost: Cost, indices: usize) -> Cost {
-    Cost {
-        bytes: cost.bytes + (indices * INDEX) as u64,
-        ..cost
-    }
-}
-
-/// A row read and written for each token.
+/// ids (…), w (V, C)
 pub fn embedding(ids: &Tensor, w: &Weight) -> Cost {
-    let (tokens, (_, c)) = (ids.elem_count(), rows(w.tensor()));
-    with_indices(Cost::new(2 * tokens * c, w.tensor().dtype(), 0), tokens)
+    let w = w.tensor();
+    rows_of::cost(ids.elem_count(), rows(w).1, w.dtype())
 }
 
-/// x, w and b in, (…, N) out.
+/// x (…, K), w (N, K); what an activation adds is little beside the product, and not counted.
 pub fn linear(x: &Tensor, w: &Weight) -> Cost {
     let ((m, k), (n, _)) = (rows(x), rows(w.tensor()));
-    Cost::new(m * k + n * k + n + m * n, x.dtype(), 2 * m * n * k)
+    product::cost(m, n, k, x.dtype())
 }
 
-/// Gate and up-projection in one, (…, F) out.
+/// x (…, C), w (2F, C)
 pub fn linear_swiglu(x: &Tensor, w: &Weight) -> Cost {
     let ((m, k), (n, _)) = (rows(x), rows(w.tensor()));
-    Cost::new(m * k + n * k + m * n / 2, x.dtype(), 2 * m * n * k)
+    product::swiglu_cost(m, n / 2, k, x.dtype())
 }
 
-/// x, residual and w in, sum and norm out; a square, an addition and two products an element.
+/// x and residual (…, C)
 pub fn add_rms_norm(x: &Tensor, residual: Option<&Tensor>) -> Cost {
-    let (_, c) = rows(x);
-    let (passes, flops) = if residual.is_some() { (4, 5) } else { (2, 4) };
-    let n = x.elem_count();
-    Cost::new(passes * n + c, x.dtype(), flops * n)
+    let (rows, c) = rows(x);
+    rms_norm::cost(rows, c, residual.is_some(), x.dtype())
 }
 
-/// x, residual, w and b in, sum and norm out; mean and variance are three operations an element, the
-/// norm four.
+/// x and residual (…, C)
 pub fn add_layer_norm(x: &Tensor, residual: Option<&Tensor>) -> Cost {
-    let (_, c) = rows(x);
-    let (passes, flops) = if residual.is_some() { (4, 8) } else { (2, 7) };
-    let n = x.elem_count();
-    Cost::new(passes * n + 2 * c, x.dtype(), flops * n)
+    let (rows, c) = rows(x);
+    layer_norm::cost(rows, c, residual.is_some(), x.dtype())
 }
 
-/// T queries at positions `before`… attend to the positions up to their own; q, k, v and the keys and values
-/// before in, those of T positions and the result out. Scores and sums are 4·D operations a pair.
-pub fn causal_attention(q: &Tensor, k: &Tensor, before: usize) -> Result<Cost> {
+/// q (B, T, H, D), k (B, T, Hkv, D), behind `position` positions: the rotation, and beside what attention
+/// moves, k and v into the cache and the angles out of their table.
+pub fn causal_attention(q: &Tensor, k: &Tensor, position: usize) -> Result<Cost> {
+    let ((b, t, h, d), dtype) = (q.dims4()?, q.dtype());
+    let heads = (h, k.dim(2)?);
+    let attended = attend::causal_cost(b, t, position, heads, d, dtype);
+    let rotated = rope::cost(b, t, heads, d, dtype);
+    let appended = Cost::new(2 * k.elem_count() + t * d, dtype, 0);
+    Ok(Cost {
+        bytes: attended.bytes + appended.bytes,
+        flops: attended.flops + rotated.flops,
+    })
+}
+
+/// q (B, T, H, D), k (B, T, Hkv, D)
+pub fn attention(q: &Tensor, k: &Tensor) -> Result<Cost> {
     let (b, t, h, d) = q.dims4()?;
-    let kv_channels = k.dim(2)? * d;
-    let pairs = t * before + t * (t + 1) / 2;
-    let moved = 2 * t * h * d + 4 * t * kv_channels + 2 * before * kv_channels;
-    Ok(Cost::new(
-        b * moved + t * d,
-        q.dtype(),
-        4 * b * h * pairs * d,
-    ))
+    Ok(attend::cost(b, t, (h, k.dim(2)?), d, q.dtype()))
 }
 
-/// q, k and v in, as much out; 4·D operations a pair of tokens.
-pub fn attention(q: &Tensor) -> Result<Cost> {
-    let (b, t, h, d) = q.dims4()?;
-    Ok(Cost::new(
-        4 * b * t * h * d,
-        q.dtype(),
-        4 * b * h * t * t * d,
-    ))
-}
-
-/// q, k, v, skip, edges, w and the graph in, (N, H·D) out; 4·(D + Fe) operations an edge and head, and
-/// 4·Fe a node and channel: q·(Wₑe) is (Wₑᵀq)·e, and ΣαWₑe is Wₑ(Σαe).
+/// q (N, H, D), edges (E, Fe)
 pub fn edge_attention(q: &Tensor, edges: &Tensor, graph: &Csr) -> Result<Cost> {
-    let (n, h, d) = q.dims3()?;
-    let (e, (_, fe)) = (graph.num_edges, rows(edges));
-    let moved = 5 * n * h * d + e * fe + h * d * fe;
-    let flops = 4 * e * h * (d + fe) + 4 * n * h * d * fe;
-    Ok(with_indices(Cost::new(moved, q.dtype(), flops), e + n + 1))
+    let (nodes, heads, head_dim) = q.dims3()?;
+    let size = edges_of::Size {
+        nodes,
+        heads,
+        head_dim,
+        edges: graph.num_edges,
+        features: rows(edges).1,
+    };
+    Ok(edges_of::cost(size, q.dtype()))
 }
 
-/// x and residual in, (G, C) out.
+/// x (N, C)
 pub fn segment_mean(x: &Tensor, segments: &Segments) -> Cost {
-    let (n, (_, c), g) = (x.elem_count(), rows(x), segments.num_segments);
-    let cost = Cost::new(2 * n + g * c, x.dtype(), 2 * n + g * c);
-    with_indices(cost, g + 1)
+    let (nodes, channels) = rows(x);
+    let size = mean::Size {
+        nodes,
+        graphs: segments.num_segments,
+        channels,
+    };
+    mean::cost(size, x.dtype())
 }
 
-/// Pixels, w, b, class and positions in, tokens out.
+/// pixels (B, 3, H, W), w (C, 3, P, P), positions (1, 1 + patches, C)
 pub fn patch_embed(pixels: &Tensor, w: &Weight, positions: &Tensor) -> Result<Cost> {
+    let (batch, tokens) = (pixels.dim(0)?, positions.dim(1)?);
     let (c, k) = (w.tensor().dim(0)?, w.tensor().elem_count());
-    let batch = pixels.dim(0)?;
-    let tokens = batch * rows(positions).0;
-    let moved = pixels.elem_count() + k + 2 * c + positions.elem_count() + tokens * c;
-    let flops = 2 * (tokens - batch) * k + 2 * tokens * c;
-    Ok(Cost::new(moved, pixels.dtype(), flops))
+    let patches_of = tokens.saturating_sub(1);
+    Ok(patches::cost(
+        batch,
+        patches_of,
+        c,
+        k / c.max(1),
+        pixels.dtype(),
+    ))
 }
 
-/// Logits in; a comparison each.
+/// logits (V)
 pub fn next_token(logits: &Tensor) -> Cost {
-    let v = logits.elem_count();
-    Cost::new(v, logits.dtype(), v)
+    token::cost(logits.elem_count(), logits.dtype())
 }
 
 #[cfg(test)]
@@ -117,69 +113,50 @@ mod tests {
     use super::*;
     use candle_core::{DType, Device};
 
-    fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor> {
-        Tensor::zeros(shape, dtype, &Device::Cpu)
+    fn zeros(shape: &[usize]) -> Result<Tensor> {
+        Tensor::zeros(shape, DType::F32, &Device::Cpu)
     }
 
     #[test]
-    fn products_count_each_operand_once() -> Result<()> {
-        let x = zeros(&[2, 3, 5], DType::F32)?;
-        let w = Weight::new(zeros(&[8, 5], DType::F32)?);
-        let moved = 6 * 5 + 8 * 5 + 8 + 6 * 8;
-        assert_eq!(linear(&x, &w), Cost::new(moved, DType::F32, 2 * 6 * 5 * 8));
-        let moved = 6 * 5 + 8 * 5 + 6 * 4;
-        assert_eq!(
-            linear_swiglu(&x, &w),
-            Cost::new(moved, DType::F32, 2 * 6 * 5 * 8)
-        );
-        let pixels = zeros(&[2, 3, 4, 4], DType::BF16)?;
-        let w = Weight::new(zeros(&[7, 3, 2, 2], DType::BF16)?);
-        let positions = zeros(&[1, 5, 7], DType::BF16)?;
-        let moved = 2 * 48 + 7 * 12 + 2 * 7 + 5 * 7 + 10 * 7;
-        let flops = 2 * 8 * 7 * 12 + 2 * 10 * 7;
-        let cost = patch_embed(&pixels, &w, &positions)?;
-        assert_eq!(cost, Cost::new(moved, DType::BF16, flops));
+    fn products_have_the_sizes_of_their_operands() -> Result<()> {
+        let (x, w) = (zeros(&[2, 3, 5])?, Weight::new(zeros(&[8, 5])?));
+        assert_eq!(linear(&x, &w).flops, 2 * 6 * 8 * 5);
+        assert_eq!(linear_swiglu(&x, &w).flops, 2 * 6 * 8 * 5);
+        let less = 4 * (6 * 4 + 8); // half the columns, and no bias
+        let bytes = linear(&x, &w).bytes - less;
+        assert_eq!(linear_swiglu(&x, &w).bytes, bytes);
+
+        let (pixels, w) = (zeros(&[2, 3, 4, 4])?, Weight::new(zeros(&[7, 3, 2, 2])?));
+        let cost = patch_embed(&pixels, &w, &zeros(&[1, 5, 7])?)?;
+        assert_eq!(cost, patches::cost(2, 4, 7, 12, DType::F32));
         Ok(())
     }
 
     #[test]
     fn a_causal_query_sees_what_is_before_it() -> Result<()> {
-        let q = zeros(&[1, 3, 4, 8], DType::F32)?;
-        let k = zeros(&[1, 3, 2, 8], DType::F32)?;
-        let cost = causal_attention(&q, &k, 10)?;
-        assert_eq!(cost.flops, 4 * 4 * (11 + 12 + 13) * 8);
-        // q and the result; k, v and their copies in the cache; 10 keys and values; cos and sin.
-        let moved = 2 * 3 * 32 + 4 * 3 * 16 + 2 * 10 * 16 + 3 * 8;
-        assert_eq!(cost.bytes, 4 * moved);
-        let all = attention(&q)?;
-        assert_eq!(all.flops, 4 * 4 * 9 * 8);
+        let (q, k) = (zeros(&[1, 3, 4, 8])?, zeros(&[1, 3, 2, 8])?);
+        let (cost, first) = (causal_attention(&q, &k, 10)?, causal_attention(&q, &k, 0)?);
+        let pairs = 4 * (11 + 12 + 13);
+        assert_eq!(cost.flops, pairs * (4 * 8 + 3) + 3 * 3 * 6 * 8);
+        // q and the result; k and v, written and read again; cos and sin.
+        assert_eq!(first.bytes, 4 * (2 * 3 * 32 + 4 * 3 * 16 + 3 * 8));
+        assert_eq!(cost.bytes, first.bytes + 4 * 2 * 10 * 16);
         Ok(())
     }
 
     #[test]
-    fn indices_are_bytes_too() -> Result<()> {
-        let ids = zeros(&[2, 3], DType::U32)?;
-        let w = Weight::new(zeros(&[100, 8], DType::BF16)?);
-        assert_eq!(embedding(&ids, &w).bytes, 6 * 4 + 2 * 6 * 8 * 2);
+    fn a_graph_has_the_sizes_of_its_operands() -> Result<()> {
         let graph = Csr::new(3, &[[0, 1], [2, 1]], &Device::Cpu);
         let (graph, _) = graph.map_err(candle_core::Error::from)?;
-        let (q, edges) = (zeros(&[3, 2, 4], DType::F32)?, zeros(&[2, 5], DType::F32)?);
-        let cost = edge_attention(&q, &edges, &graph)?;
-        assert_eq!(cost.bytes, 4 * (5 * 24 + 10 + 40 + 2 + 4));
-        assert_eq!(cost.flops, 4 * 2 * 2 * (4 + 5) + 4 * 24 * 5);
-        Ok(())
-    }
-
-    #[test]
-    fn a_residual_costs_two_passes() -> Result<()> {
-        let x = zeros(&[2, 3, 4], DType::F32)?;
-        for (alone, both) in [
-            (add_rms_norm(&x, None), add_rms_norm(&x, Some(&x))),
-            (add_layer_norm(&x, None), add_layer_norm(&x, Some(&x))),
-        ] {
-            assert_eq!(both.bytes - alone.bytes, 2 * 24 * 4);
-            assert_eq!(both.flops - alone.flops, 24);
-        }
+        let size = edges_of::Size {
+            nodes: 3,
+            heads: 2,
+            head_dim: 4,
+            edges: 2,
+            features: 5,
+        };
+        let cost = edge_attention(&zeros(&[3, 2, 4])?, &zeros(&[2, 5])?, &graph)?;
+        assert_eq!(cost, edges_of::cost(size, DType::F32));
         Ok(())
     }
 }
