@@ -35,7 +35,7 @@ pub struct RunArgs {
     /// Where the answer's tensors go
     #[arg(long, value_name = "FILE.safetensors", requires = "input")]
     pub output: Option<PathBuf>,
-    /// Take these ops from other levels: linear=2,causal_attention=1
+    /// Take these ops from other levels: linear=2,causal_attention=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// After the run, list the kernels that ran: how often, for how long, and what each op needs
