@@ -79,7 +79,7 @@ pub trait Bench {
         work: Work,
         mut setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
-        for level in levels::all() {
+        for level in levels::able(self.dtype(), self.device()) {
             let name = format!("level{}", level.level());
             self.one(op, &name, shape, work, setup(level)?)?;
         }

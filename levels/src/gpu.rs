@@ -3,7 +3,7 @@
 use candle_core::{DType, Device};
 use data::BadInput;
 
-use crate::{numbers, one_of};
+use crate::{Level, all, numbers, one_of};
 
 /// Major and minor number, 7.5 for Turing.
 type Capability = (u32, u32);
@@ -27,6 +27,12 @@ pub fn check(levels: &[u8], dtype: DType, device: &Device) -> Result<(), BadInpu
         Some(found) => fits(levels, dtype, found),
         None => Ok(()),
     }
+}
+
+/// The levels that `device` can run, all of them on a CPU: what is compared there.
+pub fn able(dtype: DType, device: &Device) -> Vec<Level> {
+    let runs = |level: &Level| check(&[level.level()], dtype, device).is_ok();
+    all().into_iter().filter(runs).collect()
 }
 
 fn fits(levels: &[u8], dtype: DType, found: Capability) -> Result<(), BadInput> {
@@ -111,6 +117,7 @@ mod tests {
     #[test]
     fn a_cpu_runs_every_level() {
         assert_eq!(check(&numbers(), BF16, &Device::Cpu), Ok(()));
+        assert_eq!(able(BF16, &Device::Cpu).len(), numbers().len());
     }
 
     /// Every `level*.ptx` of the kernels, and the level that its name begins with.

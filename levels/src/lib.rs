@@ -19,7 +19,7 @@ use models::Ops;
 
 pub use at::at;
 pub use costed::Costed;
-pub use gpu::{check, minimum};
+pub use gpu::{able, check, minimum};
 pub use swap::{OPS, Swap};
 
 /// A level, shared by those that run it.
@@ -45,7 +45,8 @@ pub fn highest() -> u8 {
     numbers().into_iter().max().unwrap_or_default()
 }
 
-fn numbers() -> Vec<u8> {
+/// The numbers of all levels, in order.
+pub fn numbers() -> Vec<u8> {
     all().iter().map(|ops| ops.level()).collect()
 }
 

@@ -58,6 +58,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let record = record.map(|name| Record::new(&root, name)).transpose()?;
     let device = args.device.open()?;
     let cases = cases(args, &device)?;
+    for dtype in &args.dtype {
+        // A GPU that is too old for a level compares the others.
+        if let Err(old) = levels::check(&levels::numbers(), (*dtype).into(), &device) {
+            eprintln!("note: {old}");
+        }
+    }
     let mut results = Results::new(machine::describe(&device, &root)?);
     println!("{}\n{}", results.machine, table::legend(args.samples));
 

@@ -37,7 +37,7 @@ impl Timed for Model {
 pub fn all(harness: &mut Harness) -> anyhow::Result<()> {
     for preset in PRESETS {
         for model in models_of(preset)? {
-            for level in levels::all() {
+            for level in levels::able(DType::F32, &harness.device) {
                 let request = Request {
                     model: preset.into(),
                     dtype: DType::F32,

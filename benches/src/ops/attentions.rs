@@ -131,8 +131,9 @@ pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
 }
 
 fn causal(bench: &impl Bench, heads: Heads, past: usize, new: usize) -> Result<Vec<Causal>> {
-    let levels = crate::levels::all().into_iter();
+    let levels = crate::levels::able(bench.dtype(), bench.device());
     levels
+        .into_iter()
         .map(|level| Causal::new(bench, level, heads, past, new))
         .collect()
 }

@@ -44,7 +44,7 @@ pub struct Measured {
 
 /// Every workload of `model` at every level, `samples` timed runs each.
 pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measured> {
-    let levels = levels::all();
+    let levels = levels::able(request.dtype, &request.device);
     let load = |level: &Level| job::load(model, request, level);
     let loaded: Vec<Vec<Workload>> = levels.iter().map(load).collect::<Result<_, _>>()?;
     let workloads = by_workload(&levels, loaded);
