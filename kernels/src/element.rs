@@ -44,7 +44,8 @@ impl Element for bf16 {
             return bf16::NAN;
         }
         // Adds half of the last place that is kept, less one where that place is even.
-        let rounded = bits + 0x7fff + ((bits >> 16) & 1);
+        // Wrapping: it cannot overflow, and a check for it would keep the compiler from using vectors.
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1));
         bf16::from_bits((rounded >> 16) as u16)
     }
 }

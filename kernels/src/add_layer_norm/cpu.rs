@@ -12,6 +12,7 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::cpu::add_rows::{AddRows, add_norm};
+use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops};
 use crate::element::Element;
 
@@ -33,7 +34,16 @@ pub fn level3<T: Element>(
 ) -> Result<(Tensor, Tensor)> {
     let (w, b, eps) = (&*Slice::<T>::new(w)?, &*Slice::<T>::new(b)?, eps as f32);
     add_norm(x, residual, |rows: AddRows<T>| {
-        loops::widest(|| rows.each(loops::add, |s, y| norm(s, Parameters { w, b, eps }, y)))
+        loops::widest(
+            #[inline(always)]
+            || {
+                rows.each(
+                    loops::add,
+                    #[inline(always)]
+                    |s, y| norm(s, Parameters { w, b, eps }, y),
+                )
+            },
+        )
     })
 }
 
@@ -49,7 +59,7 @@ fn norm<T: Element>(s: &[T], Parameters { w, b, eps }: Parameters<T>, y: &mut [T
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Element>(
+pub fn level4<T: Lanes>(
     x: &Tensor,
     residual: Option<&Tensor>,
     w: &Tensor,
@@ -64,42 +74,56 @@ pub fn level4<T: Element>(
 
 struct InLanes<'a, T>(AddRows<'a, T>, Parameters<'a, T>);
 
-impl<T: Element> WithSimd for InLanes<'_, T> {
+impl<T: Lanes> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self(rows, parameters) = self;
         rows.each(
+            #[inline(always)]
             |x, residual, s| lanes::add(simd, x, residual, s),
+            #[inline(always)]
             |s, y| norm_in_lanes(simd, s, parameters, y),
         );
     }
 }
 
 #[inline(always)]
-fn norm_in_lanes<S: Simd, T: Element>(
+fn norm_in_lanes<S: Simd, T: Lanes>(
     simd: S,
     s: &[T],
     Parameters { w, b, eps }: Parameters<T>,
     y: &mut [T],
 ) {
     let c = s.len() as f32;
-    let mean = lanes::sum(simd, s.len(), |sum, i| {
-        simd.add_f32s(sum, lanes::load(simd, &s[i]))
-    }) / c;
+    let mean = lanes::sum(
+        simd,
+        s.len(),
+        #[inline(always)]
+        |sum, i| simd.add_f32s(sum, lanes::load(simd, &s[i])),
+    ) / c;
     let means = simd.splat_f32s(mean);
-    let variance = lanes::sum(simd, s.len(), |sum, i| {
-        // A lane without an element deviates by nothing.
-        let deviation = simd.sub_f32s(lanes::load_or(simd, &s[i], mean), means);
-        simd.mul_add_e_f32s(deviation, deviation, sum)
-    }) / c;
+    let variance = lanes::sum(
+        simd,
+        s.len(),
+        #[inline(always)]
+        |sum, i| {
+            // A lane without an element deviates by nothing.
+            let deviation = simd.sub_f32s(lanes::load_or(simd, &s[i], mean), means);
+            simd.mul_add_e_f32s(deviation, deviation, sum)
+        },
+    ) / c;
     let scale = simd.splat_f32s(1. / (variance + eps).sqrt());
-    let width = S::F32_LANES;
-    let parameters = w.chunks(width).zip(b.chunks(width));
-    for ((y, s), (w, b)) in y.chunks_mut(width).zip(s.chunks(width)).zip(parameters) {
-        let s = simd.sub_f32s(lanes::load(simd, s), means);
-        let w = simd.mul_f32s(scale, lanes::load(simd, w));
-        lanes::store(simd, y, simd.mul_add_e_f32s(s, w, lanes::load(simd, b)));
-    }
+    let (s, w, b) = (&s[..y.len()], &w[..y.len()], &b[..y.len()]);
+    lanes::fill(
+        simd,
+        y,
+        #[inline(always)]
+        |i| {
+            let s = simd.sub_f32s(lanes::load(simd, &s[i.clone()]), means);
+            let w = simd.mul_f32s(scale, lanes::load(simd, &w[i.clone()]));
+            simd.mul_add_e_f32s(s, w, lanes::load(simd, &b[i]))
+        },
+    );
 }

@@ -12,6 +12,7 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::cpu::add_rows::{AddRows, add_norm};
+use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops};
 use crate::element::Element;
 
@@ -24,13 +25,26 @@ pub fn level3<T: Element>(
 ) -> Result<(Tensor, Tensor)> {
     let w = &*Slice::<T>::new(w)?;
     add_norm(x, residual, |rows: AddRows<T>| {
-        loops::widest(|| rows.each(loops::add, |s, y| norm(s, w, eps as f32, y)))
+        loops::widest(
+            #[inline(always)]
+            || {
+                rows.each(
+                    loops::add,
+                    #[inline(always)]
+                    |s, y| norm(s, w, eps as f32, y),
+                )
+            },
+        )
     })
 }
 
 #[inline(always)]
 fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [T]) {
-    let mean = loops::sum(s, |s| s * s) / s.len() as f32;
+    let mean = loops::sum(
+        s,
+        #[inline(always)]
+        |s| s * s,
+    ) / s.len() as f32;
     let scale = 1. / (mean + eps).sqrt();
     for ((y, s), w) in y.iter_mut().zip(s).zip(w) {
         *y = T::narrow(s.widen() * scale * w.widen());
@@ -38,7 +52,7 @@ fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [T]) {
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Element>(
+pub fn level4<T: Lanes>(
     x: &Tensor,
     residual: Option<&Tensor>,
     w: &Tensor,
@@ -52,33 +66,41 @@ pub fn level4<T: Element>(
 
 struct InLanes<'a, T>(AddRows<'a, T>, &'a [T], f32);
 
-impl<T: Element> WithSimd for InLanes<'_, T> {
+impl<T: Lanes> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self(rows, w, eps) = self;
         rows.each(
+            #[inline(always)]
             |x, residual, s| lanes::add(simd, x, residual, s),
+            #[inline(always)]
             |s, y| norm_in_lanes(simd, s, w, eps, y),
         );
     }
 }
 
 #[inline(always)]
-fn norm_in_lanes<S: Simd, T: Element>(simd: S, s: &[T], w: &[T], eps: f32, y: &mut [T]) {
-    let squares = lanes::sum(simd, s.len(), |sum, i| {
-        let s = lanes::load(simd, &s[i]);
-        simd.mul_add_e_f32s(s, s, sum)
-    });
+fn norm_in_lanes<S: Simd, T: Lanes>(simd: S, s: &[T], w: &[T], eps: f32, y: &mut [T]) {
+    let squares = lanes::sum(
+        simd,
+        s.len(),
+        #[inline(always)]
+        |sum, i| {
+            let s = lanes::load(simd, &s[i]);
+            simd.mul_add_e_f32s(s, s, sum)
+        },
+    );
     let scale = simd.splat_f32s(1. / (squares / s.len() as f32 + eps).sqrt());
-    let width = S::F32_LANES;
-    for ((y, s), w) in y
-        .chunks_mut(width)
-        .zip(s.chunks(width))
-        .zip(w.chunks(width))
-    {
-        let s = simd.mul_f32s(lanes::load(simd, s), scale);
-        lanes::store(simd, y, simd.mul_f32s(s, lanes::load(simd, w)));
-    }
+    let (s, w) = (&s[..y.len()], &w[..y.len()]);
+    lanes::fill(
+        simd,
+        y,
+        #[inline(always)]
+        |i| {
+            let s = simd.mul_f32s(lanes::load(simd, &s[i.clone()]), scale);
+            simd.mul_f32s(s, lanes::load(simd, &w[i]))
+        },
+    );
 }

@@ -23,7 +23,11 @@ impl<T: Element> AddRows<'_, T> {
         let c = self.c;
         let (x, y) = (self.x.chunks(c), self.y.chunks_mut(c));
         let Some((residual, sum)) = self.added else {
-            return x.zip(y).for_each(|(x, y)| norm(x, y));
+            // A loop, not `for_each`: what is called from there would not be inlined here.
+            for (x, y) in x.zip(y) {
+                norm(x, y);
+            }
+            return;
         };
         let added = residual.chunks(c).zip(sum.chunks_mut(c));
         for ((x, y), (residual, sum)) in x.zip(y).zip(added) {

@@ -1,30 +1,91 @@
 //! A vector register as a warp: its lanes read neighbouring elements and do the same with each.
+//!
+//! A closure that works on lanes has to be `#[inline(always)]`: it may use the instructions of a CPU only
+//! inside of the function that was compiled for that CPU, `WithSimd::with_simd`.
 
 use std::ops::Range;
 
-use pulp::{Simd, bytemuck};
+use half::bf16;
+use pulp::Simd;
+use pulp::bytemuck::{self, Pod};
 
 use crate::element::Element;
 
 /// Registers that a reduction keeps at work: an addition takes four cycles, and two start in each.
 const TILE: usize = 4;
 
+/// An element that the lanes of a register can read and write.
+pub trait Lanes: Element {
+    /// As many elements as there are lanes.
+    fn load_all<S: Simd>(simd: S, x: &[Self]) -> S::f32s;
+    /// As many elements as there are lanes, rounded to nearest even.
+    fn store_all<S: Simd>(simd: S, y: &mut [Self], lanes: S::f32s);
+}
+
+impl Lanes for f32 {
+    #[inline(always)]
+    fn load_all<S: Simd>(_simd: S, x: &[f32]) -> S::f32s {
+        S::as_simd_f32s(x).0[0]
+    }
+
+    #[inline(always)]
+    fn store_all<S: Simd>(_simd: S, y: &mut [f32], lanes: S::f32s) {
+        S::as_mut_simd_f32s(y).0[0] = lanes;
+    }
+}
+
+impl Lanes for bf16 {
+    #[inline(always)]
+    fn load_all<S: Simd>(simd: S, x: &[bf16]) -> S::f32s {
+        let mut bits = simd.splat_u32s(0);
+        let each: &mut [u32] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut bits));
+        for (bits, x) in each.iter_mut().zip(&x[..S::F32_LANES]) {
+            *bits = u32::from(x.to_bits());
+        }
+        let bits = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(16));
+        simd.transmute_f32s_u32s(bits)
+    }
+
+    #[inline(always)]
+    fn store_all<S: Simd>(simd: S, y: &mut [bf16], lanes: S::f32s) {
+        let splat = |x| simd.splat_u32s(x);
+        let bits = simd.transmute_u32s_f32s(lanes);
+        let upper = simd.wrapping_dyn_shr_u32s(bits, splat(16));
+        let half = simd.add_u32s(splat(0x7fff), simd.and_u32s(upper, splat(1)));
+        let rounded = simd.add_u32s(bits, half);
+        let number = simd.equal_f32s(lanes, lanes);
+        let rounded = simd.select_u32s(number, rounded, splat(0x7fc0_0000));
+        // The upper half of each lane.
+        let halves: &[[u16; 2]] = bytemuck::cast_slice(std::slice::from_ref(&rounded));
+        let upper = if cfg!(target_endian = "little") { 1 } else { 0 };
+        for (y, half) in y[..S::F32_LANES].iter_mut().zip(halves) {
+            *y = bf16::from_bits(half[upper]);
+        }
+    }
+}
+
 /// Reads one element a lane. With fewer elements than lanes the last lanes are 0.
 #[inline(always)]
-pub fn load<S: Simd, T: Element>(simd: S, x: &[T]) -> S::f32s {
+pub fn load<S: Simd, T: Lanes>(simd: S, x: &[T]) -> S::f32s {
     load_or(simd, x, 0.)
 }
 
 /// Reads one element a lane. With fewer elements than lanes the last lanes are `missing`.
 #[inline(always)]
-pub fn load_or<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
+pub fn load_or<S: Simd, T: Lanes>(simd: S, x: &[T], missing: f32) -> S::f32s {
+    if x.len() < S::F32_LANES {
+        return load_some(simd, x, missing);
+    }
+    T::load_all(simd, x)
+}
+
+/// The end of a row, kept apart: its lanes go through memory, one by one.
+#[inline(never)]
+fn load_some<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     let mut lanes = simd.splat_f32s(missing);
-    let each = bytemuck::cast_slice_mut(std::slice::from_mut(&mut lanes));
-    // Told apart so that the compiler sees a constant length, and makes a vector load of the loop.
-    if x.len() >= S::F32_LANES {
-        widen(&x[..S::F32_LANES], each);
-    } else {
-        widen(x, each);
+    let each: &mut [f32] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut lanes));
+    for (lane, x) in each.iter_mut().zip(x) {
+        *lane = x.widen();
     }
     lanes
 }
@@ -32,26 +93,46 @@ pub fn load_or<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
 /// Writes one lane an element, rounded to nearest even. With fewer elements than lanes the last lanes
 /// are dropped.
 #[inline(always)]
-pub fn store<S: Simd, T: Element>(_simd: S, y: &mut [T], lanes: S::f32s) {
-    let each = bytemuck::cast_slice(std::slice::from_ref(&lanes));
-    if y.len() >= S::F32_LANES {
-        narrow(each, &mut y[..S::F32_LANES]);
-    } else {
-        narrow(each, y);
+pub fn store<S: Simd, T: Lanes>(simd: S, y: &mut [T], lanes: S::f32s) {
+    if y.len() < S::F32_LANES {
+        return store_some(y, lanes);
     }
+    T::store_all(simd, y, lanes);
 }
 
-#[inline(always)]
-fn widen<T: Element>(x: &[T], lanes: &mut [f32]) {
-    for (lane, x) in lanes.iter_mut().zip(x) {
-        *lane = x.widen();
-    }
-}
-
-#[inline(always)]
-fn narrow<T: Element>(lanes: &[f32], y: &mut [T]) {
-    for (y, &lane) in y.iter_mut().zip(lanes) {
+/// The end of a row.
+#[inline(never)]
+fn store_some<T: Element, L: Pod>(y: &mut [T], lanes: L) {
+    let each: &[f32] = bytemuck::cast_slice(std::slice::from_ref(&lanes));
+    for (y, &lane) in y.iter_mut().zip(each) {
         *y = T::narrow(lane);
+    }
+}
+
+/// y\[i\] = f(i), a register of elements `i` at a time.
+///
+/// Four registers are made before the first is written, so that none waits for another. The end has
+/// calls of its own: in the loop the compiler knows every `i` to be as long as a register is wide.
+#[inline(always)]
+pub fn fill<S: Simd, T: Lanes>(simd: S, y: &mut [T], f: impl Fn(Range<usize>) -> S::f32s) {
+    let (len, width) = (y.len(), S::F32_LANES);
+    let mut at = 0;
+    while at + TILE * width <= len {
+        let mut tile = [simd.splat_f32s(0.); TILE];
+        for (t, lanes) in tile.iter_mut().enumerate() {
+            *lanes = f(at + t * width..at + (t + 1) * width);
+        }
+        for lanes in tile {
+            T::store_all(simd, &mut y[at..at + width], lanes);
+            at += width;
+        }
+    }
+    while at + width <= len {
+        T::store_all(simd, &mut y[at..at + width], f(at..at + width));
+        at += width;
+    }
+    if at < len {
+        store(simd, &mut y[at..], f(at..len));
     }
 }
 
@@ -85,20 +166,24 @@ fn tile<S: Simd>(
             at += S::F32_LANES;
         }
     }
-    while at < len {
-        let end = len.min(at + S::F32_LANES);
-        parts[0] = step(parts[0], at..end);
-        at = end;
+    while at + S::F32_LANES <= len {
+        parts[0] = step(parts[0], at..at + S::F32_LANES);
+        at += S::F32_LANES;
+    }
+    if at < len {
+        parts[0] = step(parts[0], at..len);
     }
     parts
 }
 
 /// s = x + residual.
 #[inline(always)]
-pub fn add<S: Simd, T: Element>(simd: S, x: &[T], residual: &[T], s: &mut [T]) {
-    let width = S::F32_LANES;
-    let operands = x.chunks(width).zip(residual.chunks(width));
-    for (s, (x, residual)) in s.chunks_mut(width).zip(operands) {
-        store(simd, s, simd.add_f32s(load(simd, x), load(simd, residual)));
-    }
+pub fn add<S: Simd, T: Lanes>(simd: S, x: &[T], residual: &[T], s: &mut [T]) {
+    let (x, residual) = (&x[..s.len()], &residual[..s.len()]);
+    fill(
+        simd,
+        s,
+        #[inline(always)]
+        |i| simd.add_f32s(load(simd, &x[i.clone()]), load(simd, &residual[i])),
+    );
 }

@@ -10,7 +10,10 @@ use crate::element::Element;
 /// Partial results side by side: two of the widest registers.
 const PARTS: usize = 32;
 
-/// Runs `f` compiled for the widest vectors that this CPU has; what it calls has to be inlined in it.
+/// Runs `f` compiled for the widest vectors that this CPU has.
+///
+/// `f` has to be `#[inline(always)]`, and so has what it calls: only what is inlined here is compiled so.
+#[inline(always)]
 pub fn widest<R>(f: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(f)
 }

@@ -11,6 +11,7 @@
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops, math, parallel};
 use crate::element::Element;
 use crate::output;
@@ -18,16 +19,19 @@ use crate::output;
 /// Level 3: a plain loop.
 pub fn level3<T: Element>(x: &Tensor) -> Result<Tensor> {
     in_pieces(x, |x: &[T], y: &mut [T]| {
-        loops::widest(|| {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y = T::narrow(math::gelu(x.widen()));
-            }
-        })
+        loops::widest(
+            #[inline(always)]
+            || {
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = T::narrow(math::gelu(x.widen()));
+                }
+            },
+        )
     })
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Element>(x: &Tensor) -> Result<Tensor> {
+pub fn level4<T: Lanes>(x: &Tensor) -> Result<Tensor> {
     in_pieces(x, |x: &[T], y: &mut [T]| {
         Arch::new().dispatch(InLanes(x, y))
     })
@@ -35,15 +39,19 @@ pub fn level4<T: Element>(x: &Tensor) -> Result<Tensor> {
 
 struct InLanes<'a, T>(&'a [T], &'a mut [T]);
 
-impl<T: Element> WithSimd for InLanes<'_, T> {
+impl<T: Lanes> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let width = S::F32_LANES;
-        for (x, y) in self.0.chunks(width).zip(self.1.chunks_mut(width)) {
-            lanes::store(simd, y, math::gelu_f32s(simd, lanes::load(simd, x)));
-        }
+        let Self(x, y) = self;
+        let x = &x[..y.len()];
+        lanes::fill(
+            simd,
+            y,
+            #[inline(always)]
+            |i| math::gelu_f32s(simd, lanes::load(simd, &x[i])),
+        );
     }
 }
 

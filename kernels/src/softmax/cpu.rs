@@ -13,6 +13,7 @@
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
+use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops, math, parallel, rows};
 use crate::element::Element;
 use crate::output;
@@ -20,7 +21,15 @@ use crate::output;
 /// Level 3: plain loops.
 pub fn level3<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
     each_row(x, |task: Rows<T>| {
-        loops::widest(|| task.each(|x, e, y| row(x, scale as f32, e, y)))
+        loops::widest(
+            #[inline(always)]
+            || {
+                task.each(
+                    #[inline(always)]
+                    |x, e, y| row(x, scale as f32, e, y),
+                )
+            },
+        )
     })
 }
 
@@ -40,7 +49,7 @@ fn row<T: Element>(x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
+pub fn level4<T: Lanes>(x: &Tensor, scale: f64) -> Result<Tensor> {
     each_row(x, |task: Rows<T>| {
         Arch::new().dispatch(InLanes(task, scale as f32))
     })
@@ -48,38 +57,54 @@ pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
 
 struct InLanes<'a, T>(Rows<'a, T>, f32);
 
-impl<T: Element> WithSimd for InLanes<'_, T> {
+impl<T: Lanes> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self(rows, scale) = self;
-        rows.each(|x, e, y| row_in_lanes(simd, x, scale, e, y));
+        rows.each(
+            #[inline(always)]
+            |x, e, y| row_in_lanes(simd, x, scale, e, y),
+        );
     }
 }
 
 #[inline(always)]
-fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+fn row_in_lanes<S: Simd, T: Lanes>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+    let (e, y) = (&mut e[..x.len()], &mut y[..x.len()]);
     let scale = simd.splat_f32s(scale);
-    let max = lanes::max(simd, x.len(), |max, i| {
-        // Lanes without an element repeat the first.
-        let v = lanes::load_or(simd, &x[i.clone()], x[i.start].widen());
-        let v = simd.mul_f32s(v, scale);
-        lanes::store(simd, &mut e[i], v);
-        simd.max_f32s(v, max)
-    });
+    let max = lanes::max(
+        simd,
+        x.len(),
+        #[inline(always)]
+        |max, i| {
+            // Lanes without an element repeat the first.
+            let v = lanes::load_or(simd, &x[i.clone()], x[i.start].widen());
+            let v = simd.mul_f32s(v, scale);
+            lanes::store(simd, &mut e[i], v);
+            simd.max_f32s(v, max)
+        },
+    );
     let max = simd.splat_f32s(max);
-    let sum = lanes::sum(simd, x.len(), |sum, i| {
-        let v = lanes::load_or(simd, &e[i.clone()], f32::NEG_INFINITY);
-        let v = math::exp_f32s(simd, simd.sub_f32s(v, max));
-        lanes::store(simd, &mut e[i], v);
-        simd.add_f32s(sum, v)
-    });
+    let sum = lanes::sum(
+        simd,
+        x.len(),
+        #[inline(always)]
+        |sum, i| {
+            let v = lanes::load_or(simd, &e[i.clone()], f32::NEG_INFINITY);
+            let v = math::exp_f32s(simd, simd.sub_f32s(v, max));
+            lanes::store(simd, &mut e[i], v);
+            simd.add_f32s(sum, v)
+        },
+    );
     let share = simd.splat_f32s(1. / sum);
-    let width = S::F32_LANES;
-    for (y, e) in y.chunks_mut(width).zip(e.chunks(width)) {
-        lanes::store(simd, y, simd.mul_f32s(lanes::load(simd, e), share));
-    }
+    lanes::fill(
+        simd,
+        y,
+        #[inline(always)]
+        |i| simd.mul_f32s(lanes::load(simd, &e[i]), share),
+    );
 }
 
 /// Some rows of x and y.
