@@ -35,11 +35,13 @@ impl Module {
             Some(needed) if needed <= found => Ok(()),
             needed => {
                 let (major, minor) = needed.unwrap_or_default();
+                // Level 3 is for all GPUs since Turing; what needs a newer one is a kernel of level 4.
+                let below = if (major, minor) > (7, 5) { 3 } else { 2 };
                 Err(unsupported(
                     self.name,
                     format!("a GPU of compute capability {major}.{minor} or more"),
                     format!("{}.{}", found.0, found.1),
-                    2,
+                    below,
                 ))
             }
         }

@@ -5,10 +5,11 @@ use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-use super::level4::Packed;
-use super::{level3, level4};
+use super::level4::{Op, Packed, Product};
+use super::tile::tiles;
+use super::{Shape, level3, level4};
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, pairwise, rng, tolerance, uniform};
+use crate::testing::{Expected, assert_close, devices, gpu, pairwise, rng, tolerance, uniform};
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
 const LIMIT: usize = 1 << 24;
@@ -162,6 +163,39 @@ proptest! {
             compare(&mut rng(), (m, n, k, bias), dtype, &device).expect("a kernel for any shape");
         }
     }
+}
+
+/// Each tile, whichever the size would choose, on shapes that end inside of one, with K in whole steps, in whole chunks
+/// of 16 bytes and in neither.
+#[test]
+fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let mut rng = rng();
+    for dtype in [DType::F32, DType::BF16] {
+        for tile in 0..tiles("linear_level4", dtype)?.len() {
+            for (m, n, k) in [(1, 1, 1), (150, 200, 128), (130, 129, 200), (33, 70, 67)] {
+                let (x, x64) = uniform(&mut rng, &[m, k], dtype, &device)?;
+                let (w, w64) = uniform(&mut rng, &[2 * n, k], dtype, &device)?;
+                let (shape, tolerance) = (Shape { m, n, k }, tolerance(dtype, 1e-4));
+                let gate = sums(&x64, &w64[..n * k], (m, n, k));
+                let up = sums(&x64, &w64[n * k..], (m, n, k));
+                let what = format!("tile {tile} {dtype:?} {m}×{n}×{k}");
+                let product = |op| Product {
+                    op,
+                    x: &x,
+                    w: &w,
+                    b: None,
+                    shape,
+                };
+                let y = poisoned(|| product(Op::Linear).tile(tile))?;
+                assert_close(&what, &y, &expected(gate.iter().copied()), tolerance)?;
+                let y = poisoned(|| product(Op::SwiGlu).tile(tile))?;
+                let gated = gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u));
+                assert_close(&what, &y, &expected(gated), tolerance)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[test]

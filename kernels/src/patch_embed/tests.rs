@@ -3,10 +3,11 @@
 use candle_core::{DType, Device, Result, Tensor};
 use rand_chacha::ChaCha8Rng;
 
-use super::{level3, level4};
+use super::{Added, check, level3, level4};
 use crate::linear::level4::Packed;
+use crate::linear::tile::tiles;
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, pairwise, rng, tolerance, uniform};
+use crate::testing::{Expected, assert_close, devices, gpu, pairwise, rng, tolerance, uniform};
 
 type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
@@ -61,25 +62,64 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
     Expected { values, scales }
 }
 
+/// Random operands, and what they make.
+struct Inputs {
+    pixels: Tensor,
+    w: Tensor,
+    b: Tensor,
+    class: Tensor,
+    positions: Tensor,
+    expected: Expected,
+}
+
+impl Inputs {
+    fn new(rng: &mut ChaCha8Rng, case: Case, dtype: DType, device: &Device) -> Result<Self> {
+        let Case {
+            batch,
+            grid: (rows, columns),
+            patch: p,
+            c,
+        } = case;
+        let mut uniform = |shape: &[usize]| uniform(rng, shape, dtype, device);
+        let (pixels, pixels64) = uniform(&[batch, 3, rows * p, columns * p])?;
+        let (w, w64) = uniform(&[c, 3, p, p])?;
+        let (b, b64) = uniform(&[c])?;
+        let (class, class64) = uniform(&[1, 1, c])?;
+        let (positions, positions64) = uniform(&[1, 1 + rows * columns, c])?;
+        let expected = oracle(case, &pixels64, &w64, [&b64, &class64, &positions64]);
+        Ok(Self {
+            pixels,
+            w,
+            b,
+            class,
+            positions,
+            expected,
+        })
+    }
+
+    fn added(&self) -> Added<'_> {
+        Added {
+            b: &self.b,
+            class: &self.class,
+            positions: &self.positions,
+        }
+    }
+}
+
 fn compare(rng: &mut ChaCha8Rng, case: Case, dtype: DType, device: &Device) -> Result<()> {
-    let Case {
-        batch,
-        grid: (rows, columns),
-        patch: p,
-        c,
-    } = case;
-    let tokens = 1 + rows * columns;
-    let (pixels, pixels64) = uniform(rng, &[batch, 3, rows * p, columns * p], dtype, device)?;
-    let (w, w64) = uniform(rng, &[c, 3, p, p], dtype, device)?;
-    let (b, b64) = uniform(rng, &[c], dtype, device)?;
-    let (class, class64) = uniform(rng, &[1, 1, c], dtype, device)?;
-    let (positions, positions64) = uniform(rng, &[1, tokens, c], dtype, device)?;
-    let expected = oracle(case, &pixels64, &w64, [&b64, &class64, &positions64]);
+    let Inputs {
+        pixels,
+        w,
+        b,
+        class,
+        positions,
+        expected,
+    } = &Inputs::new(rng, case, dtype, device)?;
     for (level, kernel) in KERNELS {
         let what = format!("{level} {device:?} {dtype:?} {case:?}");
-        let y = poisoned(|| kernel(&pixels, &w, &b, &class, &positions))?;
-        assert_eq!(y.dims(), [batch, tokens, c]);
-        assert_close(&what, &y, &expected, tolerance(dtype, 1e-4))?;
+        let y = poisoned(|| kernel(pixels, w, b, class, positions))?;
+        assert_eq!(y.dims(), [case.batch, positions.dim(1)?, case.c]);
+        assert_close(&what, &y, expected, tolerance(dtype, 1e-4))?;
     }
     Ok(())
 }
@@ -113,6 +153,39 @@ fn kernels_equal_the_oracle() -> Result<()> {
                 c,
             };
             compare(&mut rng, case, [DType::F32, DType::BF16][dtype], &device)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each tile, whichever the size would choose, with rows of patches in whole chunks of 16 bytes and not.
+#[test]
+fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let mut rng = rng();
+    for dtype in [DType::F32, DType::BF16] {
+        for tile in 0..tiles("patch_embed_level4", dtype)?.len() {
+            for (patch, c) in [(16, 136), (8, 33), (5, 70)] {
+                let case = Case {
+                    batch: 2,
+                    grid: (7, 11),
+                    patch,
+                    c,
+                };
+                let inputs = Inputs::new(&mut rng, case, dtype, &device)?;
+                let Inputs { pixels, w, .. } = &inputs;
+                let shape = check(
+                    "test",
+                    pixels,
+                    (c, 3 * patch * patch),
+                    patch,
+                    dtype,
+                    inputs.added(),
+                )?;
+                let y = poisoned(|| level4::on_gpu(pixels, w, inputs.added(), shape, tile))?;
+                let what = format!("tile {tile} {dtype:?} {case:?}");
+                assert_close(&what, &y, &inputs.expected, tolerance(dtype, 1e-4))?;
+            }
         }
     }
     Ok(())
