@@ -3,10 +3,11 @@
 use candle_core::{DType, Result, WithDType};
 use half::bf16;
 
+use crate::cpu::lanes::Lanes;
 use crate::error::unsupported;
 
 /// An element that a kernel reads and writes.
-pub trait Element: WithDType + Copy + Send + Sync + 'static {
+pub trait Element: WithDType + Lanes + Send + Sync + 'static {
     /// What an output holds before a kernel runs under test.
     const NAN: Self;
     /// Exact.

@@ -12,7 +12,6 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::cpu::add_rows::{AddRows, add_norm};
-use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops};
 use crate::element::Element;
 
@@ -59,7 +58,7 @@ fn norm<T: Element>(s: &[T], Parameters { w, b, eps }: Parameters<T>, y: &mut [T
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Lanes>(
+pub fn level4<T: Element>(
     x: &Tensor,
     residual: Option<&Tensor>,
     w: &Tensor,
@@ -74,7 +73,7 @@ pub fn level4<T: Lanes>(
 
 struct InLanes<'a, T>(AddRows<'a, T>, Parameters<'a, T>);
 
-impl<T: Lanes> WithSimd for InLanes<'_, T> {
+impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -90,7 +89,7 @@ impl<T: Lanes> WithSimd for InLanes<'_, T> {
 }
 
 #[inline(always)]
-fn norm_in_lanes<S: Simd, T: Lanes>(
+fn norm_in_lanes<S: Simd, T: Element>(
     simd: S,
     s: &[T],
     Parameters { w, b, eps }: Parameters<T>,

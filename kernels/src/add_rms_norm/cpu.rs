@@ -12,7 +12,6 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::cpu::add_rows::{AddRows, add_norm};
-use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops};
 use crate::element::Element;
 
@@ -52,7 +51,7 @@ fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [T]) {
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Lanes>(
+pub fn level4<T: Element>(
     x: &Tensor,
     residual: Option<&Tensor>,
     w: &Tensor,
@@ -66,7 +65,7 @@ pub fn level4<T: Lanes>(
 
 struct InLanes<'a, T>(AddRows<'a, T>, &'a [T], f32);
 
-impl<T: Lanes> WithSimd for InLanes<'_, T> {
+impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -82,7 +81,7 @@ impl<T: Lanes> WithSimd for InLanes<'_, T> {
 }
 
 #[inline(always)]
-fn norm_in_lanes<S: Simd, T: Lanes>(simd: S, s: &[T], w: &[T], eps: f32, y: &mut [T]) {
+fn norm_in_lanes<S: Simd, T: Element>(simd: S, s: &[T], w: &[T], eps: f32, y: &mut [T]) {
     let squares = lanes::sum(
         simd,
         s.len(),

@@ -14,8 +14,8 @@ use crate::element::Element;
 /// Registers that a reduction keeps at work: an addition takes four cycles, and two start in each.
 const TILE: usize = 4;
 
-/// An element that the lanes of a register can read and write.
-pub trait Lanes: Element {
+/// What the lanes of a register can read and write: every [`Element`].
+pub trait Lanes: Copy {
     /// As many elements as there are lanes.
     fn load_all<S: Simd>(simd: S, x: &[Self]) -> S::f32s;
     /// As many elements as there are lanes, rounded to nearest even.
@@ -66,13 +66,13 @@ impl Lanes for bf16 {
 
 /// Reads one element a lane. With fewer elements than lanes the last lanes are 0.
 #[inline(always)]
-pub fn load<S: Simd, T: Lanes>(simd: S, x: &[T]) -> S::f32s {
+pub fn load<S: Simd, T: Element>(simd: S, x: &[T]) -> S::f32s {
     load_or(simd, x, 0.)
 }
 
 /// Reads one element a lane. With fewer elements than lanes the last lanes are `missing`.
 #[inline(always)]
-pub fn load_or<S: Simd, T: Lanes>(simd: S, x: &[T], missing: f32) -> S::f32s {
+pub fn load_or<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     if x.len() < S::F32_LANES {
         return load_some(simd, x, missing);
     }
@@ -93,7 +93,7 @@ fn load_some<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
 /// Writes one lane an element, rounded to nearest even. With fewer elements than lanes the last lanes
 /// are dropped.
 #[inline(always)]
-pub fn store<S: Simd, T: Lanes>(simd: S, y: &mut [T], lanes: S::f32s) {
+pub fn store<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: S::f32s) {
     if y.len() < S::F32_LANES {
         return store_some(y, lanes);
     }
@@ -114,7 +114,7 @@ fn store_some<T: Element, L: Pod>(y: &mut [T], lanes: L) {
 /// Four registers are made before the first is written, so that none waits for another. The end has
 /// calls of its own: in the loop the compiler knows every `i` to be as long as a register is wide.
 #[inline(always)]
-pub fn fill<S: Simd, T: Lanes>(simd: S, y: &mut [T], f: impl Fn(Range<usize>) -> S::f32s) {
+pub fn fill<S: Simd, T: Element>(simd: S, y: &mut [T], f: impl Fn(Range<usize>) -> S::f32s) {
     let (len, width) = (y.len(), S::F32_LANES);
     let mut at = 0;
     while at + TILE * width <= len {
@@ -178,7 +178,7 @@ fn tile<S: Simd>(
 
 /// s = x + residual.
 #[inline(always)]
-pub fn add<S: Simd, T: Lanes>(simd: S, x: &[T], residual: &[T], s: &mut [T]) {
+pub fn add<S: Simd, T: Element>(simd: S, x: &[T], residual: &[T], s: &mut [T]) {
     let (x, residual) = (&x[..s.len()], &residual[..s.len()]);
     fill(
         simd,

@@ -11,7 +11,6 @@
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops, math, parallel};
 use crate::element::Element;
 use crate::output;
@@ -31,7 +30,7 @@ pub fn level3<T: Element>(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Lanes>(x: &Tensor) -> Result<Tensor> {
+pub fn level4<T: Element>(x: &Tensor) -> Result<Tensor> {
     in_pieces(x, |x: &[T], y: &mut [T]| {
         Arch::new().dispatch(InLanes(x, y))
     })
@@ -39,7 +38,7 @@ pub fn level4<T: Lanes>(x: &Tensor) -> Result<Tensor> {
 
 struct InLanes<'a, T>(&'a [T], &'a mut [T]);
 
-impl<T: Lanes> WithSimd for InLanes<'_, T> {
+impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]

@@ -13,7 +13,6 @@
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::cpu::lanes::Lanes;
 use crate::cpu::{Slice, lanes, loops, math, parallel, rows};
 use crate::element::Element;
 use crate::output;
@@ -49,7 +48,7 @@ fn row<T: Element>(x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
 }
 
 /// Level 4: a register as the warp.
-pub fn level4<T: Lanes>(x: &Tensor, scale: f64) -> Result<Tensor> {
+pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
     each_row(x, |task: Rows<T>| {
         Arch::new().dispatch(InLanes(task, scale as f32))
     })
@@ -57,7 +56,7 @@ pub fn level4<T: Lanes>(x: &Tensor, scale: f64) -> Result<Tensor> {
 
 struct InLanes<'a, T>(Rows<'a, T>, f32);
 
-impl<T: Lanes> WithSimd for InLanes<'_, T> {
+impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -71,7 +70,7 @@ impl<T: Lanes> WithSimd for InLanes<'_, T> {
 }
 
 #[inline(always)]
-fn row_in_lanes<S: Simd, T: Lanes>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
     let (e, y) = (&mut e[..x.len()], &mut y[..x.len()]);
     let scale = simd.splat_f32s(scale);
     let max = lanes::max(
