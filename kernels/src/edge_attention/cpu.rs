@@ -70,20 +70,13 @@ impl<T> Inputs<'_, T> {
 }
 
 impl<T: Element> Inputs<'_, T> {
-    /// Wₑᵀ, (Fe, H, `stride`) in f32 with zeros behind the D channels of each head: the weights of one
-    /// feature for neighbouring channels lie side by side, as lanes read them.
-    fn transposed_w(&self, stride: usize) -> Vec<f32> {
-        let Size {
-            heads,
-            head_dim,
-            features,
-            ..
-        } = self.size;
-        let mut transposed = vec![0.; features * heads * stride];
-        for c in 0..heads * head_dim {
-            let at = c / head_dim * stride + c % head_dim;
+    /// Wₑᵀ, (Fe, H·D) in f32: the weights of one feature for neighbouring channels lie side by side.
+    fn transposed_w(&self) -> Vec<f32> {
+        let channels = self.size.heads * self.size.head_dim;
+        let mut transposed = vec![0.; self.size.features * channels];
+        for c in 0..channels {
             for (f, w) in self.w.row(c).iter().enumerate() {
-                transposed[f * heads * stride + at] = w.widen();
+                transposed[f * channels + c] = w.widen();
             }
         }
         transposed

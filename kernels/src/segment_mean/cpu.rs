@@ -11,11 +11,14 @@
 //!
 //! To be faster: to be part of the op that makes x and residual, and never to read them from memory.
 
+use std::ops::Range;
+
 use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::Size;
 use crate::cpu::lanes::{load, store};
+use crate::cpu::loops::widest;
 use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::error::mismatch;
@@ -34,11 +37,14 @@ pub(super) fn level3<T: Element>(
     size: Size,
 ) -> Result<Tensor> {
     run(x, residual, offsets, size, BLOCK[0], |part: Part<T>, y| {
-        Arch::new().dispatch(|| match y.len() {
-            // Told apart so that the compiler sees a constant length.
-            64 => part.mean(y, 64),
-            len => part.mean(y, len),
-        })
+        widest(
+            #[inline(always)]
+            || match y.len() {
+                // Told apart so that the compiler sees a constant length.
+                64 => part.mean(y, 64),
+                len => part.mean(y, len),
+            },
+        )
     })
 }
 
@@ -66,25 +72,30 @@ impl<T: Element> Part<'_, T> {
     /// 1/nodes, or 0.
     #[inline(always)]
     fn share(self) -> f32 {
-        match self.x.len() / self.channels {
+        match self.nodes().len() {
             0 => 0.,
             nodes => 1. / nodes as f32,
         }
     }
 
-    /// `len` channels of every node of x and residual, from `at` on.
+    /// The graph's nodes.
     #[inline(always)]
-    fn rows(&self, at: usize, len: usize) -> impl Iterator<Item = (&[T], &[T])> {
-        let at = self.first + at;
-        let x = self.x.chunks_exact(self.channels);
-        let rows = x.zip(self.residual.chunks_exact(self.channels));
-        rows.map(move |(x, residual)| (&x[at..][..len], &residual[at..][..len]))
+    fn nodes(&self) -> Range<usize> {
+        0..self.x.len() / self.channels
+    }
+
+    /// `len` channels of a node of x and residual, from `at` on.
+    #[inline(always)]
+    fn row(&self, node: usize, at: usize, len: usize) -> (&[T], &[T]) {
+        let at = node * self.channels + self.first + at;
+        (&self.x[at..][..len], &self.residual[at..][..len])
     }
 
     #[inline(always)]
     fn mean(self, y: &mut [T], len: usize) {
         let mut sums = [0.; BLOCK[0]];
-        for (x, residual) in self.rows(0, len) {
+        for node in self.nodes() {
+            let (x, residual) = self.row(node, 0, len);
             for ((sum, x), residual) in sums.iter_mut().zip(x).zip(residual) {
                 *sum += x.widen() + residual.widen();
             }
@@ -126,10 +137,13 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
 #[inline(always)]
 fn mean_tile<S: Simd, T: Element, const N: usize>(simd: S, part: Part<T>, at: usize, y: &mut [T]) {
     let mut sums = [simd.splat_f32s(0.); N];
-    for (x, residual) in part.rows(at, y.len()) {
+    for node in part.nodes() {
+        let (x, residual) = part.row(node, at, y.len());
         for (n, sum) in sums.iter_mut().enumerate() {
-            let of = |row: &[T]| load(simd, &row[n * S::F32_LANES..]);
-            *sum = simd.add_f32s(*sum, simd.add_f32s(of(x), of(residual)));
+            let first = n * S::F32_LANES;
+            let x = load(simd, &x[first..]);
+            let residual = load(simd, &residual[first..]);
+            *sum = simd.add_f32s(*sum, simd.add_f32s(x, residual));
         }
     }
     let share = simd.splat_f32s(part.share());

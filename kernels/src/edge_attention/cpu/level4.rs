@@ -2,9 +2,9 @@
 //!
 //! Against level 3: no edge is projected. qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e, so Wₑᵀqᵢ is made once a node and an edge's
 //! score costs D + Fe multiplications a head in place of D + D·Fe; Σα(Wₑe) = Wₑ(Σαe), so the sum of the
-//! features is kept beside that of the values and projected once, at the end. Edges come in chunks: all
-//! their scores, then one exponential for as many edges as there are lanes, then all their sums, kept in
-//! registers through the chunk.
+//! features is kept beside that of the values and projected once, at the end. Edges come in chunks: what
+//! they bring is widened and filled up to whole registers once, then come all their scores, one exponential
+//! for as many edges as there are lanes, and all their sums, kept in registers through the chunk.
 //!
 //! Everything but the scores is one function, [`combine`], out += Σ weightᵢ·rowᵢ: Wₑᵀq over the rows of
 //! Wₑ, Σαv over values, Σαe over features, and Wₑz over the rows of Wₑᵀ.
@@ -19,42 +19,61 @@ use crate::cpu::lanes::{load, store};
 use crate::cpu::math::{exp, exp_f32s};
 use crate::element::Element;
 
-/// Edges whose scores are held at once: a multiple of every register's lanes.
-const CHUNK: usize = 64;
+/// Rows are filled up to a multiple of this: the lanes of the widest registers.
+const WIDEST: usize = 16;
 
-/// Sums that are held in registers: enough to hide how long a multiply-add takes.
-const SUMS: usize = 4;
+/// Edges at a time: their k, v and e stay in the first-level cache.
+const CHUNK: usize = WIDEST;
 
 pub(in super::super) fn edge_attention<T: Element>(
     operands: &Operands,
     size: Size,
 ) -> Result<Tensor> {
     run::<T, _>(operands, size, |inputs| {
-        let w_t = inputs.transposed_w(size.head_dim);
+        let weights = Weights::new(inputs);
         move |inputs, task| {
             Arch::new().dispatch(Nodes {
                 inputs,
-                w_t: &w_t,
+                weights: &weights,
                 task,
             })
         }
     })
 }
 
-struct Nodes<'a, T> {
-    inputs: Inputs<'a, T>,
-    w_t: &'a [f32], // (Fe, H·D)
-    task: Task<'a, T>,
+/// Wₑ and its transpose in f32, rows filled up with zeros.
+struct Weights {
+    w: Vec<f32>,   // (H, D, Fe)
+    w_t: Vec<f32>, // (H, Fe, D)
 }
 
-/// What is known of one node and head.
-struct Head {
-    q: Vec<f32>,      // (D) qᵢ/√D
-    folded: Vec<f32>, // (Fe) Wₑᵀqᵢ/√D
-    max: f32,
-    total: f32,         // Σ exp(score − max)
-    values: Vec<f32>,   // (D) Σ exp(score − max) v
-    features: Vec<f32>, // (Fe) Σ exp(score − max) e
+impl Weights {
+    fn new<T: Element>(inputs: Inputs<T>) -> Self {
+        let size = inputs.size;
+        let (d, fe) = filled(size);
+        let mut w = vec![0.; size.heads * size.head_dim * fe];
+        let mut w_t = vec![0.; size.heads * size.features * d];
+        for c in 0..size.heads * size.head_dim {
+            let (head, channel) = (c / size.head_dim, c % size.head_dim);
+            for (f, x) in inputs.w.row(c).iter().enumerate() {
+                w[c * fe + f] = x.widen();
+                w_t[(head * size.features + f) * d + channel] = x.widen();
+            }
+        }
+        Self { w, w_t }
+    }
+}
+
+/// D and Fe, filled up.
+fn filled(size: Size) -> (usize, usize) {
+    let fill = |n: usize| n.next_multiple_of(WIDEST);
+    (fill(size.head_dim), fill(size.features))
+}
+
+struct Nodes<'a, T> {
+    inputs: Inputs<'a, T>,
+    weights: &'a Weights,
+    task: Task<'a, T>,
 }
 
 impl<T: Element> WithSimd for Nodes<'_, T> {
@@ -64,197 +83,294 @@ impl<T: Element> WithSimd for Nodes<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self {
             inputs,
-            w_t,
+            weights,
             task: (range, y),
         } = self;
-        let size = inputs.size;
-        let mut state = Head {
-            q: vec![0.; size.head_dim],
-            folded: vec![0.; size.features],
-            max: f32::MIN,
-            total: 0.,
-            values: vec![0.; size.head_dim],
-            features: vec![0.; size.features],
-        };
-        let channels = size.heads * size.head_dim;
+        let mut state = State::new(inputs.size);
+        let channels = inputs.size.heads * inputs.size.head_dim;
         for (node, y) in range.zip(y.chunks_exact_mut(channels)) {
-            for head in 0..size.heads {
-                state.start(simd, inputs, node, head);
-                state.walk(simd, inputs, node, head);
-                state.project(simd, inputs, w_t, head);
-                let at = inputs.channels(head);
-                state.finish(simd, &inputs.skip.row(node)[at.clone()], &mut y[at]);
+            state.start(simd, inputs, weights, node);
+            let incoming = inputs.incoming(node);
+            for first in incoming.clone().step_by(CHUNK) {
+                let count = CHUNK.min(incoming.end - first);
+                state.gather(simd, inputs, first, count);
+                for head in 0..inputs.size.heads {
+                    state.score(simd, head, count);
+                }
+                for head in 0..inputs.size.heads {
+                    state.weigh(simd, head, count);
+                }
             }
+            state.finish(simd, inputs, weights, node, y);
         }
     }
 }
 
-impl Head {
-    /// qᵢ/√D and Wₑᵀqᵢ/√D; no edges yet.
-    #[inline(always)]
-    fn start<S: Simd, T: Element>(&mut self, simd: S, inputs: Inputs<T>, node: usize, head: usize) {
-        let at = inputs.channels(head);
-        let scale = inputs.scale();
-        for (scaled, q) in self.q.iter_mut().zip(&inputs.q.row(node)[at.clone()]) {
-            *scaled = scale * q.widen();
+/// What is known of one node, and of a chunk of its edges. Rows are filled up with zeros.
+struct State {
+    d: usize,
+    fe: usize,
+    q: Vec<f32>,        // (H, D) qᵢ/√D
+    folded: Vec<f32>,   // (H, Fe) Wₑᵀqᵢ/√D
+    k: Vec<f32>,        // (CHUNK, H, D)
+    v: Vec<f32>,        // (CHUNK, H, D)
+    e: Vec<f32>,        // (CHUNK, Fe)
+    weights: Vec<f32>,  // (H, CHUNK) scores, then exp(score − max)
+    max: Vec<f32>,      // (H)
+    total: Vec<f32>,    // (H) Σ exp(score − max)
+    values: Vec<f32>,   // (H, D) Σ exp(score − max) v
+    messages: Vec<f32>, // (H, Fe) Σ exp(score − max) e
+}
+
+impl State {
+    fn new(size: Size) -> Self {
+        let (d, fe) = filled(size);
+        let zeros = |rows: usize| vec![0.; size.heads * rows];
+        Self {
+            d,
+            fe,
+            q: zeros(d),
+            folded: zeros(fe),
+            k: zeros(CHUNK * d),
+            v: zeros(CHUNK * d),
+            e: vec![0.; CHUNK * fe],
+            weights: zeros(CHUNK),
+            max: zeros(1),
+            total: zeros(1),
+            values: zeros(d),
+            messages: zeros(fe),
         }
-        self.folded.fill(0.);
-        combine(
-            simd,
-            &self.q,
-            |c| inputs.w.row(at.start + c),
-            &mut self.folded,
-        );
-        (self.max, self.total) = (f32::MIN, 0.);
-        self.values.fill(0.);
-        self.features.fill(0.);
     }
 
-    /// Scores and weighs the node's edges, chunk by chunk.
+    /// qᵢ/√D and Wₑᵀqᵢ/√D; no edges yet.
     #[inline(always)]
-    fn walk<S: Simd, T: Element>(&mut self, simd: S, inputs: Inputs<T>, node: usize, head: usize) {
-        let at = inputs.channels(head);
-        let incoming = inputs.incoming(node);
-        for first in incoming.clone().step_by(CHUNK) {
-            let count = CHUNK.min(incoming.end - first);
-            let sources = &inputs.col_idx[first..first + count];
-            let channels = |i: usize| sources[i] as usize;
-            let mut weights = [f32::MIN; CHUNK];
-            for i in 0..count {
-                let k = &inputs.k.row(channels(i))[at.clone()];
-                let score = dot(simd, &self.q, k, simd.splat_f32s(0.));
-                let score = dot(simd, &self.folded, inputs.edges.row(first + i), score);
-                weights[i] = simd.reduce_sum_f32s(score);
-            }
-            self.softmax(simd, &mut weights[..count.next_multiple_of(S::F32_LANES)]);
-            let weights = &weights[..count];
-            let v = |i: usize| &inputs.v.row(channels(i))[at.clone()];
-            combine(simd, weights, v, &mut self.values);
+    fn start<S: Simd, T: Element>(
+        &mut self,
+        simd: S,
+        inputs: Inputs<T>,
+        weights: &Weights,
+        node: usize,
+    ) {
+        let (d, fe, head_dim) = (self.d, self.fe, inputs.size.head_dim);
+        self.folded.fill(0.);
+        for head in 0..inputs.size.heads {
+            let q = &mut self.q[head * d..][..d];
+            let x = &inputs.q.row(node)[inputs.channels(head)];
+            widen(simd, x, inputs.scale(), q);
+            let w = &weights.w[head * head_dim * fe..][..head_dim * fe];
             combine(
                 simd,
-                weights,
-                |i| inputs.edges.row(first + i),
-                &mut self.features,
+                &q[..head_dim],
+                w,
+                fe,
+                &mut self.folded[head * fe..][..fe],
+            );
+        }
+        self.max.fill(f32::MIN);
+        self.total.fill(0.);
+        self.values.fill(0.);
+        self.messages.fill(0.);
+    }
+
+    /// k, v and e of `count` edges.
+    #[inline(always)]
+    fn gather<S: Simd, T: Element>(
+        &mut self,
+        simd: S,
+        inputs: Inputs<T>,
+        first: usize,
+        count: usize,
+    ) {
+        let (stride, fe) = (self.q.len(), self.fe);
+        for i in 0..count {
+            let source = inputs.col_idx[first + i] as usize;
+            let (k, v) = (inputs.k.row(source), inputs.v.row(source));
+            let at = i * stride..(i + 1) * stride;
+            widen_heads(simd, k, inputs.size, &mut self.k[at.clone()]);
+            widen_heads(simd, v, inputs.size, &mut self.v[at]);
+            widen(
+                simd,
+                inputs.edges.row(first + i),
+                1.,
+                &mut self.e[i * fe..][..fe],
             );
         }
     }
 
-    /// exp(score − max) of a chunk, in place. A new maximum shrinks what has been summed so far.
+    /// qᵢ·(k + Wₑe)/√D = q·k + folded·e for the edges of the chunk; none behind them.
     #[inline(always)]
-    fn softmax<S: Simd>(&mut self, simd: S, scores: &mut [f32]) {
-        let (scores, _) = S::as_mut_simd_f32s(scores);
-        let max = scores
-            .iter()
-            .fold(scores[0], |max, &x| simd.max_f32s(max, x));
-        let max = self.max.max(simd.reduce_max_f32s(max));
-        let mut total = simd.splat_f32s(0.);
-        for score in scores {
-            *score = exp_f32s(simd, simd.sub_f32s(*score, simd.splat_f32s(max)));
-            total = simd.add_f32s(total, *score);
+    fn score<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
+        let (d, fe) = (self.d, self.fe);
+        let q = &self.q[head * d..][..d];
+        let folded = &self.folded[head * fe..][..fe];
+        let scores = &mut self.weights[head * CHUNK..][..CHUNK];
+        let stride = self.q.len(); // H·D
+        scores.fill(f32::MIN);
+        for (i, score) in scores[..count].iter_mut().enumerate() {
+            let k = &self.k[i * stride + head * d..][..d];
+            let sum = dot(simd, q, k, simd.splat_f32s(0.));
+            let e = &self.e[i * fe..][..fe];
+            *score = simd.reduce_sum_f32s(dot(simd, folded, e, sum));
         }
-        if max != self.max {
-            let shrink = exp(self.max - max);
-            self.total *= shrink;
-            self.values.iter_mut().for_each(|sum| *sum *= shrink);
-            self.features.iter_mut().for_each(|sum| *sum *= shrink);
-            self.max = max;
-        }
-        self.total += simd.reduce_sum_f32s(total);
     }
 
-    /// Σα(v + Wₑe) = Σαv + Wₑ(Σαe), before the division by Σα.
+    /// exp(score − max) of the chunk, and the sums that it weighs. A new maximum shrinks those so far.
     #[inline(always)]
-    fn project<S: Simd, T>(&mut self, simd: S, inputs: Inputs<T>, w_t: &[f32], head: usize) {
-        let channels = inputs.size.heads * inputs.size.head_dim;
-        let row = |f: usize| &w_t[f * channels..][inputs.channels(head)];
-        combine(simd, &self.features, row, &mut self.values);
+    fn weigh<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
+        let weights = &mut self.weights[head * CHUNK..][..CHUNK];
+        let values = &mut self.values[head * self.d..][..self.d];
+        let messages = &mut self.messages[head * self.fe..][..self.fe];
+        let (max, sum) = softmax(simd, weights, self.max[head]);
+        if self.total[head] != 0. && max != self.max[head] {
+            let shrink = exp(self.max[head] - max);
+            self.total[head] *= shrink;
+            scale(simd, values, shrink);
+            scale(simd, messages, shrink);
+        }
+        self.max[head] = max;
+        self.total[head] += sum;
+        let weights = &weights[..count];
+        combine(
+            simd,
+            weights,
+            &self.v[head * self.d..],
+            self.q.len(),
+            values,
+        );
+        combine(simd, weights, &self.e, self.fe, messages);
     }
 
-    /// y = skip + Σαv/Σα
+    /// y = skip + (Σαv + Wₑ(Σαe))/Σα
     #[inline(always)]
-    fn finish<S: Simd, T: Element>(&self, simd: S, skip: &[T], y: &mut [T]) {
-        let share = if self.total == 0. {
-            0.
-        } else {
-            1. / self.total
-        };
-        let share = simd.splat_f32s(share);
-        let lanes = S::F32_LANES;
-        let values = self.values.chunks(lanes).zip(skip.chunks(lanes));
-        for (y, (values, skip)) in y.chunks_mut(lanes).zip(values) {
-            let sum = simd.mul_add_e_f32s(load(simd, values), share, load(simd, skip));
-            store(simd, y, sum);
+    fn finish<S: Simd, T: Element>(
+        &mut self,
+        simd: S,
+        inputs: Inputs<T>,
+        weights: &Weights,
+        node: usize,
+        y: &mut [T],
+    ) {
+        let (d, fe, features) = (self.d, self.fe, inputs.size.features);
+        for head in 0..inputs.size.heads {
+            let values = &mut self.values[head * d..][..d];
+            let messages = &self.messages[head * fe..][..features];
+            let w_t = &weights.w_t[head * features * d..][..features * d];
+            combine(simd, messages, w_t, d, values);
+            let share = match self.total[head] {
+                0. => 0.,
+                total => 1. / total,
+            };
+            let at = inputs.channels(head);
+            let skip = &inputs.skip.row(node)[at.clone()];
+            add_scaled(simd, skip, values, share, &mut y[at]);
         }
     }
+}
+
+/// y = x + by·values
+#[inline(always)]
+fn add_scaled<S: Simd, T: Element>(simd: S, x: &[T], values: &[f32], by: f32, y: &mut [T]) {
+    let values = S::as_simd_f32s(values).0;
+    let rows = y.chunks_mut(S::F32_LANES).zip(x.chunks(S::F32_LANES));
+    for ((y, x), &values) in rows.zip(values) {
+        let sum = simd.mul_add_e_f32s(values, simd.splat_f32s(by), load(simd, x));
+        store(simd, y, sum);
+    }
+}
+
+/// A node's heads, each filled up with zeros; at once if there is nothing to fill.
+#[inline(always)]
+fn widen_heads<S: Simd, T: Element>(simd: S, x: &[T], size: Size, out: &mut [f32]) {
+    let (d, head_dim) = (filled(size).0, size.head_dim);
+    if d == head_dim {
+        return widen(simd, x, 1., out);
+    }
+    for head in 0..size.heads {
+        let x = &x[head * head_dim..][..head_dim];
+        widen(simd, x, 1., &mut out[head * d..][..d]);
+    }
+}
+
+/// out = scale·x, and zeros behind.
+#[inline(always)]
+fn widen<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, out: &mut [f32]) {
+    let out = S::as_mut_simd_f32s(out).0;
+    for (out, x) in out.iter_mut().zip(x.chunks(S::F32_LANES)) {
+        *out = simd.mul_f32s(load(simd, x), simd.splat_f32s(scale));
+    }
+}
+
+#[inline(always)]
+fn scale<S: Simd>(simd: S, x: &mut [f32], by: f32) {
+    for x in S::as_mut_simd_f32s(x).0 {
+        *x = simd.mul_f32s(*x, simd.splat_f32s(by));
+    }
+}
+
+/// exp(score − max) in place; max, which is `least` or more, and the sum.
+#[inline(always)]
+fn softmax<S: Simd>(simd: S, scores: &mut [f32], least: f32) -> (f32, f32) {
+    let scores = S::as_mut_simd_f32s(scores).0;
+    let mut max = simd.splat_f32s(least);
+    for &score in &*scores {
+        max = simd.max_f32s(max, score);
+    }
+    let max = simd.reduce_max_f32s(max);
+    let mut sum = simd.splat_f32s(0.);
+    for score in scores {
+        *score = exp_f32s(simd, simd.sub_f32s(*score, simd.splat_f32s(max)));
+        sum = simd.add_f32s(sum, *score);
+    }
+    (max, simd.reduce_sum_f32s(sum))
 }
 
 /// sum + a·b, lane by lane.
 #[inline(always)]
-fn dot<S: Simd, T: Element>(simd: S, a: &[f32], b: &[T], sum: S::f32s) -> S::f32s {
-    let parts = a.chunks(S::F32_LANES).zip(b.chunks(S::F32_LANES));
-    parts.fold(sum, |sum, (a, b)| {
-        simd.mul_add_e_f32s(load(simd, a), load(simd, b), sum)
-    })
+fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32], sum: S::f32s) -> S::f32s {
+    let mut sum = sum;
+    for (&a, &b) in S::as_simd_f32s(a).0.iter().zip(S::as_simd_f32s(b).0) {
+        sum = simd.mul_add_e_f32s(a, b, sum);
+    }
+    sum
 }
 
-/// out += Σ weightᵢ·rowᵢ, by tiles of 4, 2 and 1 registers that stay registers over all rows.
+/// out += Σ weightᵢ·rowᵢ, rows being `stride` apart, by tiles of 4, 2 and 1 registers that stay registers
+/// over all rows.
 #[inline(always)]
-fn combine<'r, S: Simd, T: Element>(
-    simd: S,
-    weights: &[f32],
-    row: impl Fn(usize) -> &'r [T] + Copy,
-    out: &mut [f32],
-) {
-    let mut at = 0;
-    while at < out.len() {
-        let whole = (out.len() - at) / S::F32_LANES;
-        let tile = match whole {
-            0 | 1 => 1,
-            2 | 3 => 2,
-            _ => 4,
-        };
-        let end = out.len().min(at + tile * S::F32_LANES);
-        let part = |i: usize| &row(i)[at..end];
-        let out = &mut out[at..end];
-        match tile {
-            1 => combine_tile::<S, T, 1, SUMS>(simd, weights, part, out),
-            2 => combine_tile::<S, T, 2, { SUMS / 2 }>(simd, weights, part, out),
-            _ => combine_tile::<S, T, 4, { SUMS / 4 }>(simd, weights, part, out),
-        }
-        at = end;
+fn combine<S: Simd>(simd: S, weights: &[f32], rows: &[f32], stride: usize, out: &mut [f32]) {
+    let (rows, out) = (S::as_simd_f32s(rows).0, S::as_mut_simd_f32s(out).0);
+    let stride = stride / S::F32_LANES;
+    let (tiles, rest) = out.as_chunks_mut::<4>();
+    for (t, tile) in tiles.iter_mut().enumerate() {
+        combine_tile(simd, weights, rows, (4 * t, stride), tile);
+    }
+    let first = 4 * tiles.len();
+    let (tiles, rest) = rest.as_chunks_mut::<2>();
+    for tile in &mut *tiles {
+        combine_tile(simd, weights, rows, (first, stride), tile);
+    }
+    let first = first + 2 * tiles.len();
+    for tile in rest.as_chunks_mut::<1>().0 {
+        combine_tile(simd, weights, rows, (first, stride), tile);
     }
 }
 
-/// `TILE` registers of out. A register's sum waits for the one before it, so with few registers the rows
-/// are dealt to `SPLIT` sums, which are added at the end.
+/// `N` registers of out, from the `first` of each row on.
 #[inline(always)]
-fn combine_tile<'r, S: Simd, T: Element, const TILE: usize, const SPLIT: usize>(
+fn combine_tile<S: Simd, const N: usize>(
     simd: S,
     weights: &[f32],
-    row: impl Fn(usize) -> &'r [T],
-    out: &mut [f32],
+    rows: &[S::f32s],
+    (first, stride): (usize, usize),
+    out: &mut [S::f32s; N],
 ) {
-    let mut sums = [[simd.splat_f32s(0.); TILE]; SPLIT];
-    let add = |sums: &mut [S::f32s; TILE], i: usize| {
-        let (weight, row) = (simd.splat_f32s(weights[i]), row(i));
-        for (t, sum) in sums.iter_mut().enumerate() {
-            *sum = simd.mul_add_e_f32s(weight, load(simd, &row[t * S::F32_LANES..]), *sum);
+    let mut sums = *out;
+    let mut at = first;
+    for &weight in weights {
+        for (sum, &x) in sums.iter_mut().zip(&rows[at..][..N]) {
+            *sum = simd.mul_add_e_f32s(simd.splat_f32s(weight), x, *sum);
         }
-    };
-    let whole = weights.len() / SPLIT * SPLIT;
-    for i in (0..whole).step_by(SPLIT) {
-        for (s, sums) in sums.iter_mut().enumerate() {
-            add(sums, i + s);
-        }
+        at += stride;
     }
-    for i in whole..weights.len() {
-        add(&mut sums[0], i);
-    }
-    for (t, out) in out.chunks_mut(S::F32_LANES).enumerate() {
-        let mut sum = load(simd, out);
-        for sums in &sums {
-            sum = simd.add_f32s(sum, sums[t]);
-        }
-        store(simd, out, sum);
-    }
+    *out = sums;
 }
