@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{Ternary, cpu};
+use super::{Sizes, Ternary, cpu};
 use crate::element::{dispatch, entry};
 use crate::launch::{Launch, Module, module};
 use crate::output;
@@ -10,15 +10,18 @@ use crate::output;
 static LUT: Module = module!("ternary_linear_lut_level4", "level4_lut.ptx");
 static DP4A: Module = module!("ternary_linear_dp4a_level4", "level4_dp4a.ptx");
 
-/// Rows of weights of a block, and its threads: `WARPS`·`TN` and `WARPS`·32 of the `.cu` files.
-const LUT_ROWS: usize = 32;
-const LUT_THREADS: usize = 256;
-const DP4A_ROWS: usize = 16;
-const DP4A_THREADS: usize = 128;
-const QUANTIZE_THREADS: usize = 1024;
+/// Threads of a block, 8 warps, and its rows of weights: 4 a warp, in all kernels.
+const THREADS: usize = 256;
+const ROWS: usize = 32;
 
-/// Rows of x of a warp where there are several: `TILE_TM` of `level4_dp4a.cu`.
-const TILE_TM: usize = 4;
+/// Rows of x of a warp where there are many: `TILE_TM` of `level4_dp4a.cu`.
+const TILE_TM: usize = 8;
+
+/// Rows of x up to which each block rounds its own: one launch in place of two.
+const FEW: usize = 4;
+
+/// Shared memory that every GPU grants a block.
+const MAX_SMEM: usize = 48 << 10;
 
 /// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
 ///
@@ -35,8 +38,8 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     }
     let y = output::tensor(sizes.y, x.dtype(), x.device())?;
     Launch::new(&LUT, entry!("ternary_linear_lut", x.dtype(), "level4")?)
-        .grid(sizes.m, sizes.n.div_ceil(LUT_ROWS), 1)
-        .block(LUT_THREADS, 1, 1)
+        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+        .block(THREADS, 1, 1)
         .read(x)
         .read(w.codes())
         .read(w.scales())
@@ -61,46 +64,56 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
             cpu::dp4a(x, w, &sizes)
         );
     }
-    let (tile, entry) = match sizes.m {
-        1 => (1, entry!("ternary_linear_dp4a", x.dtype(), "level4")?),
-        _ => (
-            TILE_TM,
-            entry!("ternary_linear_dp4a_tile", x.dtype(), "level4")?,
-        ),
-    };
-    let (q, scale, sum) = quantize(x, sizes.m, sizes.k, 4 * w.stride())?;
-    let y = output::tensor(sizes.y, x.dtype(), x.device())?;
-    Launch::new(&DP4A, entry)
-        .grid(sizes.m.div_ceil(tile), sizes.n.div_ceil(DP4A_ROWS), 1)
-        .block(DP4A_THREADS, 1, 1)
-        .read(&q)
-        .read(&scale)
-        .read(&sum)
-        .read(w.codes())
-        .read(w.scales())
-        .write(&y)
-        .u32(sizes.m)
-        .u32(sizes.n)
-        .u32(w.stride())
-        .run()?;
+    let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
+    // A byte for each activation, rounded up to what a warp reads at a time.
+    let q_bytes = 4 * w.stride().next_multiple_of(512);
+    // The first array of a block's shared memory is there too: 64 bytes.
+    if sizes.m <= FEW && q_bytes + 64 <= MAX_SMEM {
+        Launch::new(&DP4A, entry!("ternary_linear_dp4a", x.dtype(), "level4")?)
+            .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+            .block(THREADS, 1, 1)
+            .smem(q_bytes)
+            .read(x)
+            .read(w.codes())
+            .read(w.scales())
+            .write(&y)
+            .u32(sizes.n)
+            .u32(sizes.k)
+            .u32(w.stride())
+            .run()?;
+    } else {
+        tiles(x, w, &sizes, q_bytes, &y)?;
+    }
     Ok(y)
 }
 
-/// q (M, K4) in bytes, its scale (M) and its sums (M) in two's complement.
-fn quantize(x: &Tensor, m: usize, k: usize, k4: usize) -> Result<(Tensor, Tensor, Tensor)> {
-    let entry = entry!("ternary_linear_quantize", x.dtype(), "level4")?;
-    let q = output::tensor((m, k4), DType::U8, x.device())?;
-    let scale = output::tensor(m, DType::F32, x.device())?;
-    let sum = output::tensor(m, DType::U32, x.device())?;
-    Launch::new(&DP4A, entry)
+/// x is rounded by a launch of its own, and read by that of the product.
+fn tiles(x: &Tensor, w: &Ternary, sizes: &Sizes, q_bytes: usize, y: &Tensor) -> Result<()> {
+    let quantize = entry!("ternary_linear_quantize", x.dtype(), "level4")?;
+    let dp4a = entry!("ternary_linear_dp4a_tile", x.dtype(), "level4")?;
+    let m = sizes.m.next_multiple_of(TILE_TM);
+    let q = output::tensor((m, q_bytes), DType::U8, x.device())?;
+    let rows = output::tensor((m, 2), DType::U32, x.device())?; // an f32 and an i32 each
+    Launch::new(&DP4A, quantize)
         .grid(m, 1, 1)
-        .block(QUANTIZE_THREADS, 1, 1)
+        .block(THREADS, 1, 1)
         .read(x)
         .write(&q)
-        .write(&scale)
-        .write(&sum)
-        .u32(k)
-        .u32(k4)
+        .write(&rows)
+        .u32(sizes.m)
+        .u32(sizes.k)
+        .u32(w.stride())
         .run()?;
-    Ok((q, scale, sum))
+    Launch::new(&DP4A, dp4a)
+        .grid(m / TILE_TM, sizes.n.div_ceil(ROWS), 1)
+        .block(THREADS, 1, 1)
+        .read(&q)
+        .read(&rows)
+        .read(w.codes())
+        .read(w.scales())
+        .write(y)
+        .u32(sizes.m)
+        .u32(sizes.n)
+        .u32(w.stride())
+        .run()
 }

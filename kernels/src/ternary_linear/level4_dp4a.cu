@@ -1,29 +1,44 @@
 // Level 4: y = s ⊙ (x·tᵀ) for ternary t with activations rounded to 8 bits and dp4a.
 //
 // Against levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes a row of weights in place of
-// 4·K in f32, and four products and additions an instruction. Two launches:
+// 4·K in f32, and four products and additions an instruction. For few rows of x, one launch:
 //
-// 1. quantize, grid (M), block 1024: q = round(x·c), c = 127/max(max|x|, 1e-5), and Σ q.
-// 2. dp4a, grid (⌈M/TM⌉, ⌈N/16⌉), block 128: a warp has TN = 4 rows of weights and TM rows of x (1 or 4).
-//    A lane loads 16 bytes of each row, 64 weights, and as many activations; shuffles add the lanes up.
+//   dp4a, grid (M, ⌈N/32⌉), block 256: every block rounds its row of x for itself, into shared memory
+//   (a byte for each activation), while its first weights are on their way.
 //
-// A word of weights holds 16 codes. Shifted by 0, 2, 4 or 6 bits and masked with 0x03030303 it is four
-// codes in four bytes: those of activations j, j + 4, j + 8 and j + 12, j = 0…3. The activations are
-// interleaved in just that order when they are rounded, once, so that the weights stay as they are stored.
-// The codes are t + 1: Σ q·t = Σ q·(t + 1) − Σ q, so no sign is ever made.
-// Per 16 weights: 7 shifts and masks, shared by TM rows of x, and 4 dp4a.
+// For many rows, two:
 //
-// Bytes: weights ⌈M/TM⌉ times (from L2 after the first), x three times, q, y.
-// To be faster: round in the kernel that makes x (a norm, usually) and save the first launch; for large M
-// the 8-bit tensor cores (mma.sync m16n8k32, sm_80) do 16 times as much an instruction as dp4a.
+//   quantize, grid (⌈M/8⌉·8), block 256: rounds a row of x once, for all blocks of the second launch.
+//   dp4a_tile, grid (⌈M/8⌉, ⌈N/32⌉), block 256: eight rows of x at a time.
+//
+// A warp has TN = 4 rows of weights; a lane loads 16 bytes of each, 64 weights, and the activations that
+// they meet; shuffles add the lanes up. A word of weights holds 16 codes. Shifted by 0, 2, 4 or 6 bits and
+// masked with 0x03030303 it is four codes in four bytes, those of activations j, j + 4, j + 8 and j + 12.
+// The activations are interleaved in just that order when they are rounded, so that the weights stay as
+// they are stored. The codes are t + 1: Σ q·t = Σ q·(t + 1) − Σ q, so no sign is ever made.
+// Per 16 weights: 7 shifts and masks, which serve all rows of x of the warp, and 4 dp4a for each.
+//
+// Bytes: weights M or ⌈M/8⌉ times (from L2 after the first), x from L2 by every block, or q, y.
+// To be faster: round in the kernel that makes x, usually a norm; for large M the 8-bit tensor cores
+// (mma.sync m16n8k32, sm_80) multiply 32 times as much an instruction as a warp's dp4a.
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 
-constexpr int QUANTIZE_WARPS = 32;
-constexpr int WARPS = 4;
-constexpr int TN = 4;        // rows of weights a warp
-constexpr int TILE_TM = 4;   // rows of x a warp, where there are several
+constexpr int WARPS = 8;
+constexpr int TN = 4;                           // rows of weights a warp
+constexpr int TILE_TM = 8;                      // rows of x a warp, where there are many
+constexpr unsigned STEP = 16 * WARP;            // bytes of a row of weights that a warp loads at a time
+constexpr unsigned STEP_GROUPS = STEP * 4 / 16; // groups of 16 activations that those weights meet
+
+// A row of x: q = round(x·c) with c = 127/max(max|x|, 1e-5), and Σ q.
+struct Rounded {
+  float c;
+  int sum;
+};
+
+// Bytes of a row's q: whole steps of a warp, four activations to a byte of weights.
+__device__ __forceinline__ size_t q_bytes(unsigned stride) { return size_t((stride + STEP - 1) / STEP) * STEP * 4; }
 
 // The sum, and the greatest, over the lanes of a warp; every lane gets it.
 __device__ __forceinline__ unsigned lanes_sum(unsigned x) {
@@ -37,123 +52,212 @@ __device__ __forceinline__ unsigned lanes_max(unsigned x) {
   return x;
 }
 
-// 127/max(max|x|, 1e-5) over a row, or NaN where there is one in x; all threads of the block get it.
+// Sums of COUNT values over the lanes, each in the lanes that its number gives: value i in the 32/COUNT
+// lanes from i·32/COUNT on. In each step a lane gives away half of the values that it has, and adds what
+// it gets to the other half: 31 shuffles for 32 values, where 32 sums of their own take 160.
+template <int COUNT, int D = WARP / 2>
+__device__ __forceinline__ int scattered_sum(const int (&values)[COUNT]) {
+  if constexpr (D == 0) {
+    return values[0];
+  } else if constexpr (COUNT == 1) {
+    const int sum[1] = {values[0] + __shfl_xor_sync(ALL_LANES, values[0], D)};
+    return scattered_sum<1, D / 2>(sum);
+  } else {
+    const bool upper = lane_id() & D;
+    int kept[COUNT / 2];
+#pragma unroll
+    for (int i = 0; i < COUNT / 2; i++) {
+      const int low = values[i], high = values[i + COUNT / 2];
+      kept[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
+    }
+    return scattered_sum<COUNT / 2, D / 2>(kept);
+  }
+}
+
+// Activations k to k + 15, 0 beyond K; in loads of four where every row begins at a multiple of four.
 template <class T>
-__device__ float row_scale(const T *x, unsigned K) {
-  __shared__ unsigned greatest[QUANTIZE_WARPS];
-  // Without their signs, the bits of f32 are in the order of their values, with NaN above infinity:
-  // unlike fmaxf, the maximum of integers does not lose NaN.
-  unsigned bits = 0;
-  for (unsigned k = threadIdx.x; k < K; k += QUANTIZE_WARPS * WARP)
-    bits = max(bits, __float_as_uint(widen(x[k])) & 0x7fffffff);
+__device__ __forceinline__ void load_group(float4 (&v)[4], const T *x, unsigned k, unsigned K, bool vectors) {
+  auto at = [&](unsigned k) { return k < K ? widen(x[k]) : 0.f; };
+#pragma unroll
+  for (unsigned i = 0; i < 4; i++, k += 4)
+    v[i] = vectors && k < K ? load4(x + k) : make_float4(at(k), at(k + 1), at(k + 2), at(k + 3));
+}
+
+// The greatest |x| of a group as bits. Without their signs, the bits of f32 are in the order of their
+// values, with NaN above infinity: unlike fmaxf, the maximum of integers does not lose NaN.
+__device__ __forceinline__ unsigned greatest_bits(const float4 (&v)[4]) {
+  auto bits = [](float x) { return __float_as_uint(x) & 0x7fffffff; };
+  unsigned greatest = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    greatest = max(max(greatest, max(bits(v[i].x), bits(v[i].y))), max(bits(v[i].z), bits(v[i].w)));
+  return greatest;
+}
+
+// round(x·c) of a group, activations j, j + 4, j + 8 and j + 12 in word j; adds them to `sum`.
+__device__ __forceinline__ int4 round_group(const float4 (&v)[4], float c, int &sum) {
+  auto pack = [&](float a, float b, float d, float e) {
+    auto byte = [&](float x) { return __float2int_rn(x * c) & 0xff; };
+    const int word = byte(a) | byte(b) << 8 | byte(d) << 16 | byte(e) << 24;
+    sum = __dp4a(word, 0x01010101, sum);
+    return word;
+  };
+  return make_int4(pack(v[0].x, v[1].x, v[2].x, v[3].x), pack(v[0].y, v[1].y, v[2].y, v[3].y),
+                   pack(v[0].z, v[1].z, v[2].z, v[3].z), pack(v[0].w, v[1].w, v[2].w, v[3].w));
+}
+
+// Where a group of 16 activations is in q. A lane meets four of them in each step of its warp: all lanes'
+// first come first, then their second, third and fourth, so that a warp reads 512 bytes in a row.
+__device__ __forceinline__ unsigned place(unsigned group) {
+  return group / STEP_GROUPS * STEP_GROUPS + group % 4 * WARP + group % STEP_GROUPS / 4;
+}
+
+// Rounds a row of x into q, with zeros beyond K; all threads of the block get c and the sum, and q is
+// there for all of them if it is in shared memory. A thread's first group stays in its registers.
+template <class T>
+__device__ Rounded round_row(const T *x, int4 *q, unsigned K, unsigned stride) {
+  constexpr unsigned THREADS = WARPS * WARP;
+  __shared__ unsigned greatest[WARPS], sums[WARPS];
+  const unsigned groups = q_bytes(stride) / 16;
+  const bool vectors = K % 4 == 0 && aligned<4 * sizeof(T)>(x);
+  float4 first[4], v[4];
+  load_group(first, x, threadIdx.x * 16, K, vectors);
+  unsigned bits = greatest_bits(first);
+  for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
+    load_group(v, x, group * 16, K, vectors);
+    bits = max(bits, greatest_bits(v));
+  }
   bits = lanes_max(bits);
   if (lane_id() == 0) greatest[threadIdx.x / WARP] = bits;
   __syncthreads();
-  const float max = __uint_as_float(lanes_max(greatest[lane_id()]));
-  return 127.f / (max < 1e-5f ? 1e-5f : max);
-}
-
-// x (M, K) to q (M, K4), scale (M) and sum (M); K4 is K rounded up to whole rows of weights, q is 0 there.
-template <class T>
-__device__ void ternary_linear_quantize(const T *x, unsigned *q, float *scale, int *sum, unsigned K,
-                                        unsigned K4) {
-  __shared__ unsigned sums[QUANTIZE_WARPS];
-  x += size_t(blockIdx.x) * K;
-  q += size_t(blockIdx.x) * (K4 / 4);
-  const float c = row_scale(x, K);
-  unsigned total = 0; // wraps as two's complement does
-  for (unsigned word = threadIdx.x; word < K4 / 4; word += QUANTIZE_WARPS * WARP) {
-    const unsigned k = word / 4 * 16 + word % 4;
-    unsigned packed = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int rounded = k + 4 * i < K ? __float2int_rn(widen(x[k + 4 * i]) * c) : 0;
-      packed |= (rounded & 0xffu) << (8 * i);
-      total += rounded;
-    }
-    q[word] = packed;
+  const float max = __uint_as_float(lanes_max(greatest[lane_id() % WARPS]));
+  const float c = 127.f / (max < 1e-5f ? 1e-5f : max);
+  int sum = 0;
+  if (threadIdx.x < groups) q[place(threadIdx.x)] = round_group(first, c, sum);
+  for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
+    load_group(v, x, group * 16, K, vectors);
+    q[place(group)] = round_group(v, c, sum);
   }
-  total = lanes_sum(total);
-  if (lane_id() == 0) sums[threadIdx.x / WARP] = total;
+  sum = lanes_sum(sum);
+  if (lane_id() == 0) sums[threadIdx.x / WARP] = sum;
   __syncthreads();
-  if (threadIdx.x < WARP) total = lanes_sum(sums[lane_id()]);
-  if (threadIdx.x == 0) scale[blockIdx.x] = c, sum[blockIdx.x] = int(total);
+  return {c, int(lanes_sum(lane_id() < WARPS ? sums[lane_id()] : 0))};
 }
 
-// acc[m][n] += the 16 codes of each weights[n] with their activations; `q` is that of row 0.
+// This warp's rows of weights, from row n on; beyond the last, that one again.
+struct Weights {
+  const unsigned char *codes;
+  size_t offsets[TN];
+  unsigned stride;
+
+  __device__ Weights(const unsigned char *codes, unsigned n, unsigned N, unsigned stride)
+      : codes(codes), stride(stride) {
+#pragma unroll
+    for (int i = 0; i < TN; i++) offsets[i] = size_t(min(n + i, N - 1)) * stride;
+  }
+  __device__ void load(uint4 (&v)[TN], unsigned byte) const {
+    if (byte < stride)
+#pragma unroll
+      for (int i = 0; i < TN; i++) v[i] = *reinterpret_cast<const uint4 *>(codes + offsets[i] + byte);
+  }
+};
+
+// acc[m][n] += the 64 codes of each v[n] with row m's activations from q + m·pitch on.
 template <int TM>
-__device__ __forceinline__ void multiply_word(int (&acc)[TM][TN], const unsigned (&weights)[TN],
-                                              const signed char *const (&q)[TM], unsigned at) {
-  int codes[TN][4];
+__device__ __forceinline__ void multiply(int (&acc)[TM * TN], const uint4 (&v)[TN], const signed char *q,
+                                         size_t pitch) {
 #pragma unroll
-  for (int n = 0; n < TN; n++)
+  for (int i = 0; i < 4; i++) {
+    int4 a[TM];
 #pragma unroll
-    for (int j = 0; j < 4; j++) codes[n][j] = int(weights[n] >> (2 * j) & 0x03030303);
-#pragma unroll
-  for (int m = 0; m < TM; m++) {
-    const int4 v = *reinterpret_cast<const int4 *>(q[m] + at);
+    for (int m = 0; m < TM; m++) a[m] = *reinterpret_cast<const int4 *>(q + m * pitch + i * STEP);
 #pragma unroll
     for (int n = 0; n < TN; n++) {
-      acc[m][n] = __dp4a(v.x, codes[n][0], acc[m][n]);
-      acc[m][n] = __dp4a(v.y, codes[n][1], acc[m][n]);
-      acc[m][n] = __dp4a(v.z, codes[n][2], acc[m][n]);
-      acc[m][n] = __dp4a(v.w, codes[n][3], acc[m][n]);
+      const unsigned word = i == 0 ? v[n].x : i == 1 ? v[n].y : i == 2 ? v[n].z : v[n].w;
+      auto codes = [&](int j) { return int(word >> (2 * j) & 0x03030303); };
+#pragma unroll
+      for (int m = 0; m < TM; m++) {
+        int &sum = acc[m * TN + n];
+        sum = __dp4a(a[m].x, codes(0), sum);
+        sum = __dp4a(a[m].y, codes(1), sum);
+        sum = __dp4a(a[m].z, codes(2), sum);
+        sum = __dp4a(a[m].w, codes(3), sum);
+      }
     }
   }
 }
 
-// q (M, 4·stride), scale (M), sum (M), codes (N, stride), scales (N), y (M, N)
-template <int TM, class T>
-__device__ void ternary_linear_dp4a(const signed char *q, const float *scale, const int *sum,
-                                    const unsigned char *codes, const float *scales, T *y, unsigned M,
-                                    unsigned N, unsigned stride) {
-  const unsigned m0 = blockIdx.x * TM;
-  const unsigned n0 = (blockIdx.y * WARPS + threadIdx.x / WARP) * TN;
-  // Beyond the end the last row stands in: it is read, and not written.
-  const signed char *x[TM];
-  const unsigned char *w[TN];
-#pragma unroll
-  for (int m = 0; m < TM; m++) x[m] = q + size_t(min(m0 + m, M - 1)) * stride * 4;
-#pragma unroll
-  for (int n = 0; n < TN; n++) w[n] = codes + size_t(min(n0 + n, N - 1)) * stride;
-  int acc[TM][TN] = {};
-  for (unsigned byte = 16 * lane_id(); byte < stride; byte += 16 * WARP) {
-    uint4 v[TN];
-#pragma unroll
-    for (int n = 0; n < TN; n++) v[n] = *reinterpret_cast<const uint4 *>(w[n] + byte);
-    const unsigned words[4][TN] = {{v[0].x, v[1].x, v[2].x, v[3].x}, {v[0].y, v[1].y, v[2].y, v[3].y},
-                                   {v[0].z, v[1].z, v[2].z, v[3].z}, {v[0].w, v[1].w, v[2].w, v[3].w}};
-#pragma unroll
-    for (int i = 0; i < 4; i++) multiply_word(acc, words[i], x, 4 * byte + 16 * i);
+// acc[m][n] = Σ q·(t + 1) over this lane's weights; v holds its first.
+template <int TM>
+__device__ __forceinline__ void dots(int (&acc)[TM * TN], const Weights &weights, uint4 (&v)[TN],
+                                     const signed char *q, size_t pitch) {
+  q += 16 * lane_id();
+  for (unsigned byte = 16 * lane_id(); byte < weights.stride; byte += STEP, q += 4 * STEP) {
+    multiply<TM>(acc, v, q, pitch);
+    weights.load(v, byte + STEP);
   }
-#pragma unroll
-  for (int m = 0; m < TM; m++)
-#pragma unroll
-    for (int n = 0; n < TN; n++) {
-      const int total = int(lanes_sum(acc[m][n]));
-      if (lane_id() == m * TN + n && m0 + m < M && n0 + n < N)
-        store(y + size_t(m0 + m) * N + n0 + n, float(total - sum[m0 + m]) * (scales[n0 + n] / scale[m0 + m]));
-    }
 }
 
-#define KERNELS(NAME, T)                                                                                       \
-  extern "C" __global__ void __launch_bounds__(QUANTIZE_WARPS *WARP)                                           \
-      ternary_linear_quantize_##NAME##_level4(const T *__restrict__ x, unsigned *__restrict__ q,               \
-                                              float *__restrict__ scale, int *__restrict__ sum, unsigned K,    \
-                                              unsigned K4) {                                                   \
-    ternary_linear_quantize(x, q, scale, sum, K, K4);                                                          \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_dp4a_##NAME##_level4(               \
-      const signed char *__restrict__ q, const float *__restrict__ scale, const int *__restrict__ sum,         \
-      const unsigned char *__restrict__ codes, const float *__restrict__ scales, T *__restrict__ y,            \
-      unsigned M, unsigned N, unsigned stride) {                                                               \
-    ternary_linear_dp4a<1>(q, scale, sum, codes, scales, y, M, N, stride);                                     \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_dp4a_tile_##NAME##_level4(          \
-      const signed char *__restrict__ q, const float *__restrict__ scale, const int *__restrict__ sum,         \
-      const unsigned char *__restrict__ codes, const float *__restrict__ scales, T *__restrict__ y,            \
-      unsigned M, unsigned N, unsigned stride) {                                                               \
-    ternary_linear_dp4a<TILE_TM>(q, scale, sum, codes, scales, y, M, N, stride);                               \
+// x (M, K), codes (N, stride), scales (N), y (M, N); shared memory: q_bytes(stride)
+template <class T>
+__device__ void ternary_linear_dp4a(const T *x, const unsigned char *codes, const float *scales, T *y, unsigned N,
+                                    unsigned K, unsigned stride) {
+  extern __shared__ int4 q[];
+  const size_t m = blockIdx.x;
+  const unsigned first = (blockIdx.y * WARPS + threadIdx.x / WARP) * TN;
+  const Weights weights(codes, first, N, stride);
+  uint4 v[TN];
+  weights.load(v, 16 * lane_id());
+  const Rounded row = round_row(x + m * K, q, K, stride);
+  int acc[TN] = {};
+  dots<1>(acc, weights, v, reinterpret_cast<const signed char *>(q), 0);
+  const int total = scattered_sum(acc);
+  const unsigned n = first + lane_id() / (WARP / TN);
+  if (lane_id() % (WARP / TN) == 0 && n < N) store(y + m * N + n, float(total - row.sum) * (scales[n] / row.c));
+}
+
+// q (⌈M/8⌉·8, q_bytes) and its rows, codes (N, stride), scales (N), y (M, N)
+template <class T>
+__device__ void ternary_linear_dp4a_tile(const signed char *q, const Rounded *rows, const unsigned char *codes,
+                                         const float *scales, T *y, unsigned M, unsigned N, unsigned stride) {
+  const unsigned first = (blockIdx.y * WARPS + threadIdx.x / WARP) * TN;
+  const size_t pitch = q_bytes(stride);
+  const Weights weights(codes, first, N, stride);
+  uint4 v[TN];
+  weights.load(v, 16 * lane_id());
+  int acc[TILE_TM * TN] = {};
+  dots<TILE_TM>(acc, weights, v, q + size_t(blockIdx.x) * TILE_TM * pitch, pitch);
+  static_assert(TILE_TM * TN == WARP, "a sum a lane");
+  const int total = scattered_sum(acc);
+  const unsigned m = blockIdx.x * TILE_TM + lane_id() / TN, n = first + lane_id() % TN;
+  if (m < M && n < N) store(y + size_t(m) * N + n, float(total - rows[m].sum) * (scales[n] / rows[m].c));
+}
+
+// x (M, K) to q (⌈M/8⌉·8, q_bytes) and as many rows, of zeros beyond M, so that tiles are whole.
+template <class T>
+__device__ void ternary_linear_quantize(const T *x, int4 *q, Rounded *rows, unsigned M, unsigned K,
+                                        unsigned stride) {
+  const size_t m = blockIdx.x;
+  const Rounded row = round_row(x + m * K, q + m * (q_bytes(stride) / 16), m < M ? K : 0, stride);
+  if (threadIdx.x == 0) rows[m] = row;
+}
+
+#define KERNELS(NAME, T)                                                                                    \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_dp4a_##NAME##_level4(            \
+      const T *__restrict__ x, const unsigned char *__restrict__ codes, const float *__restrict__ scales,   \
+      T *__restrict__ y, unsigned N, unsigned K, unsigned stride) {                                         \
+    ternary_linear_dp4a(x, codes, scales, y, N, K, stride);                                                 \
+  }                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_quantize_##NAME##_level4(        \
+      const T *__restrict__ x, int4 *__restrict__ q, Rounded *__restrict__ rows, unsigned M, unsigned K,    \
+      unsigned stride) {                                                                                    \
+    ternary_linear_quantize(x, q, rows, M, K, stride);                                                      \
+  }                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2) ternary_linear_dp4a_tile_##NAME##_level4(    \
+      const signed char *__restrict__ q, const Rounded *__restrict__ rows,                                  \
+      const unsigned char *__restrict__ codes, const float *__restrict__ scales, T *__restrict__ y,         \
+      unsigned M, unsigned N, unsigned stride) {                                                            \
+    ternary_linear_dp4a_tile(q, rows, codes, scales, y, M, N, stride);                                      \
   }
 
 KERNELS(f32, float)

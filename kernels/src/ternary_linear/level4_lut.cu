@@ -4,14 +4,14 @@
 // 4·K in f32, and no products. A table holds the nine sums ±x₀ ±x₁ of two neighbouring activations; two
 // codes of a weight row, a nibble, are the index. T-MAC's tables of four activations, a byte the index,
 // would halve the look-ups, but take 171 entries: 684 KiB for K = 4096, where a block has 48.
-// Per two weights: a shift, a mask, an address, a load from shared memory and an addition.
+// Per two weights: an address in one instruction (`entry_at`), a load from shared memory and an addition.
 //
 // Launch: grid (M, ⌈N/32⌉), block 256: a block makes the tables of one row of x, 2048 activations at a
 // time, and eight warps look up four rows of weights each. Shared memory 46,464 bytes.
 // Bytes: x once for each 32 rows of weights, weights M times (from L2 after the first), y once.
 // To be faster: a table serves only 32 rows, since more would leave multiprocessors without work at
-// N = 4096; and shared memory answers one warp's look-up a cycle, for 64 weights, where dp4a takes 128
-// in half as many: see level4_dp4a.cu, which gives up the activations' precision for it.
+// N = 4096; and shared memory answers one look-up of a warp a cycle, 64 weights, in which dp4a does 256:
+// see level4_dp4a.cu, which gives up the activations' precision for it.
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
@@ -45,20 +45,32 @@ __device__ void make_tables(float *tables, const T *x, size_t k, size_t K) {
   }
 }
 
-// Σ of the 32 entries that 16 bytes of weights stand for; `tables` is that of this lane's first pair.
-__device__ __forceinline__ float look_up(const float *tables, uint4 weights) {
+// Byte `i` of `bytes`, 0 to 15, times the bytes from one entry to the next, plus `offset`: extraction,
+// product and sum are one instruction, a dot product of two 16-bit numbers, one of them 0, with two bytes.
+template <int i>
+__device__ __forceinline__ unsigned entry_at(unsigned bytes, unsigned offset) {
+  constexpr unsigned SIZE = ENTRY * sizeof(float);
+  constexpr unsigned factors = i % 2 == 0 ? SIZE : SIZE << 16;
+  return i < 2 ? __dp2a_lo(factors, bytes, offset) : __dp2a_hi(factors, bytes, offset);
+}
+
+// Σ of the 32 entries that 16 bytes of weights stand for. `offsets[j]`: the bytes from the tables' start to
+// that of this lane's pair (j + turn) % 8.
+__device__ __forceinline__ float look_up(const float *tables, const unsigned (&offsets)[8], uint4 weights) {
   const unsigned words[4] = {weights.x, weights.y, weights.z, weights.w};
-  const int turn = lane_id() % 8;
   float sum = 0.f;
+  auto add = [&](unsigned offset, int word) {
+    sum += *reinterpret_cast<const float *>(reinterpret_cast<const char *>(tables + 8 * word) + offset);
+  };
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    // Turned, so that nibble j is that of pair (j + turn) % 8 of the word.
-    const unsigned word = __funnelshift_r(words[i], words[i], 4 * turn);
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-      const unsigned nibble = word >> (4 * j) & 15;
-      sum += tables[nibble * ENTRY + 8 * i + (j + turn) % 8];
-    }
+    // Turned, so that nibble j is that of pair (j + turn) % 8 of the word; a nibble a byte.
+    const unsigned word = __funnelshift_r(words[i], words[i], 4 * (lane_id() % 8));
+    const unsigned even = word & 0x0f0f0f0f, odd = word >> 4 & 0x0f0f0f0f;
+    add(entry_at<0>(even, offsets[0]), i), add(entry_at<0>(odd, offsets[1]), i);
+    add(entry_at<1>(even, offsets[2]), i), add(entry_at<1>(odd, offsets[3]), i);
+    add(entry_at<2>(even, offsets[4]), i), add(entry_at<2>(odd, offsets[5]), i);
+    add(entry_at<3>(even, offsets[6]), i), add(entry_at<3>(odd, offsets[7]), i);
   }
   return sum;
 }
@@ -70,7 +82,10 @@ __device__ void ternary_linear_lut(const T *x, const unsigned char *codes, const
   __shared__ float tables[NIBBLES * ENTRY];
   const size_t m = blockIdx.x;
   const unsigned n = (blockIdx.y * WARPS + threadIdx.x / WARP) * TN;
-  const float *mine = tables + place(32 * lane_id());
+  unsigned offsets[8];
+#pragma unroll
+  for (int j = 0; j < 8; j++)
+    offsets[j] = (place(32 * lane_id()) + (j + lane_id()) % 8) * unsigned(sizeof(float));
   float sums[TN] = {};
   for (unsigned start = 0; start < stride; start += 16 * WARP) {
     // The weights are on their way while the tables are made.
@@ -86,7 +101,7 @@ __device__ void ternary_linear_lut(const T *x, const unsigned char *codes, const
     make_tables(tables, x + m * K, size_t(start) * 4, K);
     __syncthreads();
 #pragma unroll
-    for (int r = 0; r < TN; r++) sums[r] += look_up(mine, weights[r]);
+    for (int r = 0; r < TN; r++) sums[r] += look_up(tables, offsets, weights[r]);
   }
 #pragma unroll
   for (int r = 0; r < TN; r++) {
