@@ -45,7 +45,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     launch(&operands)
 }
 
-/// Queries of a sequence up to which keys are split, in place of a tile of queries a block.
+/// Queries of a sequence up to which the keys are split, in place of a tile of queries a block.
 const FEW: usize = 4;
 
 fn launch(x: &Operands) -> Result<Tensor> {
@@ -54,7 +54,7 @@ fn launch(x: &Operands) -> Result<Tensor> {
     }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    if x.queries <= FEW {
+    if x.queries <= FEW && x.is_whole() {
         decode(x, &y)?;
     } else {
         tiles(x, &y)?;
@@ -62,98 +62,108 @@ fn launch(x: &Operands) -> Result<Tensor> {
     Ok(y)
 }
 
-/// A tile of queries a block: D goes up to the next of 16, 32, 64, 80 and 128.
+/// Blocks of 64 queries below which blocks of 16 leave less of a GPU without work. f32 alone: on tensor
+/// cores a tile has 64.
+const ROOM: usize = 64;
+
+/// A tile of queries a block.
 fn tiles(x: &Operands, y: &Tensor) -> Result<()> {
-    let (d, entry) = match x.head_dim {
-        0..=16 => (16, entry!("attention_d16", y.dtype(), "level4")),
-        17..=32 => (32, entry!("attention_d32", y.dtype(), "level4")),
-        33..=64 => (64, entry!("attention_d64", y.dtype(), "level4")),
-        65..=80 => (80, entry!("attention_d80", y.dtype(), "level4")),
-        _ => (128, entry!("attention_d128", y.dtype(), "level4")),
-    };
-    let (module, [bm, threads, bytes]) = match y.dtype() {
+    // D goes up to the next that there is a kernel for.
+    let d = [16, 32, 64, 80].into_iter().find(|&d| x.head_dim <= d);
+    let d = d.unwrap_or(128);
+    let blocks = x.queries.div_ceil(64) * x.heads * x.batch;
+    let (module, [bm, threads, smem]) = match y.dtype() {
         DType::BF16 => (&TENSOR_CORES, tile_bf16(d)),
-        _ => (&TILES, tile_f32(d)),
+        _ => (&TILES, tile_f32(d, if blocks < ROOM { 1 } else { 4 })),
     };
-    let launch = Launch::new(module, entry?)
-        .grid(x.queries.div_ceil(bm), x.heads, x.batch)
+    let launch = Launch::new(module, tile_entry(d, bm, y.dtype())?)
+        .grid(x.heads, x.queries.div_ceil(bm), x.batch)
         .block(threads, 1, 1)
-        .smem(bytes);
+        .smem(smem);
     x.arguments(launch).write(y).run()
 }
 
 /// Queries, threads and bytes of shared memory of a block: `Tile` in `level4.cu`.
-fn tile_f32(d: usize) -> [usize; 3] {
-    let (warps, bn) = if d <= 80 { (4, 64) } else { (2, 32) };
-    let bm = 16 * warps;
+fn tile_f32(d: usize, tm: usize) -> [usize; 3] {
+    let warps = if d <= 80 || tm == 1 { 4 } else { 2 };
+    let (bm, bn) = (4 * tm * warps, if d <= 80 { 64 } else { 32 });
     let (pitch, p_pitch) = (d + 4, bn + 8);
     let floats = bm * pitch + (bn * pitch).max(bm * p_pitch) + bn * d;
     [bm, 32 * warps, floats * size_of::<f32>()]
 }
 
-/// The same of `level4_sm80.cu`.
+/// The same of `level4_sm80.cu`: q, and twice k and v.
 fn tile_bf16(d: usize) -> [usize; 3] {
     [64, 128, 5 * 64 * (d + 8) * size_of::<u16>()]
+}
+
+fn tile_entry(d: usize, bm: usize, dtype: DType) -> Result<&'static str> {
+    match (d, bm) {
+        (16, 16) => entry!("attention_d16x16", dtype, "level4"),
+        (16, _) => entry!("attention_d16x64", dtype, "level4"),
+        (32, 16) => entry!("attention_d32x16", dtype, "level4"),
+        (32, _) => entry!("attention_d32x64", dtype, "level4"),
+        (64, 16) => entry!("attention_d64x16", dtype, "level4"),
+        (64, _) => entry!("attention_d64x64", dtype, "level4"),
+        (80, 16) => entry!("attention_d80x16", dtype, "level4"),
+        (80, _) => entry!("attention_d80x64", dtype, "level4"),
+        (_, 16) => entry!("attention_d128x16", dtype, "level4"),
+        (_, 32) => entry!("attention_d128x32", dtype, "level4"),
+        (_, _) => entry!("attention_d128x64", dtype, "level4"),
+    }
 }
 
 /// Keys that are worth a block of their own.
 const SPLIT: usize = 256;
 
-/// Blocks beyond which more splits would only be more to join: a few for each multiprocessor of the
-/// largest GPU.
+/// Blocks beyond which more splits would only be more to join: a few for each multiprocessor of a
+/// large GPU.
 const BLOCKS: usize = 512;
 
 /// Few queries: the keys are split over blocks until there are [`BLOCKS`], or [`SPLIT`] keys in each.
 fn decode(x: &Operands, y: &Tensor) -> Result<()> {
-    let rows = if x.queries * x.heads == x.kv_heads {
-        1
-    } else {
-        4
-    };
-    let entry = match (x.head_dim, rows) {
-        (0..=16, 1) => entry!("attention_decode_d16x1", y.dtype(), "level4"),
-        (0..=16, _) => entry!("attention_decode_d16x4", y.dtype(), "level4"),
-        (17..=32, 1) => entry!("attention_decode_d32x1", y.dtype(), "level4"),
-        (17..=32, _) => entry!("attention_decode_d32x4", y.dtype(), "level4"),
-        (33..=64, 1) => entry!("attention_decode_d64x1", y.dtype(), "level4"),
-        (33..=64, _) => entry!("attention_decode_d64x4", y.dtype(), "level4"),
-        (_, 1) => entry!("attention_decode_d128x1", y.dtype(), "level4"),
-        (_, _) => entry!("attention_decode_d128x4", y.dtype(), "level4"),
-    };
-    let blocks = x.kv_heads * (x.queries * x.heads / x.kv_heads).div_ceil(rows);
+    let rows = x.queries * x.heads / x.kv_heads; // that read the same keys
+    let blocks = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(4) };
     let most = BLOCKS.div_ceil((blocks * x.batch).max(1));
     let splits = x.keys.div_ceil(SPLIT).clamp(1, most);
-    let split = x.keys.div_ceil(splits);
-    let all = x.batch * x.queries * x.heads;
-    let partial = match splits {
-        1 => None,
-        _ => Some((all, splits, x.head_dim + 2)),
-    };
-    let partial = partial.map(|shape| output::tensor(shape, DType::F32, y.device()));
+    // Of each row and split D sums, the greatest score and the sum of exponentials.
+    let shape = (x.batch * x.queries * x.heads, splits, x.head_dim + 2);
+    let partial = (splits > 1).then(|| output::tensor(shape, DType::F32, y.device()));
     let partial = partial.transpose()?;
-    let launch = Launch::new(&DECODE, entry?)
+    let launch = Launch::new(&DECODE, decode_entry(x.head_dim, rows, y.dtype())?)
         .grid(splits, blocks, x.batch)
         .block(THREADS, 1, 1);
-    let launch = x.arguments(launch).write(y);
-    launch.u32(split).write_or_null(partial.as_ref()).run()?;
+    let launch = x.arguments(launch).write(y).u32(x.keys.div_ceil(splits));
+    launch.write_or_null(partial.as_ref()).run()?;
     match &partial {
-        Some(partial) => combine(partial, y, all, splits, x.head_dim),
+        Some(partial) => combine(partial, y),
         None => Ok(()),
     }
 }
 
-/// Threads of a block of `level4_decode.cu`.
+fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
+    match (d, rows) {
+        (0..=32, 1) => entry!("attention_decode_d32x1", dtype, "level4"),
+        (0..=32, _) => entry!("attention_decode_d32x4", dtype, "level4"),
+        (33..=64, 1) => entry!("attention_decode_d64x1", dtype, "level4"),
+        (33..=64, _) => entry!("attention_decode_d64x4", dtype, "level4"),
+        (_, 1) => entry!("attention_decode_d128x1", dtype, "level4"),
+        (_, _) => entry!("attention_decode_d128x4", dtype, "level4"),
+    }
+}
+
+/// Of a block of `level4_decode.cu`.
 const THREADS: usize = 256;
 
-/// Joins the splits of each row: a warp a row.
-fn combine(partial: &Tensor, y: &Tensor, rows: usize, splits: usize, d: usize) -> Result<()> {
+/// Joins the splits of each row: a block a row.
+fn combine(partial: &Tensor, y: &Tensor) -> Result<()> {
+    let (rows, splits, pitch) = partial.dims3()?;
     Launch::new(&DECODE, entry!("attention_combine", y.dtype(), "level4")?)
-        .grid(rows.div_ceil(THREADS / 32), 1, 1)
+        .grid(rows, 1, 1)
         .block(THREADS, 1, 1)
         .read(partial)
         .write(y)
-        .u32(rows)
         .u32(splits)
-        .u32(d)
+        .u32(pitch - 2)
         .run()
 }

@@ -2,17 +2,19 @@
 //
 // A decode step has one query a head. A block a query, as at level 3, or a tile of queries, as in
 // level4.cu, would leave most of the GPU without work, and the step waits for keys and values to come
-// from memory: what counts is how many bytes are on their way at a time. So a group of LANES lanes reads
-// a key with 16 bytes a lane, a warp reads 32/LANES keys at a time and each group four in a row before
-// it needs the first; 8 warps share a block's keys, and a long cache is split over several blocks
-// ("Flash-decoding", Dao et al. 2023). Each group has its own online softmax; they are joined by
-// shuffles, then in shared memory, then, of the splits, by attention_combine.
-// The queries of one key head share what is read: rows are (t, head of the group), ROWS a block.
-// Prediction: the bytes of keys and values once a ROWS rows, at the rate of memory for a long cache; a
+// from memory: what counts is how many bytes are on their way at a time. So a key is read by a group of
+// LANES lanes with 16 bytes each, each group asks for 8 (or 4) keys and their values at once, and a long cache is
+// split over several blocks ("Flash-decoding", Dao et al. 2023), whose parts attention_combine joins.
+// The queries of one key head share what is read: rows are (t, head of the group), ROWS a block. Their
+// dot products are summed over a group by a butterfly in which the lanes hand over half of their values at
+// each step: about one shuffle a value in place of log₂ LANES, and each lane ends with its own few scores,
+// whose exponentials no other lane computes. Warps do not wait for each other before the end.
+// Prediction: the bytes of keys and values once for ROWS rows, at the rate of memory for a long cache; a
 // few round trips for a short one. One launch, or two where there is a second split.
+// It needs heads that begin and end at multiples of 16 bytes: where they do not, level4.cu has a way.
 //
-// Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads. A split is `split` keys long.
-// attention_combine: a warp a row of y.
+// Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, with `split` keys a split. A warp takes every
+// eighth PASS of keys, with an online softmax of its own. attention_combine: a block a row of y.
 //
 // What would make it faster: one launch where the last block to finish joins the splits, which needs a
 // counter in memory that outlives the launch.
@@ -20,53 +22,75 @@
 
 constexpr int WARPS = 8, THREADS = WARPS * WARP;
 
-// A lane has N channels of every row; LANES of them, a group, have them all.
-template <typename T, int D>
-constexpr int LANES = D / PER_16_BYTES<T>;
-
-// One row's softmax over some keys: the greatest score, in powers of 2, the sum of the exponentials, and
-// N channels of the sum of values that they weigh.
-template <int N>
-struct Part {
-  float m, l, o[N];
+template <typename T, int D, int ROWS>
+struct Lanes {
+  static constexpr int N = PER_16_BYTES<T>;    // channels of a lane
+  static constexpr int KEYS = ROWS * N > 16 ? 4 : 8; // of a group at a time, as registers allow
+  static constexpr int GROUP = D / N;          // lanes that have all channels
+  static constexpr int GROUPS = WARP / GROUP;  // of a warp
+  static constexpr int PASS = GROUPS * KEYS;   // keys of a warp at a time
+  static constexpr int SUMS = ROWS * KEYS;     // dot products of a group and a pass
+  // A lane ends with KEPT of them, all of one row; COPIES lanes end with the same one.
+  static constexpr int KEPT = SUMS > GROUP ? SUMS / GROUP : 1, COPIES = GROUP > SUMS ? GROUP / SUMS : 1;
+  static constexpr int ROW = GROUP / ROWS;     // neighbouring lanes with scores of one row
 };
 
-// 2^(m − m′), 0 where m is of no keys.
-__device__ __forceinline__ float rescale(float m, float to) { return m == -INFINITY ? 0.f : exp2f(m - to); }
+// What the warps of a block tell each other, and the lanes of each.
+template <typename T, int D, int ROWS>
+struct Shared {
+  using Lanes = Lanes<T, D, ROWS>;
+  float p[WARPS][Lanes::GROUPS][ROWS][Lanes::KEYS]; // exponentials
+  float scale[WARPS][ROWS];                              // of what was summed before this pass
+  float m[ROWS][WARPS], l[ROWS][WARPS];                  // in the end: greatest score, sum of exponentials
+  float o[ROWS][WARPS][D];                               // and sums of values
+};
 
-// Joins the parts of lanes that are `distance` apart; both get the whole.
-template <int N>
-__device__ __forceinline__ void join_lanes(Part<N> &part, int distance) {
-  float m = fmaxf(part.m, __shfl_xor_sync(ALL_LANES, part.m, distance));
-  float scale = rescale(part.m, m);
-  part.m = m;
-  part.l *= scale;
-  part.l += __shfl_xor_sync(ALL_LANES, part.l, distance);
+// 16 bytes of a row as they lie in memory: widened only where they are used, bf16 takes half the registers.
+__device__ __forceinline__ uint4 load_packed(const void *p, bool is_there) {
+  return is_there ? *reinterpret_cast<const uint4 *>(p) : make_uint4(0, 0, 0, 0);
+}
+__device__ __forceinline__ void unpack(uint4 v, float (&x)[4]) {
+  x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y), x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
+}
+__device__ __forceinline__ void unpack(uint4 v, float (&x)[8]) {
+  x[0] = unpack_low(v.x), x[2] = unpack_low(v.y), x[4] = unpack_low(v.z), x[6] = unpack_low(v.w);
+  x[1] = unpack_high(v.x), x[3] = unpack_high(v.y), x[5] = unpack_high(v.z), x[7] = unpack_high(v.w);
+}
+
+// 2^(x − m); 0 where x is of no keys.
+__device__ __forceinline__ float weight(float x, float m) { return x == -INFINITY ? 0.f : exp2_approx(x - m); }
+
+// Sums N values over LANES lanes. In each step a lane keeps one half of its values and hands over the
+// other: lane l of a group ends with the sums from l·N/LANES on, N/LANES of them, or one.
+template <int LANES, int N>
+__device__ __forceinline__ void sum_each(float *x) {
+  if constexpr (LANES > 1 && N > 1) {
+    bool upper = lane_id() & (LANES / 2);
 #pragma unroll
-  for (int c = 0; c < N; c++) {
-    part.o[c] *= scale;
-    part.o[c] += __shfl_xor_sync(ALL_LANES, part.o[c], distance);
+    for (int i = 0; i < N / 2; i++) {
+      float kept = upper ? x[i + N / 2] : x[i], given = upper ? x[i] : x[i + N / 2];
+      x[i] = kept + __shfl_xor_sync(ALL_LANES, given, LANES / 2);
+    }
+    sum_each<LANES / 2, N / 2>(x);
+  } else {
+    x[0] = warp_sum<LANES>(x[0]);
   }
 }
 
-// UNROLL keys, of which this group of lanes has the scores s, join what it knows of a row.
-template <int UNROLL, int N>
-__device__ __forceinline__ void add_keys(Part<N> &part, const float (&s)[UNROLL], const float (&v)[UNROLL][N]) {
-  float m = part.m;
+// The greatest x, or the sum, over the lanes that have scores of one row: ROW neighbours in each group.
+template <int GROUP, int ROW>
+__device__ __forceinline__ float max_of_row(float x) {
+  x = warp_max<ROW>(x);
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) m = fmaxf(m, s[u]);
-  float scale = rescale(part.m, m);
-  part.m = m;
-  part.l *= scale;
+  for (int d = GROUP; d < WARP; d *= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, d));
+  return x;
+}
+template <int GROUP, int ROW>
+__device__ __forceinline__ float sum_of_row(float x) {
+  x = warp_sum<ROW>(x);
 #pragma unroll
-  for (int c = 0; c < N; c++) part.o[c] *= scale;
-#pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    float p = rescale(s[u], m);
-    part.l += p;
-#pragma unroll
-    for (int c = 0; c < N; c++) part.o[c] += p * v[u][c];
-  }
+  for (int d = GROUP; d < WARP; d *= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
+  return x;
 }
 
 // The rows of a block: ROWS of the T·group queries of one key head.
@@ -83,153 +107,206 @@ struct Rows {
   __device__ __forceinline__ int head(const Operands<T> &o, int r) const {
     return kv_head * o.group + (first + r) % o.group;
   }
+  // Keys that row r sees.
+  __device__ __forceinline__ int visible(const Operands<T> &o, int r) const { return has(r) ? o.visible(t(o, r)) : 0; }
 };
 
-// This group's keys of begin..end, UNROLL of them on their way together.
-template <bool WHOLE, int UNROLL, typename T, int D, int ROWS, int N>
-__device__ __forceinline__ void attend(const Operands<T> &o, const Rows<T, ROWS> &rows, int begin, int end,
-                                       Part<N> (&parts)[ROWS]) {
-  constexpr int GROUPS = THREADS / LANES<T, D>;
-  int group = threadIdx.x / LANES<T, D>, c = threadIdx.x % LANES<T, D> * N, left = int(o.head_dim) - c;
-  float q[ROWS][N];
-  int visible[ROWS];
+// dots[r·KEYS + u] = q of row r · key u, of this lane's channels
+template <int ROWS, int N, int KEYS>
+__device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], float (&dots)[ROWS * KEYS]) {
 #pragma unroll
-  for (int r = 0; r < ROWS; r++) {
-    int t = rows.t(o, r);
-    load_row<WHOLE>(o.query(blockIdx.z, t, rows.head(o, r)) + c, rows.has(r) ? left : 0, q[r]);
-    visible[r] = rows.has(r) ? min(o.visible(t), end) : 0;
-  }
-  size_t kv = o.kv(blockIdx.z, rows.kv_head) + c;
-  for (int key0 = begin + group; key0 - group < end; key0 += UNROLL * GROUPS) {
-    float k[UNROLL][N], v[UNROLL][N];
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-      int key = key0 + u * GROUPS;
-      size_t from = kv + size_t(key) * o.kv_token;
-      load_row<WHOLE>(o.k + from, key < end ? left : 0, k[u]);
-      load_row<WHOLE>(o.v + from, key < end ? left : 0, v[u]);
-    }
+  for (int u = 0; u < KEYS; u++) {
+    float k[N];
+    unpack(keys[u], k);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-      float s[UNROLL];
+      dots[r * KEYS + u] = 0.f;
 #pragma unroll
-      for (int u = 0; u < UNROLL; u++) {
-        float dot = 0.f;
-#pragma unroll
-        for (int e = 0; e < N; e++) dot += q[r][e] * k[u][e];
-        dot = warp_sum<LANES<T, D>>(dot) * (o.scale * LOG2_E);
-        s[u] = key0 + u * GROUPS < visible[r] ? dot : -INFINITY;
-      }
-      add_keys(parts[r], s, v);
+      for (int e = 0; e < N; e++) dots[r * KEYS + u] += q[r][e] * k[e];
     }
   }
 }
 
-// The parts of all groups of a block: m, l and D sums of each row and warp, in shared memory.
-template <int D, int ROWS>
-struct Joined {
-  float m[ROWS][WARPS], l[ROWS][WARPS], o[ROWS][WARPS][D];
+// sums of row r += p[r][u] · value u, of this lane's channels
+template <int ROWS, int N, int KEYS>
+__device__ __forceinline__ void weigh(const float (&p)[ROWS][KEYS], const float (&scale)[ROWS],
+                                      const uint4 (&values)[KEYS], float (&sums)[ROWS][N]) {
+#pragma unroll
+  for (int r = 0; r < ROWS; r++)
+#pragma unroll
+    for (int e = 0; e < N; e++) sums[r][e] *= scale[r];
+#pragma unroll
+  for (int u = 0; u < KEYS; u++) {
+    float v[N];
+    unpack(values[u], v);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+      for (int e = 0; e < N; e++) sums[r][e] += p[r][u] * v[e];
+  }
+}
 
-  template <int N>
-  __device__ __forceinline__ void join(Part<N> (&parts)[ROWS]) {
-    int warp = threadIdx.x / WARP, c = lane_id() * N;
+// The softmax of the rows over the keys begin..end: each warp's part is left in shared memory.
+template <typename T, int D, int ROWS>
+__device__ __forceinline__ void attend(const Operands<T> &o, const Rows<T, ROWS> &rows, int begin, int end,
+                                       Shared<T, D, ROWS> &shared) {
+  using Lanes = Lanes<T, D, ROWS>;
+  constexpr int N = Lanes::N, GROUP = Lanes::GROUP, GROUPS = Lanes::GROUPS, KEYS = Lanes::KEYS;
+  int warp = threadIdx.x / WARP, group = lane_id() / GROUP, lane = lane_id() % GROUP, c = lane * N;
+  bool has_c = c < o.head_dim;
+  float q[ROWS][N], sums[ROWS][N] = {};
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+  for (int r = 0; r < ROWS; r++) {
+    unpack(load_packed(o.query(blockIdx.z, rows.t(o, r), rows.head(o, r)) + c, rows.has(r) && has_c), q[r]);
 #pragma unroll
-      for (int distance = D / N; distance < WARP; distance *= 2) join_lanes(parts[r], distance);
-      if (c >= D) continue;
-      m[r][warp] = parts[r].m;
-      l[r][warp] = parts[r].l;
+    for (int e = 0; e < N; e++) q[r][e] *= o.scale * LOG2_E;
+  }
+  // Of this lane's own scores: row, first key of the group, and what is known of the row so far.
+  int own = lane / Lanes::ROW, own_u = lane * Lanes::SUMS / GROUP % KEYS;
+  bool is_copy = lane % Lanes::COPIES != 0, is_first = group == 0 && lane % Lanes::ROW == 0;
+  int visible = min(rows.visible(o, own), end);
+  float m = -INFINITY, l = 0.f;
+
+  const T *k_from = o.k + o.kv(blockIdx.z, rows.kv_head) + c, *v_from = o.v + (k_from - o.k);
+  for (int key0 = begin + warp * Lanes::PASS; key0 < end; key0 += WARPS * Lanes::PASS) {
+    uint4 k[KEYS], v[KEYS];
 #pragma unroll
-      for (int e = 0; e < N; e++) o[r][warp][c + e] = parts[r].o[e];
+    for (int u = 0; u < KEYS; u++) {
+      unsigned key = key0 + u * GROUPS + group;
+      size_t from = size_t(key) * o.kv_token;
+      k[u] = load_packed(k_from + from, has_c && key < end);
+      v[u] = load_packed(v_from + from, has_c && key < end);
     }
-    __syncthreads();
+    float x[Lanes::SUMS];
+    dot(q, k, x);
+    sum_each<GROUP, Lanes::SUMS>(x);
+    float greatest = m;
+#pragma unroll
+    for (int i = 0; i < Lanes::KEPT; i++) {
+      if (key0 + (own_u + i) * GROUPS + group >= visible) x[i] = -INFINITY;
+      greatest = fmaxf(greatest, x[i]);
+    }
+    greatest = max_of_row<GROUP, Lanes::ROW>(greatest);
+    float scale = weight(m, greatest);
+    m = greatest;
+    l *= scale;
+    if (is_first) shared.scale[warp][own] = scale;
+#pragma unroll
+    for (int i = 0; i < Lanes::KEPT; i++) {
+      float p = weight(x[i], m);
+      if (is_copy) continue;
+      l += p;
+      shared.p[warp][group][own][own_u + i] = p;
+    }
+    __syncwarp();
+    weigh(shared.p[warp][group], shared.scale[warp], v, sums);
+    __syncwarp(); // the next pass may write
   }
 
-  // One channel of a row.
-  __device__ __forceinline__ Part<1> part(int r, int channel) const {
-    Part<1> all = {-INFINITY};
+  l = sum_of_row<GROUP, Lanes::ROW>(l);
+  if (is_first) shared.m[own][warp] = m, shared.l[own][warp] = l;
 #pragma unroll
-    for (int w = 0; w < WARPS; w++) all.m = fmaxf(all.m, m[r][w]);
+  for (int r = 0; r < ROWS; r++)
 #pragma unroll
-    for (int w = 0; w < WARPS; w++) {
-      float scale = rescale(m[r][w], all.m);
-      all.l += scale * l[r][w];
-      all.o[0] += scale * o[r][w][channel];
+    for (int e = 0; e < N; e++) {
+#pragma unroll
+      for (int d = GROUP; d < WARP; d *= 2) sums[r][e] += __shfl_xor_sync(ALL_LANES, sums[r][e], d);
+      if (group == 0) shared.o[r][warp][c + e] = sums[r][e];
     }
-    return all;
-  }
+  __syncthreads();
+}
+
+// One channel of a row over all warps.
+struct Part {
+  float m, l, o;
 };
+template <typename T, int D, int ROWS>
+__device__ __forceinline__ Part join(const Shared<T, D, ROWS> &shared, int r, int c) {
+  Part all = {-INFINITY, 0.f, 0.f};
+#pragma unroll
+  for (int w = 0; w < WARPS; w++) all.m = fmaxf(all.m, shared.m[r][w]);
+#pragma unroll
+  for (int w = 0; w < WARPS; w++) {
+    float scale = weight(shared.m[r][w], all.m);
+    all.l += scale * shared.l[r][w];
+    all.o += scale * shared.o[r][w][c];
+  }
+  return all;
+}
 
 template <typename T, int D, int ROWS>
 __device__ __forceinline__ void decode(const Operands<T> &o, int split, float *partial) {
+  __shared__ Shared<T, D, ROWS> shared;
   Rows<T, ROWS> rows(o);
-  int last = min(rows.first + ROWS, rows.count) - 1 - rows.first;
-  int begin = blockIdx.x * split, end = min(begin + split, o.visible(rows.t(o, last)));
-  Part<PER_16_BYTES<T>> parts[ROWS];
-#pragma unroll
-  for (int r = 0; r < ROWS; r++) parts[r] = {-INFINITY};
-  if (o.whole())
-    attend<true, 4, T, D>(o, rows, begin, end, parts);
-  else
-    attend<false, 1, T, D>(o, rows, begin, end, parts);
+  int last = min(ROWS, rows.count - rows.first) - 1;
+  int begin = blockIdx.x * split, end = min(begin + split, rows.visible(o, last));
+  attend(o, rows, begin, end, shared);
 
-  __shared__ Joined<D, ROWS> joined;
-  joined.join(parts);
   for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
     int r = i / D, c = i % D;
     if (!rows.has(r) || c >= o.head_dim) continue;
-    Part<1> all = joined.part(r, c);
+    Part all = join(shared, r, c);
     int t = rows.t(o, r), head = rows.head(o, r);
     if (gridDim.x == 1) {
-      store(o.result(blockIdx.z, t, head) + c, all.o[0] / all.l);
+      store(o.result(blockIdx.z, t, head) + c, all.o / all.l);
       continue;
     }
     // (B, T, H, splits, D + 2): the sums, then m, then l
     size_t row = (size_t(blockIdx.z) * o.queries + t) * o.heads + head;
     float *to = partial + (row * gridDim.x + blockIdx.x) * (o.head_dim + 2);
-    to[c] = all.o[0];
+    to[c] = all.o;
     if (c == 0) to[o.head_dim] = all.m, to[o.head_dim + 1] = all.l;
   }
 }
 
-// y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row.
+// y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row: a warp every eighth split, a lane
+// every 32nd channel.
 template <typename T>
-__device__ __forceinline__ void combine(const float *partial, T *y, int rows, int splits, int d) {
-  int row = (blockIdx.x * blockDim.x + threadIdx.x) / WARP, pitch = d + 2;
-  if (row >= rows) return;
-  const float *parts = partial + size_t(row) * splits * pitch;
-  float m = -INFINITY, l = 0.f;
+__device__ __forceinline__ void combine(const float *partial, T *y, int splits, int d) {
+  constexpr int CHANNELS = 128 / WARP;
+  __shared__ float sums[WARPS][128], ls[WARPS];
+  int warp = threadIdx.x / WARP, pitch = d + 2;
+  const float *parts = partial + size_t(blockIdx.x) * splits * pitch;
+  float m = -INFINITY, l = 0.f, o[CHANNELS] = {};
   for (int s = lane_id(); s < splits; s += WARP) m = fmaxf(m, parts[s * pitch + d]);
   m = warp_max(m);
-  for (int s = lane_id(); s < splits; s += WARP) l += parts[s * pitch + d + 1] * rescale(parts[s * pitch + d], m);
-  l = warp_sum(l);
-  for (int c = lane_id(); c < d; c += WARP) {
-    float o = 0.f;
 #pragma unroll 4
-    for (int s = 0; s < splits; s++) o += parts[s * pitch + c] * rescale(parts[s * pitch + d], m);
-    store(y + size_t(row) * d + c, o / l);
+  for (int s = warp; s < splits; s += WARPS) {
+    const float *part = parts + s * pitch;
+    float scale = weight(part[d], m);
+    l += scale * part[d + 1];
+#pragma unroll
+    for (int i = 0; i < CHANNELS; i++)
+      if (i * WARP + lane_id() < d) o[i] += scale * part[i * WARP + lane_id()];
+  }
+#pragma unroll
+  for (int i = 0; i < CHANNELS; i++) sums[warp][i * WARP + lane_id()] = o[i];
+  if (lane_id() == 0) ls[warp] = l;
+  __syncthreads();
+  for (int c = threadIdx.x; c < d; c += THREADS) {
+    float sum = 0.f, l = 0.f;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) sum += sums[w][c], l += ls[w];
+    store(y + size_t(blockIdx.x) * d + c, sum / l);
   }
 }
 
 #define DECODE(D, ROWS, NAME, T)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(THREADS)                                                          \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                           \
       attention_decode_d##D##x##ROWS##_##NAME##_level4(OPERANDS(T), unsigned split, float *partial) {                \
     decode<T, D, ROWS>(TAKE_OPERANDS(T), split, partial);                                                            \
   }
 
 #define KERNELS(NAME, T)                                                                                             \
-  DECODE(16, 1, NAME, T)                                                                                             \
-  DECODE(16, 4, NAME, T)                                                                                             \
   DECODE(32, 1, NAME, T)                                                                                             \
   DECODE(32, 4, NAME, T)                                                                                             \
   DECODE(64, 1, NAME, T)                                                                                             \
   DECODE(64, 4, NAME, T)                                                                                             \
   DECODE(128, 1, NAME, T)                                                                                            \
   DECODE(128, 4, NAME, T)                                                                                            \
-  extern "C" __global__ void attention_combine_##NAME##_level4(const float *partial, T *y, unsigned rows,            \
-                                                               unsigned splits, unsigned d) {                        \
-    combine<T>(partial, y, rows, splits, d);                                                                         \
+  extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+      attention_combine_##NAME##_level4(const float *partial, T *y, unsigned splits, unsigned d) {                   \
+    combine<T>(partial, y, splits, d);                                                                               \
   }
 
 KERNELS(f32, float)

@@ -13,14 +13,14 @@
 // 2i + 9; the right one rows 2i, 2i + 1, 2i + 8 and 2i + 9, column g; the result rows g and g + 8,
 // columns 2i and 2i + 1. ldmatrix brings four 8 × 8 blocks at once in that form, or transposed.
 //
-// Launch: grid (⌈T/64⌉, H, B), 128 threads, a warp 16 queries; 64 keys at a time. Shared memory: q, and
+// Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 64 keys at a time. Shared memory: q, and
 // twice k and v, 64 rows of D + 8 each: 8 rows of 16 bytes lie in different banks.
 //
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once.
 #include "attention/operands.cuh"
 
-constexpr int BM = 64, BN = 64, WARPS = BM / 16, THREADS = WARPS * WARP;
+constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;
 
 template <int D>
 constexpr int PITCH = D + 8; // elements
@@ -57,55 +57,55 @@ __device__ __forceinline__ void copy16(bf16 *to, const bf16 *from, bool is_there
                : "memory");
 }
 __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all groups but the last N have come.
-template <int N>
-__device__ __forceinline__ void wait_for_groups() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-}
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
-// 64 rows of D to shared memory; zeros beyond `rows` and beyond `d` channels.
-template <int D>
-__device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, size_t stride, int rows, int d, bool whole) {
+// ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
+template <int ROWS, int D>
+__device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, unsigned stride, unsigned rows, unsigned d,
+                                          bool whole) {
   if (!whole) { // one element at a time, and here when this returns
-    for (int i = threadIdx.x; i < BN * D; i += THREADS) {
-      int row = i / D, c = i % D;
-      tile[row * PITCH<D> + c] = row < rows && c < d ? from[row * stride + c] : bf16{0};
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < ROWS * D; i += THREADS) {
+      unsigned row = i / D, c = i % D;
+      tile[row * PITCH<D> + c] = row < rows && c < d ? from[size_t(row) * stride + c] : bf16{0};
     }
     return;
   }
 #pragma unroll
-  for (int n = 0; n < BN * D / 8 / THREADS; n++) {
-    int i = n * THREADS + threadIdx.x, row = i / (D / 8), c = i % (D / 8) * 8;
+  for (unsigned n = 0; n < ROWS * D / 8 / THREADS; n++) {
+    unsigned i = n * THREADS + threadIdx.x, row = i / (D / 8), c = i % (D / 8) * 8;
     bool is_there = row < rows && c < d;
-    copy16(tile + row * PITCH<D> + c, is_there ? from + row * stride + c : from, is_there);
+    copy16(tile + row * PITCH<D> + c, from + (is_there ? size_t(row) * stride + c : 0), is_there);
   }
 }
+
+// Scores of 16 queries and BN keys, in tiles of 8 keys.
+using Scores = float[BN / 8][4];
 
 // What a lane knows of its queries g and g + 8: the greatest score, its share of the sum of
 // exponentials, and of the mean of v before it is divided.
 template <int D>
 struct State {
-  float m[2], l[2], o[D / 8][4];
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, o[D / 8][4] = {};
 };
 
-// s = q·kᵀ of 16 queries and 64 keys
+// s = q·kᵀ of 16 queries and BN keys
 template <int D>
-__device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *k, float (&s)[BN / 8][4]) {
+__device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *k, Scores &s) {
   const bf16 *row = k + (lane_id() / 16 * 8 + lane_id() % 8) * PITCH<D> + lane_id() / 8 % 2 * 8;
 #pragma unroll
-  for (int j = 0; j < BN / 8; j += 2) {
+  for (int c = 0; c < D / 16; c++)
 #pragma unroll
-    for (int c = 0; c < D / 16; c++) {
+    for (int j = 0; j < BN / 8; j += 2) {
       unsigned b[4]; // of keys 8j.. and 8j + 8.., the channels 16c.. and 16c + 8..
       load_blocks(b, row + 8 * j * PITCH<D> + 16 * c);
       mma(s[j], q[c], b[0], b[1]);
       mma(s[j + 1], q[c], b[2], b[3]);
     }
-  }
 }
 
-// Keys that a query does not see get no weight.
-__device__ __forceinline__ void mask(float (&s)[BN / 8][4], int key, const int (&visible)[2]) {
+// Keys from `visible` on get no weight: those that query g, or g + 8, does not see.
+__device__ __forceinline__ void mask(Scores &s, int key, const int (&visible)[2]) {
 #pragma unroll
   for (int j = 0; j < BN / 8; j++)
 #pragma unroll
@@ -115,21 +115,21 @@ __device__ __forceinline__ void mask(float (&s)[BN / 8][4], int key, const int (
 
 // Scores become exponentials, and what came before is scaled to the new maximum.
 template <int D>
-__device__ __forceinline__ void online_softmax(float (&s)[BN / 8][4], float factor, State<D> &state) {
+__device__ __forceinline__ void online_softmax(Scores &s, float factor, State<D> &state) {
 #pragma unroll
   for (int h = 0; h < 2; h++) { // queries g and g + 8
     float m = s[0][2 * h];
 #pragma unroll
     for (int j = 0; j < BN / 8; j++) m = fmaxf(m, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
     m = fmaxf(state.m[h], warp_max<4>(m) * factor);
-    float scale = exp2f(state.m[h] - m);
+    float scale = exp2_approx(state.m[h] - m);
     state.m[h] = m;
     state.l[h] *= scale;
 #pragma unroll
     for (int j = 0; j < BN / 8; j++)
 #pragma unroll
       for (int e = 2 * h; e < 2 * h + 2; e++) {
-        s[j][e] = exp2f(s[j][e] * factor - m);
+        s[j][e] = exp2_approx(s[j][e] * factor - m);
         state.l[h] += s[j][e];
       }
 #pragma unroll
@@ -137,14 +137,15 @@ __device__ __forceinline__ void online_softmax(float (&s)[BN / 8][4], float fact
   }
 }
 
-// o += p·v of 64 keys
+// o += p·v of BN keys
 template <int D>
-__device__ __forceinline__ void weigh(const float (&p)[BN / 8][4], const bf16 *v, float (&o)[D / 8][4]) {
+__device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)[D / 8][4]) {
   const bf16 *row = v + lane_id() % 16 * PITCH<D> + lane_id() / 16 * 8;
 #pragma unroll
   for (int j = 0; j < BN / 8; j += 2) {
-    unsigned a[4] = {pack_bf16(p[j][0], p[j][1]), pack_bf16(p[j][2], p[j][3]), pack_bf16(p[j + 1][0], p[j + 1][1]),
-                     pack_bf16(p[j + 1][2], p[j + 1][3])};
+    unsigned a[4];
+#pragma unroll
+    for (int e = 0; e < 4; e++) a[e] = pack_bf16(p[j + e / 2][e % 2 * 2], p[j + e / 2][e % 2 * 2 + 1]);
 #pragma unroll
     for (int c = 0; c < D / 8; c += 2) {
       unsigned b[4]; // of channels 8c.. and 8c + 8.., the keys 8j.. and 8j + 8..
@@ -160,14 +161,14 @@ template <int D>
 __device__ __forceinline__ void write(const Operands<bf16> &o, int first, const State<D> &state) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    float l = warp_sum<4>(state.l[h]);
+    float scale = 1.f / warp_sum<4>(state.l[h]);
     int t = first + lane_id() / 4 + 8 * h;
     if (t >= o.queries) continue;
-    bf16 *y = o.result(blockIdx.z, t, blockIdx.y);
+    bf16 *y = o.result(blockIdx.z, t, blockIdx.x);
 #pragma unroll
     for (int j = 0; j < D / 8; j++) {
       int c = 8 * j + lane_id() % 4 * 2;
-      float low = state.o[j][2 * h] / l, high = state.o[j][2 * h + 1] / l;
+      float low = state.o[j][2 * h] * scale, high = state.o[j][2 * h + 1] * scale;
       if (o.head_dim % 2 == 0) {
         if (c < o.head_dim) *reinterpret_cast<unsigned *>(y + c) = pack_bf16(low, high);
       } else {
@@ -182,45 +183,46 @@ template <int D>
 __device__ __forceinline__ void attention(const Operands<bf16> &o) {
   constexpr int TILE = BN * PITCH<D>;
   extern __shared__ float4 shared[];
-  bf16 *q_tile = reinterpret_cast<bf16 *>(shared), *k_tiles = q_tile + TILE, *v_tiles = k_tiles + 2 * TILE;
-  int first = (gridDim.x - 1 - blockIdx.x) * BM, row = threadIdx.x / WARP * 16; // the last queries start first
+  bf16 *k_tiles = reinterpret_cast<bf16 *>(shared), *v_tiles = k_tiles + 2 * TILE, *q_tile = v_tiles + 2 * TILE;
+  int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
   int end = o.visible(min(first + BM, int(o.queries)) - 1);
-  int visible[2] = {o.visible(first + row + lane_id() / 4), o.visible(first + row + lane_id() / 4 + 8)};
-  size_t kv = o.kv(blockIdx.z, blockIdx.y / o.group);
+  int visible[2] = {o.visible(first + row + g), o.visible(first + row + g + 8)};
+  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group);
   bool whole = o.whole();
   auto load_keys = [&](int key, int stage) {
     size_t from = kv + size_t(key) * o.kv_token;
-    load_tile<D>(k_tiles + stage * TILE, o.k + from, o.kv_token, end - key, o.head_dim, whole);
-    load_tile<D>(v_tiles + stage * TILE, o.v + from, o.kv_token, end - key, o.head_dim, whole);
+    load_tile<BN, D>(k_tiles + stage * TILE, o.k + from, o.kv_token, end - key, o.head_dim, whole);
+    load_tile<BN, D>(v_tiles + stage * TILE, o.v + from, o.kv_token, end - key, o.head_dim, whole);
     commit();
   };
 
-  load_tile<D>(q_tile, o.query(blockIdx.z, first, blockIdx.y), o.q_token, o.queries - first, o.head_dim, whole);
+  load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim, whole);
   load_keys(0, 0);
-  wait_for_groups<0>();
+  wait_for_copies();
   __syncthreads();
   unsigned q[D / 16][4];
 #pragma unroll
   for (int c = 0; c < D / 16; c++)
     load_blocks(q[c], q_tile + (row + lane_id() % 16) * PITCH<D> + 16 * c + lane_id() / 16 * 8);
 
-  State<D> state = {{-INFINITY, -INFINITY}};
-  int stage = 0;
-  for (int key = 0; key < end; key += BN, stage ^= 1) {
+  State<D> state;
+  for (int key = 0, stage = 0; key < end; key += BN, stage ^= 1) {
     if (key + BN < end) load_keys(key + BN, stage ^ 1);
-    float s[BN / 8][4] = {};
+    Scores s = {};
     dot<D>(q, k_tiles + stage * TILE, s);
-    if (key + BN > o.visible(first)) mask(s, key, visible); // on the diagonal, or the last one
+    if (key + BN > o.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
     online_softmax<D>(s, o.scale * LOG2_E, state);
     weigh<D>(s, v_tiles + stage * TILE, state.o);
-    wait_for_groups<0>();
+    wait_for_copies();
     __syncthreads(); // the next tile is there, and all are done with this one
   }
   write<D>(o, first + row, state);
 }
 
+// Named after D and BM. Three blocks a multiprocessor, two of D = 128, are what registers are for.
 #define KERNEL(D)                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(THREADS) attention_d##D##_bf16_level4(OPERANDS(bf16)) {               \
+  extern "C" __global__ void __launch_bounds__(THREADS, D <= 80 ? 3 : 2)                                             \
+      attention_d##D##x64_bf16_level4(OPERANDS(bf16)) {                                                              \
     attention<D>(TAKE_OPERANDS(bf16));                                                                               \
   }
 

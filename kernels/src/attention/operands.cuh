@@ -49,17 +49,9 @@ struct Operands {
 // eˣ = 2^(x·log₂e): scores are scaled by this too, once, and the exponentials are powers of 2.
 constexpr float LOG2_E = 1.4426950408889634f;
 
-// N elements, 16 bytes, of a row that has `left` more; 0 beyond its end. WHOLE: 16 bytes at a time.
-template <bool WHOLE, typename T, int N>
-__device__ __forceinline__ void load_row(const T *p, int left, float (&x)[N]) {
-  static_assert(N == PER_16_BYTES<T>);
-#pragma unroll
-  for (int e = 0; e < N; e++) x[e] = 0.f;
-  if constexpr (WHOLE) {
-    if (left > 0) load16(p, x);
-  } else {
-#pragma unroll
-    for (int e = 0; e < N; e++)
-      if (e < left) x[e] = widen(p[e]);
-  }
+// 2ˣ in one instruction, within 2 units in the last place; below 2⁻¹²⁶ it is 0.
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }

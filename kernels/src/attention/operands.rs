@@ -105,6 +105,15 @@ impl<'a> Operands<'a> {
         Ok(self)
     }
 
+    /// Whether every head of q, k and v begins and ends at a multiple of 16 bytes.
+    pub fn is_whole(&self) -> bool {
+        let elements = 16 / self.q.dtype().size_in_bytes();
+        let (q, kv) = (self.q_strides, self.kv_strides);
+        let steps = [q.batch, q.token, kv.batch, kv.token, kv.head, self.head_dim];
+        let starts = [self.q, self.k, self.v].map(|x| x.layout().start_offset());
+        steps.iter().chain(&starts).all(|x| x % elements == 0)
+    }
+
     /// The parameters that all kernels of attention begin with.
     pub fn arguments(&self, launch: Launch<'a>) -> Launch<'a> {
         let (q, kv) = (self.q_strides, self.kv_strides);
