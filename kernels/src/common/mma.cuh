@@ -4,19 +4,22 @@
 #include "common/vector.cuh"
 
 // The address of shared memory as these instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void *p) { return unsigned(__cvta_generic_to_shared(p)); }
+__device__ __forceinline__ unsigned shared_address(const void *p) {
+  return unsigned(__cvta_generic_to_shared(p));
+}
 
-// Starts to copy 16 bytes from global to shared memory, past the registers, or 16 zeros unless they are `inside`;
-// then `from` is not read. Both addresses have to be multiples of 16.
+// Starts to copy 16 bytes from global to shared memory, past the registers, or 16 zeros unless they are
+// `inside`; then `from` is not read. Both addresses have to be multiples of 16.
 __device__ __forceinline__ void copy16(unsigned to, const void *from, bool inside) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(inside ? 16 : 0)
                : "memory");
 }
 
-// Writes 2 bytes to shared memory.
-__device__ __forceinline__ void store_shared(unsigned to, unsigned short bits) {
-  asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(bits) : "memory");
+// Writes 16 bytes to shared memory.
+__device__ __forceinline__ void store16_shared(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
 }
 
 // Closes a group of this thread's copies.
@@ -28,8 +31,8 @@ __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-// Four 8×8 matrices of bf16 from shared memory; lane l gives the address of row l % 8 of matrix l / 8, and gets of
-// each matrix the two neighbours at row l / 4, columns 2·(l % 4) and one on.
+// Four 8×8 matrices of bf16 from shared memory; lane l gives the address of row l % 8 of matrix l / 8, and
+// gets of each matrix the two neighbours at row l / 4, columns 2·(l % 4) and one on.
 __device__ __forceinline__ void load_matrices(unsigned (&m)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
@@ -40,7 +43,8 @@ __device__ __forceinline__ void load_matrices(unsigned (&m)[4], unsigned address
 // c += a·bᵀ: a 16×16 in four 8×8 (upper left, lower left, upper right, lower right), b 8×16 in two (left,
 // right), c 16×8 in f32. Lane l has of c the elements at row l / 4, columns 2·(l % 4) and one on, and the
 // same two of row l / 4 + 8.
-__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b_left, unsigned b_right) {
+__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b_left,
+                                    unsigned b_right) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

@@ -1,21 +1,21 @@
-// linear, level 4, f32: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K) with the
-// rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+// linear, level 4, f32: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K)
+// with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
 //
-// Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias while a sum is
-// in its register. What changes is what a thread does with the words it reads there; see tile.cuh.
+// Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias while a
+// sum is in its register. What changes is what a thread does with the words that it reads there: tile.cuh.
 //   - It keeps 8×8 sums where it kept 4: 16 words serve 64 multiply-adds, so that arithmetic sets the pace.
 //   - It fetches 16 bytes at a time, and the next step while it computes this one.
 //   - A tile is 64×64: global memory and the L2 cache give 2·M·N·K/64 elements instead of 2·M·N·K/32.
-//   - gelu and silu call the toolkit's erff and expf.
 //
-// Prediction: 64 multiply-adds, 4 reads and an address or two for each k: 9 of 10 instructions do arithmetic, and
-// the rate is what the FFMA units give less what barriers and the first and last step of a block cost.
-// 64×64 tiles need a large y: 512×512 has 64 of them, and an H200 132 SMs. Then 32×32 tiles do better, with four
-// slices of K in a block; the launch takes them when there are fewer than 256 of the larger.
-// To be faster: sums of 128×128 with a warp's reads ordered for the register banks, as libraries have them in
-// machine code; for a small y with a long K, K split over blocks. Shapes measured, not ruled, are level 5.
+// Prediction: 64 multiply-adds and 4 reads for each k: more than 8 of 10 instructions do arithmetic, and the
+// rate is that of the FFMA units, less what barriers and the first and last step of a block cost. It takes a
+// large y to fill a GPU with 64×64 tiles: 512×512 has 64 of them, and an H200 132 SMs. Where there are fewer
+// than 256, the launch takes 32×32 tiles, four slices of K to a block.
+// To be faster: 128×128 sums with registers laid out for their banks, as libraries have them in machine code;
+// K split over blocks where y is small and K long; sizes measured instead of ruled. That is level 5.
 //
-// Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2. Launch: a block a tile, along a row of tiles first.
+// Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2.
+// Launch: a block a tile, along a row of tiles first.
 #include "linear/tile.cuh"
 
 using T = float;
@@ -32,24 +32,24 @@ __device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, 
   product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
 }
 
-#define PARAMETERS                                                                                             \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,    \
+#define PARAMETERS                                                                                           \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
       unsigned n, unsigned k
 
 // BLOCKS is how many blocks an SM shall have registers for.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {              \
-    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                  \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {         \
-    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                              \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {       \
-    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                    \
+#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {            \
+    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {       \
+    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                            \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {     \
+    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
   }
 
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
 KERNELS(Large, 3, f32_level4_64x64)
-KERNELS(Small, 3, f32_level4_32x32)
+KERNELS(Small, 4, f32_level4_32x32)

@@ -1,35 +1,35 @@
 // linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
 // x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
 //
-// Against level 3, whose tile of 32 rows is empty but for one when a token is decoded, and whose few blocks read w in
-// small steps with a barrier between them.
-//   - A product with few rows is as fast as w can be read: 2 FLOPs for each of its elements and row of x. So there
-//     is nothing to share and no shared memory: a warp has some rows of w, its lanes read 16 bytes each, and
-//     the lanes' sums are added by shuffles.
+// Against level 3, whose tile of 32 rows has one to compute when a token is decoded, and whose blocks, few of
+// them, read w in small steps with barriers between.
+//   - With few rows a product is as fast as w can be read. There is nothing to share, so there is no shared
+//     memory: a warp has a few rows of w, its lanes read 16 bytes each, and shuffles add the lanes' sums.
 //   - All rows of x meet an element of w while it is in a register: w is read once. x comes from the L1 cache.
 //
-// Prediction: the time of reading w, at the rate of a copy when w is large; of a small w, the time of a few trips to
-// memory. With 8 rows in bf16 the conversions of x to f32 show.
-// To be faster: tensor cores for 8 rows; for a short N, a row of w split over several warps; the next product's
+// Prediction: the rate of a copy for a large w; for a small one, the time of a few trips to memory. With 8
+// rows the conversions of bf16 to f32 show.
+// To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; the next product's
 // weights asked for before this one ends.
 //
-// Bytes moved: N·K elements of w, once, and M·(N + K). Launch: a warp N_W rows of w, 4 warps a block.
+// Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 
 constexpr int WARPS = 4;
 
-// Up to M rows of x at the same time, and N rows of w a warp: more where each is used more often. Steps that are on
-// their way at once: fewer where a step is long.
+// Up to M rows of x at the same time, and N rows of w a warp: more where each is used more often. Steps
+// that are on their way at once: fewer where a step is long.
 template <int M>
 struct Rows {
   static constexpr int N = M > 4 ? 4 : 2, STEPS = M > 1 ? 1 : 2;
 };
 
-// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. A row of x past the last is the last again.
+// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. A row of x past the last is
+// the last again.
 template <int M, int N, class T>
-__device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *const (&w)[N], bool vector, unsigned m,
-                                     unsigned k) {
+__device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *const (&w)[N], bool vector,
+                                     unsigned m, unsigned k) {
   constexpr int V = PER_16_BYTES<T>, STEPS = Rows<M>::STEPS;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (vector) {
@@ -62,8 +62,8 @@ __device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *co
     for (int i = 0; i < M; i++) sum[j][i] = warp_sum(sum[j][i]);
 }
 
-// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has the gate's rows of w and the same
-// of the up-projection, n rows further down.
+// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has the gate's rows of
+// w and the same of the up-projection, n rows further down.
 template <int M, class T, class Epilogue>
 __device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
                                      unsigned k) {
@@ -85,19 +85,19 @@ __device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, 
   if (i < m && column + j < n) store(y + size_t(i) * n + column + j, epilogue(s, up, i, column + j));
 }
 
-#define PARAMETERS(T)                                                                                          \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,    \
+#define PARAMETERS(T)                                                                                        \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
       unsigned n, unsigned k
 
-#define KERNELS(T, M, NAME)                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T)) {                     \
-    rows<M>(x, w, Bias<T>{b}, y, m, n, k);                                                                     \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T)) {                \
-    rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                                 \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T)) {              \
-    rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                       \
+#define KERNELS(T, M, NAME)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T)) {                   \
+    rows<M>(x, w, Bias<T>{b}, y, m, n, k);                                                                   \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T)) {              \
+    rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T)) {            \
+    rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
   }
 
 KERNELS(float, 1, f32_level4_row)

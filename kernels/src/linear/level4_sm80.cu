@@ -1,19 +1,19 @@
-// linear, level 4, bf16 on tensor cores: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or
-// (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+// linear, level 4, bf16 on tensor cores: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
+// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
 //
 // Against level 3, whose bf16 is f32 arithmetic on half the bytes; see mma_tile.cuh.
-//   - Tensor cores multiply bf16 as it is and add in f32: mma.sync, 2048 multiply-adds an instruction of a warp.
-//   - Steps of K are copied from global to shared memory without going through registers, two steps ahead.
+//   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds an instruction of a warp.
+//   - Steps of K are copied from global to shared memory past the registers, two steps ahead.
 //   - A tile is 128×128: global memory and the L2 cache give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
-// Prediction: a warp reads 8 times 512 bytes for 32 instructions of arithmetic, which is half of what shared
-// memory gives meanwhile: tensor cores set the pace where a grid fills the GPU twice over. Below that, 64×64 and
-// 32×64 tiles do better, with less to compute for each byte from L2.
-// To be faster: Hopper's wgmma, which reads its operands from shared memory itself and is the only way to that
-// GPU's full rate; mma.sync reaches some two thirds of it. That is level 5.
+// Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 products, during which shared memory
+// could give twice that: tensor cores set the pace, where there are blocks enough for two on each SM. Where
+// there are not, the launch takes 64×64 or 32×64 tiles, and the L2 cache sets the pace.
+// To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that
+// GPU's full rate, fed by its copy engine. That is level 5.
 //
-// Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2. Launch: a block a tile, along a row of tiles first;
-// shared memory for the steps of the ring is the launch's to give.
+// Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
+// Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 #include "linear/mma_tile.cuh"
 
 using T = bf16;
@@ -30,20 +30,20 @@ __device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, 
   product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
 }
 
-#define PARAMETERS                                                                                             \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,    \
+#define PARAMETERS                                                                                           \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
       unsigned n, unsigned k
 
 // BLOCKS is how many blocks an SM shall have registers for.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {              \
-    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                  \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {         \
-    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                              \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {       \
-    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                    \
+#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {            \
+    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {       \
+    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                            \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {     \
+    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
   }
 
 using Large = MmaTile<128, 128, 64, 3, 2, 2>;

@@ -1,12 +1,14 @@
-// A tile of x·wᵀ a block, in bf16 on tensor cores: what linear and patch_embed share at level 4 from sm_80 on.
+// A tile of x·wᵀ a block, in bf16 on tensor cores: what linear and patch_embed share at level 4, on sm_80.
 //
-// One instruction of a warp multiplies 16 rows of x by 8 rows of w, 16 columns of each: 2048 multiply-adds, where an
-// FFMA does 32. The sums are f32, in registers. Its operands come from shared memory as 8×8 matrices, four with
-// one instruction; x (M, K) and w (N, K) both have k last, and that is the order in which it wants them.
+// One instruction of a warp multiplies 16 rows of x by 8 rows of w, 16 columns of each: 2048 multiply-adds,
+// where an FFMA does 32. The sums are f32, in registers. Its operands come from shared memory as 8×8
+// matrices, four with one instruction; x (M, K) and w (N, K) both have k last, and that is the order in
+// which it wants them.
 //
-// Steps of BK columns go from global to shared memory past the registers (cp.async), into a ring of STAGES places, so that
-// STAGES − 1 are there or on their way. One barrier a step says two things: what each thread waited for is there
-// for all, and all are done with the step before, whose place the next copy may take.
+// Steps of BK columns go from global to shared memory past the registers (cp.async), into a ring of STAGES
+// places, so that STAGES − 1 are there or on their way. One barrier a step says two things: what each
+// thread waited for is there for all, and all are done with the step before, whose place the next copy may
+// take.
 //
 //     step        0   1   2   3   4 …        STAGES = 3
 //     place       0   1   2   0   1 …
@@ -23,14 +25,16 @@ struct MmaTile {
   static constexpr int WM = BM / WARPS_M, WN = BN / WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
   // Chunks of 8 columns, 16 bytes, in a row of a step.
   static constexpr int CHUNKS = BK / 8, ROW_BYTES = 2 * BK, STEP_BYTES = ROW_BYTES * (BM + BN);
-  // Floats from one row of sums to the next: 8 more than there are, so that neighbouring rows meet other banks.
+  // Floats from one row of sums to the next: 8 more than there are, so that neighbouring rows meet other
+  // banks.
   static constexpr int PITCH = BN + 8;
   static_assert(CHUNKS % 8 == 0 && THREADS % (8 * CHUNKS) == 0, "8 rows or more are copied at once");
   static_assert(4 * BM * PITCH <= STAGES * STEP_BYTES, "the sums take the place of the steps");
 };
 
-// Where a chunk of a row lies in its step. Rows follow each other without a gap, so that the same chunk of 8 rows, which
-// is what an 8×8 matrix is read from, would lie in the same 4 banks: 8 chunks change places, by their row.
+// Where a chunk of a row lies in its step. Rows follow each other without a gap, so that the same chunk of
+// 8 rows, which is what an 8×8 matrix is read from, would lie in the same 4 banks: 8 chunks change places,
+// by their row.
 template <class Tile>
 __device__ __forceinline__ unsigned place(unsigned row, unsigned chunk) {
   return row * Tile::ROW_BYTES + (chunk ^ row % 8) * 16;
@@ -61,29 +65,38 @@ struct Copy {
                source.inside(row[i], k + column));
     } else {
 #pragma unroll 1
-      for (int i = 0; i < COUNT * 8; i++) {
-        bf16 x = source.element(source.row(first + i / 8 * STRIDE), k + column + i % 8);
-        store_shared(tile + to + i / 8 * STRIDE * Tile::ROW_BYTES + i % 8 * 2, x.bits);
+      for (int i = 0; i < COUNT; i++) {
+        const bf16 *from = source.row(first + i * STRIDE);
+        auto pair = [&](unsigned c) {
+          return source.element(from, c).bits | unsigned(source.element(from, c + 1).bits) << 16;
+        };
+        unsigned c = k + column;
+        store16_shared(tile + to + i * STRIDE * Tile::ROW_BYTES, pair(c), pair(c + 2), pair(c + 4),
+                       pair(c + 6));
       }
     }
   }
 };
 
-// The sums of a warp, WM×WN of them. Its columns are WN/2 in the left half of the tile and as many in the right half: with
-// a gate, which is the left half, the two sums that an element of y is made of are in one lane.
+// The sums of a warp, WM×WN of them. Its columns are WN/2 in the left half of the tile and as many in the
+// right half: with a gate, which is the left half, the two sums that an element of y is made of are in one
+// lane.
 template <class Tile>
 struct MmaSums {
   static constexpr int BN = Tile::BN, MT = Tile::WM / 16, NT = Tile::WN / 8;
   static_assert(NT % 4 == 0, "8 columns and their neighbours are read at once");
 
-  unsigned lane = threadIdx.x % 32, warp_m = threadIdx.x / 32 / Tile::WARPS_N, warp_n = threadIdx.x / 32 % Tile::WARPS_N;
+  unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned warp_m = warp / Tile::WARPS_N, warp_n = warp % Tile::WARPS_N;
   // Where this lane's row of the warp's first 16 rows of x and of w lies in their tiles.
   unsigned x = kept(place<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
   unsigned w = kept(place<Tile>(warp_n * (Tile::WN / 2) + lane / 16 * 8 + lane % 8, lane / 8 % 2));
   float sum[MT][NT][4] = {};
 
   // How far the warp's n-th 8 columns are from its first.
-  __device__ static constexpr unsigned apart(unsigned n) { return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8; }
+  __device__ static constexpr unsigned apart(unsigned n) {
+    return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8;
+  }
 
   // Adds a step. 16 columns on, a row's chunk is two further: those bits of its place change.
   __device__ void add(unsigned xs, unsigned ws) {
@@ -91,9 +104,10 @@ struct MmaSums {
     for (int k = 0; k < Tile::BK; k += 16) {
       unsigned a[MT][4], b[NT / 2][4];
 #pragma unroll
-      for (int m = 0; m < MT; m++) load_matrices(a[m], (xs + x ^ 2 * k) + m * 16 * Tile::ROW_BYTES);
+      for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x) ^ 2 * k) + m * 16 * Tile::ROW_BYTES);
 #pragma unroll
-      for (int n = 0; n < NT; n += 2) load_matrices(b[n / 2], (ws + w ^ 2 * k) + apart(n) * Tile::ROW_BYTES);
+      for (int n = 0; n < NT; n += 2)
+        load_matrices(b[n / 2], ((ws + w) ^ 2 * k) + apart(n) * Tile::ROW_BYTES);
 #pragma unroll
       for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -114,19 +128,27 @@ struct MmaSums {
         *reinterpret_cast<float2 *>(p + 8 * Tile::PITCH) = {s[2], s[3]};
       }
   }
+
+  // From there: N neighbours, 1 or 8.
+  template <int N>
+  __device__ static void take(float (&s)[N], const float *tile, unsigned row, unsigned column) {
+    const float *p = tile + row * Tile::PITCH + column;
+    if constexpr (N == 8) {
+      float4 low = load4(p), high = load4(p + 4);
+      s[0] = low.x, s[1] = low.y, s[2] = low.z, s[3] = low.w;
+      s[4] = high.x, s[5] = high.y, s[6] = high.z, s[7] = high.w;
+    } else {
+      s[0] = *p;
+    }
+  }
 };
 
-__device__ __forceinline__ void read8(float (&v)[8], const float *p) {
-  float4 low = load4(p), high = load4(p + 4);
-  v[0] = low.x, v[1] = low.y, v[2] = low.z, v[3] = low.w;
-  v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
-}
-
-// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it has BN/2
-// columns of y. The sums go through shared memory once more, so that a warp writes whole rows of the tile.
+// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it
+// has BN/2 columns of y. The sums go through shared memory once more, so that a warp writes whole rows of
+// the tile.
 template <class Tile, class X, class W, class Epilogue>
-__device__ __forceinline__ void product(const X &x, const W &w, const Output<bf16, Epilogue> &out, unsigned row,
-                                        unsigned column, unsigned k) {
+__device__ __forceinline__ void product(const X &x, const W &w, const Output<bf16, Epilogue> &out,
+                                        unsigned row, unsigned column, unsigned k) {
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, AHEAD = Tile::STAGES - 1;
   extern __shared__ __align__(128) unsigned char ring[];
   unsigned base = shared_address(ring), steps = (k + BK - 1) / BK;
@@ -150,18 +172,11 @@ __device__ __forceinline__ void product(const X &x, const W &w, const Output<bf1
     start(step + AHEAD);
   }
 
-  constexpr bool GATED = Epilogue::GATED;
-  constexpr int CHUNKS = (GATED ? BN / 2 : BN) / 8;
   float *tile = reinterpret_cast<float *>(ring);
   __syncthreads();
   sums.spill(tile);
   __syncthreads();
-#pragma unroll 1
-  for (unsigned i = threadIdx.x; i < BM * CHUNKS; i += Tile::THREADS) {
-    unsigned r = i / CHUNKS, c = i % CHUNKS * 8;
-    float s[8], up[8] = {};
-    read8(s, tile + r * Tile::PITCH + c);
-    if (GATED) read8(up, tile + r * Tile::PITCH + BN / 2 + c);
-    out.write(row + r, column + c, s, up);
-  }
+  constexpr int COLUMNS = Epilogue::GATED ? BN / 2 : BN;
+  auto take = [&](auto &s, unsigned r, unsigned c) { sums.take(s, tile, r, c); };
+  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, take);
 }

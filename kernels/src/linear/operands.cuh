@@ -1,14 +1,14 @@
 // What the products of level 4 read and write: rows of x and of w, and y through its epilogue.
 //
 // A source of rows gives a tile its elements 16 bytes at a time: `row(i)` is where the tile's row i begins,
-// `at(row, column)` where its elements from `column` on lie, and they are zeros unless they are `inside`. If rows
-// are not `vector`, that is made of whole, aligned chunks of 16 bytes, `element` gives them one by one.
+// `at(row, column)` where its elements from `column` on lie, and they are zeros unless they are `inside`.
+// Rows that are not `vector`, made of whole, aligned chunks of 16 bytes, give an `element` at a time.
 #pragma once
 
 #include "common/activation.cuh"
 #include "common/vector.cuh"
 
-// What it is given, in a register from here on: the compiler would compute it anew in every step.
+// What it is given, kept in a register: the compiler would rather compute it anew in every step.
 __device__ __forceinline__ unsigned kept(unsigned x) {
   asm("" : "+r"(x));
   return x;
@@ -21,8 +21,8 @@ __device__ __forceinline__ const T *kept(const T *p) {
   return static_cast<const T *>(__cvta_global_to_generic(address));
 }
 
-// Rows first, first + 1 … of a row-major (rows, k): past the last row comes the last again, past the last column
-// zeros. What comes of a repeated row is never written.
+// Rows `first`, `first` + 1 … of a row-major (rows, k): past the last row comes the last again, past the last
+// column zeros. What comes of a repeated row is never written.
 template <class T>
 struct Matrix {
   const T *p;
@@ -41,8 +41,8 @@ struct Matrix {
   }
 };
 
-// The rows of w that make columns `column`, `column` + 1 … of y; with a gate HALF rows of it, and below them the same
-// of the up-projection, whose first row comes after the gate's last.
+// The rows of w that make columns `column`, `column` + 1 … of y; with a gate HALF rows of it, and below
+// them the same of the up-projection, whose first row comes after the gate's last.
 template <class T, int HALF>
 struct Weight : Matrix<T> {
   using Matrix<T>::Matrix;
@@ -52,7 +52,7 @@ struct Weight : Matrix<T> {
   }
 };
 
-// An epilogue makes an element of y from (sum, 0, row, column), or from (gate, up, row, column) if it is GATED.
+// An epilogue makes an element of y from (sum, unused, row, column), or (gate, up, row, column) if GATED.
 template <class T>
 struct Bias {
   static constexpr bool GATED = false;
@@ -76,7 +76,7 @@ struct SwiGlu {
   __device__ float operator()(float gate, float up, unsigned, unsigned) const { return silu(gate) * up; }
 };
 
-// y (M, N), written 16 bytes at a time where its rows allow it.
+// y (M, N), written 16 bytes at a time if its rows are `vector`.
 template <class T, class Epilogue>
 struct Output {
   static constexpr int V = PER_16_BYTES<T>;
@@ -88,16 +88,44 @@ struct Output {
   __device__ Output(T *y, unsigned m, unsigned n, Epilogue epilogue)
       : y(y), m(m), n(n), epilogue(epilogue), vector(aligned(y) && n % V == 0) {}
 
-  // V neighbouring elements; nothing outside of y.
+  __device__ bool inside(unsigned row, unsigned column) const { return row < m && column < n; }
+
+  // V elements from (row, column) on, which are inside.
   __device__ void write(unsigned row, unsigned column, const float (&sum)[V], const float (&up)[V]) const {
-    if (row >= m || column >= n) return;
-    T *p = y + size_t(row) * n + column;
     float value[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) value[i] = column + i < n ? epilogue(sum[i], up[i], row, column + i) : 0.f;
-    if (vector) return store16(p, value);
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      if (column + i < n) store(p + i, value[i]);
+    for (int i = 0; i < V; i++) value[i] = epilogue(sum[i], up[i], row, column + i);
+    store16(y + size_t(row) * n + column, value);
+  }
+  __device__ void write(unsigned row, unsigned column, float sum, float up) const {
+    store(y + size_t(row) * n + column, epilogue(sum, up, row, column));
   }
 };
+
+// Writes a tile of BM rows and COLUMNS columns of y, whose first element is (row, column), by THREADS threads.
+// take(sums, r, c) fills `sums`, one or as many as 16 bytes hold, from row r of the tile, column c on.
+template <int BM, int COLUMNS, int THREADS, class T, class Epilogue, class Take>
+__device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsigned row, unsigned column,
+                                           Take take) {
+  constexpr int V = PER_16_BYTES<T>, CHUNKS = COLUMNS / V;
+  if (out.vector) {
+    unsigned c = threadIdx.x % CHUNKS * V;
+    if (column + c >= out.n) return;
+#pragma unroll 1
+    for (unsigned r = threadIdx.x / CHUNKS; r < BM && row + r < out.m; r += THREADS / CHUNKS) {
+      float sum[V], up[V];
+      take(sum, r, c);
+      if (Epilogue::GATED) take(up, r, COLUMNS + c);
+      out.write(row + r, column + c, sum, up);
+    }
+  } else {
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < BM * COLUMNS; i += THREADS) {
+      unsigned r = i / COLUMNS, c = i % COLUMNS;
+      float sum[1], up[1];
+      take(sum, r, c);
+      if (Epilogue::GATED) take(up, r, COLUMNS + c);
+      if (out.inside(row + r, column + c)) out.write(row + r, column + c, sum[0], up[0]);
+    }
+  }
+}

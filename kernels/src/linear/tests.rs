@@ -165,8 +165,8 @@ proptest! {
     }
 }
 
-/// Each tile, whichever the size would choose, on shapes that end inside of one, with K in whole steps, in whole chunks
-/// of 16 bytes and in neither.
+/// Each tile, whichever the size would choose, on shapes that end inside of one, with K in whole
+/// steps, in whole chunks of 16 bytes and in neither.
 #[test]
 fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };

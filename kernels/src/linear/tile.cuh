@@ -1,23 +1,23 @@
 // A tile of x·wᵀ a block, in f32: what linear and patch_embed share at level 4.
 //
-// A thread keeps TM×8 sums in registers. For each k it reads TM elements of x and 8 of w from shared memory, and
-// each of them serves 8 or TM multiply-adds: with TM = 8, 16 words for 64 where level 3 reads 5 words for 4. It is
-// the outer product of two short columns:
+// A thread keeps TM×8 sums in registers. For each k it reads TM elements of x and 8 of w from shared
+// memory, and each of them serves 8 or TM multiply-adds: with TM = 8, 16 words for 64 where level 3 reads 5
+// words for 4. It is the outer product of two short columns:
 //
-//              w ┌────────┐           The TM rows and the 8 columns come in groups of 4, half a tile apart, so
-//       x        │ 4    4 │           that what the lanes of a warp read, 16 bytes each, lies in all 32 banks.
-//     ┌───┐      └────────┘           And with a gate, the left half of a tile is the gate's columns, the right
-//     │ 4 │      ┌────────┐           half the same columns of the up-projection: the two sums that an element
-//     │   │  TM  │ TM × 8 │           of y is made of are in one thread.
+//              w ┌────────┐      The TM rows and the 8 columns come in groups of 4, half a tile apart,
+//       x        │ 4    4 │      so that what the lanes of a warp read, 16 bytes each, lies in all banks.
+//     ┌───┐      └────────┘      With a gate, the left half of a tile is the gate's columns, the right
+//     │ 4 │      ┌────────┐      half the same columns of the up-projection: the two sums that an element
+//     │   │  TM  │ TM × 8 │      of y is made of are in one thread.
 //     │ 4 │      └────────┘
 //     └───┘
 //
-// The rows of a step of BK columns lie in shared memory with k first, so that for one k they are neighbours. There are
-// two such places: while one is computed from, the next step is on its way from global memory to registers,
-// and from there to the other. That is one barrier a step.
+// The rows of a step of BK columns lie in shared memory with k first, so that for one k they are
+// neighbours. There are two such places: while one is computed from, the next step is on its way from
+// global memory to registers, and from there to the other. That is one barrier a step.
 //
-// SLICES groups of threads each have all of the block's tile and their own part of every step, so that a small
-// tile still has threads enough to hide what each of them waits for. Their sums are added at the end.
+// SLICES groups of threads each have all of the block's tile and their own part of every step, so that a
+// small tile still has threads enough to hide what each of them waits for. Their sums are added at the end.
 #pragma once
 
 #include "linear/operands.cuh"
@@ -34,9 +34,9 @@ struct Tile {
   static_assert(SLICES * BM * BN <= 2 * STEP, "the sums take the place of the steps");
 };
 
-// Where row i of a tile lies in a column of shared memory, the column of k being in chunk k / 4. A warp stores 8 chunks
-// of 4 rows at once: moved by its chunk, the word of each lane goes to a bank of its own. Groups of 4 rows stay
-// together: they are read as 16 bytes.
+// Where row i of a tile lies in a column of shared memory, the column of k being in chunk k / 4. A warp
+// stores 8 chunks of 4 rows at once: moved by its chunk, the word of each lane goes to a bank of its own.
+// Groups of 4 rows stay together: they are read as 16 bytes.
 __device__ __forceinline__ unsigned moved(unsigned i, unsigned chunk) { return i ^ (4 * chunk % 32); }
 
 // What a thread brings of the ROWS rows of x, or of w, for a step: one chunk of 4 columns of COUNT rows.
@@ -79,8 +79,8 @@ struct Fetch {
   }
 };
 
-// An element of a tile of sums in shared memory. The rows of a lane are 4 further down than those of the lane 4 before
-// it: in every other 4 rows the columns have changed places, so that the two meet different banks.
+// An element of a tile of sums in shared memory. The rows of a lane are 4 further down than those of the
+// lane 4 before it: in every other 4 rows the columns change places, so that the two meet other banks.
 template <class Tile>
 __device__ __forceinline__ unsigned place(unsigned row, unsigned column) {
   return row * Tile::BN + (column ^ (row & 4) * 4);
@@ -114,7 +114,7 @@ struct Sums {
     }
   }
 
-  // 4 words of a column of shared memory, and if v has room the 4 that were half a tile on before all were moved.
+  // 4 words of a column of shared memory, and for 8 those half a tile on, before they were moved.
   template <int HALF, int COUNT>
   __device__ static void read(float (&v)[COUNT], const float *column, unsigned at) {
 #pragma unroll
@@ -135,30 +135,37 @@ struct Sums {
       store4(tile + place<Tile>(at, BN / 2 + column), {s[4], s[5], s[6], s[7]});
     }
   }
+
+  // From there: N neighbours, 1 or 4, added over the slices.
+  template <int N>
+  __device__ static void take(float (&s)[N], const float *tiles, unsigned row, unsigned column) {
+    const float *p = tiles + place<Tile>(row, column);
+#pragma unroll
+    for (int n = 0; n < N; n++) s[n] = 0.f;
+#pragma unroll
+    for (int slice = 0; slice < Tile::SLICES; slice++, p += BM * BN)
+      if constexpr (N == 4) {
+        float4 v = load4(p);
+        s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
+      } else {
+        s[0] += *p;
+      }
+  }
 };
 
-// The sum over the slices of 4 neighbouring elements.
-template <class Tile>
-__device__ __forceinline__ void add_slices(float (&s)[4], const float *tiles, unsigned row, unsigned column) {
-#pragma unroll
-  for (int slice = 0; slice < Tile::SLICES; slice++) {
-    float4 v = load4(tiles + slice * (Tile::BM * Tile::BN) + place<Tile>(row, column));
-    s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
-  }
-}
-
-// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it has BN/2
-// columns of y. The sums go through shared memory once more, so that a warp writes whole rows of the tile.
+// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it
+// has BN/2 columns of y. The sums go through shared memory once more, so that a warp writes whole rows of
+// the tile.
 template <class Tile, class X, class W, class Epilogue>
-__device__ __forceinline__ void product(const X &x, const W &w, const Output<float, Epilogue> &out, unsigned row,
-                                        unsigned column, unsigned k) {
+__device__ __forceinline__ void product(const X &x, const W &w, const Output<float, Epilogue> &out,
+                                        unsigned row, unsigned column, unsigned k) {
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK;
   __shared__ __align__(16) float steps[2][Tile::STEP];
   Sums<Tile> sums;
   Fetch<Tile, BM, X> fetch_x(x);
   Fetch<Tile, BN, W> fetch_w(w);
 
-  // Each turn fetches a step and computes the one before it; the first only fetches, the last only computes.
+  // Each turn fetches a step and computes the one before; the first only fetches, the last only computes.
 #pragma unroll 1
   for (unsigned next = 0, i = 0; next < k + BK; next += BK, i ^= 1) {
     if (next < k) fetch_x.load(next), fetch_w.load(next);
@@ -167,16 +174,9 @@ __device__ __forceinline__ void product(const X &x, const W &w, const Output<flo
     __syncthreads();
   }
 
-  constexpr bool GATED = Epilogue::GATED;
-  constexpr int CHUNKS = (GATED ? BN / 2 : BN) / 4;
   sums.spill(steps[0]);
   __syncthreads();
-#pragma unroll 1
-  for (unsigned i = threadIdx.x; i < BM * CHUNKS; i += Tile::THREADS) {
-    unsigned r = i / CHUNKS, c = i % CHUNKS * 4;
-    float s[4] = {}, up[4] = {};
-    add_slices<Tile>(s, steps[0], r, c);
-    if (GATED) add_slices<Tile>(up, steps[0], r, BN / 2 + c);
-    out.write(row + r, column + c, s, up);
-  }
+  constexpr int COLUMNS = Epilogue::GATED ? BN / 2 : BN;
+  auto take = [&](auto &s, unsigned r, unsigned c) { sums.take(s, steps[0], r, c); };
+  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, take);
 }

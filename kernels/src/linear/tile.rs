@@ -20,16 +20,17 @@ pub struct Tile {
 /// In the order of the entry points' names: `_64x64`, `_32x32`.
 const F32: [Tile; 2] = [Tile::new(64, 64, 0), Tile::new(32, 32, 0)];
 
-/// In the order of the entry points' names: `_128x128`, `_64x64`, `_32x64`. The shared memory holds three steps, of
-/// 64, 64 and 128 columns.
+/// In the order of the entry points' names: `_128x128`, `_64x64`, `_32x64`. The shared memory holds
+/// three steps, of 64, 64 and 128 columns.
 const BF16: [Tile; 3] = [
     Tile::new(128, 128, 3 * 64),
     Tile::new(64, 64, 3 * 64),
     Tile::new(32, 64, 3 * 128),
 ];
 
-/// Blocks with which a tile is worth its size: two for each SM of an H100 or H200. With fewer a smaller tile, which
-/// computes less for each byte that it reads, wins by the SMs that it does not leave idle.
+/// Blocks with which a tile is worth its size: two for each SM of an H100 or H200. With fewer a
+/// smaller tile, which computes less for each byte that it reads, wins by the SMs that it does not
+/// leave idle.
 const ENOUGH_BLOCKS: usize = 256;
 
 impl Tile {
@@ -61,7 +62,8 @@ pub fn tiles(kernel: &str, dtype: DType) -> Result<&'static [Tile]> {
     }
 }
 
-/// The largest of `tiles` that has enough blocks for `m` rows of x and `n` of w, else the smallest: which one it is.
+/// The largest of `tiles` that has enough blocks for `m` rows of x and `n` of w, else the smallest:
+/// which one it is.
 pub fn choose(tiles: &[Tile], m: usize, n: usize) -> usize {
     let enough = |tile: &Tile| tile.blocks(m, n) >= ENOUGH_BLOCKS;
     tiles.iter().position(enough).unwrap_or(tiles.len() - 1)

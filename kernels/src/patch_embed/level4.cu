@@ -1,9 +1,10 @@
-// patch_embed, level 4, f32: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each picture. pixels
-// (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C) with n = H·W/P².
+// patch_embed, level 4, f32: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each picture.
+// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C) with
+// n = H·W/P².
 //
-// Against level 3: the tile of linear at level 4, with 64 sums a thread; see linear/tile.cuh. The patch is gathered by its
-// fetches, 16 bytes at a time where P and W are multiples of 4, and the three divisions that find a column's
-// pixel are done once for all the rows that a thread fetches.
+// Against level 3: the tile of linear at level 4, with 64 sums a thread; see linear/tile.cuh. The patch is
+// gathered by its fetches, 16 bytes at a time where P and W are multiples of 4, and the three divisions
+// that find a column's pixel are done once for all the rows that a thread fetches.
 //
 // Prediction: the rate of linear at level 4; the rows of zeros of the class tokens are 1 of 1 + n.
 // To be faster: as linear.
@@ -16,8 +17,8 @@ using T = float;
 
 // A block: a tile of y, along a row of tiles first.
 template <class Tile>
-__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m, unsigned k,
-                                     Cut cut) {
+__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m,
+                                     unsigned k, Cut cut) {
   unsigned c = epilogue.c, tiles_n = (c + Tile::BN - 1) / Tile::BN;
   unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * Tile::BN;
   Patches<T> rows_x(pixels, row, m, k, cut);
@@ -26,18 +27,18 @@ __device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilo
 }
 
 // BLOCKS is how many blocks an SM shall have registers for.
-#define KERNEL(TILE, BLOCKS, NAME)                                                                             \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                          \
-      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,       \
-                         const T *__restrict__ class_token, const T *__restrict__ positions,                   \
-                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,               \
-                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                  \
-    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                             \
-               Cut{tokens, patch, height, width, picture});                                                    \
+#define KERNEL(TILE, BLOCKS, NAME)                                                                           \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,     \
+                         const T *__restrict__ class_token, const T *__restrict__ positions,                 \
+                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,             \
+                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                \
+    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                           \
+               Cut{tokens, patch, height, width, picture});                                                  \
   }
 
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
 KERNEL(Large, 2, f32_level4_64x64)
-KERNEL(Small, 3, f32_level4_32x32)
+KERNEL(Small, 4, f32_level4_32x32)

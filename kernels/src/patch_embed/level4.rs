@@ -11,8 +11,8 @@ use crate::linear::tile::{choose, tile_entry, tiles};
 static MODULE: Module = module!("patch_embed_level4", "level4.ptx");
 static MODULE_BF16: Module = module!("patch_embed_level4_sm80", "level4_sm80.ptx");
 
-/// pixels (B, 3, H, W), w of (C, 3·P·P), b (C), class (1, 1, C), positions (1, 1 + n, C), P = `patch`
-/// → (B, 1 + n, C)
+/// pixels (B, 3, H, W), w of (C, 3·P·P), b (C), class (1, 1, C), positions (1, 1 + n, C), P =
+/// `patch` → (B, 1 + n, C)
 ///
 /// # Errors
 /// When shapes, formats or devices do not agree.

@@ -1,10 +1,12 @@
-// patch_embed, level 4, bf16 on tensor cores: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each picture.
-// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C), n = H·W/P².
+// patch_embed, level 4, bf16 on tensor cores: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁,
+// for each picture. pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y
+// (B, 1 + n, C), n = H·W/P².
 //
-// Against level 3: the tile of linear at level 4 on tensor cores; see linear/mma_tile.cuh. The patch is gathered by its copies,
-// 16 bytes at a time where P and W are multiples of 8.
+// Against level 3: the tile of linear at level 4 on tensor cores; see linear/mma_tile.cuh. The patch is
+// gathered by its copies, 16 bytes at a time where P and W are multiples of 8.
 //
-// Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: three a step and thread.
+// Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: three a step
+// and thread.
 // To be faster: as linear.
 //
 // Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
@@ -15,8 +17,8 @@ using T = bf16;
 
 // A block: a tile of y, along a row of tiles first.
 template <class Tile>
-__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m, unsigned k,
-                                     Cut cut) {
+__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m,
+                                     unsigned k, Cut cut) {
   unsigned c = epilogue.c, tiles_n = (c + Tile::BN - 1) / Tile::BN;
   unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * Tile::BN;
   Patches<T> rows_x(pixels, row, m, k, cut);
@@ -25,14 +27,14 @@ __device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilo
 }
 
 // BLOCKS is how many blocks an SM shall have registers for.
-#define KERNEL(TILE, BLOCKS, NAME)                                                                             \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                          \
-      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,       \
-                         const T *__restrict__ class_token, const T *__restrict__ positions,                   \
-                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,               \
-                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                  \
-    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                             \
-               Cut{tokens, patch, height, width, picture});                                                    \
+#define KERNEL(TILE, BLOCKS, NAME)                                                                           \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,     \
+                         const T *__restrict__ class_token, const T *__restrict__ positions,                 \
+                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,             \
+                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                \
+    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                           \
+               Cut{tokens, patch, height, width, picture});                                                  \
   }
 
 using Large = MmaTile<128, 128, 64, 3, 2, 2>;

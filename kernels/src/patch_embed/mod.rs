@@ -1,11 +1,11 @@
 //! Cuts pictures into patches, projects each, puts the class token first and adds positions:
 //! y₀ = class + positions₀, and for patch p, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁.
 //!
-//! "An image is worth 16×16 words", Dosovitskiy et al. 2021, equation 1. pixels (B, 3, H, W),
-//! w (C, 3, P, P), b (C), class (1, 1, C), positions (1, 1 + n, C), y (B, 1 + n, C) with
-//! n = H·W/P², all f32 or all bf16 and contiguous; sums are in f32. It is the product of
-//! [`crate::linear`] with rows that are gathered from the picture, K = 3·P², and the class token's row
-//! is a row of zeros whose bias is the class token.
+//! "An image is worth 16×16 words", Dosovitskiy et al. 2021, equation 1. pixels (B, 3, H, W), w (C,
+//! 3, P, P), b (C), class (1, 1, C), positions (1, 1 + n, C), y (B, 1 + n, C) with n = H·W/P², all
+//! f32 or all bf16 and contiguous; sums are in f32. It is the product of [`crate::linear`] with
+//! rows that are gathered from the picture, K = 3·P², and the class token's row is a row of zeros
+//! whose bias is the class token.
 //!
 //! Tolerance: 1e-4 of Σ|pixel||w| + |b| + |position| in f32, 2e-2 of it in bf16.
 

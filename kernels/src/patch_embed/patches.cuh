@@ -1,4 +1,5 @@
-// The rows that patch_embed multiplies, gathered from pictures as a tile is fetched, and what it adds to the products.
+// The rows that patch_embed multiplies, gathered from pictures as a tile is fetched, and what it adds to
+// the products.
 #pragma once
 
 #include "linear/operands.cuh"
@@ -9,9 +10,10 @@ struct Cut {
   unsigned picture; // elements of a picture
 };
 
-// A source of rows, as operands.cuh has them. Row r of y is token r mod `tokens` of picture r / `tokens`: token 0 is the class
-// token, a row of zeros; token t is patch t − 1. A row begins at its patch's first pixel, and the distance from
-// there to the pixel of a column is the same for all patches. The class token's row begins where the pictures end.
+// A source of rows, as operands.cuh has them. Row r of y is token r mod `tokens` of picture r / `tokens`:
+// token 0 is the class token, a row of zeros; token t is patch t − 1. A row begins at its patch's first
+// pixel, and the distance from there to the pixel of a column is the same for all patches. The class
+// token's row begins where the pictures end.
 template <class T>
 struct Patches {
   const T *pixels, *end;
@@ -20,8 +22,8 @@ struct Patches {
   bool vector;
 
   __device__ Patches(const T *pixels, unsigned first, unsigned rows, unsigned k, Cut cut)
-      : pixels(pixels), end(pixels + size_t(rows / cut.tokens) * cut.picture), first(first), rows(rows), k(k), cut(cut),
-        vector(aligned(pixels) && cut.patch % PER_16_BYTES<T> == 0 && cut.width % PER_16_BYTES<T> == 0) {}
+      : pixels(pixels), end(pixels + size_t(rows / cut.tokens) * cut.picture), first(first), rows(rows), k(k),
+        cut(cut), vector(aligned(pixels) && (cut.patch | cut.width) % PER_16_BYTES<T> == 0) {}
 
   __device__ const T *row(unsigned i) const {
     unsigned r = min(first + i, rows - 1), token = r % cut.tokens, columns = cut.width / cut.patch;
@@ -34,7 +36,9 @@ struct Patches {
     return row + size_t(colour * cut.height + pixel / cut.patch) * cut.width + pixel % cut.patch;
   }
   __device__ bool inside(const T *row, unsigned column) const { return column < k && row < end; }
-  __device__ T element(const T *row, unsigned column) const { return inside(row, column) ? *at(row, column) : T{}; }
+  __device__ T element(const T *row, unsigned column) const {
+    return inside(row, column) ? *at(row, column) : T{};
+  }
 };
 
 // An epilogue: the bias, or for the class token its embedding, and the position's.

@@ -158,7 +158,8 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Each tile, whichever the size would choose, with rows of patches in whole chunks of 16 bytes and not.
+/// Each tile, whichever the size would choose, with rows of patches in whole chunks of 16 bytes and
+/// not.
 #[test]
 fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
