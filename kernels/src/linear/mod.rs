@@ -9,7 +9,7 @@
 //!
 //! Tolerance: 1e-4 of Σ|x||w| + |b| in f32, 2e-2 of it in bf16.
 
-mod cpu;
+pub(crate) mod cpu;
 pub mod level3;
 pub mod level4;
 pub(crate) mod tile;

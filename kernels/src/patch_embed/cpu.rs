@@ -1,4 +1,58 @@
-//! The two ideas on a CPU.
+//! The two ideas on a CPU: the product of `linear::cpu`, whose rows are patches and whose bias has rows.
+//!
+//! A patch is P lines of each colour, which lie apart in the picture; level 2 cuts all pictures into patches
+//! first, 3·H·W elements read and written, and joins the class token and adds the positions after the product,
+//! each another pass over y. Here a block's patches are gathered into its own rows, which the product reads while
+//! they are in the cache, and what is added is added before y is written, once.
 
 pub mod level3;
 pub mod level4;
+
+use candle_core::Result;
+
+use super::{Added, Shape};
+use crate::cpu::Slice;
+use crate::element::Element;
+
+/// Pictures, and how they are cut.
+#[derive(Clone, Copy)]
+struct Patches<'a, T> {
+    pixels: &'a [T],
+    shape: Shape,
+}
+
+impl<T: Element> Patches<'_, T> {
+    /// Writes the patch, K pixels, of row `row` of y; zeros for a class token.
+    fn copy(&self, row: usize, to: &mut [f32]) {
+        let (picture, place) = (row / self.shape.tokens(), row % self.shape.tokens());
+        let Some(patch) = place.checked_sub(1) else {
+            return to.fill(0.);
+        };
+        let (p, (height, width)) = (self.shape.patch, self.shape.picture);
+        let (top, left) = (patch / (width / p) * p, patch % (width / p) * p);
+        for (i, to) in to.chunks_exact_mut(p).enumerate() {
+            let colour = picture * self.shape.channels + i / p;
+            let line = &self.pixels[(colour * height + top + i % p) * width + left..][..p];
+            for (to, pixel) in to.iter_mut().zip(line) {
+                *to = pixel.widen();
+            }
+        }
+    }
+}
+
+/// What is added to the products, as slices.
+struct Terms<'a, T> {
+    b: Slice<'a, T>,
+    class: Slice<'a, T>,
+    positions: Slice<'a, T>,
+}
+
+impl<'a, T: Element> Terms<'a, T> {
+    fn new(added: Added<'a>) -> Result<Self> {
+        Ok(Self {
+            b: Slice::new(added.b)?,
+            class: Slice::new(added.class)?,
+            positions: Slice::new(added.positions)?,
+        })
+    }
+}

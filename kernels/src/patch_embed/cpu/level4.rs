@@ -1,18 +1,77 @@
-//! Level 4 on a CPU.
+//! Level 4 on a CPU: patches are gathered into the rows that the micro-kernel reads, and what is added is
+//! added in registers.
 
-use candle_core::{Result, Tensor};
+use candle_core::{Device, Result, Tensor};
+use pulp::Simd;
 
-use super::level3;
+use super::{Patches, Terms};
+use crate::cpu::Slice;
 use crate::element::Element;
+use crate::linear::cpu::block::{Epilogue, Rows, product};
+use crate::linear::cpu::level4::{add_two, load_two, store_two};
+use crate::linear::cpu::panels::{Order, Stored};
 use crate::linear::level4::Panels;
+use crate::output;
 use crate::patch_embed::{Added, Shape};
 
 /// w·patch + b + position, the class token first.
-pub fn patch_embed<T: Element>(
+pub fn patch_embed<T: Stored>(
     pixels: &Tensor,
     w: &Panels,
     added: Added,
     shape: Shape,
 ) -> Result<Tensor> {
-    level3::patch_embed::<T>(pixels, w.tensor(), added, shape)
+    w.check("patch_embed_level4", Order::Plain)?;
+    let (c, k, tokens) = (shape.c, shape.k(), shape.tokens());
+    let (pixels, terms) = (Slice::<T>::new(pixels)?, Terms::<T>::new(added)?);
+    let pixels = &*pixels;
+    let patches = Patches { pixels, shape };
+    let rows = |rows: std::ops::Range<usize>| {
+        Rows::copy(rows.len(), k, |i, to| patches.copy(rows.start + i, to))
+    };
+    let epilogue = Add {
+        b: &terms.b,
+        class: &terms.class,
+        positions: &terms.positions,
+        tokens,
+    };
+    let mut y = output::vec::<T>(shape.rows() * c);
+    product(rows, w, &epilogue, &mut y);
+    Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
+}
+
+struct Add<'a, T> {
+    b: &'a [T],
+    class: &'a [T],
+    positions: &'a [T],
+    tokens: usize,
+}
+
+impl<T: Element> Epilogue<T> for Add<'_, T> {
+    /// The first column, and b there.
+    type Columns<S: Simd> = (usize, [S::f32s; 2]);
+
+    #[inline(always)]
+    fn columns<S: Simd>(&self, simd: S, column: usize) -> Self::Columns<S> {
+        (column, load_two(simd, &self.b[column..]))
+    }
+
+    #[inline(always)]
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        row: usize,
+        (column, b): Self::Columns<S>,
+        sums: [S::f32s; 2],
+        y: &mut [T],
+    ) {
+        let place = row % self.tokens;
+        let first = match place {
+            0 => load_two(simd, &self.class[column..]),
+            _ => b,
+        };
+        let position = load_two(simd, &self.positions[place * self.b.len() + column..]);
+        let sums = add_two(simd, add_two(simd, sums, first), position);
+        store_two(simd, y, sums);
+    }
 }

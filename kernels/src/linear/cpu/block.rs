@@ -1,0 +1,156 @@
+//! What is around the micro-kernel: blocks of y that fit the caches, and one for every thread.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use candle_core::CpuStorageRef;
+use pulp::{Arch, Simd, WithSimd};
+
+use super::panels::{Panels, Stored};
+use super::tile::{MAX_ROWS, Strip, Sums, max_rows, tile};
+use super::{Rectangle, rectangles, threads};
+use crate::cpu::parallel;
+use crate::element::Element;
+use crate::output;
+
+/// y = epilogue(x·wᵀ), y (M, N), where `x` gives the rows of x that it is asked for.
+pub fn product<'x, T: Stored>(
+    x: impl Fn(Range<usize>) -> Rows<'x> + Send + Sync,
+    w: &Panels,
+    epilogue: &impl Epilogue<T>,
+    y: &mut [T],
+) {
+    if y.is_empty() {
+        return;
+    }
+    let (rows, panels) = plan(y.len() / w.n, w);
+    let blocks = rectangles(y, w.n, (rows, panels * w.width));
+    parallel::for_each(blocks, |y| {
+        let x = x(y.row..y.row + y.rows.len());
+        Arch::new().dispatch(Block { x, w, epilogue, y });
+    });
+}
+
+/// What becomes of the sums of a row of a tile before they are written.
+pub trait Epilogue<T>: Sync {
+    /// What belongs to a panel's columns, whichever the row.
+    type Columns<S: Simd>: Copy;
+
+    /// For the panel of which `column` is the first in y.
+    fn columns<S: Simd>(&self, simd: S, column: usize) -> Self::Columns<S>;
+
+    /// Writes y, a part of row `row` that is as long as the panel is wide, or shorter at the right edge.
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        row: usize,
+        columns: Self::Columns<S>,
+        sums: [S::f32s; 2],
+        y: &mut [T],
+    );
+}
+
+/// Elements of f32 for which there is room in half of a second cache.
+const HALF: usize = 1 << 18;
+
+/// Rows and panels of a block.
+///
+/// A w that fits the cache stays there, and rows of x and y pass by, few at a time. A larger one passes by,
+/// and as many rows of x as fit stay. Threads share the columns of y where there are more of them than
+/// rows, or else the rows: what one of them reads, another should not have to read too.
+fn plan(m: usize, w: &Panels) -> (usize, usize) {
+    let threads = threads(m * w.n * w.k);
+    let rows = if w.n * w.k <= HALF {
+        HALF / 4 / (w.n + w.k)
+    } else {
+        HALF / w.k
+    };
+    let mut blocks = m.div_ceil(rows.max(MAX_ROWS));
+    let parts = if w.n >= m { threads.min(w.len()) } else { 1 };
+    if blocks * parts < 8 * threads && !(blocks * parts).is_multiple_of(threads) {
+        blocks = blocks.next_multiple_of(threads);
+    }
+    (m.div_ceil(blocks), w.len().div_ceil(parts))
+}
+
+/// Rows of x in f32.
+pub struct Rows<'a> {
+    /// Row after row.
+    pub x: Cow<'a, [f32]>,
+    /// From a row to the next.
+    pub stride: usize,
+}
+
+/// Elements after which addresses fall into the same set of a first cache: it has room for fewer lines of
+/// one set than a tile has rows.
+const SAME_SET: usize = 1024;
+
+/// Elements of a cache line.
+const LINE: usize = 16;
+
+impl<'a> Rows<'a> {
+    /// Of x (rows, K), as it lies; a copy where it is in another format or where its rows would drive each
+    /// other out of the cache.
+    pub fn new<T: Element>(x: &'a [T], k: usize) -> Self {
+        match T::cpu_storage_ref(x) {
+            CpuStorageRef::F32(x) if k == 0 || !k.is_multiple_of(SAME_SET) => Self {
+                x: Cow::Borrowed(x),
+                stride: k,
+            },
+            _ => Self::copy(x.len() / k.max(1), k, |row, to| {
+                for (to, x) in to.iter_mut().zip(&x[row * k..]) {
+                    *to = x.widen();
+                }
+            }),
+        }
+    }
+
+    /// `write` writes each row, of K elements.
+    pub fn copy(rows: usize, k: usize, write: impl Fn(usize, &mut [f32])) -> Self {
+        let stride = k + LINE;
+        let mut x = output::vec(rows * stride);
+        for (row, to) in x.chunks_mut(stride).enumerate() {
+            write(row, &mut to[..k]);
+        }
+        Self {
+            x: Cow::Owned(x),
+            stride,
+        }
+    }
+}
+
+/// A rectangle of y, and what it is made from.
+struct Block<'a, T, E> {
+    x: Rows<'a>,
+    w: &'a Panels,
+    epilogue: &'a E,
+    y: Rectangle<'a, T>,
+}
+
+impl<T: Stored, E: Epilogue<T>> WithSimd for Block<'_, T, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { x, w, epilogue, y } = self;
+        let (row, column, mut y) = (y.row, y.column, y.rows);
+        let mut sums: Sums<S> = [[simd.splat_f32s(0.); 2]; MAX_ROWS];
+        for from in (0..y[0].len()).step_by(w.width) {
+            let to = y[0].len().min(from + w.width);
+            let panel = T::steps::<S>(w.get((column + from) / w.width));
+            let columns = epilogue.columns(simd, column + from);
+            for (t, y) in y.chunks_mut(max_rows::<S>()).enumerate() {
+                let first = t * max_rows::<S>();
+                let x = Strip {
+                    x: &x.x[first * x.stride..],
+                    stride: x.stride,
+                    rows: y.len(),
+                };
+                tile::<S, T>(simd, x, panel, &mut sums);
+                for (i, (y, &sums)) in y.iter_mut().zip(&sums).enumerate() {
+                    epilogue.finish(simd, row + first + i, columns, sums, &mut y[from..to]);
+                }
+            }
+        }
+    }
+}
