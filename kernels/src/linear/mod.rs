@@ -1,13 +1,14 @@
 //! y = x·wᵀ + b, and with what usually follows folded in: gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
 //!
-//! x is (…, K) and contiguous, w (N, K) row-major as every framework stores it, b (N), y (…, N),
-//! all f32 or all bf16; sums are in f32. M is the product of x's leading dimensions. Both operands
-//! lie with K last, so an element of y is the dot product of two contiguous rows. gelu(s) is s·½(1
-//! + erf(s/√2)), "Gaussian error linear units", Hendrycks and Gimpel 2016; silu(s) is s/(1 + e⁻ˢ);
-//! the gated product is SwiGLU of "GLU variants improve Transformer", Shazeer 2020, with w (2F, K),
-//! the gate's rows above the up-projection's, and y (…, F).
+//! x is (…, K) and contiguous, w (N, K) row-major as every framework stores it, b (N), y (…, N), all
+//! f32 or all bf16; sums are in f32. M is the product of x's leading dimensions. Both operands lie
+//! with K last, so an element of y is the dot product of two contiguous rows.
 //!
-//! Tolerance: 1e-4 of Σ|x||w| + |b| in f32, 2e-2 of it in bf16.
+//! gelu(s) is s·½(1 + erf(s/√2)), "Gaussian error linear units", Hendrycks and Gimpel 2016; silu(s) is
+//! s/(1 + e⁻ˢ); the gated product is SwiGLU of "GLU variants improve Transformer", Shazeer 2020, with
+//! w (2F, K), the gate's rows above the up-projection's, and y (…, F).
+//!
+//! Tolerance: 1e-4 of Σ|x||w| and |b| together in f32, 2e-2 of it in bf16.
 
 pub(crate) mod cpu;
 pub mod level3;
