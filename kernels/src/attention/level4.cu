@@ -6,8 +6,9 @@
 // tile the maximum m so far may rise to m′, and what was summed is scaled by exp(m − m′) ("Online
 // normalizer calculation for softmax", Milakov and Gimelshein 2018; "FlashAttention", Dao et al. 2022).
 // So no length is too long, and a score lives in a register from its dot product to its exponential.
-// Prediction: 4·S·D FFMA operations a query at two thirds of their rate, since 256 of them go with 32
-// wavefronts of shared memory; S/BM of level 3's bytes from L2.
+// And the next tile comes from memory into registers while this one is worked on.
+// Prediction: a warp reads 12 times 16 bytes a lane from shared memory for 128 FFMA, so both are busy
+// alike, and the FFMA units at best half of the time or more; 1/BM of level 3's bytes from L2.
 //
 //   s = q·kᵀ/√D   m′ = max(m, max s)   p = exp(s − m′)   l ← l·exp(m − m′) + Σp   o ← o·exp(m − m′) + p·v
 //   y = o/l
@@ -18,8 +19,8 @@
 // than a GPU has room for it is 1, and four times as many blocks take a quarter of the time each. Tiles
 // above the diagonal are not looked at, and the last queries, which have the most keys, start first.
 //
-// What would make it faster: tensor cores, which bf16 has (level4_sm80.cu); the next tile on its way
-// while this one is worked on; and a split over the keys where there are few queries (level4_decode.cu).
+// What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
+// into parts of fewer bits; a split over the keys where there are few queries (level4_decode.cu).
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::attention::{self, Cache};
 use crate::testing::{Expected, uniform};
@@ -92,42 +93,52 @@ impl Case {
 
     /// In f64, of the last `tokens`; errors scale with the greatest |v|.
     pub fn oracle(&self, product: &[f64], causal: bool) -> Expected {
-        let (keys, group) = (self.keys(), self.heads / self.kv_heads);
-        let all = self.heads + 2 * self.kv_heads;
-        let row = |b: usize, t: usize, h: usize| {
-            &product[((b * keys + t) * all + h) * self.d..][..self.d]
-        };
-        let (mut values, mut scales) = (Vec::new(), Vec::new());
-        for i in 0..self.batch * self.tokens * self.heads {
+        let queries = self.batch * self.tokens * self.heads;
+        let results = (0..queries).into_par_iter().map(|i| {
             let (b, t, h) = (
                 i / self.heads / self.tokens,
                 i / self.heads % self.tokens,
                 i % self.heads,
             );
-            let (t, kv) = (self.position + t, self.heads + h / group);
-            let visible = if causal { t + 1 } else { keys };
-            let q = row(b, t, h);
-            let scores: Vec<f64> = (0..visible)
-                .map(|s| {
-                    let dot: f64 = q.iter().zip(row(b, s, kv)).map(|(q, k)| q * k).sum();
-                    dot / (self.d as f64).sqrt()
-                })
-                .collect();
-            let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = scores.iter().map(|s| (s - max).exp()).sum();
-            let mut y = vec![0.; self.d];
-            let mut greatest = 0f64;
-            for (s, score) in scores.iter().enumerate() {
-                let p = (score - max).exp() / sum;
-                for (y, v) in y.iter_mut().zip(row(b, s, kv + self.kv_heads)) {
-                    *y += p * v;
-                    greatest = greatest.max(v.abs());
-                }
-            }
-            values.extend(y);
-            scales.extend(vec![greatest; self.d]);
+            self.query(product, b, self.position + t, h, causal)
+        });
+        let (values, scales): (Vec<_>, Vec<_>) = results.unzip();
+        Expected {
+            values: values.concat(),
+            scales: scales.concat(),
         }
-        Expected { values, scales }
+    }
+
+    /// What head h of token t of sequence b gets, and the greatest |v| that it sees, D times.
+    fn query(
+        &self,
+        product: &[f64],
+        b: usize,
+        t: usize,
+        h: usize,
+        causal: bool,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let keys = if causal { t + 1 } else { self.keys() };
+        let kv = self.heads + h * self.kv_heads / self.heads;
+        let all = self.heads + 2 * self.kv_heads;
+        let row =
+            |t: usize, h: usize| &product[((b * self.keys() + t) * all + h) * self.d..][..self.d];
+        let score = |s: usize| {
+            let dot: f64 = row(t, h).iter().zip(row(s, kv)).map(|(q, k)| q * k).sum();
+            dot / (self.d as f64).sqrt()
+        };
+        let scores: Vec<f64> = (0..keys).map(score).collect();
+        let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = scores.iter().map(|s| (s - max).exp()).sum();
+        let (mut y, mut greatest) = (vec![0.; self.d], 0f64);
+        for (s, score) in scores.iter().enumerate() {
+            let p = (score - max).exp() / sum;
+            for (y, v) in y.iter_mut().zip(row(s, kv + self.kv_heads)) {
+                *y += p * v;
+                greatest = greatest.max(v.abs());
+            }
+        }
+        (y, vec![greatest; self.d])
     }
 
     pub fn cache(&self, device: &Device) -> Result<Cache> {
