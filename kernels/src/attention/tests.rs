@@ -19,7 +19,7 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     for level in &LEVELS {
         let what = format!("{} {device:?} {case:?}", level.name);
         let tolerance = tolerance(case.dtype, 1e-4);
-        if case.d % 2 == 0 {
+        if case.d.is_multiple_of(2) {
             let y = poisoned(|| {
                 let mut cache = case.cache(device)?;
                 if case.position > 0 {
