@@ -5,14 +5,14 @@
 //! of the core that made them; the epilogue reads them there and writes y, once. Saved: 2·M·N elements
 //! through memory for each op that follows the product; for SwiGLU also the copy of the gate. Second, gemm
 //! copies w into its own order before it multiplies, on one thread; cut into rectangles, each thread copies
-//! its part. For a few rows of x that copy would cost more than the product: each sum is then a loop of its
-//! own over two rows as they lie, where gemm at level 2 reads one row of x on one thread.
+//! its part. For a few rows of x that copy would cost more than the product: each sum is then a plain loop
+//! over two rows as they lie. gemm has such a loop for one row of x in f32; here all threads run it.
 //!
 //! To be faster: copy w once for all calls, keep the sums in registers until the epilogue has them: level 4.
 
 use std::borrow::Cow;
 
-use candle_core::{CpuStorageRef, Device, Result, Tensor};
+use candle_core::{CpuStorageRef, DType, Device, Result, Tensor};
 use gemm::{Parallelism, gemm};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -94,12 +94,14 @@ pub fn block(m: usize, n: usize, k: usize) -> (usize, usize) {
     (rows, columns.next_multiple_of(64).min(n))
 }
 
-/// Rows of x up to which gemm's copy of w would take longer than the product.
+/// Rows of x up to which a copy of w would take longer than the product: gemm's own copy for more than one row,
+/// or ours of a w that is not in f32.
 const FEW: usize = 4;
 
 /// x·wᵀ (M, N), on this thread: x (M, K), w (N, K)
 fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
-    if m > FEW || k == 0 {
+    let copied = m > 1 || T::DTYPE != DType::F32;
+    if m > FEW || k == 0 || !copied {
         return multiply(&widened(x), &widened(w), (m, n, k));
     }
     let mut sums = output::vec(m * n);
