@@ -19,7 +19,7 @@ mod tests;
 const WORTH: usize = 1 << 17;
 
 /// Threads for as many multiply-adds.
-fn threads(work: usize) -> usize {
+pub(crate) fn threads(work: usize) -> usize {
     (work / WORTH).clamp(1, rayon::current_num_threads())
 }
 

@@ -87,7 +87,7 @@ const BLOCK: usize = 1 << 16;
 
 /// Rows and columns of a block. gemm copies the part of w for a block's columns: few columns, and many
 /// rows that share the copy.
-pub fn block(m: usize, n: usize, k: usize) -> (usize, usize) {
+fn block(m: usize, n: usize, k: usize) -> (usize, usize) {
     let rows = m.min(1024);
     let share = (n * m.div_ceil(rows)).div_ceil(threads(m * n * k)).min(n);
     let columns = share.div_ceil(share.div_ceil(BLOCK / rows));

@@ -9,8 +9,8 @@ use pulp::{Simd, WithSimd};
 use super::{Patches, Terms};
 use crate::cpu::{Slice, parallel};
 use crate::element::Element;
-use crate::linear::cpu::level3::{block, multiply, widened};
-use crate::linear::cpu::{Rectangle, rectangles};
+use crate::linear::cpu::level3::{multiply, widened};
+use crate::linear::cpu::{Rectangle, rectangles, threads};
 use crate::output;
 use crate::patch_embed::{Added, Shape};
 
@@ -32,7 +32,7 @@ pub fn patch_embed<T: Element>(
     let [b, class, positions] = [&*terms.b, &*terms.class, &*terms.positions];
     let mut y = output::vec::<T>(shape.rows() * c);
     if !y.is_empty() {
-        parallel::for_each(rectangles(&mut y, c, block(shape.rows(), c, k)), |y| {
+        parallel::for_each(rectangles(&mut y, c, block(shape)), |y| {
             let (rows, columns) = (y.rows.len(), y.rows[0].len());
             let mut x = output::vec::<f32>(rows * k);
             for (i, x) in x.chunks_mut(k.max(1)).enumerate() {
@@ -49,6 +49,17 @@ pub fn patch_embed<T: Element>(
         });
     }
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
+}
+
+/// Rows and columns of a block.
+///
+/// Its patches are gathered and its part of w is copied for each block: as many rows as share that and fit
+/// the cache, and columns are cut only where there are too few rows for all threads.
+fn block(shape: Shape) -> (usize, usize) {
+    let (m, c) = (shape.rows(), shape.c);
+    let blocks = m.div_ceil(512);
+    let columns = (blocks * c).div_ceil(threads(m * c * shape.k())).min(c);
+    (m.div_ceil(blocks), columns)
 }
 
 /// Writes a rectangle of y from its sums.
