@@ -7,10 +7,9 @@ pub(super) use int8::dp4a;
 pub(super) use lut::lut;
 
 use candle_core::{Device, Result, Tensor};
-use rayon::prelude::*;
 
 use super::{Sizes, Ternary};
-use crate::cpu::Slice;
+use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::output;
 
@@ -32,11 +31,12 @@ impl Rows<'_> {
 
 /// y (…, N) from `block`, which fills yᵀ (rows, M) of some rows of the weights.
 ///
-/// A thread reads its rows of weights once for all M, and its part of yᵀ is one slice.
+/// With `threads`, several of them share the rows. Each reads its rows of weights for all M, one after
+/// another, and its part of yᵀ is one slice.
 fn product<T: Element>(
     sizes: &Sizes,
     w: &Ternary,
-    parallel: bool,
+    threads: bool,
     block: impl Fn(&Rows, &mut [f32]) + Sync,
 ) -> Result<Tensor> {
     let (m, n) = (sizes.m, sizes.n);
@@ -46,7 +46,7 @@ fn product<T: Element>(
     let scales = Slice::<f32>::new(w.scales())?;
     let mut transposed = output::vec::<f32>(n * m); // yᵀ (N, M)
     w.with_codes(|codes| {
-        let rows = rows_per_task(n, parallel);
+        let rows = rows_per_task(n, threads);
         let task = |(i, y): (usize, &mut [f32])| {
             let range = i * rows..(i * rows + y.len() / m);
             let stride = w.stride();
@@ -59,12 +59,7 @@ fn product<T: Element>(
             };
             block(&rows, y);
         };
-        if parallel {
-            let tasks = transposed.par_chunks_mut(rows * m).enumerate();
-            tasks.for_each(task);
-        } else {
-            transposed.chunks_mut(rows * m).enumerate().for_each(task);
-        }
+        parallel::for_each(transposed.chunks_mut(rows * m).enumerate(), task);
     })?;
     let mut y = output::vec::<T>(m * n);
     for (i, y) in y.chunks_exact_mut(n).enumerate() {
@@ -77,8 +72,8 @@ fn product<T: Element>(
 
 /// Four tasks a thread, so that one that is late holds up little; not so few rows that the tables of
 /// [`lut`] are not worth making.
-fn rows_per_task(n: usize, parallel: bool) -> usize {
-    if !parallel {
+fn rows_per_task(n: usize, threads: bool) -> usize {
+    if !threads {
         return n;
     }
     (n / (4 * rayon::current_num_threads())).clamp(64, 1024)

@@ -79,7 +79,7 @@ impl Ternary {
         for row in 0..n {
             let padded = &mut padded[row * stride(k)..][..bytes];
             padded.copy_from_slice(&packed[row * bytes..][..bytes]);
-            if let (Some(last), true) = (padded.last_mut(), k % 4 > 0) {
+            if let (Some(last), true) = (padded.last_mut(), !k.is_multiple_of(4)) {
                 let kept = (1 << (2 * (k % 4))) - 1;
                 *last = (*last & kept) | (ZEROS & !kept);
             }

@@ -39,13 +39,13 @@ const PARALLEL: usize = 1 << 19;
 /// y (…, N).
 pub fn dp4a<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let x = Slice::<T>::new(x)?;
-    let parallel = sizes.m * sizes.n * sizes.k >= PARALLEL;
+    let threads = sizes.m * sizes.n * sizes.k >= PARALLEL;
     let quantize = |x| Arch::new().dispatch(Quantize(x));
-    let x: Vec<Quantized> = match parallel && sizes.m > 1 {
+    let x: Vec<Quantized> = match threads && sizes.m > 1 {
         true => x.par_chunks_exact(sizes.k).map(quantize).collect(),
         false => x.chunks_exact(sizes.k).map(quantize).collect(),
     };
-    product::<T>(sizes, w, parallel, |rows, y| {
+    product::<T>(sizes, w, threads, |rows, y| {
         Arch::new().dispatch(Task { x: &x, rows, y });
     })
 }
@@ -160,9 +160,9 @@ fn dots<const ROWS: usize>(q: &[Block], codes: &[u8]) -> [i32; ROWS] {
 fn multiply(sums: &mut [i16; LANES], q: &Block, codes: &[u8; ROW_ALIGN]) {
     for lane in 0..LANES {
         let word = u16::from_le_bytes([codes[2 * lane], codes[2 * lane + 1]]);
-        for code in 0..CODES {
+        for (code, q) in q.iter().enumerate() {
             let weight = (word >> (2 * code) & 3) as i16;
-            sums[lane] = sums[lane].wrapping_add(weight.wrapping_mul(q[code][lane]));
+            sums[lane] = sums[lane].wrapping_add(weight.wrapping_mul(q[lane]));
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Against the product with the dequantised matrix: a sixteenth of the bytes, and one load and one
 //! addition for four weights in place of four multiplications and additions. The tables of a block of
-//! activations are made once and serve all rows of the task; making a table takes 16 additions of 16
-//! lanes. A look-up is a load of one f32, so lanes do not help it: the loads a cycle of the CPU are the
-//! limit. To be faster, tables have to live in vector registers, where a permutation looks up 16 at a
-//! time; that takes weights interleaved by row, or 8-bit activations, as in [`super::int8`].
+//! activations are made once and serve all rows of the task; a table is 16 times 16 additions side by
+//! side. A look-up is a load of one f32: the loads a cycle of the CPU are the limit, and wider registers
+//! do not move it, so this is not compiled for them. It pays for few rows of x; with many, a product
+//! reads the matrix once for all of them. To be faster, tables have to live in vector registers, where a
+//! permutation looks up 16 at a time; that takes weights interleaved by row, or 8-bit activations, as in
+//! [`super::int8`].
 
 use candle_core::{Result, Tensor};
-use pulp::{Arch, Simd, WithSimd};
 
 use super::{Rows, product};
 use crate::cpu::Slice;
@@ -29,44 +30,24 @@ const PARALLEL: usize = 1 << 18;
 /// y (…, N).
 pub fn lut<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let x = Slice::<T>::new(x)?;
-    let parallel = sizes.m * sizes.n * sizes.k >= PARALLEL;
-    product::<T>(sizes, w, parallel, |rows, y| {
-        Arch::new().dispatch(Task {
-            x: &x,
-            sizes,
-            rows,
-            y,
-        });
-    })
+    let threads = sizes.m * sizes.n * sizes.k >= PARALLEL;
+    product::<T>(sizes, w, threads, |rows, y| block(&x, sizes, rows, y))
 }
 
-/// yᵀ (rows, M) of some rows, compiled for the vector registers of this CPU.
-struct Task<'a, T> {
-    x: &'a [T],
-    sizes: &'a Sizes,
-    rows: &'a Rows<'a>,
-    y: &'a mut [f32],
-}
-
-impl<T: Element> WithSimd for Task<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (m, y) = (self.sizes.m, self.y);
-        let mut tables = [[0.; 256]; GROUPS];
-        y.fill(0.);
-        for (i, x) in self.x.chunks_exact(self.sizes.k).enumerate() {
-            for (chunk, x) in x.chunks(4 * GROUPS).enumerate() {
-                make_tables(x, &mut tables);
-                for (codes, y) in self.rows.iter().zip(y[i..].iter_mut().step_by(m)) {
-                    *y += look_up(&tables, &codes[chunk * GROUPS..][..GROUPS]);
-                }
+/// yᵀ (rows, M) of some rows.
+fn block<T: Element>(x: &[T], sizes: &Sizes, rows: &Rows, y: &mut [f32]) {
+    let mut tables = [[0.; 256]; GROUPS];
+    y.fill(0.);
+    for (i, x) in x.chunks_exact(sizes.k).enumerate() {
+        for (chunk, x) in x.chunks(4 * GROUPS).enumerate() {
+            make_tables(x, &mut tables);
+            for (codes, y) in rows.iter().zip(y[i..].iter_mut().step_by(sizes.m)) {
+                *y += look_up(&tables, &codes[chunk * GROUPS..][..GROUPS]);
             }
         }
-        for (y, scale) in y.chunks_exact_mut(m).zip(self.rows.scales) {
-            y.iter_mut().for_each(|y| *y *= scale);
-        }
+    }
+    for (y, scale) in y.chunks_exact_mut(sizes.m).zip(rows.scales) {
+        y.iter_mut().for_each(|y| *y *= scale);
     }
 }
 
