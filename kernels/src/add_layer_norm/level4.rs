@@ -1,19 +1,23 @@
 //! Level 4: a warp a row, held in registers.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("add_layer_norm_level4", "level4.ptx");
+static F32: Module = module!("add_layer_norm_level4", "level4.ptx");
+static BF16: Module = module!("add_layer_norm_level4_sm80", "level4_sm80.ptx");
 
-/// Threads of a block.
+/// Bytes of a row that a thread holds: four pieces of 16.
+const HELD: usize = 64;
+
+/// Columns that a block holds at the most; a longer row goes through memory.
+const COLUMNS: usize = 16384;
+
+/// Threads of a block where a row takes fewer.
 const THREADS: usize = 256;
-
-/// Columns that the 32 lanes of a warp hold; a longer row is a block's.
-const HELD: usize = 32 * 32;
 
 /// (s, y), both like x; without a residual s is x itself.
 ///
@@ -36,9 +40,19 @@ pub fn add_layer_norm(
     }
     let like_x = || output::tensor(x.shape(), x.dtype(), x.device());
     let (s, y) = (residual.map(|_| like_x()).transpose()?, like_x()?);
-    let threads = if c <= HELD { 32 } else { THREADS };
-    let rows_a_block = THREADS / threads;
-    Launch::new(&MODULE, entry!("add_layer_norm", x.dtype(), "level4")?)
+    // As few warps as can hold a row: one up to 512 columns of f32 or 1024 of bf16.
+    let held = HELD / x.dtype().size_in_bytes();
+    let threads = c
+        .div_ceil(held)
+        .next_power_of_two()
+        .clamp(32, COLUMNS / held);
+    let rows_a_block = (THREADS / threads).max(1);
+    let module = if x.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
+    Launch::new(module, entry!("add_layer_norm", x.dtype(), "level4")?)
         .grid(rows.div_ceil(rows_a_block), 1, 1)
         .block(threads, rows_a_block, 1)
         .read(x)

@@ -5,38 +5,44 @@
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 
-constexpr int ROW_BLOCK = 256;  // threads of a block
-constexpr int ROW_FLOATS = 32;  // of a row, in each thread
+constexpr int ROW_PIECES = 4; // of 16 bytes, in each thread
 
-// This thread's share of a row of T: pieces of 16 bytes.
+// Threads of a block at the most: they hold 16384 columns, and have 64 or 128 registers each.
 template <typename T>
-struct Share {
-  static constexpr int N = PER_16_BYTES<T>;
-  static constexpr int PIECES = ROW_FLOATS / N;
-  float piece[PIECES][N];
+constexpr int ROW_THREADS = 16384 / (ROW_PIECES * PER_16_BYTES<T>);
 
-  // The first column of piece i: neighbouring threads hold neighbouring pieces.
+// This thread's pieces of a row, as they lie in memory. Neighbouring threads have neighbouring pieces.
+template <typename T>
+struct Pieces {
+  static constexpr int N = PER_16_BYTES<T>;
+  uint4 piece[ROW_PIECES];
+
+  // Asks for all pieces of a row, if there is one, and waits for none: that is for whoever uses them first.
+  __device__ __forceinline__ Pieces(const T *row, int columns) {
+#pragma unroll
+    for (int i = 0; i < ROW_PIECES; i++) {
+      if (row && column(i) < columns) piece[i] = *reinterpret_cast<const uint4 *>(row + column(i));
+    }
+  }
+
+  // The elements of piece i.
+  __device__ __forceinline__ void get(int i, float (&x)[N]) const { unpack16<T>(piece[i], x); }
+
+  // The first column of piece i.
   static __device__ __forceinline__ int column(int i) { return (i * blockDim.x + threadIdx.x) * N; }
 
   // Whether the threads can hold a row, and all of its pieces lie on 16 bytes when the tensor does.
-  static __device__ __forceinline__ bool fits(int columns) {
-    return columns % N == 0 && columns <= blockDim.x * ROW_FLOATS;
-  }
-
-  // Asks for all pieces; no value is used here, so the thread does not wait in between.
-  __device__ __forceinline__ void load(const T *row, int columns) {
-#pragma unroll
-    for (int i = 0; i < PIECES; i++) {
-      if (column(i) < columns) load16(row + column(i), piece[i]);
-    }
-  }
-
-  // Calls f(piece, its first column, i) for each piece inside the row.
-  template <typename F>
-  __device__ __forceinline__ void each(int columns, F f) {
-#pragma unroll
-    for (int i = 0; i < PIECES; i++) {
-      if (column(i) < columns) f(piece[i], column(i), i);
-    }
+  static __device__ __forceinline__ bool fit(int columns) {
+    return columns % N == 0 && columns <= blockDim.x * ROW_PIECES * N;
   }
 };
+
+// Calls f(i, c) for each of this thread's pieces inside a row of T: its number and its first column.
+template <typename T, typename F>
+__device__ __forceinline__ void each_piece(int columns, F f) {
+#pragma unroll
+  for (int i = 0; i < ROW_PIECES; i++) {
+    int c = Pieces<T>::column(i);
+    if (c < columns) f(i, c);
+  }
+}

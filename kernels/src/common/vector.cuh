@@ -63,16 +63,25 @@ __device__ __forceinline__ void store4(bf16 *p, float4 x) {
 template <typename T>
 constexpr int PER_16_BYTES = 16 / int(sizeof(T));
 
-// Reads 16 bytes; p has to be a multiple of 16.
-__device__ __forceinline__ void load16(const float *p, float (&x)[4]) {
-  float4 v = load4(p);
-  x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-}
-__device__ __forceinline__ void load16(const bf16 *p, float (&x)[8]) {
-  uint4 v = *reinterpret_cast<const uint4 *>(p);
-  unsigned packed[4] = {v.x, v.y, v.z, v.w};
+// The elements in 16 bytes.
+template <typename T>
+__device__ __forceinline__ void unpack16(uint4 v, float (&x)[PER_16_BYTES<T>]) {
+  const unsigned words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-  for (int i = 0; i < 4; i++) x[2 * i] = unpack_low(packed[i]), x[2 * i + 1] = unpack_high(packed[i]);
+  for (int i = 0; i < 4; i++) {
+    if constexpr (sizeof(T) == 4) {
+      x[i] = __uint_as_float(words[i]);
+    } else {
+      x[2 * i] = unpack_low(words[i]);
+      x[2 * i + 1] = unpack_high(words[i]);
+    }
+  }
+}
+
+// Reads 16 bytes; p has to be a multiple of 16.
+template <typename T>
+__device__ __forceinline__ void load16(const T *p, float (&x)[PER_16_BYTES<T>]) {
+  unpack16<T>(*reinterpret_cast<const uint4 *>(p), x);
 }
 
 // Writes 16 bytes; p has to be a multiple of 16.

@@ -19,7 +19,9 @@ constexpr int ROWS = 8; // of a block
 
 // Copies `count` elements of T from the row, or `unknown` where there is none.
 template <typename T>
-__device__ __forceinline__ void copy(const T *from, T unknown, T *to, unsigned count) {
+__device__ __forceinline__ void copy(const T *__restrict__ from, T unknown, T *__restrict__ to, unsigned count) {
+  // Several loads before the first store: from and to are different memory.
+#pragma unroll 4
   for (unsigned c = lane_id(); c < count; c += WARP) to[c] = from ? from[c] : unknown;
 }
 

@@ -1,40 +1,7 @@
-// Level 4 of gelu: 16 bytes a thread.
-//
-//   y = x * (1 + erf(x / sqrt(2))) / 2
-//
-// Against level 3: a thread has four elements of f32, or eight of bf16, with one load and one store; a
-// quarter, or an eighth, of the threads have to be started, and each keeps more bytes in flight. There is no
-// row and nothing to add up, so no warp works together here.
-// The bytes that have to cross the bus are the same: x in, y out.
-//
-// Launch: grid ceil(n / (256 * elements in 16 bytes)), block (256).
-//
-// To be faster: do not launch it; `linear` applies the same function to what it is about to write.
-#include "common/activation.cuh"
-#include "common/vector.cuh"
-
-constexpr int BLOCK = 256;
-
-template <typename T>
-__device__ __forceinline__ void gelu(const T *x, T *y, unsigned n) {
-  constexpr int N = PER_16_BYTES<T>;
-  const size_t first = (size_t(blockIdx.x) * BLOCK + threadIdx.x) * N;
-  if (first + N <= n && aligned(x) && aligned(y)) {
-    float v[N];
-    load16(x + first, v);
-#pragma unroll
-    for (int j = 0; j < N; j++) v[j] = gelu(v[j]);
-    store16(y + first, v);
-  } else {
-    for (int j = 0; j < N && first + j < n; j++) store(y + first + j, gelu(widen(x[first + j])));
-  }
-}
+// Level 4 of gelu, f32: see level4.cuh.
+#include "gelu/level4.cuh"
 
 // x and y (n).
 extern "C" __global__ void __launch_bounds__(BLOCK) gelu_f32_level4(const float *x, float *y, unsigned n) {
-  gelu(x, y, n);
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK) gelu_bf16_level4(const bf16 *x, bf16 *y, unsigned n) {
   gelu(x, y, n);
 }

@@ -1,13 +1,14 @@
 //! Level 4: 16 bytes a thread.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("gelu_level4", "level4.ptx");
+static F32: Module = module!("gelu_level4", "level4.ptx");
+static BF16: Module = module!("gelu_level4_sm80", "level4_sm80.ptx");
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -23,7 +24,12 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();
-    Launch::new(&MODULE, entry!("gelu", x.dtype(), "level4")?)
+    let module = if x.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
+    Launch::new(module, entry!("gelu", x.dtype(), "level4")?)
         .grid(n.div_ceil(THREADS * elements), 1, 1)
         .block(THREADS, 1, 1)
         .read(x)

@@ -1,9 +1,9 @@
-//! Level 4 on a CPU: the greatest in lanes; the k greatest by selection, without sorting all V.
+//! Level 4 on a CPU: the greatest in lanes; the k greatest by a threshold that rises, in one sweep.
 //!
-//! Against level 2, which sorts V probabilities for a draw: a selection of the k greatest reads them a few
-//! times and sorts k. The exponentials of the softmax are in lanes.
-
-use std::cmp::Reverse;
+//! Against level 2, which sorts V probabilities for a draw: here a register of logits is compared with the
+//! least of the k that were found so far, and mostly none is greater: V/16 comparisons. What is greater is
+//! kept; when twice k are, the k greatest of them are selected and the threshold rises. The exponentials of
+//! the softmax are in lanes, those of the result k.
 
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
@@ -15,66 +15,62 @@ use crate::element::Element;
 /// The first index of the greatest logit.
 pub fn argmax<T: Element>(logits: &Tensor) -> Result<u32> {
     let x = Slice::<T>::new(logits)?;
-    // A maximum in lanes passes over NaN; a difference with itself does not.
-    let max = Arch::new().dispatch(Max(&x));
-    let first = x
-        .iter()
-        .position(|x| x.widen() == max || x.widen().is_nan());
-    match first {
-        Some(i) if !x[i..].iter().any(|x| x.widen().is_nan()) => Ok(i as u32),
-        _ => Err(not_finite("argmax_level4")),
-    }
+    let Some(max) = Arch::new().dispatch(Max(&x)) else {
+        return Err(not_finite("argmax_level4"));
+    };
+    let first = x.iter().position(|x| x.widen() == max);
+    first
+        .map(|i| i as u32)
+        .ok_or_else(|| not_finite("argmax_level4"))
 }
 
 /// The k most probable tokens, of equals the lower first; NaN where the logits have no softmax.
 pub fn top_k<T: Element>(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
     let x = Slice::<T>::new(logits)?;
-    let max = Arch::new().dispatch(Max(&x));
+    let Some(max) = Arch::new().dispatch(Max(&x)) else {
+        return Err(not_finite("top_k_level4"));
+    };
     let scale = (1. / temperature) as f32;
     let sum = Arch::new().dispatch(ExpSum { x: &x, max, scale });
-    let descending = |&(i, x): &(u32, f32)| (Reverse(Ordered(x)), i);
-    let mut kept: Vec<(u32, f32)> = (0..).zip(x.iter().map(|x| x.widen())).collect();
-    if k < kept.len() {
-        kept.select_nth_unstable_by_key(k - 1, descending);
-        kept.truncate(k);
-    }
-    kept.sort_unstable_by_key(descending);
+    let mut kept = Arch::new().dispatch(Greatest { x: &x, k });
     for (_, x) in &mut kept {
         *x = math::exp((*x - max) * scale) / sum;
     }
     Ok(kept)
 }
 
-/// Floats in their total order, −0 and 0 the same.
-#[derive(PartialEq)]
-struct Ordered(f32);
-
-impl Eq for Ordered {}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ordered {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.0 + 0.).total_cmp(&(other.0 + 0.))
-    }
-}
-
+/// The greatest, if none is NaN.
 struct Max<'a, T>(&'a [T]);
 
 impl<T: Element> WithSimd for Max<'_, T> {
-    type Output = f32;
+    type Output = Option<f32>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+    fn with_simd<S: Simd>(self, simd: S) -> Option<f32> {
         let x = self.0;
-        lanes::max(simd, x.len(), |max, i| {
-            // Lanes without an element repeat the first.
-            simd.max_f32s(max, lanes::load_or(simd, &x[i.clone()], x[i.start].widen()))
-        })
+        // A maximum in lanes may pass over NaN, so those are counted.
+        let (zero, one) = (simd.splat_f32s(0.), simd.splat_f32s(1.));
+        let nan = lanes::sum(
+            simd,
+            x.len(),
+            #[inline(always)]
+            |nan, i| {
+                let x = lanes::load(simd, &x[i]);
+                let number = simd.equal_f32s(x, x);
+                simd.add_f32s(nan, simd.select_f32s(number, zero, one))
+            },
+        );
+        let max = lanes::max(
+            simd,
+            x.len(),
+            #[inline(always)]
+            |max, i| {
+                // Lanes without an element repeat the first.
+                let first = x[i.start].widen();
+                simd.max_f32s(max, lanes::load_or(simd, &x[i], first))
+            },
+        );
+        (nan == 0.).then_some(max)
     }
 }
 
@@ -91,10 +87,63 @@ impl<T: Element> WithSimd for ExpSum<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> f32 {
         let (max, scale) = (simd.splat_f32s(self.max), simd.splat_f32s(self.scale));
-        lanes::sum(simd, self.x.len(), |sum, i| {
-            let x = lanes::load_or(simd, &self.x[i], f32::NEG_INFINITY);
-            let e = math::exp_f32s(simd, simd.mul_f32s(simd.sub_f32s(x, max), scale));
-            simd.add_f32s(sum, e)
-        })
+        lanes::sum(
+            simd,
+            self.x.len(),
+            #[inline(always)]
+            |sum, i| {
+                let x = lanes::load_or(simd, &self.x[i], f32::NEG_INFINITY);
+                let e = math::exp_f32s(simd, simd.mul_f32s(simd.sub_f32s(x, max), scale));
+                simd.add_f32s(sum, e)
+            },
+        )
     }
+}
+
+/// The k greatest with their indices, greatest first, of equals the lower index first. None is NaN.
+struct Greatest<'a, T> {
+    x: &'a [T],
+    k: usize,
+}
+
+impl<T: Element> WithSimd for Greatest<'_, T> {
+    type Output = Vec<(u32, f32)>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
+        let Self { x, k } = self;
+        let (first, rest) = x.split_at(k.min(x.len()));
+        let mut kept: Vec<(u32, f32)> = (0..).zip(first.iter().map(|x| x.widen())).collect();
+        let mut least = least_of(&mut kept, k);
+        for (n, register) in rest.chunks(S::F32_LANES).enumerate() {
+            let lanes = lanes::load_or(simd, register, f32::NEG_INFINITY);
+            let greater = simd.greater_than_f32s(lanes, simd.splat_f32s(least));
+            if simd.first_true_m32s(greater) == S::F32_LANES {
+                continue;
+            }
+            let start = k + n * S::F32_LANES;
+            let indexed = (start as u32..).zip(register.iter().map(|x| x.widen()));
+            // An equal one is later than those that are kept: it stays out.
+            kept.extend(indexed.filter(|&(_, x)| x > least));
+            if kept.len() >= 2 * k {
+                least = least_of(&mut kept, k);
+            }
+        }
+        least_of(&mut kept, k);
+        kept.sort_unstable_by(descending);
+        kept
+    }
+}
+
+/// Leaves the k greatest, in any order, and tells the least of them.
+fn least_of(kept: &mut Vec<(u32, f32)>, k: usize) -> f32 {
+    let (_, &mut (_, least), _) = kept.select_nth_unstable_by(k - 1, descending);
+    kept.truncate(k);
+    least
+}
+
+/// −0 and 0 are the same.
+fn descending(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
+    let by_value = (b.1 + 0.).total_cmp(&(a.1 + 0.));
+    by_value.then(a.0.cmp(&b.0))
 }

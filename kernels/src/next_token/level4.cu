@@ -3,19 +3,21 @@
 // Against level 3: there candle finds the greatest, and for a draw all V probabilities cross the bus to the
 // host, which sorts them. Here 4 bytes cross it, or 8 k.
 //
-// One block of 1024 threads reads the logits, 4 bytes a thread and turn: V is some ten thousand, and more
-// blocks would need a second launch to compare their results. The bound is one multiprocessor's share of the
-// memory's bandwidth.
+// One block of 1024 threads reads the logits, 16 bytes a load and several loads at once: V is some ten
+// thousand, and more blocks would need a second launch to compare their results. The bound is one
+// multiprocessor's share of the cache's bandwidth.
 //
 // A logit and its index become one integer, the key, whose order is the wanted one: the float's bits, flipped
 // so that they sort as integers, above the index, flipped so that of equals the lowest is the greatest. The
 // greatest key needs one reduction. The k-th greatest is found digit by digit (radix select): count how many
 // keys have each value of the highest 8 bits, see which value the k-th falls into, look at the next 8 bits of
-// those, and stop as soon as all that share the digits belong to the k. Mostly that is after the second digit
-// or the third.
+// those, and stop as soon as no more than 1024 keys are left: those are sorted. Mostly that is after the first
+// digit.
 //
 // Launch: grid (1), block (1024).
-// To be faster: take the maximum in the epilogue of the product that makes the logits.
+//
+// To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
+// that makes them.
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 
@@ -25,11 +27,26 @@ constexpr int THREADS = 1024;
 constexpr int DIGITS = 256; // values of 8 bits
 constexpr int MOST = 1024;  // k at the most
 
+// Calls f(logit, its index) for each: eight together, asked for at once, as far as they lie on 16 bytes.
+template <typename T, typename F>
+__device__ __forceinline__ void each(const T *__restrict__ logits, unsigned vocab, F f) {
+  constexpr unsigned N = PER_16_BYTES<T>, TOGETHER = 8;
+  const unsigned whole = aligned(logits) ? vocab / TOGETHER * TOGETHER : 0;
+#pragma unroll 1
+  for (unsigned i = threadIdx.x * TOGETHER; i < whole; i += THREADS * TOGETHER) {
+    float x[TOGETHER / N][N];
+#pragma unroll
+    for (unsigned b = 0; b < TOGETHER / N; b++) load16(logits + i + b * N, x[b]);
+#pragma unroll
+    for (unsigned j = 0; j < TOGETHER; j++) f(x[j / N][j % N], i + j);
+  }
+#pragma unroll 1
+  for (unsigned i = whole + threadIdx.x; i < vocab; i += THREADS) f(widen(logits[i]), i);
+}
+
 // Ascending as integers where the logits ascend, and where they are equal the indices descend. NaN is above all.
-template <typename T>
-__device__ __forceinline__ Key key_of(const T *logits, unsigned i) {
-  float x = widen(logits[i]) + 0.f; // -0 becomes +0
-  unsigned bits = __float_as_uint(x);
+__device__ __forceinline__ Key key_of(float x, unsigned i) {
+  unsigned bits = __float_as_uint(x + 0.f); // -0 becomes +0
   unsigned ordered = isnan(x) ? ~0u : (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
   return Key(ordered) << 32 | ~i;
 }
@@ -49,7 +66,7 @@ template <typename T>
 __device__ __forceinline__ Key greatest(const T *logits, unsigned vocab) {
   __shared__ Key of_warp[THREADS / WARP];
   Key mine = 0;
-  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) mine = max(mine, key_of(logits, i));
+  each(logits, vocab, [&](float x, unsigned i) { mine = max(mine, key_of(x, i)); });
   mine = warp_max(mine);
   if (lane_id() == 0) of_warp[threadIdx.x / WARP] = mine;
   __syncthreads();
@@ -72,31 +89,44 @@ __device__ __forceinline__ unsigned digit(const T *logits, unsigned vocab, Key p
   __shared__ unsigned found[3];
   if (threadIdx.x < DIGITS) count[threadIdx.x] = 0;
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
-    Key key = key_of(logits, i);
+  each(logits, vocab, [&](float x, unsigned i) {
+    Key key = key_of(x, i);
     // Two shifts, because one by 64 is not defined.
-    if ((key >> shift >> 8) == (prefix >> shift >> 8)) atomicAdd(&count[key >> shift & 255], 1);
-  }
+    bool counts = (key >> shift >> 8) == (prefix >> shift >> 8);
+    if (counts) atomicAdd(&count[unsigned(key >> shift) % DIGITS], 1);
+  });
   __syncthreads();
-  if (threadIdx.x == 0) {
-    unsigned left = k, d = DIGITS - 1;
-    while (count[d] < left) left -= count[d--];
-    found[0] = d, found[1] = left, found[2] = count[d];
+  if (threadIdx.x < WARP) {
+    // Each lane has eight digits, the first lane the highest: which lane's do the k greatest end in?
+    const int first = DIGITS - 1 - 8 * lane_id();
+    unsigned mine = 0;
+#pragma unroll
+    for (int j = 0; j < 8; j++) mine += count[first - j];
+    unsigned up_to = mine; // of the lanes up to this one
+#pragma unroll
+    for (int d = 1; d < WARP; d *= 2) {
+      unsigned below = __shfl_up_sync(ALL_LANES, up_to, d);
+      if (lane_id() >= d) up_to += below;
+    }
+    if (up_to - mine < k && k <= up_to) {
+      unsigned left = k - (up_to - mine), d = first;
+      while (count[d] < left) left -= count[d--];
+      found[0] = d, found[1] = left, found[2] = count[d];
+    }
   }
   __syncthreads();
   k = found[1], same = found[2];
   return found[0];
 }
 
-// The least key of the k greatest, or a key between it and the next below.
+// A key with no more than MOST keys from it on, the k greatest among them.
 template <typename T>
 __device__ __forceinline__ Key threshold(const T *logits, unsigned vocab, unsigned k) {
   Key prefix = 0;
-  unsigned same = 0;
+  unsigned left = k, same = vocab;
 #pragma unroll 1
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    prefix |= Key(digit(logits, vocab, prefix, shift, k, same)) << shift;
-    if (same == k) break; // all that begin like this are wanted
+  for (int shift = 56; k - left + same > MOST; shift -= 8) {
+    prefix |= Key(digit(logits, vocab, prefix, shift, left, same)) << shift;
   }
   return prefix;
 }
@@ -131,19 +161,17 @@ __device__ __forceinline__ void top_k(const T *logits, unsigned *out, unsigned v
   const Key first = greatest(logits, vocab);
   const float most = widen(logits[index_of(first)]);
   float sum = 0.f;
-  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
-    sum += expf((widen(logits[i]) - most) * inverse_temperature);
-  }
+  each(logits, vocab, [&](float x, unsigned) { sum += expf((x - most) * inverse_temperature); });
   sum = row_sum(sum, scratch);
 
   keys[threadIdx.x] = 0;
   if (threadIdx.x == 0) taken = 0;
   const Key least = threshold(logits, vocab, k);
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < vocab; i += THREADS) {
-    Key key = key_of(logits, i);
+  each(logits, vocab, [&](float x, unsigned i) {
+    Key key = key_of(x, i);
     if (key >= least) keys[atomicAdd(&taken, 1)] = key;
-  }
+  });
   sort(keys);
   if (threadIdx.x < k) {
     unsigned token = index_of(keys[threadIdx.x]);

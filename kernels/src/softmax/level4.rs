@@ -1,6 +1,6 @@
 //! Level 4: a warp a row, held in registers.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::cpu::rows;
@@ -8,13 +8,17 @@ use crate::element::{dispatch, entry};
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("softmax_level4", "level4.ptx");
+static F32: Module = module!("softmax_level4", "level4.ptx");
+static BF16: Module = module!("softmax_level4_sm80", "level4_sm80.ptx");
 
-/// Threads of a block.
+/// Bytes of a row that a thread holds: four pieces of 16.
+const HELD: usize = 64;
+
+/// Columns that a block holds at the most; a longer row goes through memory.
+const COLUMNS: usize = 16384;
+
+/// Threads of a block where a row takes fewer.
 const THREADS: usize = 256;
-
-/// Columns that the 32 lanes of a warp hold; a longer row is a block's.
-const HELD: usize = 32 * 32;
 
 /// softmax(scale·x) over the last dimension, like x.
 ///
@@ -26,9 +30,19 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let threads = if c <= HELD { 32 } else { THREADS };
-    let rows_a_block = THREADS / threads;
-    Launch::new(&MODULE, entry!("softmax", x.dtype(), "level4")?)
+    // As few warps as can hold a row: one up to 512 columns of f32 or 1024 of bf16.
+    let held = HELD / x.dtype().size_in_bytes();
+    let threads = c
+        .div_ceil(held)
+        .next_power_of_two()
+        .clamp(32, COLUMNS / held);
+    let rows_a_block = (THREADS / threads).max(1);
+    let module = if x.dtype() == DType::BF16 {
+        &BF16
+    } else {
+        &F32
+    };
+    Launch::new(module, entry!("softmax", x.dtype(), "level4")?)
         .grid(rows.div_ceil(rows_a_block), 1, 1)
         .block(threads, rows_a_block, 1)
         .read(x)
