@@ -1,4 +1,4 @@
-//! Level 4: a warp a row, 16 bytes a lane.
+//! Level 4: 16 bytes a lane.
 
 use candle_core::{Result, Tensor};
 
@@ -9,8 +9,11 @@ use crate::output;
 
 static MODULE: Module = module!("embedding_level4", "level4.ptx");
 
-/// Rows of a block, a warp each.
-const ROWS: usize = 8;
+/// Threads of a block.
+const THREADS: usize = 256;
+
+/// Bytes that a thread copies: two pieces of 16.
+const BYTES: usize = 32;
 
 /// The rows of w (V, C) that ids (…) names: (…, C).
 ///
@@ -27,9 +30,12 @@ pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let rows = ids.elem_count();
+    let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
+    let threads = threads.next_power_of_two().clamp(32, THREADS);
+    let rows_a_block = THREADS / threads;
     Launch::new(&MODULE, entry!("embedding", w.dtype(), "level4")?)
-        .grid(rows.div_ceil(ROWS), 1, 1)
-        .block(32, ROWS, 1)
+        .grid(rows.div_ceil(rows_a_block), 1, 1)
+        .block(threads, rows_a_block, 1)
         .read(ids)
         .read(w)
         .write(&y)
