@@ -12,8 +12,8 @@
 //
 // Launch: grid ceil(rows / rows of a block). A thread holds four pieces of 16 bytes: up to 512 columns of f32
 // or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is shared by as few warps as can hold it,
-// (64, 4), (128, 2) and so on, up to 16384 columns. What is longer still, or does not lie on 16 bytes, is a
-// block's and goes through memory as at level 3.
+// (64, 4), (128, 2) and so on, up to 16384 columns. What is longer still, or does not lie on 16 bytes, takes
+// a thread a column, 256 at the most, and goes through memory as at level 3.
 //
 // To be faster: keep s on the chip for the product that reads y, in one launch with it.
 #pragma once

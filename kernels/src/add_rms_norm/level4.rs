@@ -46,7 +46,7 @@ pub fn add_rms_norm(
         let warps = (c * size).div_ceil(HELD * 32).next_power_of_two();
         (32 * warps).min(COLUMNS * size / HELD)
     } else {
-        THREADS
+        c.next_power_of_two().clamp(32, THREADS)
     };
     let rows_a_block = (THREADS / threads).max(1);
     let module = if x.dtype() == DType::BF16 {
