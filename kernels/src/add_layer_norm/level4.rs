@@ -42,7 +42,7 @@ pub fn add_layer_norm(
     let like_x = || output::tensor(x.shape(), x.dtype(), x.device());
     let (s, y) = (residual.map(|_| like_x()).transpose()?, like_x()?);
     let size = x.dtype().size_in_bytes();
-    let threads = if c * size % 16 == 0 {
+    let threads = if (c * size).is_multiple_of(16) {
         // As few warps as can hold a row: one up to 512 columns of f32 or 1024 of bf16.
         let warps = (c * size).div_ceil(HELD * 32).next_power_of_two();
         (32 * warps).min(COLUMNS * size / HELD)
