@@ -4,13 +4,15 @@ use std::any::Any;
 
 use candle_core::{DType, Device, Result, Tensor};
 
+use super::cpu::Slots;
 use crate::element::{Element, no_kernel};
 use crate::error::mismatch;
 use crate::output;
 
-/// Room for the keys and values of `capacity` positions, both (B, Hkv, capacity, D).
+/// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, [`Slots`] on a CPU.
 ///
-/// `rope_append` writes them and `causal_attention` reads them. What was not written is never read.
+/// `rope_append` writes them and `causal_attention` reads them, of the same level. What was not written
+/// is never read.
 pub struct Cache {
     /// B
     pub batch: usize,
@@ -32,19 +34,10 @@ enum Store {
     Host(Box<dyn Any + Send + Sync>),
 }
 
-/// Keys and values on a CPU, both (B, Hkv, capacity, D).
-pub(crate) struct Slots<T> {
-    pub keys: Vec<T>,
-    pub values: Vec<T>,
-}
-
-impl<T: Element> Slots<T> {
-    fn new(len: usize) -> Self {
-        Self {
-            keys: output::vec(len),
-            values: output::vec(len),
-        }
-    }
+fn host<T: Element>(batch: usize, capacity: usize, kv_heads: usize, head_dim: usize) -> Store {
+    Store::Host(Box::new(Slots::<T>::new(
+        batch, capacity, kv_heads, head_dim,
+    )))
 }
 
 impl Cache {
@@ -61,10 +54,9 @@ impl Cache {
         device: &Device,
     ) -> Result<Self> {
         let shape = (batch, kv_heads, capacity, head_dim);
-        let len = batch * kv_heads * capacity * head_dim;
         let store = match (device, dtype) {
-            (Device::Cpu, DType::F32) => Store::Host(Box::new(Slots::<f32>::new(len))),
-            (Device::Cpu, DType::BF16) => Store::Host(Box::new(Slots::<half::bf16>::new(len))),
+            (Device::Cpu, DType::F32) => host::<f32>(batch, capacity, kv_heads, head_dim),
+            (Device::Cpu, DType::BF16) => host::<half::bf16>(batch, capacity, kv_heads, head_dim),
             (_, DType::F32 | DType::BF16) => Store::Tensors {
                 keys: output::tensor(shape, dtype, device)?,
                 values: output::tensor(shape, dtype, device)?,

@@ -1,4 +1,187 @@
-//! Attention on a CPU.
+//! Attention on a CPU: what both levels share, which is where things lie and who writes what.
 
 pub mod level3;
 pub mod level4;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use slots::{KeyStream, Slots};
+
+use std::ops::Range;
+
+use candle_core::{Device, Result, Tensor};
+use rayon::prelude::*;
+
+use super::Cache;
+use super::operands::{Strides, strides};
+use crate::cpu::Slice;
+use crate::element::Element;
+use crate::output;
+
+/// Rows of D channels: of q, of k or of v.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a, T> {
+    pub data: &'a [T],
+    pub strides: Strides,
+    pub head_dim: usize,
+}
+
+impl<'a, T: Element> Rows<'a, T> {
+    /// Of x (B, T, H, D), whose elements from the first to the last are `data`.
+    pub fn new(x: &Tensor, data: &'a [T]) -> Result<Self> {
+        Ok(Self {
+            data,
+            strides: strides("attention", x)?,
+            head_dim: x.dim(3)?,
+        })
+    }
+
+    /// The channels of one token and head.
+    #[inline(always)]
+    pub fn get(&self, batch: usize, token: usize, head: usize) -> &'a [T] {
+        &self.from(batch, token, head).0[..self.head_dim]
+    }
+
+    /// From the channels of one token and head on, and how far apart tokens are.
+    #[inline(always)]
+    pub fn from(&self, batch: usize, token: usize, head: usize) -> (&'a [T], usize) {
+        let s = self.strides;
+        let at = batch * s.batch + token * s.token + head * s.head;
+        (&self.data[at..], s.token)
+    }
+}
+
+/// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), views or not; `attend` gets their rows.
+fn full<T: Element>(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    attend: impl FnOnce(Queries<T>, Rows<T>, Rows<T>) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let (batch, tokens, heads, _) = q.dims4()?;
+    let (q_data, k_data, v_data) = (Slice::strided(q)?, Slice::strided(k)?, Slice::strided(v)?);
+    let queries = Queries {
+        rows: Rows::new(q, &q_data)?,
+        batch,
+        tokens,
+        heads,
+        kv_heads: k.dim(2)?,
+        keys: tokens,
+        seen: tokens,
+    };
+    attend(queries, Rows::new(k, &k_data)?, Rows::new(v, &v_data)?)
+}
+
+/// Causal attention: q (B, T, H, D), whose queries stand at `position..`; `attend` gets its rows.
+fn causal<T: Element>(
+    q: &Tensor,
+    cache: &Cache,
+    position: usize,
+    attend: impl FnOnce(Queries<T>, &Slots<T>) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let (batch, tokens, heads, _) = q.dims4()?;
+    let data = Slice::strided(q)?;
+    let queries = Queries {
+        rows: Rows::new(q, &data)?,
+        batch,
+        tokens,
+        heads,
+        kv_heads: cache.kv_heads,
+        keys: position + tokens,
+        seen: position + 1,
+    };
+    attend(queries, cache.slots()?)
+}
+
+/// The queries of an op, and how many keys each sees.
+#[derive(Clone, Copy)]
+struct Queries<'a, T> {
+    rows: Rows<'a, T>,
+    batch: usize,
+    tokens: usize,
+    heads: usize,
+    kv_heads: usize,
+    /// Query t sees the first min(`keys`, `seen` + t) keys: all of them with `seen` = `keys`, its past
+    /// with `seen` = `position` + 1.
+    keys: usize,
+    seen: usize,
+}
+
+/// Queries of one sequence that share a key head, and where their results go.
+///
+/// Its rows are numbered by token, and within a token by query head: row r is query
+/// ⌊r/G⌋ of head `kv_head`·G + r mod G, with G = H/Hkv.
+struct Task<'a, T> {
+    batch: usize,
+    kv_head: usize,
+    rows: Range<usize>,
+    /// D channels for each of `rows`.
+    out: Vec<&'a mut [T]>,
+}
+
+impl<T: Element> Queries<'_, T> {
+    /// G: query heads that share a key head.
+    fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// (token, head) of a row of a task.
+    #[inline(always)]
+    fn place(&self, kv_head: usize, row: usize) -> (usize, usize) {
+        let group = self.group();
+        (row / group, kv_head * group + row % group)
+    }
+
+    /// How many keys the query of a token sees.
+    #[inline(always)]
+    fn sees(&self, token: usize) -> usize {
+        self.keys.min(self.seen + token)
+    }
+
+    /// Cuts the result into tasks of at most `rows` rows and calls `f` with each, in parallel where the
+    /// work is worth it: (B, T, H·D).
+    fn each_task(&self, rows: usize, f: impl Fn(Task<'_, T>) + Send + Sync) -> Result<Tensor> {
+        let d = self.rows.head_dim;
+        let len = self.batch * self.tokens * self.heads * d;
+        let mut out = output::vec::<T>(len);
+        if len > 0 {
+            let tasks = self.cut(rows, &mut out);
+            if len * self.keys < ALONE {
+                tasks.into_iter().for_each(f);
+            } else {
+                tasks.into_par_iter().for_each(f);
+            }
+        }
+        Tensor::from_vec(out, (self.batch, self.tokens, self.heads * d), &Device::Cpu)
+    }
+
+    fn cut<'a>(&self, rows: usize, out: &'a mut [T]) -> Vec<Task<'a, T>> {
+        let group = self.group();
+        let all = self.tokens * group;
+        let blocks = all.div_ceil(rows);
+        let mut tasks: Vec<Task<T>> = (0..self.batch * self.kv_heads * blocks)
+            .map(|i| {
+                let (head, first) = (i / blocks, i % blocks * rows);
+                let rows = first..all.min(first + rows);
+                Task {
+                    batch: head / self.kv_heads,
+                    kv_head: head % self.kv_heads,
+                    out: Vec::with_capacity(rows.len()),
+                    rows,
+                }
+            })
+            .collect();
+        for (i, out) in out.chunks_exact_mut(self.rows.head_dim).enumerate() {
+            let (token, head) = (i / self.heads, i % self.heads);
+            let (batch, token) = (token / self.tokens, token % self.tokens);
+            let row = token * group + head % group;
+            let kv_head = batch * self.kv_heads + head / group;
+            tasks[kv_head * blocks + row / rows].out.push(out);
+        }
+        tasks
+    }
+}
+
+/// Products of a query's channel and a key's below which one thread does the work.
+const ALONE: usize = 1 << 16;

@@ -19,6 +19,7 @@ pub mod level4;
 mod operands;
 
 pub use cache::Cache;
+pub(crate) use cpu::{KeyStream, Rows};
 use operands::Operands;
 pub(crate) use operands::strides;
 

@@ -1,4 +1,113 @@
-//! Rotation and append on a CPU.
+//! Rotation and append on a CPU: what both levels share, which is who writes what.
 
 pub mod level3;
 pub mod level4;
+
+use candle_core::{Device, Result, Tensor};
+use rayon::prelude::*;
+
+use super::Operands;
+use crate::attention::{Cache, KeyStream, Rows};
+use crate::cpu::Slice;
+use crate::element::Element;
+use crate::output;
+
+/// Elements below which one thread does the work: waking another takes longer.
+const ALONE: usize = 1 << 15;
+
+/// Tokens of a task: as many as a block of a level-4 cache.
+const TOKENS: usize = 64;
+
+/// What is rotated and appended.
+#[derive(Clone, Copy)]
+struct Inputs<'a, T> {
+    q: Rows<'a, T>,
+    k: Rows<'a, T>,
+    v: Rows<'a, T>,
+    /// (T, D/2)
+    cos: &'a [T],
+    sin: &'a [T],
+    tokens: usize,
+    heads: usize,
+    head_dim: usize,
+    /// Of the first token.
+    position: usize,
+}
+
+/// What one task writes.
+enum Task<'a, T> {
+    /// Queries, a row a head, from row `first` of (B, T, H) on.
+    Rotate { first: usize, y: &'a mut [T] },
+    /// Keys and values of all tokens, of one sequence and head.
+    Append {
+        batch: usize,
+        head: usize,
+        keys: KeyStream<'a, T>,
+        values: &'a mut [T],
+    },
+}
+
+impl<'a, T: Element> Inputs<'a, T> {
+    /// (x₁, x₂) is rotated by the angles of a token, (cos, sin).
+    fn angles(&self, token: usize) -> (&'a [T], &'a [T]) {
+        let half = self.head_dim / 2;
+        let at = token * half..(token + 1) * half;
+        (&self.cos[at.clone()], &self.sin[at])
+    }
+
+    /// Row i of (B, T, H) of the queries, and its angles.
+    fn query(&self, i: usize) -> (&'a [T], (&'a [T], &'a [T])) {
+        let (token, head) = (i / self.heads, i % self.heads);
+        let (batch, token) = (token / self.tokens, token % self.tokens);
+        (self.q.get(batch, token, head), self.angles(token))
+    }
+}
+
+/// Rotates q and k, writes k and v to the cache, and returns q: `run` does one task.
+fn rope_append<T: Element>(
+    x: &Operands,
+    cache: &mut Cache,
+    position: usize,
+    run: impl Fn(Inputs<T>, Task<T>) + Send + Sync,
+) -> Result<Tensor> {
+    let (batch, tokens, heads, head_dim) = x.q.dims4()?;
+    let kv_heads = cache.kv_heads;
+    let (q, k, v) = (
+        Slice::strided(x.q)?,
+        Slice::strided(x.k)?,
+        Slice::strided(x.v)?,
+    );
+    let (cos, sin) = (Slice::new(x.cos)?, Slice::new(x.sin)?);
+    let inputs = Inputs {
+        q: Rows::new(x.q, &q)?,
+        k: Rows::new(x.k, &k)?,
+        v: Rows::new(x.v, &v)?,
+        cos: &cos,
+        sin: &sin,
+        tokens,
+        heads,
+        head_dim,
+        position,
+    };
+    let mut y = output::vec::<T>(batch * tokens * heads * head_dim);
+    if !y.is_empty() {
+        let rows = TOKENS * heads;
+        let rotate = y.chunks_mut(rows * head_dim).enumerate();
+        let rotate = rotate.map(|(i, y)| Task::Rotate { first: i * rows, y });
+        let streams = cache.slots_mut::<T>()?.streams();
+        let append = streams.enumerate().map(|(i, (keys, values))| Task::Append {
+            batch: i / kv_heads,
+            head: i % kv_heads,
+            keys,
+            values,
+        });
+        let tasks = rotate.chain(append);
+        if batch * tokens * (heads + kv_heads) * head_dim < ALONE {
+            tasks.for_each(|task| run(inputs, task));
+        } else {
+            let tasks: Vec<Task<T>> = tasks.collect();
+            tasks.into_par_iter().for_each(|task| run(inputs, task));
+        }
+    }
+    Tensor::from_vec(y, (batch, tokens, heads, head_dim), &Device::Cpu)
+}

@@ -31,7 +31,7 @@ pub fn rope_append(
         return dispatch!(
             "rope_append_level3",
             q.dtype(),
-            cpu::level3::rope_append(q, k, v, cos, sin, cache, position)
+            cpu::level3::rope_append(&x, cache, position)
         );
     }
     let (batch, tokens, heads, d) = q.dims4()?;

@@ -33,7 +33,7 @@ pub fn rope_append(
         return dispatch!(
             "rope_append_level4",
             q.dtype(),
-            cpu::level4::rope_append(q, k, v, cos, sin, cache, position)
+            cpu::level4::rope_append(&x, cache, position)
         );
     }
     let (batch, tokens, heads, d) = q.dims4()?;

@@ -1,75 +1,145 @@
-//! Level 3 on a CPU.
+//! Level 3 on a CPU: one pass over the keys and one over the values for each query, in plain loops.
+//!
+//! Against level 2, which multiplies whole matrices: the scores of a query stay in the first-level cache
+//! until they are weights, where level 2 writes B·H·T·T of them to memory, reads them for the mask, for
+//! the softmax and for the second product, and copies k and v to put heads first. Keys are transposed,
+//! once, so that the compiler finds the lanes of a product by itself; so it does for the exponential
+//! (`cpu::math`). Each multiplication has a load of its own: that is the bound, half of what the CPU can
+//! multiply and less where keys and values are not in the first-level cache. To be faster, each load has to
+//! serve more than one query.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
 
+use super::slots::{BLOCK, Keys};
+use super::{Queries, Rows, Slots, Task, causal, full};
 use crate::attention::Cache;
-use crate::cpu::Slice;
+use crate::cpu::{loops, math};
 use crate::element::Element;
 use crate::output;
 
-/// Every query sees every key: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
+/// Rows of a task: enough that keys and values, once in the cache, are used again.
+const ROWS: usize = 16;
+
+/// softmax(q·kᵀ/√D)·v, every query sees every key: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
 pub fn attention<T: Element>(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-    let (batch, tokens, heads, d) = q.dims4()?;
-    let group = heads / k.dim(2)?;
-    let (queries, keys, values) = (
-        Slice::<T>::strided(q)?,
-        Slice::<T>::strided(k)?,
-        Slice::<T>::strided(v)?,
-    );
-    let start =
-        |x: &Tensor, b: usize, t: usize, h: usize| b * x.stride()[0] + t * x.stride()[1] + h * d;
-    let mut y = output::vec::<T>(batch * tokens * heads * d);
-    for (i, y) in y.chunks_exact_mut(d).enumerate() {
-        let (b, t, h) = (i / heads / tokens, i / heads % tokens, i % heads);
-        let row = |x: &Tensor, all: &[T], t, h| all[start(x, b, t, h)..][..d].to_vec();
-        let q = row(q, &queries, t, h);
-        let kv = (0..tokens).map(|t| (row(k, &keys, t, h / group), row(v, &values, t, h / group)));
-        attend(&q, kv, y);
-    }
-    Tensor::from_vec(y, (batch, tokens, heads * d), &Device::Cpu)
+    full::<T>(q, k, v, |queries, k, v| {
+        attend(queries, &gathered(&queries, k, v))
+    })
 }
 
 /// Query t sees the keys `0..=position + t` of the cache: q (B, T, H, D).
 pub fn causal_attention<T: Element>(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
-    let (batch, tokens, heads, d) = q.dims4()?;
-    let group = heads / cache.kv_heads;
-    let queries = Slice::<T>::new(q)?;
-    let slots = cache.slots::<T>()?;
-    let mut y = output::vec::<T>(queries.len());
-    for (i, (q, y)) in queries
-        .chunks_exact(d)
-        .zip(y.chunks_exact_mut(d))
-        .enumerate()
-    {
-        let (b, t, h) = (i / heads / tokens, i / heads % tokens, i % heads);
-        let start = (b * cache.kv_heads + h / group) * cache.capacity * d;
-        let row = |all: &[T], s: usize| all[start + s * d..][..d].to_vec();
-        let kv = (0..=position + t).map(|s| (row(&slots.keys, s), row(&slots.values, s)));
-        attend(q, kv, y);
-    }
-    Tensor::from_vec(y, (batch, tokens, heads * d), &Device::Cpu)
+    causal::<T>(q, cache, position, attend)
 }
 
-/// One query.
-fn attend<T: Element>(q: &[T], kv: impl Iterator<Item = (Vec<T>, Vec<T>)>, y: &mut [T]) {
-    let kv: Vec<(Vec<T>, Vec<T>)> = kv.collect();
-    let scale = 1. / (q.len() as f32).sqrt();
-    let dot = |k: &[T]| {
-        q.iter()
-            .zip(k)
-            .map(|(q, k)| q.widen() * k.widen())
-            .sum::<f32>()
-    };
-    let mut scores: Vec<f32> = kv.iter().map(|(k, _)| scale * dot(k)).collect();
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|s| *s = (*s - max).exp());
-    let sum: f32 = scores.iter().sum();
-    for (c, y) in y.iter_mut().enumerate() {
-        let mean: f32 = scores
-            .iter()
-            .zip(&kv)
-            .map(|(p, (_, v))| p * v[c].widen())
-            .sum();
-        *y = T::narrow(mean / sum);
+/// Keys and values of each head side by side, as in a cache. Heads that share rows of k and v lie far
+/// apart, so that many queries would find them in few sets of the first-level cache.
+fn gathered<T: Element>(queries: &Queries<T>, k: Rows<T>, v: Rows<T>) -> Slots<T> {
+    let heads = queries.kv_heads;
+    let mut slots = Slots::new(queries.batch, queries.keys, heads, k.head_dim);
+    let streams: Vec<_> = slots.streams().enumerate().collect();
+    streams.into_par_iter().for_each(|(i, (mut keys, values))| {
+        let (batch, head) = (i / heads, i % heads);
+        for (t, value) in (0..queries.keys).zip(values.chunks_exact_mut(v.head_dim)) {
+            keys.write(t, k.get(batch, t, head));
+            value.copy_from_slice(v.get(batch, t, head));
+        }
+    });
+    slots
+}
+
+fn attend<T: Element>(queries: Queries<T>, slots: &Slots<T>) -> Result<Tensor> {
+    let (keys, values) = (&slots.keys, slots.values());
+    queries.each_task(ROWS, |task| {
+        Arch::new().dispatch(Loops {
+            queries,
+            keys,
+            values,
+            task,
+        })
+    })
+}
+
+/// One task, compiled for the widest vectors that this CPU has.
+struct Loops<'a, T> {
+    queries: Queries<'a, T>,
+    keys: &'a Keys<T>,
+    values: Rows<'a, T>,
+    task: Task<'a, T>,
+}
+
+impl<T: Element> WithSimd for Loops<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let Task { batch, kv_head, .. } = self.task;
+        let mut scores = output::vec::<f32>(self.queries.keys.next_multiple_of(BLOCK));
+        let mut sums = output::vec::<f32>(self.values.head_dim);
+        let out = std::mem::take(&mut self.task.out);
+        for (row, out) in self.task.rows.clone().zip(out) {
+            let (token, head) = self.queries.place(kv_head, row);
+            let seen = self.queries.sees(token);
+            self.score(self.queries.rows.get(batch, token, head), seen, &mut scores);
+            let share = 1. / exponentials(&mut scores[..seen]);
+            self.mix(&scores[..seen], &mut sums);
+            for (y, sum) in out.iter_mut().zip(&sums) {
+                *y = T::narrow(sum * share);
+            }
+        }
     }
+}
+
+impl<T: Element> Loops<'_, T> {
+    /// q·k/√D of at least the first `seen` keys.
+    #[inline(always)]
+    fn score(&self, q: &[T], seen: usize, scores: &mut [f32]) {
+        let scale = 1. / (q.len() as f32).sqrt();
+        let (scores, _) = scores.as_chunks_mut::<BLOCK>();
+        for (i, scores) in scores[..seen.div_ceil(BLOCK)].iter_mut().enumerate() {
+            let block = self.keys.block(self.task.batch, self.task.kv_head, i);
+            let mut sums = [0.; BLOCK];
+            for (q, channel) in q.iter().zip(block.as_chunks::<BLOCK>().0) {
+                let q = q.widen() * scale;
+                for (sum, k) in sums.iter_mut().zip(channel) {
+                    *sum += q * k.widen();
+                }
+            }
+            *scores = sums;
+        }
+    }
+
+    /// sums = Σ p·v, four values at a time.
+    #[inline(always)]
+    fn mix(&self, p: &[f32], sums: &mut [f32]) {
+        let value = |j: usize| self.values.get(self.task.batch, j, self.task.kv_head);
+        sums.fill(0.);
+        let (fours, rest) = p.as_chunks::<4>();
+        for (j, p) in fours.iter().enumerate() {
+            let j = 4 * j;
+            let (a, b, c, d) = (value(j), value(j + 1), value(j + 2), value(j + 3));
+            let values = a.iter().zip(b).zip(c.iter().zip(d));
+            for (sum, ((a, b), (c, d))) in sums.iter_mut().zip(values) {
+                let first = p[0] * a.widen() + p[1] * b.widen();
+                *sum += first + (p[2] * c.widen() + p[3] * d.widen());
+            }
+        }
+        for (j, p) in rest.iter().enumerate() {
+            for (sum, v) in sums.iter_mut().zip(value(4 * fours.len() + j)) {
+                *sum += p * v.widen();
+            }
+        }
+    }
+}
+
+/// Scores become e^(score − greatest); returns their sum.
+#[inline(always)]
+fn exponentials(scores: &mut [f32]) -> f32 {
+    let max = loops::max(scores);
+    for score in scores.iter_mut() {
+        *score = math::exp(*score - max);
+    }
+    loops::sum(scores, |e| e)
 }

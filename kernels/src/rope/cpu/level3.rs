@@ -1,61 +1,74 @@
-//! Level 3 on a CPU.
+//! Level 3 on a CPU: one pass, plain loops.
+//!
+//! Against level 2: q, k and v come as views of one product, in any order of heads and tokens. Level 2 copies
+//! each to put heads first, rotates q and k into new tensors and copies k and v once more, into the cache;
+//! here each element is read once where the product left it and written once where it is needed. To be
+//! faster, rotate in the attention itself, which reads q anyway.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 
+use super::{Inputs, Task};
 use crate::attention::Cache;
-use crate::cpu::Slice;
 use crate::element::Element;
 use crate::output;
+use crate::rope::Operands;
 
 /// q and k rotated, k and v written to the cache.
-pub fn rope_append<T: Element>(
-    q: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    cos: &Tensor,
-    sin: &Tensor,
-    cache: &mut Cache,
-    position: usize,
-) -> Result<Tensor> {
-    let (batch, tokens, heads, d) = q.dims4()?;
-    let (kv_heads, capacity) = (cache.kv_heads, cache.capacity);
-    let (cos, sin) = (Slice::<T>::new(cos)?, Slice::<T>::new(sin)?);
-    let angles = |t: usize| (&cos[t * (d / 2)..][..d / 2], &sin[t * (d / 2)..][..d / 2]);
-    let all = (
-        Slice::<T>::strided(q)?,
-        Slice::<T>::strided(k)?,
-        Slice::<T>::strided(v)?,
-    );
-    let mut y = output::vec::<T>(batch * tokens * heads * d);
-    let slots = cache.slots_mut::<T>()?;
-    for b in 0..batch {
-        for t in 0..tokens {
-            let from = |x: &Tensor, h: usize| b * x.stride()[0] + t * x.stride()[1] + h * d;
-            for h in 0..heads {
-                let to = ((b * tokens + t) * heads + h) * d;
-                rotate(&all.0[from(q, h)..][..d], angles(t), &mut y[to..][..d]);
+pub fn rope_append<T: Element>(x: &Operands, cache: &mut Cache, position: usize) -> Result<Tensor> {
+    super::rope_append::<T>(x, cache, position, |inputs, task| {
+        Arch::new().dispatch(Loops { inputs, task })
+    })
+}
+
+/// One task, compiled for the widest vectors that this CPU has.
+struct Loops<'a, T> {
+    inputs: Inputs<'a, T>,
+    task: Task<'a, T>,
+}
+
+impl<T: Element> WithSimd for Loops<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let x = self.inputs;
+        let d = x.head_dim;
+        match self.task {
+            Task::Rotate { first, y } => {
+                for (i, y) in y.chunks_exact_mut(d).enumerate() {
+                    let (q, angles) = x.query(first + i);
+                    rotate(q, angles, y);
+                }
             }
-            for h in 0..kv_heads {
-                let to = ((b * kv_heads + h) * capacity + position + t) * d;
-                rotate(
-                    &all.1[from(k, h)..][..d],
-                    angles(t),
-                    &mut slots.keys[to..][..d],
-                );
-                slots.values[to..][..d].copy_from_slice(&all.2[from(v, h)..][..d]);
+            Task::Append {
+                batch,
+                head,
+                mut keys,
+                values,
+            } => {
+                let mut key = output::vec::<T>(d);
+                let values = values[x.position * d..].chunks_exact_mut(d);
+                for (t, value) in (0..x.tokens).zip(values) {
+                    rotate(x.k.get(batch, t, head), x.angles(t), &mut key);
+                    keys.write(x.position + t, &key);
+                    value.copy_from_slice(x.v.get(batch, t, head));
+                }
             }
         }
     }
-    Tensor::from_vec(y, (batch, tokens, heads, d), &Device::Cpu)
 }
 
 /// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), the halves of a head.
+#[inline(always)]
 fn rotate<T: Element>(x: &[T], (cos, sin): (&[T], &[T]), y: &mut [T]) {
     let half = cos.len();
+    let ((x1, x2), (y1, y2)) = (x.split_at(half), y.split_at_mut(half));
+    let (x2, y1, y2, sin) = (&x2[..half], &mut y1[..half], &mut y2[..half], &sin[..half]);
     for i in 0..half {
-        let (a, b) = (x[i].widen(), x[i + half].widen());
+        let (a, b) = (x1[i].widen(), x2[i].widen());
         let (cos, sin) = (cos[i].widen(), sin[i].widen());
-        y[i] = T::narrow(a * cos - b * sin);
-        y[i + half] = T::narrow(b * cos + a * sin);
+        y1[i] = T::narrow(a * cos - b * sin);
+        y2[i] = T::narrow(b * cos + a * sin);
     }
 }

@@ -1,0 +1,103 @@
+//! The keys and values of a cache on a CPU.
+
+use super::super::operands::Strides;
+use super::Rows;
+use crate::element::Element;
+
+/// Keys of a block: four of the widest registers.
+pub(crate) const BLOCK: usize = 64;
+
+/// Keys and values, for each sequence and head a stream of their own.
+pub(crate) struct Slots<T> {
+    pub keys: Keys<T>,
+    values: Vec<T>,
+}
+
+impl<T: Element> Slots<T> {
+    pub fn new(batch: usize, capacity: usize, kv_heads: usize, head_dim: usize) -> Self {
+        let keys = Keys::new(batch, capacity, kv_heads, head_dim);
+        let values = vec![T::zero(); keys.data.len()];
+        Self { keys, values }
+    }
+
+    /// The streams of keys and of values, sequence by sequence and head by head.
+    pub fn streams(&mut self) -> impl Iterator<Item = (KeyStream<'_, T>, &mut [T])> {
+        let len = self.keys.stream();
+        let values = self.values.chunks_exact_mut(len.max(1));
+        self.keys.streams().zip(values)
+    }
+
+    /// Values, (B, Hkv, positions, D).
+    pub fn values(&self) -> Rows<'_, T> {
+        let stream = self.keys.stream();
+        Rows {
+            data: &self.values,
+            strides: Strides {
+                batch: self.keys.heads * stream,
+                token: self.keys.head_dim,
+                head: stream,
+            },
+            head_dim: self.keys.head_dim,
+        }
+    }
+}
+
+/// Keys in blocks of 64, each transposed: (B, Hkv, positions/64, D, 64).
+///
+/// A register holds one channel of neighbouring keys: their products with a query are summed in lanes
+/// of their own, and nothing is summed across lanes.
+pub(crate) struct Keys<T> {
+    data: Vec<T>,
+    heads: usize,
+    head_dim: usize,
+    blocks: usize,
+}
+
+/// The blocks of one sequence and head, to write.
+pub(crate) struct KeyStream<'a, T> {
+    data: &'a mut [T],
+    head_dim: usize,
+}
+
+impl<T: Element> Keys<T> {
+    pub fn new(batch: usize, capacity: usize, heads: usize, head_dim: usize) -> Self {
+        let blocks = capacity.div_ceil(BLOCK);
+        Self {
+            // The last block is read to its end, so none of it may be left out.
+            data: vec![T::zero(); batch * heads * blocks * BLOCK * head_dim],
+            heads,
+            head_dim,
+            blocks,
+        }
+    }
+
+    /// Sequence by sequence and head by head.
+    pub fn streams(&mut self) -> impl Iterator<Item = KeyStream<'_, T>> {
+        let (stream, head_dim) = (self.stream(), self.head_dim);
+        let streams = self.data.chunks_exact_mut(stream.max(1));
+        streams.map(move |data| KeyStream { data, head_dim })
+    }
+
+    /// (D, 64): the keys `64·i..64·i + 64`.
+    #[inline(always)]
+    pub fn block(&self, batch: usize, head: usize, i: usize) -> &[T] {
+        let at = (batch * self.heads + head) * self.blocks + i;
+        &self.data[at * BLOCK * self.head_dim..][..BLOCK * self.head_dim]
+    }
+
+    fn stream(&self) -> usize {
+        self.blocks * BLOCK * self.head_dim
+    }
+}
+
+impl<T: Element> KeyStream<'_, T> {
+    /// Writes the key of a position.
+    #[inline(always)]
+    pub fn write(&mut self, position: usize, key: &[T]) {
+        let (block, lane) = (position / BLOCK, position % BLOCK);
+        let block = &mut self.data[block * BLOCK * self.head_dim..][..BLOCK * self.head_dim];
+        for (channel, x) in block.chunks_exact_mut(BLOCK).zip(key) {
+            channel[lane] = *x;
+        }
+    }
+}
