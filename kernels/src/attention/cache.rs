@@ -123,9 +123,9 @@ impl Cache {
     pub(crate) fn host(&self) -> Result<(Tensor, Tensor)> {
         fn copies<T: Element>(cache: &Cache) -> Result<(Tensor, Tensor)> {
             let shape = (cache.batch, cache.kv_heads, cache.capacity, cache.head_dim);
-            let slots = cache.slots::<T>()?;
-            let copy = |x: &Vec<T>| Tensor::from_vec(x.clone(), shape, &Device::Cpu);
-            Ok((copy(&slots.keys)?, copy(&slots.values)?))
+            let (keys, values) = cache.slots::<T>()?.rows(cache.capacity);
+            let tensor = |x| Tensor::from_vec(x, shape, &Device::Cpu);
+            Ok((tensor(keys)?, tensor(values)?))
         }
         match &self.store {
             Store::Tensors { keys, values } => Ok((keys.clone(), values.clone())),

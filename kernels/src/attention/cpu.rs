@@ -11,6 +11,7 @@ pub(crate) use slots::{KeyStream, Slots};
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
+use pulp::{Arch, WithSimd};
 use rayon::prelude::*;
 
 use super::Cache;
@@ -181,6 +182,15 @@ impl<T: Element> Queries<'_, T> {
         }
         tasks
     }
+}
+
+/// Runs `op` compiled for the widest vectors that this CPU has; what it calls has to be inlined in it.
+fn widest<Op: WithSimd>(op: Op) -> Op::Output {
+    #[cfg(test)]
+    if tests::NARROW.load(std::sync::atomic::Ordering::Relaxed) {
+        return tests::narrow(op);
+    }
+    Arch::new().dispatch(op)
 }
 
 /// Products of a query's channel and a key's below which one thread does the work.

@@ -9,11 +9,11 @@
 //! serve more than one query.
 
 use candle_core::{Result, Tensor};
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::slots::{BLOCK, Keys};
-use super::{Queries, Rows, Slots, Task, causal, full};
+use super::{Queries, Rows, Slots, Task, causal, full, widest};
 use crate::attention::Cache;
 use crate::cpu::{loops, math};
 use crate::element::Element;
@@ -53,7 +53,7 @@ fn gathered<T: Element>(queries: &Queries<T>, k: Rows<T>, v: Rows<T>) -> Slots<T
 fn attend<T: Element>(queries: Queries<T>, slots: &Slots<T>) -> Result<Tensor> {
     let (keys, values) = (&slots.keys, slots.values());
     queries.each_task(ROWS, |task| {
-        Arch::new().dispatch(Loops {
+        widest(Loops {
             queries,
             keys,
             values,

@@ -16,6 +16,8 @@ mod panel;
 mod tile;
 
 pub use panel::Stored;
+#[cfg(test)]
+pub use tile::{Elements, Product};
 
 use candle_core::{Result, Tensor};
 

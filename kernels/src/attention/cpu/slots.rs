@@ -7,6 +7,12 @@ use crate::element::Element;
 /// Keys of a block: four of the widest registers.
 pub(crate) const BLOCK: usize = 64;
 
+/// Zeroes, which the system hands out page by page when they are first touched: the lanes of a block
+/// beyond the last key are read, and then thrown away. Under test NaN, so that it shows if one is not.
+fn unwritten<T: Element>(len: usize) -> Vec<T> {
+    vec![if cfg!(test) { T::NAN } else { T::zero() }; len]
+}
+
 /// Keys and values, for each sequence and head a stream of their own.
 pub(crate) struct Slots<T> {
     pub keys: Keys<T>,
@@ -16,7 +22,7 @@ pub(crate) struct Slots<T> {
 impl<T: Element> Slots<T> {
     pub fn new(batch: usize, capacity: usize, kv_heads: usize, head_dim: usize) -> Self {
         let keys = Keys::new(batch, capacity, kv_heads, head_dim);
-        let values = vec![T::zero(); keys.data.len()];
+        let values = unwritten(keys.data.len());
         Self { keys, values }
     }
 
@@ -42,6 +48,26 @@ impl<T: Element> Slots<T> {
     }
 }
 
+#[cfg(test)]
+impl<T: Element> Slots<T> {
+    /// Copies of keys and values, both (B, Hkv, capacity, D).
+    pub fn rows(&self, capacity: usize) -> (Vec<T>, Vec<T>) {
+        let (d, values) = (self.keys.head_dim, self.values());
+        let streams = self.keys.data.len() / self.keys.stream().max(1);
+        let mut rows = (vec![], vec![]);
+        for stream in 0..streams {
+            let (batch, head) = (stream / self.keys.heads, stream % self.keys.heads);
+            for position in 0..capacity {
+                let block = self.keys.block(batch, head, position / BLOCK);
+                let key = |c: usize| block[c * BLOCK + position % BLOCK];
+                rows.0.extend((0..d).map(key));
+                rows.1.extend_from_slice(values.get(batch, position, head));
+            }
+        }
+        rows
+    }
+}
+
 /// Keys in blocks of 64, each transposed: (B, Hkv, positions/64, D, 64).
 ///
 /// A register holds one channel of neighbouring keys: their products with a query are summed in lanes
@@ -63,8 +89,7 @@ impl<T: Element> Keys<T> {
     pub fn new(batch: usize, capacity: usize, heads: usize, head_dim: usize) -> Self {
         let blocks = capacity.div_ceil(BLOCK);
         Self {
-            // The last block is read to its end, so none of it may be left out.
-            data: vec![T::zero(); batch * heads * blocks * BLOCK * head_dim],
+            data: unwritten(batch * heads * blocks * BLOCK * head_dim),
             heads,
             head_dim,
             blocks,

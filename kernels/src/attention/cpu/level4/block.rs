@@ -13,10 +13,10 @@
 use std::ops::Range;
 
 use candle_core::{Result, Tensor};
-use pulp::{Arch, Simd, WithSimd, bytemuck};
+use pulp::{Simd, WithSimd, bytemuck};
 
 use super::super::slots::BLOCK;
-use super::super::{Queries, Task};
+use super::super::{Queries, Task, widest};
 use super::panel::{Room, Source, Stored};
 use super::tile::Product;
 use crate::cpu::math::exp_f32s;
@@ -28,7 +28,7 @@ const ROWS: usize = 48;
 /// The attention of `queries` to `source`: (B, T, H·D).
 pub fn attend<T: Stored>(queries: Queries<T>, source: Source<T>) -> Result<Tensor> {
     queries.each_task(ROWS, |task| {
-        Arch::new().dispatch(Lanes {
+        widest(Lanes {
             queries,
             source,
             task,

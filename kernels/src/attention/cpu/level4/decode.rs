@@ -13,11 +13,11 @@
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::super::slots::{BLOCK, Keys};
-use super::super::{ALONE, Queries, Rows};
+use super::super::{ALONE, Queries, Rows, widest};
 use super::panel::Stored;
 use super::tile::{Elements, Product};
 use crate::cpu::math::{exp, exp_f32s};
@@ -63,7 +63,7 @@ fn parts<T: Stored>(
     let blocks = queries.keys.div_ceil(BLOCK);
     let part = |i: usize| {
         let (stream, split) = (i / splits, i % splits);
-        Arch::new().dispatch(Lanes {
+        widest(Lanes {
             queries,
             k,
             v,

@@ -210,9 +210,9 @@ fn widened<'a, T: Stored>(
     if let Some(x) = T::as_f32(x).filter(|_| stride == width) {
         return (x, stride);
     }
-    room.resize(rows * width, 0.);
-    for (y, x) in room.chunks_exact_mut(width).zip(x.chunks(stride)) {
-        for (y, x) in y.iter_mut().zip(x) {
+    room.resize(room.len().max(rows * width), 0.);
+    for (i, y) in room.chunks_exact_mut(width).take(rows).enumerate() {
+        for (y, x) in y.iter_mut().zip(&x[i * stride..]) {
             *y = x.widen();
         }
     }
