@@ -5,8 +5,8 @@
 //! the softmax and for the second product, and copies k and v to put heads first. Keys are transposed,
 //! once, so that the compiler finds the lanes of a product by itself; so it does for the exponential
 //! (`cpu::math`). Each multiplication has a load of its own: that is the bound, half of what the CPU can
-//! multiply at best, and less where keys and values come from beyond the first-level cache. To be faster, each load has to
-//! serve more than one query.
+//! multiply at best, and less where keys and values come from beyond the first-level cache. To be
+//! faster, each load has to serve more than one query.
 
 use candle_core::{Result, Tensor};
 use pulp::{Simd, WithSimd};
