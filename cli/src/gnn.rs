@@ -15,7 +15,7 @@ use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::load::{self, Loaded, Request};
 use crate::top;
-use crate::trace::traced;
+use crate::trace::{traced, warm_up};
 
 /// Graphs that go through the model together.
 const BATCH: usize = 64;
@@ -49,7 +49,10 @@ pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
     let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::gnn(&request)?;
     traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
+        Some((input, output)) => {
+            let trace = args.run.trace;
+            tensors::run(trace, ops, &loaded.model, &request, input, &output)
+        }
         None => graphs(args, ops, &request, &loaded),
     })
 }
@@ -63,6 +66,11 @@ fn graphs(
 ) -> anyhow::Result<()> {
     let source = input::Source::read(args)?;
     let config = loaded.model.config();
+    warm_up(args.run.trace, || {
+        let first = &source.graphs[..source.graphs.len().min(BATCH)];
+        let batch = source.batch(first, config, request)?;
+        Ok(loaded.model.forward(ops, &batch)?)
+    })?;
     let mut out = std::io::stdout().lock();
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;

@@ -84,7 +84,7 @@ pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::lm(&request)?;
     traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => tensors::run(ops, &loaded.model, input, &output, args.generate),
+        Some((input, output)) => tensors::run(args, ops, &loaded.model, input, &output),
         None => prompt::run(args, sampling, ops, &loaded),
     })
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use candle_core::Device;
-use models::trace::{Event, Launched, Needs, record};
+use models::trace::{Event, Launched, Needs, forget, record};
 
 use table::{LEGEND, table};
 
@@ -37,6 +37,16 @@ pub fn traced<T>(
     let mut out = std::io::stdout().lock();
     write!(out, "{}\n{LEGEND}", table(&rows(&events)))?;
     Ok(value)
+}
+
+/// With `on`, runs `pass` before what is traced: the first launch of a kernel waits for the driver to
+/// compile it, the first use of a weight packs it, and neither says anything of the op.
+pub fn warm_up<T>(on: bool, pass: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<()> {
+    if on {
+        pass()?;
+        forget();
+    }
+    Ok(())
 }
 
 fn rows(events: &[Event]) -> Vec<Row> {

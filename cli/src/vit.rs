@@ -18,7 +18,7 @@ use crate::args::{ModelArgs, RunArgs, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
 use crate::top;
-use crate::trace::traced;
+use crate::trace::{traced, warm_up};
 use view::View;
 
 /// Classifies pictures.
@@ -51,7 +51,10 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     let ops = &*args.run.ops(&request, compose)?;
     let loaded = load::vit(&request)?;
     traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => tensors::run(ops, &loaded.model, &request, input, &output),
+        Some((input, output)) => {
+            let trace = args.run.trace;
+            tensors::run(trace, ops, &loaded.model, &request, input, &output)
+        }
         None => pictures(args, ops, &request, &loaded, paint),
     })
 }
@@ -71,6 +74,9 @@ fn pictures(
     let view = View::new(loaded)?;
     let pixels: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, model) = (pixels?, &loaded.model);
+    warm_up(args.run.trace, || {
+        Ok(model.forward(ops, &view.tensor(&pixels[0], request)?)?)
+    })?;
     let mut out = std::io::stdout().lock();
     for (path, pixels) in paths.iter().zip(&pixels) {
         let logits = model.forward(ops, &view.tensor(pixels, request)?)?;

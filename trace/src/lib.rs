@@ -131,6 +131,15 @@ pub fn launched(launch: impl FnOnce() -> Launched) {
     })
 }
 
+/// Drops what was recorded so far: it was a warm-up. Not for use inside an op.
+pub fn forget() {
+    RECORDER.with_borrow_mut(|recorder| {
+        if let Some(recorder) = recorder.as_mut().filter(|r| r.open.is_empty()) {
+            recorder.events.clear();
+        }
+    })
+}
+
 /// An op in progress.
 #[must_use = "the op lasts as long as its span"]
 pub struct Span(Option<Open>);

@@ -76,6 +76,22 @@ fn what_an_op_needs_is_taken_once() -> Result<()> {
 }
 
 #[test]
+fn a_warm_up_is_forgotten_but_for_what_is_in_progress() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let (_, events) = record(&Device::Cpu, || {
+        drop(span("warm-up"));
+        forget();
+        let _outer = span("outer");
+        drop(span("inner"));
+        forget();
+        Ok(())
+    })?;
+    let kernels: Vec<_> = events.iter().map(|e| e.kernel).collect();
+    assert_eq!(kernels, ["outer", "inner"]);
+    Ok(())
+}
+
+#[test]
 fn nothing_is_noted_without_a_record() -> Result<()> {
     let _turn = COUNTING.lock();
     let (_, made) = count_tensors(|| {

@@ -9,6 +9,7 @@ use models::{GraphTransformer, Ops};
 use crate::files::Output;
 use crate::load::Request;
 use crate::tensors::{Input, Named, write};
+use crate::trace::warm_up;
 
 /// Graphs in all that one file may hold: more would be a slip, and take all the memory.
 const MAX_GRAPHS: usize = 1 << 24;
@@ -16,6 +17,7 @@ const MAX_GRAPHS: usize = 1 << 24;
 /// PyTorch Geometric's names: x (N, node_features), edge_index (2, E) with sources above
 /// destinations, edge_attr (E, edge_features), batch (N), num_graphs (1) → logits (G, classes).
 pub fn run(
+    trace: bool,
     ops: &dyn Ops,
     model: &GraphTransformer,
     request: &Request,
@@ -23,6 +25,7 @@ pub fn run(
     output: &Output,
 ) -> anyhow::Result<()> {
     let batch = read(input, model.config(), request)?;
+    warm_up(trace, || Ok(model.forward(ops, &batch)?))?;
     let logits = model.forward(ops, &batch)?;
     write(output, &[Named::floats("logits", &logits)?])
 }

@@ -10,6 +10,7 @@ use super::LmArgs;
 use super::generation::Generation;
 use super::text::{Stream, Text};
 use crate::load::Loaded;
+use crate::trace::warm_up;
 
 /// What the model continues when nobody says what.
 const DEFAULT_PROMPT: &str = "When you want to";
@@ -35,6 +36,16 @@ pub fn run(
     if matches!(text, Text::Bytes) {
         note("a preset has no tokenizer: prompt read as bytes, tokens printed as numbers")?;
     }
+
+    warm_up(args.run.trace, || {
+        let sampling = args.sampling()?;
+        let mut first = Generation::start(ops, &loaded.model, &tokens, limit, sampling)?;
+        let token = first.next()?;
+        match limit {
+            0 | 1 => Ok(()),
+            _ => first.push(token),
+        }
+    })?;
 
     let mut out = std::io::stdout().lock();
     write!(out, "{prompt}")?;

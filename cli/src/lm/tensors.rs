@@ -6,26 +6,43 @@ use candle_core::Tensor;
 use models::lm::Logits;
 use models::{LanguageModel, Ops, Sampling};
 
-use super::ids;
+use super::{LmArgs, ids};
 use crate::files::Output;
 use crate::progress::Progress;
 use crate::tensors::{Input, Named, write};
+use crate::trace::warm_up;
 
-/// input_ids (B, T) → logits (B, T, V), and tokens (B, T + `generate`).
+/// input_ids (B, T) → logits (B, T, V), and tokens (B, T + N) with `--generate N`.
 pub fn run(
+    args: &LmArgs,
     ops: &dyn Ops,
     model: &LanguageModel,
     input: &Path,
     output: &Output,
-    generate: Option<usize>,
 ) -> anyhow::Result<()> {
-    let mut rows = read(input, model, generate.unwrap_or(0))?;
-    let new = generate.unwrap_or(0);
-    let mut caches = model.new_caches(ops, rows.len(), rows[0].len() + new)?;
-    let prompt = ids(&rows, model.device())?;
-    let logits = model.forward(ops, &prompt, &mut caches, Logits::All)?; // (B, T, V)
+    let new = args.generate.unwrap_or(0);
+    let mut rows = read(input, model, new)?;
+    warm_up(args.run.trace, || {
+        logits(ops, model, &mut rows.clone(), new.min(2))
+    })?;
+    let logits = logits(ops, model, &mut rows, new)?;
     let mut answer = vec![Named::floats("logits", &logits)?];
+    if args.generate.is_some() {
+        answer.push(Named::tokens("tokens", &rows));
+    }
+    write(output, &answer)
+}
 
+/// The logits of the tokens in `rows` (B, T, V), and `new` tokens more in each row.
+fn logits(
+    ops: &dyn Ops,
+    model: &LanguageModel,
+    rows: &mut [Vec<u32>],
+    new: usize,
+) -> anyhow::Result<Tensor> {
+    let mut caches = model.new_caches(ops, rows.len(), rows[0].len() + new)?;
+    let prompt = ids(rows, model.device())?;
+    let logits = model.forward(ops, &prompt, &mut caches, Logits::All)?; // (B, T, V)
     let mut last = logits.narrow(1, logits.dim(1)? - 1, 1)?.squeeze(1)?; // (B, V)
     let progress = Progress::new("tokens", new);
     for n in 0..new {
@@ -40,10 +57,7 @@ pub fn run(
         }
         progress.step();
     }
-    if generate.is_some() {
-        answer.push(Named::tokens("tokens", &rows));
-    }
-    write(output, &answer)
+    Ok(logits)
 }
 
 /// The rows of `input_ids`, none empty, with room for `new` more tokens each.

@@ -9,6 +9,7 @@ use super::Row;
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
 ms: time on the host with the device synchronised before and after each op; an untraced run does not wait.
+A pass before the first that counts has compiled the kernels for the GPU and packed the weights.
 bytes, FLOPs: what the op needs at the least (each operand read once, each result written once), whatever the
 kernel does; GB/s and GFLOP/s are these over the time. tensors: made inside, views included.
 Indented: kernels that an op called on its way, and launches of this workbook's own kernels on a GPU.

@@ -7,9 +7,11 @@ use models::{Ops, VisionTransformer};
 use crate::files::Output;
 use crate::load::Request;
 use crate::tensors::{Input, Named, write};
+use crate::trace::warm_up;
 
 /// pixel_values (B, 3, S, S) → logits (B, labels).
 pub fn run(
+    trace: bool,
     ops: &dyn Ops,
     model: &VisionTransformer,
     request: &Request,
@@ -25,6 +27,7 @@ pub fn run(
         return Err(input.complain(NAME, "at least one picture", found).into());
     }
     let pixels = pixels.to_dtype(request.dtype)?.to_device(&request.device)?;
+    warm_up(trace, || Ok(model.forward(ops, &pixels)?))?;
     let logits = model.forward(ops, &pixels)?;
     write(output, &[Named::floats("logits", &logits)?])
 }

@@ -133,6 +133,26 @@ fn kernels_are_listed_with_their_level() {
     );
 }
 
+/// A first pass that is not recorded leaves no calls, and no tokens.
+#[test]
+fn a_trace_counts_what_was_asked_for() {
+    let calls = |table: &str, kernel: &str| columns(table, kernel)[0].to_string();
+    let table = agrees("vit-patch4", &["--level", "1", "--trace"]);
+    assert_eq!(calls(&table, "patch_embed_level1 "), "1");
+
+    let fixture = Fixture::golden("lm-mqa");
+    let trace = |more: &[&str]| {
+        let run = fixture.run(&[&["--level", "1", "--trace"], more].concat());
+        run.fine().to_string()
+    };
+    let input = fixture.path("case.safetensors");
+    let output = fixture.path("answer.safetensors");
+    let table = trace(&["--input", &input, "--output", &output, "--generate", "4"]);
+    assert_eq!(calls(&table, "embedding_level1 "), "4");
+    assert_eq!(read(&output)["tokens"].shape, [3, 12]);
+    assert_eq!(calls(&table, "next_token_level1 "), "12"); // three rows
+}
+
 #[test]
 fn ops_are_swapped_one_by_one() {
     let swap = "causal_attention=2,add_rms_norm=2";
