@@ -40,13 +40,14 @@ __device__ __forceinline__ float4 scaled(float4 x, float scale) {
   return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
 }
 
-// The elements at p that exist, `count` of them or four, and zeros behind them; in one load where `whole`.
-template <typename T>
-__device__ __forceinline__ float4 load_up_to_4(const T *p, int count, bool whole) {
-  if (count <= 0) return make_float4(0.f, 0.f, 0.f, 0.f);
-  if (whole) return load4(p);
-  return make_float4(widen(p[0]), count > 1 ? widen(p[1]) : 0.f, count > 2 ? widen(p[2]) : 0.f,
-                     count > 3 ? widen(p[3]) : 0.f);
+// Elements `first` to `first` + 3 of a row of `length`. WHOLE: the four exist and are read at once, or none does;
+// then the row's first four stand in for them, which nothing uses: better than a branch, behind which the next read
+// would have to wait for this one. Otherwise zeros stand in.
+template <bool WHOLE, typename T>
+__device__ __forceinline__ float4 load_vector(const T *row, int first, int length) {
+  if constexpr (WHOLE) return load4(row + (first < length ? first : 0));
+  auto element = [&](int i) { return first + i < length ? widen(row[first + i]) : 0.f; };
+  return make_float4(element(0), element(1), element(2), element(3));
 }
 
 template <typename T>
@@ -55,20 +56,16 @@ struct Operands {
   const T *__restrict__ edges, *__restrict__ w;
   const unsigned *__restrict__ row_ptr, *__restrict__ col_idx;
   T *__restrict__ y;
-  int nodes, heads, head_dim;
-  unsigned num_edges;
-  int features, lanes, padded;
+  int nodes, heads, head_dim, features, lanes, padded;
   unsigned max_degree;
   unsigned q_stride, k_stride, v_stride, skip_stride;
   float scale; // log2(e)/sqrt(D): scores are those of 2^s
-  bool whole_channels, whole_features;
 
-  // Whether a lane's four channels, or features, can be read at once, wherever they are.
-  __device__ void look_at_alignment() {
+  // Whether the four channels, or features, of every lane lie together and aligned, all four or none.
+  __device__ bool whole() const {
     auto together = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
-    whole_channels = head_dim % VECTOR == 0 && together(q, q_stride) && together(k, k_stride) &&
-                     together(v, v_stride) && together(skip, skip_stride) && together(y, 0);
-    whole_features = together(edges, features);
+    return head_dim % VECTOR == 0 && features > 0 && together(q, q_stride) && together(k, k_stride) &&
+           together(v, v_stride) && together(skip, skip_stride) && together(y, 0) && together(edges, features);
   }
 };
 
@@ -142,39 +139,45 @@ __device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, 
 }
 
 // Walks over every `shares`-th batch of the node's edges, from batch `share` on; none where `mine` is false. All
-// lanes of a warp stay together: a lane whose edges have ended reads the last one again, with weight 0.
-template <int V, int BATCH, typename T>
+// lanes of a warp stay together: a lane whose edges have ended reads edge 0 of the graph, with weight 0.
+template <bool WHOLE, int V, int BATCH, typename T>
 __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at, bool mine, unsigned share,
                         unsigned shares) {
+  unsigned edge = at.first + share * BATCH, end = mine ? at.end : at.first;
+  unsigned sources[BATCH];
+  auto look_ahead = [&](unsigned edge) {
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) sources[b] = edge + b < end ? o.col_idx[edge + b] : 0;
+  };
+  look_ahead(edge);
+
   float4 q[V];
   int head = at.head * o.head_dim;
+  const T *q_row = o.q + size_t(mine ? at.node : 0) * o.q_stride + head;
 #pragma unroll
   for (int v = 0; v < V; v++) {
-    int channel = at.channel(v, o.lanes), count = mine ? o.head_dim - channel : 0;
-    const T *row = o.q + size_t(at.node) * o.q_stride + head;
-    q[v] = scaled(load_up_to_4(row + channel, count, o.whole_channels), o.scale);
+    int channel = at.channel(v, o.lanes);
+    float scale = channel < o.head_dim ? o.scale : 0.f;
+    q[v] = scaled(load_vector<WHOLE>(q_row, channel, o.head_dim), scale);
   }
   float4 folded = fold(o, w_t, at, q);
 
   Sums<V> sums;
-  unsigned end = mine ? at.end : at.first;
 #pragma unroll 1
-  for (unsigned edge = at.first + share * BATCH; __any_sync(ALL_LANES, edge < end); edge += shares * BATCH) {
+  for (; __any_sync(ALL_LANES, edge < end); edge += shares * BATCH) {
     float4 k[BATCH][V], v[BATCH][V], e[BATCH];
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
-      unsigned known = min(edge + b, o.num_edges - 1), source = o.col_idx[known];
-      const T *k_row = o.k + size_t(source) * o.k_stride + head, *v_row = o.v + size_t(source) * o.v_stride + head;
+      const T *k_row = o.k + size_t(sources[b]) * o.k_stride + head, *v_row = o.v + size_t(sources[b]) * o.v_stride + head;
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        int channel = at.channel(i, o.lanes), count = o.head_dim - channel;
-        k[b][i] = load_up_to_4(k_row + channel, count, o.whole_channels);
-        v[b][i] = load_up_to_4(v_row + channel, count, o.whole_channels);
+        k[b][i] = load_vector<WHOLE>(k_row, at.channel(i, o.lanes), o.head_dim);
+        v[b][i] = load_vector<WHOLE>(v_row, at.channel(i, o.lanes), o.head_dim);
       }
-      int feature = VECTOR * at.lane;
-      const T *e_row = o.edges + size_t(known) * o.features;
-      e[b] = load_up_to_4(e_row + feature, o.features - feature, o.whole_features);
+      const T *e_row = o.edges + size_t(edge + b < end ? edge + b : 0) * o.features;
+      e[b] = load_vector<WHOLE>(e_row, VECTOR * at.lane, o.features);
     }
+    look_ahead(edge + shares * BATCH);
 
     float score[BATCH], max = sums.max;
 #pragma unroll
@@ -204,7 +207,7 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
 }
 
 // y = skip + (sum a v + W (sum a e))/total; without edges the skip alone.
-template <int V, typename T>
+template <bool WHOLE, int V, typename T>
 __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, bool mine, Sums<V> sums) {
 #pragma unroll 1
   for (int f = 0; f < o.features; f += VECTOR) {
@@ -228,8 +231,8 @@ __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, 
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
     if (count <= 0) continue;
-    float4 out = add_scaled(load_up_to_4(skip + channel, count, o.whole_channels), sums.values[v], share);
-    if (o.whole_channels) {
+    float4 out = add_scaled(load_vector<WHOLE>(skip, channel, o.head_dim), sums.values[v], share);
+    if constexpr (WHOLE) {
       store4(y + channel, out);
     } else {
       store(y + channel, out.x);
@@ -271,23 +274,22 @@ __device__ Sums<V> join(Sums<V> sums) {
   return joined[lane];
 }
 
-// W^T in f32, from feature to feature `padded`, each head's channels filled up to whole vectors.
+// W^T in f32, from feature to feature `padded`, each head's channels filled up to whole vectors. A thread has one
+// feature of every so many channels.
 template <typename T>
 __device__ void stage(const Operands<T> &o, float *w_t) {
-  int filled = (o.head_dim + 3) & ~3, count = o.heads * o.head_dim * o.features;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < count; i += WARPS * WARP) {
-    int channel = i / o.features, f = i % o.features, head = channel / o.head_dim;
-    w_t[f * o.padded + head * filled + channel % o.head_dim] = widen(o.w[i]);
-  }
+  int width = VECTOR * o.lanes, f = threadIdx.x % width, gap = -o.head_dim & 3; // behind each head
+  if (f >= o.features) return;
+#pragma unroll 4
+  for (int c = threadIdx.x / width; c < o.heads * o.head_dim; c += WARPS * WARP / width)
+    w_t[f * o.padded + c + (gap ? c / o.head_dim * gap : 0)] = widen(o.w[c * o.features + f]);
 }
 
-template <int V, int BATCH, typename T>
-__device__ void edge_attention(Operands<T> o) {
+template <bool WHOLE, int V, int BATCH, typename T>
+__device__ void attend(const Operands<T> &o) {
   extern __shared__ float4 shared[];
   __shared__ bool has_hub[WARPS];
   float *w_t = reinterpret_cast<float *>(shared);
-  o.look_at_alignment();
   int warp = threadIdx.x / WARP, heads_a_warp = WARP / o.lanes;
   unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / o.lanes;
   Place own(o, unit + warp * heads_a_warp);
@@ -305,20 +307,28 @@ __device__ void edge_attention(Operands<T> o) {
     if (together && !has_hub[owner]) continue;
     Place at(o, unit + owner * heads_a_warp);
     bool mine = at.node < o.nodes && (at.degree() > HUB) == together;
-    Sums<V> sums = walk<V, BATCH>(o, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
+    Sums<V> sums = walk<WHOLE, V, BATCH>(o, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
     if (together) sums = join(sums);
-    if (warp == owner) finish(o, w_t, at, mine, sums);
+    if (warp == owner) finish<WHOLE>(o, w_t, at, mine, sums);
   }
+}
+
+template <int V, int BATCH, typename T>
+__device__ void edge_attention(const Operands<T> &o) {
+  if (o.whole())
+    attend<true, V, BATCH>(o);
+  else
+    attend<false, V, 1>(o);
 }
 
 #define EDGE_ATTENTION(NAME, T, V, BATCH)                                                                              \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(                                                      \
       const T *q, const T *k, const T *v, const T *skip, const T *edges, const T *w, const unsigned *row_ptr,          \
-      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, unsigned num_edges, int features, int lanes,  \
-      int padded, unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride,  \
+      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features, int lanes, int padded,  \
+      unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride,  \
       float scale) {                                                                                                   \
-    edge_attention<V, BATCH, T>({q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, num_edges,      \
-                                 features, lanes, padded, max_degree, q_stride, k_stride, v_stride, skip_stride,       \
+    edge_attention<V, BATCH, T>({q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features,        \
+                                 lanes, padded, max_degree, q_stride, k_stride, v_stride, skip_stride,       \
                                  scale});                                                                              \
   }
 

@@ -67,8 +67,8 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         nodes,
         heads,
         head_dim,
-        edges,
         features,
+        ..
     } = size;
     let dtype = o.q.dtype();
     if head_dim > WARP * VECTOR * WIDE {
@@ -112,7 +112,6 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         .u32(nodes)
         .u32(heads)
         .u32(head_dim)
-        .u32(edges)
         .u32(features)
         .u32(lanes)
         .u32(if fits { padded } else { 0 })
