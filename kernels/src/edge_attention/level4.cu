@@ -8,7 +8,8 @@
 //   place of one an edge. A head does D + Fe multiplications for a score where level 3 does D + D*Fe.
 // - A score is summed by shuffles among the lanes of its head: no shared memory and no barrier for an edge.
 // - A lane has four channels: 16 bytes a load in f32, 8 in bf16, and a warp reads a node's 128 channels at once.
-// - BATCH edges at a time, all their rows on the way before the first is needed, and one rescaling for all.
+// - BATCH edges at a time, all their rows on the way before the first is needed, the sources of the next batch too,
+//   and one rescaling for all.
 // Prediction: bound by the gathered rows, 2*E*H*D elements from the L2 cache; level 3 by its instructions.
 // Measured: see the chapter on level 4.
 //
@@ -39,6 +40,9 @@ __device__ __forceinline__ float4 add_scaled(float4 sum, float4 x, float scale) 
 __device__ __forceinline__ float4 scaled(float4 x, float scale) {
   return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
 }
+
+// A head's channels, filled up to whole vectors.
+__device__ __forceinline__ int filled(int head_dim) { return (head_dim + VECTOR - 1) / VECTOR * VECTOR; }
 
 // Elements `first` to `first` + 3 of a row of `length`. WHOLE: the four exist and are read at once, or none does;
 // then the row's first four stand in for them, which nothing uses: better than a branch, behind which the next read
@@ -99,15 +103,27 @@ struct Sums {
   }
 };
 
-// The weights of feature f for the lane's v-th channels: from shared memory, which has W^T, or from W itself.
+// The weights of features f to f + 3 for the lane's v-th channels: from shared memory, which has W^T, or from W
+// itself. Where there is no such feature or channel, those of another stand in: what they are multiplied by is 0, or
+// what becomes of them is not written.
 template <typename T>
-__device__ __forceinline__ float4 weights(const Operands<T> &o, const float *w_t, const Place &at, int f, int v) {
-  int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
-  if (count <= 0) return make_float4(0.f, 0.f, 0.f, 0.f);
-  if (o.padded) return load4(w_t + f * o.padded + at.head * ((o.head_dim + 3) & ~3) + channel);
-  const T *w = o.w + size_t(at.head * o.head_dim + channel) * o.features + f;
-  auto row = [&](int i) { return i < count ? widen(w[i * o.features]) : 0.f; };
-  return make_float4(row(0), row(1), row(2), row(3));
+__device__ __forceinline__ void weights(const Operands<T> &o, const float *w_t, const Place &at, int f, int v,
+                                        float4 (&w)[VECTOR]) {
+  int channel = at.channel(v, o.lanes);
+  if (o.padded) {
+    const float *column = w_t + at.head * filled(o.head_dim) + (channel < o.head_dim ? channel : 0);
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, o.features - 1) * o.padded);
+  } else {
+    const T *row = o.w + size_t(at.head) * o.head_dim * o.features;
+    auto element = [&](int c, int f) { return widen(row[min(c, o.head_dim - 1) * o.features + f]); };
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) {
+      int feature = min(f + i, o.features - 1);
+      w[i] = make_float4(element(channel, feature), element(channel + 1, feature), element(channel + 2, feature),
+                         element(channel + 3, feature));
+    }
+  }
 }
 
 // N sums over the lanes of a head, step by step together; all of them get them.
@@ -127,10 +143,11 @@ __device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, 
   for (int f = 0; f < o.features; f += VECTOR) {
     float sums[VECTOR] = {};
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) {
-      if (f + i < o.features)
+    for (int v = 0; v < V; v++) {
+      float4 w[VECTOR];
+      weights(o, w_t, at, f, v, w);
 #pragma unroll
-        for (int v = 0; v < V; v++) sums[i] += dot(weights(o, w_t, at, f + i, v), q[v]);
+      for (int i = 0; i < VECTOR; i++) sums[i] += dot(w[i], q[v]);
     }
     sum_over_head(sums, o.lanes);
     if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
@@ -215,11 +232,11 @@ __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, 
     float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
                             feature(sums.features.w)};
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) {
-      if (f + i < o.features)
+    for (int v = 0; v < V; v++) {
+      float4 w[VECTOR];
+      weights(o, w_t, at, f, v, w);
 #pragma unroll
-        for (int v = 0; v < V; v++)
-          sums.values[v] = add_scaled(sums.values[v], weights(o, w_t, at, f + i, v), weight[i]);
+      for (int i = 0; i < VECTOR; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
     }
   }
   if (!mine) return;
@@ -274,15 +291,19 @@ __device__ Sums<V> join(Sums<V> sums) {
   return joined[lane];
 }
 
-// W^T in f32, from feature to feature `padded`, each head's channels filled up to whole vectors. A thread has one
-// feature of every so many channels.
+// W^T in f32, from feature to feature `padded`, with zeros behind each head's channels. A thread has one feature of
+// every so many channels.
 template <typename T>
 __device__ void stage(const Operands<T> &o, float *w_t) {
-  int width = VECTOR * o.lanes, f = threadIdx.x % width, gap = -o.head_dim & 3; // behind each head
+  int width = VECTOR * o.lanes, f = threadIdx.x % width, a_head = filled(o.head_dim);
   if (f >= o.features) return;
 #pragma unroll 4
-  for (int c = threadIdx.x / width; c < o.heads * o.head_dim; c += WARPS * WARP / width)
-    w_t[f * o.padded + c + (gap ? c / o.head_dim * gap : 0)] = widen(o.w[c * o.features + f]);
+  for (int c = threadIdx.x / width; c < o.heads * a_head; c += WARPS * WARP / width) {
+    // Nothing to fill: nothing to divide.
+    int head = a_head == o.head_dim ? 0 : c / a_head, channel = c - head * a_head;
+    bool exists = a_head == o.head_dim || channel < o.head_dim;
+    w_t[f * o.padded + c] = exists ? widen(o.w[(head * o.head_dim + channel) * o.features + f]) : 0.f;
+  }
 }
 
 template <bool WHOLE, int V, int BATCH, typename T>
@@ -321,18 +342,18 @@ __device__ void edge_attention(const Operands<T> &o) {
     attend<false, V, 1>(o);
 }
 
-#define EDGE_ATTENTION(NAME, T, V, BATCH)                                                                              \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(                                                      \
+#define EDGE_ATTENTION(NAME, T, V, BATCH, BLOCKS)                                                                      \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS) NAME(                                              \
       const T *q, const T *k, const T *v, const T *skip, const T *edges, const T *w, const unsigned *row_ptr,          \
-      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features, int lanes, int padded,  \
-      unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride,  \
+      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features, int lanes, int padded,          \
+      unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride,              \
       float scale) {                                                                                                   \
-    edge_attention<V, BATCH, T>({q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features,        \
-                                 lanes, padded, max_degree, q_stride, k_stride, v_stride, skip_stride,       \
-                                 scale});                                                                              \
+    edge_attention<V, BATCH, T>({q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features,       \
+                                 lanes, padded, max_degree, q_stride, k_stride, v_stride, skip_stride, scale});        \
   }
 
-EDGE_ATTENTION(edge_attention_f32_level4, float, 1, 4)
-EDGE_ATTENTION(edge_attention_bf16_level4, bf16, 1, 4)
-EDGE_ATTENTION(edge_attention_wide_f32_level4, float, 4, 1) // more than 128 channels a head
-EDGE_ATTENTION(edge_attention_wide_bf16_level4, bf16, 4, 1)
+// BLOCKS at once on a multiprocessor, as many as its registers hold: other warps work while one waits for rows.
+EDGE_ATTENTION(edge_attention_f32_level4, float, 1, 2, 4)
+EDGE_ATTENTION(edge_attention_bf16_level4, bf16, 1, 2, 4)
+EDGE_ATTENTION(edge_attention_wide_f32_level4, float, 4, 1, 1) // more than 128 channels a head
+EDGE_ATTENTION(edge_attention_wide_bf16_level4, bf16, 4, 1, 1)
