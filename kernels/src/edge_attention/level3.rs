@@ -1,6 +1,6 @@
 //! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use super::{Graph, Operands, Size, cpu};
 use crate::element::{dispatch, entry};
@@ -17,7 +17,7 @@ const KERNEL: &str = "edge_attention_level3";
 const THREADS: usize = 256;
 
 /// Threads that a block can have: channels that a head can have.
-const MAX_THREADS: usize = 1024;
+pub(super) const MAX_THREADS: usize = 1024;
 
 /// Blocks a head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
 const BLOCKS: usize = 1024;
@@ -74,11 +74,7 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         return Err(unsupported(KERNEL, expected, head_dim, 2));
     }
     let entry = entry!("edge_attention", dtype, "level3")?;
-    let module = if dtype == candle_core::DType::F32 {
-        &F32
-    } else {
-        &BF16
-    };
+    let module = if dtype == DType::F32 { &F32 } else { &BF16 };
     // A row of threads takes an edge: a power of two of them, for the tree.
     let width = head_dim.next_power_of_two();
     let rows = (THREADS / width)

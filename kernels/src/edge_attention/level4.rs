@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Graph, Operands, Size, cpu};
+use super::{Graph, Operands, Size, cpu, level3};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
@@ -73,7 +73,12 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
     let dtype = o.q.dtype();
     if head_dim > WARP * VECTOR * WIDE {
         let expected = format!("at most {} channels a head", WARP * VECTOR * WIDE);
-        return Err(unsupported(KERNEL, expected, head_dim, 2));
+        let level = if head_dim <= level3::MAX_THREADS {
+            3
+        } else {
+            2
+        };
+        return Err(unsupported(KERNEL, expected, head_dim, level));
     }
     if features > WARP * VECTOR {
         let expected = format!("at most {} features an edge", WARP * VECTOR);

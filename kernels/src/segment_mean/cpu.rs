@@ -136,9 +136,11 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
 /// As many channels as `N` registers have lanes, the last of them perhaps not all.
 #[inline(always)]
 fn mean_tile<S: Simd, T: Element, const N: usize>(simd: S, part: Part<T>, at: usize, y: &mut [T]) {
+    // Only a single register may have lanes behind the last channel.
+    let len = if N > 1 { N * S::F32_LANES } else { y.len() };
     let mut sums = [simd.splat_f32s(0.); N];
     for node in part.nodes() {
-        let (x, residual) = part.row(node, at, y.len());
+        let (x, residual) = part.row(node, at, len);
         for (n, sum) in sums.iter_mut().enumerate() {
             let first = n * S::F32_LANES;
             let x = load(simd, &x[first..]);

@@ -1,0 +1,214 @@
+//! Inputs, the oracle in f64, and the comparison with it.
+
+use candle_core::{DType, Device, Result, Tensor};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::edge_attention::{Graph, level3, level4};
+use crate::output::poisoned;
+use crate::testing::{Expected, assert_close, tolerance, uniform};
+
+pub type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, Graph) -> Result<Tensor>;
+
+pub const KERNELS: [(&str, Kernel); 2] = [
+    ("level 3", level3::edge_attention),
+    ("level 4", level4::edge_attention),
+];
+
+pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
+
+/// The size of a case, but for its edges.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    pub heads: usize,
+    pub head_dim: usize,
+    pub features: usize,
+    pub dtype: DType,
+}
+
+impl Shape {
+    pub fn channels(self) -> usize {
+        self.heads * self.head_dim
+    }
+}
+
+/// Sources of each node's incoming edges.
+pub type Incoming = Vec<Vec<usize>>;
+
+/// As many edges into each node as `degrees` says, from random nodes: some of them repeated.
+pub fn incoming(rng: &mut ChaCha8Rng, degrees: &[usize]) -> Incoming {
+    let nodes = degrees.len();
+    let mut row = |&degree: &usize| (0..degree).map(|_| rng.random_range(0..nodes)).collect();
+    degrees.iter().map(&mut row).collect()
+}
+
+/// Inputs on a device, and what they hold in f64.
+pub struct Case {
+    pub shape: Shape,
+    pub incoming: Incoming,
+    pub qkvs: [Tensor; 4],
+    pub edges: Tensor,
+    pub w: Tensor,
+    pub graph: (Tensor, Tensor),
+    pub qkvs64: Vec<f64>, // (N, 4, H·D)
+    pub edges64: Vec<f64>,
+    pub w64: Vec<f64>,
+}
+
+impl Case {
+    pub fn random(
+        rng: &mut ChaCha8Rng,
+        shape: Shape,
+        incoming: Incoming,
+        device: &Device,
+    ) -> Result<Self> {
+        let qkvs = uniform(
+            rng,
+            &[incoming.len(), 4 * shape.channels()],
+            shape.dtype,
+            device,
+        )?;
+        let edges: usize = incoming.iter().map(Vec::len).sum();
+        let edges = uniform(rng, &[edges, shape.features], shape.dtype, device)?;
+        let w = uniform(
+            rng,
+            &[shape.channels(), shape.features],
+            shape.dtype,
+            device,
+        )?;
+        Self::new(shape, incoming, qkvs, edges, w)
+    }
+
+    /// q, k, v and skip are views of one product, as in the model.
+    pub fn new(
+        shape: Shape,
+        incoming: Incoming,
+        (product, qkvs64): (Tensor, Vec<f64>),
+        (edges, edges64): (Tensor, Vec<f64>),
+        (w, w64): (Tensor, Vec<f64>),
+    ) -> Result<Self> {
+        let (n, c, device) = (incoming.len(), shape.channels(), product.device());
+        let part = |i: usize| product.narrow(1, i * c, c);
+        let heads = |i: usize| {
+            product
+                .reshape((n, 4 * shape.heads, shape.head_dim))?
+                .narrow(1, i * shape.heads, shape.heads)
+        };
+        let mut row_ptr = vec![0u32];
+        row_ptr.extend(incoming.iter().scan(0, |end, row| {
+            *end += row.len() as u32;
+            Some(*end)
+        }));
+        let col_idx: Vec<u32> = incoming.iter().flatten().map(|&j| j as u32).collect();
+        let edges_len = col_idx.len();
+        Ok(Self {
+            shape,
+            qkvs: [heads(0)?, heads(1)?, heads(2)?, part(3)?],
+            graph: (
+                Tensor::from_vec(row_ptr, n + 1, device)?,
+                Tensor::from_vec(col_idx, edges_len, device)?,
+            ),
+            incoming,
+            edges,
+            w,
+            qkvs64,
+            edges64,
+            w64,
+        })
+    }
+
+    /// The same with q, k, v and skip each on its own.
+    pub fn contiguous(mut self) -> Result<Self> {
+        for x in &mut self.qkvs {
+            *x = x.contiguous()?;
+        }
+        Ok(self)
+    }
+
+    pub fn run(&self, kernel: Kernel) -> Result<Tensor> {
+        let [q, k, v, skip] = &self.qkvs;
+        let graph = Graph {
+            row_ptr: &self.graph.0,
+            col_idx: &self.graph.1,
+            max_degree: self.incoming.iter().map(Vec::len).max().unwrap_or(0),
+        };
+        poisoned(|| kernel(q, k, v, skip, &self.edges, &self.w, graph))
+    }
+
+    /// Part 0 (q), 1 (k), 2 (v) or 3 (skip) of a node's head.
+    fn part(&self, node: usize, part: usize, head: usize) -> &[f64] {
+        let d = self.shape.head_dim;
+        &self.qkvs64[(4 * node + part) * self.shape.channels() + head * d..][..d]
+    }
+
+    /// Wₑe of an edge and head, and Σ|Wₑ||e|.
+    fn projected(&self, edge: usize, head: usize) -> (Vec<f64>, Vec<f64>) {
+        let (d, fe) = (self.shape.head_dim, self.shape.features);
+        let e = &self.edges64[edge * fe..][..fe];
+        let row = |c: usize| self.w64[(head * d + c) * fe..][..fe].iter().zip(e);
+        let sums = |c: usize| row(c).map(|(w, e)| w * e).sum();
+        let sizes = |c: usize| row(c).map(|(w, e)| (w * e).abs()).sum();
+        ((0..d).map(sums).collect(), (0..d).map(sizes).collect())
+    }
+
+    /// y, and Σα(|v| + Σ|Wₑ||e|) + |skip|.
+    pub fn oracle(&self) -> Expected {
+        let mut all = Expected {
+            values: vec![],
+            scales: vec![],
+        };
+        let mut first = 0;
+        for (node, sources) in self.incoming.iter().enumerate() {
+            for head in 0..self.shape.heads {
+                let head = self.head(node, head, first);
+                all.values.extend(head.values);
+                all.scales.extend(head.scales);
+            }
+            first += sources.len();
+        }
+        all
+    }
+
+    /// One node and head, whose edges begin at `first`.
+    fn head(&self, node: usize, head: usize, first: usize) -> Expected {
+        let (d, sources) = (self.shape.head_dim, &self.incoming[node]);
+        let projected: Vec<_> = (first..first + sources.len())
+            .map(|edge| self.projected(edge, head))
+            .collect();
+        let q = self.part(node, 0, head);
+        let score = |(&j, (e, _)): (&usize, &(Vec<f64>, _))| {
+            let k = self.part(j, 1, head);
+            (0..d).map(|c| q[c] * (k[c] + e[c])).sum::<f64>() / (d as f64).sqrt()
+        };
+        let scores: Vec<f64> = sources.iter().zip(&projected).map(score).collect();
+        let max = scores.iter().copied().fold(f64::MIN, f64::max);
+        let exp: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
+        let total: f64 = exp.iter().sum();
+        let skip = self.part(node, 3, head);
+        let mut out = Expected {
+            values: skip.to_vec(),
+            scales: skip.iter().map(|x| x.abs()).collect(),
+        };
+        for ((&j, (e, size)), exp) in sources.iter().zip(&projected).zip(exp) {
+            let (v, alpha) = (self.part(j, 2, head), exp / total);
+            for c in 0..d {
+                out.values[c] += alpha * (v[c] + e[c]);
+                out.scales[c] += alpha * (v[c].abs() + size[c]);
+            }
+        }
+        out
+    }
+
+    pub fn check(&self) -> Result<()> {
+        let expected = self.oracle();
+        let device = self.w.device();
+        for (level, kernel) in KERNELS {
+            let nodes = self.incoming.len();
+            let what = format!("{level} {device:?} N {nodes} {:?}", self.shape);
+            let y = self.run(kernel)?;
+            assert_eq!(y.dims(), [nodes, self.shape.channels()]);
+            assert_close(&what, &y, &expected, tolerance(self.shape.dtype, 1e-4))?;
+        }
+        Ok(())
+    }
+}
