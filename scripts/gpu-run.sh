@@ -36,16 +36,21 @@ what=${1:-}
 shift || true
 case $what in
   workbook) exec bin/workbook "$@" ;;
-  test) for program in bin/test-*; do "$program" --nocapture "$@"; done ;;
+  test)
+    failed=0
+    for program in bin/test-*; do "$program" --nocapture "$@" || failed=1; done
+    exit $failed ;;
   sanitize)
     # Each tool looks at every launch, so the tests take the smallest shapes.
     export CANDLEPOWER_SANITIZE=1
+    failed=0
     for tool in memcheck racecheck initcheck synccheck; do
       for program in bin/test-*; do
         echo "== $tool $program"
-        compute-sanitizer --tool "$tool" --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@"
+        compute-sanitizer --tool "$tool" --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@" || failed=1
       done
-    done ;;
+    done
+    exit $failed ;;
   bench) for program in bin/bench-*; do "$program" --bench "$@"; done ;;
   *) echo "run.sh: expected test, sanitize, bench or workbook, found '$what'" >&2; exit 2 ;;
 esac

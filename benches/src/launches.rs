@@ -36,6 +36,7 @@ impl LaunchCounter {
 #[cfg(feature = "cuda")]
 mod cupti {
     use std::ffi::c_void;
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use libloading::Library;
@@ -54,16 +55,26 @@ mod cupti {
 
     static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+    /// Loaded once and never unloaded: CUPTI leaves hooks of its own in the driver.
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+
+    fn library() -> Result<&'static Library, String> {
+        let load = || {
+            // SAFETY: libcupti is NVIDIA's own; loading it runs no more than its initialisers.
+            unsafe { Library::new("libcupti.so.13") }.map_err(|e| e.to_string())
+        };
+        LIBRARY.get_or_init(load).as_ref().map_err(String::clone)
+    }
+
     /// A subscription to the driver's launches; there can be one in a process.
     pub struct Subscription {
-        library: Library,
+        library: &'static Library,
         handle: *mut c_void,
     }
 
     impl Subscription {
         pub fn new() -> Result<Self, String> {
-            // SAFETY: libcupti is NVIDIA's own; loading it runs no more than its initialisers.
-            let library = unsafe { Library::new("libcupti.so.13") }.map_err(|e| e.to_string())?;
+            let library = library()?;
             let mut handle = std::ptr::null_mut();
             // SAFETY: the symbols have these types in cupti_callbacks.h; `handle` is written by the
             // first call and valid for the second; the callback and its counter are static.
