@@ -8,6 +8,7 @@ mod rows;
 mod ternary;
 
 use candle_core::{DType, Device, Result, Tensor};
+use rayon::prelude::*;
 
 use crate::levels::{self, Level};
 
@@ -91,8 +92,43 @@ pub trait Bench {
 
     /// As many bytes, half of them read and half of them written.
     fn copy(&mut self, op: &str, shape: &str, bytes: usize) -> Result<()> {
-        let x = Tensor::zeros(bytes.div_ceil(2), DType::U8, self.device())?;
-        self.one(op, "copy", shape, Work::Bytes(bytes), || x.copy())
+        let (half, work) = (bytes.div_ceil(2), Work::Bytes(bytes));
+        if self.device().is_cpu() {
+            return self.one(op, "copy", shape, work, HostCopy::new(half)?);
+        }
+        let x = Tensor::zeros(half, DType::U8, self.device())?;
+        self.one(op, "copy", shape, work, || x.copy())
+    }
+}
+
+/// A copy by all threads of a CPU, between the same two places each time: candle's is one thread's, into
+/// memory that is new.
+struct HostCopy {
+    from: Vec<u8>,
+    to: Vec<u8>,
+    nothing: Tensor,
+}
+
+impl HostCopy {
+    /// What a thread takes at a time: enough to be worth handing it out.
+    const PIECE: usize = 128 * 1024;
+
+    fn new(bytes: usize) -> Result<Self> {
+        Ok(Self {
+            from: vec![1; bytes],
+            to: vec![0; bytes],
+            nothing: Tensor::zeros(0, DType::U8, &Device::Cpu)?,
+        })
+    }
+}
+
+impl Timed for HostCopy {
+    fn call(&mut self) -> Result<Tensor> {
+        self.to
+            .par_chunks_mut(Self::PIECE)
+            .zip(self.from.par_chunks(Self::PIECE))
+            .for_each(|(to, from)| to.copy_from_slice(from));
+        Ok(self.nothing.clone())
     }
 }
 

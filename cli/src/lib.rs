@@ -10,6 +10,7 @@ pub mod files;
 pub mod gnn;
 pub mod lm;
 pub mod load;
+mod memory;
 mod ops;
 pub mod progress;
 pub mod tensors;

@@ -19,12 +19,13 @@ pub fn init() {
     }
 }
 
-/// Runs `f` on a thread of rayon's pool.
+/// Runs `f` on a thread of rayon's pool; freed memory is kept from here on.
 ///
 /// candle starts many short parallel loops. One that is started outside the pool sleeps until a
 /// thread of the pool has woken up and done it, about 10 µs each time; one that is started inside
 /// begins at once, and the other threads take from it what they can get.
 pub fn run<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     init();
+    crate::memory::keep();
     rayon::scope(|_| f())
 }

@@ -11,6 +11,7 @@ constexpr unsigned ALL_LANES = 0xffffffffu;
 // This thread's place in its warp.
 __device__ __forceinline__ int lane_id() { return threadIdx.x % WARP; }
 
+// ANCHOR: warp_sum
 // The sum of x over groups of LANES neighbouring lanes, a power of two; every lane gets its group's.
 // All 32 lanes of the warp have to call it.
 template <int LANES = WARP>
@@ -19,6 +20,7 @@ __device__ __forceinline__ float warp_sum(float x) {
   for (int d = LANES / 2; d > 0; d /= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
   return x;
 }
+// ANCHOR_END: warp_sum
 
 // As warp_sum, the greatest x. NaN is left out, as fmaxf leaves it out, unless all are.
 template <int LANES = WARP>

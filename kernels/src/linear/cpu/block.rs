@@ -93,11 +93,15 @@ impl<'a> Rows<'a> {
     /// other out of the cache.
     pub fn new<T: Element>(x: &'a [T], k: usize) -> Self {
         match T::cpu_storage_ref(x) {
-            CpuStorageRef::F32(x) if k == 0 || !k.is_multiple_of(SAME_SET) => Self {
+            CpuStorageRef::F32(x) if !k.is_multiple_of(SAME_SET) => Self {
                 x: Cow::Borrowed(x),
                 stride: k,
             },
-            _ => Self::copy(x.len() / k.max(1), k, |row, to| {
+            _ if k == 0 => Self {
+                x: Cow::Borrowed(&[]),
+                stride: 0,
+            },
+            _ => Self::copy(x.len() / k, k, |row, to| {
                 for (to, x) in to.iter_mut().zip(&x[row * k..]) {
                     *to = x.widen();
                 }

@@ -1,0 +1,24 @@
+//! Freed memory is kept for the next tensor.
+
+/// Has the allocator keep what is freed, all of it, instead of giving it back to the system.
+///
+/// A forward pass frees and takes the same few tensors again and again. glibc gives the large ones back
+/// each time, and then every page of the next one is a fault, which costs more than what is computed
+/// on it: 4096 rows of 2048 are normalised in a fifth of the time without. It holds for all levels alike.
+///
+/// Other allocators are left as they are.
+pub fn keep() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    for (name, value) in [
+        // No mapping of its own for any block, however large …
+        (libc::M_MMAP_MAX, 0),
+        // … one heap for all threads, since the heaps of others cannot hold 64 MiB …
+        (libc::M_ARENA_MAX, 1),
+        // … whose end is not given back before it is 2 GiB.
+        (libc::M_TRIM_THRESHOLD, i32::MAX),
+    ] {
+        // SAFETY: it sets a number of the allocator, which the allocator guards itself. A value that it
+        // does not take, it leaves.
+        unsafe { libc::mallopt(name, value) };
+    }
+}
