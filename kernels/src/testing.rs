@@ -1,7 +1,10 @@
 //! What the tests of the kernels share: devices, fresh random inputs, shapes that cover all pairs, and
 //! the comparison with an oracle.
 
+use std::sync::OnceLock;
+
 use candle_core::{DType, Device, Result, Tensor};
+use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -13,18 +16,28 @@ pub fn devices() -> Vec<Device> {
 }
 
 /// The GPU alone, for kernels that exist only there; none is said, by name.
+///
+/// All tests share it and its stream: a sanitizer follows one stream more surely than many.
 pub fn gpu() -> Option<Device> {
+    static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
     if !cfg!(feature = "cuda") {
         eprintln!("skipped: CUDA: built without the feature `cuda`");
         return None;
     }
-    match Device::new_cuda_with_stream(0) {
-        Ok(device) => Some(device),
+    match GPU.get_or_init(|| Device::new_cuda_with_stream(0).map_err(|e| e.to_string())) {
+        Ok(device) => Some(device.clone()),
         Err(e) => {
             eprintln!("skipped: CUDA device 0: {e}");
             None
         }
     }
+}
+
+/// How many shapes a property is tried on: `all`, or a few with `CANDLEPOWER_SANITIZE` set.
+pub fn cases(all: u32) -> ProptestConfig {
+    const FEW: u32 = 3;
+    let sanitize = std::env::var_os("CANDLEPOWER_SANITIZE").is_some();
+    ProptestConfig::with_cases(if sanitize { FEW } else { all })
 }
 
 /// A generator with a fresh seed, which it prints; `CANDLEPOWER_SEED` repeats one.

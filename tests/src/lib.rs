@@ -6,6 +6,7 @@ pub mod goldens;
 pub mod inputs;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use candle_core::{DType, Device, Result, Tensor};
 use levels::Level;
@@ -25,12 +26,13 @@ pub fn levels() -> Vec<Level> {
 
 /// Where the models are computed: always the CPU, and the GPU when this is a CUDA build.
 ///
-/// Without a GPU a CUDA build says so, by name, and tests the CPU alone.
+/// Without a GPU a CUDA build says so, by name, and tests the CPU alone. All tests share the one GPU.
 pub fn devices() -> Vec<Device> {
+    static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
     let mut devices = vec![Device::Cpu];
     if cfg!(feature = "cuda") {
-        match Device::new_cuda_with_stream(0) {
-            Ok(device) => devices.push(device),
+        match GPU.get_or_init(|| Device::new_cuda_with_stream(0).map_err(|e| e.to_string())) {
+            Ok(device) => devices.push(device.clone()),
             Err(e) => eprintln!("skipped: CUDA device 0: {e}"),
         }
     } else {

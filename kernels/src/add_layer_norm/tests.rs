@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+};
 
 type Kernel = fn(&Tensor, Option<&Tensor>, &Tensor, &Tensor, f64) -> Result<(Tensor, Tensor)>;
 
@@ -85,7 +87,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape(

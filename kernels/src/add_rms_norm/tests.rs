@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, pairwise, rng, tolerance, uniform};
+use crate::testing::{Expected, assert_close, cases, devices, pairwise, rng, tolerance, uniform};
 
 type Kernel = fn(&Tensor, Option<&Tensor>, &Tensor, f64) -> Result<(Tensor, Tensor)>;
 
@@ -80,7 +80,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape(

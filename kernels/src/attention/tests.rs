@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Cache;
 use crate::output::poisoned;
-use crate::testing::{assert_close, devices, host, pairwise, rng, tolerance};
+use crate::testing::{assert_close, cases, devices, host, pairwise, rng, tolerance};
 use case::{Case, LEVELS};
 
 /// Causal after `position` keys, and full attention of `tokens`.
@@ -127,7 +127,7 @@ fn long_sequences() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape(

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
 use super::Graph;
-use crate::testing::{assert_close, devices, gpu, host, pairwise, rng, uniform};
+use crate::testing::{assert_close, cases, devices, gpu, host, pairwise, rng, uniform};
 use case::{Case, DTYPES, KERNELS, Shape, incoming};
 
 #[test]
@@ -281,7 +281,7 @@ fn sizes_beyond_a_kernel_are_errors() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape_equals_the_oracle(

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::output::poisoned;
-use crate::testing::{devices, gpu, host, pairwise, rng, uniform};
+use crate::testing::{cases, devices, gpu, host, pairwise, rng, uniform};
 
 type Kernel = fn(&Tensor, &Tensor) -> Result<Tensor>;
 
@@ -59,7 +59,7 @@ fn kernels_equal_the_rows() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape(

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::cpu::math::tests::erf_f64;
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, rng, tolerance, uniform};
+use crate::testing::{Expected, assert_close, cases, devices, host, rng, tolerance, uniform};
 
 type Kernel = fn(&Tensor) -> Result<Tensor>;
 
@@ -53,7 +53,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_length(

@@ -23,7 +23,7 @@ struct Loaded {
     static_smem: u32,
 }
 
-/// By context and name. A context is kept alive by what was loaded there, so its address stays its own.
+/// By context and name. A context is kept alive by what was loaded there, so its handle stays its own.
 type Cache<T> = LazyLock<RwLock<HashMap<(usize, &'static str), T>>>;
 
 static FUNCTIONS: Cache<Loaded> = LazyLock::new(RwLock::default);
@@ -141,7 +141,7 @@ fn address<'a>(
 
 /// Compiled at first use, and kept.
 fn load(context: &Arc<CudaContext>, launch: &Launch) -> Result<Loaded> {
-    let key = (Arc::as_ptr(context).addr(), launch.entry);
+    let key = (context.cu_ctx().addr(), launch.entry);
     let known = FUNCTIONS.read().ok().and_then(|f| f.get(&key).cloned());
     if let Some(loaded) = known {
         return Ok(loaded);
@@ -175,7 +175,7 @@ fn compile(context: &Arc<CudaContext>, module: &Module, entry: &str) -> Result<L
 
 /// The driver compiles all entries of a module at once.
 fn compiled(context: &Arc<CudaContext>, module: &Module) -> Result<Arc<CudaModule>> {
-    let key = (Arc::as_ptr(context).addr(), module.name);
+    let key = (context.cu_ctx().addr(), module.name);
     let known = MODULES.read().ok().and_then(|m| m.get(&key).cloned());
     if let Some(compiled) = known {
         return Ok(compiled);

@@ -9,7 +9,9 @@ use super::level4::{Op, Packed, Product};
 use super::tile::tiles;
 use super::{Shape, level3, level4};
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, gpu, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, cases, devices, gpu, pairwise, rng, tolerance, uniform,
+};
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
 const LIMIT: usize = 1 << 24;
@@ -155,7 +157,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
     #[test]
     fn any_shape(m in 0..70usize, n in 1..140usize, k in 0..140usize, bias: bool, half: bool) {
         let dtype = if half { DType::BF16 } else { DType::F32 };

@@ -6,7 +6,7 @@ use rand::RngExt;
 
 use super::level4::{argmax, top_k};
 use crate::output::poisoned;
-use crate::testing::{devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{cases, devices, host, pairwise, rng, tolerance, uniform};
 
 /// All tokens with their probabilities, most probable first, of equals the lower first.
 fn oracle(logits: &[f64], temperature: f64) -> Vec<(u32, f64)> {
@@ -67,7 +67,7 @@ fn tokens_and_probabilities_are_those_of_a_sort() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn ties_and_zeros(logits in prop::collection::vec(prop::sample::select(vec![-0f32, 0., 1., -1., f32::NEG_INFINITY]), 1..300), k in 1usize..300) {

@@ -6,7 +6,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::attention::Cache;
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+};
 
 type Kernel = fn(
     &Tensor,
@@ -155,7 +157,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape(

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+};
 
 type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
@@ -131,7 +133,7 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_shape_equals_the_oracle(

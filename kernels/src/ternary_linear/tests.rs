@@ -9,7 +9,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Ternary, level4};
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+};
 
 type Kernel = fn(&Tensor, &Ternary) -> Result<Tensor>;
 
@@ -163,7 +165,7 @@ fn large_sizes_equal_the_oracle() -> Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(cases(32))]
     #[test]
     fn any_shape(m in 1usize..9, n in 1usize..200, k in 1usize..3000, half: bool) {
         let dtype = if half { DType::BF16 } else { DType::F32 };

@@ -179,9 +179,11 @@ impl Ops for Level2 {
         let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
         let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
 
-        // The messages are added to the skip connection itself: no zeros first, no sum after.
+        // The messages are added to the skip connection itself: no zeros first, no sum after. It is copied for
+        // this also where it lies contiguously, in a graph of one node: on a GPU, candle's index_add wants
+        // it to begin where its storage begins.
         let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
-        let skip = skip.reshape((n, h, d))?;
+        let skip = skip.force_contiguous()?.reshape((n, h, d))?;
         skip.index_add(dst, &messages, 0)?.reshape((n, h * d))
     }
     // ANCHOR_END: edge_attention

@@ -111,6 +111,18 @@ fn a_repeated_edge_counts_twice() -> Result<()> {
 }
 
 #[test]
+fn a_graph_of_one_node() -> Result<()> {
+    let graphs = Graphs::random(&mut rng(2), &[(1, 3)]);
+    let model = graph_transformer(1, &Device::Cpu)?;
+    let expected = model.forward(levels()[0].as_ref(), &graphs.batch(&Device::Cpu)?)?;
+    everywhere(1, |model, ops, device| {
+        let apart = difference(&model.forward(ops, &graphs.batch(device)?)?, &expected)?;
+        assert!(apart <= 1e-4, "level {}: {apart}", ops.level());
+        Ok(())
+    })
+}
+
+#[test]
 fn graphs_without_edges() -> Result<()> {
     everywhere(1, |model, ops, device| {
         let graphs = Graphs::random(&mut rng(2), &[(1, 0), (5, 0)]);

@@ -18,8 +18,8 @@ use super::stats::{quantile, relative_difference};
 /// Runs before the first that counts: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
 /// A workload is sampled as often as asked for, or for as long as this and at least so often.
-const LONGEST: Duration = Duration::from_secs(20);
-const FEWEST: usize = 5;
+const LONGEST: Duration = Duration::from_secs(10);
+const FEWEST: usize = 3;
 /// The share of samples below `low_ms`, and above `high_ms`.
 const TAIL: f64 = 0.1;
 
@@ -95,19 +95,20 @@ impl Contender {
     /// All but the time, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
         let job = &mut self.workload.job;
-        for _ in 0..WARM_UP {
-            job.prepare()?;
-            job.run()?;
+        let start = Instant::now();
+        for round in 0..WARM_UP {
+            // What takes seconds is warm after one.
+            if round == 0 || start.elapsed() < LONGEST / 10 {
+                job.prepare()?;
+                job.run()?;
+            }
         }
         job.prepare()?;
+        let on_gpu = !request.device.is_cpu();
+        let counter = on_gpu.then(LaunchCounter::begin).flatten();
         let (logits, tensors) = count_tensors(|| job.run())?;
         self.tensors = tensors / job.forwards();
-        if !request.device.is_cpu() {
-            job.prepare()?;
-            let counter = LaunchCounter::begin();
-            job.run()?;
-            self.launches = counter.map(|counter| counter.end() / job.forwards());
-        }
+        self.launches = counter.map(|counter| counter.end() / job.forwards());
         self.logits = values(&logits)?;
         let (workload, level) = (&self.workload.name, self.level);
         ensure!(

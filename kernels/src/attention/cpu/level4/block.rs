@@ -3,10 +3,12 @@
 //! For each block of 64 keys, with q, s and o transposed so that a register holds the same channel or
 //! score of neighbouring queries:
 //!
-//!     s = k·qᵀ                          (64, W), a tile takes 8 keys and all W queries
-//!     m' = max(m, s), f = e^(m − m')    a register, no lane looks at another
-//!     p = e^(s − m'), l = f·l + Σ p
-//!     o = f·o + vᵀ·p                    (D, W), a tile takes 8 channels
+//! ```text
+//! s = k·qᵀ                          (64, W), a tile takes 8 keys and all W queries
+//! m' = max(m, s), f = e^(m − m')    a register, no lane looks at another
+//! p = e^(s − m'), l = f·l + Σ p
+//! o = f·o + vᵀ·p                    (D, W), a tile takes 8 channels
+//! ```
 //!
 //! and after the last block o/l. W is 3 registers, or fewer for the last queries.
 

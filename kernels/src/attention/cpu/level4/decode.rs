@@ -3,9 +3,11 @@
 //! The G query heads that share a key head are the rows of a tile; a block of keys is transposed in the
 //! cache, so the score of a key is summed in its own lane:
 //!
-//!     s = q·kᵀ            (G, 64) for each block, a step takes one channel of 64 keys
-//!     p = e^(s − max s)   a row of a part is short, and has its maximum before its exponentials
-//!     o = p·v             (G, D), a step takes one value
+//! ```text
+//! s = q·kᵀ            (G, 64) for each block, a step takes one channel of 64 keys
+//! p = e^(s − max s)   a row of a part is short, and has its maximum before its exponentials
+//! o = p·v             (G, D), a step takes one value
+//! ```
 //!
 //! Bytes are what counts: each key and each value is read once, whatever G, where level 3 reads them for
 //! every query head; with G = 1 both wait for the same bytes. Where there are fewer key heads than
