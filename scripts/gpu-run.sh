@@ -42,12 +42,15 @@ case $what in
     exit $failed ;;
   sanitize)
     # Each tool looks at every access of every kernel of the project, so the tests take the smallest shapes.
+    # initcheck looks at candle's kernels too: what they wrote would count as never written.
     export CANDLEPOWER_SANITIZE=1
     failed=0
     for tool in memcheck racecheck initcheck synccheck; do
+      kernels=(--kernel-name kns=_level)
+      [ $tool = initcheck ] && kernels=()
       for program in bin/test-*; do
         echo "== $tool $program"
-        compute-sanitizer --tool "$tool" --kernel-name kns=_level --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@" || failed=1
+        compute-sanitizer --tool "$tool" "${kernels[@]}" --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@" || failed=1
       done
     done
     exit $failed ;;

@@ -9,9 +9,9 @@ fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
     Work::Bytes(4 * rows * c * bench.dtype().size_in_bytes())
 }
 
-/// RMSNorm of `lm.readme`: decode and prefill, and of a tensor that no cache holds.
+/// RMSNorm of `lm.readme`: decode and prefill, and of two larger tensors.
 pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
-    for [t, c] in [[1, 512], [128, 512], [4096, 2048]] {
+    for [t, c] in [[1, 512], [128, 512], [1024, 1024], [4096, 2048]] {
         let x = bench.tensor("x", &[1, t, c])?;
         let residual = bench.tensor("residual", &[1, t, c])?;
         let w = bench.tensor("norm.weight", &[c])?;
@@ -25,9 +25,9 @@ pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// LayerNorm of `vit.s16` and `gnn.base`, and of a tensor that no cache holds.
+/// LayerNorm of `vit.s16` and `gnn.base`, and of two larger tensors.
 pub fn add_layer_norm(bench: &mut impl Bench) -> Result<()> {
-    for [t, c] in [[197, 384], [4096, 128], [4096, 2048]] {
+    for [t, c] in [[197, 384], [4096, 128], [1024, 1024], [4096, 2048]] {
         let x = bench.tensor("x", &[1, t, c])?;
         let residual = bench.tensor("residual", &[1, t, c])?;
         let w = bench.tensor("norm.weight", &[c])?;

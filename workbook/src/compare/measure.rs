@@ -17,9 +17,8 @@ use super::stats::{quantile, relative_difference};
 
 /// Runs before the first that counts: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
-/// A workload is sampled as often as asked for, or for as long as this and at least so often.
+/// A workload is sampled as often as asked for, or for as long as this.
 const LONGEST: Duration = Duration::from_secs(10);
-const FEWEST: usize = 3;
 /// The share of samples below `low_ms`, and above `high_ms`.
 const TAIL: f64 = 0.1;
 
@@ -58,8 +57,8 @@ pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measur
         }
         let start = Instant::now();
         for round in 0..samples {
-            // What takes seconds a run is sampled a few times.
-            if round < FEWEST || start.elapsed() < LONGEST {
+            // What takes seconds a run is sampled once or a few times.
+            if start.elapsed() < LONGEST {
                 time(&mut contenders, round)?;
             }
             progress.step();
