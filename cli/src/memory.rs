@@ -10,10 +10,8 @@
 pub fn keep() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     for (name, value) in [
-        // No mapping of its own for any block, however large …
+        // No mapping of its own for any block, however large, but a place in a heap …
         (libc::M_MMAP_MAX, 0),
-        // … one heap for all threads, since the heaps of others cannot hold 64 MiB …
-        (libc::M_ARENA_MAX, 1),
         // … whose end is not given back before it is 2 GiB.
         (libc::M_TRIM_THRESHOLD, i32::MAX),
     ] {
