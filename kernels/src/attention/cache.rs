@@ -9,7 +9,7 @@ use crate::element::{Element, no_kernel};
 use crate::error::mismatch;
 use crate::output;
 
-/// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, [`Slots`] on a CPU.
+/// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, in blocks of keys on a CPU.
 ///
 /// `rope_append` writes them and `causal_attention` reads them, of the same level. What was not written
 /// is never read.

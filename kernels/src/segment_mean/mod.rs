@@ -2,7 +2,7 @@
 //!
 //! The readout that turns node features into one vector a graph: "How powerful are graph neural
 //! networks?", Xu et al. 2019, section 4. x and residual (N, C), y (G, C), all f32 or all bf16; sums are
-//! in f32. Graphs are runs of nodes: `offsets` (G + 1) u32, graph g has nodes offsets[g]..offsets[g + 1].
+//! in f32. Graphs are runs of nodes: `offsets` (G + 1) u32, graph g has nodes `offsets[g]..offsets[g + 1]`.
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of the mean of |x| + |residual|.
 
