@@ -9,6 +9,17 @@ use crate::alu::{Alu, Compare};
 use crate::ast::Space;
 use crate::error::Place;
 
+/// Where the generic addresses of shared memory begin.
+pub const SHARED_WINDOW: u64 = WINDOW;
+/// Where the generic addresses of local memory begin.
+pub const LOCAL_WINDOW: u64 = 2 * WINDOW;
+/// Where the generic addresses of constants begin.
+pub const CONST_WINDOW: u64 = 3 * WINDOW;
+/// Where the generic addresses of parameters begin.
+pub const PARAM_WINDOW: u64 = 4 * WINDOW;
+/// From a window to the next; behind the last lies global memory, whose addresses are generic as they are.
+pub const WINDOW: u64 = 1 << 40;
+
 /// The number of a register in its file.
 pub type Reg = u32;
 

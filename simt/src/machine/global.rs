@@ -77,6 +77,9 @@ pub struct Range {
     /// Who wrote a word last, and who read it: see `race`.
     pub writers: Vec<AtomicU64>,
     pub readers: Vec<AtomicU64>,
+    /// By which instructions.
+    pub writer_pcs: Vec<AtomicU32>,
+    pub reader_pcs: Vec<AtomicU32>,
 }
 
 /// All of them.
@@ -141,6 +144,7 @@ impl Range {
         let words: Vec<AtomicU32> = buffer.bytes.chunks(4).map(word).collect();
         let written = if buffer.initialised { 0xf } else { 0 };
         let shadow = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
+        let pcs = |n: usize| (0..n).map(|_| AtomicU32::new(0)).collect();
         let shadowed = if races { words.len() } else { 0 };
         Self {
             name: buffer.name.clone(),
@@ -148,6 +152,8 @@ impl Range {
             written: words.iter().map(|_| AtomicU8::new(written)).collect(),
             writers: shadow(shadowed),
             readers: shadow(shadowed),
+            writer_pcs: pcs(shadowed),
+            reader_pcs: pcs(shadowed),
             words,
         }
     }

@@ -1,0 +1,328 @@
+//! One instruction of a fragment.
+
+use crate::alu::{Alu, Compare, D, W};
+use crate::code::{Logic, Op, Reg, Slot};
+use crate::report::Class;
+
+use super::block::{Block, Next};
+use super::warp::{State, Warp};
+
+impl Block<'_> {
+    /// Executes instruction `pc` for the lanes of `active`, those of `mask` whose guard holds.
+    pub fn step(&mut self, w: usize, i: usize, pc: u32, mask: u32, active: u32) -> Next {
+        let op = &self.grid.kernel.code[pc as usize].op;
+        match op {
+            Op::Branch { to, meet } => return self.branch(w, i, pc, mask, active, *to, *meet),
+            Op::Exit => {
+                return match active {
+                    0 => Next::Step,
+                    _ if active == mask => {
+                        self.exit(w, i, active);
+                        Next::Moved
+                    }
+                    _ => {
+                        // The others go on, behind the returned.
+                        self.warps[w].fragments[i].pc += 1;
+                        self.exit(w, i, active);
+                        Next::Moved
+                    }
+                };
+            }
+            _ => {}
+        }
+        if active == 0 {
+            return Next::Step;
+        }
+        match op {
+            Op::Alu {
+                alu,
+                d,
+                from,
+                flops,
+            } => {
+                self.check_read(w, pc, active, from);
+                self.counts[pc as usize].flops += u64::from(*flops) * u64::from(active.count_ones());
+                alu_step(&mut self.warps[w], alu, *d, from, active);
+            }
+            Op::Setp {
+                compare,
+                d,
+                a,
+                b,
+                combine,
+            } => {
+                self.check_read(w, pc, active, &[*a, *b]);
+                let warp = &mut self.warps[w];
+                let holds = compare_step(warp, compare, *a, *b);
+                let (yes, no) = match combine {
+                    None => (holds, !holds),
+                    Some((logic, p, negated)) => {
+                        let c = warp.preds[*p as usize] ^ if *negated { !0 } else { 0 };
+                        (combined(*logic, holds, c), combined(*logic, !holds, c))
+                    }
+                };
+                for (d, value) in [(d.0, yes), (d.1, no)] {
+                    if let Some(d) = d {
+                        warp.set_pred(d, active, value);
+                    }
+                }
+            }
+            Op::Selp { d, a, b, p } => self.select(w, pc, active, *d, (*a, *b), *p),
+            Op::Logic { logic, d, a, b } => {
+                let warp = &mut self.warps[w];
+                let [x, y] = [a, b].map(|r| warp.preds[*r as usize]);
+                warp.set_pred(*d, active, combined(*logic, x, y));
+            }
+            Op::PredConstant { d, value } => {
+                self.warps[w].set_pred(*d, active, if *value { !0 } else { 0 });
+            }
+            Op::Clock { d } => {
+                let steps = self.warps[w].steps;
+                self.warps[w].set(*d, active, [steps; 32]);
+            }
+            Op::ActiveMask { d } => self.warps[w].set_word(*d, active, [active; 32]),
+            Op::Load {
+                d,
+                bytes,
+                signed,
+                from,
+                strong,
+            } => self.load(w, pc, active, d, (*bytes, *signed, *strong), from),
+            Op::Store {
+                to,
+                from,
+                bytes,
+                strong,
+            } => {
+                self.check_read(w, pc, active, from);
+                self.store(w, pc, active, to, from, (*bytes, *strong));
+            }
+            Op::Atomic { .. } => self.atomic(w, pc, active),
+            Op::CopyAsync {
+                to,
+                from,
+                bytes,
+                size,
+            } => self.copy_async(w, pc, active, (to, from), *bytes, *size),
+            Op::CopyCommit => self.copy_commit(w, active),
+            Op::CopyWait(groups) => self.copy_wait(w, active, *groups),
+            Op::Shuffle { members, .. }
+            | Op::Vote { members, .. }
+            | Op::Match { members, .. }
+            | Op::Redux { members, .. }
+            | Op::WarpSync { members } => return self.sync(w, i, pc, active, *members),
+            Op::LoadMatrix { .. } | Op::Mma(_) | Op::WmmaMemory(_) => {
+                return self.matrix(w, pc, active);
+            }
+            Op::Barrier { .. } => return self.barrier(w, i, pc, active),
+            Op::Fence(_) => {
+                let clock = &mut self.clock;
+                self.warps[w].known.fence(w, active, clock);
+            }
+            Op::BranchIndex { index, to, meet } => {
+                return self.branch_index(w, i, pc, active, *index, to, *meet);
+            }
+            Op::Trap => {
+                let lane = active.trailing_zeros() as usize;
+                self.find(Class::Trap, w, pc, lane, || "trap".into());
+                self.stop();
+                return Next::Moved;
+            }
+            Op::Print { d, format, values } => self.print(w, pc, active, *d, *format, *values),
+            Op::AssertFail { from } => {
+                let lane = active.trailing_zeros() as usize;
+                let message = self.text_at(w, from.first().copied(), lane);
+                self.find(Class::Trap, w, pc, lane, || format!("assertion failed: {message}"));
+                self.stop();
+                return Next::Moved;
+            }
+            Op::Nothing | Op::Branch { .. } | Op::Exit => {}
+        }
+        Next::Step
+    }
+
+    /// A register that nobody wrote is a finding.
+    #[inline]
+    pub fn check_read(&mut self, w: usize, pc: u32, active: u32, from: &[Slot]) {
+        for (n, &slot) in from.iter().enumerate() {
+            let missing = self.warps[w].unwritten(slot, active);
+            if missing != 0 {
+                self.unwritten_register(w, pc, missing, &format!("operand {}", n + 1));
+            }
+        }
+    }
+
+    fn select(&mut self, w: usize, pc: u32, active: u32, d: Slot, from: (Slot, Slot), p: Reg) {
+        let warp = &self.warps[w];
+        let p = warp.preds[p as usize];
+        // Only the operand that is taken is read.
+        let missing =
+            warp.unwritten(from.0, active & p) | warp.unwritten(from.1, active & !p);
+        if missing != 0 {
+            self.unwritten_register(w, pc, missing, "what is selected");
+        }
+        let warp = &mut self.warps[w];
+        let (a, b) = (warp.wide(from.0), warp.wide(from.1));
+        let chosen = std::array::from_fn(|l| if p >> l & 1 != 0 { a[l] } else { b[l] });
+        warp.set(d, active, chosen);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn branch(
+        &mut self,
+        w: usize,
+        i: usize,
+        pc: u32,
+        mask: u32,
+        taken: u32,
+        to: u32,
+        meet: Option<u32>,
+    ) -> Next {
+        if taken == 0 {
+            return Next::Step;
+        }
+        let warp = &mut self.warps[w];
+        if taken == mask {
+            warp.fragments[i].pc = to;
+            warp.arrive(i);
+        } else {
+            self.counts[pc as usize].divergent += 1;
+            warp.split(i, taken, to, meet);
+        }
+        Next::Moved
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn branch_index(
+        &mut self,
+        w: usize,
+        i: usize,
+        pc: u32,
+        active: u32,
+        index: Reg,
+        to: &[u32],
+        meet: Option<u32>,
+    ) -> Next {
+        // The first active lane's target splits off those that share it; the others come again.
+        let values = self.warps[w].words[index as usize];
+        let lane = active.trailing_zeros() as usize;
+        let Some(&target) = to.get(values[lane] as usize) else {
+            self.find(Class::OutOfBounds, w, pc, lane, || {
+                format!("index {} of {} targets", values[lane], to.len())
+            });
+            self.stop();
+            return Next::Moved;
+        };
+        let same = (0..32).fold(0, |m, l| m | u32::from(values[l] == values[lane]) << l);
+        if active & !same == 0 {
+            self.warps[w].fragments[i].pc = target;
+            self.warps[w].arrive(i);
+        } else {
+            self.counts[pc as usize].divergent += 1;
+            self.warps[w].fragments[i].pc = pc - 1;
+            self.warps[w].split(i, active & same, target, meet);
+        }
+        Next::Moved
+    }
+
+    fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
+        let Op::Barrier {
+            id, wait, aligned, ..
+        } = &self.grid.kernel.code[pc as usize].op
+        else {
+            return Next::Step;
+        };
+        let lane = active.trailing_zeros() as usize;
+        let id = self.warps[w].words[*id as usize][lane] & 15;
+        let live = self.warps[w].live;
+        if *aligned && active != live {
+            let what = || {
+                format!(
+                    "{} of the {} threads of its warp reach the barrier, the others are elsewhere",
+                    active.count_ones(),
+                    live.count_ones()
+                )
+            };
+            self.find(Class::BarrierDivergence, w, pc, lane, what);
+        }
+        let gone: u32 = self.warps.iter().map(|w| (w.born & !w.live).count_ones()).sum();
+        let all = matches!(
+            &self.grid.kernel.code[pc as usize].op,
+            Op::Barrier { threads: None, .. }
+        );
+        if all && *aligned && gone != 0 {
+            self.find(Class::BarrierDivergence, w, pc, lane, || {
+                format!("{gone} threads of the block have returned and never reach the barrier")
+            });
+        }
+        if !*wait {
+            self.arrive_only(w, id, active);
+            return Next::Step;
+        }
+        self.warps[w].fragments[i].state = State::Barrier(id);
+        self.release_barrier(id);
+        Next::Moved
+    }
+}
+
+/// d = f(from), lane by lane.
+fn alu_step(warp: &mut Warp, alu: &Alu, d: Slot, from: &[Slot], active: u32) {
+    let word = |n: usize| -> &W {
+        match from[n] {
+            Slot::Word(r) => &warp.words[r as usize],
+            Slot::Double(_) => &[0; 32],
+        }
+    };
+    let double = |n: usize| -> &D {
+        match from[n] {
+            Slot::Double(r) => &warp.doubles[r as usize],
+            Slot::Word(_) => &[0; 32],
+        }
+    };
+    enum Result {
+        W(W),
+        D(D),
+    }
+    let result = match alu {
+        Alu::W(f) => Result::W(f(word(0))),
+        Alu::WW(f) => Result::W(f(word(0), word(1))),
+        Alu::WWW(f) => Result::W(f(word(0), word(1), word(2))),
+        Alu::WWWW(f) => Result::W(f(word(0), word(1), word(2), word(3))),
+        Alu::DtoW(f) => Result::W(f(double(0))),
+        Alu::D(f) => Result::D(f(double(0))),
+        Alu::DD(f) => Result::D(f(double(0), double(1))),
+        Alu::DDD(f) => Result::D(f(double(0), double(1), double(2))),
+        Alu::WtoD(f) => Result::D(f(word(0))),
+        Alu::WWtoD(f) => Result::D(f(word(0), word(1))),
+        Alu::WWDtoD(f) => Result::D(f(word(0), word(1), double(2))),
+        Alu::DWtoD(f) => Result::D(f(double(0), word(1))),
+        Alu::DWWtoD(f) => Result::D(f(double(0), word(1), word(2))),
+        Alu::DDWWtoD(f) => Result::D(f(double(0), double(1), word(2), word(3))),
+    };
+    match (result, d) {
+        (Result::W(value), Slot::Word(r)) => warp.set_word(r, active, value),
+        (Result::D(value), Slot::Double(r)) => warp.set_double(r, active, value),
+        (Result::W(value), d) => warp.set(d, active, value.map(u64::from)),
+        (Result::D(value), d) => warp.set(d, active, value),
+    }
+}
+
+fn compare_step(warp: &Warp, compare: &Compare, a: Slot, b: Slot) -> u32 {
+    match (compare, a, b) {
+        (Compare::W(f), Slot::Word(a), Slot::Word(b)) => {
+            f(&warp.words[a as usize], &warp.words[b as usize])
+        }
+        (Compare::D(f), Slot::Double(a), Slot::Double(b)) => {
+            f(&warp.doubles[a as usize], &warp.doubles[b as usize])
+        }
+        _ => 0,
+    }
+}
+
+fn combined(logic: Logic, a: u32, b: u32) -> u32 {
+    match logic {
+        Logic::And => a & b,
+        Logic::Or => a | b,
+        Logic::Xor => a ^ b,
+    }
+}

@@ -1,0 +1,341 @@
+//! A warp: the registers of its 32 lanes, and where each lane is.
+//!
+//! Lanes at the same instruction run together, as a *fragment*. A branch that only some of them take splits
+//! it; the parts wait for each other where the paths meet again, at the immediate post-dominator. If
+//! nothing else can go on, they stop waiting: lanes make progress each for itself, as on GPUs since Volta.
+
+use crate::alu::{D, W};
+use crate::code::{Kernel, Reg, Slot, Special};
+
+use super::race::Known;
+
+/// Lanes at one instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fragment {
+    /// Index of the next instruction.
+    pub pc: u32,
+    /// Which lanes.
+    pub mask: u32,
+    /// Where they meet others next.
+    pub meet: Option<usize>,
+    /// What they wait for.
+    pub state: State,
+}
+
+/// What a fragment waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Ready,
+    /// Other lanes of the warp, at a `*.sync`: the lanes that have to come.
+    Lanes(u32),
+    /// Other warps, at a barrier of the block.
+    Barrier(u32),
+}
+
+/// A place where the parts of a fragment wait for each other.
+#[derive(Debug, Clone)]
+pub struct Meet {
+    /// Where.
+    pub pc: u32,
+    /// Who is to come.
+    pub expected: u32,
+    /// Who is there.
+    pub arrived: u32,
+    /// The meeting after this one.
+    pub parent: Option<usize>,
+}
+
+/// An asynchronous copy of one lane.
+#[derive(Debug, Clone)]
+pub struct Copy {
+    pub lane: usize,
+    pub to: usize,
+    pub bytes: Vec<u8>,
+    /// Which group; `None` until it is committed.
+    pub group: Option<u32>,
+    pub pc: u32,
+}
+
+/// 32 lanes.
+pub struct Warp {
+    pub index: usize,
+    /// Lanes that exist and have not returned.
+    pub live: u32,
+    /// Lanes that existed at the start.
+    pub born: u32,
+    pub words: Vec<W>,
+    pub words_written: Vec<u32>,
+    pub doubles: Vec<D>,
+    pub doubles_written: Vec<u32>,
+    pub preds: Vec<u32>,
+    pub preds_written: Vec<u32>,
+    pub fragments: Vec<Fragment>,
+    pub meets: Vec<Meet>,
+    /// Meetings that are over.
+    pub free: Vec<usize>,
+    /// Local memory, one lane's after the other's.
+    pub local: Vec<u8>,
+    pub local_written: Vec<bool>,
+    pub copies: Vec<Copy>,
+    /// Groups of copies that each lane has committed.
+    pub groups: [u32; 32],
+    pub known: Known,
+    pub steps: u64,
+    /// Turns that it used up.
+    pub turns: u64,
+}
+
+/// What a launch says of every warp.
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_smem: u32,
+    pub total_smem: u32,
+}
+
+impl Warp {
+    /// Number `index` of a block, before its first instruction.
+    pub fn new(kernel: &Kernel, shape: &Shape, block: [u32; 3], index: usize) -> Self {
+        let threads = shape.block.iter().product::<u32>();
+        let lanes = (threads - 32 * index as u32).min(32);
+        let born = (u64::from(u32::MAX) >> (32 - lanes)) as u32;
+        let warps = threads.div_ceil(32) as usize;
+        let local = 32 * kernel.local_bytes as usize;
+        let mut warp = Self {
+            index,
+            live: born,
+            born,
+            words: vec![[0; 32]; kernel.words as usize],
+            words_written: vec![0; kernel.words as usize],
+            doubles: vec![[0; 32]; kernel.doubles as usize],
+            doubles_written: vec![0; kernel.doubles as usize],
+            preds: vec![0; kernel.preds as usize],
+            preds_written: vec![0; kernel.preds as usize],
+            fragments: vec![Fragment {
+                pc: 0,
+                mask: born,
+                meet: None,
+                state: State::Ready,
+            }],
+            meets: vec![],
+            free: vec![],
+            local: vec![0; local],
+            local_written: vec![false; local],
+            copies: vec![],
+            groups: [0; 32],
+            known: Known::new(warps),
+            steps: 0,
+            turns: 0,
+        };
+        for &(r, value) in &kernel.word_constants {
+            warp.set_word(r, !0, [value; 32]);
+        }
+        for &(r, value) in &kernel.double_constants {
+            warp.set_double(r, !0, [value; 32]);
+        }
+        for &(r, special) in &kernel.specials {
+            let lanes = std::array::from_fn(|lane| shape.special(special, block, index, lane));
+            warp.set_word(r, !0, lanes);
+        }
+        warp
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline]
+    pub fn set_word(&mut self, r: Reg, mask: u32, value: W) {
+        let r = r as usize;
+        self.words_written[r] |= mask;
+        if mask == !0 {
+            self.words[r] = value;
+            return;
+        }
+        for (lane, (to, from)) in self.words[r].iter_mut().zip(value).enumerate() {
+            *to = if mask >> lane & 1 != 0 { from } else { *to };
+        }
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline]
+    pub fn set_double(&mut self, r: Reg, mask: u32, value: D) {
+        let r = r as usize;
+        self.doubles_written[r] |= mask;
+        if mask == !0 {
+            self.doubles[r] = value;
+            return;
+        }
+        for (lane, (to, from)) in self.doubles[r].iter_mut().zip(value).enumerate() {
+            *to = if mask >> lane & 1 != 0 { from } else { *to };
+        }
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline]
+    pub fn set_pred(&mut self, r: Reg, mask: u32, value: u32) {
+        let r = r as usize;
+        self.preds_written[r] |= mask;
+        self.preds[r] = (self.preds[r] & !mask) | (value & mask);
+    }
+
+    /// A register of either file, as doubles.
+    #[inline]
+    pub fn wide(&self, slot: Slot) -> D {
+        match slot {
+            Slot::Word(r) => self.words[r as usize].map(u64::from),
+            Slot::Double(r) => self.doubles[r as usize],
+        }
+    }
+
+    /// Writes a register of either file; a word takes the low half.
+    #[inline]
+    pub fn set(&mut self, slot: Slot, mask: u32, value: D) {
+        match slot {
+            Slot::Word(r) => self.set_word(r, mask, value.map(|x| x as u32)),
+            Slot::Double(r) => self.set_double(r, mask, value),
+        }
+    }
+
+    /// The lanes of `mask` for which nobody has written this register.
+    #[inline]
+    pub fn unwritten(&self, slot: Slot, mask: u32) -> u32 {
+        let written = match slot {
+            Slot::Word(r) => self.words_written[r as usize],
+            Slot::Double(r) => self.doubles_written[r as usize],
+        };
+        mask & !written
+    }
+
+    /// Lanes return: nobody waits for them any longer.
+    pub fn retire(&mut self, mask: u32) {
+        self.live &= !mask;
+        for meet in 0..self.meets.len() {
+            self.meets[meet].expected &= !mask;
+            self.go_on(meet);
+        }
+    }
+
+    /// Fragment `i` has come to where its lanes meet others, or the last of those has returned: whoever is
+    /// there goes on when all are.
+    pub fn arrive(&mut self, i: usize) {
+        let fragment = &self.fragments[i];
+        let Some(meet) = fragment.meet else { return };
+        if self.meets[meet].pc != fragment.pc {
+            return;
+        }
+        let fragment = self.fragments.swap_remove(i);
+        self.meets[meet].arrived |= fragment.mask;
+        self.go_on(meet);
+    }
+
+    /// Lets those go on that are at a complete meeting.
+    pub fn go_on(&mut self, meet: usize) {
+        let Meet {
+            pc,
+            expected,
+            arrived,
+            parent,
+        } = self.meets[meet];
+        if arrived == 0 || expected & !arrived != 0 {
+            return;
+        }
+        self.meets[meet].arrived = 0;
+        self.free.push(meet);
+        self.resume(pc, arrived, parent);
+    }
+
+    /// Lanes go on at `pc`, or wait again if others meet there too.
+    fn resume(&mut self, pc: u32, mask: u32, meet: Option<usize>) {
+        self.fragments.push(Fragment {
+            pc,
+            mask,
+            meet,
+            state: State::Ready,
+        });
+        self.arrive(self.fragments.len() - 1);
+    }
+
+    /// Fragment `i` splits at a branch: the lanes of `taken` go to `to`, the others to the next instruction,
+    /// and all meet at `meet`.
+    pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
+        let Fragment {
+            pc, mask, meet: outer, ..
+        } = self.fragments.swap_remove(i);
+        let meet = match meet {
+            None => outer,
+            // A loop whose lanes leave it one after the other has one place where they meet.
+            Some(pc) if outer.is_some_and(|m| self.meets[m].pc == pc) => outer,
+            Some(pc) => Some(self.new_meet(Meet {
+                pc,
+                expected: mask,
+                arrived: 0,
+                parent: outer,
+            })),
+        };
+        self.resume(to, taken, meet);
+        self.resume(pc + 1, mask & !taken, meet);
+    }
+
+    fn new_meet(&mut self, meet: Meet) -> usize {
+        match self.free.pop() {
+            Some(i) => {
+                self.meets[i] = meet;
+                i
+            }
+            None => {
+                self.meets.push(meet);
+                self.meets.len() - 1
+            }
+        }
+    }
+
+    /// Those who wait at a meeting wait no longer: whether there were any.
+    pub fn stop_waiting(&mut self) -> bool {
+        let mut any = false;
+        for meet in 0..self.meets.len() {
+            let Meet {
+                pc,
+                arrived,
+                parent,
+                ..
+            } = self.meets[meet];
+            if arrived == 0 {
+                continue;
+            }
+            any = true;
+            self.meets[meet].arrived = 0;
+            self.meets[meet].expected &= !arrived;
+            // Those who meet here later do not wait for these, and these meet whoever the parent expects.
+            self.resume(pc, arrived, parent);
+        }
+        any
+    }
+}
+
+impl Shape {
+    /// A special register's value in one lane.
+    fn special(&self, special: Special, block: [u32; 3], warp: usize, lane: usize) -> u32 {
+        let thread = 32 * warp as u32 + lane as u32;
+        let [x, y, _] = self.block;
+        let bit = 1u32 << lane;
+        match special {
+            Special::Tid(0) => thread % x,
+            Special::Tid(1) => thread / x % y,
+            Special::Tid(_) => thread / (x * y),
+            Special::Ntid(i) => self.block[i],
+            Special::Ctaid(i) => block[i],
+            Special::Nctaid(i) => self.grid[i],
+            Special::LaneId => lane as u32,
+            Special::WarpId => warp as u32,
+            Special::NWarpId => self.block.iter().product::<u32>().div_ceil(32),
+            Special::LanemaskEq => bit,
+            Special::LanemaskLe => bit | (bit - 1),
+            Special::LanemaskLt => bit - 1,
+            Special::LanemaskGe => !(bit - 1),
+            Special::LanemaskGt => !(bit | (bit - 1)),
+            Special::SmId | Special::GridId => 0,
+            Special::NSmId => 1,
+            Special::DynamicSmemSize => self.dynamic_smem,
+            Special::TotalSmemSize => self.total_smem,
+        }
+    }
+}
