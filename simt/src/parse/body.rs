@@ -1,0 +1,110 @@
+//! Bodies of functions.
+
+use super::cursor::Cursor;
+use super::lexer::Token;
+use super::{directive, operand, variable};
+use crate::ast::{Instruction, Statement};
+use crate::error::Result;
+
+/// File and line of the last `.loc`.
+type Loc = Option<(u32, u32)>;
+
+/// `{ … }` of a function.
+///
+/// # Errors
+///
+/// The first statement that is none, blocks in more than 64 levels, and a `}` that is missing.
+pub(super) fn body(cursor: &mut Cursor) -> Result<Vec<Statement>> {
+    block(cursor, &mut None)
+}
+
+/// `{ … }`
+fn block(cursor: &mut Cursor, loc: &mut Loc) -> Result<Vec<Statement>> {
+    cursor.braces(|cursor| {
+        let mut statements = Vec::new();
+        while cursor.peek() != Token::Mark('}') {
+            statement(cursor, loc, &mut statements)?;
+        }
+        Ok(statements)
+    })
+}
+
+/// Any statement; some put none into the list, and a declaration of several names puts several.
+fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>) -> Result<()> {
+    match cursor.peek() {
+        Token::Mark('{') => statements.push(Statement::Block(block(cursor, loc)?)),
+        Token::Mark('@') => statements.push(guarded(cursor, *loc)?),
+        Token::Word(_) => statements.push(label_or_instruction(cursor, *loc)?),
+        Token::Dot("loc") => *loc = Some(directive::loc(cursor)?),
+        Token::Dot("pragma") => directive::pragma(cursor)?,
+        Token::Dot(word) if variable::space(word).is_some() => {
+            let variables = variable::declaration(cursor, false)?;
+            statements.extend(variables.into_iter().map(Statement::Variable));
+        }
+        // An empty statement, which inline assembly leaves behind.
+        Token::Mark(';') => _ = cursor.advance()?,
+        _ => return cursor.error("a statement or `}`"),
+    }
+    Ok(())
+}
+
+/// `name:` or `opcode.mods operands;`
+fn label_or_instruction(cursor: &mut Cursor, loc: Loc) -> Result<Statement> {
+    let line = cursor.line();
+    let word = cursor.word("an instruction")?;
+    if cursor.take(':')? {
+        return Ok(Statement::Label(word.to_string()));
+    }
+    if !is_opcode(word) {
+        return cursor.error(&format!("`:` after the label `{word:.40}`"));
+    }
+    instruction(cursor, None, word, (line, loc))
+}
+
+/// `@%p opcode.mods operands;`, `@!%p …`
+fn guarded(cursor: &mut Cursor, loc: Loc) -> Result<Statement> {
+    cursor.expect('@')?;
+    let negated = cursor.take('!')?;
+    let predicate = cursor.word("a predicate")?.to_string();
+    let line = cursor.line();
+    match cursor.peek() {
+        Token::Word(word) if is_opcode(word) => {
+            cursor.advance()?;
+            instruction(cursor, Some((predicate, negated)), word, (line, loc))
+        }
+        _ => cursor.error("an instruction"),
+    }
+}
+
+/// What stands behind the opcode, which is at `place`.
+fn instruction(
+    cursor: &mut Cursor,
+    guard: Option<(String, bool)>,
+    opcode: &str,
+    (line, loc): (u32, Loc),
+) -> Result<Statement> {
+    let mut mods = Vec::new();
+    while let Token::Dot(word) = cursor.peek() {
+        mods.push(word.to_string());
+        cursor.advance()?;
+    }
+    let mut operands = Vec::new();
+    if cursor.peek() != Token::Mark(';') {
+        operands = cursor.list(operand::operand)?;
+    }
+    cursor.end_list(';')?;
+    let opcode = opcode.to_string();
+    Ok(Statement::Instruction(Instruction {
+        guard,
+        opcode,
+        mods,
+        operands,
+        line,
+        loc,
+    }))
+}
+
+/// Whether an opcode can be written like this: `ld`, `dp4a`, not `%r1` nor `$L_1`.
+fn is_opcode(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+}

@@ -1,0 +1,195 @@
+//! One token ahead, and what all rules of the grammar need.
+
+use super::lexer::{Lexer, Token};
+use super::number;
+use crate::ast::Immediate;
+use crate::error::{Error, Result};
+
+/// Braces inside of braces; the functions that read them call themselves as often.
+const MAX_LEVELS: u32 = 64;
+
+/// A place in the text: the token that is next, and all behind it.
+pub(super) struct Cursor<'a> {
+    lexer: Lexer<'a>,
+    token: Token<'a>,
+    line: u32,
+    levels: u32,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the first token.
+    pub(super) fn new(text: &'a str) -> Result<Self> {
+        let mut lexer = Lexer::new(text);
+        let (token, line) = lexer.next()?;
+        Ok(Self {
+            lexer,
+            token,
+            line,
+            levels: 0,
+        })
+    }
+
+    /// The next token.
+    pub(super) fn peek(&self) -> Token<'a> {
+        self.token
+    }
+
+    /// Line of the next token.
+    pub(super) fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// Takes the next token, whatever it is.
+    pub(super) fn advance(&mut self) -> Result<Token<'a>> {
+        let token = self.token;
+        (self.token, self.line) = self.lexer.next()?;
+        Ok(token)
+    }
+
+    /// Takes the next token if it is `mark`, and says whether it was.
+    pub(super) fn take(&mut self, mark: char) -> Result<bool> {
+        self.take_token(Token::Mark(mark))
+    }
+
+    /// Takes the next token if it is `.word`, and says whether it was.
+    pub(super) fn take_dot(&mut self, word: &str) -> Result<bool> {
+        self.take_token(Token::Dot(word))
+    }
+
+    fn take_token(&mut self, token: Token) -> Result<bool> {
+        let there = self.token == token;
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
+    }
+
+    /// Takes `mark`, or the error that it is missing.
+    pub(super) fn expect(&mut self, mark: char) -> Result<()> {
+        match self.take(mark)? {
+            true => Ok(()),
+            false => self.error(&format!("`{mark}`")),
+        }
+    }
+
+    /// Takes the `mark` that ends a list, or the error that it is missing.
+    pub(super) fn end_list(&mut self, mark: char) -> Result<()> {
+        match self.take(mark)? {
+            true => Ok(()),
+            false => self.error(&format!("`,` or `{mark}`")),
+        }
+    }
+
+    /// Takes a [`Token::Word`].
+    pub(super) fn word(&mut self, expected: &str) -> Result<&'a str> {
+        let Token::Word(word) = self.token else {
+            return self.error(expected);
+        };
+        self.advance()?;
+        Ok(word)
+    }
+
+    /// Takes a [`Token::Text`].
+    pub(super) fn text(&mut self, expected: &str) -> Result<&'a str> {
+        let Token::Text(text) = self.token else {
+            return self.error(expected);
+        };
+        self.advance()?;
+        Ok(text)
+    }
+
+    /// Takes an integer without a sign that fits into a `T`.
+    pub(super) fn unsigned<T: TryFrom<i128>>(&mut self, expected: &str) -> Result<T> {
+        self.unsigned_if(expected, |_| true)
+    }
+
+    /// Takes an integer without a sign that fits into a `T` and of which `is_fine` holds.
+    pub(super) fn unsigned_if<T: TryFrom<i128>>(
+        &mut self,
+        expected: &str,
+        is_fine: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
+        self.number(false, expected, |value| match value {
+            Immediate::Int(value) => T::try_from(value).ok().filter(is_fine),
+            _ => None,
+        })
+    }
+
+    /// Takes an integer of 64 bits, with a sign or without. What is above the largest `i64` wraps, as
+    /// addresses do.
+    pub(super) fn offset(&mut self) -> Result<i64> {
+        self.constant("an integer", |value| match value {
+            Immediate::Int(value) => Some(value as i64),
+            _ => None,
+        })
+    }
+
+    /// Takes a number, with a sign or without, that `read` can use.
+    pub(super) fn constant<T>(
+        &mut self,
+        expected: &str,
+        read: impl FnOnce(Immediate) -> Option<T>,
+    ) -> Result<T> {
+        let negative = self.take('-')?;
+        if !negative {
+            self.take('+')?;
+        }
+        self.number(negative, expected, read)
+    }
+
+    /// Takes a number whose sign is taken already.
+    fn number<T>(
+        &mut self,
+        negative: bool,
+        expected: &str,
+        read: impl FnOnce(Immediate) -> Option<T>,
+    ) -> Result<T> {
+        let value = match self.token {
+            Token::Number(text) => number::immediate(text, negative),
+            // `.5`
+            Token::Dot(digits) if digits.starts_with(|c: char| c.is_ascii_digit()) => {
+                number::immediate(&format!("0.{digits}"), negative)
+            }
+            _ => None,
+        };
+        let Some(value) = value.and_then(read) else {
+            return self.error(expected);
+        };
+        self.advance()?;
+        Ok(value)
+    }
+
+    /// Takes `{`, what `inside` reads, and `}`.
+    pub(super) fn braces<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.levels == MAX_LEVELS {
+            return self.error(&format!("at most {MAX_LEVELS} levels of braces"));
+        }
+        self.expect('{')?;
+        self.levels += 1;
+        let value = inside(self)?;
+        self.levels -= 1;
+        self.expect('}')?;
+        Ok(value)
+    }
+
+    /// Takes what `item` reads, once or more, with commas between.
+    pub(super) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take(',')? {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// The error that the next token is not `expected`.
+    pub(super) fn error<T>(&self, expected: &str) -> Result<T> {
+        Err(Error::Syntax {
+            line: self.line,
+            expected: expected.to_string(),
+            found: self.token.to_string(),
+        })
+    }
+}

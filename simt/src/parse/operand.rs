@@ -1,0 +1,91 @@
+//! Operands of instructions.
+
+use super::cursor::Cursor;
+use super::lexer::Token;
+use crate::ast::Operand;
+use crate::error::Result;
+
+/// Any operand.
+///
+/// # Errors
+///
+/// What is none, or an address with more in its brackets than a base and an offset.
+pub(super) fn operand(cursor: &mut Cursor) -> Result<Operand> {
+    match cursor.peek() {
+        Token::Mark('[') => address(cursor),
+        Token::Mark('{') => Ok(Operand::Vector(group(cursor, '{', '}')?)),
+        Token::Mark('(') => Ok(Operand::List(group(cursor, '(', ')')?)),
+        _ => single(cursor),
+    }
+}
+
+/// `[%rd1+16]`, `[%rd1+-16]`, `[name]`, `[4096]`
+fn address(cursor: &mut Cursor) -> Result<Operand> {
+    cursor.expect('[')?;
+    let address = match cursor.peek() {
+        Token::Word(_) => {
+            let base = name(cursor)?;
+            Operand::Address(Some(base), moved(cursor)?.unwrap_or(0))
+        }
+        Token::Number(_) => Operand::Address(None, cursor.offset()?),
+        _ => return cursor.error("a register, a variable or an integer"),
+    };
+    cursor.expect(']')?;
+    Ok(address)
+}
+
+/// `+16`, `+-16` or `-16`, if the next token is a sign.
+fn moved(cursor: &mut Cursor) -> Result<Option<i64>> {
+    let there = cursor.take('+')? || cursor.peek() == Token::Mark('-');
+    there.then(|| cursor.offset()).transpose()
+}
+
+/// `{a, b}` or `(a, b)`; `()` is empty.
+fn group(cursor: &mut Cursor, open: char, close: char) -> Result<Vec<Operand>> {
+    cursor.expect(open)?;
+    if cursor.take(close)? {
+        return Ok(Vec::new());
+    }
+    let operands = cursor.list(single)?;
+    cursor.end_list(close)?;
+    Ok(operands)
+}
+
+/// An operand without brackets: a name alone or in one of its forms, or a constant.
+fn single(cursor: &mut Cursor) -> Result<Operand> {
+    match cursor.peek() {
+        Token::Mark('!') => {
+            cursor.advance()?;
+            Ok(Operand::Not(name(cursor)?))
+        }
+        Token::Word(_) => named(cursor),
+        _ => Ok(Operand::Immediate(cursor.constant("an operand", Some)?)),
+    }
+}
+
+/// `a`, `a|b` or `a+4`
+fn named(cursor: &mut Cursor) -> Result<Operand> {
+    let name = name(cursor)?;
+    if cursor.take('|')? {
+        let second = Operand::Name(self::name(cursor)?);
+        return Ok(Operand::Pair(
+            Box::new(Operand::Name(name)),
+            Box::new(second),
+        ));
+    }
+    Ok(match moved(cursor)? {
+        Some(offset) => Operand::Offset(name, offset),
+        None => Operand::Name(name),
+    })
+}
+
+/// A name with what a dot joins to it: `%tid.x` is one.
+fn name(cursor: &mut Cursor) -> Result<String> {
+    let mut name = cursor.word("a name")?.to_string();
+    while let Token::Dot(part) = cursor.peek() {
+        name.push('.');
+        name.push_str(part);
+        cursor.advance()?;
+    }
+    Ok(name)
+}
