@@ -92,9 +92,7 @@ fn instruction(
     if cursor.peek() != Token::Mark(';') {
         operands = cursor.list(operand::operand)?;
     }
-    if !cursor.take(';')? {
-        return cursor.error("`,` or `;`");
-    }
+    cursor.end_list(';')?;
     let opcode = opcode.to_string();
     Ok(Statement::Instruction(Instruction {
         guard,

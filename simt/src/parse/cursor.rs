@@ -72,6 +72,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes the `mark` that ends a list, or the error that it is missing.
+    pub(super) fn end_list(&mut self, mark: char) -> Result<()> {
+        match self.take(mark)? {
+            true => Ok(()),
+            false => self.error(&format!("`,` or `{mark}`")),
+        }
+    }
+
     /// Takes a [`Token::Word`].
     pub(super) fn word(&mut self, expected: &str) -> Result<&'a str> {
         let Token::Word(word) = self.token else {

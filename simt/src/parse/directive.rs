@@ -108,14 +108,14 @@ pub(super) fn attribute(cursor: &mut Cursor) -> Result<()> {
 pub(super) fn pragma(cursor: &mut Cursor) -> Result<()> {
     cursor.advance()?;
     cursor.list(|cursor| cursor.text("a string"))?;
-    cursor.expect(';')
+    cursor.end_list(';')
 }
 
 /// `.alias name, other;`
 pub(super) fn alias(cursor: &mut Cursor) -> Result<()> {
     cursor.advance()?;
     cursor.list(|cursor| cursor.word("a function's name"))?;
-    cursor.expect(';')
+    cursor.end_list(';')
 }
 
 /// From `open` to the `close` that ends it.

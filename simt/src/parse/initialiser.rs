@@ -64,13 +64,15 @@ fn size(ty: Type, shape: &[u64]) -> u64 {
     shape.iter().product::<u64>() * u64::from(ty.bytes())
 }
 
-/// A number as an element.
+/// A number as an element; a float whose bits are written keeps them in a type of as many.
 fn constant(cursor: &mut Cursor, ty: Type, bytes: &mut Vec<u8>) -> Result<()> {
     let expected = "a constant that its type can hold";
-    let element = cursor.constant(expected, |value| match value {
-        Immediate::Int(value) => integer(ty, value),
-        Immediate::F32(bits) => float(ty, f32::from_bits(bits).into(), bits.into()),
-        Immediate::F64(bits) => float(ty, f64::from_bits(bits), bits),
+    let element = cursor.constant(expected, |value| match (value, ty) {
+        (Immediate::Int(value), _) => integer(ty, value),
+        (Immediate::F32(bits), Type::F32 | Type::B32) => Some(bits.to_le_bytes().to_vec()),
+        (Immediate::F64(bits), Type::F64 | Type::B64) => Some(bits.to_le_bytes().to_vec()),
+        (Immediate::F32(bits), _) => float(ty, f32::from_bits(bits).into()),
+        (Immediate::F64(bits), _) => float(ty, f64::from_bits(bits)),
     })?;
     bytes.extend_from_slice(&element);
     Ok(())
@@ -78,23 +80,21 @@ fn constant(cursor: &mut Cursor, ty: Type, bytes: &mut Vec<u8>) -> Result<()> {
 
 /// An integer as an element; of a float type, the float of that value.
 fn integer(ty: Type, value: i128) -> Option<Vec<u8>> {
-    if matches!(ty, Type::F16 | Type::Bf16 | Type::F32 | Type::F64) {
-        return float(ty, value as f64, 0);
+    if let Some(element) = float(ty, value as f64) {
+        return Some(element);
     }
     let bits = 8 * ty.bytes();
     let fits = bits > 64 || (-(1 << (bits - 1))..1 << bits).contains(&value);
     fits.then(|| value.to_le_bytes()[..ty.bytes() as usize].to_vec())
 }
 
-/// A float as an element; of a type of bits alone, the bits that are written.
-fn float(ty: Type, value: f64, bits: u64) -> Option<Vec<u8>> {
+/// A float as an element, rounded; `None` for a type that is no float's.
+fn float(ty: Type, value: f64) -> Option<Vec<u8>> {
     Some(match ty {
         Type::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
         Type::Bf16 => bf16::from_f64(value).to_le_bytes().to_vec(),
         Type::F32 => (value as f32).to_le_bytes().to_vec(),
         Type::F64 => value.to_le_bytes().to_vec(),
-        Type::B32 => u32::try_from(bits).ok()?.to_le_bytes().to_vec(),
-        Type::B64 => bits.to_le_bytes().to_vec(),
         _ => return None,
     })
 }

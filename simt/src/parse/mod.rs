@@ -27,7 +27,7 @@ use lexer::Token;
 ///
 /// [`Error::Syntax`](crate::Error::Syntax) for the first thing that is not PTX, or that no part of this
 /// crate understands: addresses in initialisers, `.branchtargets`, `.callprototype`, textures. A text
-/// without `.version` or `.target` is none: its module has zeros and an empty name.
+/// without `.version` or `.target` is no error; its module has zeros and an empty name there.
 pub fn module(text: &str) -> Result<Module> {
     let mut cursor = Cursor::new(text)?;
     let mut module = Module::default();
@@ -65,7 +65,7 @@ fn linked(cursor: &mut Cursor, module: &mut Module, expected: &str) -> Result<()
     }
     match cursor.peek() {
         Token::Dot("entry" | "func") => module.functions.push(function::function(cursor)?),
-        Token::Dot(word) if variable::space(word).is_some() => {
+        Token::Dot("global" | "const" | "shared") => {
             module
                 .variables
                 .extend(variable::declaration(cursor, is_extern)?);

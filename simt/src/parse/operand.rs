@@ -47,7 +47,7 @@ fn group(cursor: &mut Cursor, open: char, close: char) -> Result<Vec<Operand>> {
         return Ok(Vec::new());
     }
     let operands = cursor.list(single)?;
-    cursor.expect(close)?;
+    cursor.end_list(close)?;
     Ok(operands)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn declaration(cursor: &mut Cursor, is_extern: bool) -> Result<Vec<Va
         }
         Ok(variable)
     })?;
-    cursor.expect(';')?;
+    cursor.end_list(';')?;
     Ok(variables)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn parameters(cursor: &mut Cursor) -> Result<Vec<Variable>> {
         let head = head(cursor)?;
         named(cursor, &head)
     })?;
-    cursor.expect(')')?;
+    cursor.end_list(')')?;
     Ok(parameters)
 }
 
@@ -142,15 +142,11 @@ fn dimension(cursor: &mut Cursor, before: &[u64], bytes: u64) -> Result<u64> {
     if is_first && cursor.take(']')? {
         return Ok(0);
     }
-    let length = cursor.unsigned_if(
-        "a length, of less than 2^63 bytes in all",
-        |&length: &u64| {
-            let fits = length
-                .checked_mul(bytes)
-                .is_some_and(|bytes| bytes < 1 << 63);
-            fits && (is_first || length > 0)
-        },
-    )?;
+    let fits = |length: &u64| {
+        let bytes = length.checked_mul(bytes);
+        (is_first || *length > 0) && bytes.is_some_and(|bytes| bytes < 1 << 63)
+    };
+    let length = cursor.unsigned_if("a length, of less than 2^63 bytes in all", fits)?;
     cursor.expect(']')?;
     Ok(length)
 }

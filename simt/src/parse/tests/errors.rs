@@ -4,20 +4,33 @@ use crate::Error;
 
 /// What is wrong with `text`: line, what was expected, what was found.
 fn wrong(text: &str) -> (u32, String, String) {
-    match super::super::module(text) {
-        Err(Error::Syntax { line, expected, found }) => (line, expected, found),
+    match crate::parse::module(text) {
+        Err(Error::Syntax {
+            line,
+            expected,
+            found,
+        }) => (line, expected, found),
         other => panic!("{text}: {other:?}"),
     }
 }
 
 /// Checks the error of `text`.
 fn check(text: &str, line: u32, expected: &str, found: &str) {
-    assert_eq!(wrong(text), (line, expected.to_string(), found.to_string()), "{text}");
+    assert_eq!(
+        wrong(text),
+        (line, expected.to_string(), found.to_string()),
+        "{text}"
+    );
 }
 
 /// Checks the error of `statement` as the second line of a body.
 fn check_body(statement: &str, expected: &str, found: &str) {
-    check(&format!(".entry k() {{\n{statement}\n}}"), 2, expected, found);
+    check(
+        &format!(".entry k() {{\n{statement}\n}}"),
+        2,
+        expected,
+        found,
+    );
 }
 
 #[test]
@@ -38,6 +51,7 @@ fn outside_of_functions() {
     check("hello", 1, item, "`hello`");
     check("\n.visible\n.align 4", 3, item, "`.align`");
     check(".texref t;", 1, item, "`.texref`");
+    check(".reg .b32 %r;", 1, item, "`.reg`");
     check("#define A", 1, item, "`#`");
     check("é", 1, item, "`é`");
     check(".version 9", 1, "a version, such as 8.7", "`9`");
@@ -55,11 +69,21 @@ fn outside_of_functions() {
 fn functions() {
     check(".entry 1()", 1, "the function's name", "`1`");
     check(".entry k(\n.u32 n)", 2, "a state space", "`.u32`");
-    check(".entry k(.param .u32 n;", 1, "`)`", "`;`");
-    check(".entry k(.param .u32 .ptr .x n)", 1, "a state space or `.align`", "`.x`");
+    check(".entry k(.param .u32 n;", 1, "`,` or `)`", "`;`");
+    check(
+        ".entry k(.param .u32 .ptr .x n)",
+        1,
+        "a state space or `.align`",
+        "`.x`",
+    );
     check(".entry k()\nret;", 2, "`{`", "`ret`");
     check(".entry k() .maxntid x {}", 1, "a number of threads", "`x`");
-    check(".entry k() .reqntid 4294967296 {}", 1, "a number of threads", "`4294967296`");
+    check(
+        ".entry k() .reqntid 4294967296 {}",
+        1,
+        "a number of threads",
+        "`4294967296`",
+    );
     check(".entry k() .maxnreg 1, x {}", 1, "an integer", "`x`");
 }
 
@@ -69,16 +93,21 @@ fn variables() {
     check(".global .f31 x;", 1, "a type", "`.f31`");
     check(".global .align 3 .b8 x;", 1, "a power of two", "`3`");
     check(".global .b8 1;", 1, "a name", "`1`");
-    check(".global .b8 x", 1, "`;`", "the end of the text");
-    check(".reg .b8 %x<y>;", 1, "a number of registers", "`y`");
-    check(".reg .b8 %x<1;", 1, "`>`", "`;`");
+    check(".global .b8 x", 1, "`,` or `;`", "the end of the text");
+    check(".shared .b8 x<y>;", 1, "a number of registers", "`y`");
+    check(".shared .b8 x<1;", 1, "`>`", "`;`");
     check(".shared .b8 x[4;", 1, "`]`", "`;`");
-    check(".shared .b8 x = 1;", 1, "`;`", "`=`");
+    check(".shared .b8 x = 1;", 1, "`,` or `;`", "`=`");
     let length = "a length, of less than 2^63 bytes in all";
     check(".shared .b8 x[-1];", 1, length, "`-`");
     check(".shared .b8 x[4][];", 1, length, "`]`");
     check(".shared .b8 x[4][0];", 1, length, "`0`");
-    check(".shared .b64 x[1073741824]\n[1073741824];", 2, length, "`1073741824`");
+    check(
+        ".shared .b64 x[1073741824]\n[1073741824];",
+        2,
+        length,
+        "`1073741824`",
+    );
 }
 
 #[test]
@@ -88,9 +117,20 @@ fn initialisers() {
     check(".global .b8 x = 256;", 1, constant, "`256`");
     check(".global .b8 x = -129;", 1, constant, "`129`");
     check(".global .b8 x = 1.5;", 1, constant, "`1.5`");
-    check(".global .b32 x = 0d3ff0000000000000;", 1, constant, "`0d3ff0000000000000`");
+    check(
+        ".global .b32 x = 0d3ff0000000000000;",
+        1,
+        constant,
+        "`0d3ff0000000000000`",
+    );
+    check(".global .b64 x = 0f3f800000;", 1, constant, "`0f3f800000`");
     check(".global .b64 x = name;", 1, constant, "`name`");
-    check(".global .b64 x[2] = {1, generic(name)};", 1, constant, "`generic`");
+    check(
+        ".global .b64 x[2] = {1, generic(name)};",
+        1,
+        constant,
+        "`generic`",
+    );
     check(".global .b8 x[2] = 1;", 1, "`{`", "`1`");
     check(".global .b8 x[2] = {};", 1, constant, "`}`");
     check(".global .b8 x[2] = {1, 2,\n3};", 2, full, "`3`");
@@ -105,8 +145,16 @@ fn initialisers() {
 fn statements() {
     check_body(".visible .reg .b32 %r;", "a statement or `}`", "`.visible`");
     check_body("$L_1 ret;", "`:` after the label `$L_1`", "`ret`");
-    check_body("t: .branchtargets a, b;", "a statement or `}`", "`.branchtargets`");
-    check_body("p: .callprototype _ ();", "a statement or `}`", "`.callprototype`");
+    check_body(
+        "t: .branchtargets a, b;",
+        "a statement or `}`",
+        "`.branchtargets`",
+    );
+    check_body(
+        "p: .callprototype _ ();",
+        "a statement or `}`",
+        "`.callprototype`",
+    );
     check_body(".loc x", "a file's number", "`x`");
     check_body(".loc 1 x", "a line", "`x`");
     check_body(".loc 1 2 x", "a column", "`x`");
@@ -124,22 +172,30 @@ fn operands() {
     check_body("add.s32 %r1, ;", "an operand", "`;`");
     check_body("add.s32 %r1, 08;", "an operand", "`08`");
     check_body("add.s32 %r1, 0f3f80;", "an operand", "`0f3f80`");
-    check_body("add.s32 %r1, 18446744073709551616;", "an operand", "`18446744073709551616`");
+    check_body(
+        "add.s32 %r1, 18446744073709551616;",
+        "an operand",
+        "`18446744073709551616`",
+    );
     check_body("add.s32 %r1, !5;", "a name", "`5`");
     check_body("ld.b32 %r1, [%rd1+%rd2];", "an integer", "`%rd2`");
     check_body("ld.b32 %r1, [%rd1+1.5];", "an integer", "`1.5`");
-    check_body("ld.b32 %r1, [];", "a register, a variable or an integer", "`]`");
+    check_body(
+        "ld.b32 %r1, [];",
+        "a register, a variable or an integer",
+        "`]`",
+    );
     check_body("cp.x [%rd1, {%r1}];", "`]`", "`,`");
     check_body("ld.v2 {%r1, {%r2}}, [x];", "an operand", "`{`");
-    check_body("ld.v2 {%r1; ", "`}`", "`;`");
+    check_body("ld.v2 {%r1; ", "`,` or `}`", "`;`");
     check_body("setp.eq %p1|5, 1, 2;", "a name", "`5`");
-    check_body("call f, (a;", "`)`", "`;`");
+    check_body("call f, (a;", "`,` or `)`", "`;`");
 }
 
 #[test]
 fn too_many_levels() {
     let blocks = |levels| format!(".entry k() {}{}", "{".repeat(levels), "}".repeat(levels));
-    assert!(super::super::module(&blocks(64)).is_ok());
+    assert!(crate::parse::module(&blocks(64)).is_ok());
     check(&blocks(65), 1, "at most 64 levels of braces", "`{`");
     check(&blocks(1_000_000), 1, "at most 64 levels of braces", "`{`");
 }
@@ -156,5 +212,10 @@ fn long_tokens_are_shortened() {
 
 #[test]
 fn lines_are_counted_through_comments() {
-    check("// one\n/* two\n three */ .version 8.0\r\n\n  hello", 5, "a directive, a function or a variable", "`hello`");
+    check(
+        "// one\n/* two\n three */ .version 8.0\r\n\n  hello",
+        5,
+        "a directive, a function or a variable",
+        "`hello`",
+    );
 }

@@ -29,7 +29,11 @@ fn instructions<'a>(statements: &'a [Statement], found: &mut Vec<&'a Instruction
 
 fn all_instructions(module: &Module) -> Vec<&Instruction> {
     let mut found = Vec::new();
-    for body in module.functions.iter().filter_map(|function| function.body.as_ref()) {
+    for body in module
+        .functions
+        .iter()
+        .filter_map(|function| function.body.as_ref())
+    {
         instructions(body, &mut found);
     }
     found
@@ -39,33 +43,51 @@ fn all_instructions(module: &Module) -> Vec<&Instruction> {
 fn is_instruction(line: &str) -> bool {
     let line = line.trim_start();
     let word = line.split([' ', '\t', ';']).next().unwrap_or_default();
-    line.starts_with('@') || (line.starts_with(|c: char| c.is_ascii_lowercase()) && !word.ends_with(':'))
+    line.starts_with('@')
+        || (line.starts_with(|c: char| c.is_ascii_lowercase()) && !word.ends_with(':'))
 }
 
 fn check(path: &Path) {
     let name = path.display();
     let text = fs::read_to_string(path).unwrap();
-    let module = super::super::module(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let module = crate::parse::module(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     let lines: Vec<&str> = text.lines().collect();
     let found = all_instructions(&module);
     for instruction in &found {
         let line = lines[instruction.line as usize - 1];
-        assert!(line.contains(&instruction.form()), "{name}: {} in {line}", instruction.form());
+        assert!(
+            line.contains(&instruction.form()),
+            "{name}: {} in {line}",
+            instruction.form()
+        );
     }
     let count = lines.iter().filter(|line| is_instruction(line)).count();
     assert_eq!(found.len(), count, "{name}: instructions");
-    let entries = module.functions.iter().filter(|function| function.is_entry).count();
+    let entries = module
+        .functions
+        .iter()
+        .filter(|function| function.is_entry)
+        .count();
     let count = lines.iter().filter(|line| line.contains(".entry ")).count();
     assert_eq!(entries, count, "{name}: entries");
-    let files = lines.iter().filter(|line| line.trim_start().starts_with(".file")).count();
+    let files = lines
+        .iter()
+        .filter(|line| line.trim_start().starts_with(".file"))
+        .count();
     assert_eq!(module.files.len(), files, "{name}: files");
-    assert!(module.target.starts_with("sm_") && module.version.0 >= 6, "{name}");
+    assert!(
+        module.target.starts_with("sm_") && module.version.0 >= 6,
+        "{name}"
+    );
 }
 
 #[test]
 fn all_kernels() {
     let mut found = Vec::new();
-    texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/src"), &mut found);
+    texts(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/src"),
+        &mut found,
+    );
     assert!(found.len() > 40);
     for path in &found {
         check(path);
