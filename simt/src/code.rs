@@ -9,6 +9,18 @@ use crate::alu::{Alu, Compare};
 use crate::ast::Space;
 use crate::error::Place;
 
+/// Generic addresses of a space other than global begin here, and are its own addresses, from 0, plus this.
+/// Global addresses are their own generic addresses and lie above all windows.
+pub const SHARED_WINDOW: u64 = WINDOW;
+/// As for shared memory.
+pub const LOCAL_WINDOW: u64 = 2 * WINDOW;
+/// As for shared memory.
+pub const CONST_WINDOW: u64 = 3 * WINDOW;
+/// As for shared memory.
+pub const PARAM_WINDOW: u64 = 4 * WINDOW;
+/// Bytes of a window.
+pub const WINDOW: u64 = 1 << 40;
+
 /// The number of a register in its file.
 pub type Reg = u32;
 
@@ -46,7 +58,7 @@ pub struct Kernel {
     pub global_addresses: Vec<(Reg, String, i64)>,
     /// Words that a launch fills.
     pub specials: Vec<(Reg, Special)>,
-    /// Bytes of static shared memory.
+    /// Bytes of static shared memory; with a `.extern .shared` variable rounded up to where that begins.
     pub shared_bytes: u32,
     /// Bytes of local memory a thread.
     pub local_bytes: u32,
@@ -152,7 +164,8 @@ pub enum Op {
         /// The predicate.
         p: Reg,
     },
-    /// `and.pred` and the like; `mov.pred` and `not.pred` are `a xor c` for a constant c.
+    /// `and.pred` and the like; `mov.pred` is `a and a`. (`not.pred` is a `setp` that always holds, combined
+    /// with `.and !a`.)
     Logic {
         /// Which.
         logic: Logic,

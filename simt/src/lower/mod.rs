@@ -1,11 +1,220 @@
 //! From [`ast`](crate::ast) to [`code`](crate::code): names become numbers, functions are inlined, branches
 //! know where their lanes meet again.
 
-use crate::ast::Module;
-use crate::code::Kernel;
-use crate::error::Result;
+mod arithmetic;
+mod asynchronous;
+mod atomics;
+mod barriers;
+mod branches;
+mod calls;
+mod flow;
+mod instructions;
+mod layout;
+mod matrix;
+mod memory;
+mod modifiers;
+mod moves;
+mod names;
+mod operands;
+mod packing;
+mod predicates;
+mod registers;
+mod spaces;
+mod statements;
+#[cfg(test)]
+mod testing;
+mod warp;
+
+use std::collections::HashMap;
+
+use crate::ast::{Function, Module, Space};
+use crate::code::{Kernel, Op, Reg, Step};
+use crate::error::{Error, Place, Result};
+
+use layout::Shared;
+use names::{Binding, Names};
+use registers::Registers;
 
 /// The kernel of this name.
-pub fn kernel(_module: &Module, _name: &str) -> Result<Kernel> {
-    todo!()
+pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
+    let named = module
+        .functions
+        .iter()
+        .filter(|f| f.is_entry && f.name == name);
+    let Some((entry, body)) = named.filter_map(|f| Some((f, f.body.as_deref()?))).next() else {
+        let (place, found) = (Place::default(), name.to_owned());
+        return Err(Error::Name {
+            place,
+            expected: "a kernel of the module".into(),
+            found,
+        });
+    };
+    let mut lowering = Lowering::new(module, entry);
+    let constants = lowering.module_variables();
+    lowering.entry_params(entry)?;
+    lowering.names.enter_block();
+    lowering.body(body)?;
+    lowering.end();
+    lowering.resolve_labels();
+    flow::find_meeting_points(&mut lowering.code);
+    Ok(lowering.finish(entry, constants))
+}
+
+/// What is known while the instructions of a kernel are lowered one after the other.
+struct Lowering<'a> {
+    module: &'a Module,
+    files: HashMap<u32, &'a str>,
+    functions: HashMap<&'a str, &'a Function>,
+    names: Names<'a>,
+    registers: Registers,
+    shared: Shared<'a>,
+    local_bytes: u64,
+    /// Branches name labels by number until all positions are known.
+    code: Vec<Step>,
+    /// The position of each label.
+    labels: Vec<Option<u32>>,
+    /// The functions that are being lowered, the entry first.
+    calls: Vec<&'a str>,
+    /// Of each inlined function: the label behind it, where `ret` goes.
+    returns: Vec<u32>,
+    /// Of the instruction that is being lowered.
+    place: Place,
+    form: String,
+    guard: Option<(Reg, bool)>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(module: &'a Module, entry: &'a Function) -> Self {
+        let with_body = |f: &&Function| f.body.is_some();
+        let mut functions: HashMap<_, _> = module
+            .functions
+            .iter()
+            .map(|f| (f.name.as_str(), f))
+            .collect();
+        functions.extend(
+            module
+                .functions
+                .iter()
+                .filter(with_body)
+                .map(|f| (f.name.as_str(), f)),
+        );
+        Self {
+            module,
+            files: module
+                .files
+                .iter()
+                .map(|(number, name)| (*number, name.as_str()))
+                .collect(),
+            functions,
+            names: Names::default(),
+            registers: Registers::default(),
+            shared: Shared::of(module, entry),
+            local_bytes: 0,
+            code: Vec::new(),
+            labels: Vec::new(),
+            calls: vec![&entry.name],
+            returns: Vec::new(),
+            place: Place {
+                line: entry.line,
+                source: None,
+            },
+            form: String::new(),
+            guard: None,
+        }
+    }
+
+    /// Declares the variables of the module; returns the bytes of those in constant memory.
+    fn module_variables(&mut self) -> Vec<u8> {
+        let (bytes, constants) = layout::constants(self.module);
+        for (variable, offset) in constants {
+            self.names
+                .declare(&variable.name, Binding::Memory(Space::Const, offset));
+        }
+        for variable in &self.module.variables {
+            if variable.space == Space::Global {
+                self.names
+                    .declare(&variable.name, Binding::Global(&variable.name));
+            }
+            if let Some(offset) = self.shared.offset(variable) {
+                self.names
+                    .declare(&variable.name, Binding::Memory(Space::Shared, offset));
+            }
+        }
+        bytes
+    }
+
+    /// Declares the parameters of the entry.
+    fn entry_params(&mut self, entry: &'a Function) -> Result<()> {
+        self.names.enter_function();
+        let (params, _) = layout::params(entry);
+        for (variable, param) in entry.params.iter().zip(params) {
+            let binding = Binding::Memory(Space::Param, param.offset.into());
+            self.declare(variable, binding)?;
+        }
+        Ok(())
+    }
+
+    /// An exit behind the last instruction, for threads that come so far.
+    fn end(&mut self) {
+        let at_the_end = self.labels.contains(&Some(self.code.len() as u32));
+        let last = self.code.last();
+        let stops = last.is_some_and(|step| step.guard.is_none() && matches!(step.op, Op::Exit));
+        if at_the_end || !stops {
+            self.guard = None;
+            self.form = "exit".into();
+            self.emit(Op::Exit);
+        }
+    }
+
+    fn finish(self, entry: &Function, constants: Vec<u8>) -> Kernel {
+        let (params, param_bytes) = layout::params(entry);
+        let at_most = entry.max_threads.map(|threads| (threads, false));
+        let exactly = entry.required_threads.map(|threads| (threads, true));
+        Kernel {
+            name: entry.name.clone(),
+            params,
+            param_bytes: param_bytes as u32,
+            code: self.code,
+            words: self.registers.words,
+            doubles: self.registers.doubles,
+            preds: self.registers.preds,
+            word_constants: self.registers.word_constants(),
+            double_constants: self.registers.double_constants(),
+            global_addresses: self.registers.globals(),
+            specials: self.registers.specials(),
+            shared_bytes: self.shared.bytes as u32,
+            local_bytes: self.local_bytes as u32,
+            constants,
+            max_threads: exactly.or(at_most),
+        }
+    }
+
+    /// Appends a step of the instruction that is being lowered, under its guard.
+    fn emit(&mut self, op: Op) {
+        let (place, form) = (self.place.clone(), self.form.clone());
+        self.code.push(Step {
+            guard: self.guard,
+            op,
+            place,
+            form,
+        });
+    }
+
+    /// The error of an instruction that is not run; `why` is empty or begins with `: `.
+    fn unsupported(&self, why: &str) -> Error {
+        Error::Unsupported {
+            place: self.place.clone(),
+            form: self.form.clone(),
+            why: why.into(),
+        }
+    }
+
+    /// The error of a name, or another operand, that is not what it should be.
+    fn wrong(&self, expected: &str, found: &str) -> Error {
+        Error::Name {
+            place: self.place.clone(),
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
 }

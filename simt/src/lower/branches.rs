@@ -1,0 +1,55 @@
+//! Jumps and returns.
+
+use crate::ast::{Instruction, Operand, Type};
+use crate::code::Op;
+use crate::error::Result;
+
+use super::Lowering;
+use super::names::Binding;
+use super::operands::text;
+
+impl Lowering<'_> {
+    /// `bra target`; where lanes meet again is found out when all instructions are there.
+    pub fn branch(&mut self, i: &Instruction) -> Result<()> {
+        let [target] = self.operands::<1>(i)?;
+        let to = self.target(target)?;
+        self.emit(Op::Branch { to, meet: None });
+        Ok(())
+    }
+
+    /// `brx.idx index, {a, b}`: with the targets themselves in place of the name of their list.
+    pub fn branch_index(&mut self, i: &Instruction) -> Result<()> {
+        let [index, targets] = self.operands::<2>(i)?;
+        let (Operand::Vector(targets) | Operand::List(targets)) = targets else {
+            return Err(self.unsupported(": its targets stand elsewhere"));
+        };
+        let index = self.word(index, Type::U32)?;
+        let to = targets
+            .iter()
+            .map(|target| self.target(target))
+            .collect::<Result<_>>()?;
+        self.emit(Op::BranchIndex {
+            index,
+            to,
+            meet: None,
+        });
+        Ok(())
+    }
+
+    /// `ret`: the end of the kernel, or of an inlined function.
+    pub fn ret(&mut self) -> Result<()> {
+        match self.returns.last() {
+            None => self.emit(Op::Exit),
+            Some(&to) => self.emit(Op::Branch { to, meet: None }),
+        }
+        Ok(())
+    }
+
+    /// The number of a label.
+    fn target(&self, operand: &Operand) -> Result<u32> {
+        match self.binding(operand) {
+            Some(Binding::Label(label)) => Ok(label),
+            _ => Err(self.wrong("a label", &text(operand))),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which part of the pass lowers an instruction.
+
+use crate::ast::{Instruction, Operand};
+use crate::code::Op;
+use crate::error::Result;
+
+use super::Lowering;
+use super::modifiers::mods;
+
+impl<'a> Lowering<'a> {
+    /// One instruction.
+    pub fn instruction(&mut self, i: &'a Instruction) -> Result<()> {
+        let mods = mods(i);
+        match (i.opcode.as_str(), mods.as_slice()) {
+            ("mov", [.., "pred"]) => self.mov_pred(i),
+            ("mov", _) => self.mov(i),
+            ("not", ["pred"]) => self.not_pred(i),
+            ("and" | "or" | "xor", ["pred"]) => self.logic(i),
+            ("setp", _) => self.setp(i),
+            ("selp", _) => self.selp(i),
+            ("cvta", _) => self.cvta(i),
+            ("isspacep", _) => self.isspacep(i),
+            ("ld" | "ldu", _) => self.load(i),
+            ("st", _) => self.store(i),
+            ("atom" | "red", _) => self.atomic(i),
+            ("cp", ["async", ..]) => self.copy_async(i),
+            ("bra", _) => self.branch(i),
+            ("brx", _) => self.branch_index(i),
+            ("ret", _) => self.ret(),
+            ("call", _) => self.call(i),
+            _ => self.warp_instruction(i, &mods),
+        }
+    }
+
+    /// What lanes do together, and what nobody sees.
+    fn warp_instruction(&mut self, i: &'a Instruction, mods: &[&str]) -> Result<()> {
+        match (i.opcode.as_str(), mods) {
+            ("shfl", ["sync", ..]) => self.shuffle(i),
+            ("vote", ["sync", ..]) => self.vote(i),
+            ("match", _) => self.match_lanes(i),
+            ("redux", _) => self.redux(i),
+            ("activemask", _) => self.active_mask(i),
+            ("bar", ["warp", ..]) => self.warp_sync(i),
+            ("bar" | "barrier", _) if mods.first() != Some(&"cluster") => self.barrier(i),
+            ("membar" | "fence", _) => self.fence(i),
+            ("ldmatrix", _) => self.load_matrix(i),
+            ("mma", ["sync", ..]) => self.mma(i),
+            ("wmma", ["mma", ..]) => self.wmma(i),
+            ("wmma", _) => self.wmma_memory(i),
+            ("exit", _) => Ok(self.emit(Op::Exit)),
+            ("trap", _) => Ok(self.emit(Op::Trap)),
+            ("createpolicy", _) => self.policy(i),
+            _ if is_silent(&i.opcode) => Ok(self.emit(Op::Nothing)),
+            _ => match missing(&i.opcode, mods) {
+                Some(why) => Err(self.unsupported(why)),
+                None => self.arithmetic(i),
+            },
+        }
+    }
+
+    /// `createpolicy`: a number that only hints to a cache read.
+    fn policy(&mut self, i: &Instruction) -> Result<()> {
+        let (d, _) = self.operands_and_more::<1>(i)?;
+        self.mov_bits(
+            &d[0],
+            &Operand::Immediate(crate::ast::Immediate::Int(0)),
+            crate::ast::Type::B64,
+        )
+    }
+}
+
+/// What changes nothing that a program can see.
+fn is_silent(opcode: &str) -> bool {
+    let silent = [
+        "brkpt",
+        "nanosleep",
+        "prefetch",
+        "prefetchu",
+        "pragma",
+        "griddepcontrol",
+        "applypriority",
+        "discard",
+    ];
+    silent.contains(&opcode)
+}
+
+/// Why an instruction is not run that has no place in this machine.
+fn missing(opcode: &str, mods: &[&str]) -> Option<&'static str> {
+    Some(match opcode {
+        "wgmma" | "setmaxnreg" => ": this machine has no warp groups",
+        "tcgen05" => ": this machine has no tensor memory",
+        "mbarrier" => ": this machine has no barriers in memory",
+        "barrier" | "mapa" | "getctarank" | "clusterlaunchcontrol" => {
+            ": this machine has no clusters"
+        }
+        "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" => {
+            ": this machine has no textures"
+        }
+        "multimem" => ": this machine has no other devices",
+        "tensormap" => ": this machine has no bulk copies",
+        "shfl" | "vote" => ": it needs .sync since sm_70",
+        "mma" if mods.first() == Some(&"sp") => ": this machine has no sparse products",
+        "alloca" | "stacksave" | "stackrestore" => ": this machine has no stack",
+        _ => return None,
+    })
+}

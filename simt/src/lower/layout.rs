@@ -1,0 +1,201 @@
+//! Where variables lie: parameters, shared memory and the module's constants.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::{Function, Instruction, Module, Operand, Space, Statement, Variable};
+use crate::code::Param;
+
+/// Bytes of a whole variable; 0 for `x[]`.
+pub(super) fn size(variable: &Variable) -> u64 {
+    let element = u64::from(variable.ty.bytes()) * u64::from(variable.vector.max(1));
+    variable.dims.iter().product::<u64>() * element
+}
+
+/// What its address is a multiple of.
+fn align(variable: &Variable) -> u64 {
+    let vector = if variable.vector > 1 {
+        variable.ty.bytes() * variable.vector
+    } else {
+        1
+    };
+    u64::from(variable.align.max(vector))
+}
+
+/// Puts a variable behind `end`: where it begins. `end` is then behind it.
+pub(super) fn place(variable: &Variable, end: &mut u64) -> u64 {
+    let offset = end.next_multiple_of(align(variable));
+    *end = offset + size(variable);
+    offset
+}
+
+/// The parameters of an entry and the bytes of all.
+pub(super) fn params(entry: &Function) -> (Vec<Param>, u64) {
+    let mut end = 0;
+    let param = |variable: &Variable| Param {
+        name: variable.name.clone(),
+        offset: place(variable, &mut end) as u32,
+        bytes: size(variable) as u32,
+    };
+    let params = entry.params.iter().map(param).collect();
+    (params, end)
+}
+
+/// The module's `.const` variables in one piece, and where each begins.
+pub(super) fn constants(module: &Module) -> (Vec<u8>, Vec<(&Variable, u64)>) {
+    let mut bytes = Vec::new();
+    let mut offsets = Vec::new();
+    let mut end = 0;
+    for variable in module.variables.iter().filter(|v| v.space == Space::Const) {
+        let offset = place(variable, &mut end);
+        bytes.resize(offset as usize, 0);
+        bytes.extend_from_slice(&variable.init);
+        bytes.resize(end as usize, 0);
+        offsets.push((variable, offset));
+    }
+    (bytes, offsets)
+}
+
+/// The shared memory of a kernel. A variable is known by its line and name: a function that is inlined
+/// twice has its variables once.
+#[derive(Debug, Default)]
+pub(super) struct Shared<'a> {
+    /// Where each variable begins.
+    pub offsets: HashMap<(u32, &'a str), u64>,
+    /// Bytes before the memory whose size the launch says.
+    pub bytes: u64,
+}
+
+impl<'a> Shared<'a> {
+    /// Of an entry and the functions that it calls. `.extern` variables all begin where the others end.
+    pub fn of(module: &'a Module, entry: &'a Function) -> Self {
+        let uses = Uses::of(module, entry);
+        let of_module = module
+            .variables
+            .iter()
+            .filter(|v| uses.names.contains(v.name.as_str()));
+        let all = of_module
+            .chain(uses.variables.iter().copied())
+            .filter(|v| v.space == Space::Shared);
+        let (dynamic, fixed): (Vec<_>, Vec<_>) = all.partition(|v| v.is_extern);
+        let mut shared = Self::default();
+        for variable in fixed {
+            let offset = place(variable, &mut shared.bytes);
+            shared
+                .offsets
+                .insert((variable.line, &variable.name), offset);
+        }
+        if !dynamic.is_empty() {
+            let align = dynamic.iter().map(|v| align(v)).max().unwrap_or(1).max(16);
+            shared.bytes = shared.bytes.next_multiple_of(align);
+        }
+        for variable in dynamic {
+            shared
+                .offsets
+                .insert((variable.line, &variable.name), shared.bytes);
+        }
+        shared
+    }
+
+    /// Where a variable begins, if this kernel uses it.
+    pub fn offset(&self, variable: &'a Variable) -> Option<u64> {
+        self.offsets
+            .get(&(variable.line, variable.name.as_str()))
+            .copied()
+    }
+}
+
+/// The names and the variables in the bodies of an entry and of the functions that it calls.
+#[derive(Default)]
+struct Uses<'a> {
+    names: HashSet<&'a str>,
+    variables: Vec<&'a Variable>,
+}
+
+impl<'a> Uses<'a> {
+    fn of(module: &'a Module, entry: &'a Function) -> Self {
+        let mut uses = Self::default();
+        let mut seen = HashSet::new();
+        let mut next = vec![entry];
+        while let Some(function) = next.pop() {
+            if seen.insert(function.name.as_str()) {
+                uses.statements(function.body.as_deref().unwrap_or_default());
+                let called = |function: &&'a Function| uses.names.contains(function.name.as_str());
+                next.extend(module.functions.iter().filter(called));
+            }
+        }
+        uses
+    }
+
+    fn statements(&mut self, statements: &'a [Statement]) {
+        for statement in statements {
+            match statement {
+                Statement::Variable(variable) => self.variables.push(variable),
+                Statement::Block(inner) => self.statements(inner),
+                Statement::Instruction(instruction) => self.instruction(instruction),
+                Statement::Label(_) => {}
+            }
+        }
+    }
+
+    fn instruction(&mut self, instruction: &'a Instruction) {
+        instruction
+            .operands
+            .iter()
+            .for_each(|operand| self.operand(operand));
+    }
+
+    fn operand(&mut self, operand: &'a Operand) {
+        match operand {
+            Operand::Name(name) | Operand::Offset(name, _) | Operand::Address(Some(name), _) => {
+                self.names.insert(name);
+            }
+            Operand::Vector(of) | Operand::List(of) => of.iter().for_each(|o| self.operand(o)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::variable;
+    use super::*;
+    use crate::ast::Type;
+
+    #[test]
+    fn parameters_lie_at_multiples_of_their_alignment() {
+        let mut vector = variable(Space::Param, Type::F32, "c", &[]);
+        vector.vector = 4;
+        let params = vec![
+            variable(Space::Param, Type::U32, "a", &[]),
+            variable(Space::Param, Type::U64, "b", &[]),
+            variable(Space::Param, Type::B8, "bytes", &[3]),
+            vector,
+        ];
+        let mut entry = super::super::testing::entry(vec![]);
+        entry.params = params;
+        let (params, bytes) = super::params(&entry);
+        let offsets: Vec<_> = params.iter().map(|p| (p.offset, p.bytes)).collect();
+        assert_eq!(offsets, [(0, 4), (8, 8), (16, 3), (32, 16)]);
+        assert_eq!(bytes, 48);
+    }
+
+    #[test]
+    fn constants_are_one_piece() {
+        let mut first = variable(Space::Const, Type::B8, "first", &[3]);
+        first.init = vec![1, 2];
+        let second = variable(Space::Const, Type::U32, "second", &[2]);
+        let module = Module {
+            variables: vec![first, second],
+            ..Module::default()
+        };
+        let (bytes, offsets) = constants(&module);
+        assert_eq!(bytes, [1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            offsets
+                .iter()
+                .map(|(_, offset)| *offset)
+                .collect::<Vec<_>>(),
+            [0, 4]
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! Products of matrices.
+
+use crate::ast::{Instruction, Operand, Space, Type};
+use crate::code::{Element, Mma, Op, Reg, WmmaMemory};
+use crate::error::Result;
+
+use super::Lowering;
+use super::modifiers::{mods, space};
+
+/// `bf16` …
+fn element(name: &str) -> Option<Element> {
+    Some(match name {
+        "f16" => Element::F16,
+        "bf16" => Element::Bf16,
+        "tf32" => Element::Tf32,
+        "f32" => Element::F32,
+        "s8" => Element::S8,
+        "u8" => Element::U8,
+        "s32" => Element::S32,
+        _ => return None,
+    })
+}
+
+/// `m16n8k16` → (16, 8, 16).
+fn shape(name: &str) -> Option<(u32, u32, u32)> {
+    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+impl Lowering<'_> {
+    /// `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c`
+    pub fn mma(&mut self, i: &Instruction) -> Result<()> {
+        match mods(i).as_slice() {
+            ["sync", "aligned", shape, "row", "col", d, a, b, c] => {
+                self.product(i, shape, [d, a, b, c], false)
+            }
+            ["sync", "aligned", _, _, _, _, _, _, _] => {
+                Err(self.unsupported(": other layouts than .row.col"))
+            }
+            _ => Err(self.unsupported("")),
+        }
+    }
+
+    /// `wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 d, a, b, c`: of f16 unless more types are named.
+    pub fn wmma(&mut self, i: &Instruction) -> Result<()> {
+        match mods(i).as_slice() {
+            ["mma", "sync", "aligned", _, _, shape, d, c] => {
+                self.product(i, shape, [d, "f16", "f16", c], true)
+            }
+            ["mma", "sync", "aligned", _, _, shape, d, a, b, c] => {
+                self.product(i, shape, [d, a, b, c], true)
+            }
+            _ => Err(self.unsupported("")),
+        }
+    }
+
+    fn product(&mut self, i: &Instruction, name: &str, types: [&str; 4], wmma: bool) -> Result<()> {
+        let [Some(d), Some(a), Some(b), Some(c)] = types.map(element) else {
+            return Err(self.unsupported(": its elements"));
+        };
+        let Some(shape) = shape(name) else {
+            return Err(self.unsupported(": its shape"));
+        };
+        if d != c {
+            return Err(self.unsupported(": sums of another type than the result"));
+        }
+        let operands = self.operands::<4>(i)?;
+        let a_regs = self.fragment(&operands[1])?;
+        let b_regs = self.fragment(&operands[2])?;
+        let c_regs = self.fragment(&operands[3])?;
+        let d_regs = self.fragment_destination(&operands[0])?;
+        self.emit(Op::Mma(Box::new(Mma {
+            shape,
+            a,
+            b,
+            c,
+            d_regs,
+            a_regs,
+            b_regs,
+            c_regs,
+            wmma,
+        })));
+        Ok(())
+    }
+
+    /// The words of a fragment that is read.
+    fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
+        registers(operand)
+            .iter()
+            .map(|register| self.word(register, Type::B32))
+            .collect()
+    }
+
+    /// The words of a fragment that is written.
+    pub fn fragment_destination(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
+        registers(operand)
+            .iter()
+            .map(|register| self.word_destination(register))
+            .collect()
+    }
+
+    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [a], stride`,
+    /// `wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [a], r, stride`
+    pub fn wmma_memory(&mut self, i: &Instruction) -> Result<()> {
+        let mods = mods(i);
+        let [
+            kind @ ("load" | "store"),
+            matrix,
+            "sync",
+            "aligned",
+            layout,
+            dimensions,
+            ..,
+            ty,
+        ] = *mods
+        else {
+            return Err(self.unsupported(""));
+        };
+        let (Some(shape), Some(element)) = (shape(dimensions), element(ty)) else {
+            return Err(self.unsupported(": its shape or elements"));
+        };
+        let ([first, second], more) = self.operands_and_more::<2>(i)?;
+        let store = kind == "store";
+        let (at, regs) = if store {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let regs = if store {
+            self.fragment(regs)?
+        } else {
+            self.fragment_destination(regs)?
+        };
+        let space = mods.iter().find_map(|m| space(m)).unwrap_or(Space::Generic);
+        let at = self.address(space, at)?;
+        let stride = match more {
+            [] => None,
+            more => Some(self.word(&more[0], Type::U32)?),
+        };
+        let matrix = matrix.chars().next().unwrap_or('d');
+        let column_major = layout == "col";
+        let memory = WmmaMemory {
+            matrix,
+            shape,
+            element,
+            column_major,
+            at,
+            stride,
+            regs,
+            store,
+        };
+        self.emit(Op::WmmaMemory(Box::new(memory)));
+        Ok(())
+    }
+}
+
+/// `{a, b}`, or a register alone.
+fn registers(operand: &Operand) -> &[Operand] {
+    match operand {
+        Operand::Vector(registers) => registers,
+        single => std::slice::from_ref(single),
+    }
+}

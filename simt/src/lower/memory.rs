@@ -1,0 +1,137 @@
+//! Loads and stores.
+
+use crate::alu::Alu;
+use crate::ast::{Instruction, Operand, Space, Type};
+use crate::code::{Op, Slot};
+use crate::error::Result;
+
+use super::Lowering;
+use super::arithmetic::is_signed;
+use super::modifiers::{is_cache_hint, scope, space};
+use super::packing;
+use super::registers::Width;
+
+/// What the modifiers of a load or a store say.
+struct Access {
+    space: Space,
+    vector: usize,
+    ty: Type,
+    strong: bool,
+}
+
+impl Lowering<'_> {
+    fn access(&self, i: &Instruction) -> Result<Access> {
+        let mut access = Access {
+            space: Space::Generic,
+            vector: 1,
+            ty: self.last_type(i)?,
+            strong: false,
+        };
+        for m in &i.mods[..i.mods.len() - 1] {
+            match m.as_str() {
+                "v2" => access.vector = 2,
+                "v4" => access.vector = 4,
+                "v8" => access.vector = 8,
+                "volatile" | "relaxed" | "acquire" | "release" | "mmio" => access.strong = true,
+                "weak" | "unified" => {}
+                m if space(m).is_some() => access.space = space(m).unwrap_or(Space::Generic),
+                m if is_cache_hint(m) || scope(m).is_some() => {}
+                _ => return Err(self.unsupported("")),
+            }
+        }
+        if access.vector as u32 * access.ty.bytes() > 16 {
+            return Err(self.unsupported(": this machine moves at most 16 bytes a lane"));
+        }
+        Ok(access)
+    }
+
+    /// The elements of a vector, or the one operand that is none.
+    fn elements<'i>(&self, access: &Access, operand: &'i Operand) -> Result<&'i [Operand]> {
+        let elements = match operand {
+            Operand::Vector(elements) => elements,
+            single => std::slice::from_ref(single),
+        };
+        if elements.len() == access.vector {
+            Ok(elements)
+        } else {
+            Err(self.count_error(access.vector, elements.len()))
+        }
+    }
+
+    /// `ld.global.v2.f32 {d, e}, [a+8]`, `ldu`
+    pub fn load(&mut self, i: &Instruction) -> Result<()> {
+        let access = self.access(i)?;
+        // A cache policy may follow.
+        let ([d, from], _) = self.operands_and_more::<2>(i)?;
+        let bytes = access.ty.bytes();
+        let mut slots = Vec::new();
+        let mut widest = bytes;
+        for element in self.elements(&access, d)? {
+            let written = self.written(element)?;
+            if let Some((_, ty)) = written {
+                if ty.bytes() < bytes {
+                    return Err(self.wrong(
+                        "a register that is wide enough",
+                        &super::operands::text(element),
+                    ));
+                }
+                widest = ty.bytes();
+            }
+            slots.push(written.map(|(slot, _)| slot));
+        }
+        let from = self.address(access.space, from)?;
+        let signed = is_signed(access.ty) && widest > bytes;
+        self.emit(Op::Load {
+            d: slots.clone(),
+            bytes,
+            signed,
+            from,
+            strong: access.strong,
+        });
+        if signed && widest == 2 {
+            self.cut_to_16_bits(slots);
+        }
+        Ok(())
+    }
+
+    /// A register of 16 bits keeps zeros above them.
+    fn cut_to_16_bits(&mut self, slots: Vec<Option<Slot>>) {
+        for slot in slots.into_iter().flatten() {
+            self.emit_alu(Alu::W(packing::low16), slot, vec![slot]);
+        }
+    }
+
+    /// `st.shared.v2.f32 [a], {b, c}`
+    pub fn store(&mut self, i: &Instruction) -> Result<()> {
+        let access = self.access(i)?;
+        let ([to, value], _) = self.operands_and_more::<2>(i)?;
+        let mut from = Vec::new();
+        for element in self.elements(&access, value)? {
+            from.push(self.stored(element, access.ty)?);
+        }
+        let to = self.address(access.space, to)?;
+        self.emit(Op::Store {
+            to,
+            from,
+            bytes: access.ty.bytes(),
+            strong: access.strong,
+        });
+        Ok(())
+    }
+
+    /// What is stored: a register that may be wider than the type, or a constant.
+    fn stored(&mut self, operand: &Operand, ty: Type) -> Result<Slot> {
+        let declared = match self.binding(operand) {
+            Some(super::names::Binding::Register(slot, declared)) => Some((slot, declared)),
+            _ => None,
+        };
+        match declared {
+            Some((slot, declared)) if declared.bytes() >= ty.bytes() => Ok(slot),
+            Some(_) => Err(self.wrong(
+                "a register that is wide enough",
+                &super::operands::text(operand),
+            )),
+            None => self.source(Width::of(ty), operand, ty),
+        }
+    }
+}

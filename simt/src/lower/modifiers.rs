@@ -1,0 +1,87 @@
+//! Modifiers that several instructions share.
+
+use crate::ast::{Instruction, Operand, Space, Type};
+use crate::code::Scope;
+use crate::error::Result;
+
+use super::Lowering;
+
+/// The modifiers as texts.
+pub(super) fn mods(instruction: &Instruction) -> Vec<&str> {
+    instruction.mods.iter().map(String::as_str).collect()
+}
+
+/// Whether a modifier is there.
+pub(super) fn has(instruction: &Instruction, name: &str) -> bool {
+    instruction.mods.iter().any(|m| m == name)
+}
+
+/// `shared`, `shared::cta`, `param::entry` …
+pub(super) fn space(name: &str) -> Option<Space> {
+    Some(match name {
+        "global" => Space::Global,
+        "shared" | "shared::cta" => Space::Shared,
+        "local" => Space::Local,
+        "const" => Space::Const,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        _ => return None,
+    })
+}
+
+/// `cta`, `gpu`, `sys`; a cluster is a part of the device.
+pub(super) fn scope(name: &str) -> Option<Scope> {
+    Some(match name {
+        "cta" => Scope::Block,
+        "gpu" | "gl" | "cluster" => Scope::Device,
+        "sys" => Scope::System,
+        _ => return None,
+    })
+}
+
+/// What says how likely a line of a cache is used again: `ca`, `L1::no_allocate`, `L2::128B`.
+pub(super) fn is_cache_hint(name: &str) -> bool {
+    let operators = ["ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc"];
+    operators.contains(&name) || name.starts_with("L1::") || name.starts_with("L2::")
+}
+
+impl Lowering<'_> {
+    /// The type that stands last.
+    pub fn last_type(&self, instruction: &Instruction) -> Result<Type> {
+        let last = instruction.mods.last().and_then(|name| Type::parse(name));
+        match last {
+            Some(Type::B128) => Err(self.unsupported(": values of 128 bits")),
+            Some(ty) => Ok(ty),
+            None => Err(self.unsupported(": its type is not known")),
+        }
+    }
+
+    /// All operands, if there are so many.
+    pub fn operands<'i, const N: usize>(
+        &self,
+        instruction: &'i Instruction,
+    ) -> Result<&'i [Operand; N]> {
+        let operands = instruction.operands.as_slice();
+        operands
+            .try_into()
+            .map_err(|_| self.count_error(N, operands.len()))
+    }
+
+    /// The first operands, and those that may follow.
+    pub fn operands_and_more<'i, const N: usize>(
+        &self,
+        instruction: &'i Instruction,
+    ) -> Result<(&'i [Operand; N], &'i [Operand])> {
+        let operands = instruction.operands.as_slice();
+        operands
+            .split_first_chunk()
+            .ok_or_else(|| self.count_error(N, operands.len()))
+    }
+
+    /// The error of an instruction with too many or too few operands.
+    pub fn count_error(&self, expected: usize, found: usize) -> crate::error::Error {
+        self.wrong(
+            &format!("{expected} operands of {}", self.form),
+            &found.to_string(),
+        )
+    }
+}

@@ -1,0 +1,102 @@
+//! Functions of lanes that lowering itself needs.
+
+use crate::alu::{D, W};
+use crate::code::WINDOW;
+
+/// `mov.b32`.
+pub(super) fn same_word(a: &W) -> W {
+    *a
+}
+
+/// `mov.b64`.
+pub(super) fn same_double(a: &D) -> D {
+    *a
+}
+
+/// `mov.b64 d, {low, high}`.
+pub(super) fn pack64(low: &W, high: &W) -> D {
+    std::array::from_fn(|i| u64::from(low[i]) | (u64::from(high[i]) << 32))
+}
+
+/// A word as a double.
+pub(super) fn widen(a: &W) -> D {
+    std::array::from_fn(|i| u64::from(a[i]))
+}
+
+/// A word as a double, with its sign.
+pub(super) fn widen_signed(a: &W) -> D {
+    std::array::from_fn(|i| i64::from(a[i] as i32) as u64)
+}
+
+/// `mov.b64 {d, _}, a`.
+pub(super) fn low(a: &D) -> W {
+    std::array::from_fn(|i| a[i] as u32)
+}
+
+/// `mov.b64 {_, d}, a`.
+pub(super) fn high(a: &D) -> W {
+    std::array::from_fn(|i| (a[i] >> 32) as u32)
+}
+
+/// `mov.b32 d, {low, high}`.
+pub(super) fn pack16(low: &W, high: &W) -> W {
+    std::array::from_fn(|i| (low[i] & 0xffff) | (high[i] << 16))
+}
+
+/// `mov.b32 {d, _}, a`.
+pub(super) fn low16(a: &W) -> W {
+    std::array::from_fn(|i| a[i] & 0xffff)
+}
+
+/// `mov.b32 {_, d}, a`.
+pub(super) fn high16(a: &W) -> W {
+    std::array::from_fn(|i| a[i] >> 16)
+}
+
+/// `cvta`: a window's start is added or taken away.
+pub(super) fn add(a: &D, b: &D) -> D {
+    std::array::from_fn(|i| a[i].wrapping_add(b[i]))
+}
+
+/// A comparison that always holds.
+pub(super) fn always(_: &W, _: &W) -> u32 {
+    u32::MAX
+}
+
+/// `isspacep`: whether a generic address is in the window that begins at the other.
+pub(super) fn in_window(a: &D, b: &D) -> u32 {
+    lanes(|i| a[i] / WINDOW == b[i] / WINDOW)
+}
+
+/// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.
+pub(super) fn behind_window(a: &D, b: &D) -> u32 {
+    lanes(|i| a[i] / WINDOW > b[i] / WINDOW)
+}
+
+fn lanes(holds: impl Fn(usize) -> bool) -> u32 {
+    (0..32).map(|i| u32::from(holds(i)) << i).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{PARAM_WINDOW, SHARED_WINDOW};
+
+    #[test]
+    fn parts_make_the_whole() {
+        let d = [0x0123_4567_89ab_cdef; 32];
+        assert_eq!(pack64(&low(&d), &high(&d)), d);
+        let w = low(&d);
+        assert_eq!(pack16(&low16(&w), &high16(&w)), w);
+        assert_eq!((low16(&w)[3], high16(&w)[3]), (0xcdef, 0x89ab));
+    }
+
+    #[test]
+    fn windows() {
+        let mut addresses = [SHARED_WINDOW + 4; 32];
+        addresses[1] = 5 * WINDOW;
+        addresses[2] = 0;
+        assert_eq!(in_window(&addresses, &[SHARED_WINDOW; 32]), !0b110);
+        assert_eq!(behind_window(&addresses, &[PARAM_WINDOW; 32]), 0b10);
+    }
+}

@@ -1,0 +1,148 @@
+//! Bodies: blocks, declarations, labels and instructions.
+
+use crate::ast::{Instruction, Space, Statement, Type, Variable};
+use crate::code::Op;
+use crate::error::{Place, Result};
+
+use super::names::Binding;
+use super::registers::Width;
+use super::{Lowering, layout};
+
+impl<'a> Lowering<'a> {
+    /// The statements of a block whose scope is open. Its labels are known from its start.
+    pub fn body(&mut self, statements: &'a [Statement]) -> Result<()> {
+        for statement in statements {
+            if let Statement::Label(name) = statement {
+                let label = self.new_label();
+                if !self.names.declare(name, Binding::Label(label)) {
+                    return Err(self.wrong("a name that is declared once", name));
+                }
+            }
+        }
+        statements
+            .iter()
+            .try_for_each(|statement| self.statement(statement))
+    }
+
+    fn statement(&mut self, statement: &'a Statement) -> Result<()> {
+        match statement {
+            Statement::Label(name) => {
+                if let Some(Binding::Label(label)) = self.names.find(name) {
+                    self.set_label(label);
+                }
+            }
+            Statement::Variable(variable) => self.variable(variable)?,
+            Statement::Block(inner) => {
+                self.names.enter_block();
+                self.body(inner)?;
+                self.names.leave_block();
+            }
+            Statement::Instruction(instruction) => {
+                self.begin(instruction)?;
+                self.instruction(instruction)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes where an instruction stands, and its guard.
+    fn begin(&mut self, instruction: &Instruction) -> Result<()> {
+        let source = instruction
+            .loc
+            .and_then(|(file, line)| self.files.get(&file).map(|name| ((*name).to_owned(), line)));
+        self.place = Place {
+            line: instruction.line,
+            source,
+        };
+        self.form = instruction.form();
+        self.guard = None;
+        if let Some((name, negated)) = &instruction.guard {
+            self.guard = Some((self.pred_named(name)?, *negated));
+        }
+        Ok(())
+    }
+
+    /// A declaration in a body.
+    pub fn variable(&mut self, variable: &'a Variable) -> Result<()> {
+        self.place = Place {
+            line: variable.line,
+            source: None,
+        };
+        self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
+        let binding = match variable.space {
+            Space::Reg => return self.register(variable),
+            Space::Shared => match self.shared.offset(variable) {
+                Some(offset) => Binding::Memory(Space::Shared, offset),
+                None => return Ok(()),
+            },
+            Space::Local | Space::Param => self.new_local(variable),
+            Space::Global | Space::Const | Space::Generic => {
+                return Err(self.unsupported(": inside of a function"));
+            }
+        };
+        self.declare(variable, binding)
+    }
+
+    /// Declares a register, or a row of them.
+    fn register(&mut self, variable: &'a Variable) -> Result<()> {
+        let first = self.new_registers(variable)?;
+        match variable.range {
+            None => self.declare(variable, first),
+            Some(count) => {
+                let new = self.names.declare_range(&variable.name, count, first);
+                new.then_some(())
+                    .ok_or_else(|| self.wrong("a name that is declared once", &variable.name))
+            }
+        }
+    }
+
+    /// New registers for a declaration: the first.
+    pub fn new_registers(&mut self, variable: &Variable) -> Result<Binding<'a>> {
+        let count = variable.range.unwrap_or(1);
+        match variable.ty {
+            Type::B128 => Err(self.unsupported(": registers of 128 bits")),
+            _ if variable.vector > 1 => Err(self.unsupported(": registers that are vectors")),
+            Type::Pred => Ok(Binding::Pred(self.registers.new_preds(count))),
+            ty => Ok(Binding::Register(
+                self.registers.new_slots(Width::of(ty), count),
+                ty,
+            )),
+        }
+    }
+
+    /// A place for a variable in the thread's local memory.
+    pub fn new_local(&mut self, variable: &Variable) -> Binding<'a> {
+        Binding::Memory(Space::Local, layout::place(variable, &mut self.local_bytes))
+    }
+
+    /// Declares a name, once in its block.
+    pub fn declare(&mut self, variable: &'a Variable, binding: Binding<'a>) -> Result<()> {
+        let new = self.names.declare(&variable.name, binding);
+        new.then_some(())
+            .ok_or_else(|| self.wrong("a name that is declared once", &variable.name))
+    }
+
+    /// The number of a label whose position is not known yet.
+    pub fn new_label(&mut self) -> u32 {
+        self.labels.push(None);
+        self.labels.len() as u32 - 1
+    }
+
+    /// The label stands before the next step.
+    pub fn set_label(&mut self, label: u32) {
+        self.labels[label as usize] = Some(self.code.len() as u32);
+    }
+
+    /// Branches name positions from now on.
+    pub fn resolve_labels(&mut self) {
+        let end = self.code.len() as u32 - 1;
+        let position = |label: &mut u32| *label = self.labels[*label as usize].unwrap_or(end);
+        for step in &mut self.code {
+            match &mut step.op {
+                Op::Branch { to, .. } => position(to),
+                Op::BranchIndex { to, .. } => to.iter_mut().for_each(position),
+                _ => {}
+            }
+        }
+    }
+}
