@@ -23,6 +23,8 @@ mod spaces;
 mod statements;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod warp;
 
 use std::collections::HashMap;

@@ -1,0 +1,7 @@
+//! Whole kernels.
+
+mod addresses;
+mod calls;
+mod errors;
+mod instructions;
+mod kernels;

@@ -1,0 +1,146 @@
+//! What cannot be lowered, and where it stands.
+
+use crate::lower::testing::{error, lower_with, module};
+
+#[test]
+fn names_that_are_not_declared() {
+    assert_eq!(
+        error("\nmov.u32 %x, 1;"),
+        "line 6: expected a register, found `%x`"
+    );
+    assert_eq!(
+        error("mov.u32 %r0, %r9;"),
+        "line 5: expected a register of at most 32 bits, found `%r9`"
+    );
+    assert_eq!(
+        error("bra nowhere;"),
+        "line 5: expected a label, found `nowhere`"
+    );
+    assert_eq!(
+        error("@%q ret;"),
+        "line 5: expected a predicate, found `%q`"
+    );
+    assert_eq!(
+        error("{ .reg .b32 %x; } mov.u32 %r0, %x;")
+            .split(',')
+            .count(),
+        2
+    );
+    assert_eq!(
+        error("mov.u32 %r0, _;"),
+        "line 5: expected a register of at most 32 bits, found `_`"
+    );
+}
+
+#[test]
+fn registers_of_the_wrong_file() {
+    assert_eq!(
+        error("mov.u64 %d0, %r0;"),
+        "line 5: expected a register of 64 bits, found `%r0`"
+    );
+    assert_eq!(
+        error("mov.u32 %d0, %r0;"),
+        "line 5: expected a register of at most 32 bits, found `%d0`"
+    );
+    assert_eq!(
+        error("and.pred %p0, %p1, %r0;"),
+        "line 5: expected a predicate, found `%r0`"
+    );
+    assert_eq!(
+        error("ld.global.u32 %h0, [%d0];"),
+        "line 5: expected a register that is wide enough, found `%h0`"
+    );
+}
+
+#[test]
+fn names_that_are_declared_twice() {
+    assert_eq!(
+        error(".reg .b32 %x;\n.reg .b32 %x;"),
+        "line 6: expected a name that is declared once, found `%x`"
+    );
+    assert!(error("a:\na:\n ret;").contains("a name that is declared once, found `a`"));
+}
+
+#[test]
+fn a_variable_of_another_space() {
+    let error = lower_with(".shared .b32 s[4];", "ld.global.b32 %r0, [s];")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "line 5: expected a register or a variable in .global, found `s`"
+    );
+}
+
+#[test]
+fn instructions_without_a_place_in_this_machine() {
+    let why = |body: &str| {
+        error(body)
+            .split_once(" is not supported")
+            .unwrap()
+            .1
+            .to_owned()
+    };
+    assert_eq!(
+        why("wgmma.fence.sync.aligned;"),
+        ": this machine has no warp groups"
+    );
+    assert_eq!(
+        why("mbarrier.inval.shared.b64 [%d0];"),
+        ": this machine has no barriers in memory"
+    );
+    assert_eq!(
+        why("cp.async.bulk.commit_group;"),
+        ": this machine has no bulk copies"
+    );
+    assert_eq!(
+        why("mov.u32 %r0, %tid;"),
+        ": special registers are read one axis at a time"
+    );
+    assert_eq!(
+        why("mov.u32 %r0, %cluster_ctarank;"),
+        ": this machine has no clusters"
+    );
+    assert_eq!(why("frobnicate.b32 %r0;"), "");
+    assert_eq!(
+        error("\n\nvadd.s32.s32.s32 %r0, %r1, %r2;"),
+        "line 7: `vadd.s32.s32.s32` is not supported"
+    );
+}
+
+#[test]
+fn calls() {
+    let error =
+        |declarations: &str, body: &str| lower_with(declarations, body).unwrap_err().to_string();
+    let recursive = ".func f() { call f; }";
+    assert!(
+        error(recursive, "call f;")
+            .ends_with("`call` is not supported: functions that call themselves")
+    );
+    assert!(error(".extern .func g();", "call g;").ends_with("is not supported: `g` has no body"));
+    assert!(error("", "call g;").ends_with("expected a function, found `g`"));
+    assert!(error("", "call %d0;").ends_with("is not supported: indirect calls"));
+}
+
+#[test]
+fn a_place_names_the_source() {
+    let body = ".file 1 \"a.cu\"\n.visible .entry k() {\n.reg .b32 %r<2>;\n.loc 1 12 3\nmov.b32 %r0, %d0;\n}";
+    let error = crate::lower::kernel(&module(body), "k")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "line 8 (a.cu:12): expected a register of at most 32 bits, found `%d0`"
+    );
+}
+
+#[test]
+fn a_kernel_that_is_not_there() {
+    let module = module(".visible .entry k() { ret; }\n.func f() { ret; }");
+    assert!(
+        crate::lower::kernel(&module, "f")
+            .unwrap_err()
+            .to_string()
+            .contains("found `f`")
+    );
+}

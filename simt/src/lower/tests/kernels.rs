@@ -1,0 +1,75 @@
+//! The kernels of this workbook.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::code::Op;
+use crate::lower::kernel;
+
+fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|e| e == "ptx") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_kernel_can_be_lowered() {
+    let mut paths = Vec::new();
+    texts(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/src"),
+        &mut paths,
+    );
+    assert!(!paths.is_empty());
+    let mut failures = Vec::new();
+    for path in paths {
+        let module = crate::parse::module(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        for entry in module.functions.iter().filter(|f| f.is_entry) {
+            match kernel(&module, &entry.name) {
+                Ok(kernel) => check_targets(&kernel),
+                Err(error) => failures.push(format!("{}: {error}", path.display())),
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Branches lead into the code, and most meet again before the end.
+fn check_targets(kernel: &crate::code::Kernel) {
+    let end = kernel.code.len() as u32;
+    assert!(matches!(
+        kernel.code[end as usize - 1].op,
+        Op::Exit | Op::Branch { .. }
+    ));
+    for step in &kernel.code {
+        if let Op::Branch { to, meet } = &step.op {
+            assert!(*to < end && meet.is_none_or(|m| m < end), "{}", step.place);
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn time_of_the_longest_text() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/src/attention/level4.ptx");
+    let module = crate::parse::module(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for entry in module.functions.iter().filter(|f| f.is_entry) {
+        let start = Instant::now();
+        let kernel = kernel(&module, &entry.name).unwrap();
+        println!(
+            "{} steps, {} words: {:?}",
+            kernel.code.len(),
+            kernel.words,
+            start.elapsed()
+        );
+    }
+}
