@@ -18,7 +18,7 @@ fn operands(args: &Value) -> (Vec<Buffer>, Vec<Arg>) {
     let (mut buffers, mut operands) = (vec![], vec![]);
     for (i, arg) in args.as_array().expect("a list").iter().enumerate() {
         let name = format!("argument {i}");
-        if let Some(bytes) = arg["bytes"].as_u64() {
+        if let Some(bytes) = arg["zeros"].as_u64() {
             operands.push(Arg::Buffer(buffers.len()));
             buffers.push(Buffer::new(name, vec![0; bytes as usize]));
         } else if let Some(values) = arg["i32s"].as_array() {

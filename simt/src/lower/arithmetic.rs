@@ -76,7 +76,7 @@ impl Lowering<'_> {
         self.source(width, operand, ty)
     }
 
-    /// `cvt.u32.u16` may write a register of 64 bits, which is then extended as its type says.
+    /// `cvt.s16.s8` may write a register of 32 or 64 bits, which is then extended as its type says.
     fn cvt(
         &mut self,
         i: &Instruction,
@@ -84,38 +84,42 @@ impl Lowering<'_> {
         selected: Selected,
         from: Vec<Slot>,
     ) -> Result<()> {
-        let (to, _) = widths(selected.alu);
         let (alu, flops) = (selected.alu, selected.flops);
-        match (to, self.written(d)?) {
-            (Width::Word, Some((Slot::Double(wide), _))) => {
-                let word = Slot::Word(self.registers.new_word());
-                self.emit(Op::Alu {
-                    alu,
-                    d: word,
-                    from,
-                    flops,
-                });
-                let signed = i
-                    .mods
-                    .iter()
-                    .find_map(|m| Type::parse(m))
-                    .is_some_and(is_signed);
-                let extend = if signed {
-                    packing::widen_signed
-                } else {
-                    packing::widen
-                };
-                self.emit_alu(Alu::WtoD(extend), Slot::Double(wide), vec![word]);
-            }
-            _ => {
-                let d = self.destination(to, d)?;
-                self.emit(Op::Alu {
-                    alu,
-                    d,
-                    from,
-                    flops,
-                });
-            }
+        let (to, _) = widths(alu);
+        let Some((slot, declared)) = self.written(d)?.filter(|_| to == Width::Word) else {
+            let d = self.destination(to, d)?;
+            return self.emit_only(Op::Alu {
+                alu,
+                d,
+                from,
+                flops,
+            });
+        };
+        let word = match slot {
+            Slot::Word(_) => slot,
+            Slot::Double(_) => Slot::Word(self.registers.new_word()),
+        };
+        self.emit(Op::Alu {
+            alu,
+            d: word,
+            from,
+            flops,
+        });
+        let ty = i
+            .mods
+            .iter()
+            .find_map(|m| Type::parse(m))
+            .unwrap_or(declared);
+        if is_signed(ty) && ty.bytes() <= 2 && declared.bytes() > 2 {
+            self.emit_alu(Alu::W(packing::extend16), word, vec![word]);
+        }
+        if let Slot::Double(_) = slot {
+            let extend = if is_signed(ty) {
+                packing::widen_signed
+            } else {
+                packing::widen
+            };
+            self.emit_alu(Alu::WtoD(extend), slot, vec![word]);
         }
         Ok(())
     }

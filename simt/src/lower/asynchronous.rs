@@ -12,12 +12,12 @@ impl Lowering<'_> {
     /// All of `cp.async`.
     pub fn copy_async(&mut self, i: &Instruction) -> Result<()> {
         match mods(i).as_slice() {
-            ["async", "commit_group"] => Ok(self.emit(Op::CopyCommit)),
-            ["async", "wait_all"] => Ok(self.emit(Op::CopyWait(None))),
+            ["async", "commit_group"] => self.emit_only(Op::CopyCommit),
+            ["async", "wait_all"] => self.emit_only(Op::CopyWait(None)),
             ["async", "wait_group"] => {
                 let [groups] = self.operands::<1>(i)?;
                 let groups = self.literal(groups)?;
-                Ok(self.emit(Op::CopyWait(Some(groups))))
+                self.emit_only(Op::CopyWait(Some(groups)))
             }
             ["async", "ca" | "cg", ..] => self.copy(i),
             ["async", "bulk", ..] => Err(self.unsupported(": this machine has no bulk copies")),

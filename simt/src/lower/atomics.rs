@@ -5,7 +5,7 @@ use crate::code::{Atomic, Op};
 use crate::error::Result;
 
 use super::Lowering;
-use super::modifiers::{has, space};
+use super::modifiers::{has, is_cache_hint, scope, space};
 use super::registers::Width;
 
 /// The update of this name.
@@ -25,6 +25,17 @@ pub(super) fn update(name: &str, ty: Type) -> Option<Atomic> {
     })
 }
 
+/// Whether a modifier changes nothing but what is looked at here.
+fn is_known(name: &str, ty: Type) -> bool {
+    let others = ["relaxed", "acquire", "release", "acq_rel", "noftz"];
+    others.contains(&name)
+        || Type::parse(name).is_some()
+        || update(name, ty).is_some()
+        || space(name).is_some()
+        || scope(name).is_some()
+        || is_cache_hint(name)
+}
+
 impl Lowering<'_> {
     /// `atom.global.add.u32 d, [a], b`, `red.global.add.u32 [a], b`
     pub fn atomic(&mut self, i: &Instruction) -> Result<()> {
@@ -35,6 +46,9 @@ impl Lowering<'_> {
             return Err(self.unsupported(": vectors of atomic updates"));
         }
         let ty = self.last_type(i)?;
+        if !i.mods.iter().all(|m| is_known(m, ty)) {
+            return Err(self.unsupported(""));
+        }
         let Some(atomic) = i.mods.iter().find_map(|m| update(m, ty)) else {
             return Err(self.unsupported(""));
         };

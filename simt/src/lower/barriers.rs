@@ -89,7 +89,7 @@ impl Lowering<'_> {
             return Err(self.unsupported(": this machine has one way to memory"));
         }
         match i.mods.iter().find_map(|m| scope(m)) {
-            Some(scope) => Ok(self.emit(Op::Fence(scope))),
+            Some(scope) => self.emit_only(Op::Fence(scope)),
             None => Err(self.unsupported("")),
         }
     }

@@ -10,8 +10,8 @@ use crate::code::{Op, Step};
 pub(super) fn find_meeting_points(code: &mut [Step]) {
     let graph = Graph::of(code);
     let post_dominators = graph.post_dominators();
-    for block in 0..graph.blocks() {
-        let meets_at = post_dominators[block].filter(|to| *to != graph.end());
+    for (block, nearest) in post_dominators.into_iter().enumerate().take(graph.blocks()) {
+        let meets_at = nearest.filter(|to| *to != graph.end());
         let first = meets_at.map(|to| graph.first[to]);
         let last = graph.first[block + 1] as usize - 1;
         let guarded = code[last].guard.is_some();
@@ -60,7 +60,7 @@ impl Graph {
     /// The immediate post-dominator of each block that can reach the end: the nearest block that the
     /// post-dominators of all successors have in common, until nothing changes.
     fn post_dominators(&self) -> Vec<Option<usize>> {
-        let order = self.from_the_end();
+        let order = self.reversed_postorder();
         let mut rank = vec![usize::MAX; self.blocks() + 1];
         for (r, block) in order.iter().enumerate() {
             rank[*block] = r;
@@ -84,8 +84,8 @@ impl Graph {
     }
 
     /// The blocks that can reach the end, the end first, each before those that lead to it wherever there is
-    /// no loop: the reverse postorder of the reversed graph.
-    fn from_the_end(&self) -> Vec<usize> {
+    /// no loop: the reverse postorder of the graph with its arrows turned around.
+    fn reversed_postorder(&self) -> Vec<usize> {
         let mut previous = vec![Vec::new(); self.blocks() + 1];
         for (block, next) in self.next.iter().enumerate() {
             next.iter().for_each(|n| previous[*n].push(block));

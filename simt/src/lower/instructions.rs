@@ -47,10 +47,10 @@ impl<'a> Lowering<'a> {
             ("mma", ["sync", ..]) => self.mma(i),
             ("wmma", ["mma", ..]) => self.wmma(i),
             ("wmma", _) => self.wmma_memory(i),
-            ("exit", _) => Ok(self.emit(Op::Exit)),
-            ("trap", _) => Ok(self.emit(Op::Trap)),
+            ("exit", _) => self.emit_only(Op::Exit),
+            ("trap", _) => self.emit_only(Op::Trap),
             ("createpolicy", _) => self.policy(i),
-            _ if is_silent(&i.opcode) => Ok(self.emit(Op::Nothing)),
+            _ if is_silent(&i.opcode) => self.emit_only(Op::Nothing),
             _ => match missing(&i.opcode, mods) {
                 Some(why) => Err(self.unsupported(why)),
                 None => self.arithmetic(i),

@@ -202,6 +202,12 @@ impl<'a> Lowering<'a> {
         });
     }
 
+    /// Appends the only step of an instruction.
+    fn emit_only(&mut self, op: Op) -> Result<()> {
+        self.emit(op);
+        Ok(())
+    }
+
     /// The error of an instruction that is not run; `why` is empty or begins with `: `.
     fn unsupported(&self, why: &str) -> Error {
         Error::Unsupported {

@@ -28,6 +28,11 @@ pub(super) fn widen_signed(a: &W) -> D {
     std::array::from_fn(|i| i64::from(a[i] as i32) as u64)
 }
 
+/// A half of a word as a word, with its sign.
+pub(super) fn extend16(a: &W) -> W {
+    std::array::from_fn(|i| i32::from(a[i] as i16) as u32)
+}
+
 /// `mov.b64 {d, _}, a`.
 pub(super) fn low(a: &D) -> W {
     std::array::from_fn(|i| a[i] as u32)
