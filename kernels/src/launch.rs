@@ -2,8 +2,11 @@
 
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(crate) mod simulated;
 
-use candle_core::{Result, Tensor};
+pub use simulated::simulated;
+
+use candle_core::{Device, Result, Tensor};
 
 use crate::error::{mismatch, unsupported};
 
@@ -187,8 +190,16 @@ impl<'a> Launch<'a> {
                 _ => {}
             }
         }
+        if simulated::is_on() {
+            return simulated::execute(&self);
+        }
         execute(&self)
     }
+}
+
+/// Whether a CPU's own loops compute what lies on `device`: not while kernels are simulated.
+pub fn on_cpu(device: &Device) -> bool {
+    device.is_cpu() && !simulated::is_on()
 }
 
 #[cfg(feature = "cuda")]

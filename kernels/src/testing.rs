@@ -3,16 +3,78 @@
 
 use std::sync::OnceLock;
 
+use crate::launch::simulated;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The CPU, and the GPU when this is a CUDA build and one answers; what is skipped is said, by name.
-pub fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::Cpu];
-    devices.extend(gpu());
-    devices
+/// The CPU, the GPU when this is a CUDA build and one answers, and the CPU again with every kernel simulated,
+/// after which no launch may have reported a defect. What is skipped is said, by name.
+pub fn devices() -> Devices {
+    Devices {
+        left: [Where::Simulated, Where::Gpu, Where::Cpu].into(),
+        simulation: None,
+    }
+}
+
+/// The same without the simulator, for what would take it minutes.
+pub fn hardware() -> Devices {
+    Devices {
+        left: [Where::Gpu, Where::Cpu].into(),
+        simulation: None,
+    }
+}
+
+enum Where {
+    Cpu,
+    Gpu,
+    Simulated,
+}
+
+/// One device after the other; the next one ends the simulation of the one before.
+pub struct Devices {
+    left: Vec<Where>,
+    simulation: Option<simulated::Before>,
+}
+
+impl Devices {
+    fn end_simulation(&mut self) {
+        let Some(before) = self.simulation.take() else {
+            return;
+        };
+        let reports = simulated::end(before);
+        let findings = reports
+            .iter()
+            .flat_map(|r| r.findings.iter().map(move |f| (r, f)));
+        let lines: Vec<String> = findings.map(|(r, f)| format!("{}: {f}", r.entry)).collect();
+        // A failed test says what failed; this would hide it.
+        if !std::thread::panicking() {
+            assert!(lines.is_empty(), "simulated:\n{}", lines.join("\n"));
+        }
+    }
+}
+
+impl Iterator for Devices {
+    type Item = Device;
+
+    fn next(&mut self) -> Option<Device> {
+        self.end_simulation();
+        match self.left.pop()? {
+            Where::Cpu => Some(Device::Cpu),
+            Where::Gpu => gpu().or_else(|| self.next()),
+            Where::Simulated => {
+                self.simulation = Some(simulated::begin(Some(simt::Options::default())));
+                Some(Device::Cpu)
+            }
+        }
+    }
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        self.end_simulation();
+    }
 }
 
 /// The GPU alone, for kernels that exist only there; none is said, by name.
@@ -156,10 +218,11 @@ pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
 /// The axis, or the values of it that are small.
 fn small(axis: &[usize]) -> Vec<usize> {
     const SMALL: usize = 80;
-    match std::env::var_os("CANDLEPOWER_SANITIZE") {
-        None => axis.to_vec(),
-        Some(_) => {
-            eprintln!("skipped: sizes beyond {SMALL}: CANDLEPOWER_SANITIZE is set");
+    let sanitize = std::env::var_os("CANDLEPOWER_SANITIZE").is_some();
+    match sanitize || simulated::is_on() {
+        false => axis.to_vec(),
+        true => {
+            eprintln!("skipped: sizes beyond {SMALL}: every access is watched");
             let first = axis.first().copied().into_iter();
             let rest = axis.iter().copied().skip(1).filter(|&v| v <= SMALL);
             first.chain(rest).collect()

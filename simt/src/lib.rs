@@ -44,7 +44,11 @@ impl Module {
     /// The names of the kernels, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         let with_body = |f: &&ast::Function| f.is_entry && f.body.is_some();
-        self.ast.functions.iter().filter(with_body).map(|f| f.name.as_str())
+        self.ast
+            .functions
+            .iter()
+            .filter(with_body)
+            .map(|f| f.name.as_str())
     }
 
     /// Prepares a kernel.

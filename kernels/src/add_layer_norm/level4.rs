@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("add_layer_norm_level4", "level4.ptx");
@@ -32,7 +32,7 @@ pub fn add_layer_norm(
     eps: f64,
 ) -> Result<(Tensor, Tensor)> {
     let (rows, c) = super::check("add_layer_norm_level4", x, residual, w, b)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "add_layer_norm_level4",
             x.dtype(),

@@ -7,6 +7,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use super::cpu::Slots;
 use crate::element::{Element, no_kernel};
 use crate::error::mismatch;
+use crate::launch::on_cpu;
 use crate::output;
 
 /// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, in blocks of keys on a CPU.
@@ -54,9 +55,9 @@ impl Cache {
         device: &Device,
     ) -> Result<Self> {
         let shape = (batch, kv_heads, capacity, head_dim);
-        let store = match (device, dtype) {
-            (Device::Cpu, DType::F32) => host::<f32>(batch, capacity, kv_heads, head_dim),
-            (Device::Cpu, DType::BF16) => host::<half::bf16>(batch, capacity, kv_heads, head_dim),
+        let store = match (on_cpu(device), dtype) {
+            (true, DType::F32) => host::<f32>(batch, capacity, kv_heads, head_dim),
+            (true, DType::BF16) => host::<half::bf16>(batch, capacity, kv_heads, head_dim),
             (_, DType::F32 | DType::BF16) => Store::Tensors {
                 keys: output::tensor(shape, dtype, device)?,
                 values: output::tensor(shape, dtype, device)?,

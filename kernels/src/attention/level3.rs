@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::{Cache, Operands, cpu, operands};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("attention_level3", "level3.ptx");
@@ -17,7 +17,7 @@ static BF16: Module = module!("attention_level3_bf16", "level3_bf16.ptx");
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level3";
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         operands::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
             "causal_attention_level3",
@@ -34,7 +34,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let operands = Operands::full("attention_level3", q, k, v)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         return dispatch!(
             "attention_level3",
             q.dtype(),

@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::{Cache, Operands, cpu, operands};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static TILES: Module = module!("attention_level4", "level4.ptx");
@@ -18,7 +18,7 @@ static DECODE: Module = module!("attention_level4_decode", "level4_decode.ptx");
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level4";
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         operands::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
             "causal_attention_level4",
@@ -35,7 +35,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let operands = Operands::full("attention_level4", q, k, v)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         return dispatch!(
             "attention_level4",
             q.dtype(),

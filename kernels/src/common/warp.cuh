@@ -30,8 +30,14 @@ __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
+// The threads of one threadIdx.y wait for each other, and for no others: barrier 1 + threadIdx.y of the 16
+// that a block has. Other rows may have returned.
+__device__ __forceinline__ void row_barrier() {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.y), "r"(blockDim.x) : "memory");
+}
+
 // The sum of x over the threads of one threadIdx.y, a warp or several: 32, 64, ... 1024 = blockDim.x of
-// them; every one gets it. Beyond a warp all threads of the block have to call it, and `scratch` holds
+// them; every one gets it. Beyond a warp all threads of the row have to call it, and `scratch` holds
 // blockDim.x / 32 floats in shared memory for each threadIdx.y. The first barrier waits for those that
 // still read an earlier result, so that one scratch serves any number of calls.
 __device__ __forceinline__ float row_sum(float x, float *scratch) {
@@ -39,9 +45,9 @@ __device__ __forceinline__ float row_sum(float x, float *scratch) {
   if (blockDim.x == WARP) return x;
   const int warps = blockDim.x / WARP;
   scratch += threadIdx.y * warps;
-  __syncthreads();
+  row_barrier();
   if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
-  __syncthreads();
+  row_barrier();
   return warp_sum(lane_id() < warps ? scratch[lane_id()] : 0.f);
 }
 
@@ -51,8 +57,8 @@ __device__ __forceinline__ float row_max(float x, float *scratch) {
   if (blockDim.x == WARP) return x;
   const int warps = blockDim.x / WARP;
   scratch += threadIdx.y * warps;
-  __syncthreads();
+  row_barrier();
   if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
-  __syncthreads();
+  row_barrier();
   return warp_max(lane_id() < warps ? scratch[lane_id()] : x);
 }

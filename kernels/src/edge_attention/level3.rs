@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::{Graph, Operands, Size, cpu};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("edge_attention_level3", "level3.ptx");
@@ -49,7 +49,7 @@ pub fn edge_attention(
         graph,
     };
     let size = operands.check(KERNEL)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         let dtype = q.dtype();
         return dispatch!(
             "edge_attention_level3",

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{Graph, Operands, Size, cpu, level3};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("edge_attention_level4", "level4.ptx");
@@ -51,7 +51,7 @@ pub fn edge_attention(
         graph,
     };
     let size = operands.check(KERNEL)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         let dtype = q.dtype();
         return dispatch!(
             "edge_attention_level4",

@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("embedding_level3", "level3.ptx");
@@ -19,7 +19,7 @@ const THREADS: usize = 256;
 /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
 pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     let ((vocab, c), shape) = super::check("embedding_level3", ids, w)?;
-    if w.device().is_cpu() {
+    if on_cpu(w.device()) {
         return dispatch!(
             "embedding_level3",
             w.dtype(),

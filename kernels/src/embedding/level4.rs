@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("embedding_level4", "level4.ptx");
@@ -21,7 +21,7 @@ const BYTES: usize = 32;
 /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
 pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     let ((vocab, c), shape) = super::check("embedding_level4", ids, w)?;
-    if w.device().is_cpu() {
+    if on_cpu(w.device()) {
         return dispatch!(
             "embedding_level4",
             w.dtype(),

@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("gelu_level3", "level3.ptx");
@@ -18,7 +18,7 @@ const THREADS: usize = 256;
 /// # Errors
 /// When x is neither f32 nor bf16.
 pub fn gelu(x: &Tensor) -> Result<Tensor> {
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;

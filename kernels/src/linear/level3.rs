@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Shape, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 
 static LINEAR: Module = module!("linear_level3", "level3.ptx");
 static LINEAR_BF16: Module = module!("linear_level3_bf16", "level3_bf16.ptx");
@@ -19,7 +19,7 @@ static SWIGLU_BF16: Module = module!("linear_swiglu_level3_bf16", "level3_swiglu
 /// When shapes, formats or devices do not agree.
 pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     let shape = super::check("linear_level3", x, w.dims2()?, w.dtype(), b)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!("linear_level3", x.dtype(), cpu::level3::linear(x, w, b));
     }
     let entry = entry!("linear", x.dtype(), "level3")?;
@@ -32,7 +32,7 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
 /// When shapes, formats or devices do not agree.
 pub fn linear_gelu(x: &Tensor, w: &Tensor, b: &Tensor) -> Result<Tensor> {
     let shape = super::check("linear_gelu_level3", x, w.dims2()?, w.dtype(), Some(b))?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "linear_gelu_level3",
             x.dtype(),
@@ -51,7 +51,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Tensor) -> Result<Tensor> {
     let (rows, k) = w.dims2()?;
     let f = super::half("linear_swiglu_level3", rows)?;
     let shape = super::check("linear_swiglu_level3", x, (f, k), w.dtype(), None)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "linear_swiglu_level3",
             x.dtype(),

@@ -6,7 +6,7 @@ pub(crate) use super::cpu::level4::Panels;
 use super::tile::{choose, tile_entry, tiles};
 use super::{Shape, cpu};
 use crate::element::{dispatch, no_kernel};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 
 static TILES: Module = module!("linear_level4", "level4.ptx");
 static TILES_BF16: Module = module!("linear_level4_sm80", "level4_sm80.ptx");
@@ -49,7 +49,7 @@ impl Packed {
 
     fn with(w: &Tensor, panels: fn(&Tensor) -> Result<Panels>) -> Result<Self> {
         let dims = w.dims2()?;
-        let form = match w.device().is_cpu() {
+        let form = match on_cpu(w.device()) {
             true => Form::Panels(panels(w)?),
             false => Form::Tensor(w.contiguous()?),
         };

@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::{check, cpu, not_finite};
 use crate::element::{dispatch, entry};
 use crate::error::{mismatch, unsupported};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("next_token_level4", "level4.ptx");
@@ -22,7 +22,7 @@ const MOST: usize = 1024;
 /// When logits are not (V) of f32 or bf16, or one is NaN.
 pub fn argmax(logits: &Tensor) -> Result<u32> {
     let vocab = check("argmax_level4", logits)?;
-    if logits.device().is_cpu() {
+    if on_cpu(logits.device()) {
         return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
     }
     let token = output::tensor(1, DType::U32, logits.device())?;
@@ -50,7 +50,7 @@ pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f3
     if k == 0 {
         return Err(mismatch("top_k_level4", "k from 1", k));
     }
-    let kept = if logits.device().is_cpu() {
+    let kept = if on_cpu(logits.device()) {
         dispatch!(
             "top_k_level4",
             logits.dtype(),

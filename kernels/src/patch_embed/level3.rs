@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Added, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 
 static MODULE: Module = module!("patch_embed_level3", "level3.ptx");
 static MODULE_BF16: Module = module!("patch_embed_level3_bf16", "level3_bf16.ptx");
@@ -32,7 +32,7 @@ pub fn patch_embed(
         positions,
     };
     let shape = super::check("patch_embed_level3", pixels, dims, patch, w.dtype(), added)?;
-    if pixels.device().is_cpu() {
+    if on_cpu(pixels.device()) {
         return dispatch!(
             "patch_embed_level3",
             pixels.dtype(),

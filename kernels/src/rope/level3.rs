@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::{Operands, cpu};
 use crate::attention::Cache;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("rope_append_level3", "level3.ptx");
@@ -27,7 +27,7 @@ pub fn rope_append(
 ) -> Result<Tensor> {
     let x = Operands { q, k, v, cos, sin };
     x.check("rope_append_level3", cache, position)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         return dispatch!(
             "rope_append_level3",
             q.dtype(),

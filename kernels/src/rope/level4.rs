@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{Operands, cpu};
 use crate::attention::Cache;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("rope_append_level4", "level4.ptx");
@@ -29,7 +29,7 @@ pub fn rope_append(
 ) -> Result<Tensor> {
     let x = Operands { q, k, v, cos, sin };
     x.check("rope_append_level4", cache, position)?;
-    if q.device().is_cpu() {
+    if on_cpu(q.device()) {
         return dispatch!(
             "rope_append_level4",
             q.dtype(),

@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Size, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("segment_mean_level3", "level3.ptx");
@@ -23,7 +23,7 @@ const ROWS: usize = 32;
 pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Tensor> {
     let size = super::check("segment_mean_level3", x, residual, offsets)?;
     let dtype = x.dtype();
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "segment_mean_level3",
             dtype,

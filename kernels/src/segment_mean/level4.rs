@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Size, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("segment_mean_level4", "level4.ptx");
@@ -31,7 +31,7 @@ const SPLITS: usize = 256;
 pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Tensor> {
     let size = super::check("segment_mean_level4", x, residual, offsets)?;
     let dtype = x.dtype();
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "segment_mean_level4",
             dtype,

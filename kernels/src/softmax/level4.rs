@@ -5,7 +5,7 @@ use candle_core::{DType, Result, Tensor};
 use super::cpu;
 use crate::cpu::rows;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("softmax_level4", "level4.ptx");
@@ -27,7 +27,7 @@ const THREADS: usize = 256;
 /// When x is neither f32 nor bf16.
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     let (rows, c) = rows(x)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;

@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Sizes, Ternary, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static LUT: Module = module!("ternary_linear_lut_level4", "level4_lut.ptx");
@@ -29,7 +29,7 @@ const MAX_SMEM: usize = 48 << 10;
 /// When shapes, formats or devices do not agree, or when x is not contiguous.
 pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = super::check("ternary_linear_lut_level4", x, w)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "ternary_linear_lut_level4",
             x.dtype(),
@@ -57,7 +57,7 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
 /// When shapes, formats or devices do not agree, or when x is not contiguous.
 pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = super::check("ternary_linear_dp4a_level4", x, w)?;
-    if x.device().is_cpu() {
+    if on_cpu(x.device()) {
         return dispatch!(
             "ternary_linear_dp4a_level4",
             x.dtype(),

@@ -219,7 +219,10 @@ impl Block<'_> {
         }
         if !at.is_multiple_of(u64::from(bytes)) {
             self.find(Class::Misaligned, w, pc, lane, || {
-                format!("{noun} of {bytes} bytes at {at:#x} of {}, which is no multiple of {bytes}", name(space))
+                format!(
+                    "{noun} of {bytes} bytes at {at:#x} of {}, which is no multiple of {bytes}",
+                    name(space)
+                )
             });
             return false;
         }
@@ -252,7 +255,9 @@ impl Block<'_> {
                 }
                 little_endian(&self.warps[w].local[range])
             }
-            Space::Const => little_endian(&self.grid.kernel.constants[at as usize..][..bytes as usize]),
+            Space::Const => {
+                little_endian(&self.grid.kernel.constants[at as usize..][..bytes as usize])
+            }
             Space::Param => little_endian(&self.grid.params[at as usize..][..bytes as usize]),
             Space::Generic | Space::Reg => 0,
         }
@@ -286,7 +291,15 @@ impl Block<'_> {
         }
     }
 
-    fn read_shared(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32, strong: bool) -> u64 {
+    fn read_shared(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: usize,
+        bytes: u32,
+        strong: bool,
+    ) -> u64 {
         match self.shared.state(at, bytes) {
             State::Written => {}
             State::Empty => self.find(Class::Uninitialised, w, pc, lane, || {
@@ -351,11 +364,30 @@ impl Block<'_> {
         if conflict.wrote && conflict.pc == pc && value.is_some_and(same) {
             return;
         }
-        self.report_race(w, pc, lane, value.is_some(), conflict, &format!("shared memory at {at:#x}"));
+        self.report_race(
+            w,
+            pc,
+            lane,
+            value.is_some(),
+            conflict,
+            &format!("shared memory at {at:#x}"),
+        );
     }
 
-    fn report_race(&mut self, w: usize, pc: u32, lane: usize, wrote: bool, conflict: Conflict, at: &str) {
-        let Conflict { other, pc: other_pc, wrote: other_wrote } = conflict;
+    fn report_race(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        wrote: bool,
+        conflict: Conflict,
+        at: &str,
+    ) {
+        let Conflict {
+            other,
+            pc: other_pc,
+            wrote: other_wrote,
+        } = conflict;
         let verb = |wrote| if wrote { "write" } else { "read" };
         let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
         let block = [other.block % x, other.block / x % y, other.block / (x * y)];
@@ -373,7 +405,15 @@ impl Block<'_> {
         });
     }
 
-    fn read_global(&mut self, w: usize, pc: u32, lane: usize, at: u64, bytes: u32, strong: bool) -> u64 {
+    fn read_global(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: u64,
+        bytes: u32,
+        strong: bool,
+    ) -> u64 {
         let global = &self.grid.global;
         let Found::Inside(i, offset) = global.find(at, bytes) else {
             return 0;
@@ -391,7 +431,10 @@ impl Block<'_> {
         }
         if !written {
             self.find(Class::Uninitialised, w, pc, lane, || {
-                format!("read of {bytes} bytes at byte {offset} of {}, which were never written", range.name)
+                format!(
+                    "read of {bytes} bytes at byte {offset} of {}, which were never written",
+                    range.name
+                )
             });
         }
         self.race_global(w, pc, lane, (i, offset, bytes), strong, None);
@@ -454,6 +497,7 @@ impl Block<'_> {
                 reader: Record(range.readers[word].load(Relaxed)),
                 writer_pc: range.writer_pcs[word].load(Relaxed),
                 reader_pc: range.reader_pcs[word].load(Relaxed),
+                reader_warps: range.reader_warps[word].load(Relaxed),
             };
             let conflict = match value {
                 Some(_) => cell.write(&access),
@@ -463,11 +507,15 @@ impl Block<'_> {
             range.readers[word].store(cell.reader.0, Relaxed);
             range.writer_pcs[word].store(cell.writer_pc, Relaxed);
             range.reader_pcs[word].store(cell.reader_pc, Relaxed);
+            range.reader_warps[word].store(cell.reader_warps, Relaxed);
             found = found.or(conflict.map(|c| (c, at, access.bytes)));
         }
-        let Some((conflict, at, _)) = found else { return };
+        let Some((conflict, at, _)) = found else {
+            return;
+        };
         let old = range.load(at, bytes.min(4));
-        let same = |v: u64| (v as u32) == old || bytes < 4 && v as u32 & ((1 << (8 * bytes)) - 1) == old;
+        let same =
+            |v: u64| (v as u32) == old || bytes < 4 && v as u32 & ((1 << (8 * bytes)) - 1) == old;
         if conflict.wrote && conflict.pc == pc && value.is_some_and(same) {
             return;
         }
@@ -554,7 +602,11 @@ impl Block<'_> {
         counts.shared_store_requests += 1;
         counts.shared_store_wavefronts += wavefronts(&to, active, bytes, false);
         counts.shared_store_ideal += ideal_wavefronts(active, bytes);
-        let reads = sizes.map_or(active, |s| lanes(active).filter(|&l| s[l] > 0).fold(0, |m, l| m | 1 << l));
+        let reads = sizes.map_or(active, |s| {
+            lanes(active)
+                .filter(|&l| s[l] > 0)
+                .fold(0, |m, l| m | 1 << l)
+        });
         if reads != 0 {
             counts.global_load_requests += 1;
             counts.global_load_sectors += sectors(&from, reads, bytes);
@@ -587,11 +639,19 @@ impl Block<'_> {
     }
 
     /// The source of a copy: aligned as the copy, inside as far as it is read.
-    fn is_fine_copy(&mut self, w: usize, pc: u32, lane: usize, at: u64, (size, bytes): (u32, u32)) -> bool {
+    fn is_fine_copy(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: u64,
+        (size, bytes): (u32, u32),
+    ) -> bool {
         if !at.is_multiple_of(u64::from(bytes)) {
             return self.is_fine(w, pc, lane, Space::Global, at, bytes, Kind::Read);
         }
-        (0..size).all(|i| self.is_fine(w, pc, lane, Space::Global, at + u64::from(i), 1, Kind::Read))
+        (0..size)
+            .all(|i| self.is_fine(w, pc, lane, Space::Global, at + u64::from(i), 1, Kind::Read))
     }
 
     /// `cp.async.commit_group`.
@@ -645,7 +705,10 @@ fn global_publish(block: &Block, w: usize, at: u64) {
 }
 
 fn little_endian(bytes: &[u8]) -> u64 {
-    let shifted = bytes.iter().enumerate().map(|(i, b)| u64::from(*b) << (8 * i));
+    let shifted = bytes
+        .iter()
+        .enumerate()
+        .map(|(i, b)| u64::from(*b) << (8 * i));
     shifted.sum()
 }
 

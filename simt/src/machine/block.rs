@@ -230,7 +230,9 @@ impl<'a> Block<'a> {
             if fragment.meet.is_some() {
                 let before = warp.fragments.len();
                 warp.arrive(i);
-                if warp.fragments.len() != before || warp.fragments.get(i).is_none_or(|f| f.pc != pc + 1) {
+                if warp.fragments.len() != before
+                    || warp.fragments.get(i).is_none_or(|f| f.pc != pc + 1)
+                {
                     return;
                 }
             }
@@ -294,6 +296,13 @@ impl<'a> Block<'a> {
         let members: Vec<usize> = (0..self.warps.len())
             .filter(|&w| waiting(&self.warps[w]) != 0)
             .collect();
+        // Who has returned did all it did before.
+        let gone = self
+            .warps
+            .iter()
+            .filter(|w| w.live == 0)
+            .map(|w| (w.index, self.clock + 1));
+        let came: Vec<(usize, u32)> = came.into_iter().chain(gone).collect();
         let mut known: Vec<&mut Known> = (self.warps.iter_mut().enumerate())
             .filter(|(w, _)| members.contains(w))
             .map(|(_, warp)| &mut warp.known)
@@ -315,7 +324,10 @@ impl<'a> Block<'a> {
     fn barrier_threads(&self, id: u32) -> u32 {
         let all: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
         let given = self.warps.iter().find_map(|warp| {
-            let fragment = warp.fragments.iter().find(|f| f.state == State::Barrier(id))?;
+            let fragment = warp
+                .fragments
+                .iter()
+                .find(|f| f.state == State::Barrier(id))?;
             match &self.grid.kernel.code[fragment.pc as usize].op {
                 Op::Barrier {
                     threads: Some(r), ..
@@ -347,7 +359,11 @@ impl<'a> Block<'a> {
         let kernel = self.grid.kernel;
         let mut asked = vec![];
         for (w, warp) in self.warps.iter().enumerate() {
-            for f in warp.fragments.iter().filter(|f| f.state == State::Barrier(id)) {
+            for f in warp
+                .fragments
+                .iter()
+                .filter(|f| f.state == State::Barrier(id))
+            {
                 if let Op::Barrier {
                     reduce: Some((vote, p, negated, d)),
                     ..
@@ -361,7 +377,11 @@ impl<'a> Block<'a> {
         let yes: u32 = asked.iter().map(|a| a.3.count_ones()).sum();
         let all: u32 = asked.iter().map(|a| a.1.count_ones()).sum();
         for (w, mask, vote, _, d) in asked {
-            let holds = if vote == Vote::All { yes == all } else { yes != 0 };
+            let holds = if vote == Vote::All {
+                yes == all
+            } else {
+                yes != 0
+            };
             match d {
                 Ok(pred) => self.warps[w].set_pred(pred, mask, if holds { !0 } else { 0 }),
                 Err(word) => self.warps[w].set_word(word, mask, [yes; 32]),
@@ -390,8 +410,18 @@ impl<'a> Block<'a> {
     }
 
     /// Something is wrong at `pc`: kept once for each class and instruction.
-    pub fn find(&mut self, class: Class, w: usize, pc: u32, lane: usize, what: impl FnOnce() -> String) {
-        let known = self.findings.iter_mut().find(|(at, f)| *at == pc && f.class == class);
+    pub fn find(
+        &mut self,
+        class: Class,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        what: impl FnOnce() -> String,
+    ) {
+        let known = self
+            .findings
+            .iter_mut()
+            .find(|(at, f)| *at == pc && f.class == class);
         if let Some((_, finding)) = known {
             finding.count += 1;
             return;

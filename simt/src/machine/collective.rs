@@ -83,9 +83,10 @@ impl Block<'_> {
             let State::Lanes(wanted) = f.state else {
                 return None;
             };
-            let same = warp.fragments.iter().filter(|g| {
-                g.state == f.state && kind(g.pc) == kind(f.pc)
-            });
+            let same = warp
+                .fragments
+                .iter()
+                .filter(|g| g.state == f.state && kind(g.pc) == kind(f.pc));
             let here = same.fold(0, |all, g| all | g.mask);
             (wanted & warp.live & !here == 0).then(|| (wanted, kind(f.pc)))
         })
@@ -99,14 +100,21 @@ impl Block<'_> {
             match &kernel.code[pc as usize].op {
                 Op::WarpSync { .. } => {}
                 Op::Shuffle { a, b, c, .. } => {
-                    self.check_read(w, pc, mask, &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)]);
+                    self.check_read(
+                        w,
+                        pc,
+                        mask,
+                        &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)],
+                    );
                 }
                 Op::Redux { a, .. } => self.check_read(w, pc, mask, &[Slot::Word(*a)]),
                 Op::Match { a, .. } => self.check_read(w, pc, mask, &[*a]),
                 _ => {}
             }
         }
-        let Some(&(first, _)) = parts.first() else { return };
+        let Some(&(first, _)) = parts.first() else {
+            return;
+        };
         match &kernel.code[first as usize].op {
             Op::WarpSync { .. } => {
                 let clock = &mut self.clock;
@@ -133,7 +141,10 @@ impl Block<'_> {
             }
         }
         for &(pc, mask) in parts {
-            let Op::Shuffle { d, p, mode, b, c, .. } = &kernel.code[pc as usize].op else {
+            let Op::Shuffle {
+                d, p, mode, b, c, ..
+            } = &kernel.code[pc as usize].op
+            else {
                 continue;
             };
             let (b, c) = {
@@ -170,7 +181,10 @@ impl Block<'_> {
             }
         }
         for &(pc, mask) in parts {
-            let Op::Vote { mode, word, pred, .. } = &kernel.code[pc as usize].op else {
+            let Op::Vote {
+                mode, word, pred, ..
+            } = &kernel.code[pc as usize].op
+            else {
                 continue;
             };
             let warp = &mut self.warps[w];
@@ -202,7 +216,11 @@ impl Block<'_> {
                 together |= mask;
             }
         }
-        let equal = |x: u64| lanes(together).filter(|&l| values[l] == x).fold(0, |m, l| m | 1 << l);
+        let equal = |x: u64| {
+            lanes(together)
+                .filter(|&l| values[l] == x)
+                .fold(0, |m, l| m | 1 << l)
+        };
         for &(pc, mask) in parts {
             let Op::Match { all, d, p, .. } = &kernel.code[pc as usize].op else {
                 continue;
@@ -215,7 +233,9 @@ impl Block<'_> {
             let warp = &mut self.warps[w];
             warp.set_word(*d, mask, found);
             if let Some(p) = p {
-                let held = lanes(mask).filter(|&l| found[l] != 0).fold(0, |m, l| m | 1 << l);
+                let held = lanes(mask)
+                    .filter(|&l| found[l] != 0)
+                    .fold(0, |m, l| m | 1 << l);
                 warp.set_pred(*p, mask, held);
             }
         }
@@ -259,7 +279,11 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
             (from, from <= max)
         }
     };
-    if fine { (from & 31, true) } else { (lane, false) }
+    if fine {
+        (from & 31, true)
+    } else {
+        (lane, false)
+    }
 }
 
 /// Ready fragments at the same instruction, on the way to the same meeting, go on as one.
@@ -269,7 +293,11 @@ fn merge(warp: &mut Warp) {
         let mut j = i + 1;
         while j < warp.fragments.len() {
             let (a, b) = (&warp.fragments[i], &warp.fragments[j]);
-            if a.state == State::Ready && b.state == State::Ready && a.pc == b.pc && a.meet == b.meet {
+            if a.state == State::Ready
+                && b.state == State::Ready
+                && a.pc == b.pc
+                && a.meet == b.meet
+            {
                 let mask = b.mask;
                 warp.fragments[i].mask |= mask;
                 warp.fragments.swap_remove(j);

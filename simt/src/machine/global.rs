@@ -80,6 +80,8 @@ pub struct Range {
     /// By which instructions.
     pub writer_pcs: Vec<AtomicU32>,
     pub reader_pcs: Vec<AtomicU32>,
+    /// By which warps.
+    pub reader_warps: Vec<AtomicU32>,
 }
 
 /// All of them.
@@ -154,6 +156,7 @@ impl Range {
             readers: shadow(shadowed),
             writer_pcs: pcs(shadowed),
             reader_pcs: pcs(shadowed),
+            reader_warps: pcs(shadowed),
             words,
         }
     }

@@ -141,7 +141,10 @@ pub fn launch(
     let shared = kernel.shared_bytes.next_multiple_of(16) + dim.smem;
     let all: Vec<Buffer> = buffers.iter().chain(variables).cloned().collect();
     let address = |(_, name, offset): &(u32, String, i64)| {
-        let known = all.iter().position(|b| b.name == *name).unwrap_or(usize::MAX >> 32);
+        let known = all
+            .iter()
+            .position(|b| b.name == *name)
+            .unwrap_or(usize::MAX >> 32);
         Global::address(known).wrapping_add(*offset as u64)
     };
     let grid = Grid {
@@ -176,34 +179,61 @@ fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Result
     let count = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
     let threads = dim.block.iter().map(|&n| u64::from(n)).product::<u64>();
     if threads == 0 || threads > MAX_THREADS {
-        return wrong("block", format!("1 to {MAX_THREADS} threads"), threads.to_string());
+        return wrong(
+            "block",
+            format!("1 to {MAX_THREADS} threads"),
+            threads.to_string(),
+        );
     }
     if count(dim.grid) == 0 || count(dim.grid) > u64::from(u32::MAX >> 10) {
-        return wrong("grid", "1 to 4194303 blocks".into(), count(dim.grid).to_string());
+        return wrong(
+            "grid",
+            "1 to 4194303 blocks".into(),
+            count(dim.grid).to_string(),
+        );
     }
     if let Some((most, exactly)) = kernel.max_threads {
         let most = most.iter().map(|&n| u64::from(n)).product::<u64>();
         if threads > most || exactly && threads != most {
-            let expected = format!("{} {most} threads", if exactly { "exactly" } else { "at most" });
+            let expected = format!(
+                "{} {most} threads",
+                if exactly { "exactly" } else { "at most" }
+            );
             return wrong("block", expected, threads.to_string());
         }
     }
     let shared = u64::from(kernel.shared_bytes.next_multiple_of(16)) + u64::from(dim.smem);
     if shared > MAX_SHARED {
-        return wrong("shared memory", format!("at most {MAX_SHARED} bytes"), shared.to_string());
+        return wrong(
+            "shared memory",
+            format!("at most {MAX_SHARED} bytes"),
+            shared.to_string(),
+        );
     }
     if args.len() != kernel.params.len() {
-        return wrong("arguments", kernel.params.len().to_string(), args.len().to_string());
+        return wrong(
+            "arguments",
+            kernel.params.len().to_string(),
+            args.len().to_string(),
+        );
     }
     for (param, arg) in kernel.params.iter().zip(args) {
         let bytes = arg.to_bytes().len();
         if bytes != param.bytes as usize {
-            return wrong(&param.name, format!("{} bytes", param.bytes), format!("{bytes} bytes"));
+            return wrong(
+                &param.name,
+                format!("{} bytes", param.bytes),
+                format!("{bytes} bytes"),
+            );
         }
         if let Arg::Buffer(i) | Arg::Inside(i, _) = arg
             && *i >= buffers.len()
         {
-            return wrong(&param.name, format!("one of {} buffers", buffers.len()), format!("number {i}"));
+            return wrong(
+                &param.name,
+                format!("one of {} buffers", buffers.len()),
+                format!("number {i}"),
+            );
         }
     }
     Ok(())
@@ -277,12 +307,14 @@ fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
         total.add(counts);
     }
     let steps = grid.kernel.code.iter().zip(&done.counts);
-    let lines = steps.filter(|(_, c)| c.warps != 0).map(|(step, counts)| Line {
-        line: step.place.line,
-        source: step.place.source.clone(),
-        form: step.form.clone(),
-        counts: *counts,
-    });
+    let lines = steps
+        .filter(|(_, c)| c.warps != 0)
+        .map(|(step, counts)| Line {
+            line: step.place.line,
+            source: step.place.source.clone(),
+            form: step.form.clone(),
+            counts: *counts,
+        });
     Report {
         entry: grid.kernel.name.clone(),
         grid: dim.grid,

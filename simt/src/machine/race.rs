@@ -44,7 +44,7 @@ impl Record {
         if self.0 == 0 {
             return None;
         }
-        let packed = (self.0 & !MANY) >> 5;
+        let packed = (self.0 & !(WARPS | LANES | BLOCKS)) >> 5;
         Some(Stamp {
             lane: (packed & 31) as u32,
             warp: ((packed >> 5) & 31) as u32,
@@ -63,19 +63,41 @@ impl Record {
         self.0 & 1 != 0
     }
 
-    /// The same, and others besides, between which there is no order.
-    pub fn and_others(self) -> Self {
-        Self(self.0 | MANY)
+    /// The same, and other lanes of its warp besides, between which there is no order.
+    pub fn and_lanes(self) -> Self {
+        Self(self.0 | LANES)
     }
 
-    /// Whether others besides accessed it.
-    pub fn has_others(self) -> bool {
-        self.0 & MANY != 0
+    /// The same, and other warps besides, between which there is no order.
+    pub fn and_warps(self) -> Self {
+        Self(self.0 | WARPS)
+    }
+
+    /// Whether other lanes of its warp accessed it besides.
+    pub fn has_lanes(self) -> bool {
+        self.0 & LANES != 0
+    }
+
+    /// Whether other warps accessed it besides.
+    pub fn has_warps(self) -> bool {
+        self.0 & WARPS != 0
+    }
+
+    /// The same, and other blocks besides, between which there is no order.
+    pub fn and_blocks(self) -> Self {
+        Self(self.0 | BLOCKS)
+    }
+
+    /// Whether other blocks accessed it besides.
+    pub fn has_blocks(self) -> bool {
+        self.0 & BLOCKS != 0
     }
 }
 
-/// The top bit; the fields need 61.
-const MANY: u64 = 1 << 63;
+/// The top bits; the fields need 61.
+const WARPS: u64 = 1 << 63;
+const LANES: u64 = 1 << 62;
+const BLOCKS: u64 = 1 << 61;
 
 /// What a warp knows.
 #[derive(Debug, Clone)]
@@ -191,7 +213,11 @@ pub type Acquired = HashMap<u32, Arc<Vec<u32>>>;
 
 /// Whether an access of `mine` comes after `other`'s.
 pub fn in_order(mine: Stamp, other: Stamp, known: &Known, acquired: &Acquired) -> bool {
-    let known_until = |warps: &[u32]| warps.get(other.warp as usize).is_some_and(|&t| other.time < t);
+    let known_until = |warps: &[u32]| {
+        warps
+            .get(other.warp as usize)
+            .is_some_and(|&t| other.time < t)
+    };
     if mine.block != other.block {
         return acquired.get(&other.block).is_some_and(|w| known_until(w));
     }
@@ -245,9 +271,10 @@ mod tests {
         let record = Record::new(stamp, 0b0110, true);
         assert_eq!(record.stamp(), Some(stamp));
         assert_eq!((record.bytes(), record.is_strong()), (0b0110, true));
-        assert!(!record.has_others());
-        let many = record.and_others();
-        assert_eq!((many.stamp(), many.has_others()), (Some(stamp), true));
+        assert!(!record.has_lanes() && !record.has_warps());
+        let many = record.and_lanes().and_warps();
+        assert_eq!((many.stamp(), many.has_lanes()), (Some(stamp), true));
+        assert!(many.has_warps());
         assert_eq!(Record::default().stamp(), None);
     }
 

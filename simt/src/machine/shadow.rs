@@ -7,8 +7,10 @@ use super::race::{Acquired, Known, Record, Stamp, in_order};
 pub struct Cell {
     /// The last write.
     pub writer: Record,
-    /// A read since then; with [`Record::has_others`], others besides.
+    /// A read since then, the first of those between which there is no order.
     pub reader: Record,
+    /// The warps of its block that read, if several did: a bit each.
+    pub reader_warps: u32,
     /// The instructions of the two.
     pub writer_pc: u32,
     /// The instructions of the two.
@@ -49,22 +51,29 @@ impl Access<'_> {
     }
 
     /// Whether it comes after all of what a record stands for, or needs no order with it.
-    fn is_after(&self, record: Record) -> bool {
+    fn is_after(&self, record: Record, warps: u32) -> bool {
         let Some(other) = record.stamp() else {
             return true;
         };
         if record.is_strong() && self.strong || record.bytes() & self.bytes == 0 {
             return true;
         }
-        if !record.has_others() {
-            return in_order(self.stamp, other, self.known, self.acquired);
+        if record.has_blocks() {
+            return false;
         }
-        // Several of them: all are before it if they are before what it knows of everyone.
-        let everyone = self.known.warps.iter().enumerate();
-        other.block == self.stamp.block
-            && everyone.clone().all(|(warp, &time)| {
-                other.time < time || warp as u32 == self.stamp.warp && self.knows_own(other.time)
-            })
+        if record.has_warps() && other.block == self.stamp.block {
+            return super::coalesce::lanes(warps).all(|warp| {
+                match warp as u32 == self.stamp.warp {
+                    true => self.knows_own(other.time),
+                    false => other.time < self.known.warps[warp],
+                }
+            });
+        }
+        let same_warp = (other.block, other.warp) == (self.stamp.block, self.stamp.warp);
+        if record.has_lanes() && same_warp {
+            return self.knows_own(other.time);
+        }
+        in_order(self.stamp, other, self.known, self.acquired)
     }
 
     /// Whether all of its own warp's accesses up to a time are before it.
@@ -82,7 +91,9 @@ impl Access<'_> {
     fn is_same_thread(&self, record: Record) -> bool {
         record.stamp().is_some_and(|s| {
             (s.block, s.warp, s.lane) == (self.stamp.block, self.stamp.warp, self.stamp.lane)
-        }) && !record.has_others()
+        }) && !record.has_lanes()
+            && !record.has_warps()
+            && !record.has_blocks()
     }
 }
 
@@ -92,11 +103,24 @@ impl Cell {
     pub fn read(&mut self, access: &Access) -> Option<Conflict> {
         let conflict = self.conflict_with_writer(access);
         let new = access.record();
-        if self.reader.0 == 0 || access.is_same_thread(self.reader) || access.is_after(self.reader) {
-            self.reader = new;
-            self.reader_pc = access.pc;
-        } else {
-            self.reader = self.reader.and_others();
+        let before = self.reader.stamp();
+        let passed =
+            access.is_same_thread(self.reader) || access.is_after(self.reader, self.reader_warps);
+        let mine = 1 << (access.stamp.warp & 31);
+        match before {
+            Some(other) if !passed => {
+                self.reader_warps |= mine | 1 << (other.warp & 31);
+                self.reader = match other {
+                    _ if other.block != access.stamp.block => self.reader.and_blocks(),
+                    _ if other.warp != access.stamp.warp => self.reader.and_warps(),
+                    _ => self.reader.and_lanes(),
+                };
+            }
+            _ => {
+                self.reader = new;
+                self.reader_pc = access.pc;
+                self.reader_warps = mine;
+            }
         }
         conflict
     }
@@ -106,7 +130,8 @@ impl Cell {
     pub fn write(&mut self, access: &Access) -> Option<Conflict> {
         let conflict = self.conflict_with_writer(access).or_else(|| {
             let reader = self.reader.stamp()?;
-            if access.is_same_thread(self.reader) || access.is_after(self.reader) {
+            if access.is_same_thread(self.reader) || access.is_after(self.reader, self.reader_warps)
+            {
                 return None;
             }
             Some(Conflict {
@@ -123,7 +148,7 @@ impl Cell {
 
     fn conflict_with_writer(&self, access: &Access) -> Option<Conflict> {
         let other = self.writer.stamp()?;
-        if access.is_same_thread(self.writer) || access.is_after(self.writer) {
+        if access.is_same_thread(self.writer) || access.is_after(self.writer, 0) {
             return None;
         }
         Some(Conflict {

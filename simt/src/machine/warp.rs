@@ -258,7 +258,10 @@ impl Warp {
     /// and all meet at `meet`.
     pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
         let Fragment {
-            pc, mask, meet: outer, ..
+            pc,
+            mask,
+            meet: outer,
+            ..
         } = self.fragments.swap_remove(i);
         let meet = match meet {
             None => outer,

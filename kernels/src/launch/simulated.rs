@@ -1,0 +1,209 @@
+//! Launches on no GPU at all: the same PTX, run by the simulator over tensors in the host's memory.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use candle_core::{CpuStorage, InplaceOp1, Layout, Result, Storage, Tensor};
+use half::bf16;
+use simt::{Buffer, Dim, Kernel, Options, Report};
+use trace::Launched;
+
+use super::{Arg, Launch, Module};
+use crate::error::mismatch;
+
+/// What the kernels of this thread run on, while [`simulated`] runs.
+struct Simulation {
+    options: Options,
+    reports: Vec<Report>,
+}
+
+thread_local! {
+    static SIMULATION: RefCell<Option<Simulation>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. What was
+/// reported of each launch comes beside.
+pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>) {
+    let before = begin(Some(options));
+    let value = f();
+    let reports = end(before);
+    (value, reports)
+}
+
+/// The simulation before one.
+pub(crate) struct Before(Option<Simulation>);
+
+/// From now on kernels are simulated, or, without options, are not.
+pub(crate) fn begin(options: Option<Options>) -> Before {
+    let reports = vec![];
+    let new = options.map(|options| Simulation { options, reports });
+    Before(SIMULATION.replace(new))
+}
+
+/// As it was before; the reports since then.
+pub(crate) fn end(before: Before) -> Vec<Report> {
+    let ended = SIMULATION.replace(before.0);
+    ended.map(|s| s.reports).unwrap_or_default()
+}
+
+/// Whether kernels of this thread are simulated.
+pub(crate) fn is_on() -> bool {
+    SIMULATION.with_borrow(Option::is_some)
+}
+
+fn options() -> Option<Options> {
+    SIMULATION.with_borrow(|s| s.as_ref().map(|s| s.options.clone()))
+}
+
+/// A launch over tensors of the host.
+pub(super) fn execute(launch: &Launch) -> Result<()> {
+    let Some(options) = options() else {
+        return Err(mismatch(launch.entry, "a simulation", "none"));
+    };
+    let kernel = prepare(launch.module, launch.entry)?;
+    let names: Vec<String> = kernel.params().map(|(name, _)| name.to_owned()).collect();
+    let mut buffers: Vec<(usize, Buffer)> = vec![];
+    let mut args = vec![];
+    for (i, arg) in launch.args.iter().enumerate() {
+        let name = names.get(i).map_or("", String::as_str);
+        args.push(match arg {
+            Arg::Read(x) | Arg::View(x) => address(x, name, true, &mut buffers)?,
+            Arg::Write(x) => address(x, name, false, &mut buffers)?,
+            Arg::Null => simt::Arg::Null,
+            Arg::U32(x) => simt::Arg::U32(*x),
+            Arg::F32(x) => simt::Arg::F32(*x),
+        });
+    }
+    let dim = Dim {
+        grid: launch.grid,
+        block: launch.block,
+        smem: launch.smem,
+    };
+    let keys: Vec<usize> = buffers.iter().map(|(key, _)| *key).collect();
+    let mut buffers: Vec<Buffer> = buffers.into_iter().map(|(_, buffer)| buffer).collect();
+    let report = (kernel.launch(dim, &mut buffers, &args, &options)).map_err(of_simulator)?;
+    for arg in &launch.args {
+        if let Arg::Write(x) = arg {
+            let key = key(&x.storage_and_layout().0);
+            if let Some(i) = keys.iter().position(|k| *k == key) {
+                x.inplace_op1(&Take(&buffers[i].bytes))?;
+            }
+        }
+    }
+    trace::launched(|| Launched {
+        kernel: launch.entry,
+        grid: launch.grid,
+        block: launch.block,
+        smem: launch.smem,
+        registers: None,
+    });
+    SIMULATION.with_borrow_mut(|s| s.iter_mut().for_each(|s| s.reports.push(report.clone())));
+    Ok(())
+}
+
+fn of_simulator(error: simt::Error) -> candle_core::Error {
+    candle_core::Error::Msg(error.to_string())
+}
+
+/// Parsed and prepared once, and kept.
+fn prepare(module: &'static Module, entry: &'static str) -> Result<Arc<Kernel>> {
+    type Kept<T> = LazyLock<Mutex<HashMap<&'static str, Arc<T>>>>;
+    static MODULES: Kept<simt::Module> = LazyLock::new(Mutex::default);
+    static KERNELS: Kept<Kernel> = LazyLock::new(Mutex::default);
+    let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
+    let mut kernels = KERNELS.lock().map_err(poisoned)?;
+    if let Some(kernel) = kernels.get(entry) {
+        return Ok(kernel.clone());
+    }
+    let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
+    let mut modules = MODULES.lock().map_err(poisoned)?;
+    let parsed = match modules.get(module.name) {
+        Some(parsed) => parsed.clone(),
+        None => Arc::new(simt::Module::parse(module.ptx).map_err(of_simulator)?),
+    };
+    modules.insert(module.name, parsed.clone());
+    let kernel = Arc::new(parsed.kernel(entry).map_err(of_simulator)?);
+    kernels.insert(entry, kernel.clone());
+    Ok(kernel)
+}
+
+/// What two views of one tensor have in common.
+fn key(storage: &Storage) -> usize {
+    std::ptr::from_ref(storage).addr()
+}
+
+/// The address of a tensor's first element; its storage becomes a buffer if it is none yet.
+fn address(
+    x: &Tensor,
+    name: &str,
+    read: bool,
+    buffers: &mut Vec<(usize, Buffer)>,
+) -> Result<simt::Arg> {
+    let (storage, layout) = x.storage_and_layout();
+    let key = key(&storage);
+    let offset = (layout.start_offset() * x.dtype().size_in_bytes()) as u64;
+    let i = match buffers.iter().position(|(k, _)| *k == key) {
+        Some(i) => i,
+        None => {
+            let Storage::Cpu(host) = &*storage else {
+                return Err(mismatch(name, "a tensor of the host", "one of a device"));
+            };
+            buffers.push((
+                key,
+                Buffer {
+                    name: name.into(),
+                    bytes: bytes(host)?,
+                    initialised: false,
+                },
+            ));
+            buffers.len() - 1
+        }
+    };
+    // What is only written may not be read before.
+    buffers[i].1.initialised |= read;
+    Ok(simt::Arg::Inside(i, offset))
+}
+
+fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
+    Ok(match storage {
+        CpuStorage::U8(x) => x.clone(),
+        CpuStorage::U32(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        CpuStorage::F32(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        CpuStorage::BF16(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        _ => return Err(mismatch("launch", "f32, bf16, u32 or u8", "another format")),
+    })
+}
+
+/// Bytes become a tensor's.
+struct Take<'a>(&'a [u8]);
+
+impl InplaceOp1 for Take<'_> {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> Result<()> {
+        let words = || self.0.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]);
+        match storage {
+            CpuStorage::U8(x) => x.copy_from_slice(self.0),
+            CpuStorage::U32(x) => x
+                .iter_mut()
+                .zip(words())
+                .for_each(|(x, b)| *x = u32::from_le_bytes(b)),
+            CpuStorage::F32(x) => x
+                .iter_mut()
+                .zip(words())
+                .for_each(|(x, b)| *x = f32::from_le_bytes(b)),
+            CpuStorage::BF16(x) => {
+                let halves = self
+                    .0
+                    .chunks_exact(2)
+                    .map(|b| bf16::from_le_bytes([b[0], b[1]]));
+                x.iter_mut().zip(halves).for_each(|(x, b)| *x = b);
+            }
+            _ => return Err(mismatch("launch", "f32, bf16, u32 or u8", "another format")),
+        }
+        Ok(())
+    }
+}
