@@ -1,6 +1,7 @@
 //! From [`ast`](crate::ast) to [`code`](crate::code): names become numbers, functions are inlined, branches
 //! know where their lanes meet again.
 
+mod arguments;
 mod arithmetic;
 mod asynchronous;
 mod atomics;
@@ -21,6 +22,7 @@ mod predicates;
 mod registers;
 mod spaces;
 mod statements;
+mod system;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -134,6 +134,14 @@ impl Lowering<'_> {
         }
     }
 
+    /// What a name among the operands means.
+    pub fn binding(&self, operand: &Operand) -> Option<Binding<'_>> {
+        match operand {
+            Operand::Name(name) => self.names.find(name),
+            _ => None,
+        }
+    }
+
     /// `[base+offset]` in the space that the instruction names, or in that of the variable if it names none.
     pub fn address(&mut self, space: Space, operand: &Operand) -> Result<Address> {
         let Operand::Address(base, offset) = operand else {

@@ -53,6 +53,26 @@ fn registers_of_the_wrong_file() {
 }
 
 #[test]
+fn too_many_and_too_few_operands() {
+    assert_eq!(
+        error("mov.u32 %r0;"),
+        "line 5: expected 2 operands of mov.u32, found `1`"
+    );
+    assert_eq!(
+        error("add.s32 %r0, %r1;"),
+        "line 5: expected 3 operands of add.s32, found `2`"
+    );
+    assert_eq!(
+        error("ld.global.v2.u32 %r0, [%d0];"),
+        "line 5: expected 2 operands of ld.global.v2.u32, found `1`"
+    );
+    assert_eq!(
+        error("setp.lt.and.u32 %p0, %r0, %r1;"),
+        "line 5: expected 4 operands of setp.lt.and.u32, found `3`"
+    );
+}
+
+#[test]
 fn names_that_are_declared_twice() {
     assert_eq!(
         error(".reg .b32 %x;\n.reg .b32 %x;"),
