@@ -1,0 +1,144 @@
+//! Bits: logic, shifts and counts. Predicates are not words; the machine has its own logic of them.
+
+use super::forms::{self, Mods, each_bits};
+use super::lane::{Lane, Register, lanes, map};
+use super::{Alu, Selected};
+use crate::ast::Type;
+
+/// The function of an opcode of this file, its type read already.
+pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
+    let alu = match opcode {
+        "and" => each_bits!(ty, T => lanes!(T, |a, b| a & b)),
+        "or" => each_bits!(ty, T => lanes!(T, |a, b| a | b)),
+        "xor" => each_bits!(ty, T => lanes!(T, |a, b| a ^ b)),
+        "not" => each_bits!(ty, T => lanes!(T, |a| !a)),
+        "cnot" => each_bits!(ty, T => lanes!(T, |a| (a == 0) as T)),
+        "lop3" => (ty == Type::B32).then(|| {
+            map!(WWWW, |a: u32, b: u32, c: u32, table: u32| lop3(
+                a, b, c, table
+            ))
+        }),
+        "shl" => shift_left(ty),
+        "shr" => shift_right(ty),
+        "shf" => funnel(mods, ty),
+        "popc" | "clz" | "brev" => count(opcode, ty),
+        "bfind" => find(mods.take("shiftamt"), ty),
+        "mov" => identity(ty),
+        _ => None,
+    }?;
+    Some(Selected::new(alu, ty, 0))
+}
+
+/// A table of eight bits says what the result is for each combination of three.
+#[inline(always)]
+fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    let mut result = 0;
+    for row in 0..8 {
+        let chosen = 0u32.wrapping_sub(table >> row & 1);
+        let turned = |x: u32, bit: u32| if row & bit == 0 { !x } else { x };
+        result |= chosen & turned(a, 4) & turned(b, 2) & turned(c, 1);
+    }
+    result
+}
+
+/// Amounts beyond the width leave zeros.
+fn shift_left(ty: Type) -> Option<Alu> {
+    Some(match ty {
+        Type::B16 => map!(WW, |a: u16, n: u32| (a as u32).checked_shl(n).unwrap_or(0)
+            as u16),
+        Type::B32 => map!(WW, |a: u32, n: u32| if n < 32 { a << (n & 31) } else { 0 }),
+        Type::B64 => map!(DWtoD, |a: u64, n: u32| if n < 64 {
+            a << (n & 63)
+        } else {
+            0
+        }),
+        _ => return None,
+    })
+}
+
+/// Amounts beyond the width leave zeros, or copies of the sign.
+fn shift_right(ty: Type) -> Option<Alu> {
+    Some(match ty {
+        Type::B16 | Type::U16 => map!(WW, |a: u16, n: u32| (a as u32 >> n.min(31)) as u16),
+        Type::B32 | Type::U32 => map!(WW, |a: u32, n: u32| if n < 32 { a >> (n & 31) } else { 0 }),
+        Type::B64 | Type::U64 => map!(DWtoD, |a: u64, n: u32| if n < 64 {
+            a >> (n & 63)
+        } else {
+            0
+        }),
+        Type::S16 => map!(WW, |a: i16, n: u32| a >> n.min(15)),
+        Type::S32 => map!(WW, |a: i32, n: u32| a >> n.min(31)),
+        Type::S64 => map!(DWtoD, |a: i64, n: u32| a >> n.min(63)),
+        _ => return None,
+    })
+}
+
+/// `shf`: a is the low word of two and b the high one; the amount is at most 32, or counts modulo 32.
+fn funnel(mods: &mut Mods, ty: Type) -> Option<Alu> {
+    let left = mods.choice(&[("l", true), ("r", false)])?;
+    let clamp = mods.choice(&[("clamp", true), ("wrap", false)])?;
+    let alu = match (left, clamp) {
+        (true, true) => lanes!(u32, |a, b, n| funnel_left(a, b, n.min(32))),
+        (true, false) => lanes!(u32, |a, b, n| funnel_left(a, b, n & 31)),
+        (false, true) => lanes!(u32, |a, b, n| (pair(a, b) >> n.min(32)) as u32),
+        (false, false) => lanes!(u32, |a, b, n| (pair(a, b) >> (n & 31)) as u32),
+    };
+    (ty == Type::B32).then_some(alu)
+}
+
+#[inline(always)]
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[inline(always)]
+fn funnel_left(low: u32, high: u32, n: u32) -> u32 {
+    (pair(low, high) << n >> 32) as u32
+}
+
+/// `popc` and `clz` count in a word, whatever is counted.
+fn count(opcode: &str, ty: Type) -> Option<Alu> {
+    Some(match (opcode, ty) {
+        ("popc", Type::B32) => map!(W, |a: u32| a.count_ones()),
+        ("popc", Type::B64) => map!(DtoW, |a: u64| a.count_ones()),
+        ("clz", Type::B32) => map!(W, |a: u32| a.leading_zeros()),
+        ("clz", Type::B64) => map!(DtoW, |a: u64| a.leading_zeros()),
+        ("brev", Type::B32) => map!(W, |a: u32| a.reverse_bits()),
+        ("brev", Type::B64) => map!(D, |a: u64| a.reverse_bits()),
+        _ => return None,
+    })
+}
+
+/// `bfind`: where the first bit is that is not the sign, from below, or from above with `.shiftamt`; all ones
+/// if there is none.
+fn find(from_above: bool, ty: Type) -> Option<Alu> {
+    Some(match (ty, from_above) {
+        (Type::U32, true) => map!(W, |a: u32| found(a.leading_zeros(), 32)),
+        (Type::S32, true) => map!(W, |a: i32| found((a ^ a >> 31).leading_zeros(), 32)),
+        (Type::U64, true) => map!(DtoW, |a: u64| found(a.leading_zeros(), 64)),
+        (Type::S64, true) => map!(DtoW, |a: i64| found((a ^ a >> 63).leading_zeros(), 64)),
+        // One less than nothing is all ones.
+        (Type::U32, false) => map!(W, |a: u32| 31u32.wrapping_sub(a.leading_zeros())),
+        (Type::S32, false) => map!(W, |a: i32| 31u32
+            .wrapping_sub((a ^ a >> 31).leading_zeros())),
+        (Type::U64, false) => map!(DtoW, |a: u64| 63u32.wrapping_sub(a.leading_zeros())),
+        (Type::S64, false) => map!(DtoW, |a: i64| 63u32
+            .wrapping_sub((a ^ a >> 63).leading_zeros())),
+        _ => return None,
+    })
+}
+
+/// A number of leading zeros, all ones if there is nothing else.
+#[inline(always)]
+fn found(zeros: u32, width: u32) -> u32 {
+    if zeros == width { !0 } else { zeros }
+}
+
+/// `mov` of a register.
+fn identity(ty: Type) -> Option<Alu> {
+    Some(match ty {
+        Type::Pred | Type::B128 => return None,
+        _ if ty.bytes() == 8 => map!(D, |a: u64| a),
+        _ => map!(W, |a: u32| a),
+    })
+}
