@@ -6,9 +6,9 @@ use crate::code::{Op, Slot};
 use crate::error::Result;
 
 use super::Lowering;
+use super::lanewise;
 use super::modifiers::mods;
 use super::names::Binding;
-use super::packing;
 use super::registers::Width;
 
 use Width::{Double as D, Word as W};
@@ -70,7 +70,7 @@ impl Lowering<'_> {
             && let Some(Binding::Register(Slot::Double(from), _)) = self.names.find(name)
         {
             let d = Slot::Word(self.registers.new_word());
-            self.emit_alu(Alu::DtoW(packing::low), d, vec![Slot::Double(from)]);
+            self.emit_alu(Alu::DtoW(alu::low), d, vec![Slot::Double(from)]);
             return Ok(d);
         }
         self.source(width, operand, ty)
@@ -111,13 +111,13 @@ impl Lowering<'_> {
             .find_map(|m| Type::parse(m))
             .unwrap_or(declared);
         if is_signed(ty) && ty.bytes() <= 2 && declared.bytes() > 2 {
-            self.emit_alu(Alu::W(packing::extend16), word, vec![word]);
+            self.emit_alu(Alu::W(lanewise::extend16), word, vec![word]);
         }
         if let Slot::Double(_) = slot {
             let extend = if is_signed(ty) {
-                packing::widen_signed
+                lanewise::widen_signed
             } else {
-                packing::widen
+                lanewise::widen
             };
             self.emit_alu(Alu::WtoD(extend), slot, vec![word]);
         }

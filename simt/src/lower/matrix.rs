@@ -134,10 +134,10 @@ impl Lowering<'_> {
         };
         let space = mods.iter().find_map(|m| space(m)).unwrap_or(Space::Generic);
         let at = self.address(space, at)?;
-        let stride = match more {
-            [] => None,
-            more => Some(self.word(&more[0], Type::U32)?),
-        };
+        let stride = more
+            .first()
+            .map(|stride| self.word(stride, Type::U32))
+            .transpose()?;
         let matrix = matrix.chars().next().unwrap_or('d');
         let column_major = layout == "col";
         let memory = WmmaMemory {

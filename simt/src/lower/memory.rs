@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use crate::alu::Alu;
+use crate::alu::{self, Alu};
 use crate::ast::{Instruction, Operand, Space, Type};
 use crate::code::{Op, Slot};
 use crate::error::Result;
@@ -8,7 +8,6 @@ use crate::error::Result;
 use super::Lowering;
 use super::arithmetic::is_signed;
 use super::modifiers::{is_cache_hint, scope, space};
-use super::packing;
 use super::registers::Width;
 
 /// What the modifiers of a load or a store say.
@@ -97,7 +96,7 @@ impl Lowering<'_> {
     /// A register of 16 bits keeps zeros above them.
     fn cut_to_16_bits(&mut self, slots: Vec<Option<Slot>>) {
         for slot in slots.into_iter().flatten() {
-            self.emit_alu(Alu::W(packing::low16), slot, vec![slot]);
+            self.emit_alu(Alu::W(alu::low16), slot, vec![slot]);
         }
     }
 

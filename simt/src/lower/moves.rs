@@ -1,12 +1,12 @@
 //! `mov`: of registers, constants, addresses and special registers, and of parts into a whole and back.
 
-use crate::alu::Alu;
+use crate::alu::{Alu, high, high16, low, low16, pack16, pack64};
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Op, Slot};
 use crate::error::Result;
 
 use super::Lowering;
-use super::packing::{high, high16, low, low16, pack16, pack64, same_double, same_word, widen};
+use super::lanewise::{same_double, same_word, widen};
 use super::registers::{Width, special};
 
 impl Lowering<'_> {
