@@ -1,14 +1,14 @@
 //! Products of matrices.
 
-use crate::ast::{Instruction, Operand, Space, Type};
-use crate::code::{Element, Mma, Op, Reg, WmmaMemory};
+use crate::ast::{Instruction, Operand, Type};
+use crate::code::{Element, Mma, Op, Reg};
 use crate::error::Result;
 
 use super::Lowering;
-use super::modifiers::{mods, space};
+use super::modifiers::mods;
 
 /// `bf16` …
-fn element(name: &str) -> Option<Element> {
+pub(super) fn element(name: &str) -> Option<Element> {
     Some(match name {
         "f16" => Element::F16,
         "bf16" => Element::Bf16,
@@ -22,7 +22,7 @@ fn element(name: &str) -> Option<Element> {
 }
 
 /// `m16n8k16` → (16, 8, 16).
-fn shape(name: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn shape(name: &str) -> Option<(u32, u32, u32)> {
     let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
@@ -85,7 +85,7 @@ impl Lowering<'_> {
     }
 
     /// The words of a fragment that is read.
-    fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
+    pub fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
         registers(operand)
             .iter()
             .map(|register| self.word(register, Type::B32))
@@ -98,60 +98,6 @@ impl Lowering<'_> {
             .iter()
             .map(|register| self.word_destination(register))
             .collect()
-    }
-
-    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [a], stride`,
-    /// `wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [a], r, stride`
-    pub fn wmma_memory(&mut self, i: &Instruction) -> Result<()> {
-        let mods = mods(i);
-        let [
-            kind @ ("load" | "store"),
-            matrix,
-            "sync",
-            "aligned",
-            layout,
-            dimensions,
-            ..,
-            ty,
-        ] = *mods
-        else {
-            return Err(self.unsupported(""));
-        };
-        let (Some(shape), Some(element)) = (shape(dimensions), element(ty)) else {
-            return Err(self.unsupported(": its shape or elements"));
-        };
-        let ([first, second], more) = self.operands_and_more::<2>(i)?;
-        let store = kind == "store";
-        let (at, regs) = if store {
-            (first, second)
-        } else {
-            (second, first)
-        };
-        let regs = if store {
-            self.fragment(regs)?
-        } else {
-            self.fragment_destination(regs)?
-        };
-        let space = mods.iter().find_map(|m| space(m)).unwrap_or(Space::Generic);
-        let at = self.address(space, at)?;
-        let stride = more
-            .first()
-            .map(|stride| self.word(stride, Type::U32))
-            .transpose()?;
-        let matrix = matrix.chars().next().unwrap_or('d');
-        let column_major = layout == "col";
-        let memory = WmmaMemory {
-            matrix,
-            shape,
-            element,
-            column_major,
-            at,
-            stride,
-            regs,
-            store,
-        };
-        self.emit(Op::WmmaMemory(Box::new(memory)));
-        Ok(())
     }
 }
 
