@@ -25,7 +25,18 @@ pub(super) fn element(name: &str) -> Option<Element> {
 pub(super) fn shape(name: &str) -> Option<(u32, u32, u32)> {
     let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
-    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+    let parse = |n: &str| n.parse().ok().filter(|n| *n <= 256);
+    Some((parse(m)?, parse(n)?, parse(k)?))
+}
+
+/// Words of a lane, if each of the 32 has an equal share of the elements.
+fn share(rows: u32, columns: u32, element: Element) -> usize {
+    let bytes = match element {
+        Element::S8 | Element::U8 => 1,
+        Element::F16 | Element::Bf16 => 2,
+        Element::Tf32 | Element::F32 | Element::S32 => 4,
+    };
+    (rows * columns * bytes / 128) as usize
 }
 
 impl Lowering<'_> {
@@ -70,7 +81,7 @@ impl Lowering<'_> {
         let b_regs = self.fragment(&operands[2])?;
         let c_regs = self.fragment(&operands[3])?;
         let d_regs = self.fragment_destination(&operands[0])?;
-        self.emit(Op::Mma(Box::new(Mma {
+        let mma = Mma {
             shape,
             a,
             b,
@@ -80,8 +91,33 @@ impl Lowering<'_> {
             b_regs,
             c_regs,
             wmma,
-        })));
-        Ok(())
+        };
+        self.check_fragments(&mma)?;
+        self.emit_only(Op::Mma(Box::new(mma)))
+    }
+
+    /// Whether the fragments have as many registers as the shape needs. Those of `wmma`, and of m8n8k4, which is
+    /// four products at once, hold elements more than once.
+    fn check_fragments(&self, mma: &Mma) -> Result<()> {
+        let (m, n, k) = mma.shape;
+        if mma.wmma || mma.shape == (8, 8, 4) {
+            return Ok(());
+        }
+        let expected = [
+            share(m, n, mma.c),
+            share(m, k, mma.a),
+            share(k, n, mma.b),
+            share(m, n, mma.c),
+        ];
+        let found = [&mma.d_regs, &mma.a_regs, &mma.b_regs, &mma.c_regs].map(Vec::len);
+        if expected == found {
+            Ok(())
+        } else {
+            Err(self.wrong(
+                &format!("fragments of {expected:?} registers"),
+                &format!("{found:?}"),
+            ))
+        }
     }
 
     /// The words of a fragment that is read.

@@ -56,6 +56,8 @@ pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
         });
     };
     let mut lowering = Lowering::new(module, entry);
+    lowering.check_sizes(module.variables.iter().chain(&entry.params))?;
+    lowering.shared = Shared::of(module, entry);
     let constants = lowering.module_variables();
     lowering.entry_params(entry)?;
     lowering.names.enter_block();
@@ -114,7 +116,7 @@ impl<'a> Lowering<'a> {
             functions,
             names: Names::default(),
             registers: Registers::default(),
-            shared: Shared::of(module, entry),
+            shared: Shared::default(),
             local_bytes: 0,
             code: Vec::new(),
             labels: Vec::new(),

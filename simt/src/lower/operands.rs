@@ -169,7 +169,7 @@ impl Lowering<'_> {
             Some(Binding::Memory(of, at)) if fits(space, of) => Ok(Address {
                 space: of,
                 base: None,
-                offset: at as i64 + offset,
+                offset: offset.wrapping_add_unsigned(at),
             }),
             Some(Binding::Global(variable)) if fits(space, Space::Global) => {
                 let base = Slot::Double(self.registers.global(variable, 0));

@@ -480,3 +480,28 @@ fn conversions_to_wider_registers() {
     assert_eq!(words[1], 0xfffe, "the sign of a byte in 16 bits");
     assert_eq!(doubles[0], -2i64 as u64);
 }
+
+#[test]
+fn jumps_by_index() {
+    let ops =
+        ops("brx.idx %r0, {a, b}; a: mov.b32 %r1, 1; bra.uni end; b: mov.b32 %r1, 2; end: ret;");
+    let Op::BranchIndex { to, meet, .. } = &ops[0] else {
+        panic!("{:?}", ops[0])
+    };
+    assert_eq!((to.as_slice(), *meet), ([1, 3].as_slice(), Some(4)));
+}
+
+#[test]
+fn fragments_of_mma() {
+    let shapes = [
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5},
+            {%f0,%f1,%f2,%f3};",
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r6,%r7}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7};",
+        "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5},
+            {%f0,%f1,%f2,%f3};",
+        "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, {%r2}, {%r3}, {%r0,%r1};",
+    ];
+    for shape in shapes {
+        assert!(matches!(op(shape), Op::Mma(_)), "{shape}");
+    }
+}
