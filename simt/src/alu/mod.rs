@@ -17,7 +17,10 @@ mod narrow;
 mod product;
 mod rounding;
 mod set;
+#[cfg(test)]
+mod testing;
 
+#[allow(unused_imports)] // For whoever lowers `mov` of vectors.
 pub use self::lane::{high, high16, low, low16, pack16, pack64};
 
 use self::forms::Mods;
@@ -89,6 +92,8 @@ pub fn select(opcode: &str, mods: &[&str]) -> Option<Selected> {
         "cvt" => convert::select(mods),
         "set" => set::select(mods),
         "dp4a" | "dp2a" => dot::select(opcode, mods),
+        // Its mode follows the type.
+        "prmt" if mods.take("b32") => fields::select(opcode, mods, Type::B32),
         _ if mods.take("s16x2") => integer::select_pairs(opcode, mods, true),
         _ if mods.take("u16x2") => integer::select_pairs(opcode, mods, false),
         _ => by_type(opcode, mods),
@@ -102,7 +107,7 @@ fn by_type(opcode: &str, mods: &mut Mods) -> Option<Selected> {
     let ty = mods.ty()?;
     let is_float = matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64);
     match opcode {
-        "bfe" | "bfi" | "bmsk" | "szext" | "prmt" => fields::select(opcode, mods, ty),
+        "bfe" | "bfi" | "bmsk" | "szext" => fields::select(opcode, mods, ty),
         "mul" | "mad" | "mul24" | "mad24" if !is_float => product::select(opcode, mods, ty),
         "add" | "sub" | "min" | "max" | "div" | "rem" | "sad" | "abs" | "neg" if !is_float => {
             integer::select(opcode, mods, ty)
