@@ -171,7 +171,10 @@ mod tests {
         });
         let what = format!("{form} {operands:?}: {nearest} {zero} {down} {up}");
         assert!(exact(down) != Less && exact(up) != Greater, "{what}");
-        assert!(down == up && exact(up) == Equal || down.next_up() == up, "{what}");
+        assert!(
+            down == up && exact(up) == Equal || down.next_up() == up,
+            "{what}"
+        );
         assert!(nearest == down || nearest == up, "{what}");
         assert_eq!(zero.abs(), down.abs().min(up.abs()), "{what}");
         assert!(zero == down || zero == up, "{what}");
@@ -185,7 +188,10 @@ mod tests {
         });
         let what = format!("{form} {operands:?}: {nearest} {zero} {down} {up}");
         assert!(exact(down) != Less && exact(up) != Greater, "{what}");
-        assert!(down == up && exact(up) == Equal || down.next_up() == up, "{what}");
+        assert!(
+            down == up && exact(up) == Equal || down.next_up() == up,
+            "{what}"
+        );
         assert!(nearest == down || nearest == up, "{what}");
         assert_eq!(zero.abs(), down.abs().min(up.abs()), "{what}");
         assert!(zero == down || zero == up, "{what}");
@@ -286,15 +292,15 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_number_is_so_in_every_direction(a in singles(), b in singles(), c in singles()) {
-            prop_assume!(!(a.is_finite() && b.is_finite() && c.is_finite()));
-            for mode in ["rz", "rm", "rp"] {
-                let expected = canonical(a.mul_add(b, c));
-                let result = run32(&format!("fma.{mode}.f32"), &[a, b, c]);
-                prop_assert!(result.to_bits() == expected.to_bits() || a.mul_add(b, c).is_finite() || (a.is_finite() && b.is_finite() && c.is_finite()));
-                let wide = run64(&format!("fma.{mode}.f64"), &[a, b, c].map(f64::from));
-                let expected = canonical(f64::from(a).mul_add(b.into(), c.into()));
-                prop_assert_eq!(wide.to_bits(), expected.to_bits());
+        fn infinities_and_no_numbers_are_so_in_every_direction(b in singles(), c in singles()) {
+            for a in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+                for mode in ["rz", "rm", "rp"] {
+                    let single = run32(&format!("fma.{mode}.f32"), &[a, b, c]);
+                    prop_assert_eq!(single.to_bits(), canonical(a.mul_add(b, c)).to_bits());
+                    let double = run64(&format!("fma.{mode}.f64"), &[a, b, c].map(f64::from));
+                    let expected = f64::from(a).mul_add(b.into(), c.into());
+                    prop_assert_eq!(double.to_bits(), canonical(expected).to_bits());
+                }
             }
         }
 
@@ -320,7 +326,10 @@ mod tests {
             let fma = |c| run64(&format!("fma.{mode}.f64"), &[-3.0, 2.0, c]);
             assert_eq!(fma(6.0).to_bits(), f64::from(cancelled).to_bits());
         }
-        assert_eq!(run32("mul.rp.f32", &[-1e-30, 1e-30]).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(
+            run32("mul.rp.f32", &[-1e-30, 1e-30]).to_bits(),
+            (-0.0f32).to_bits()
+        );
         assert_eq!(run32("mul.rm.f32", &[-1e-30, 1e-30]).to_bits(), 0x8000_0001);
         assert_eq!(run64("mul.rp.f64", &[1e-300, 1e-300]), f64::from_bits(1));
         assert_eq!(run64("add.rz.f64", &[f64::MAX, f64::MAX]), f64::MAX);

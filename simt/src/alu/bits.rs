@@ -227,9 +227,16 @@ mod tests {
 
     #[test]
     fn moves_change_nothing() {
-        for (form, bits) in [("mov.b32", 0xdead_beef), ("mov.f32", 0xffff_ffff), ("mov.u16", 0xbeef)] {
+        for (form, bits) in [
+            ("mov.b32", 0xdead_beef),
+            ("mov.f32", 0xffff_ffff),
+            ("mov.u16", 0xbeef),
+        ] {
             assert_eq!(run(form, &[bits]), bits);
         }
-        assert_eq!(run("mov.b64", &[0x0123_4567_89ab_cdef]), 0x0123_4567_89ab_cdef);
+        assert_eq!(
+            run("mov.b64", &[0x0123_4567_89ab_cdef]),
+            0x0123_4567_89ab_cdef
+        );
     }
 }

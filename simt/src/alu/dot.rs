@@ -98,7 +98,11 @@ mod tests {
 
     fn value(bits: u32, width: u32, signed: bool) -> i64 {
         let x = i64::from(bits) & ((1 << width) - 1);
-        if signed && x >> (width - 1) == 1 { x - (1 << width) } else { x }
+        if signed && x >> (width - 1) == 1 {
+            x - (1 << width)
+        } else {
+            x
+        }
     }
 
     proptest! {

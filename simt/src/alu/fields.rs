@@ -235,9 +235,15 @@ mod tests {
         ];
         for (mode, rows) in tables {
             for (selector, row) in rows.iter().enumerate() {
-                let expected = row.bytes().fold(0, |word, digit| word << 8 | u64::from(digit - b'0'));
+                let expected = row
+                    .bytes()
+                    .fold(0, |word, digit| word << 8 | u64::from(digit - b'0'));
                 let operands = [0x0302_0100, 0x0706_0504, selector as u64];
-                assert_eq!(run(&format!("prmt.b32.{mode}"), &operands), expected, "{mode} {selector}");
+                assert_eq!(
+                    run(&format!("prmt.b32.{mode}"), &operands),
+                    expected,
+                    "{mode} {selector}"
+                );
             }
         }
     }

@@ -105,7 +105,11 @@ mod tests {
     /// What a register means.
     fn value(bits: u64, width: u32, signed: bool) -> i128 {
         let x = i128::from(bits) & ((1 << width) - 1);
-        if signed && x >> (width - 1) == 1 { x - (1 << width) } else { x }
+        if signed && x >> (width - 1) == 1 {
+            x - (1 << width)
+        } else {
+            x
+        }
     }
 
     fn expected(opcode: &str, a: i128, b: i128, c: i128) -> i128 {

@@ -11,8 +11,12 @@ pub(super) fn run(form: &str, operands: &[u64]) -> u64 {
     let opcode = parts.next().unwrap();
     let mods: Vec<&str> = parts.collect();
     let selected = select(opcode, &mods).unwrap_or_else(|| panic!("{form} is not there"));
-    let w = |i: usize| -> W { std::array::from_fn(|lane| if lane == 0 { 0 } else { operands[i] as u32 }) };
-    let d = |i: usize| -> [u64; 32] { std::array::from_fn(|lane| if lane == 0 { 0 } else { operands[i] }) };
+    let w = |i: usize| -> W {
+        std::array::from_fn(|lane| if lane == 0 { 0 } else { operands[i] as u32 })
+    };
+    let d = |i: usize| -> [u64; 32] {
+        std::array::from_fn(|lane| if lane == 0 { 0 } else { operands[i] })
+    };
     let same = |words: W| u64::from(words[31]);
     match selected.alu {
         Alu::W(f) => same(f(&w(0))),
@@ -46,7 +50,9 @@ pub(super) fn run64(form: &str, operands: &[f64]) -> f64 {
 
 /// Whether a comparison holds.
 pub(super) fn holds(operator: &str, ty: Type, ftz: bool, a: u64, b: u64) -> bool {
-    let mask = match compare(operator, ty, ftz).unwrap_or_else(|| panic!("{operator} of {ty:?} is not there")) {
+    let mask = match compare(operator, ty, ftz)
+        .unwrap_or_else(|| panic!("{operator} of {ty:?} is not there"))
+    {
         Compare::W(f) => f(&[a as u32; 32], &[b as u32; 32]),
         Compare::D(f) => f(&[a; 32], &[b; 32]),
     };
@@ -56,8 +62,29 @@ pub(super) fn holds(operator: &str, ty: Type, ftz: bool, a: u64, b: u64) -> bool
 
 /// Integers with many at the ends of the ranges.
 pub(super) fn integers() -> impl Strategy<Value = u64> {
-    let edges = vec![0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
-    let long = vec![1 << 32, i64::MAX as u64, 1 << 63, !0, !0 - 1, !0x7fff, !0x7fff_ffff];
+    let edges = vec![
+        0,
+        1,
+        2,
+        0x7f,
+        0x80,
+        0xff,
+        0x7fff,
+        0x8000,
+        0xffff,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xffff_ffff,
+    ];
+    let long = vec![
+        1 << 32,
+        i64::MAX as u64,
+        1 << 63,
+        !0,
+        !0 - 1,
+        !0x7fff,
+        !0x7fff_ffff,
+    ];
     prop_oneof![
         proptest::sample::select(edges),
         proptest::sample::select(long),
@@ -68,7 +95,17 @@ pub(super) fn integers() -> impl Strategy<Value = u64> {
 
 /// f32 with many that are special, and many of similar size.
 pub(super) fn singles() -> impl Strategy<Value = f32> {
-    let edges = vec![0, 1, 0x7f_ffff, 0x80_0000, 0x3f80_0000, 0x3f80_0001, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000];
+    let edges = vec![
+        0,
+        1,
+        0x7f_ffff,
+        0x80_0000,
+        0x3f80_0000,
+        0x3f80_0001,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0x7fc0_0000,
+    ];
     let sign = any::<bool>().prop_map(|s| if s { 1u32 << 31 } else { 0 });
     let edge = (proptest::sample::select(edges), sign).prop_map(|(x, s)| x | s);
     let similar = any::<u32>().prop_map(|x| x & 0x83ff_ffff | 0x3c00_0000);
@@ -77,8 +114,18 @@ pub(super) fn singles() -> impl Strategy<Value = f32> {
 
 /// f64 in the same way.
 pub(super) fn doubles() -> impl Strategy<Value = f64> {
-    let similar = any::<u64>().prop_map(|x| f64::from_bits(x & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000));
-    let edges = vec![0.0, 5e-324, f64::MIN_POSITIVE, 1.0, f64::MAX, f64::INFINITY, f64::NAN];
-    let edge = (proptest::sample::select(edges), any::<bool>()).prop_map(|(x, s)| if s { -x } else { x });
+    let similar = any::<u64>()
+        .prop_map(|x| f64::from_bits(x & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000));
+    let edges = vec![
+        0.0,
+        5e-324,
+        f64::MIN_POSITIVE,
+        1.0,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NAN,
+    ];
+    let edge =
+        (proptest::sample::select(edges), any::<bool>()).prop_map(|(x, s)| if s { -x } else { x });
     prop_oneof![1 => edge, 2 => any::<u64>().prop_map(f64::from_bits), 2 => similar, 2 => singles().prop_map(f64::from)]
 }
