@@ -112,3 +112,122 @@ fn of_halves(opcode: &str, ty: Type, ftz: bool) -> Option<Alu> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use proptest::prelude::*;
+
+    use super::super::testing::{run, run32, run64, singles};
+
+    const INF: f32 = f32::INFINITY;
+
+    /// Whether two numbers are a few steps apart at most, which is what functions of `f32` may be wrong by.
+    fn is_near(a: f32, b: f32) -> bool {
+        a.is_nan() && b.is_nan() || a == b || a.to_bits().abs_diff(b.to_bits()) <= 3
+    }
+
+    proptest! {
+        #[test]
+        fn near_what_f32_gives(a in singles(), b in singles()) {
+            let near = |form: &str, expected: f32| {
+                let result = run32(form, &[a, b]);
+                assert!(is_near(result, expected), "{form} {a} {b}: {result}, not {expected}");
+            };
+            near("ex2.approx.f32", a.exp2());
+            near("lg2.approx.f32", a.log2());
+            near("sin.approx.f32", a.sin());
+            near("cos.approx.f32", a.cos());
+            near("tanh.approx.f32", a.tanh());
+            near("sqrt.approx.f32", a.sqrt());
+            near("rcp.approx.f32", 1.0 / a);
+            near("div.full.f32", a / b);
+            if b.abs() <= 2f32.powi(126) {
+                near("div.approx.f32", a / b);
+            }
+            if a.is_normal() {
+                near("rsqrt.approx.f32", 1.0 / f64::from(a).sqrt() as f32);
+            }
+        }
+
+        #[test]
+        fn f64_by_high_words(a: f64) {
+            prop_assume!(a.is_normal() && (1.0 / a).is_normal());
+            let result = run64("rcp.approx.ftz.f64", &[a]);
+            prop_assert!((result * a - 1.0).abs() < 1e-5 && result.to_bits() as u32 == 0);
+            let root = run64("rsqrt.approx.f64", &[a.abs()]);
+            prop_assert!((root * root * a.abs() - 1.0).abs() < 1e-14);
+        }
+
+        #[test]
+        fn of_halves(a: u32) {
+            let nearest = |half: u32, f: fn(f64) -> f64| {
+                let x = f16::from_bits(half as u16);
+                let y = f16::from_f32(f(x.to_f64()) as f32);
+                u64::from(if y.is_nan() { 0x7fff } else { y.to_bits() })
+            };
+            let pair = |f| nearest(a, f) | nearest(a >> 16, f) << 16;
+            prop_assert_eq!(run("ex2.approx.f16x2", &[a.into()]), pair(f64::exp2));
+            prop_assert_eq!(run("tanh.approx.f16x2", &[a.into()]), pair(f64::tanh));
+            prop_assert_eq!(run("tanh.approx.f16", &[a.into()]), nearest(a, f64::tanh));
+        }
+    }
+
+    #[test]
+    fn special_values_as_in_the_tables_of_the_isa() {
+        let subnormal = f32::from_bits(1);
+        let table = [
+            ("ex2.approx.f32", -INF, 0.0),
+            ("ex2.approx.f32", INF, INF),
+            ("ex2.approx.ftz.f32", -subnormal, 1.0),
+            ("ex2.approx.ftz.f32", -140.0, 0.0),
+            ("lg2.approx.f32", -0.0, -INF),
+            ("lg2.approx.ftz.f32", subnormal, -INF),
+            ("lg2.approx.f32", INF, INF),
+            ("rsqrt.approx.f32", 0.0, INF),
+            ("rsqrt.approx.f32", -0.0, -INF),
+            ("rsqrt.approx.f32", INF, 0.0),
+            ("rcp.approx.f32", -0.0, -INF),
+            ("rcp.approx.ftz.f32", -subnormal, -INF),
+            ("rcp.approx.f32", -INF, -0.0),
+            ("sqrt.approx.f32", -0.0, -0.0),
+            ("sin.approx.f32", -0.0, -0.0),
+            ("sin.approx.ftz.f32", -subnormal, -0.0),
+            ("cos.approx.ftz.f32", subnormal, 1.0),
+            ("tanh.approx.f32", -INF, -1.0),
+        ];
+        for (form, a, expected) in table {
+            assert_eq!(
+                run32(form, &[a]).to_bits(),
+                expected.to_bits(),
+                "{form} {a}"
+            );
+        }
+        for form in [
+            "sin.approx.f32",
+            "cos.approx.f32",
+            "lg2.approx.f32",
+            "rsqrt.approx.f32",
+        ] {
+            assert_eq!(run32(form, &[-INF]).to_bits(), 0x7fff_ffff, "{form}");
+        }
+    }
+
+    #[test]
+    fn special_quotients_and_doubles() {
+        let huge = 2f32.powi(127);
+        assert_eq!(
+            run32("div.approx.f32", &[-3.0, huge]).to_bits(),
+            (-0.0f32).to_bits()
+        );
+        assert!(run32("div.approx.f32", &[INF, huge]).is_nan());
+        assert_eq!(run32("div.full.f32", &[huge, huge]), 1.0);
+        assert_eq!(run64("rcp.approx.ftz.f64", &[-1e-310]), f64::NEG_INFINITY);
+        assert_eq!(run64("rcp.approx.ftz.f64", &[f64::INFINITY]).to_bits(), 0);
+        assert_eq!(run64("rsqrt.approx.ftz.f64", &[-0.0]), f64::NEG_INFINITY);
+        assert_eq!(
+            run64("rsqrt.approx.f64", &[-1.0]).to_bits(),
+            0x7ff8_0000_0000_0000
+        );
+    }
+}

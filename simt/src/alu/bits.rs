@@ -142,3 +142,101 @@ fn identity(ty: Type) -> Option<Alu> {
         _ => map!(W, |a: u32| a),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{integers, run};
+    use proptest::prelude::*;
+
+    /// Bit i of x.
+    fn bit(x: u64, i: u32) -> bool {
+        x >> i & 1 == 1
+    }
+
+    /// A number by its bits.
+    fn from_bits(width: u32, f: impl Fn(u32) -> bool) -> u64 {
+        (0..width).map(|i| u64::from(f(i)) << i).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn logic(a in integers(), b in integers()) {
+            for width in [16, 32, 64] {
+                let form = |opcode: &str| format!("{opcode}.b{width}");
+                prop_assert_eq!(run(&form("and"), &[a, b]), from_bits(width, |i| bit(a, i) && bit(b, i)));
+                prop_assert_eq!(run(&form("or"), &[a, b]), from_bits(width, |i| bit(a, i) || bit(b, i)));
+                prop_assert_eq!(run(&form("xor"), &[a, b]), from_bits(width, |i| bit(a, i) != bit(b, i)));
+                prop_assert_eq!(run(&form("not"), &[a]), from_bits(width, |i| !bit(a, i)));
+                let is_zero = (0..width).all(|i| !bit(a, i));
+                prop_assert_eq!(run(&form("cnot"), &[a]), u64::from(is_zero));
+            }
+        }
+
+        #[test]
+        fn logic_of_three(a: u32, b: u32, c: u32, table in 0u64..256) {
+            let [a, b, c] = [a, b, c].map(u64::from);
+            let row = |i| u32::from(bit(a, i)) * 4 + u32::from(bit(b, i)) * 2 + u32::from(bit(c, i));
+            prop_assert_eq!(run("lop3.b32", &[a, b, c, table]), from_bits(32, |i| bit(table, row(i))));
+        }
+
+        #[test]
+        fn shifts(a in integers(), n in prop_oneof![0u32..70, any::<u32>()]) {
+            for width in [16, 32, 64] {
+                let left = from_bits(width, |i| i >= n && bit(a, i - n));
+                prop_assert_eq!(run(&format!("shl.b{width}"), &[a, n.into()]), left);
+                let up = |i: u32| i.saturating_add(n);
+                let right = from_bits(width, |i| up(i) < width && bit(a, up(i)));
+                prop_assert_eq!(run(&format!("shr.b{width}"), &[a, n.into()]), right);
+                prop_assert_eq!(run(&format!("shr.u{width}"), &[a, n.into()]), right);
+                let signed = from_bits(width, |i| bit(a, up(i).min(width - 1)));
+                prop_assert_eq!(run(&format!("shr.s{width}"), &[a, n.into()]), signed);
+            }
+        }
+
+        #[test]
+        fn funnels(a: u32, b: u32, n in prop_oneof![0u32..70, any::<u32>()]) {
+            let both = u64::from(a) | u64::from(b) << 32;
+            for (mode, n) in [("clamp", n.min(32)), ("wrap", n & 31)].map(|(mode, m)| (mode, (n, m))) {
+                let operands = [a.into(), b.into(), n.0.into()];
+                let left = from_bits(32, |i| bit(both, i + 32 - n.1));
+                prop_assert_eq!(run(&format!("shf.l.{mode}.b32"), &operands), left);
+                let right = from_bits(32, |i| bit(both, i + n.1));
+                prop_assert_eq!(run(&format!("shf.r.{mode}.b32"), &operands), right);
+            }
+        }
+
+        #[test]
+        fn counts(a in integers()) {
+            for width in [32, 64] {
+                let highest = (0..width).rev().find(|&i| bit(a, i));
+                let ones = (0..width).filter(|&i| bit(a, i)).count() as u64;
+                prop_assert_eq!(run(&format!("popc.b{width}"), &[a]), ones);
+                let zeros = highest.map_or(width, |i| width - 1 - i);
+                prop_assert_eq!(run(&format!("clz.b{width}"), &[a]), u64::from(zeros));
+                prop_assert_eq!(run(&format!("brev.b{width}"), &[a]), from_bits(width, |i| bit(a, width - 1 - i)));
+                let no_sign = (0..width).rev().find(|&i| bit(a, i) != bit(a, width - 1));
+                for (ty, at) in [('u', highest), ('s', no_sign)] {
+                    let found = at.map_or(0xffff_ffff, u64::from);
+                    prop_assert_eq!(run(&format!("bfind.{ty}{width}"), &[a]), found);
+                    let amount = at.map_or(0xffff_ffff, |i| u64::from(width - 1 - i));
+                    prop_assert_eq!(run(&format!("bfind.shiftamt.{ty}{width}"), &[a]), amount);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn moves_change_nothing() {
+        for (form, bits) in [
+            ("mov.b32", 0xdead_beef),
+            ("mov.f32", 0xffff_ffff),
+            ("mov.u16", 0xbeef),
+        ] {
+            assert_eq!(run(form, &[bits]), bits);
+        }
+        assert_eq!(
+            run("mov.b64", &[0x0123_4567_89ab_cdef]),
+            0x0123_4567_89ab_cdef
+        );
+    }
+}

@@ -169,3 +169,91 @@ pub(super) fn select(operator: &str, ty: Type, ftz: bool) -> Option<Compare> {
         }))))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use proptest::prelude::*;
+
+    use super::super::testing::{doubles, holds, integers, singles};
+    use super::*;
+    use std::cmp::Ordering::{self, *};
+
+    /// What an operator asks of an order.
+    fn expected(operator: &str, order: Option<Ordering>) -> bool {
+        let unordered = order.is_none();
+        match operator {
+            "eq" => order == Some(Equal),
+            "ne" => matches!(order, Some(Less | Greater)),
+            "lt" | "lo" => order == Some(Less),
+            "le" | "ls" => matches!(order, Some(Less | Equal)),
+            "gt" | "hi" => order == Some(Greater),
+            "ge" | "hs" => matches!(order, Some(Greater | Equal)),
+            "num" => !unordered,
+            "nan" => unordered,
+            _ => unordered || expected(&operator[..2], order),
+        }
+    }
+
+    const ALL: [&str; 14] = [
+        "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+    ];
+
+    proptest! {
+        #[test]
+        fn of_integers(a in integers(), b in integers()) {
+            let unsigned = [Type::U16, Type::U32, Type::U64].map(|ty| (ty, 64 - 8 * ty.bytes()));
+            for (ty, cut) in unsigned {
+                let order = Some((a << cut).cmp(&(b << cut)));
+                for operator in ALL[..6].iter().copied().chain(["lo", "ls", "hi", "hs"]) {
+                    prop_assert_eq!(holds(operator, ty, false, a, b), expected(operator, order));
+                }
+            }
+            for ty in [Type::S16, Type::S32, Type::S64] {
+                let cut = 64 - 8 * ty.bytes();
+                let order = Some(((a << cut) as i64).cmp(&((b << cut) as i64)));
+                for operator in &ALL[..6] {
+                    prop_assert_eq!(holds(operator, ty, false, a, b), expected(operator, order));
+                }
+            }
+            prop_assert_eq!(holds("eq", Type::B16, false, a, b), a as u16 == b as u16);
+            prop_assert_eq!(holds("ne", Type::B32, false, a, b), a as u32 != b as u32);
+            prop_assert_eq!(holds("eq", Type::B64, false, a, b), a == b);
+        }
+
+        #[test]
+        fn of_floats(a in singles(), b in singles(), c in doubles(), d in doubles()) {
+            for operator in ALL {
+                let of = |ty, ftz, a: u64, b: u64| holds(operator, ty, ftz, a, b);
+                let (x, y) = (a.to_bits().into(), b.to_bits().into());
+                prop_assert_eq!(of(Type::F32, false, x, y), expected(operator, a.partial_cmp(&b)));
+                let flush = |x: f32| if x.is_subnormal() { 0.0 } else { x };
+                let flushed = flush(a).partial_cmp(&flush(b));
+                prop_assert_eq!(of(Type::F32, true, x, y), expected(operator, flushed));
+                let double = of(Type::F64, false, c.to_bits(), d.to_bits());
+                prop_assert_eq!(double, expected(operator, c.partial_cmp(&d)));
+                let halves = f16::from_bits(x as u16).partial_cmp(&f16::from_bits(y as u16));
+                prop_assert_eq!(of(Type::F16, false, x, y), expected(operator, halves));
+                let halves = bf16::from_bits(x as u16).partial_cmp(&bf16::from_bits(y as u16));
+                prop_assert_eq!(of(Type::Bf16, false, x, y), expected(operator, halves));
+            }
+        }
+    }
+
+    #[test]
+    fn each_lane_has_its_bit() {
+        let Some(Compare::W(f)) = select("lt", Type::U32, false) else {
+            panic!()
+        };
+        let lanes = std::array::from_fn(|i| i as u32);
+        assert_eq!(f(&lanes, &[5; 32]), 0b11111);
+    }
+
+    #[test]
+    fn what_is_not_there() {
+        assert!(select("lt", Type::B32, false).is_none());
+        assert!(select("lo", Type::S32, false).is_none());
+        assert!(select("ltu", Type::S32, false).is_none());
+        assert!(select("eq", Type::S32, true).is_none());
+    }
+}

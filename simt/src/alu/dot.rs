@@ -90,3 +90,36 @@ fn two(high: bool, a: bool, b: bool) -> Alu {
         (true, true, true) => lanes!(u32, |a, b, c| dp2a(a, b, c, 2, [true, true])),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::run;
+    use proptest::prelude::*;
+
+    fn value(bits: u32, width: u32, signed: bool) -> i64 {
+        let x = i64::from(bits) & ((1 << width) - 1);
+        if signed && x >> (width - 1) == 1 {
+            x - (1 << width)
+        } else {
+            x
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_of_products(a: u32, b: u32, c: u32) {
+            for (sa, sb) in [(false, false), (false, true), (true, false), (true, true)] {
+                let types = format!("{}.{}", if sa { "s32" } else { "u32" }, if sb { "s32" } else { "u32" });
+                let operands = [a, b, c].map(u64::from);
+                let byte = |i: u32| value(b >> (8 * i), 8, sb);
+                let four: i64 = (0..4).map(|i| value(a >> (8 * i), 8, sa) * byte(i)).sum();
+                prop_assert_eq!(run(&format!("dp4a.{types}"), &operands), u64::from((four + i64::from(c)) as u32));
+                for (part, first) in [("lo", 0), ("hi", 2)] {
+                    let two: i64 = (0..2).map(|i| value(a >> (16 * i), 16, sa) * byte(first + i)).sum();
+                    let sum = (two + i64::from(c)) as u32;
+                    prop_assert_eq!(run(&format!("dp2a.{part}.{types}"), &operands), u64::from(sum));
+                }
+            }
+        }
+    }
+}

@@ -149,3 +149,102 @@ fn bytes(a: u32, b: u32, number: impl Fn(u32) -> u32) -> u32 {
     };
     byte(0) | byte(1) | byte(2) | byte(3)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{integers, run};
+    use proptest::prelude::*;
+
+    fn bit(x: u64, i: u32) -> bool {
+        x >> i & 1 == 1
+    }
+
+    fn from_bits(width: u32, f: impl Fn(u32) -> bool) -> u64 {
+        (0..width).map(|i| u64::from(f(i)) << i).sum()
+    }
+
+    fn position() -> impl Strategy<Value = u32> {
+        prop_oneof![4 => 0u32..70, 1 => any::<u32>()]
+    }
+
+    proptest! {
+        #[test]
+        fn extracted_bit_by_bit(a in integers(), at in position(), n in position()) {
+            for width in [32, 64] {
+                for signed in [false, true] {
+                    let (from, len, last) = (at & 0xff, n & 0xff, width - 1);
+                    let sign = signed && len > 0 && bit(a, (from + len - 1).min(last));
+                    let field = |i| if i < len && from + i <= last { bit(a, from + i) } else { sign };
+                    let form = format!("bfe.{}{width}", if signed { 's' } else { 'u' });
+                    prop_assert_eq!(run(&form, &[a, at.into(), n.into()]), from_bits(width, field), "{}", form);
+                }
+            }
+        }
+
+        #[test]
+        fn inserted_bit_by_bit(a in integers(), b in integers(), at in position(), n in position()) {
+            for width in [32, 64] {
+                let (from, len) = (at & 0xff, n & 0xff);
+                let inside = |i: u32| i >= from && i < from + len;
+                let expected = from_bits(width, |i| if inside(i) { bit(a, i - from) } else { bit(b, i) });
+                prop_assert_eq!(run(&format!("bfi.b{width}"), &[a, b, at.into(), n.into()]), expected);
+            }
+        }
+
+        #[test]
+        fn masks(a in position(), n in position()) {
+            for (mode, at, len) in [("clamp", a.min(32), n.min(32)), ("wrap", a & 31, n & 31)] {
+                let expected = from_bits(32, |i| i >= at && i < at + len);
+                prop_assert_eq!(run(&format!("bmsk.{mode}.b32"), &[a.into(), n.into()]), expected);
+            }
+        }
+
+        #[test]
+        fn extended(a: u32, n in position()) {
+            for (mode, len) in [("clamp", n.min(32)), ("wrap", n & 31)] {
+                let unsigned = from_bits(32, |i| i < len && bit(a.into(), i));
+                prop_assert_eq!(run(&format!("szext.{mode}.u32"), &[a.into(), n.into()]), unsigned);
+                let signed = from_bits(32, |i| len > 0 && bit(a.into(), i.min(len - 1)));
+                prop_assert_eq!(run(&format!("szext.{mode}.s32"), &[a.into(), n.into()]), signed);
+            }
+        }
+
+        #[test]
+        fn bytes_by_selector(a: u32, b: u32, c: u32) {
+            let bytes: Vec<u8> = a.to_le_bytes().into_iter().chain(b.to_le_bytes()).collect();
+            let pick = |i: u32| {
+                let selector = c >> (4 * i) & 0xf;
+                let byte = bytes[(selector & 7) as usize];
+                if selector < 8 { byte } else if byte & 0x80 != 0 { 0xff } else { 0 }
+            };
+            let expected = u32::from_le_bytes([pick(0), pick(1), pick(2), pick(3)]);
+            prop_assert_eq!(run("prmt.b32", &[a.into(), b.into(), c.into()]), u64::from(expected));
+        }
+    }
+
+    #[test]
+    fn modes_as_the_tables_of_the_isa() {
+        // For each selector the numbers of the bytes, the uppermost first, which here are the bytes.
+        let tables = [
+            ("f4e", ["3210", "4321", "5432", "6543"]),
+            ("b4e", ["5670", "6701", "7012", "0123"]),
+            ("rc8", ["0000", "1111", "2222", "3333"]),
+            ("ecl", ["3210", "3211", "3222", "3333"]),
+            ("ecr", ["0000", "1110", "2210", "3210"]),
+            ("rc16", ["1010", "3232", "1010", "3232"]),
+        ];
+        for (mode, rows) in tables {
+            for (selector, row) in rows.iter().enumerate() {
+                let expected = row
+                    .bytes()
+                    .fold(0, |word, digit| word << 8 | u64::from(digit - b'0'));
+                let operands = [0x0302_0100, 0x0706_0504, selector as u64];
+                assert_eq!(
+                    run(&format!("prmt.b32.{mode}"), &operands),
+                    expected,
+                    "{mode} {selector}"
+                );
+            }
+        }
+    }
+}

@@ -86,3 +86,83 @@ fn opposite(ty: Type) -> Option<Alu> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{integers, run};
+    use proptest::prelude::*;
+
+    /// Name, bits, and whether it has a sign.
+    const TYPES: [(&str, u32, bool); 6] = [
+        ("u16", 16, false),
+        ("s16", 16, true),
+        ("u32", 32, false),
+        ("s32", 32, true),
+        ("u64", 64, false),
+        ("s64", 64, true),
+    ];
+
+    /// What a register means.
+    fn value(bits: u64, width: u32, signed: bool) -> i128 {
+        let x = i128::from(bits) & ((1 << width) - 1);
+        if signed && x >> (width - 1) == 1 {
+            x - (1 << width)
+        } else {
+            x
+        }
+    }
+
+    fn expected(opcode: &str, a: i128, b: i128, c: i128) -> i128 {
+        match opcode {
+            "add" => a + b,
+            "sub" => a - b,
+            "min" => a.min(b),
+            "max" => a.max(b),
+            "div" if b == 0 => -1,
+            "div" => a / b,
+            "rem" if b == 0 => a,
+            "rem" => a % b,
+            "sad" => c + (a - b).abs(),
+            "abs" => a.abs(),
+            _ => -a,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_long_integers_say(a in integers(), b in integers(), c in integers()) {
+            for (ty, width, signed) in TYPES {
+                let [x, y, z] = [a, b, c].map(|bits| value(bits, width, signed));
+                for opcode in ["add", "sub", "min", "max", "div", "rem", "sad", "abs", "neg"] {
+                    if !signed && matches!(opcode, "abs" | "neg") {
+                        continue;
+                    }
+                    let exact = expected(opcode, x, y, z);
+                    let bits = (exact & ((1 << width) - 1)) as u64;
+                    prop_assert_eq!(run(&format!("{opcode}.{ty}"), &[a, b, c]), bits, "{} {}", opcode, ty);
+                }
+            }
+        }
+
+        #[test]
+        fn saturating_sums(a: i32, b: i32) {
+            let operands = [a, b].map(|x| x as u32 as u64);
+            let clamp = |x: i64| x.clamp(i32::MIN.into(), i32::MAX.into()) as u32 as u64;
+            prop_assert_eq!(run("add.sat.s32", &operands), clamp(i64::from(a) + i64::from(b)));
+            prop_assert_eq!(run("sub.sat.s32", &operands), clamp(i64::from(a) - i64::from(b)));
+            prop_assert_eq!(run("max.relu.s32", &operands), a.max(b).max(0) as u64);
+            prop_assert_eq!(run("min.relu.s32", &operands), a.min(b).max(0) as u64);
+        }
+
+        #[test]
+        fn pairs_are_two_numbers(a: u32, b: u32) {
+            for opcode in ["add", "min", "max"] {
+                for ty in ["u16", "s16"] {
+                    let half = |shift: u32| run(&format!("{opcode}.{ty}"), &[(a >> shift).into(), (b >> shift).into()]);
+                    let both = run(&format!("{opcode}.{ty}x2"), &[a.into(), b.into()]);
+                    prop_assert_eq!(both, half(0) | half(16) << 16);
+                }
+            }
+        }
+    }
+}

@@ -112,3 +112,67 @@ fn xor_sign<T: Float>(a: T, b: T, magnitude: T) -> T {
 fn is_nan<T: Float>(a: T) -> bool {
     a != a
 }
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use proptest::prelude::*;
+
+    use super::super::testing::{doubles, run, run32, run64, singles};
+
+    const NAN: u32 = 0x7fff_ffff;
+
+    proptest! {
+        #[test]
+        fn extrema(a in singles(), b in singles()) {
+            let bits = |form: &str| run32(form, &[a, b]).to_bits();
+            if a.is_nan() && b.is_nan() {
+                prop_assert_eq!((bits("min.f32"), bits("max.f32")), (NAN, NAN));
+            } else if a.is_nan() || b.is_nan() {
+                let other = if a.is_nan() { b } else { a };
+                prop_assert_eq!((bits("min.f32"), bits("max.f32")), (other.to_bits(), other.to_bits()));
+                prop_assert_eq!((bits("min.NaN.f32"), bits("max.NaN.f32")), (NAN, NAN));
+            } else {
+                // In the total order −0 is smaller than +0.
+                let (least, greatest) = if a.total_cmp(&b).is_le() { (a, b) } else { (b, a) };
+                prop_assert_eq!((bits("min.f32"), bits("max.f32")), (least.to_bits(), greatest.to_bits()));
+                prop_assert_eq!((bits("min.NaN.f32"), bits("max.NaN.f32")), (least.to_bits(), greatest.to_bits()));
+                let sign = (a.to_bits() ^ b.to_bits()) & 1 << 31;
+                prop_assert_eq!(bits("min.xorsign.abs.f32"), a.abs().min(b.abs()).to_bits() | sign);
+                prop_assert_eq!(bits("max.xorsign.abs.f32"), a.abs().max(b.abs()).to_bits() | sign);
+            }
+        }
+
+        #[test]
+        fn of_f64(a in doubles(), b in doubles()) {
+            prop_assume!(!a.is_nan() && !b.is_nan());
+            let least = if a.total_cmp(&b).is_le() { a } else { b };
+            prop_assert_eq!(run64("min.f64", &[a, b]).to_bits(), least.to_bits());
+            prop_assert_eq!(run64("copysign.f64", &[a, b]).to_bits(), b.copysign(a).to_bits());
+            prop_assert_eq!(run64("neg.f64", &[a]).to_bits(), (-a).to_bits());
+        }
+
+        #[test]
+        fn signs(a in singles(), b in singles()) {
+            prop_assert_eq!(run32("abs.f32", &[a]).to_bits(), a.to_bits() & !(1 << 31));
+            prop_assert_eq!(run32("neg.f32", &[a]).to_bits(), a.to_bits() ^ 1 << 31);
+            prop_assert_eq!(run32("copysign.f32", &[a, b]).to_bits(), b.copysign(a).to_bits());
+            let is_small = a.abs() < f32::MIN_POSITIVE;
+            prop_assert_eq!(run32("abs.ftz.f32", &[a]).to_bits(), if is_small { 0 } else { a.abs().to_bits() });
+        }
+
+        #[test]
+        fn of_halves(a: u32, b: u32) {
+            let half = |x: u32, shift: u32| f16::from_bits((x >> shift) as u16);
+            let expected = |shift| {
+                let (a, b) = (half(a, shift), half(b, shift));
+                let greatest = if b.is_nan() || !a.is_nan() && a.total_cmp(&b).is_ge() { a } else { b };
+                u64::from(if greatest.is_nan() { 0x7fff } else { greatest.to_bits() })
+            };
+            prop_assert_eq!(run("max.f16x2", &[a.into(), b.into()]), expected(0) | expected(16) << 16);
+            prop_assert_eq!(run("max.f16", &[a.into(), b.into()]), expected(0));
+            prop_assert_eq!(run("neg.bf16x2", &[a.into()]), u64::from(a ^ 0x8000_8000));
+            prop_assert_eq!(run("abs.f16x2", &[a.into()]), u64::from(a & 0x7fff_7fff));
+        }
+    }
+}

@@ -123,3 +123,64 @@ fn sum24_saturating(ty: Type) -> Option<Alu> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{integers, run};
+    use proptest::prelude::*;
+
+    /// The exact product of two registers, in bits: of numbers of 64 bits it has 128.
+    fn product(a: u64, b: u64, width: u32, signed: bool) -> u128 {
+        if signed {
+            let extend = |x: u64| i128::from((x << (64 - width)) as i64 >> (64 - width));
+            (extend(a) * extend(b)) as u128
+        } else {
+            let mask = u64::MAX >> (64 - width);
+            u128::from(a & mask) * u128::from(b & mask)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_the_exact_product(a in integers(), b in integers(), c in integers()) {
+            for (width, signed) in [(16, false), (16, true), (32, false), (32, true), (64, false), (64, true)] {
+                let ty = format!("{}{width}", if signed { 's' } else { 'u' });
+                let exact = product(a, b, width, signed);
+                let cut = |x: u128, width: u32| (x & (u128::MAX >> (128 - width))) as u64;
+                let with_c = |x: u128| x.wrapping_add(c.into());
+                prop_assert_eq!(run(&format!("mul.lo.{ty}"), &[a, b]), cut(exact, width));
+                prop_assert_eq!(run(&format!("mul.hi.{ty}"), &[a, b]), cut(exact >> width, width));
+                prop_assert_eq!(run(&format!("mad.lo.{ty}"), &[a, b, c]), cut(with_c(exact), width));
+                prop_assert_eq!(run(&format!("mad.hi.{ty}"), &[a, b, c]), cut(with_c(exact >> width), width));
+                if width < 64 {
+                    prop_assert_eq!(run(&format!("mul.wide.{ty}"), &[a, b]), cut(exact, 2 * width));
+                    prop_assert_eq!(run(&format!("mad.wide.{ty}"), &[a, b, c]), cut(with_c(exact), 2 * width));
+                }
+            }
+        }
+
+        #[test]
+        fn of_24_bits(a: u32, b: u32, c: u32) {
+            for signed in [false, true] {
+                let ty = if signed { "s32" } else { "u32" };
+                let exact = product(a.into(), b.into(), 24, signed);
+                let (low, high) = (exact as u32, (exact >> 16) as u32);
+                let [a, b, d] = [a, b, c].map(u64::from);
+                prop_assert_eq!(run(&format!("mul24.lo.{ty}"), &[a, b]), u64::from(low));
+                prop_assert_eq!(run(&format!("mul24.hi.{ty}"), &[a, b]), u64::from(high));
+                prop_assert_eq!(run(&format!("mad24.lo.{ty}"), &[a, b, d]), u64::from(low.wrapping_add(c)));
+                prop_assert_eq!(run(&format!("mad24.hi.{ty}"), &[a, b, d]), u64::from(high.wrapping_add(c)));
+            }
+        }
+
+        #[test]
+        fn saturating(a: i32, b: i32, c: i32) {
+            let operands = [a, b, c].map(|x| x as u32 as u64);
+            let clamp = |x: i64| x.clamp(i32::MIN.into(), i32::MAX.into()) as u32 as u64;
+            let high = (i64::from(a) * i64::from(b)) >> 32;
+            prop_assert_eq!(run("mad.hi.sat.s32", &operands), clamp(high + i64::from(c)));
+            let high24 = product(a as u32 as u64, b as u32 as u64, 24, true) as i64 >> 16;
+            prop_assert_eq!(run("mad24.hi.sat.s32", &operands), clamp(high24 + i64::from(c)));
+        }
+    }
+}

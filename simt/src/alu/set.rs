@@ -98,3 +98,35 @@ fn of_pairs(operator: Operator, from: Type, to: Type, ftz: bool) -> Option<Alu> 
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+    use proptest::prelude::*;
+
+    use super::super::testing::{run, singles};
+
+    proptest! {
+        #[test]
+        fn true_is_all_ones_or_one(a in singles(), b in singles()) {
+            let bits = [a, b].map(|x| u64::from(x.to_bits()));
+            let one = u64::from(1f32.to_bits());
+            prop_assert_eq!(run("set.lt.f32.f32", &bits), if a < b { one } else { 0 });
+            prop_assert_eq!(run("set.geu.u32.f32", &bits), if a < b { 0 } else { 0xffff_ffff });
+            let less = (bits[0] as i32) < bits[1] as i32;
+            prop_assert_eq!(run("set.lt.f32.s32", &bits), if less { one } else { 0 });
+        }
+
+        #[test]
+        fn of_halves(a: u32, b: u32) {
+            let bits = [a, b].map(u64::from);
+            let less = |shift: u32| f16::from_bits((a >> shift) as u16) < f16::from_bits((b >> shift) as u16);
+            let half = |shift, one: u64| if less(shift) { one } else { 0 };
+            prop_assert_eq!(run("set.lt.f16x2.f16x2", &bits), half(0, 0x3c00) | half(16, 0x3c00) << 16);
+            prop_assert_eq!(run("set.lt.u32.f16x2", &bits), half(0, 0xffff) | half(16, 0xffff) << 16);
+            prop_assert_eq!(run("set.lt.f16.f16", &bits), half(0, 0x3c00));
+            prop_assert_eq!(run("set.lt.u16.f16", &bits), half(0, 0xffff));
+            prop_assert_eq!(run("set.lt.u32.f16", &bits), half(0, 0xffff_ffff));
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! `atom` and `red`.
 
-use crate::ast::{Instruction, Operand, Space, Type};
-use crate::code::{Atomic, Op};
+use crate::ast::{Instruction, Operand, Type};
+use crate::code::{Atomic, Op, Slot};
 use crate::error::Result;
 
 use super::Lowering;
-use super::modifiers::{has, is_cache_hint, scope, space};
+use super::modifiers::{has, is_cache_hint, scope, space, space_of};
 use super::registers::Width;
 
 /// The update of this name.
@@ -39,63 +39,52 @@ fn is_known(name: &str, ty: Type) -> bool {
 impl Lowering<'_> {
     /// `atom.global.add.u32 d, [a], b`, `red.global.add.u32 [a], b`
     pub fn atomic(&mut self, i: &Instruction) -> Result<()> {
-        if has(i, "async") {
-            return Err(self.unsupported(": this machine has no barriers in memory"));
-        }
-        if ["v2", "v4", "v8"].iter().any(|vector| has(i, vector)) {
-            return Err(self.unsupported(": vectors of atomic updates"));
-        }
         let ty = self.last_type(i)?;
-        if !i.mods.iter().all(|m| is_known(m, ty)) {
-            return Err(self.unsupported(""));
+        let atomic = self.update(i, ty)?;
+        let (d, operands) = match i.operands.as_slice() {
+            [d, operands @ ..] if i.opcode == "atom" => (self.old_value(d, ty)?, operands),
+            operands => (None, operands),
+        };
+        let values = if atomic == Atomic::Cas { 2 } else { 1 };
+        if operands.len() <= values {
+            return Err(self.count_error(values + 1, operands.len()));
         }
-        let Some(atomic) = i.mods.iter().find_map(|m| update(m, ty)) else {
-            return Err(self.unsupported(""));
-        };
-        let (d, operands) = match i.opcode.as_str() {
-            "atom" => (i.operands.first(), i.operands.get(1..).unwrap_or_default()),
-            _ => (None, i.operands.as_slice()),
-        };
-        let d = match d {
-            Some(Operand::Name(name)) if name == "_" => None,
-            Some(d) => Some(self.destination(Width::of(ty), d)?),
-            None => None,
-        };
-        let space = i
-            .mods
-            .iter()
-            .find_map(|m| space(m))
-            .unwrap_or(Space::Generic);
-        let (at, from) = self.atomic_operands(atomic, space, operands, ty)?;
+        let at = self.address(space_of(i), &operands[0])?;
+        let mut from = Vec::new();
+        for value in &operands[1..=values] {
+            from.push(self.source(Width::of(ty), value, ty)?);
+        }
         let ordered = ["acq_rel", "acquire", "release"]
             .iter()
             .any(|order| has(i, order));
-        self.emit(Op::Atomic {
+        self.emit_only(Op::Atomic {
             d,
             atomic,
             at,
             from,
             bytes: ty.bytes(),
             ordered,
-        });
-        Ok(())
+        })
     }
 
-    fn atomic_operands(
-        &mut self,
-        atomic: Atomic,
-        space: Space,
-        operands: &[Operand],
-        ty: Type,
-    ) -> Result<(crate::code::Address, Vec<crate::code::Slot>)> {
-        let count = if atomic == Atomic::Cas { 2 } else { 1 };
-        if operands.len() <= count {
-            return Err(self.count_error(count + 1, operands.len()));
+    /// What is done to memory.
+    fn update(&self, i: &Instruction, ty: Type) -> Result<Atomic> {
+        if has(i, "async") {
+            return Err(self.unsupported(": this machine has no barriers in memory"));
         }
-        let at = self.address(space, &operands[0])?;
-        let values = operands[1..=count]
-            .iter()
-            .map(|value| self.source(Width::of(ty), value, ty));
-        Ok((at, values.collect::<Result<_>>()?))
+        if ["v2", "v4", "v8"].iter().any(|vector| has(i, vector)) {
+            return Err(self.unsupported(": vectors of atomic updates"));
+        }
+        let known = i.mods.iter().all(|m| is_known(m, ty));
+        let update = i.mods.iter().find_map(|m| update(m, ty));
+        update.filter(|_| known).ok_or_else(|| self.unsupported(""))
+    }
+
+    /// Where the old value goes; `None` for `_`.
+    fn old_value(&mut self, d: &Operand, ty: Type) -> Result<Option<Slot>> {
+        match self.written(d)? {
+            None => Ok(None),
+            Some(_) => self.destination(Width::of(ty), d).map(Some),
+        }
     }
 }

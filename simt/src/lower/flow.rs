@@ -251,4 +251,57 @@ mod tests {
                 .all(|(n, meet)| *meet == Some(2 * n as u32 + 2))
         );
     }
+
+    /// Whether the end can be reached from a step without the step `without`.
+    fn reaches_the_end(code: &[Step], from: u32, without: u32) -> bool {
+        let mut seen = vec![false; code.len()];
+        let mut stack = vec![from];
+        while let Some(index) = stack.pop() {
+            if index == without || std::mem::replace(&mut seen[index as usize], true) {
+                continue;
+            }
+            match successors(index, &code[index as usize]) {
+                Some(next) => stack.extend(next),
+                None => return true,
+            }
+        }
+        false
+    }
+
+    /// The post-dominators of a step behind it, by their definition: no way to the end goes around them.
+    fn post_dominators_of(code: &[Step], step: u32) -> Vec<u32> {
+        let all = 0..code.len() as u32;
+        all.filter(|at| *at != step && !reaches_the_end(code, step, *at))
+            .collect()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_nearest_step_that_no_way_goes_around(
+            kinds in proptest::collection::vec((0..6u32, 0..20u32), 1..20),
+        ) {
+            let last = kinds.len() as u32;
+            let text = |(kind, to): &(u32, u32)| match kind {
+                0 | 1 => format!("if:{}", to % (last + 1)),
+                2 => format!("go:{}", to % (last + 1)),
+                3 => "leave".to_owned(),
+                _ => "other".to_owned(),
+            };
+            let texts: Vec<String> = kinds.iter().map(text).chain(["exit".to_owned()]).collect();
+            let mut code = code(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+            find_meeting_points(&mut code);
+            for (index, step) in code.iter().enumerate().filter(|(_, step)| step.form == "if") {
+                let Op::Branch { meet, .. } = step.op else { unreachable!() };
+                let index = index as u32;
+                if !reaches_the_end(&code, index, u32::MAX) {
+                    proptest::prop_assert_eq!(meet, None);
+                    continue;
+                }
+                // The nearest one has all others behind it.
+                let all = post_dominators_of(&code, index);
+                let nearest = all.iter().find(|at| post_dominators_of(&code, **at).len() + 1 == all.len());
+                proptest::prop_assert_eq!(meet, nearest.copied());
+            }
+        }
+    }
 }

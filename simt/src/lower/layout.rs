@@ -5,10 +5,16 @@ use std::collections::{HashMap, HashSet};
 use crate::ast::{Function, Instruction, Module, Operand, Space, Statement, Variable};
 use crate::code::Param;
 
+/// No variable of a device is larger.
+pub(super) const LARGEST: u64 = 1 << 30;
+
 /// Bytes of a whole variable; 0 for `x[]`.
 pub(super) fn size(variable: &Variable) -> u64 {
     let element = u64::from(variable.ty.bytes()) * u64::from(variable.vector.max(1));
-    variable.dims.iter().product::<u64>() * element
+    variable
+        .dims
+        .iter()
+        .fold(element, |bytes, n| bytes.saturating_mul(*n))
 }
 
 /// What its address is a multiple of.
@@ -21,10 +27,15 @@ fn align(variable: &Variable) -> u64 {
     u64::from(variable.align.max(vector))
 }
 
+/// The next multiple, or the end of all numbers: what is so large is an error elsewhere.
+fn aligned(offset: u64, align: u64) -> u64 {
+    offset.checked_next_multiple_of(align).unwrap_or(u64::MAX)
+}
+
 /// Puts a variable behind `end`: where it begins. `end` is then behind it.
 pub(super) fn place(variable: &Variable, end: &mut u64) -> u64 {
-    let offset = end.next_multiple_of(align(variable));
-    *end = offset + size(variable);
+    let offset = aligned(*end, align(variable));
+    *end = offset.saturating_add(size(variable));
     offset
 }
 
@@ -86,7 +97,7 @@ impl<'a> Shared<'a> {
         }
         if !dynamic.is_empty() {
             let align = dynamic.iter().map(|v| align(v)).max().unwrap_or(1).max(16);
-            shared.bytes = shared.bytes.next_multiple_of(align);
+            shared.bytes = aligned(shared.bytes, align);
         }
         for variable in dynamic {
             shared

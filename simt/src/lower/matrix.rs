@@ -1,14 +1,14 @@
 //! Products of matrices.
 
-use crate::ast::{Instruction, Operand, Space, Type};
-use crate::code::{Element, Mma, Op, Reg, WmmaMemory};
+use crate::ast::{Instruction, Operand, Type};
+use crate::code::{Element, Mma, Op, Reg};
 use crate::error::Result;
 
 use super::Lowering;
-use super::modifiers::{mods, space};
+use super::modifiers::mods;
 
 /// `bf16` …
-fn element(name: &str) -> Option<Element> {
+pub(super) fn element(name: &str) -> Option<Element> {
     Some(match name {
         "f16" => Element::F16,
         "bf16" => Element::Bf16,
@@ -22,10 +22,21 @@ fn element(name: &str) -> Option<Element> {
 }
 
 /// `m16n8k16` → (16, 8, 16).
-fn shape(name: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn shape(name: &str) -> Option<(u32, u32, u32)> {
     let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
-    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+    let parse = |n: &str| n.parse().ok().filter(|n| *n <= 256);
+    Some((parse(m)?, parse(n)?, parse(k)?))
+}
+
+/// Words of a lane, if each of the 32 has an equal share of the elements.
+fn share(rows: u32, columns: u32, element: Element) -> usize {
+    let bytes = match element {
+        Element::S8 | Element::U8 => 1,
+        Element::F16 | Element::Bf16 => 2,
+        Element::Tf32 | Element::F32 | Element::S32 => 4,
+    };
+    (rows * columns * bytes / 128) as usize
 }
 
 impl Lowering<'_> {
@@ -70,7 +81,7 @@ impl Lowering<'_> {
         let b_regs = self.fragment(&operands[2])?;
         let c_regs = self.fragment(&operands[3])?;
         let d_regs = self.fragment_destination(&operands[0])?;
-        self.emit(Op::Mma(Box::new(Mma {
+        let mma = Mma {
             shape,
             a,
             b,
@@ -80,12 +91,37 @@ impl Lowering<'_> {
             b_regs,
             c_regs,
             wmma,
-        })));
-        Ok(())
+        };
+        self.check_fragments(&mma)?;
+        self.emit_only(Op::Mma(Box::new(mma)))
+    }
+
+    /// Whether the fragments have as many registers as the shape needs. Those of `wmma`, and of m8n8k4, which is
+    /// four products at once, hold elements more than once.
+    fn check_fragments(&self, mma: &Mma) -> Result<()> {
+        let (m, n, k) = mma.shape;
+        if mma.wmma || mma.shape == (8, 8, 4) {
+            return Ok(());
+        }
+        let expected = [
+            share(m, n, mma.c),
+            share(m, k, mma.a),
+            share(k, n, mma.b),
+            share(m, n, mma.c),
+        ];
+        let found = [&mma.d_regs, &mma.a_regs, &mma.b_regs, &mma.c_regs].map(Vec::len);
+        if expected == found {
+            Ok(())
+        } else {
+            Err(self.wrong(
+                &format!("fragments of {expected:?} registers"),
+                &format!("{found:?}"),
+            ))
+        }
     }
 
     /// The words of a fragment that is read.
-    fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
+    pub fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
         registers(operand)
             .iter()
             .map(|register| self.word(register, Type::B32))
@@ -98,60 +134,6 @@ impl Lowering<'_> {
             .iter()
             .map(|register| self.word_destination(register))
             .collect()
-    }
-
-    /// `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 r, [a], stride`,
-    /// `wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [a], r, stride`
-    pub fn wmma_memory(&mut self, i: &Instruction) -> Result<()> {
-        let mods = mods(i);
-        let [
-            kind @ ("load" | "store"),
-            matrix,
-            "sync",
-            "aligned",
-            layout,
-            dimensions,
-            ..,
-            ty,
-        ] = *mods
-        else {
-            return Err(self.unsupported(""));
-        };
-        let (Some(shape), Some(element)) = (shape(dimensions), element(ty)) else {
-            return Err(self.unsupported(": its shape or elements"));
-        };
-        let ([first, second], more) = self.operands_and_more::<2>(i)?;
-        let store = kind == "store";
-        let (at, regs) = if store {
-            (first, second)
-        } else {
-            (second, first)
-        };
-        let regs = if store {
-            self.fragment(regs)?
-        } else {
-            self.fragment_destination(regs)?
-        };
-        let space = mods.iter().find_map(|m| space(m)).unwrap_or(Space::Generic);
-        let at = self.address(space, at)?;
-        let stride = match more {
-            [] => None,
-            more => Some(self.word(&more[0], Type::U32)?),
-        };
-        let matrix = matrix.chars().next().unwrap_or('d');
-        let column_major = layout == "col";
-        let memory = WmmaMemory {
-            matrix,
-            shape,
-            element,
-            column_major,
-            at,
-            stride,
-            regs,
-            store,
-        };
-        self.emit(Op::WmmaMemory(Box::new(memory)));
-        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use crate::alu::Alu;
+use crate::alu::{self, Alu};
 use crate::ast::{Instruction, Operand, Space, Type};
 use crate::code::{Op, Slot};
 use crate::error::Result;
@@ -8,7 +8,8 @@ use crate::error::Result;
 use super::Lowering;
 use super::arithmetic::is_signed;
 use super::modifiers::{is_cache_hint, scope, space};
-use super::packing;
+use super::names::Binding;
+use super::operands::text;
 use super::registers::Width;
 
 /// What the modifiers of a load or a store say.
@@ -58,46 +59,52 @@ impl Lowering<'_> {
         }
     }
 
-    /// `ld.global.v2.f32 {d, e}, [a+8]`, `ldu`
+    /// `ld.global.v2.f32 {d, e}, [a+8]`, `ldu`; a cache policy may follow.
     pub fn load(&mut self, i: &Instruction) -> Result<()> {
         let access = self.access(i)?;
-        // A cache policy may follow.
+        let (ty, strong) = (access.ty, access.strong);
         let ([d, from], _) = self.operands_and_more::<2>(i)?;
-        let bytes = access.ty.bytes();
-        let mut slots = Vec::new();
-        let mut widest = bytes;
-        for element in self.elements(&access, d)? {
-            let written = self.written(element)?;
-            if let Some((_, ty)) = written {
-                if ty.bytes() < bytes {
-                    return Err(self.wrong(
-                        "a register that is wide enough",
-                        &super::operands::text(element),
-                    ));
-                }
-                widest = ty.bytes();
-            }
-            slots.push(written.map(|(slot, _)| slot));
-        }
+        let elements = self.elements(&access, d)?;
+        let written = elements.iter().map(|element| self.loaded(element, ty));
+        let written: Vec<_> = written.collect::<Result<_>>()?;
         let from = self.address(access.space, from)?;
-        let signed = is_signed(access.ty) && widest > bytes;
+        let declared = written
+            .iter()
+            .flatten()
+            .next()
+            .map_or(ty, |(_, declared)| *declared);
+        let signed = is_signed(ty) && declared.bytes() > ty.bytes();
+        let d: Vec<_> = written
+            .into_iter()
+            .map(|w| w.map(|(slot, _)| slot))
+            .collect();
         self.emit(Op::Load {
-            d: slots.clone(),
-            bytes,
+            d: d.clone(),
+            bytes: ty.bytes(),
             signed,
             from,
-            strong: access.strong,
+            strong,
         });
-        if signed && widest == 2 {
-            self.cut_to_16_bits(slots);
+        if signed && declared.bytes() == 2 {
+            self.cut_to_16_bits(d);
         }
         Ok(())
+    }
+
+    /// A register that is loaded, with its own type, which may be wider than what is loaded.
+    fn loaded(&self, operand: &Operand, ty: Type) -> Result<Option<(Slot, Type)>> {
+        match self.written(operand)? {
+            Some((_, declared)) if declared.bytes() < ty.bytes() => {
+                Err(self.wrong("a register that is wide enough", &text(operand)))
+            }
+            written => Ok(written),
+        }
     }
 
     /// A register of 16 bits keeps zeros above them.
     fn cut_to_16_bits(&mut self, slots: Vec<Option<Slot>>) {
         for slot in slots.into_iter().flatten() {
-            self.emit_alu(Alu::W(packing::low16), slot, vec![slot]);
+            self.emit_alu(Alu::W(alu::low16), slot, vec![slot]);
         }
     }
 
@@ -122,15 +129,12 @@ impl Lowering<'_> {
     /// What is stored: a register that may be wider than the type, or a constant.
     fn stored(&mut self, operand: &Operand, ty: Type) -> Result<Slot> {
         let declared = match self.binding(operand) {
-            Some(super::names::Binding::Register(slot, declared)) => Some((slot, declared)),
+            Some(Binding::Register(slot, declared)) => Some((slot, declared)),
             _ => None,
         };
         match declared {
             Some((slot, declared)) if declared.bytes() >= ty.bytes() => Ok(slot),
-            Some(_) => Err(self.wrong(
-                "a register that is wide enough",
-                &super::operands::text(operand),
-            )),
+            Some(_) => Err(self.wrong("a register that is wide enough", &text(operand))),
             None => self.source(Width::of(ty), operand, ty),
         }
     }

@@ -1,14 +1,18 @@
 //! From [`ast`](crate::ast) to [`code`](crate::code): names become numbers, functions are inlined, branches
 //! know where their lanes meet again.
 
+mod arguments;
 mod arithmetic;
 mod asynchronous;
 mod atomics;
 mod barriers;
 mod branches;
 mod calls;
+mod convert;
 mod flow;
+mod fragments;
 mod instructions;
+mod lanewise;
 mod layout;
 mod matrix;
 mod memory;
@@ -16,11 +20,11 @@ mod modifiers;
 mod moves;
 mod names;
 mod operands;
-mod packing;
 mod predicates;
 mod registers;
 mod spaces;
 mod statements;
+mod system;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -52,6 +56,8 @@ pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
         });
     };
     let mut lowering = Lowering::new(module, entry);
+    lowering.check_sizes(module.variables.iter().chain(&entry.params))?;
+    lowering.shared = Shared::of(module, entry);
     let constants = lowering.module_variables();
     lowering.entry_params(entry)?;
     lowering.names.enter_block();
@@ -110,7 +116,7 @@ impl<'a> Lowering<'a> {
             functions,
             names: Names::default(),
             registers: Registers::default(),
-            shared: Shared::of(module, entry),
+            shared: Shared::default(),
             local_bytes: 0,
             code: Vec::new(),
             labels: Vec::new(),

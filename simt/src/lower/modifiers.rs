@@ -28,6 +28,12 @@ pub(super) fn space(name: &str) -> Option<Space> {
     })
 }
 
+/// The space that an instruction names, or generic.
+pub(super) fn space_of(instruction: &Instruction) -> Space {
+    let named = instruction.mods.iter().find_map(|m| space(m));
+    named.unwrap_or(Space::Generic)
+}
+
 /// `cta`, `gpu`, `sys`; a cluster is a part of the device.
 pub(super) fn scope(name: &str) -> Option<Scope> {
     Some(match name {

@@ -1,13 +1,12 @@
 //! `mov`: of registers, constants, addresses and special registers, and of parts into a whole and back.
 
-use crate::alu::Alu;
+use crate::alu::{Alu, high, high16, low, low16, pack16, pack64};
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Op, Slot};
 use crate::error::Result;
 
 use super::Lowering;
-use super::names::Binding;
-use super::packing::{high, high16, low, low16, pack16, pack64, same_double, same_word, widen};
+use super::lanewise::{same_double, same_word, widen};
 use super::registers::{Width, special};
 
 impl Lowering<'_> {
@@ -145,14 +144,6 @@ impl Lowering<'_> {
             (8, 2) => Ok(Type::B32),
             (8, 4) | (4, 2) => Ok(Type::B16),
             _ => Err(self.unsupported(": only words and halves of words are packed")),
-        }
-    }
-
-    /// The register or the memory that a name means, for calls.
-    pub fn binding(&self, operand: &Operand) -> Option<Binding<'_>> {
-        match operand {
-            Operand::Name(name) => self.names.find(name),
-            _ => None,
         }
     }
 }

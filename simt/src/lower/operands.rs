@@ -134,6 +134,14 @@ impl Lowering<'_> {
         }
     }
 
+    /// What a name among the operands means.
+    pub fn binding(&self, operand: &Operand) -> Option<Binding<'_>> {
+        match operand {
+            Operand::Name(name) => self.names.find(name),
+            _ => None,
+        }
+    }
+
     /// `[base+offset]` in the space that the instruction names, or in that of the variable if it names none.
     pub fn address(&mut self, space: Space, operand: &Operand) -> Result<Address> {
         let Operand::Address(base, offset) = operand else {
@@ -161,7 +169,7 @@ impl Lowering<'_> {
             Some(Binding::Memory(of, at)) if fits(space, of) => Ok(Address {
                 space: of,
                 base: None,
-                offset: at as i64 + offset,
+                offset: offset.wrapping_add_unsigned(at),
             }),
             Some(Binding::Global(variable)) if fits(space, Space::Global) => {
                 let base = Slot::Double(self.registers.global(variable, 0));

@@ -6,9 +6,9 @@ use crate::code::{Logic, Op, Reg, Slot};
 use crate::error::Result;
 
 use super::Lowering;
+use super::lanewise;
 use super::modifiers::has;
 use super::operands::Condition;
-use super::packing;
 use super::registers::Width;
 
 /// `.and`, `.or`, `.xor`.
@@ -144,7 +144,7 @@ impl Lowering<'_> {
         }
         let zero = Slot::Word(self.registers.word(0));
         self.emit(Op::Setp {
-            compare: Compare::W(packing::always),
+            compare: Compare::W(lanewise::always),
             d: (Some(d), None),
             a: zero,
             b: zero,
@@ -157,9 +157,9 @@ impl Lowering<'_> {
         let [p, a] = self.operands::<2>(i)?;
         let space = i.mods.first().and_then(|m| super::modifiers::space(m));
         let (compare, window) = match space.map(super::spaces::window) {
-            Some(Some(window)) => (packing::in_window as fn(&_, &_) -> _, window),
+            Some(Some(window)) => (lanewise::in_window as fn(&_, &_) -> _, window),
             Some(None) => (
-                packing::behind_window as fn(&_, &_) -> _,
+                lanewise::behind_window as fn(&_, &_) -> _,
                 crate::code::PARAM_WINDOW,
             ),
             None => return Err(self.unsupported(": this machine has no such space")),

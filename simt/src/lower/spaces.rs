@@ -6,8 +6,8 @@ use crate::code::{CONST_WINDOW, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW, S
 use crate::error::Result;
 
 use super::Lowering;
+use super::lanewise;
 use super::modifiers::{has, space};
-use super::packing;
 use super::registers::Width;
 
 /// Where the generic addresses of a space begin; `None` for global, whose addresses are generic as they are.
@@ -55,7 +55,7 @@ impl Lowering<'_> {
         let by = Slot::Double(self.registers.double(by));
         let d = self.destination(Width::Double, d)?;
         self.emit(Op::Alu {
-            alu: Alu::DD(packing::add),
+            alu: Alu::DD(lanewise::add),
             d,
             from: vec![a, by],
             flops: 0,

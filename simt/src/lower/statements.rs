@@ -4,9 +4,13 @@ use crate::ast::{Instruction, Space, Statement, Type, Variable};
 use crate::code::Op;
 use crate::error::{Place, Result};
 
+use super::layout::LARGEST;
 use super::names::Binding;
 use super::registers::Width;
 use super::{Lowering, layout};
+
+/// No declaration stands for more.
+const MOST_REGISTERS: u32 = 1 << 20;
 
 impl<'a> Lowering<'a> {
     /// The statements of a block whose scope is open. Its labels are known from its start.
@@ -64,11 +68,8 @@ impl<'a> Lowering<'a> {
 
     /// A declaration in a body.
     pub fn variable(&mut self, variable: &'a Variable) -> Result<()> {
-        self.place = Place {
-            line: variable.line,
-            source: None,
-        };
-        self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
+        self.begin_variable(variable);
+        self.check_sizes([variable])?;
         let binding = match variable.space {
             Space::Reg => return self.register(variable),
             Space::Shared => match self.shared.offset(variable) {
@@ -81,6 +82,30 @@ impl<'a> Lowering<'a> {
             }
         };
         self.declare(variable, binding)
+    }
+
+    /// Notes where a declaration stands.
+    fn begin_variable(&mut self, variable: &Variable) {
+        self.place = Place {
+            line: variable.line,
+            source: None,
+        };
+        self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
+    }
+
+    /// Whether all of these fit into a device, and their sizes into numbers.
+    pub fn check_sizes<'v>(
+        &mut self,
+        variables: impl IntoIterator<Item = &'v Variable>,
+    ) -> Result<()> {
+        for variable in variables {
+            let registers = variable.range.unwrap_or(1);
+            if layout::size(variable) > LARGEST || registers > MOST_REGISTERS {
+                self.begin_variable(variable);
+                return Err(self.unsupported(": so much memory"));
+            }
+        }
+        Ok(())
     }
 
     /// Declares a register, or a row of them.

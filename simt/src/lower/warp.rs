@@ -1,12 +1,12 @@
 //! What the lanes of a warp do together.
 
-use crate::ast::{Instruction, Operand, Space, Type};
+use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Op, Shuffle, Vote};
 use crate::error::Result;
 
 use super::Lowering;
 use super::atomics::update;
-use super::modifiers::{has, mods, space};
+use super::modifiers::{has, mods, space_of};
 use super::registers::Width;
 
 /// `d|p` → d and p; `d` → d alone.
@@ -142,12 +142,7 @@ impl Lowering<'_> {
         if d.len() != count {
             return Err(self.count_error(count, d.len()));
         }
-        let space = i
-            .mods
-            .iter()
-            .find_map(|m| space(m))
-            .unwrap_or(Space::Generic);
-        let from = self.address(space, from)?;
+        let from = self.address(space_of(i), from)?;
         self.emit(Op::LoadMatrix {
             d,
             transposed: has(i, "trans"),

@@ -53,6 +53,26 @@ fn registers_of_the_wrong_file() {
 }
 
 #[test]
+fn too_many_and_too_few_operands() {
+    assert_eq!(
+        error("mov.u32 %r0;"),
+        "line 5: expected 2 operands of mov.u32, found `1`"
+    );
+    assert_eq!(
+        error("add.s32 %r0, %r1;"),
+        "line 5: expected 3 operands of add.s32, found `2`"
+    );
+    assert_eq!(
+        error("ld.global.v2.u32 %r0, [%d0];"),
+        "line 5: expected 2 operands of ld.global.v2.u32, found `1`"
+    );
+    assert_eq!(
+        error("setp.lt.and.u32 %p0, %r0, %r1;"),
+        "line 5: expected 4 operands of setp.lt.and.u32, found `3`"
+    );
+}
+
+#[test]
 fn names_that_are_declared_twice() {
     assert_eq!(
         error(".reg .b32 %x;\n.reg .b32 %x;"),
@@ -142,5 +162,25 @@ fn a_kernel_that_is_not_there() {
             .unwrap_err()
             .to_string()
             .contains("found `f`")
+    );
+}
+
+#[test]
+fn sizes_that_no_device_has() {
+    assert_eq!(
+        error(".local .b8 x[99999999999999];"),
+        "line 5: `.local x` is not supported: so much memory"
+    );
+    assert!(error("\n.shared .b64 x[99999][99999999];").starts_with("line 6: `.shared x`"));
+    assert!(error(".reg .b32 %many<4000000000>;").ends_with("so much memory"));
+}
+
+#[test]
+fn fragments_of_another_size() {
+    let error = error("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r4, %r5},
+        {%f0, %f1, %f2, %f3};");
+    assert_eq!(
+        error,
+        "line 5: expected fragments of [4, 4, 2, 4] registers, found `[4, 2, 2, 4]`"
     );
 }

@@ -422,3 +422,86 @@ fn branches_meet() {
         }
     ));
 }
+
+#[test]
+fn arithmetic() {
+    let kernel = lower_with(
+        "",
+        "fma.rn.f32 %f0, %f1, 2.0, %f2; shl.b64 %d0, %d1, 3; mul.wide.s32 %d0, %r0, -4;",
+    );
+    let kernel = kernel.unwrap();
+    assert!(
+        matches!(&kernel.code[0].op, Op::Alu { alu: Alu::WWW(_), from, flops: 2, .. } if from.len() == 3)
+    );
+    let values: Vec<_> = kernel
+        .word_constants
+        .iter()
+        .map(|(_, value)| *value)
+        .collect();
+    assert_eq!(values, [2f32.to_bits(), 3, -4i32 as u32]);
+    assert!(matches!(
+        kernel.code[1].op,
+        Op::Alu {
+            alu: Alu::DWtoD(_),
+            d: Slot::Double(0),
+            ..
+        }
+    ));
+    assert!(matches!(
+        kernel.code[2].op,
+        Op::Alu {
+            alu: Alu::WWtoD(_),
+            d: Slot::Double(0),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn comparisons() {
+    let op = op("setp.lt.and.f32 %p0|%p1, %f0, 0f00000000, !%p2;");
+    assert!(matches!(
+        op,
+        Op::Setp {
+            d: (Some(0), Some(1)),
+            combine: Some((Logic::And, 2, true)),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn conversions_to_wider_registers() {
+    let (words, doubles) = run(
+        "mov.b16 %h0, 0xfffe; cvt.s16.s8 %r0, %h0; cvt.s8.s32 %r1, %r0; cvt.s32.s16 %d0, %h0;
+        mov.b64 %d1, -3; cvt.u16.u32 %r2, %d1; cvt.s8.s32 %h1, %r0;",
+    );
+    assert_eq!(words[9..12], [-2i32 as u32, -2i32 as u32, 0xfffd]);
+    assert_eq!(words[1], 0xfffe, "the sign of a byte in 16 bits");
+    assert_eq!(doubles[0], -2i64 as u64);
+}
+
+#[test]
+fn jumps_by_index() {
+    let ops =
+        ops("brx.idx %r0, {a, b}; a: mov.b32 %r1, 1; bra.uni end; b: mov.b32 %r1, 2; end: ret;");
+    let Op::BranchIndex { to, meet, .. } = &ops[0] else {
+        panic!("{:?}", ops[0])
+    };
+    assert_eq!((to.as_slice(), *meet), ([1, 3].as_slice(), Some(4)));
+}
+
+#[test]
+fn fragments_of_mma() {
+    let shapes = [
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5},
+            {%f0,%f1,%f2,%f3};",
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r6,%r7}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%r6,%r7};",
+        "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5},
+            {%f0,%f1,%f2,%f3};",
+        "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0,%r1}, {%r2}, {%r3}, {%r0,%r1};",
+    ];
+    for shape in shapes {
+        assert!(matches!(op(shape), Op::Mma(_)), "{shape}");
+    }
+}

@@ -1,7 +1,6 @@
 //! The kernels of this workbook.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use crate::code::Op;
 use crate::lower::kernel;
@@ -54,22 +53,5 @@ fn check_targets(kernel: &crate::code::Kernel) {
         if let Op::Branch { to, meet } = &step.op {
             assert!(*to < end && meet.is_none_or(|m| m < end), "{}", step.place);
         }
-    }
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn time_of_the_longest_text() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/src/attention/level4.ptx");
-    let module = crate::parse::module(&std::fs::read_to_string(path).unwrap()).unwrap();
-    for entry in module.functions.iter().filter(|f| f.is_entry) {
-        let start = Instant::now();
-        let kernel = kernel(&module, &entry.name).unwrap();
-        println!(
-            "{} steps, {} words: {:?}",
-            kernel.code.len(),
-            kernel.words,
-            start.elapsed()
-        );
     }
 }

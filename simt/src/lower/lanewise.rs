@@ -1,4 +1,4 @@
-//! Functions of lanes that lowering itself needs.
+//! Functions of lanes that lowering itself needs, besides those of [`alu`](crate::alu).
 
 use crate::alu::{D, W};
 use crate::code::WINDOW;
@@ -11,11 +11,6 @@ pub(super) fn same_word(a: &W) -> W {
 /// `mov.b64`.
 pub(super) fn same_double(a: &D) -> D {
     *a
-}
-
-/// `mov.b64 d, {low, high}`.
-pub(super) fn pack64(low: &W, high: &W) -> D {
-    std::array::from_fn(|i| u64::from(low[i]) | (u64::from(high[i]) << 32))
 }
 
 /// A word as a double.
@@ -31,31 +26,6 @@ pub(super) fn widen_signed(a: &W) -> D {
 /// A half of a word as a word, with its sign.
 pub(super) fn extend16(a: &W) -> W {
     std::array::from_fn(|i| i32::from(a[i] as i16) as u32)
-}
-
-/// `mov.b64 {d, _}, a`.
-pub(super) fn low(a: &D) -> W {
-    std::array::from_fn(|i| a[i] as u32)
-}
-
-/// `mov.b64 {_, d}, a`.
-pub(super) fn high(a: &D) -> W {
-    std::array::from_fn(|i| (a[i] >> 32) as u32)
-}
-
-/// `mov.b32 d, {low, high}`.
-pub(super) fn pack16(low: &W, high: &W) -> W {
-    std::array::from_fn(|i| (low[i] & 0xffff) | (high[i] << 16))
-}
-
-/// `mov.b32 {d, _}, a`.
-pub(super) fn low16(a: &W) -> W {
-    std::array::from_fn(|i| a[i] & 0xffff)
-}
-
-/// `mov.b32 {_, d}, a`.
-pub(super) fn high16(a: &W) -> W {
-    std::array::from_fn(|i| a[i] >> 16)
 }
 
 /// `cvta`: a window's start is added or taken away.
@@ -86,15 +56,6 @@ fn lanes(holds: impl Fn(usize) -> bool) -> u32 {
 mod tests {
     use super::*;
     use crate::code::{PARAM_WINDOW, SHARED_WINDOW};
-
-    #[test]
-    fn parts_make_the_whole() {
-        let d = [0x0123_4567_89ab_cdef; 32];
-        assert_eq!(pack64(&low(&d), &high(&d)), d);
-        let w = low(&d);
-        assert_eq!(pack16(&low16(&w), &high16(&w)), w);
-        assert_eq!((low16(&w)[3], high16(&w)[3]), (0xcdef, 0x89ab));
-    }
 
     #[test]
     fn windows() {
