@@ -17,6 +17,7 @@ pub(super) trait Register: Copy {
     /// A function of two registers.
     fn two(f: fn(&Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
     /// A function of three registers.
+    #[allow(clippy::type_complexity)]
     fn three(f: fn(&Lanes<Self>, &Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
     /// A comparison of two registers.
     fn compare(f: fn(&Lanes<Self>, &Lanes<Self>) -> u32) -> Compare;
