@@ -13,11 +13,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
         "xor" => each_bits!(ty, T => lanes!(T, |a, b| a ^ b)),
         "not" => each_bits!(ty, T => lanes!(T, |a| !a)),
         "cnot" => each_bits!(ty, T => lanes!(T, |a| (a == 0) as T)),
-        "lop3" => (ty == Type::B32).then(|| {
-            map!(WWWW, |a: u32, b: u32, c: u32, table: u32| lop3(
-                a, b, c, table
-            ))
-        }),
+        "lop3" => logic_of_three(ty),
         "shl" => shift_left(ty),
         "shr" => shift_right(ty),
         "shf" => funnel(mods, ty),
@@ -27,6 +23,14 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
         _ => None,
     }?;
     Some(Selected::new(alu, ty, 0))
+}
+
+/// `lop3 d, a, b, c, table`.
+fn logic_of_three(ty: Type) -> Option<Alu> {
+    let alu = map!(WWWW, |a: u32, b: u32, c: u32, table: u32| lop3(
+        a, b, c, table
+    ));
+    (ty == Type::B32).then_some(alu)
 }
 
 /// A table of eight bits says what the result is for each combination of three.

@@ -78,7 +78,7 @@ pub(super) fn holds<T: PartialOrd>(operator: Operator, a: T, b: T) -> bool {
     let ordered = || a <= b || a > b;
     match operator {
         Operator::Eq => a == b,
-        Operator::Ne => a < b || a > b,
+        Operator::Ne => a != b && ordered(),
         Operator::Lt => a < b,
         Operator::Le => a <= b,
         Operator::Gt => a > b,

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use half::{bf16, f16};
 
-use super::float::{Float, canonical, finish, operand};
-use super::forms::{self, Mods, each_bool, each_clamp, each_mode};
-use super::lane::{Converts, Lane, Register, convert, lanes};
-use super::rounding::{Clamp, Mode, direct, integral, to_odd};
+use super::float::Float;
+use super::forms::{self, Mods, each_mode};
+use super::lane::{Converts, Lane, convert};
+use super::rounding::{Mode, direct, integral, to_odd};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
@@ -41,21 +41,23 @@ macro_rules! each_float {
     };
 }
 
+mod floats;
+
 /// `cvt` with its modifiers: the last is the type from which, the one before it the type to which.
 pub(super) fn select(mods: &mut Mods) -> Option<Selected> {
     let from = mods.ty()?;
     let alu = if mods.take("tf32") {
-        to_tf32(mods, from)
+        floats::to_tf32(mods, from)
     } else {
         let to = mods.ty()?;
         match (is_float(from), is_float(to)) {
-            _ if matches!(to, Type::F16x2 | Type::Bf16x2) => to_pair(mods, from, to),
+            _ if matches!(to, Type::F16x2 | Type::Bf16x2) => floats::to_pair(mods, from, to),
             (false, false) => between_integers(mods, from, to),
             (true, false) => to_integer(mods, from, to),
             (false, true) => from_integer(mods, from, to),
-            (true, true) if from == to => within_float(mods, from),
-            (true, true) if to.bytes() > from.bytes() => to_wider(mods, from, to),
-            (true, true) => to_narrower(mods, from, to),
+            (true, true) if from == to => floats::within_float(mods, from),
+            (true, true) if to.bytes() > from.bytes() => floats::to_wider(mods, from, to),
+            (true, true) => floats::to_narrower(mods, from, to),
         }
     }?;
     Some(Selected::new(alu, from, 0))
@@ -75,17 +77,32 @@ fn between_integers(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     each_whole!(from, S => each_whole!(to, T => convert!(S, T, |a| a as T)))?
 }
 
+/// An integer from a whole `f64`.
+macro_rules! whole {
+    ($S:ty, $T:ty, |$a:ident| $f:expr) => {
+        convert!($S, $T, |$a| {
+            let x = $f;
+            let is_long = size_of::<$S>() == 8 || size_of::<$T>() == 8;
+            if is_long && x.is_nan() {
+                1 << (<$T>::BITS - 1)
+            } else {
+                x as $T
+            }
+        })
+    };
+}
+
 /// The nearest that fits, with `.sat` or without. What is no number becomes zero; but the sign bit alone if
 /// one of the types has 64 bits (of a result of 64 bits, or from f64).
 fn to_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let mode = mods.integral_mode()?;
     let ftz = mods.take("ftz");
     mods.take("sat");
-    each_float!(from, S => each_whole!(to, T => each_mode!(mode, M => each_bool!(ftz, FTZ => convert!(S, T, |a| {
-        let x = integral(flushed(a, FTZ).wide(), M);
-        let is_long = size_of::<S>() == 8 || size_of::<T>() == 8;
-        if is_long && x.is_nan() { 1 << (T::BITS - 1) } else { x as T }
-    })))))?
+    if ftz {
+        let alu = each_whole!(to, T => each_mode!(mode, M => whole!(f32, T, |a| integral(a.flush().wide(), M))));
+        return alu.filter(|_| from == Type::F32);
+    }
+    each_float!(from, S => each_whole!(to, T => each_mode!(mode, M => whole!(S, T, |a| integral(a.wide(), M)))))?
 }
 
 /// Integers of 64 bits may have more digits than an f64.
@@ -118,305 +135,5 @@ fn odd(a: i128) -> f64 {
     to_odd(nearest, missing)
 }
 
-/// `.ftz` speaks of f32 only.
-#[inline(always)]
-fn flushed<T: Float>(x: T, ftz: bool) -> T {
-    operand(x, ftz && size_of::<T>() == 4)
-}
-
-/// From one floating-point type to another, rounded once.
-#[inline(always)]
-fn between<S: Float, T: Float>(a: S, mode: Mode, ftz: bool, clamp: Clamp) -> T {
-    let rounded = T::rounded(flushed(a, ftz).wide(), mode);
-    finish(flushed(rounded, ftz), false, clamp)
-}
-
-/// To an integer of the same type, or with `.sat` or `.ftz` alone.
-fn within_float(mods: &mut Mods, ty: Type) -> Option<Alu> {
-    let (mode, ftz, clamp) = (mods.integral_mode(), mods.take("ftz"), mods.clamp());
-    match mode {
-        None => each_float!(ty, T => each_bool!(ftz, FTZ => each_clamp!(clamp, C => lanes!(T, |a| {
-            finish(flushed::<T>(a, FTZ), false, C)
-        })))),
-        Some(mode) => {
-            each_float!(ty, T => each_mode!(mode, M => each_bool!(ftz, FTZ => each_clamp!(clamp, C => lanes!(T, |a| {
-                // An integer among numbers of a type is a number of that type.
-                let x = integral(flushed::<T>(a, FTZ).wide(), M);
-                finish(T::rounded(x, Mode::Nearest), false, C)
-            })))))
-        }
-    }
-}
-
-/// `cvt.f32.f16`: every number is one of the wider type's.
-fn to_wider(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
-    let (ftz, clamp) = (mods.take("ftz"), mods.clamp());
-    each_float!(from, S => each_float!(to, T => each_bool!(ftz, FTZ => each_clamp!(clamp, C => convert!(S, T, |a| {
-        between::<S, T>(a, Mode::Nearest, FTZ, C)
-    })))))?
-}
-
-/// `cvt.rn.f16.f32`, and between the types of 16 bits.
-fn to_narrower(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
-    let (mode, ftz, clamp) = (mods.mode()?, mods.take("ftz"), mods.clamp());
-    match (from, to, mode, ftz, clamp) {
-        (Type::F32, Type::F16, Mode::Nearest, false, Clamp::None) => {
-            Some(convert!(f32, f16, |a| canonical(f16::from_f32(a))))
-        }
-        (Type::F32, Type::Bf16, Mode::Nearest, false, Clamp::None) => {
-            Some(convert!(f32, bf16, |a| canonical(bf16::from_f32(a))))
-        }
-        _ => {
-            each_float!(from, S => each_float!(to, T => each_mode!(mode, M => each_bool!(ftz, FTZ => {
-                each_clamp!(clamp, C => convert!(S, T, |a| between::<S, T>(a, M, FTZ, C)))
-            }))))?
-        }
-    }
-}
-
-/// `cvt.rn.f16x2.f32 d, a, b`: a becomes the high half, b the low one.
-fn to_pair(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
-    let (mode, clamp) = (mods.mode()?, mods.clamp());
-    if from != Type::F32 || clamp == Clamp::Unit {
-        return None;
-    }
-    if (to, mode, clamp) == (Type::Bf16x2, Mode::Nearest, Clamp::None) {
-        return Some(lanes!(f32, |a, b| pair(b, a, |x| canonical(
-            bf16::from_f32(x)
-        ))));
-    }
-    if to == Type::Bf16x2 {
-        return Some(
-            each_mode!(mode, M => each_clamp!(clamp, C => lanes!(f32, |a, b| {
-                pair(b, a, |x| between::<f32, bf16>(x, M, false, C))
-            }))),
-        );
-    }
-    Some(
-        each_mode!(mode, M => each_clamp!(clamp, C => lanes!(f32, |a, b| {
-            pair(b, a, |x| between::<f32, f16>(x, M, false, C))
-        }))),
-    )
-}
-
-/// Two halves side by side.
-#[inline(always)]
-fn pair<T: Lane<Register = u32>>(low: f32, high: f32, f: impl Fn(f32) -> T) -> u32 {
-    f(low).write() | f(high).write() << 16
-}
-
-/// `cvt.rna.tf32.f32`: an f32 whose lowest 13 bits are zeros.
-fn to_tf32(mods: &mut Mods, from: Type) -> Option<Alu> {
-    let modes = [("rna", 0), ("rn", 1), ("rz", 2)];
-    let alu = match mods.choice(&modes)? {
-        // Half of the last digit is added, and what is behind it cut off: ties go away from zero.
-        0 => lanes!(f32, |a| tf32(a, |_| 0x1000)),
-        // A little less than half, unless the last digit is odd: ties go to even.
-        1 => lanes!(f32, |a| tf32(a, |bits| 0xfff + (bits >> 13 & 1))),
-        _ => lanes!(f32, |a| tf32(a, |_| 0)),
-    };
-    (from == Type::F32).then_some(alu)
-}
-
-/// Something added to the bits, and 13 of them cut off.
-#[inline(always)]
-fn tf32(a: f32, addend: impl Fn(u32) -> u32) -> f32 {
-    let bits = a.to_bits();
-    if a.is_finite() {
-        return f32::from_bits((bits + addend(bits)) & !0x1fff);
-    }
-    canonical(a)
-}
-
 #[cfg(test)]
-mod tests {
-    use half::{bf16, f16};
-    use proptest::prelude::*;
-
-    use super::super::testing::{doubles, integers, run, run32, run64, singles};
-
-    /// Name, bits, and whether it has a sign.
-    const INTEGERS: [(&str, u32, bool); 8] = [
-        ("u8", 8, false),
-        ("s8", 8, true),
-        ("u16", 16, false),
-        ("s16", 16, true),
-        ("u32", 32, false),
-        ("s32", 32, true),
-        ("u64", 64, false),
-        ("s64", 64, true),
-    ];
-
-    fn value(bits: u64, width: u32, signed: bool) -> i128 {
-        let x = i128::from(bits) & ((1 << width) - 1);
-        if signed && x >> (width - 1) == 1 {
-            x - (1 << width)
-        } else {
-            x
-        }
-    }
-
-    /// An integer in a register: a signed byte has the sign in 16 bits.
-    fn register(x: i128, width: u32, signed: bool) -> u64 {
-        let x = value(x as u64, width, signed);
-        (x & ((1 << width.max(16)) - 1)) as u64
-    }
-
-    fn range(width: u32, signed: bool) -> (i128, i128) {
-        if signed {
-            (-(1 << (width - 1)), (1 << (width - 1)) - 1)
-        } else {
-            (0, (1 << width) - 1)
-        }
-    }
-
-    /// An `f64` rounded to an integer, by its bits.
-    fn rounded(x: f64, mode: &str) -> i128 {
-        let whole = x as i128; // Towards zero, and beyond 2^127 the greatest, which no type holds.
-        if x.abs() >= 2f64.powi(53) {
-            return whole;
-        }
-        let rest = (x - whole as f64).abs();
-        let step = if x < 0.0 { -1 } else { 1 };
-        let moves = match mode {
-            "rni" => rest > 0.5 || rest == 0.5 && whole % 2 != 0,
-            "rmi" => rest > 0.0 && x < 0.0,
-            "rpi" => rest > 0.0 && x > 0.0,
-            _ => false,
-        };
-        if moves { whole + step } else { whole }
-    }
-
-    proptest! {
-        #[test]
-        fn between_integers(a in integers()) {
-            for (from, from_width, from_signed) in INTEGERS {
-                let x = value(a, from_width, from_signed);
-                for (to, width, signed) in INTEGERS {
-                    prop_assert_eq!(run(&format!("cvt.{to}.{from}"), &[a]), register(x, width, signed));
-                    let (least, greatest) = range(width, signed);
-                    let clamped = register(x.clamp(least, greatest), width, signed);
-                    prop_assert_eq!(run(&format!("cvt.sat.{to}.{from}"), &[a]), clamped);
-                }
-            }
-        }
-
-        #[test]
-        fn floats_to_integers(a in doubles(), b in -300.0..300.0f64, eighths in -80i32..80) {
-            for x in [a, b, f64::from(eighths) / 8.0, a * 1e-300] {
-                let single = x as f32;
-                let half = f16::from_f32(single);
-                let sources = [
-                    ("f64", x.to_bits(), x),
-                    ("f32", single.to_bits().into(), single.into()),
-                    ("f16", half.to_bits().into(), half.to_f64()),
-                ];
-                for (from, bits, x) in sources {
-                    for (to, width, signed) in INTEGERS {
-                        for mode in ["rni", "rzi", "rmi", "rpi"] {
-                            let (least, greatest) = range(width, signed);
-                            let expected = match x.is_nan() {
-                                true if from == "f64" || width == 64 => 1 << (width - 1),
-                                true => 0,
-                                false => rounded(x, mode).clamp(least, greatest),
-                            };
-                            let result = run(&format!("cvt.{mode}.{to}.{from}"), &[bits]);
-                            prop_assert_eq!(result, register(expected, width, signed), "{} {} {} {}", mode, to, from, x);
-                        }
-                    }
-                }
-            }
-        }
-
-        #[test]
-        fn integers_to_floats(a in integers()) {
-            for (from, width, signed) in INTEGERS {
-                let x = value(a, width, signed);
-                let single = |mode| f32::from_bits(run(&format!("cvt.{mode}.f32.{from}"), &[a]) as u32);
-                let double = |mode| f64::from_bits(run(&format!("cvt.{mode}.f64.{from}"), &[a]));
-                prop_assert_eq!((single("rn"), double("rn")), (x as f32, x as f64));
-                let (down, up) = (single("rm"), single("rp"));
-                prop_assert!(down as i128 <= x && x <= up as i128 && (down == up || down.next_up() == up));
-                prop_assert!((down == up) == (down as i128 == x));
-                prop_assert_eq!(single("rz"), if x < 0 { up } else { down });
-                let (down, up) = (double("rm"), double("rp"));
-                prop_assert!(down as i128 <= x && x <= up as i128 && (down == up || down.next_up() == up));
-                prop_assert!((down == up) == (down as i128 == x));
-                prop_assert_eq!(double("rz"), if x < 0 { up } else { down });
-                if width <= 16 {
-                    let half = f16::from_f32(x as f32).to_bits();
-                    prop_assert_eq!(run(&format!("cvt.rn.f16.{from}"), &[a]), u64::from(half));
-                    let half = bf16::from_f32(x as f32).to_bits();
-                    prop_assert_eq!(run(&format!("cvt.rn.bf16.{from}"), &[a]), u64::from(half));
-                }
-            }
-        }
-
-        #[test]
-        fn between_floats(a in doubles(), b in singles(), c in singles()) {
-            let down = f32::from_bits(run("cvt.rm.f32.f64", &[a.to_bits()]) as u32);
-            let up = f32::from_bits(run("cvt.rp.f32.f64", &[a.to_bits()]) as u32);
-            prop_assert!(a.is_nan() || f64::from(down) <= a && a <= f64::from(up));
-            prop_assert!(a.is_nan() || down == up && f64::from(up) == a || down.next_up() == up);
-            let single = a as f32;
-            let expected = if a.is_nan() { 0x7fff_ffff } else { single.to_bits() };
-            prop_assert_eq!(run("cvt.rn.f32.f64", &[a.to_bits()]), u64::from(expected));
-            if !b.is_nan() && !c.is_nan() {
-                let bits = [b, c].map(|x| u64::from(x.to_bits()));
-                prop_assert_eq!(run("cvt.f64.f32", &bits), f64::from(b).to_bits());
-                let halves = [b, c].map(|x| u64::from(f16::from_f32(x).to_bits()));
-                prop_assert_eq!(run("cvt.rn.f16x2.f32", &bits), halves[0] << 16 | halves[1]);
-                prop_assert_eq!(run("cvt.rn.f16.f32", &bits), halves[0]);
-                let halves = [b, c].map(|x| u64::from(bf16::from_f32(x).to_bits()));
-                prop_assert_eq!(run("cvt.rn.bf16x2.f32", &bits), halves[0] << 16 | halves[1]);
-                prop_assert_eq!(run("cvt.rn.bf16.f32", &bits), halves[0]);
-                // Towards zero the low bits of an f32 are cut off.
-                prop_assert_eq!(run("cvt.rz.bf16.f32", &bits), bits[0] >> 16);
-                prop_assert_eq!(run("cvt.rz.tf32.f32", &bits), bits[0] & !0x1fff);
-                let positive = if b > 0.0 { halves[0] } else { 0 };
-                prop_assert_eq!(run("cvt.rn.relu.bf16.f32", &bits), positive);
-            }
-        }
-
-        #[test]
-        fn from_halves(a: u16) {
-            let (half, brain) = (f16::from_bits(a), bf16::from_bits(a));
-            prop_assume!(!half.is_nan() && !brain.is_nan());
-            prop_assert_eq!(run("cvt.f32.f16", &[a.into()]), u64::from(half.to_f32().to_bits()));
-            prop_assert_eq!(run("cvt.f64.f16", &[a.into()]), half.to_f64().to_bits());
-            prop_assert_eq!(run("cvt.f32.bf16", &[a.into()]), u64::from(a) << 16);
-        }
-
-        #[test]
-        fn to_integers_of_the_same_type(a in singles(), b in doubles()) {
-            prop_assume!(!a.is_nan() && !b.is_nan());
-            prop_assert_eq!(run32("cvt.rni.f32.f32", &[a]).to_bits(), a.round_ties_even().to_bits());
-            prop_assert_eq!(run32("cvt.rzi.f32.f32", &[a]).to_bits(), a.trunc().to_bits());
-            prop_assert_eq!(run32("cvt.rmi.f32.f32", &[a]).to_bits(), a.floor().to_bits());
-            prop_assert_eq!(run64("cvt.rpi.f64.f64", &[b]).to_bits(), b.ceil().to_bits());
-            let clamped = if a > 0.0 { a.min(1.0) } else { 0.0 };
-            prop_assert_eq!(run32("cvt.sat.f32.f32", &[a]).to_bits(), clamped.to_bits());
-        }
-    }
-
-    #[test]
-    fn ties_of_tf32() {
-        let rounded = |mode: &str, bits: u32| run(&format!("cvt.{mode}.tf32.f32"), &[bits.into()]);
-        assert_eq!(rounded("rna", 0x3f80_1000), 0x3f80_2000);
-        assert_eq!(rounded("rn", 0x3f80_1000), 0x3f80_0000);
-        assert_eq!(rounded("rn", 0x3f80_3000), 0x3f80_4000);
-        assert_eq!(rounded("rn", 0x3f80_1001), 0x3f80_2000);
-        assert_eq!(rounded("rna", 0xbf80_0fff), 0xbf80_0000);
-        assert_eq!(rounded("rna", 0x7f7f_ffff), 0x7f80_0000);
-        assert_eq!(rounded("rna", 0x7f80_0001), 0x7fff_ffff);
-    }
-
-    #[test]
-    fn twice_rounded_is_not_once_rounded() {
-        // In an f32 the number is a tie of f16, which it is not.
-        let x: f64 = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
-        assert_eq!(run("cvt.rn.f16.f64", &[x.to_bits()]), 0x3c01);
-        let x = (1u64 << 62) + (1 << 54) + 1;
-        assert_eq!(run("cvt.rn.bf16.u64", &[x]), 0x5e81);
-    }
-}
+mod tests;

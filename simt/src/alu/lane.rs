@@ -7,16 +7,20 @@ use half::{bf16, f16};
 
 use super::{Alu, Compare, D, W};
 
+/// The values of all lanes.
+type Lanes<T> = [T; 32];
+
 /// What one lane of a register holds: `u32` of a word, `u64` of a double.
 pub(super) trait Register: Copy {
     /// A function of one register, of the same file.
-    fn one(f: fn(&[Self; 32]) -> [Self; 32]) -> Alu;
+    fn one(f: fn(&Lanes<Self>) -> Lanes<Self>) -> Alu;
     /// A function of two registers.
-    fn two(f: fn(&[Self; 32], &[Self; 32]) -> [Self; 32]) -> Alu;
+    fn two(f: fn(&Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
     /// A function of three registers.
-    fn three(f: fn(&[Self; 32], &[Self; 32], &[Self; 32]) -> [Self; 32]) -> Alu;
+    #[allow(clippy::type_complexity)]
+    fn three(f: fn(&Lanes<Self>, &Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
     /// A comparison of two registers.
-    fn compare(f: fn(&[Self; 32], &[Self; 32]) -> u32) -> Compare;
+    fn compare(f: fn(&Lanes<Self>, &Lanes<Self>) -> u32) -> Compare;
 }
 
 impl Register for u32 {
@@ -52,7 +56,7 @@ impl Register for u64 {
 /// A conversion from one file to another, or within one.
 pub(super) trait Converts<To>: Register {
     /// A function of one register.
-    fn alu(f: fn(&[Self; 32]) -> [To; 32]) -> Alu;
+    fn alu(f: fn(&Lanes<Self>) -> Lanes<To>) -> Alu;
 }
 
 impl Converts<u32> for u32 {

@@ -34,7 +34,7 @@ pub type D = [u64; 32];
 /// A function of registers of words and doubles. Each computes all 32 lanes; the machine keeps those that are
 /// active, so no input may panic.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub enum Alu {
     W(fn(&W) -> W),
     WW(fn(&W, &W) -> W),
