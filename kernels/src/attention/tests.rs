@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Cache;
 use crate::output::poisoned;
-use crate::testing::{assert_close, cases, devices, host, pairwise, rng, tolerance};
+use crate::testing::{assert_close, cases, devices, hardware, host, pairwise, rng, tolerance};
 use case::{Case, LEVELS};
 
 /// Causal after `position` keys, and full attention of `tokens`.
@@ -77,7 +77,7 @@ type Sizes = (usize, usize, (usize, usize), usize);
 
 fn compare_all(cases: &[Sizes], limit: usize) -> Result<()> {
     let mut rng = rng();
-    for device in devices() {
+    for device in hardware() {
         for dtype in [DType::F32, DType::BF16] {
             for &(tokens, position, (heads, kv_heads), d) in cases {
                 let (batch, offset) = (1, 0);

@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
 use super::Graph;
-use crate::testing::{assert_close, cases, devices, gpu, host, pairwise, rng, uniform};
+use crate::testing::{assert_close, cases, devices, gpu, hardware, host, pairwise, rng, uniform};
 use case::{Case, DTYPES, KERNELS, Shape, incoming};
 
 #[test]
@@ -70,7 +70,7 @@ fn a_hub_of_100_000_edges() -> Result<()> {
         return Ok(());
     }
     let mut rng = rng();
-    for device in devices() {
+    for device in hardware() {
         let shape = Shape {
             heads: 4,
             head_dim: 32,

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::level4::{argmax, top_k};
+use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::testing::{cases, devices, host, pairwise, rng, tolerance, uniform};
 
@@ -107,7 +108,7 @@ fn what_has_no_greatest_is_an_error() -> Result<()> {
 fn more_than_a_block_sorts_is_level_2s() -> Result<()> {
     for device in devices() {
         let logits = Tensor::rand(0f32, 1., 2000, &device)?;
-        match (top_k(&logits, 1025, 1.), device.is_cpu()) {
+        match (top_k(&logits, 1025, 1.), on_cpu(&device)) {
             (Ok(kept), true) => assert_eq!(kept.len(), 1025),
             (Err(error), false) => {
                 let expected = "top_k_level4: expected k up to 1024, found 1025; level 2 can";
