@@ -9,7 +9,6 @@
 //! What the text cannot say is never claimed: no times, no hit rates, no machine instructions.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code)] // Until all of the machine is used.
 
 mod alu;
 pub mod ast;

@@ -620,7 +620,7 @@ impl Block<'_> {
                 continue;
             }
             let mut copied = vec![0; bytes as usize];
-            let unit = if size % 4 == 0 { 4 } else { 1 };
+            let unit = if size.is_multiple_of(4) { 4 } else { 1 };
             for (i, chunk) in copied[..size as usize].chunks_mut(unit).enumerate() {
                 let at = source + (i * unit) as u64;
                 let value = self.read(w, pc, lane, Space::Global, at, unit as u32, false);

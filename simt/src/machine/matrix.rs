@@ -140,7 +140,7 @@ impl Block<'_> {
             .map(|&r| self.warps[w].words[r as usize])
             .collect();
         for (r, register) in fragment.iter_mut().enumerate() {
-            for lane in 0..32 {
+            for (lane, word) in register.iter_mut().enumerate() {
                 for part in 0..per {
                     let (row, column) = place(per, (r, lane, part));
                     if row >= rows {
@@ -149,7 +149,7 @@ impl Block<'_> {
                     let at = address(row, column);
                     let shift = 32 / per as u32 * part as u32;
                     if memory.store {
-                        let value = u64::from(register[lane] >> shift);
+                        let value = u64::from(*word >> shift);
                         let mask = u64::MAX >> (64 - 8 * size);
                         if self.is_fine(w, pc, lane, space, at, size, Kind::Write) {
                             self.write(w, pc, lane, space, at, size, value & mask, false);
@@ -157,7 +157,7 @@ impl Block<'_> {
                     } else if self.is_fine(w, pc, lane, space, at, size, Kind::Read) {
                         let value = self.read(w, pc, lane, space, at, size, false) as u32;
                         let mask = (u64::from(u32::MAX) >> (32 - 8 * size)) as u32;
-                        register[lane] = (register[lane] & !(mask << shift)) | value << shift;
+                        *word = (*word & !(mask << shift)) | (value << shift);
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! One instruction of a fragment.
 
 use crate::alu::{Alu, Compare, D, W};
-use crate::code::{Logic, Op, Reg, Slot};
+use crate::code::{Logic, Op, Reg, Scope, Slot};
 use crate::report::Class;
 
 use super::block::{Block, Next};
@@ -116,7 +116,9 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
-            Op::Fence(_) => {
+            // What a fence of the block puts in order, lanes of it know anyway after a barrier.
+            Op::Fence(Scope::Block) => {}
+            Op::Fence(Scope::Device | Scope::System) => {
                 let clock = &mut self.clock;
                 self.warps[w].known.fence(w, active, clock);
             }
