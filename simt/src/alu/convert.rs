@@ -1,0 +1,139 @@
+//! `cvt`, from every number type to every other.
+
+use std::cmp::Ordering;
+
+use half::{bf16, f16};
+
+use super::float::Float;
+use super::forms::{self, Mods, each_mode};
+use super::lane::{Converts, Lane, convert};
+use super::rounding::{Mode, direct, integral, to_odd};
+use super::{Alu, Selected};
+use crate::ast::Type;
+
+/// `Some($body)` with the type `$T` of an integer.
+macro_rules! each_whole {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            Type::U8 => forms::with_types!($T = u8 => $body),
+            Type::S8 => forms::with_types!($T = i8 => $body),
+            Type::U16 => forms::with_types!($T = u16 => $body),
+            Type::S16 => forms::with_types!($T = i16 => $body),
+            Type::U32 => forms::with_types!($T = u32 => $body),
+            Type::S32 => forms::with_types!($T = i32 => $body),
+            Type::U64 => forms::with_types!($T = u64 => $body),
+            Type::S64 => forms::with_types!($T = i64 => $body),
+            _ => None,
+        }
+    };
+}
+
+/// `Some($body)` with the type `$T` of a floating-point number.
+macro_rules! each_float {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            Type::F16 => forms::with_types!($T = f16 => $body),
+            Type::Bf16 => forms::with_types!($T = bf16 => $body),
+            Type::F32 => forms::with_types!($T = f32 => $body),
+            Type::F64 => forms::with_types!($T = f64 => $body),
+            _ => None,
+        }
+    };
+}
+
+mod floats;
+
+/// `cvt` with its modifiers: the last is the type from which, the one before it the type to which.
+pub(super) fn select(mods: &mut Mods) -> Option<Selected> {
+    let from = mods.ty()?;
+    let alu = if mods.take("tf32") {
+        floats::to_tf32(mods, from)
+    } else {
+        let to = mods.ty()?;
+        match (is_float(from), is_float(to)) {
+            _ if matches!(to, Type::F16x2 | Type::Bf16x2) => floats::to_pair(mods, from, to),
+            (false, false) => between_integers(mods, from, to),
+            (true, false) => to_integer(mods, from, to),
+            (false, true) => from_integer(mods, from, to),
+            (true, true) if from == to => floats::within_float(mods, from),
+            (true, true) if to.bytes() > from.bytes() => floats::to_wider(mods, from, to),
+            (true, true) => floats::to_narrower(mods, from, to),
+        }
+    }?;
+    Some(Selected::new(alu, from, 0))
+}
+
+fn is_float(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::Bf16 | Type::F32 | Type::F64)
+}
+
+/// What does not fit is cut off, or with `.sat` replaced by the nearest that fits.
+fn between_integers(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
+    if mods.take("sat") {
+        return each_whole!(from, S => each_whole!(to, T => convert!(S, T, |a| {
+            (a as i128).clamp(T::MIN as i128, T::MAX as i128) as T
+        })))?;
+    }
+    each_whole!(from, S => each_whole!(to, T => convert!(S, T, |a| a as T)))?
+}
+
+/// An integer from a whole `f64`.
+macro_rules! whole {
+    ($S:ty, $T:ty, |$a:ident| $f:expr) => {
+        convert!($S, $T, |$a| {
+            let x = $f;
+            let is_long = size_of::<$S>() == 8 || size_of::<$T>() == 8;
+            if is_long && x.is_nan() {
+                1 << (<$T>::BITS - 1)
+            } else {
+                x as $T
+            }
+        })
+    };
+}
+
+/// The nearest that fits, with `.sat` or without. What is no number becomes zero; but the sign bit alone if
+/// one of the types has 64 bits (of a result of 64 bits, or from f64).
+fn to_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
+    let mode = mods.integral_mode()?;
+    let ftz = mods.take("ftz");
+    mods.take("sat");
+    if ftz {
+        let alu = each_whole!(to, T => each_mode!(mode, M => whole!(f32, T, |a| integral(a.flush().wide(), M))));
+        return alu.filter(|_| from == Type::F32);
+    }
+    each_float!(from, S => each_whole!(to, T => each_mode!(mode, M => whole!(S, T, |a| integral(a.wide(), M)))))?
+}
+
+/// Integers of 64 bits may have more digits than an f64.
+fn from_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
+    let mode = mods.mode()?;
+    if to == Type::F64 {
+        return each_whole!(from, S => each_mode!(mode, M => convert!(S, f64, |a| {
+            if M == Mode::Nearest || S::BITS <= 32 { a as f64 } else { directed(a as i128, M) }
+        })));
+    }
+    each_whole!(from, S => each_float!(to, T => each_mode!(mode, M => convert!(S, T, |a| {
+        T::rounded(if S::BITS <= 32 { a as f64 } else { odd(a as i128) }, M)
+    }))))?
+}
+
+/// How an integer compares with its nearest f64, and how far it is from it.
+fn beyond(a: i128) -> (f64, Ordering, f64) {
+    let nearest = a as f64;
+    let missing = a - nearest as i128;
+    (nearest, missing.cmp(&0), missing as f64)
+}
+
+fn directed(a: i128, mode: Mode) -> f64 {
+    let (nearest, exact, _) = beyond(a);
+    direct(nearest, exact, mode)
+}
+
+fn odd(a: i128) -> f64 {
+    let (nearest, _, missing) = beyond(a);
+    to_odd(nearest, missing)
+}
+
+#[cfg(test)]
+mod tests;

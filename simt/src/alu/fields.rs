@@ -1,0 +1,250 @@
+//! Fields of bits inside of words and doubles, and bytes picked from two words.
+
+use super::forms::Mods;
+use super::lane::{Lane, Register, lanes, map};
+use super::{Alu, Selected};
+use crate::ast::Type;
+
+/// The function of an opcode of this file, its type read already.
+pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
+    let alu = match opcode {
+        "bfe" => extract(ty),
+        "bfi" => insert(ty),
+        "bmsk" => mask(mods, ty),
+        "szext" => extend(mods, ty),
+        "prmt" => permute(mods, ty),
+        _ => None,
+    }?;
+    Some(Selected::new(alu, ty, 0))
+}
+
+/// `count` ones at the lower end, of at most 64.
+#[inline(always)]
+fn ones(count: u32) -> u64 {
+    if count < 64 { (1 << count) - 1 } else { !0 }
+}
+
+fn extract(ty: Type) -> Option<Alu> {
+    Some(match ty {
+        Type::U32 => lanes!(u32, |a, at, n| extract_unsigned(a.into(), at, n) as u32),
+        Type::S32 => lanes!(u32, |a, at, n| extract_signed(a as i32 as i64, at, n, 31)
+            as u32),
+        Type::U64 => map!(DWWtoD, |a: u64, at: u32, n: u32| extract_unsigned(a, at, n)),
+        Type::S64 => map!(DWWtoD, |a: i64, at: u32, n: u32| extract_signed(
+            a, at, n, 63
+        )),
+        _ => return None,
+    })
+}
+
+/// Of position and length the lowest byte counts. Beyond the width there are zeros.
+#[inline(always)]
+fn extract_unsigned(a: u64, at: u32, n: u32) -> u64 {
+    let (at, n) = (at & 0xff, n & 0xff);
+    let moved = if at < 64 { a >> at } else { 0 };
+    moved & ones(n)
+}
+
+/// A field that ends beyond the last bit is extended with that bit, which is the sign; an empty one is zero.
+#[inline(always)]
+fn extract_signed(a: i64, at: u32, n: u32, last: u32) -> i64 {
+    let (at, n) = (at & 0xff, n & 0xff);
+    let moved = a >> at.min(last);
+    // Bits above the field are pushed out and come back as copies of its uppermost.
+    let above = 64 - n.clamp(1, 64);
+    if n == 0 { 0 } else { moved << above >> above }
+}
+
+/// `bfi f, a, b, at, n`: the lowest n bits of a take the place of those of b from `at` on.
+fn insert(ty: Type) -> Option<Alu> {
+    Some(match ty {
+        Type::B32 => {
+            map!(
+                WWWW,
+                |a: u32, b: u32, at: u32, n: u32| inserted(a.into(), b.into(), at, n) as u32
+            )
+        }
+        Type::B64 => map!(DDWWtoD, |a: u64, b: u64, at: u32, n: u32| inserted(
+            a, b, at, n
+        )),
+        _ => return None,
+    })
+}
+
+#[inline(always)]
+fn inserted(a: u64, b: u64, at: u32, n: u32) -> u64 {
+    let (at, n) = (at & 0xff, n & 0xff);
+    if at >= 64 {
+        return b;
+    }
+    let field = ones(n) << at;
+    b & !field | a << at & field
+}
+
+/// Whether numbers beyond 31 count as 32, or modulo 32.
+fn clamps(mods: &mut Mods) -> Option<bool> {
+    mods.choice(&[("clamp", true), ("wrap", false)])
+}
+
+/// `bmsk`: n ones from position a on.
+fn mask(mods: &mut Mods, ty: Type) -> Option<Alu> {
+    let clamp = clamps(mods)?;
+    let alu = match clamp {
+        true => lanes!(u32, |a, n| (ones(n.min(32)) << a.min(32)) as u32),
+        false => lanes!(u32, |a, n| (ones(n & 31) << (a & 31)) as u32),
+    };
+    (ty == Type::B32).then_some(alu)
+}
+
+/// `szext`: the lowest n bits, extended with zeros or with their sign.
+fn extend(mods: &mut Mods, ty: Type) -> Option<Alu> {
+    Some(match (ty, clamps(mods)?) {
+        (Type::U32, true) => lanes!(u32, |a, n| extract_unsigned(a.into(), 0, n.min(32)) as u32),
+        (Type::U32, false) => lanes!(u32, |a, n| extract_unsigned(a.into(), 0, n & 31) as u32),
+        (Type::S32, true) => map!(
+            WW,
+            |a: i32, n: u32| extract_signed(a.into(), 0, n.min(32), 31) as i32
+        ),
+        (Type::S32, false) => map!(WW, |a: i32, n: u32| extract_signed(a.into(), 0, n & 31, 31)
+            as i32),
+        _ => return None,
+    })
+}
+
+/// `prmt`: the bytes of a are numbered 0 to 3, those of b 4 to 7. A mode says which is byte i of the result.
+fn permute(mods: &mut Mods, ty: Type) -> Option<Alu> {
+    let mode = mods.choice(&[
+        ("f4e", 1),
+        ("b4e", 2),
+        ("rc8", 3),
+        ("ecl", 4),
+        ("ecr", 5),
+        ("rc16", 6),
+    ]);
+    let alu = match mode {
+        None => lanes!(u32, |a, b, c| bytes(a, b, |i| c >> (4 * i))),
+        Some(1) => lanes!(u32, |a, b, c| bytes(a, b, |i| (c & 3) + i)),
+        Some(2) => lanes!(u32, |a, b, c| bytes(a, b, |i| (c & 3).wrapping_sub(i) & 7)),
+        Some(3) => lanes!(u32, |a, b, c| bytes(a, b, |_| c & 3)),
+        Some(4) => lanes!(u32, |a, b, c| bytes(a, b, |i| i.max(c & 3))),
+        Some(5) => lanes!(u32, |a, b, c| bytes(a, b, |i| i.min(c & 3))),
+        Some(_) => lanes!(u32, |a, b, c| bytes(a, b, |i| 2 * (c & 1) + (i & 1))),
+    };
+    (ty == Type::B32).then_some(alu)
+}
+
+/// Four bytes, each by its number among eight; 8 added to the number spreads the byte's sign over it.
+#[inline(always)]
+fn bytes(a: u32, b: u32, number: impl Fn(u32) -> u32) -> u32 {
+    let all = u64::from(a) | u64::from(b) << 32;
+    let byte = |i: u32| {
+        let which = number(i);
+        let byte = (all >> (8 * (which & 7))) as u8;
+        let spread = if which & 8 == 0 {
+            byte
+        } else {
+            (byte as i8 >> 7) as u8
+        };
+        u32::from(spread) << (8 * i)
+    };
+    byte(0) | byte(1) | byte(2) | byte(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{integers, run};
+    use proptest::prelude::*;
+
+    fn bit(x: u64, i: u32) -> bool {
+        x >> i & 1 == 1
+    }
+
+    fn from_bits(width: u32, f: impl Fn(u32) -> bool) -> u64 {
+        (0..width).map(|i| u64::from(f(i)) << i).sum()
+    }
+
+    fn position() -> impl Strategy<Value = u32> {
+        prop_oneof![4 => 0u32..70, 1 => any::<u32>()]
+    }
+
+    proptest! {
+        #[test]
+        fn extracted_bit_by_bit(a in integers(), at in position(), n in position()) {
+            for width in [32, 64] {
+                for signed in [false, true] {
+                    let (from, len, last) = (at & 0xff, n & 0xff, width - 1);
+                    let sign = signed && len > 0 && bit(a, (from + len - 1).min(last));
+                    let field = |i| if i < len && from + i <= last { bit(a, from + i) } else { sign };
+                    let form = format!("bfe.{}{width}", if signed { 's' } else { 'u' });
+                    prop_assert_eq!(run(&form, &[a, at.into(), n.into()]), from_bits(width, field), "{}", form);
+                }
+            }
+        }
+
+        #[test]
+        fn inserted_bit_by_bit(a in integers(), b in integers(), at in position(), n in position()) {
+            for width in [32, 64] {
+                let (from, len) = (at & 0xff, n & 0xff);
+                let inside = |i: u32| i >= from && i < from + len;
+                let expected = from_bits(width, |i| if inside(i) { bit(a, i - from) } else { bit(b, i) });
+                prop_assert_eq!(run(&format!("bfi.b{width}"), &[a, b, at.into(), n.into()]), expected);
+            }
+        }
+
+        #[test]
+        fn masks(a in position(), n in position()) {
+            for (mode, at, len) in [("clamp", a.min(32), n.min(32)), ("wrap", a & 31, n & 31)] {
+                let expected = from_bits(32, |i| i >= at && i < at + len);
+                prop_assert_eq!(run(&format!("bmsk.{mode}.b32"), &[a.into(), n.into()]), expected);
+            }
+        }
+
+        #[test]
+        fn extended(a: u32, n in position()) {
+            for (mode, len) in [("clamp", n.min(32)), ("wrap", n & 31)] {
+                let unsigned = from_bits(32, |i| i < len && bit(a.into(), i));
+                prop_assert_eq!(run(&format!("szext.{mode}.u32"), &[a.into(), n.into()]), unsigned);
+                let signed = from_bits(32, |i| len > 0 && bit(a.into(), i.min(len - 1)));
+                prop_assert_eq!(run(&format!("szext.{mode}.s32"), &[a.into(), n.into()]), signed);
+            }
+        }
+
+        #[test]
+        fn bytes_by_selector(a: u32, b: u32, c: u32) {
+            let bytes: Vec<u8> = a.to_le_bytes().into_iter().chain(b.to_le_bytes()).collect();
+            let pick = |i: u32| {
+                let selector = c >> (4 * i) & 0xf;
+                let byte = bytes[(selector & 7) as usize];
+                if selector < 8 { byte } else if byte & 0x80 != 0 { 0xff } else { 0 }
+            };
+            let expected = u32::from_le_bytes([pick(0), pick(1), pick(2), pick(3)]);
+            prop_assert_eq!(run("prmt.b32", &[a.into(), b.into(), c.into()]), u64::from(expected));
+        }
+    }
+
+    #[test]
+    fn modes_as_the_tables_of_the_isa() {
+        // For each selector the numbers of the bytes, the uppermost first, which here are the bytes.
+        let tables = [
+            ("f4e", ["3210", "4321", "5432", "6543"]),
+            ("b4e", ["5670", "6701", "7012", "0123"]),
+            ("rc8", ["0000", "1111", "2222", "3333"]),
+            ("ecl", ["3210", "3211", "3222", "3333"]),
+            ("ecr", ["0000", "1110", "2210", "3210"]),
+            ("rc16", ["1010", "3232", "1010", "3232"]),
+        ];
+        for (mode, rows) in tables {
+            for (selector, row) in rows.iter().enumerate() {
+                let expected = row
+                    .bytes()
+                    .fold(0, |word, digit| word << 8 | u64::from(digit - b'0'));
+                let operands = [0x0302_0100, 0x0706_0504, selector as u64];
+                assert_eq!(
+                    run(&format!("prmt.b32.{mode}"), &operands),
+                    expected,
+                    "{mode} {selector}"
+                );
+            }
+        }
+    }
+}
