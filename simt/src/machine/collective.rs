@@ -27,26 +27,47 @@ impl Block<'_> {
                 });
             }
         }
+        let here = self.warps[w].fragments[i].mask;
+        let same = |lane: &usize| masks[*lane] == wanted;
+        let alike = lanes(active).filter(same).fold(0, |all, lane| all | 1 << lane);
+        if alike == active && wanted & self.warps[w].live & !here == 0 {
+            self.happen(w, &[(pc, active)]);
+            return Next::Step;
+        }
+        if active != alike {
+            self.part(w, i, alike);
+        }
+        self.warps[w].fragments[i].state = State::Lanes(wanted);
+        Next::Moved
+    }
+
+    /// Lanes with another member mask come again, by themselves: they wait for other lanes.
+    fn part(&mut self, w: usize, i: usize, alike: u32) {
+        let warp = &mut self.warps[w];
+        let mut others = warp.fragments[i].clone();
+        others.mask &= !alike;
+        warp.fragments[i].mask = alike;
+        warp.fragments.push(others);
+    }
+
+    /// A member mask that names lanes which are not there any more, or never were.
+    fn check_members(&mut self, w: usize, pc: u32, first: usize) {
+        let Some(members) = members(&self.grid.kernel.code[pc as usize].op) else {
+            return;
+        };
         let warp = &self.warps[w];
-        let gone = wanted & warp.born & !warp.live;
+        let wanted = warp.words[members as usize][first];
+        let (gone, beyond) = (wanted & warp.born & !warp.live, wanted & !warp.born);
         if gone != 0 {
             self.find(Class::WrongMask, w, pc, first, || {
                 format!("member mask {wanted:#010x} names lanes that have returned ({gone:#010x})")
             });
         }
-        let beyond = wanted & !self.warps[w].born;
         if beyond != 0 && wanted != !0 {
             self.find(Class::WrongMask, w, pc, first, || {
                 format!("member mask {wanted:#010x} names lanes that do not exist ({beyond:#010x})")
             });
         }
-        let here = self.warps[w].fragments[i].mask;
-        if wanted & self.warps[w].live & !here == 0 {
-            self.happen(w, &[(pc, active)]);
-            return Next::Step;
-        }
-        self.warps[w].fragments[i].state = State::Lanes(wanted);
-        Next::Moved
     }
 
     /// Lets the lanes go on that wait at a `*.sync` and whose members are all there.
@@ -96,6 +117,7 @@ impl Block<'_> {
         let kernel = self.grid.kernel;
         let together = parts.iter().fold(0, |all, (_, mask)| all | mask);
         for &(pc, mask) in parts {
+            self.check_members(w, pc, mask.trailing_zeros() as usize);
             match &kernel.code[pc as usize].op {
                 Op::WarpSync { .. } => {}
                 Op::Shuffle { a, b, c, .. } => {
@@ -238,6 +260,18 @@ impl Block<'_> {
                 self.warps[w].set_word(*d, mask, [result.unwrap_or(0) as u32; 32]);
             }
         }
+    }
+}
+
+/// The register that holds the member mask.
+fn members(op: &Op) -> Option<Reg> {
+    match op {
+        Op::Shuffle { members, .. }
+        | Op::Vote { members, .. }
+        | Op::Match { members, .. }
+        | Op::Redux { members, .. }
+        | Op::WarpSync { members } => Some(*members),
+        _ => None,
     }
 }
 

@@ -2,15 +2,22 @@
 
 mod access;
 mod atomics;
+mod barriers;
 mod block;
+mod bounds;
 mod coalesce;
 mod collective;
+mod copies;
+mod findings;
 mod global;
+mod global_access;
+mod known;
 mod matrix;
 mod print;
 mod race;
 mod shadow;
 mod shared;
+mod shared_access;
 mod step;
 mod warp;
 
@@ -23,7 +30,7 @@ use crate::report::{Counts, Finding, Line, Report};
 use block::{Block, Grid};
 pub use global::Buffer;
 use global::Global;
-use race::Board;
+use known::Board;
 use warp::Shape;
 
 /// Shared memory of a block, static and dynamic, at most: what an H100 grants.

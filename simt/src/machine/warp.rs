@@ -7,7 +7,7 @@
 use crate::alu::{D, W};
 use crate::code::{Kernel, Reg, Slot, Special};
 
-use super::race::Known;
+use super::known::Known;
 
 /// Lanes at one instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
