@@ -5,7 +5,7 @@ use crate::report::Class;
 
 use super::block::{Block, Next};
 use super::known::Known;
-use super::warp::{Fragment, State, Warp};
+use super::warp::{State, Warp};
 
 /// A warp that came to a barrier and went on.
 pub struct Arrival {
@@ -27,39 +27,52 @@ impl Block<'_> {
         };
         let lane = active.trailing_zeros() as usize;
         let id = self.warps[w].words[*id as usize][lane] & 15;
-        let live = self.warps[w].live;
-        if *aligned && active != live {
-            self.find(Class::BarrierDivergence, w, pc, lane, || {
-                format!(
-                    "{} of the {} threads of its warp reach the barrier, the others are elsewhere",
-                    active.count_ones(),
-                    live.count_ones()
-                )
-            });
-        }
         if !*wait {
+            if *aligned && active != self.warps[w].live {
+                self.parted(w, pc, active);
+            }
             self.arrive_only(w, id, active);
             return Next::Step;
+        }
+        if self.warps[w].fragments[i].mask != active {
+            // Lanes whose guard does not hold pass by.
+            self.warps[w].part(i, active, pc + 1);
         }
         self.warps[w].fragments[i].state = State::Barrier(id);
         self.release_barrier(id);
         Next::Moved
     }
 
-    /// A barrier of the whole block is complete only because threads have returned.
-    fn check_returned(&mut self, id: u32) {
+    /// Not all lanes of a warp come to a barrier.
+    fn parted(&mut self, w: usize, pc: u32, here: u32) {
+        let live = self.warps[w].live.count_ones();
+        self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
+            format!(
+                "{} of the {live} threads of its warp reach the barrier, the others are elsewhere",
+                here.count_ones(),
+            )
+        });
+    }
+
+    /// Who waits at a barrier, when it is complete or nobody can go on: whole warps, each at one instruction,
+    /// and all warps if it is the block's. Until then lanes may come one after the other.
+    pub fn check_barrier(&mut self, id: u32, complete: bool) {
         let gone: u32 = self.warps.iter().map(|w| (w.born & !w.live).count_ones()).sum();
-        let all = (self.warps.iter().enumerate())
-            .flat_map(|(w, warp)| warp.fragments.iter().map(move |f| (w, f.pc, f.mask, f.state)));
-        let waiting: Vec<(usize, u32, u32, State)> = all.filter(|f| f.3 == State::Barrier(id)).collect();
-        for (w, pc, mask, _) in waiting {
-            let op = &self.grid.kernel.code[pc as usize].op;
-            if gone == 0 || !matches!(op, Op::Barrier { threads: None, aligned: true, .. }) {
-                continue;
+        for w in 0..self.warps.len() {
+            for (pc, here) in self.warps[w].waiting_at(id) {
+                let Op::Barrier { threads, aligned: true, .. } = &self.grid.kernel.code[pc as usize].op
+                else {
+                    continue;
+                };
+                if here != self.warps[w].live {
+                    self.parted(w, pc, here);
+                }
+                if complete && gone != 0 && threads.is_none() {
+                    self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
+                        format!("{gone} threads of the block have returned and never reach the barrier")
+                    });
+                }
             }
-            self.find(Class::BarrierDivergence, w, pc, mask.trailing_zeros() as usize, || {
-                format!("{gone} threads of the block have returned and never reach the barrier")
-            });
         }
     }
 
@@ -82,11 +95,7 @@ impl Block<'_> {
 
     /// The same of one.
     pub fn release_barrier(&mut self, id: u32) -> bool {
-        let waits = |f: &Fragment| f.state == State::Barrier(id);
-        let waiting = |warp: &Warp| -> u32 {
-            let masks = warp.fragments.iter().filter(|f| waits(f)).map(|f| f.mask);
-            masks.fold(0, |all, mask| all | mask)
-        };
+        let waiting = |warp: &Warp| warp.waiting_at(id).iter().fold(0, |all, (_, mask)| all | mask);
         let here: u32 = self.warps.iter().map(|w| waiting(w).count_ones()).sum();
         if here == 0 {
             return false;
@@ -96,7 +105,7 @@ impl Block<'_> {
         if here + arrived < self.barrier_threads(id) {
             return false;
         }
-        self.check_returned(id);
+        self.check_barrier(id, true);
         let came = self.arrivals.iter().filter(|a| a.barrier == id);
         let came: Vec<(usize, u32)> = came.map(|a| (a.warp, a.time)).collect();
         self.arrivals.retain(|a| a.barrier != id);
@@ -110,13 +119,7 @@ impl Block<'_> {
             .collect();
         Known::barrier(&mut known, &members, &came, &mut self.clock);
         for warp in &mut self.warps {
-            for i in (0..warp.fragments.len()).rev() {
-                if waits(&warp.fragments[i]) {
-                    warp.fragments[i].state = State::Ready;
-                    warp.fragments[i].pc += 1;
-                    warp.arrive(i);
-                }
-            }
+            warp.leave_barrier(id);
         }
         true
     }

@@ -60,6 +60,8 @@ const SLICE: u64 = 4096;
 
 /// Turns after which lanes that wait to meet others wait no longer.
 const PATIENCE: u64 = 64;
+/// The same if the others may be spinning until these have done something.
+const SPINNING: u64 = 2;
 
 impl<'a> Block<'a> {
     /// Before its first instruction.
@@ -143,8 +145,13 @@ impl<'a> Block<'a> {
         }
         let ready = |i: &usize| fragments[*i].state == State::Ready;
         let ready: Vec<usize> = (0..fragments.len()).filter(ready).collect();
+        let turns = self.warps[w].turns as usize;
         match self.grid.options.schedule {
             Schedule::PostDominator => ready.last().copied(),
+            // Every second turn another one: whoever is behind may be waiting for who is ahead.
+            Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
+                Some(ready[turns / 2 % ready.len()])
+            }
             Schedule::MinPc => ready.into_iter().min_by_key(|&i| fragments[i].pc),
             Schedule::MaxPc => ready.into_iter().max_by_key(|&i| fragments[i].pc),
             Schedule::Random if ready.is_empty() => None,
@@ -173,13 +180,14 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// After a whole turn another fragment goes first; after many, those who wait to meet go on: lanes may be
+    /// After a whole turn another fragment goes first; after some, those who wait to meet go on: lanes may be
     /// spinning until these, which wait for them, have done something.
     fn take_turns(&mut self, w: usize) {
         let warp = &mut self.warps[w];
         warp.fragments.rotate_right(1);
         warp.turns += 1;
-        if warp.turns.is_multiple_of(PATIENCE) {
+        let spins = std::mem::take(&mut warp.spins);
+        if warp.turns.is_multiple_of(if spins { SPINNING } else { PATIENCE }) {
             warp.stop_waiting();
         }
     }

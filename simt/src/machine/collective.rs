@@ -10,7 +10,7 @@ use crate::report::Class;
 use super::atomics::update;
 use super::block::{Block, Next};
 use super::coalesce::lanes;
-use super::warp::{State, Warp};
+use super::warp::State;
 
 impl Block<'_> {
     /// A `*.sync` at `pc`: at once if all members are here.
@@ -30,24 +30,18 @@ impl Block<'_> {
         let here = self.warps[w].fragments[i].mask;
         let same = |lane: &usize| masks[*lane] == wanted;
         let alike = lanes(active).filter(same).fold(0, |all, lane| all | 1 << lane);
-        if alike == active && wanted & self.warps[w].live & !here == 0 {
+        if alike == active && wanted & self.warps[w].live & !active == 0 {
             self.happen(w, &[(pc, active)]);
             return Next::Step;
         }
         if active != alike {
-            self.part(w, i, alike);
+            self.warps[w].part(i, alike, pc);
+        } else if wanted & here & !active != 0 {
+            // Members whose guard does not hold go on; whether they come later is seen then.
+            self.warps[w].part(i, active, pc + 1);
         }
         self.warps[w].fragments[i].state = State::Lanes(wanted);
         Next::Moved
-    }
-
-    /// Lanes with another member mask come again, by themselves: they wait for other lanes.
-    fn part(&mut self, w: usize, i: usize, alike: u32) {
-        let warp = &mut self.warps[w];
-        let mut others = warp.fragments[i].clone();
-        others.mask &= !alike;
-        warp.fragments[i].mask = alike;
-        warp.fragments.push(others);
     }
 
     /// A member mask that names lanes which are not there any more, or never were.
@@ -86,12 +80,8 @@ impl Block<'_> {
             }
             self.happen(w, &parts);
             let warp = &mut self.warps[w];
-            merge(warp);
-            for i in (0..warp.fragments.len()).rev() {
-                if warp.fragments[i].state == State::Ready {
-                    warp.arrive(i);
-                }
-            }
+            warp.merge();
+            warp.arrive_all();
         }
     }
 
@@ -294,25 +284,6 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
         }
     };
     if fine { (from & 31, true) } else { (lane, false) }
-}
-
-/// Ready fragments at the same instruction, on the way to the same meeting, go on as one.
-fn merge(warp: &mut Warp) {
-    let mut i = 0;
-    while i < warp.fragments.len() {
-        let mut j = i + 1;
-        while j < warp.fragments.len() {
-            let (a, b) = (&warp.fragments[i], &warp.fragments[j]);
-            if a.state == State::Ready && b.state == State::Ready && a.pc == b.pc && a.meet == b.meet {
-                let mask = b.mask;
-                warp.fragments[i].mask |= mask;
-                warp.fragments.swap_remove(j);
-            } else {
-                j += 1;
-            }
-        }
-        i += 1;
-    }
 }
 
 #[cfg(test)]

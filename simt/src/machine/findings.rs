@@ -64,6 +64,9 @@ impl Block<'_> {
 
     /// Nobody can go on: each who waits is a finding.
     pub fn deadlock(&mut self) {
+        for id in 0..16 {
+            self.check_barrier(id, false);
+        }
         let waiting = self.warps.iter().enumerate();
         let all: Vec<(usize, Fragment)> = waiting
             .flat_map(|(w, warp)| warp.fragments.iter().map(move |f| (w, f.clone())))

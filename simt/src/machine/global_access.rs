@@ -13,6 +13,7 @@ impl Block<'_> {
             return 0;
         };
         if strong {
+            self.warps[w].spins = true;
             let who = (self.number, w, lane);
             let known = &mut self.warps[w].known;
             self.grid.board.acquire(at, who, known, &mut self.acquired);

@@ -13,6 +13,7 @@ mod global;
 mod global_access;
 mod known;
 mod matrix;
+mod meetings;
 mod print;
 mod race;
 mod shadow;

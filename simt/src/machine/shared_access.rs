@@ -19,6 +19,7 @@ impl Block<'_> {
             State::InFlight => self.in_flight(w, pc, lane, at, "read"),
         }
         if strong {
+            self.warps[w].spins = true;
             self.acquire_shared(w, lane, at);
         }
         self.race_shared(w, pc, lane, at, bytes, strong, None);
