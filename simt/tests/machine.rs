@@ -85,7 +85,11 @@ fn lanes_meet_again_after_a_branch() {
         st.global.u32 [%to], %x;";
     check(32, "", body, |_| 0x7ff);
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
-    let stores = report.lines.iter().find(|l| l.form == "st.global.u32").unwrap();
+    let stores = report
+        .lines
+        .iter()
+        .find(|l| l.form == "st.global.u32")
+        .unwrap();
     assert_eq!((stores.counts.warps, stores.counts.threads), (1, 32));
     assert_eq!(report.total.divergent, 1);
 }
@@ -271,7 +275,9 @@ fn fuel_ends_a_loop() {
         ..Options::default()
     };
     let (_, report) = launch(&text, dim(1, 32), &options).unwrap();
-    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    let [finding] = &report.findings[..] else {
+        panic!("{:?}", report.findings)
+    };
     assert_eq!(finding.class, Class::Endless);
     assert!(finding.what.contains("1000 instructions"), "{finding}");
     assert_eq!(report.total.warps, 1000);
@@ -279,7 +285,10 @@ fn fuel_ends_a_loop() {
 
 #[test]
 fn launches_that_no_gpu_takes() {
-    let kernel = Module::parse(&text("", "")).unwrap().kernel("kernel").unwrap();
+    let kernel = Module::parse(&text("", ""))
+        .unwrap()
+        .kernel("kernel")
+        .unwrap();
     let error = |dim: Dim, args: &[Arg]| -> String {
         let mut buffers = [Buffer::u32s("out", &[0])];
         let error = kernel.launch(dim, &mut buffers, args, &Options::default());
@@ -305,62 +314,7 @@ fn launches_that_no_gpu_takes() {
 }
 
 /// The text of nvcc for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
-const PRINTS: &str = r#"
-.version 8.4
-.target sm_90
-.address_size 64
-.extern .func  (.param .b32 func_retval0) vprintf
-(
-	.param .b64 vprintf_param_0,
-	.param .b64 vprintf_param_1
-)
-;
-.global .align 1 .b8 $str[15] = {116, 104, 114, 101, 97, 100, 32, 37, 100, 58, 32, 37, 102, 10};
-
-.visible .entry kernel(
-	.param .u64 kernel_param_0
-)
-{
-	.local .align 8 .b8 	__local_depot0[16];
-	.reg .b64 	%SP;
-	.reg .b64 	%SPL;
-	.reg .pred 	%p<2>;
-	.reg .b32 	%r<4>;
-	.reg .b64 	%rd<6>;
-
-	mov.u64 	%SPL, __local_depot0;
-	cvta.local.u64 	%SP, %SPL;
-	mov.u32 	%r1, %tid.x;
-	setp.gt.u32 	%p1, %r1, 1;
-	@%p1 bra 	$L__BB0_2;
-
-	add.u64 	%rd1, %SP, 0;
-	add.u64 	%rd2, %SPL, 0;
-	st.local.u32 	[%rd2], %r1;
-	mov.u64 	%rd3, 4602678819172646912;
-	st.local.u64 	[%rd2+8], %rd3;
-	mov.u64 	%rd4, $str;
-	cvta.global.u64 	%rd5, %rd4;
-	{ // callseq 0, 0
-	.reg .b32 temp_param_reg;
-	.param .b64 param0;
-	st.param.b64 	[param0+0], %rd5;
-	.param .b64 param1;
-	st.param.b64 	[param1+0], %rd1;
-	.param .b32 retval0;
-	call.uni (retval0),
-	vprintf,
-	(
-	param0,
-	param1
-	);
-	ld.param.b32 	%r2, [retval0+0];
-	} // callseq 0
-
-$L__BB0_2:
-	ret;
-}
-"#;
+const PRINTS: &str = include_str!("machine/printf.ptx");
 
 #[test]
 fn printf_prints() {

@@ -186,7 +186,9 @@ impl Block<'_> {
                 }
                 little_endian(&self.warps[w].local[range])
             }
-            Space::Const => little_endian(&self.grid.kernel.constants[at as usize..][..bytes as usize]),
+            Space::Const => {
+                little_endian(&self.grid.kernel.constants[at as usize..][..bytes as usize])
+            }
             Space::Param => little_endian(&self.grid.params[at as usize..][..bytes as usize]),
             Space::Generic | Space::Reg => 0,
         }
@@ -223,6 +225,9 @@ impl Block<'_> {
 
 /// Bytes as a number.
 pub fn little_endian(bytes: &[u8]) -> u64 {
-    let shifted = bytes.iter().enumerate().map(|(i, b)| u64::from(*b) << (8 * i));
+    let shifted = bytes
+        .iter()
+        .enumerate()
+        .map(|(i, b)| u64::from(*b) << (8 * i));
     shifted.sum()
 }

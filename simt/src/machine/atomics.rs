@@ -78,15 +78,45 @@ impl Block<'_> {
 pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {
     match atomic {
         Atomic::Add(ty) => add(ty, old, a),
-        Atomic::Min(ty) => if less(ty, a, old) { a } else { old },
-        Atomic::Max(ty) => if less(ty, old, a) { a } else { old },
+        Atomic::Min(ty) => {
+            if less(ty, a, old) {
+                a
+            } else {
+                old
+            }
+        }
+        Atomic::Max(ty) => {
+            if less(ty, old, a) {
+                a
+            } else {
+                old
+            }
+        }
         Atomic::And => old & a,
         Atomic::Or => old | a,
         Atomic::Xor => old ^ a,
         Atomic::Exch => a,
-        Atomic::Cas => if old == a { b } else { old },
-        Atomic::Inc => if old >= a { 0 } else { old + 1 },
-        Atomic::Dec => if old == 0 || old > a { a } else { old - 1 },
+        Atomic::Cas => {
+            if old == a {
+                b
+            } else {
+                old
+            }
+        }
+        Atomic::Inc => {
+            if old >= a {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Atomic::Dec => {
+            if old == 0 || old > a {
+                a
+            } else {
+                old - 1
+            }
+        }
     }
 }
 
@@ -94,7 +124,8 @@ fn add(ty: Type, a: u64, b: u64) -> u64 {
     let half = |x: u64| f16::from_bits(x as u16);
     let brain = |x: u64| bf16::from_bits(x as u16);
     let add_half = |a, b| u64::from(f16::from_f32(half(a).to_f32() + half(b).to_f32()).to_bits());
-    let add_brain = |a, b| u64::from(bf16::from_f32(brain(a).to_f32() + brain(b).to_f32()).to_bits());
+    let add_brain =
+        |a, b| u64::from(bf16::from_f32(brain(a).to_f32() + brain(b).to_f32()).to_bits());
     match ty {
         Type::F32 => u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()),
         Type::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
@@ -133,7 +164,14 @@ mod tests {
         assert_eq!(u(Atomic::Max(Type::S32), 1, u32::MAX), 1);
         assert_eq!((u(Atomic::Cas, 5, 5), u(Atomic::Cas, 4, 5)), (9, 4));
         assert_eq!((u(Atomic::Inc, 3, 3), u(Atomic::Inc, 2, 3)), (0, 3));
-        assert_eq!((u(Atomic::Dec, 0, 3), u(Atomic::Dec, 7, 3), u(Atomic::Dec, 2, 3)), (3, 3, 1));
+        assert_eq!(
+            (
+                u(Atomic::Dec, 0, 3),
+                u(Atomic::Dec, 7, 3),
+                u(Atomic::Dec, 2, 3)
+            ),
+            (3, 3, 1)
+        );
         let f = |x: f32| x.to_bits();
         assert_eq!(u(Atomic::Add(Type::F32), f(1.5), f(2.)), f(3.5));
     }

@@ -57,10 +57,18 @@ impl Block<'_> {
     /// Who waits at a barrier, when it is complete or nobody can go on: whole warps, each at one instruction,
     /// and all warps if it is the block's. Until then lanes may come one after the other.
     pub fn check_barrier(&mut self, id: u32, complete: bool) {
-        let gone: u32 = self.warps.iter().map(|w| (w.born & !w.live).count_ones()).sum();
+        let gone: u32 = self
+            .warps
+            .iter()
+            .map(|w| (w.born & !w.live).count_ones())
+            .sum();
         for w in 0..self.warps.len() {
             for (pc, here) in self.warps[w].waiting_at(id) {
-                let Op::Barrier { threads, aligned: true, .. } = &self.grid.kernel.code[pc as usize].op
+                let Op::Barrier {
+                    threads,
+                    aligned: true,
+                    ..
+                } = &self.grid.kernel.code[pc as usize].op
                 else {
                     continue;
                 };
@@ -95,7 +103,11 @@ impl Block<'_> {
 
     /// The same of one.
     pub fn release_barrier(&mut self, id: u32) -> bool {
-        let waiting = |warp: &Warp| warp.waiting_at(id).iter().fold(0, |all, (_, mask)| all | mask);
+        let waiting = |warp: &Warp| {
+            warp.waiting_at(id)
+                .iter()
+                .fold(0, |all, (_, mask)| all | mask)
+        };
         let here: u32 = self.warps.iter().map(|w| waiting(w).count_ones()).sum();
         if here == 0 {
             return false;
@@ -128,7 +140,10 @@ impl Block<'_> {
     fn barrier_threads(&self, id: u32) -> u32 {
         let all: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
         let given = self.warps.iter().find_map(|warp| {
-            let fragment = warp.fragments.iter().find(|f| f.state == State::Barrier(id))?;
+            let fragment = warp
+                .fragments
+                .iter()
+                .find(|f| f.state == State::Barrier(id))?;
             match &self.grid.kernel.code[fragment.pc as usize].op {
                 Op::Barrier {
                     threads: Some(r), ..
@@ -160,7 +175,11 @@ impl Block<'_> {
         let kernel = self.grid.kernel;
         let mut asked = vec![];
         for (w, warp) in self.warps.iter().enumerate() {
-            for f in warp.fragments.iter().filter(|f| f.state == State::Barrier(id)) {
+            for f in warp
+                .fragments
+                .iter()
+                .filter(|f| f.state == State::Barrier(id))
+            {
                 if let Op::Barrier {
                     reduce: Some((vote, p, negated, d)),
                     ..
@@ -174,7 +193,11 @@ impl Block<'_> {
         let yes: u32 = asked.iter().map(|a| a.3.count_ones()).sum();
         let all: u32 = asked.iter().map(|a| a.1.count_ones()).sum();
         for (w, mask, vote, _, d) in asked {
-            let holds = if vote == Vote::All { yes == all } else { yes != 0 };
+            let holds = if vote == Vote::All {
+                yes == all
+            } else {
+                yes != 0
+            };
             match d {
                 Ok(pred) => self.warps[w].set_pred(pred, mask, if holds { !0 } else { 0 }),
                 Err(word) => self.warps[w].set_word(word, mask, [yes; 32]),

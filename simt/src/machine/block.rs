@@ -187,7 +187,10 @@ impl<'a> Block<'a> {
         warp.fragments.rotate_right(1);
         warp.turns += 1;
         let spins = std::mem::take(&mut warp.spins);
-        if warp.turns.is_multiple_of(if spins { SPINNING } else { PATIENCE }) {
+        if warp
+            .turns
+            .is_multiple_of(if spins { SPINNING } else { PATIENCE })
+        {
             warp.stop_waiting();
         }
     }
@@ -234,7 +237,9 @@ impl<'a> Block<'a> {
             if fragment.meet.is_some() {
                 let before = warp.fragments.len();
                 warp.arrive(i);
-                if warp.fragments.len() != before || warp.fragments.get(i).is_none_or(|f| f.pc != pc + 1) {
+                if warp.fragments.len() != before
+                    || warp.fragments.get(i).is_none_or(|f| f.pc != pc + 1)
+                {
                     return;
                 }
             }

@@ -68,7 +68,10 @@ impl Block<'_> {
             Found::Inside(i, offset) | Found::Beyond(i, offset) => {
                 let range = &self.grid.global.ranges[i];
                 let offset = signed(offset, 36);
-                format!("byte {offset} of {}, which has {} bytes", range.name, range.bytes)
+                format!(
+                    "byte {offset} of {}, which has {} bytes",
+                    range.name, range.bytes
+                )
             }
             Found::Nowhere if at == 0 => "the null pointer".into(),
             Found::Nowhere => format!("{at:#x}, which lies in no buffer"),

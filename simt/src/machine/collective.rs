@@ -1,109 +1,17 @@
-//! What lanes of a warp do together: shuffles, votes, matches, reductions, `bar.warp.sync`.
-//!
-//! Each names its members. Lanes that come one after the other wait until all members that have not
-//! returned are there; then it happens for all of them at once.
+//! What lanes of a warp do together, once all members are there: shuffles, votes, matches, reductions,
+//! `bar.warp.sync`.
 
 use crate::alu::{D, W};
-use crate::code::{Op, Reg, Shuffle, Slot, Vote};
+use crate::code::{Op, Shuffle, Slot, Vote};
 use crate::report::Class;
 
 use super::atomics::update;
-use super::block::{Block, Next};
+use super::block::Block;
 use super::coalesce::lanes;
-use super::warp::State;
 
 impl Block<'_> {
-    /// A `*.sync` at `pc`: at once if all members are here.
-    pub fn sync(&mut self, w: usize, i: usize, pc: u32, active: u32, members: Reg) -> Next {
-        let warp = &self.warps[w];
-        let masks = warp.words[members as usize];
-        let first = active.trailing_zeros() as usize;
-        let wanted = masks[first];
-        for lane in lanes(active) {
-            if masks[lane] >> lane & 1 == 0 {
-                let mask = masks[lane];
-                self.find(Class::WrongMask, w, pc, lane, || {
-                    format!("lane {lane} executes it and is not in its member mask {mask:#010x}")
-                });
-            }
-        }
-        let here = self.warps[w].fragments[i].mask;
-        let same = |lane: &usize| masks[*lane] == wanted;
-        let alike = lanes(active).filter(same).fold(0, |all, lane| all | 1 << lane);
-        if alike == active && wanted & self.warps[w].live & !active == 0 {
-            self.happen(w, &[(pc, active)]);
-            return Next::Step;
-        }
-        if active != alike {
-            self.warps[w].part(i, alike, pc);
-        } else if wanted & here & !active != 0 {
-            // Members whose guard does not hold go on; whether they come later is seen then.
-            self.warps[w].part(i, active, pc + 1);
-        }
-        self.warps[w].fragments[i].state = State::Lanes(wanted);
-        Next::Moved
-    }
-
-    /// A member mask that names lanes which are not there any more, or never were.
-    fn check_members(&mut self, w: usize, pc: u32, first: usize) {
-        let Some(members) = members(&self.grid.kernel.code[pc as usize].op) else {
-            return;
-        };
-        let warp = &self.warps[w];
-        let wanted = warp.words[members as usize][first];
-        let (gone, beyond) = (wanted & warp.born & !warp.live, wanted & !warp.born);
-        if gone != 0 {
-            self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that have returned ({gone:#010x})")
-            });
-        }
-        if beyond != 0 && wanted != !0 {
-            self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that do not exist ({beyond:#010x})")
-            });
-        }
-    }
-
-    /// Lets the lanes go on that wait at a `*.sync` and whose members are all there.
-    pub fn meet_at_sync(&mut self, w: usize) {
-        while let Some((wanted, kind)) = self.complete(w) {
-            let kernel = self.grid.kernel;
-            let warp = &mut self.warps[w];
-            let mut parts = vec![];
-            for fragment in &mut warp.fragments {
-                let op = &kernel.code[fragment.pc as usize].op;
-                if fragment.state == State::Lanes(wanted) && std::mem::discriminant(op) == kind {
-                    parts.push((fragment.pc, fragment.mask));
-                    fragment.state = State::Ready;
-                    fragment.pc += 1;
-                }
-            }
-            self.happen(w, &parts);
-            let warp = &mut self.warps[w];
-            warp.merge();
-            warp.arrive_all();
-        }
-    }
-
-    /// A member mask all of whose live lanes wait at the same kind of instruction.
-    fn complete(&self, w: usize) -> Option<(u32, std::mem::Discriminant<Op>)> {
-        let warp = &self.warps[w];
-        let kernel = self.grid.kernel;
-        let kind = |pc: u32| std::mem::discriminant(&kernel.code[pc as usize].op);
-        warp.fragments.iter().find_map(|f| {
-            let State::Lanes(wanted) = f.state else {
-                return None;
-            };
-            let same = warp.fragments.iter().filter(|g| {
-                g.state == f.state && kind(g.pc) == kind(f.pc)
-            });
-            let here = same.fold(0, |all, g| all | g.mask);
-            (wanted & warp.live & !here == 0).then(|| (wanted, kind(f.pc)))
-        })
-    }
-
     /// The instruction happens for all parts at once: each its instruction and its active lanes.
-    fn happen(&mut self, w: usize, parts: &[(u32, u32)]) {
+    pub fn happen(&mut self, w: usize, parts: &[(u32, u32)]) {
         let kernel = self.grid.kernel;
         let together = parts.iter().fold(0, |all, (_, mask)| all | mask);
         for &(pc, mask) in parts {
@@ -111,14 +19,21 @@ impl Block<'_> {
             match &kernel.code[pc as usize].op {
                 Op::WarpSync { .. } => {}
                 Op::Shuffle { a, b, c, .. } => {
-                    self.check_read(w, pc, mask, &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)]);
+                    self.check_read(
+                        w,
+                        pc,
+                        mask,
+                        &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)],
+                    );
                 }
                 Op::Redux { a, .. } => self.check_read(w, pc, mask, &[Slot::Word(*a)]),
                 Op::Match { a, .. } => self.check_read(w, pc, mask, &[*a]),
                 _ => {}
             }
         }
-        let Some(&(first, _)) = parts.first() else { return };
+        let Some(&(first, _)) = parts.first() else {
+            return;
+        };
         match &kernel.code[first as usize].op {
             Op::WarpSync { .. } => {
                 let clock = &mut self.clock;
@@ -145,7 +60,10 @@ impl Block<'_> {
             }
         }
         for &(pc, mask) in parts {
-            let Op::Shuffle { d, p, mode, b, c, .. } = &kernel.code[pc as usize].op else {
+            let Op::Shuffle {
+                d, p, mode, b, c, ..
+            } = &kernel.code[pc as usize].op
+            else {
                 continue;
             };
             let (b, c) = {
@@ -182,7 +100,10 @@ impl Block<'_> {
             }
         }
         for &(pc, mask) in parts {
-            let Op::Vote { mode, word, pred, .. } = &kernel.code[pc as usize].op else {
+            let Op::Vote {
+                mode, word, pred, ..
+            } = &kernel.code[pc as usize].op
+            else {
                 continue;
             };
             let warp = &mut self.warps[w];
@@ -214,7 +135,11 @@ impl Block<'_> {
                 together |= mask;
             }
         }
-        let equal = |x: u64| lanes(together).filter(|&l| values[l] == x).fold(0, |m, l| m | 1 << l);
+        let equal = |x: u64| {
+            lanes(together)
+                .filter(|&l| values[l] == x)
+                .fold(0, |m, l| m | 1 << l)
+        };
         for &(pc, mask) in parts {
             let Op::Match { all, d, p, .. } = &kernel.code[pc as usize].op else {
                 continue;
@@ -227,7 +152,9 @@ impl Block<'_> {
             let warp = &mut self.warps[w];
             warp.set_word(*d, mask, found);
             if let Some(p) = p {
-                let held = lanes(mask).filter(|&l| found[l] != 0).fold(0, |m, l| m | 1 << l);
+                let held = lanes(mask)
+                    .filter(|&l| found[l] != 0)
+                    .fold(0, |m, l| m | 1 << l);
                 warp.set_pred(*p, mask, held);
             }
         }
@@ -253,18 +180,6 @@ impl Block<'_> {
     }
 }
 
-/// The register that holds the member mask.
-fn members(op: &Op) -> Option<Reg> {
-    match op {
-        Op::Shuffle { members, .. }
-        | Op::Vote { members, .. }
-        | Op::Match { members, .. }
-        | Op::Redux { members, .. }
-        | Op::WarpSync { members } => Some(*members),
-        _ => None,
-    }
-}
-
 /// The lane that `lane` reads, and whether it is in its segment; otherwise it reads itself.
 fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let b = b & 31;
@@ -283,7 +198,11 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
             (from, from <= max)
         }
     };
-    if fine { (from & 31, true) } else { (lane, false) }
+    if fine {
+        (from & 31, true)
+    } else {
+        (lane, false)
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ impl Block<'_> {
         counts.shared_store_requests += 1;
         counts.shared_store_wavefronts += wavefronts(&to, active, bytes, false);
         counts.shared_store_ideal += ideal_wavefronts(active, bytes);
-        let reads = sizes.map_or(active, |s| lanes(active).filter(|&l| s[l] > 0).fold(0, |m, l| m | 1 << l));
+        let reads = sizes.map_or(active, |s| {
+            lanes(active)
+                .filter(|&l| s[l] > 0)
+                .fold(0, |m, l| m | 1 << l)
+        });
         if reads != 0 {
             counts.global_load_requests += 1;
             counts.global_load_sectors += sectors(&from, reads, bytes);
@@ -41,7 +45,7 @@ impl Block<'_> {
                 continue;
             }
             let mut copied = vec![0; bytes as usize];
-            let unit = if size % 4 == 0 { 4 } else { 1 };
+            let unit = if size.is_multiple_of(4) { 4 } else { 1 };
             for (i, chunk) in copied[..size as usize].chunks_mut(unit).enumerate() {
                 let at = source + (i * unit) as u64;
                 let value = self.read(w, pc, lane, Space::Global, at, unit as u32, false);
@@ -72,11 +76,19 @@ impl Block<'_> {
     }
 
     /// The source of a copy: aligned as the copy, inside as far as it is read.
-    fn is_fine_copy(&mut self, w: usize, pc: u32, lane: usize, at: u64, (size, bytes): (u32, u32)) -> bool {
+    fn is_fine_copy(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: u64,
+        (size, bytes): (u32, u32),
+    ) -> bool {
         if !at.is_multiple_of(u64::from(bytes)) {
             return self.is_fine(w, pc, lane, Space::Global, at, bytes, Kind::Read);
         }
-        (0..size).all(|i| self.is_fine(w, pc, lane, Space::Global, at + u64::from(i), 1, Kind::Read))
+        (0..size)
+            .all(|i| self.is_fine(w, pc, lane, Space::Global, at + u64::from(i), 1, Kind::Read))
     }
 
     /// `cp.async.commit_group`.

@@ -17,8 +17,18 @@ impl Block<'_> {
     }
 
     /// Something is wrong at `pc`: kept once for each class and instruction.
-    pub fn find(&mut self, class: Class, w: usize, pc: u32, lane: usize, what: impl FnOnce() -> String) {
-        let known = self.findings.iter_mut().find(|(at, f)| *at == pc && f.class == class);
+    pub fn find(
+        &mut self,
+        class: Class,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        what: impl FnOnce() -> String,
+    ) {
+        let known = self
+            .findings
+            .iter_mut()
+            .find(|(at, f)| *at == pc && f.class == class);
         if let Some((_, finding)) = known {
             finding.count += 1;
             return;

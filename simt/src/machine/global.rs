@@ -196,7 +196,9 @@ impl Range {
             return self.cells[word].touch(access, write);
         }
         let four = |cell: &AtomicCell| [cell.load(); 4].map(AtomicCell::new);
-        let parts = self.parts.get_or_init(|| self.cells.iter().flat_map(four).collect());
+        let parts = self
+            .parts
+            .get_or_init(|| self.cells.iter().flat_map(four).collect());
         let mut conflict = None;
         for (i, part) in parts[4 * word..4 * word + 4].iter().enumerate() {
             if access.bytes & (1 << i) != 0 {

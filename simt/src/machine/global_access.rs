@@ -8,7 +8,15 @@ use super::shadow::Access;
 
 impl Block<'_> {
     /// Bytes that are inside, aligned.
-    pub fn read_global(&mut self, w: usize, pc: u32, lane: usize, at: u64, bytes: u32, strong: bool) -> u64 {
+    pub fn read_global(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: u64,
+        bytes: u32,
+        strong: bool,
+    ) -> u64 {
         let Found::Inside(i, offset) = self.grid.global.find(at, bytes) else {
             return 0;
         };
@@ -28,7 +36,10 @@ impl Block<'_> {
         }
         if !written {
             self.find(Class::Uninitialised, w, pc, lane, || {
-                format!("read of {bytes} bytes at byte {offset} of {}, which were never written", range.name)
+                format!(
+                    "read of {bytes} bytes at byte {offset} of {}, which were never written",
+                    range.name
+                )
             });
         }
         self.race_global(w, pc, lane, (i, offset, bytes), strong, None);
@@ -90,9 +101,13 @@ impl Block<'_> {
             };
             let conflict = range.access(at, &access, value.is_some());
             // Two lanes that write the same value with one instruction: whichever wins, it is the same.
-            let same = |v: u64| v >> (8 * part) & (u64::MAX >> (64 - 8 * width)) == u64::from(range.load(at, width));
+            let same = |v: u64| {
+                v >> (8 * part) & (u64::MAX >> (64 - 8 * width)) == u64::from(range.load(at, width))
+            };
             let harmless = |wrote, other| wrote && other == pc && value.is_some_and(same);
-            found = found.or(conflict.filter(|c| !harmless(c.wrote, c.pc)).map(|c| (c, at)));
+            found = found.or(conflict
+                .filter(|c| !harmless(c.wrote, c.pc))
+                .map(|c| (c, at)));
         }
         let Some((conflict, at)) = found else { return };
         let at = format!("byte {at} of {}", range.name);

@@ -27,7 +27,8 @@ impl Knowledge {
 
     /// Adds another's.
     fn join(&mut self, other: &Self) {
-        self.warps.resize(self.warps.len().max(other.warps.len()), 0);
+        self.warps
+            .resize(self.warps.len().max(other.warps.len()), 0);
         later(&mut self.warps, &other.warps);
         for (warp, times) in &other.lanes {
             later(self.lanes.entry(*warp).or_insert([0; 32]), times);
@@ -187,7 +188,9 @@ pub struct Board(Mutex<Published>);
 impl Board {
     /// Lane `lane` of `block` writes to `address` by a strong access.
     pub fn publish(&self, address: u64, block: u32, known: &Known, lane: usize) {
-        let Some(fenced) = &known.fenced[lane] else { return };
+        let Some(fenced) = &known.fenced[lane] else {
+            return;
+        };
         let Ok(mut board) = self.0.lock() else { return };
         let entries = board.entry(address).or_default();
         match entries.iter_mut().find(|(b, _)| *b == block) {
@@ -240,7 +243,12 @@ mod tests {
         known.sync_lanes(0b0110, !0, &mut clock);
         assert!(!in_order(stamp(0, 0, &known), before, &known, &none));
         assert!(in_order(stamp(0, 2, &known), before, &known, &none));
-        assert!(!in_order(stamp(0, 2, &known), stamp(0, 1, &known), &known, &none));
+        assert!(!in_order(
+            stamp(0, 2, &known),
+            stamp(0, 1, &known),
+            &known,
+            &none
+        ));
         known.sync_lanes(!0, !0, &mut clock);
         assert!(in_order(stamp(0, 0, &known), before, &known, &none));
     }

@@ -16,7 +16,10 @@ impl Block<'_> {
         if active != !0 {
             let lane = active.trailing_zeros() as usize;
             self.find(Class::WrongMask, w, pc, lane, || {
-                format!("all 32 lanes have to execute it together, and {} do", active.count_ones())
+                format!(
+                    "all 32 lanes have to execute it together, and {} do",
+                    active.count_ones()
+                )
             });
         }
         let kernel = self.grid.kernel;
@@ -74,9 +77,15 @@ impl Block<'_> {
                 self.check_read(w, pc, !0, &[Slot::Word(r)]);
             }
         }
-        let (m, n, k) = (mma.shape.0 as usize, mma.shape.1 as usize, mma.shape.2 as usize);
+        let (m, n, k) = (
+            mma.shape.0 as usize,
+            mma.shape.1 as usize,
+            mma.shape.2 as usize,
+        );
         let words = |regs: &[Reg]| -> Vec<[u32; 32]> {
-            regs.iter().map(|&r| self.warps[w].words[r as usize]).collect()
+            regs.iter()
+                .map(|&r| self.warps[w].words[r as usize])
+                .collect()
         };
         let (a, b, c) = (words(&mma.a_regs), words(&mma.b_regs), words(&mma.c_regs));
         let layout = if mma.wmma { Layout::Wmma } else { Layout::Mma };
@@ -98,26 +107,40 @@ impl Block<'_> {
 
     /// `wmma.load` and `wmma.store`: the fragment's layout is this machine's own.
     fn wmma_memory(&mut self, w: usize, pc: u32, memory: &WmmaMemory) {
-        let (m, n, k) = (memory.shape.0 as usize, memory.shape.1 as usize, memory.shape.2 as usize);
+        let (m, n, k) = (
+            memory.shape.0 as usize,
+            memory.shape.1 as usize,
+            memory.shape.2 as usize,
+        );
         let (rows, columns) = match memory.matrix {
             'a' => (m, k),
             'b' => (k, n),
             _ => (m, n),
         };
         let inner = if memory.column_major { rows } else { columns };
-        let stride = memory.stride.map_or(inner, |r| self.warps[w].words[r as usize][0] as usize);
+        let stride = memory
+            .stride
+            .map_or(inner, |r| self.warps[w].words[r as usize][0] as usize);
         let (at, spaces) = self.resolve(w, pc, !0, &memory.at);
         let space = spaces.first().map_or(Space::Global, |s| s.0);
         let size = bytes(memory.element);
         let address = |row: usize, column: usize| {
-            let index = if memory.column_major { column * stride + row } else { row * stride + column };
+            let index = if memory.column_major {
+                column * stride + row
+            } else {
+                row * stride + column
+            };
             at[0] + (index as u64) * u64::from(size)
         };
         let place = |e: usize, i: (usize, usize, usize)| Layout::Wmma.any(e, i, columns);
         let per = (4 / size) as usize;
-        let mut fragment: Vec<[u32; 32]> = memory.regs.iter().map(|&r| self.warps[w].words[r as usize]).collect();
+        let mut fragment: Vec<[u32; 32]> = memory
+            .regs
+            .iter()
+            .map(|&r| self.warps[w].words[r as usize])
+            .collect();
         for (r, register) in fragment.iter_mut().enumerate() {
-            for lane in 0..32 {
+            for (lane, word) in register.iter_mut().enumerate() {
                 for part in 0..per {
                     let (row, column) = place(per, (r, lane, part));
                     if row >= rows {
@@ -126,7 +149,7 @@ impl Block<'_> {
                     let at = address(row, column);
                     let shift = 32 / per as u32 * part as u32;
                     if memory.store {
-                        let value = u64::from(register[lane] >> shift);
+                        let value = u64::from(*word >> shift);
                         let mask = u64::MAX >> (64 - 8 * size);
                         if self.is_fine(w, pc, lane, space, at, size, Kind::Write) {
                             self.write(w, pc, lane, space, at, size, value & mask, false);
@@ -134,7 +157,7 @@ impl Block<'_> {
                     } else if self.is_fine(w, pc, lane, space, at, size, Kind::Read) {
                         let value = self.read(w, pc, lane, space, at, size, false) as u32;
                         let mask = (u64::from(u32::MAX) >> (32 - 8 * size)) as u32;
-                        register[lane] = (register[lane] & !(mask << shift)) | value << shift;
+                        *word = (*word & !(mask << shift)) | value << shift;
                     }
                 }
             }
@@ -231,7 +254,10 @@ fn scatter(
         for (lane, word) in register.iter_mut().enumerate() {
             for i in 0..per {
                 let (row, column) = place(per, (r, lane, i));
-                if let Some(&x) = row.checked_mul(columns).and_then(|at| matrix.get(at + column)) {
+                if let Some(&x) = row
+                    .checked_mul(columns)
+                    .and_then(|at| matrix.get(at + column))
+                {
                     *word |= bits(element, x) << (32 / per * i);
                 }
             }

@@ -56,7 +56,10 @@ impl Warp {
     /// and all meet at `meet`.
     pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
         let Fragment {
-            pc, mask, meet: outer, ..
+            pc,
+            mask,
+            meet: outer,
+            ..
         } = self.fragments.swap_remove(i);
         let meet = match meet {
             None => outer,
@@ -121,7 +124,11 @@ impl Warp {
     /// Ready fragments that have come to where they meet others.
     pub fn arrive_all(&mut self) {
         for i in (0..self.fragments.len()).rev() {
-            if self.fragments.get(i).is_some_and(|f| f.state == State::Ready) {
+            if self
+                .fragments
+                .get(i)
+                .is_some_and(|f| f.state == State::Ready)
+            {
                 self.arrive(i);
             }
         }
@@ -149,7 +156,11 @@ impl Warp {
     /// Who waits at a barrier of the block: instructions, and the lanes at each.
     pub fn waiting_at(&self, id: u32) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = vec![];
-        for f in self.fragments.iter().filter(|f| f.state == State::Barrier(id)) {
+        for f in self
+            .fragments
+            .iter()
+            .filter(|f| f.state == State::Barrier(id))
+        {
             match all.iter_mut().find(|(pc, _)| *pc == f.pc) {
                 Some((_, mask)) => *mask |= f.mask,
                 None => all.push((f.pc, f.mask)),

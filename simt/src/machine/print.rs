@@ -12,7 +12,15 @@ const LONGEST: u64 = 4096;
 
 impl Block<'_> {
     /// Every active lane prints, in order.
-    pub fn print(&mut self, w: usize, pc: u32, active: u32, d: Option<Reg>, format: Slot, values: Slot) {
+    pub fn print(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        d: Option<Reg>,
+        format: Slot,
+        values: Slot,
+    ) {
         let at = self.warps[w].wide(values);
         for lane in lanes(active) {
             let format = self.text_at(w, Some(format), lane);
@@ -64,7 +72,10 @@ impl Block<'_> {
         while let Some(i) = rest.find('%') {
             out.push_str(&rest[..i]);
             rest = &rest[i + 1..];
-            let flags = rest.len() - rest.trim_start_matches(|c: char| "-+ #0123456789.lhz".contains(c)).len();
+            let flags = rest.len()
+                - rest
+                    .trim_start_matches(|c: char| "-+ #0123456789.lhz".contains(c))
+                    .len();
             let (spec, kind) = (&rest[..flags], rest[flags..].chars().next());
             let Some(kind) = kind else { break };
             rest = &rest[flags + kind.len_utf8()..];
@@ -77,11 +88,16 @@ impl Block<'_> {
             at = at.next_multiple_of(size);
             let (space, offset) = Self::space_of(at);
             let fine = self.is_fine(w, pc, lane, space, offset, size as u32, Kind::Read);
-            let value = if fine { self.read(w, pc, lane, space, offset, size as u32, false) } else { 0 };
+            let value = if fine {
+                self.read(w, pc, lane, space, offset, size as u32, false)
+            } else {
+                0
+            };
             at += size;
             let text = match kind {
                 's' => {
-                    let bytes = (0..LONGEST).map_while(|i| self.byte(w, lane, value + i).filter(|&b| b != 0));
+                    let bytes = (0..LONGEST)
+                        .map_while(|i| self.byte(w, lane, value + i).filter(|&b| b != 0));
                     String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
                 }
                 _ => number(kind, spec, value, wide),
@@ -94,7 +110,9 @@ impl Block<'_> {
 }
 
 fn number(kind: char, spec: &str, value: u64, wide: bool) -> String {
-    let precision = spec.split_once('.').and_then(|(_, p)| p.trim_end_matches(|c: char| c.is_alphabetic()).parse().ok());
+    let precision = spec
+        .split_once('.')
+        .and_then(|(_, p)| p.trim_end_matches(|c: char| c.is_alphabetic()).parse().ok());
     let float = f64::from_bits(value);
     match kind {
         'd' | 'i' if wide => (value as i64).to_string(),

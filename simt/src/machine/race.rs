@@ -95,7 +95,10 @@ pub fn in_order(mine: Stamp, other: Stamp, known: &Known, acquired: &Acquired) -
         return acquired.get(&other.block).is_some_and(|k| k.knows(other));
     }
     if mine.warp != other.warp {
-        return known.warps.get(other.warp as usize).is_some_and(|&t| other.time < t);
+        return known
+            .warps
+            .get(other.warp as usize)
+            .is_some_and(|&t| other.time < t);
     }
     known.knows_lane(mine.lane, other.lane, other.time)
 }

@@ -58,13 +58,21 @@ impl Access<'_> {
             return true;
         };
         let after = |other| in_order(self.stamp, other, self.known, self.acquired);
-        let lane_of = |warp, lane| Stamp { warp, lane, ..other };
+        let lane_of = |warp, lane| Stamp {
+            warp,
+            lane,
+            ..other
+        };
         record.is_strong() && self.strong
             || match record.spread() {
                 Spread::One => self.is_same_thread(record) || after(other),
                 Spread::Lanes => lanes(readers).all(|l| after(lane_of(other.warp, l as u32))),
                 Spread::Warps => lanes(readers).all(|w| {
-                    let all = if w as u32 == self.stamp.warp { 0..32 } else { 0..1 };
+                    let all = if w as u32 == self.stamp.warp {
+                        0..32
+                    } else {
+                        0..1
+                    };
                     all.into_iter().all(|lane| after(lane_of(w as u32, lane)))
                 }),
                 // Who they were is not kept; the first of them stands for all.
@@ -113,7 +121,9 @@ impl Cell {
 
     /// One more reader, which is not in order with those before.
     fn add_reader(&mut self, access: &Access) {
-        let Some(first) = self.reader.stamp() else { return };
+        let Some(first) = self.reader.stamp() else {
+            return;
+        };
         let mine = access.stamp;
         let spread = match self.reader.spread() {
             _ if first.block != mine.block => Spread::Blocks,
@@ -122,10 +132,19 @@ impl Cell {
             _ => Spread::Warps,
         };
         if spread != self.reader.spread() {
-            let first = if spread == Spread::Lanes { first.lane } else { first.warp };
+            let first = if spread == Spread::Lanes {
+                first.lane
+            } else {
+                first.warp
+            };
             self.readers = 1 << first;
         }
-        self.readers |= 1 << if spread == Spread::Lanes { mine.lane } else { mine.warp };
+        self.readers |= 1
+            << if spread == Spread::Lanes {
+                mine.lane
+            } else {
+                mine.warp
+            };
         // A plain read is named rather than an atomic one, which may be in order with what comes.
         if self.reader.is_strong() && !access.strong {
             self.reader = access.record();

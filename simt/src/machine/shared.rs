@@ -67,7 +67,8 @@ impl Shared {
     #[inline]
     pub fn access(&mut self, at: usize, access: &Access, write: bool) -> Option<Conflict> {
         let word = at / 4;
-        if access.bytes == 0xf && (self.parts.is_empty() || !self.parts.contains_key(&(word as u32)))
+        if access.bytes == 0xf
+            && (self.parts.is_empty() || !self.parts.contains_key(&(word as u32)))
         {
             return self.cells[word].touch(access, write);
         }

@@ -10,11 +10,21 @@ use super::warp::Copy;
 
 impl Block<'_> {
     /// Bytes that are inside, aligned.
-    pub fn read_shared(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32, strong: bool) -> u64 {
+    pub fn read_shared(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: usize,
+        bytes: u32,
+        strong: bool,
+    ) -> u64 {
         match self.shared.state(at, bytes) {
             State::Written => {}
             State::Empty => self.find(Class::Uninitialised, w, pc, lane, || {
-                format!("read of {bytes} bytes at byte {at} of shared memory, which were never written")
+                format!(
+                    "read of {bytes} bytes at byte {at} of shared memory, which were never written"
+                )
             }),
             State::InFlight => self.in_flight(w, pc, lane, at, "read"),
         }
@@ -53,13 +63,15 @@ impl Block<'_> {
     fn acquire_shared(&mut self, w: usize, lane: usize, at: usize) {
         let known = &mut self.warps[w].known;
         let who = (self.number, w, lane);
-        self.board.acquire(at as u64, who, known, &mut self.acquired);
+        self.board
+            .acquire(at as u64, who, known, &mut self.acquired);
     }
 
     /// An access to bytes that a copy has not yet brought.
     pub fn in_flight(&mut self, w: usize, pc: u32, lane: usize, at: usize, verb: &str) {
         let here = |c: &&Copy| (c.to..c.to + c.bytes.len()).contains(&at);
-        let copies = (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
+        let copies =
+            (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
         let place = self.grid.kernel.code[copy.pc as usize].place.clone();
@@ -107,12 +119,31 @@ impl Block<'_> {
         if conflict.wrote && conflict.pc == pc && value.is_some_and(same) {
             return;
         }
-        self.report_race(w, pc, lane, value.is_some(), conflict, &format!("byte {at} of shared memory"));
+        self.report_race(
+            w,
+            pc,
+            lane,
+            value.is_some(),
+            conflict,
+            &format!("byte {at} of shared memory"),
+        );
     }
 
     /// Two accesses between which there is no order.
-    pub fn report_race(&mut self, w: usize, pc: u32, lane: usize, wrote: bool, conflict: Conflict, at: &str) {
-        let Conflict { other, pc: other_pc, wrote: other_wrote } = conflict;
+    pub fn report_race(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        wrote: bool,
+        conflict: Conflict,
+        at: &str,
+    ) {
+        let Conflict {
+            other,
+            pc: other_pc,
+            wrote: other_wrote,
+        } = conflict;
         let verb = |wrote| if wrote { "write" } else { "read" };
         let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
         let block = [other.block % x, other.block / x % y, other.block / (x * y)];

@@ -41,7 +41,8 @@ impl Block<'_> {
                 flops,
             } => {
                 self.check_read(w, pc, active, from);
-                self.counts[pc as usize].flops += u64::from(*flops) * u64::from(active.count_ones());
+                self.counts[pc as usize].flops +=
+                    u64::from(*flops) * u64::from(active.count_ones());
                 alu_step(&mut self.warps[w], alu, *d, from, active);
             }
             Op::Setp {
@@ -132,7 +133,9 @@ impl Block<'_> {
             Op::AssertFail { from } => {
                 let lane = active.trailing_zeros() as usize;
                 let message = self.text_at(w, from.first().copied(), lane);
-                self.find(Class::Trap, w, pc, lane, || format!("assertion failed: {message}"));
+                self.find(Class::Trap, w, pc, lane, || {
+                    format!("assertion failed: {message}")
+                });
                 self.stop();
                 return Next::Moved;
             }
@@ -156,8 +159,7 @@ impl Block<'_> {
         let warp = &self.warps[w];
         let p = warp.preds[p as usize];
         // Only the operand that is taken is read.
-        let missing =
-            warp.unwritten(from.0, active & p) | warp.unwritten(from.1, active & !p);
+        let missing = warp.unwritten(from.0, active & p) | warp.unwritten(from.1, active & !p);
         if missing != 0 {
             self.unwritten_register(w, pc, missing, "what is selected");
         }
