@@ -1,9 +1,78 @@
-//! What an atomic update makes of the old value.
+//! Atomic updates.
 
 use half::{bf16, f16};
 
-use crate::ast::Type;
-use crate::code::Atomic;
+use crate::alu::D;
+use crate::ast::{Space, Type};
+use crate::code::{Atomic, Op};
+
+use super::access::Kind;
+use super::block::Block;
+use super::coalesce::lanes;
+
+impl Block<'_> {
+    /// `atom` and `red`.
+    pub fn atomic(&mut self, w: usize, pc: u32, active: u32) {
+        let Op::Atomic {
+            d,
+            atomic,
+            at,
+            from,
+            bytes,
+            ordered,
+        } = &self.grid.kernel.code[pc as usize].op
+        else {
+            return;
+        };
+        self.check_read(w, pc, active, from);
+        let operands: Vec<D> = from.iter().map(|s| self.warps[w].wide(*s)).collect();
+        let (at, spaces) = self.resolve(w, pc, active, at);
+        if *ordered {
+            let clock = &mut self.clock;
+            self.warps[w].known.fence(w, active, clock);
+        }
+        let mut old = [0; 32];
+        for (space, mask) in spaces {
+            for lane in lanes(mask) {
+                if !self.is_fine(w, pc, lane, space, at[lane], *bytes, Kind::Update) {
+                    continue;
+                }
+                let operand = |n: usize| operands.get(n).map_or(0, |o: &D| o[lane]);
+                let with = (operand(0), operand(1));
+                old[lane] = self.update(w, pc, lane, space, at[lane], (*atomic, *bytes), with);
+            }
+        }
+        if let Some(d) = d {
+            self.warps[w].set(*d, active, old);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn update(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        space: Space,
+        at: u64,
+        (atomic, bytes): (Atomic, u32),
+        (a, b): (u64, u64),
+    ) -> u64 {
+        if space != Space::Global {
+            let old = self.read(w, pc, lane, space, at, bytes, true);
+            let new = update(atomic, old, a, b);
+            self.write(w, pc, lane, space, at, bytes, new, true);
+            return old;
+        }
+        let grid = self.grid;
+        grid.global.exclusively(at, || {
+            let old = self.read(w, pc, lane, space, at, bytes, true);
+            let new = update(atomic, old, a, b);
+            self.write(w, pc, lane, space, at, bytes, new, true);
+            old
+        })
+    }
+}
 
 /// new = f(old, a), for `cas` b where old is a; values of fewer bytes lie in the low ones.
 pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {

@@ -1,11 +1,13 @@
 //! A block: its warps, what they share, and whose turn it is.
 
 use crate::ast::Space;
-use crate::code::{Kernel, Op, Vote};
-use crate::report::{Class, Counts, Finding, Thread};
+use crate::code::Kernel;
+use crate::report::{Counts, Finding};
 
+use super::barriers::Arrival;
 use super::global::Global;
-use super::race::{Acquired, Board, Known, Stamp};
+use super::known::{Acquired, Board};
+use super::race::Stamp;
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, State, Warp};
 use super::{Options, Schedule};
@@ -38,18 +40,11 @@ pub struct Block<'a> {
     /// Instructions that are left.
     pub fuel: u64,
     /// Who came to a barrier by `bar.arrive` and does not wait.
-    arrivals: Vec<Arrival>,
+    pub arrivals: Vec<Arrival>,
+    /// What was published through shared memory.
+    pub board: Board,
     random: u64,
     stopped: bool,
-}
-
-/// A warp that came to a barrier and went on.
-struct Arrival {
-    barrier: u32,
-    warp: usize,
-    threads: u32,
-    /// What it did before this time, those who wait know afterwards.
-    time: u32,
 }
 
 /// What comes after an instruction.
@@ -65,6 +60,8 @@ const SLICE: u64 = 4096;
 
 /// Turns after which lanes that wait to meet others wait no longer.
 const PATIENCE: u64 = 64;
+/// The same if the others may be spinning until these have done something.
+const SPINNING: u64 = 2;
 
 impl<'a> Block<'a> {
     /// Before its first instruction.
@@ -95,6 +92,7 @@ impl<'a> Block<'a> {
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
+            board: Board::default(),
             stopped: false,
         }
     }
@@ -147,8 +145,13 @@ impl<'a> Block<'a> {
         }
         let ready = |i: &usize| fragments[*i].state == State::Ready;
         let ready: Vec<usize> = (0..fragments.len()).filter(ready).collect();
+        let turns = self.warps[w].turns as usize;
         match self.grid.options.schedule {
             Schedule::PostDominator => ready.last().copied(),
+            // Every second turn another one: whoever is behind may be waiting for who is ahead.
+            Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
+                Some(ready[turns / 2 % ready.len()])
+            }
             Schedule::MinPc => ready.into_iter().min_by_key(|&i| fragments[i].pc),
             Schedule::MaxPc => ready.into_iter().max_by_key(|&i| fragments[i].pc),
             Schedule::Random if ready.is_empty() => None,
@@ -177,13 +180,17 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// After a whole turn another fragment goes first; after many, those who wait to meet go on: lanes may be
+    /// After a whole turn another fragment goes first; after some, those who wait to meet go on: lanes may be
     /// spinning until these, which wait for them, have done something.
     fn take_turns(&mut self, w: usize) {
         let warp = &mut self.warps[w];
         warp.fragments.rotate_right(1);
         warp.turns += 1;
-        if warp.turns.is_multiple_of(PATIENCE) {
+        let spins = std::mem::take(&mut warp.spins);
+        if warp
+            .turns
+            .is_multiple_of(if spins { SPINNING } else { PATIENCE })
+        {
             warp.stop_waiting();
         }
     }
@@ -257,148 +264,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// When no warp can run: barriers that are complete, or lanes that wait for others that cannot come.
-    fn wake(&mut self) -> bool {
-        if self.release_barriers() {
-            return true;
-        }
-        let mut any = false;
-        for warp in &mut self.warps {
-            any |= warp.stop_waiting();
-        }
-        any
-    }
-
-    /// Lets those go on whose barrier is complete: whether any was.
-    pub fn release_barriers(&mut self) -> bool {
-        (0..16).any(|id| self.release_barrier(id))
-    }
-
-    /// The same of one.
-    pub fn release_barrier(&mut self, id: u32) -> bool {
-        let waits = |f: &Fragment| f.state == State::Barrier(id);
-        let waiting = |warp: &Warp| -> u32 {
-            let masks = warp.fragments.iter().filter(|f| waits(f)).map(|f| f.mask);
-            masks.fold(0, |all, mask| all | mask)
-        };
-        let here: u32 = self.warps.iter().map(|w| waiting(w).count_ones()).sum();
-        if here == 0 {
-            return false;
-        }
-        let came = self.arrivals.iter().filter(|a| a.barrier == id);
-        let arrived: u32 = came.clone().map(|a| a.threads).sum();
-        if here + arrived < self.barrier_threads(id) {
-            return false;
-        }
-        let came: Vec<(usize, u32)> = came.map(|a| (a.warp, a.time)).collect();
-        self.arrivals.retain(|a| a.barrier != id);
-        self.reduce(id);
-        let members: Vec<usize> = (0..self.warps.len())
-            .filter(|&w| waiting(&self.warps[w]) != 0)
-            .collect();
-        // Who has returned did all it did before.
-        let gone = self
-            .warps
-            .iter()
-            .filter(|w| w.live == 0)
-            .map(|w| (w.index, self.clock + 1));
-        let came: Vec<(usize, u32)> = came.into_iter().chain(gone).collect();
-        let mut known: Vec<&mut Known> = (self.warps.iter_mut().enumerate())
-            .filter(|(w, _)| members.contains(w))
-            .map(|(_, warp)| &mut warp.known)
-            .collect();
-        Known::barrier(&mut known, &members, &came, &mut self.clock);
-        for warp in &mut self.warps {
-            for i in (0..warp.fragments.len()).rev() {
-                if waits(&warp.fragments[i]) {
-                    warp.fragments[i].state = State::Ready;
-                    warp.fragments[i].pc += 1;
-                    warp.arrive(i);
-                }
-            }
-        }
-        true
-    }
-
-    /// How many threads the barrier that somebody waits at is for.
-    fn barrier_threads(&self, id: u32) -> u32 {
-        let all: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
-        let given = self.warps.iter().find_map(|warp| {
-            let fragment = warp
-                .fragments
-                .iter()
-                .find(|f| f.state == State::Barrier(id))?;
-            match &self.grid.kernel.code[fragment.pc as usize].op {
-                Op::Barrier {
-                    threads: Some(r), ..
-                } => {
-                    let lane = fragment.mask.trailing_zeros() as usize;
-                    Some(warp.words[*r as usize][lane])
-                }
-                _ => None,
-            }
-        });
-        given.unwrap_or(all)
-    }
-
-    /// Comes to a barrier and does not wait.
-    pub fn arrive_only(&mut self, w: usize, id: u32, active: u32) {
-        let clock = &mut self.clock;
-        self.warps[w].known.fence(w, active, clock);
-        self.arrivals.push(Arrival {
-            barrier: id,
-            warp: w,
-            threads: active.count_ones(),
-            time: self.clock,
-        });
-        self.release_barrier(id);
-    }
-
-    /// `bar.red`: what all threads that wait at a barrier ask, and the answer for each.
-    fn reduce(&mut self, id: u32) {
-        let kernel = self.grid.kernel;
-        let mut asked = vec![];
-        for (w, warp) in self.warps.iter().enumerate() {
-            for f in warp
-                .fragments
-                .iter()
-                .filter(|f| f.state == State::Barrier(id))
-            {
-                if let Op::Barrier {
-                    reduce: Some((vote, p, negated, d)),
-                    ..
-                } = &kernel.code[f.pc as usize].op
-                {
-                    let value = warp.preds[*p as usize] ^ if *negated { !0 } else { 0 };
-                    asked.push((w, f.mask, *vote, value & f.mask, *d));
-                }
-            }
-        }
-        let yes: u32 = asked.iter().map(|a| a.3.count_ones()).sum();
-        let all: u32 = asked.iter().map(|a| a.1.count_ones()).sum();
-        for (w, mask, vote, _, d) in asked {
-            let holds = if vote == Vote::All {
-                yes == all
-            } else {
-                yes != 0
-            };
-            match d {
-                Ok(pred) => self.warps[w].set_pred(pred, mask, if holds { !0 } else { 0 }),
-                Err(word) => self.warps[w].set_word(word, mask, [yes; 32]),
-            }
-        }
-    }
-
-    /// Who lane `lane` is, for a report.
-    pub fn thread(&self, w: usize, lane: usize) -> Thread {
-        let [x, y, _] = self.grid.shape.block;
-        let number = 32 * w as u32 + lane as u32;
-        Thread {
-            block: self.id,
-            thread: [number % x, number / x % y, number / (x * y)],
-        }
-    }
-
     /// Who lane `lane` is, for a race.
     pub fn stamp(&self, w: usize, lane: usize) -> Stamp {
         Stamp {
@@ -407,80 +272,6 @@ impl<'a> Block<'a> {
             lane: lane as u32,
             time: self.warps[w].known.now[lane],
         }
-    }
-
-    /// Something is wrong at `pc`: kept once for each class and instruction.
-    pub fn find(
-        &mut self,
-        class: Class,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        what: impl FnOnce() -> String,
-    ) {
-        let known = self
-            .findings
-            .iter_mut()
-            .find(|(at, f)| *at == pc && f.class == class);
-        if let Some((_, finding)) = known {
-            finding.count += 1;
-            return;
-        }
-        let step = &self.grid.kernel.code[pc as usize];
-        let finding = Finding {
-            class,
-            line: step.place.line,
-            source: step.place.source.clone(),
-            form: step.form.clone(),
-            thread: self.thread(w, lane),
-            what: what(),
-            count: 1,
-        };
-        self.findings.push((pc, finding));
-    }
-
-    /// A register is read that nobody wrote.
-    pub fn unwritten_register(&mut self, w: usize, pc: u32, lanes: u32, what: &str) {
-        let lane = lanes.trailing_zeros() as usize;
-        self.find(Class::Uninitialised, w, pc, lane, || {
-            format!("{what} is a register that was never written")
-        });
-    }
-
-    fn endless(&mut self, w: usize) {
-        let fuel = self.grid.options.fuel;
-        let fragment = self.warps[w].fragments.first().cloned();
-        if let Some(Fragment { pc, mask, .. }) = fragment {
-            let pc = pc.min(self.grid.kernel.code.len() as u32 - 1);
-            let lane = mask.trailing_zeros() as usize;
-            self.find(Class::Endless, w, pc, lane, || {
-                format!("still running after {fuel} instructions of its block")
-            });
-        }
-        self.stopped = true;
-    }
-
-    fn deadlock(&mut self) {
-        let waiting = self.warps.iter().enumerate();
-        let all: Vec<(usize, Fragment)> = waiting
-            .flat_map(|(w, warp)| warp.fragments.iter().map(move |f| (w, f.clone())))
-            .collect();
-        let total: u32 = all.iter().map(|(_, f)| f.mask.count_ones()).sum();
-        for (w, fragment) in all {
-            let lane = fragment.mask.trailing_zeros() as usize;
-            let what = match fragment.state {
-                State::Ready => continue,
-                State::Lanes(wanted) => format!(
-                    "waits for the lanes {:#010x}, which do not come",
-                    wanted & !fragment.mask
-                ),
-                State::Barrier(id) => {
-                    format!("waits at barrier {id}, which some of {total} threads never reach")
-                }
-            };
-            self.find(Class::Deadlock, w, fragment.pc, lane, || what);
-        }
-        self.stopped = true;
     }
 
     /// Ends the block: what comes after would be wrong anyway.

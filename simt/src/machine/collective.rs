@@ -1,102 +1,21 @@
-//! What lanes of a warp do together: shuffles, votes, matches, reductions, `bar.warp.sync`.
-//!
-//! Each names its members. Lanes that come one after the other wait until all members that have not
-//! returned are there; then it happens for all of them at once.
+//! What lanes of a warp do together, once all members are there: shuffles, votes, matches, reductions,
+//! `bar.warp.sync`.
 
 use crate::alu::{D, W};
-use crate::code::{Op, Reg, Shuffle, Slot, Vote};
+use crate::code::{Op, Shuffle, Slot, Vote};
 use crate::report::Class;
 
 use super::atomics::update;
-use super::block::{Block, Next};
+use super::block::Block;
 use super::coalesce::lanes;
-use super::warp::{State, Warp};
 
 impl Block<'_> {
-    /// A `*.sync` at `pc`: at once if all members are here.
-    pub fn sync(&mut self, w: usize, i: usize, pc: u32, active: u32, members: Reg) -> Next {
-        let warp = &self.warps[w];
-        let masks = warp.words[members as usize];
-        let first = active.trailing_zeros() as usize;
-        let wanted = masks[first];
-        for lane in lanes(active) {
-            if masks[lane] >> lane & 1 == 0 {
-                let mask = masks[lane];
-                self.find(Class::WrongMask, w, pc, lane, || {
-                    format!("lane {lane} executes it and is not in its member mask {mask:#010x}")
-                });
-            }
-        }
-        let warp = &self.warps[w];
-        let gone = wanted & warp.born & !warp.live;
-        if gone != 0 {
-            self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that have returned ({gone:#010x})")
-            });
-        }
-        let beyond = wanted & !self.warps[w].born;
-        if beyond != 0 && wanted != !0 {
-            self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that do not exist ({beyond:#010x})")
-            });
-        }
-        let here = self.warps[w].fragments[i].mask;
-        if wanted & self.warps[w].live & !here == 0 {
-            self.happen(w, &[(pc, active)]);
-            return Next::Step;
-        }
-        self.warps[w].fragments[i].state = State::Lanes(wanted);
-        Next::Moved
-    }
-
-    /// Lets the lanes go on that wait at a `*.sync` and whose members are all there.
-    pub fn meet_at_sync(&mut self, w: usize) {
-        while let Some((wanted, kind)) = self.complete(w) {
-            let kernel = self.grid.kernel;
-            let warp = &mut self.warps[w];
-            let mut parts = vec![];
-            for fragment in &mut warp.fragments {
-                let op = &kernel.code[fragment.pc as usize].op;
-                if fragment.state == State::Lanes(wanted) && std::mem::discriminant(op) == kind {
-                    parts.push((fragment.pc, fragment.mask));
-                    fragment.state = State::Ready;
-                    fragment.pc += 1;
-                }
-            }
-            self.happen(w, &parts);
-            let warp = &mut self.warps[w];
-            merge(warp);
-            for i in (0..warp.fragments.len()).rev() {
-                if warp.fragments[i].state == State::Ready {
-                    warp.arrive(i);
-                }
-            }
-        }
-    }
-
-    /// A member mask all of whose live lanes wait at the same kind of instruction.
-    fn complete(&self, w: usize) -> Option<(u32, std::mem::Discriminant<Op>)> {
-        let warp = &self.warps[w];
-        let kernel = self.grid.kernel;
-        let kind = |pc: u32| std::mem::discriminant(&kernel.code[pc as usize].op);
-        warp.fragments.iter().find_map(|f| {
-            let State::Lanes(wanted) = f.state else {
-                return None;
-            };
-            let same = warp
-                .fragments
-                .iter()
-                .filter(|g| g.state == f.state && kind(g.pc) == kind(f.pc));
-            let here = same.fold(0, |all, g| all | g.mask);
-            (wanted & warp.live & !here == 0).then(|| (wanted, kind(f.pc)))
-        })
-    }
-
     /// The instruction happens for all parts at once: each its instruction and its active lanes.
-    fn happen(&mut self, w: usize, parts: &[(u32, u32)]) {
+    pub fn happen(&mut self, w: usize, parts: &[(u32, u32)]) {
         let kernel = self.grid.kernel;
         let together = parts.iter().fold(0, |all, (_, mask)| all | mask);
         for &(pc, mask) in parts {
+            self.check_members(w, pc, mask.trailing_zeros() as usize);
             match &kernel.code[pc as usize].op {
                 Op::WarpSync { .. } => {}
                 Op::Shuffle { a, b, c, .. } => {
@@ -283,29 +202,6 @@ fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
         (from & 31, true)
     } else {
         (lane, false)
-    }
-}
-
-/// Ready fragments at the same instruction, on the way to the same meeting, go on as one.
-fn merge(warp: &mut Warp) {
-    let mut i = 0;
-    while i < warp.fragments.len() {
-        let mut j = i + 1;
-        while j < warp.fragments.len() {
-            let (a, b) = (&warp.fragments[i], &warp.fragments[j]);
-            if a.state == State::Ready
-                && b.state == State::Ready
-                && a.pc == b.pc
-                && a.meet == b.meet
-            {
-                let mask = b.mask;
-                warp.fragments[i].mask |= mask;
-                warp.fragments.swap_remove(j);
-            } else {
-                j += 1;
-            }
-        }
-        i += 1;
     }
 }
 

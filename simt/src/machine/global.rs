@@ -4,8 +4,10 @@
 //! and as cheap as a plain one. Beside it stand a bit a byte for what has been written, and who wrote and
 //! read a word last, for races.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
+
+use super::shadow::{Access, AtomicCell, Conflict};
 
 /// Where buffers begin; below lie the windows of the other spaces.
 pub const BASE: u64 = 5 << 40;
@@ -74,14 +76,10 @@ pub struct Range {
     words: Vec<AtomicU32>,
     /// A bit a byte of the word.
     written: Vec<AtomicU8>,
-    /// Who wrote a word last, and who read it: see `race`.
-    pub writers: Vec<AtomicU64>,
-    pub readers: Vec<AtomicU64>,
-    /// By which instructions.
-    pub writer_pcs: Vec<AtomicU32>,
-    pub reader_pcs: Vec<AtomicU32>,
-    /// By which warps.
-    pub reader_warps: Vec<AtomicU32>,
+    /// Who accessed a word last: see `shadow` …
+    cells: Vec<AtomicCell>,
+    /// … or a byte, once a word of the buffer has been accessed in parts.
+    parts: OnceLock<Vec<AtomicCell>>,
 }
 
 /// All of them.
@@ -145,18 +143,13 @@ impl Range {
         };
         let words: Vec<AtomicU32> = buffer.bytes.chunks(4).map(word).collect();
         let written = if buffer.initialised { 0xf } else { 0 };
-        let shadow = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
-        let pcs = |n: usize| (0..n).map(|_| AtomicU32::new(0)).collect();
         let shadowed = if races { words.len() } else { 0 };
         Self {
             name: buffer.name.clone(),
             bytes: buffer.bytes.len() as u64,
             written: words.iter().map(|_| AtomicU8::new(written)).collect(),
-            writers: shadow(shadowed),
-            readers: shadow(shadowed),
-            writer_pcs: pcs(shadowed),
-            reader_pcs: pcs(shadowed),
-            reader_warps: pcs(shadowed),
+            cells: (0..shadowed).map(|_| AtomicCell::default()).collect(),
+            parts: OnceLock::new(),
             words,
         }
     }
@@ -194,6 +187,25 @@ impl Range {
     pub fn is_written(&self, offset: u64, bytes: u32) -> bool {
         let wanted = byte_mask(offset, bytes);
         self.written[(offset / 4) as usize].load(Relaxed) & wanted == wanted
+    }
+
+    /// A read or write of bytes of one word.
+    pub fn access(&self, offset: u64, access: &Access, write: bool) -> Option<Conflict> {
+        let word = (offset / 4) as usize;
+        if access.bytes == 0xf && self.parts.get().is_none() {
+            return self.cells[word].touch(access, write);
+        }
+        let four = |cell: &AtomicCell| [cell.load(); 4].map(AtomicCell::new);
+        let parts = self
+            .parts
+            .get_or_init(|| self.cells.iter().flat_map(four).collect());
+        let mut conflict = None;
+        for (i, part) in parts[4 * word..4 * word + 4].iter().enumerate() {
+            if access.bytes & (1 << i) != 0 {
+                conflict = conflict.or(part.touch(access, write));
+            }
+        }
+        conflict
     }
 
     /// The bytes, for the host.

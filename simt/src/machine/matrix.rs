@@ -157,7 +157,7 @@ impl Block<'_> {
                     } else if self.is_fine(w, pc, lane, space, at, size, Kind::Read) {
                         let value = self.read(w, pc, lane, space, at, size, false) as u32;
                         let mask = (u64::from(u32::MAX) >> (32 - 8 * size)) as u32;
-                        *word = (*word & !(mask << shift)) | (value << shift);
+                        *word = (*word & !(mask << shift)) | value << shift;
                     }
                 }
             }

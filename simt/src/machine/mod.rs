@@ -2,34 +2,41 @@
 
 mod access;
 mod atomics;
+mod barriers;
 mod block;
+mod bounds;
 mod coalesce;
 mod collective;
+mod copies;
+mod findings;
 mod global;
+mod global_access;
+mod known;
+mod launch;
 mod matrix;
+mod meetings;
+mod members;
 mod print;
 mod race;
 mod shadow;
 mod shared;
+mod shared_access;
 mod step;
 mod warp;
 
 use rayon::prelude::*;
 
 use crate::code::Kernel;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::report::{Counts, Finding, Line, Report};
 
 use block::{Block, Grid};
 pub use global::Buffer;
 use global::Global;
-use race::Board;
+use known::Board;
+pub use launch::{Arg, Dim};
+use launch::{check, parameters};
 use warp::Shape;
-
-/// Shared memory of a block, static and dynamic, at most: what an H100 grants.
-const MAX_SHARED: u64 = 227 << 10;
-/// Threads of a block at most.
-const MAX_THREADS: u64 = 1024;
 
 /// How lanes that part take turns. A right kernel gives the same result under all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,56 +82,6 @@ impl Default for Options {
     }
 }
 
-/// What a kernel is given for a parameter.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Arg {
-    /// 4 bytes.
-    U32(u32),
-    /// 4 bytes.
-    I32(i32),
-    /// 8 bytes.
-    U64(u64),
-    /// 4 bytes.
-    F32(f32),
-    /// 8 bytes.
-    F64(f64),
-    /// The address of a buffer of the launch, by number.
-    Buffer(usize),
-    /// An address inside a buffer: its number, and bytes from its start.
-    Inside(usize, u64),
-    /// The null pointer.
-    Null,
-    /// A struct, or whatever else has these bytes.
-    Bytes(Vec<u8>),
-}
-
-impl Arg {
-    fn to_bytes(&self) -> Vec<u8> {
-        match self {
-            Self::U32(x) => x.to_le_bytes().to_vec(),
-            Self::I32(x) => x.to_le_bytes().to_vec(),
-            Self::U64(x) => x.to_le_bytes().to_vec(),
-            Self::F32(x) => x.to_le_bytes().to_vec(),
-            Self::F64(x) => x.to_le_bytes().to_vec(),
-            Self::Buffer(i) => Global::address(*i).to_le_bytes().to_vec(),
-            Self::Inside(i, at) => (Global::address(*i) + at).to_le_bytes().to_vec(),
-            Self::Null => vec![0; 8],
-            Self::Bytes(bytes) => bytes.clone(),
-        }
-    }
-}
-
-/// How many blocks of how many threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dim {
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub smem: u32,
-}
-
 /// Runs a kernel over `buffers`, which it leaves changed.
 ///
 /// # Errors
@@ -166,86 +123,6 @@ pub fn launch(
         buffer.bytes = range.to_bytes();
     }
     Ok(report)
-}
-
-fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Result<()> {
-    let wrong = |what: &str, expected: String, found: String| {
-        Err(Error::Launch {
-            what: format!("{}: {what}", kernel.name),
-            expected,
-            found,
-        })
-    };
-    let count = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
-    let threads = dim.block.iter().map(|&n| u64::from(n)).product::<u64>();
-    if threads == 0 || threads > MAX_THREADS {
-        return wrong(
-            "block",
-            format!("1 to {MAX_THREADS} threads"),
-            threads.to_string(),
-        );
-    }
-    if count(dim.grid) == 0 || count(dim.grid) > u64::from(u32::MAX >> 10) {
-        return wrong(
-            "grid",
-            "1 to 4194303 blocks".into(),
-            count(dim.grid).to_string(),
-        );
-    }
-    if let Some((most, exactly)) = kernel.max_threads {
-        let most = most.iter().map(|&n| u64::from(n)).product::<u64>();
-        if threads > most || exactly && threads != most {
-            let expected = format!(
-                "{} {most} threads",
-                if exactly { "exactly" } else { "at most" }
-            );
-            return wrong("block", expected, threads.to_string());
-        }
-    }
-    let shared = u64::from(kernel.shared_bytes.next_multiple_of(16)) + u64::from(dim.smem);
-    if shared > MAX_SHARED {
-        return wrong(
-            "shared memory",
-            format!("at most {MAX_SHARED} bytes"),
-            shared.to_string(),
-        );
-    }
-    if args.len() != kernel.params.len() {
-        return wrong(
-            "arguments",
-            kernel.params.len().to_string(),
-            args.len().to_string(),
-        );
-    }
-    for (param, arg) in kernel.params.iter().zip(args) {
-        let bytes = arg.to_bytes().len();
-        if bytes != param.bytes as usize {
-            return wrong(
-                &param.name,
-                format!("{} bytes", param.bytes),
-                format!("{bytes} bytes"),
-            );
-        }
-        if let Arg::Buffer(i) | Arg::Inside(i, _) = arg
-            && *i >= buffers.len()
-        {
-            return wrong(
-                &param.name,
-                format!("one of {} buffers", buffers.len()),
-                format!("number {i}"),
-            );
-        }
-    }
-    Ok(())
-}
-
-fn parameters(kernel: &Kernel, args: &[Arg]) -> Vec<u8> {
-    let mut params = vec![0; kernel.param_bytes as usize];
-    for (param, arg) in kernel.params.iter().zip(args) {
-        let bytes = arg.to_bytes();
-        params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
-    }
-    params
 }
 
 /// What came of one block.

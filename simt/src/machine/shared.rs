@@ -70,23 +70,16 @@ impl Shared {
         if access.bytes == 0xf
             && (self.parts.is_empty() || !self.parts.contains_key(&(word as u32)))
         {
-            return touch(&mut self.cells[word], access, write);
+            return self.cells[word].touch(access, write);
         }
         let whole = self.cells[word];
         let parts = self.parts.entry(word as u32).or_insert([whole; 4]);
         let mut conflict = None;
         for (i, part) in parts.iter_mut().enumerate() {
             if access.bytes & (1 << i) != 0 {
-                conflict = conflict.or(touch(part, access, write));
+                conflict = conflict.or(part.touch(access, write));
             }
         }
         conflict
-    }
-}
-
-fn touch(cell: &mut Cell, access: &Access, write: bool) -> Option<Conflict> {
-    match write {
-        true => cell.write(access),
-        false => cell.read(access),
     }
 }

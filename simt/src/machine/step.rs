@@ -1,11 +1,11 @@
 //! One instruction of a fragment.
 
 use crate::alu::{Alu, Compare, D, W};
-use crate::code::{Logic, Op, Reg, Scope, Slot};
+use crate::code::{Logic, Op, Reg, Slot};
 use crate::report::Class;
 
 use super::block::{Block, Next};
-use super::warp::{State, Warp};
+use super::warp::Warp;
 
 impl Block<'_> {
     /// Executes instruction `pc` for the lanes of `active`, those of `mask` whose guard holds.
@@ -116,9 +116,7 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
-            // What a fence of the block puts in order, lanes of it know anyway after a barrier.
-            Op::Fence(Scope::Block) => {}
-            Op::Fence(Scope::Device | Scope::System) => {
+            Op::Fence(_) => {
                 let clock = &mut self.clock;
                 self.warps[w].known.fence(w, active, clock);
             }
@@ -226,49 +224,6 @@ impl Block<'_> {
             self.warps[w].fragments[i].pc = pc - 1;
             self.warps[w].split(i, active & same, target, meet);
         }
-        Next::Moved
-    }
-
-    fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
-        let Op::Barrier {
-            id, wait, aligned, ..
-        } = &self.grid.kernel.code[pc as usize].op
-        else {
-            return Next::Step;
-        };
-        let lane = active.trailing_zeros() as usize;
-        let id = self.warps[w].words[*id as usize][lane] & 15;
-        let live = self.warps[w].live;
-        if *aligned && active != live {
-            let what = || {
-                format!(
-                    "{} of the {} threads of its warp reach the barrier, the others are elsewhere",
-                    active.count_ones(),
-                    live.count_ones()
-                )
-            };
-            self.find(Class::BarrierDivergence, w, pc, lane, what);
-        }
-        let gone: u32 = self
-            .warps
-            .iter()
-            .map(|w| (w.born & !w.live).count_ones())
-            .sum();
-        let all = matches!(
-            &self.grid.kernel.code[pc as usize].op,
-            Op::Barrier { threads: None, .. }
-        );
-        if all && *aligned && gone != 0 {
-            self.find(Class::BarrierDivergence, w, pc, lane, || {
-                format!("{gone} threads of the block have returned and never reach the barrier")
-            });
-        }
-        if !*wait {
-            self.arrive_only(w, id, active);
-            return Next::Step;
-        }
-        self.warps[w].fragments[i].state = State::Barrier(id);
-        self.release_barrier(id);
         Next::Moved
     }
 }

@@ -7,7 +7,7 @@
 use crate::alu::{D, W};
 use crate::code::{Kernel, Reg, Slot, Special};
 
-use super::race::Known;
+use super::known::Known;
 
 /// Lanes at one instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub struct Warp {
     pub steps: u64,
     /// Turns that it used up.
     pub turns: u64,
+    /// Whether it read by an atomic or another strong access in this turn: it may be waiting for a lane.
+    pub spins: bool,
 }
 
 /// What a launch says of every warp.
@@ -127,6 +129,7 @@ impl Warp {
             known: Known::new(warps),
             steps: 0,
             turns: 0,
+            spins: false,
         };
         for &(r, value) in &kernel.word_constants {
             warp.set_word(r, !0, [value; 32]);
@@ -203,114 +206,6 @@ impl Warp {
             Slot::Double(r) => self.doubles_written[r as usize],
         };
         mask & !written
-    }
-
-    /// Lanes return: nobody waits for them any longer.
-    pub fn retire(&mut self, mask: u32) {
-        self.live &= !mask;
-        for meet in 0..self.meets.len() {
-            self.meets[meet].expected &= !mask;
-            self.go_on(meet);
-        }
-    }
-
-    /// Fragment `i` has come to where its lanes meet others, or the last of those has returned: whoever is
-    /// there goes on when all are.
-    pub fn arrive(&mut self, i: usize) {
-        let fragment = &self.fragments[i];
-        let Some(meet) = fragment.meet else { return };
-        if self.meets[meet].pc != fragment.pc {
-            return;
-        }
-        let fragment = self.fragments.swap_remove(i);
-        self.meets[meet].arrived |= fragment.mask;
-        self.go_on(meet);
-    }
-
-    /// Lets those go on that are at a complete meeting.
-    pub fn go_on(&mut self, meet: usize) {
-        let Meet {
-            pc,
-            expected,
-            arrived,
-            parent,
-        } = self.meets[meet];
-        if arrived == 0 || expected & !arrived != 0 {
-            return;
-        }
-        self.meets[meet].arrived = 0;
-        self.free.push(meet);
-        self.resume(pc, arrived, parent);
-    }
-
-    /// Lanes go on at `pc`, or wait again if others meet there too.
-    fn resume(&mut self, pc: u32, mask: u32, meet: Option<usize>) {
-        self.fragments.push(Fragment {
-            pc,
-            mask,
-            meet,
-            state: State::Ready,
-        });
-        self.arrive(self.fragments.len() - 1);
-    }
-
-    /// Fragment `i` splits at a branch: the lanes of `taken` go to `to`, the others to the next instruction,
-    /// and all meet at `meet`.
-    pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
-        let Fragment {
-            pc,
-            mask,
-            meet: outer,
-            ..
-        } = self.fragments.swap_remove(i);
-        let meet = match meet {
-            None => outer,
-            // A loop whose lanes leave it one after the other has one place where they meet.
-            Some(pc) if outer.is_some_and(|m| self.meets[m].pc == pc) => outer,
-            Some(pc) => Some(self.new_meet(Meet {
-                pc,
-                expected: mask,
-                arrived: 0,
-                parent: outer,
-            })),
-        };
-        self.resume(to, taken, meet);
-        self.resume(pc + 1, mask & !taken, meet);
-    }
-
-    fn new_meet(&mut self, meet: Meet) -> usize {
-        match self.free.pop() {
-            Some(i) => {
-                self.meets[i] = meet;
-                i
-            }
-            None => {
-                self.meets.push(meet);
-                self.meets.len() - 1
-            }
-        }
-    }
-
-    /// Those who wait at a meeting wait no longer: whether there were any.
-    pub fn stop_waiting(&mut self) -> bool {
-        let mut any = false;
-        for meet in 0..self.meets.len() {
-            let Meet {
-                pc,
-                arrived,
-                parent,
-                ..
-            } = self.meets[meet];
-            if arrived == 0 {
-                continue;
-            }
-            any = true;
-            self.meets[meet].arrived = 0;
-            self.meets[meet].expected &= !arrived;
-            // Those who meet here later do not wait for these, and these meet whoever the parent expects.
-            self.resume(pc, arrived, parent);
-        }
-        any
     }
 }
 

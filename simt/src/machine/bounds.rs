@@ -1,0 +1,101 @@
+//! Whether an access is inside of what was given, aligned and allowed.
+
+use crate::ast::Space;
+use crate::report::Class;
+
+use super::access::Kind;
+use super::block::Block;
+use super::global::Found;
+
+impl Block<'_> {
+    /// Whether an access is aligned and inside; what is wrong is a finding.
+    #[allow(clippy::too_many_arguments)]
+    pub fn is_fine(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        space: Space,
+        at: u64,
+        bytes: u32,
+        kind: Kind,
+    ) -> bool {
+        let wrong = if kind != Kind::Read && matches!(space, Space::Const | Space::Param) {
+            Class::ReadOnly
+        } else if !self.is_inside(space, at, bytes) {
+            Class::OutOfBounds
+        } else if !at.is_multiple_of(u64::from(bytes)) {
+            Class::Misaligned
+        } else {
+            return true;
+        };
+        let place = self.place(space, at);
+        self.find(wrong, w, pc, lane, || {
+            let accessed = format!("{} of {bytes} bytes at {place}", kind.noun());
+            match wrong {
+                Class::Misaligned => format!("{accessed}: the address is no multiple of {bytes}"),
+                _ => accessed,
+            }
+        });
+        false
+    }
+
+    fn is_inside(&self, space: Space, at: u64, bytes: u32) -> bool {
+        match space {
+            Space::Global => matches!(self.grid.global.find(at, bytes), Found::Inside(..)),
+            _ => at.saturating_add(u64::from(bytes)) <= self.size(space),
+        }
+    }
+
+    /// Bytes of a space other than global memory.
+    fn size(&self, space: Space) -> u64 {
+        match space {
+            Space::Shared => self.shared.bytes.len() as u64,
+            Space::Local => u64::from(self.grid.kernel.local_bytes),
+            Space::Const => self.grid.kernel.constants.len() as u64,
+            Space::Param => self.grid.params.len() as u64,
+            Space::Global | Space::Generic | Space::Reg => 0,
+        }
+    }
+
+    /// An address in words: byte, buffer and its size.
+    fn place(&self, space: Space, at: u64) -> String {
+        if space != Space::Global {
+            let (name, size) = (name(space), self.size(space));
+            return format!("byte {} of {name}, which has {size} bytes", signed(at, 32));
+        }
+        match self.grid.global.find(at, 0) {
+            Found::Inside(i, offset) | Found::Beyond(i, offset) => {
+                let range = &self.grid.global.ranges[i];
+                let offset = signed(offset, 36);
+                format!(
+                    "byte {offset} of {}, which has {} bytes",
+                    range.name, range.bytes
+                )
+            }
+            Found::Nowhere if at == 0 => "the null pointer".into(),
+            Found::Nowhere => format!("{at:#x}, which lies in no buffer"),
+        }
+    }
+}
+
+/// A distance that wrapped around is a negative one.
+fn signed(at: u64, bits: u32) -> String {
+    match at >> (bits - 1) {
+        0 => at.to_string(),
+        1 => format!("-{}", (1u64 << bits) - at),
+        _ => format!("{}", at as i64),
+    }
+}
+
+/// A space in words.
+fn name(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global memory",
+        Space::Shared => "shared memory",
+        Space::Local => "local memory",
+        Space::Const => "constant memory",
+        Space::Param => "the parameters",
+        Space::Generic | Space::Reg => "memory",
+    }
+}

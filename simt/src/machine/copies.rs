@@ -1,0 +1,130 @@
+//! Asynchronous copies from global to shared memory.
+
+use crate::ast::Space;
+use crate::code::{Address, Reg};
+
+use super::access::{Kind, little_endian};
+use super::block::Block;
+use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::shared::State;
+use super::warp::Copy;
+
+impl Block<'_> {
+    /// `cp.async`.
+    pub fn copy_async(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        (to, from): (&Address, &Address),
+        bytes: u32,
+        size: Option<Reg>,
+    ) {
+        let (to, _) = self.resolve(w, pc, active, to);
+        let (from, _) = self.resolve(w, pc, active, from);
+        let sizes = size.map(|r| self.warps[w].words[r as usize]);
+        let counts = &mut self.counts[pc as usize];
+        counts.shared_store_requests += 1;
+        counts.shared_store_wavefronts += wavefronts(&to, active, bytes, false);
+        counts.shared_store_ideal += ideal_wavefronts(active, bytes);
+        let reads = sizes.map_or(active, |s| {
+            lanes(active)
+                .filter(|&l| s[l] > 0)
+                .fold(0, |m, l| m | 1 << l)
+        });
+        if reads != 0 {
+            counts.global_load_requests += 1;
+            counts.global_load_sectors += sectors(&from, reads, bytes);
+            counts.global_load_ideal += ideal_sectors(reads, bytes);
+        }
+        for lane in lanes(active) {
+            let size = sizes.map_or(bytes, |s| s[lane].min(bytes));
+            let aligned = self.is_fine(w, pc, lane, Space::Shared, to[lane], bytes, Kind::Write);
+            let source = from[lane];
+            if !aligned || size > 0 && !self.is_fine_copy(w, pc, lane, source, (size, bytes)) {
+                continue;
+            }
+            let mut copied = vec![0; bytes as usize];
+            let unit = if size.is_multiple_of(4) { 4 } else { 1 };
+            for (i, chunk) in copied[..size as usize].chunks_mut(unit).enumerate() {
+                let at = source + (i * unit) as u64;
+                let value = self.read(w, pc, lane, Space::Global, at, unit as u32, false);
+                chunk.copy_from_slice(&value.to_le_bytes()[..unit]);
+            }
+            let at = to[lane] as usize;
+            // It may write at any time from now on, and does at the wait at the latest.
+            self.start_copy(w, pc, lane, at, bytes);
+            self.shared.states[at..at + bytes as usize].fill(State::InFlight);
+            self.warps[w].copies.push(Copy {
+                lane,
+                to: at,
+                bytes: copied,
+                group: None,
+                pc,
+            });
+        }
+    }
+
+    /// A copy to `at` begins: for the shadow it is a write.
+    fn start_copy(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32) {
+        if self.shared.state(at, bytes) == State::InFlight {
+            self.in_flight(w, pc, lane, at, "copy");
+        }
+        for word in (at..at + bytes as usize).step_by(4) {
+            self.race_shared(w, pc, lane, word, 4, false, Some(0));
+        }
+    }
+
+    /// The source of a copy: aligned as the copy, inside as far as it is read.
+    fn is_fine_copy(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        at: u64,
+        (size, bytes): (u32, u32),
+    ) -> bool {
+        if !at.is_multiple_of(u64::from(bytes)) {
+            return self.is_fine(w, pc, lane, Space::Global, at, bytes, Kind::Read);
+        }
+        (0..size)
+            .all(|i| self.is_fine(w, pc, lane, Space::Global, at + u64::from(i), 1, Kind::Read))
+    }
+
+    /// `cp.async.commit_group`.
+    pub fn copy_commit(&mut self, w: usize, active: u32) {
+        let warp = &mut self.warps[w];
+        for copy in &mut warp.copies {
+            if active >> copy.lane & 1 != 0 && copy.group.is_none() {
+                copy.group = Some(warp.groups[copy.lane]);
+            }
+        }
+        for lane in lanes(active) {
+            warp.groups[lane] += 1;
+        }
+    }
+
+    /// `cp.async.wait_group n`: all but the last n groups are there; `None` for all copies.
+    pub fn copy_wait(&mut self, w: usize, active: u32, pending: Option<u32>) {
+        let warp = &mut self.warps[w];
+        let groups = warp.groups;
+        let done = |copy: &Copy| {
+            active >> copy.lane & 1 != 0
+                && match (copy.group, pending) {
+                    (_, None) => true,
+                    (Some(group), Some(n)) => group + n < groups[copy.lane],
+                    (None, Some(_)) => false,
+                }
+        };
+        let (ready, waiting): (Vec<Copy>, Vec<Copy>) =
+            std::mem::take(&mut warp.copies).into_iter().partition(done);
+        warp.copies = waiting;
+        for copy in ready {
+            self.shared.states[copy.to..copy.to + copy.bytes.len()].fill(State::Written);
+            for (i, chunk) in copy.bytes.chunks(4).enumerate() {
+                let value = little_endian(chunk);
+                self.write_shared(w, copy.pc, copy.lane, copy.to + 4 * i, 4, value, false);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What is wrong, in words: kept once for each class and instruction.
+
+use crate::report::{Class, Finding, Thread};
+
+use super::block::Block;
+use super::warp::{Fragment, State};
+
+impl Block<'_> {
+    /// Who lane `lane` is, for a report.
+    pub fn thread(&self, w: usize, lane: usize) -> Thread {
+        let [x, y, _] = self.grid.shape.block;
+        let number = 32 * w as u32 + lane as u32;
+        Thread {
+            block: self.id,
+            thread: [number % x, number / x % y, number / (x * y)],
+        }
+    }
+
+    /// Something is wrong at `pc`: kept once for each class and instruction.
+    pub fn find(
+        &mut self,
+        class: Class,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        what: impl FnOnce() -> String,
+    ) {
+        let known = self
+            .findings
+            .iter_mut()
+            .find(|(at, f)| *at == pc && f.class == class);
+        if let Some((_, finding)) = known {
+            finding.count += 1;
+            return;
+        }
+        let step = &self.grid.kernel.code[pc as usize];
+        let finding = Finding {
+            class,
+            line: step.place.line,
+            source: step.place.source.clone(),
+            form: step.form.clone(),
+            thread: self.thread(w, lane),
+            what: what(),
+            count: 1,
+        };
+        self.findings.push((pc, finding));
+    }
+
+    /// A register is read that nobody wrote.
+    pub fn unwritten_register(&mut self, w: usize, pc: u32, lanes: u32, what: &str) {
+        let lane = lanes.trailing_zeros() as usize;
+        self.find(Class::Uninitialised, w, pc, lane, || {
+            format!("{what} is a register that was never written")
+        });
+    }
+
+    /// The block has used up its instructions.
+    pub fn endless(&mut self, w: usize) {
+        let fuel = self.grid.options.fuel;
+        let fragment = self.warps[w].fragments.first().cloned();
+        if let Some(Fragment { pc, mask, .. }) = fragment {
+            let pc = pc.min(self.grid.kernel.code.len() as u32 - 1);
+            let lane = mask.trailing_zeros() as usize;
+            self.find(Class::Endless, w, pc, lane, || {
+                format!(
+                    "still running after {fuel} instructions of its block: its loop never ends, or waits for \
+                     something that no thread does; what a later block does cannot be waited for either, since \
+                     that may begin only when this one has ended"
+                )
+            });
+        }
+        self.stop();
+    }
+
+    /// Nobody can go on: each who waits is a finding.
+    pub fn deadlock(&mut self) {
+        for id in 0..16 {
+            self.check_barrier(id, false);
+        }
+        let waiting = self.warps.iter().enumerate();
+        let all: Vec<(usize, Fragment)> = waiting
+            .flat_map(|(w, warp)| warp.fragments.iter().map(move |f| (w, f.clone())))
+            .collect();
+        let total: u32 = all.iter().map(|(_, f)| f.mask.count_ones()).sum();
+        for (w, fragment) in all {
+            let lane = fragment.mask.trailing_zeros() as usize;
+            let what = match fragment.state {
+                State::Ready => continue,
+                State::Lanes(wanted) => format!(
+                    "waits for the lanes {:#010x}, which do not come",
+                    wanted & !fragment.mask
+                ),
+                State::Barrier(id) => {
+                    format!("waits at barrier {id}, which some of {total} threads never reach")
+                }
+            };
+            self.find(Class::Deadlock, w, fragment.pc, lane, || what);
+        }
+        self.stop();
+    }
+}

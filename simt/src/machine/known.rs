@@ -1,0 +1,272 @@
+//! What lanes know of each other: up to which time what another did is before what they do next.
+//!
+//! Barriers and `bar.warp.sync` tell all who take part. Fences and atomics tell one another: who writes a
+//! word by an atomic or another strong access publishes there what it knew at its last fence, and who reads
+//! the word by such an access knows it from then on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::coalesce::lanes;
+use super::race::Stamp;
+
+/// What one lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Knowledge {
+    warps: Vec<u32>,
+    lanes: HashMap<u32, [u32; 32]>,
+}
+
+impl Knowledge {
+    /// Whether it includes what was done at this time.
+    pub fn knows(&self, other: Stamp) -> bool {
+        let of_warp = self.warps.get(other.warp as usize);
+        let of_lane = self.lanes.get(&other.warp).map(|l| &l[other.lane as usize]);
+        of_warp.into_iter().chain(of_lane).any(|&t| other.time < t)
+    }
+
+    /// Adds another's.
+    fn join(&mut self, other: &Self) {
+        self.warps
+            .resize(self.warps.len().max(other.warps.len()), 0);
+        later(&mut self.warps, &other.warps);
+        for (warp, times) in &other.lanes {
+            later(self.lanes.entry(*warp).or_insert([0; 32]), times);
+        }
+    }
+}
+
+/// The later of two times, one by one.
+fn later(mine: &mut [u32], other: &[u32]) {
+    for (mine, other) in mine.iter_mut().zip(other) {
+        *mine = (*mine).max(*other);
+    }
+}
+
+/// What a block knows of others.
+pub type Acquired = HashMap<u32, Knowledge>;
+
+/// What a warp knows of its block.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// All lanes of this warp know all others of it up to here.
+    together: u32,
+    /// What lane i knows of lane j, where lanes synchronised in parts.
+    lanes: Option<Box<[[u32; 32]; 32]>>,
+    /// Of the other warps of the block.
+    pub warps: Vec<u32>,
+    /// What each lane knew at its last fence.
+    fenced: [Option<Arc<Knowledge>>; 32],
+    /// When each lane last synchronised.
+    pub now: [u32; 32],
+}
+
+impl Known {
+    /// Of one of this many warps, at the start.
+    pub fn new(warps: usize) -> Self {
+        Self {
+            together: 1,
+            lanes: None,
+            warps: vec![1; warps],
+            fenced: Default::default(),
+            now: [1; 32],
+        }
+    }
+
+    /// Whether lane `lane` knows what lane `other` of the same warp did at `time`.
+    pub fn knows_lane(&self, lane: u32, other: u32, time: u32) -> bool {
+        lane == other
+            || time < self.together
+            || (self.lanes.as_ref()).is_some_and(|l| time < l[lane as usize][other as usize])
+    }
+
+    /// The lanes of `mask` synchronise.
+    pub fn sync_lanes(&mut self, mask: u32, live: u32, clock: &mut u32) {
+        *clock += 1;
+        for lane in lanes(mask) {
+            self.now[lane] = *clock;
+        }
+        let fenced = joined(lanes(mask).filter_map(|lane| self.fenced[lane].as_ref()));
+        for lane in lanes(mask) {
+            self.fenced[lane].clone_from(&fenced);
+        }
+        if mask & live == live {
+            self.together = *clock;
+            return;
+        }
+        let known = self.lanes.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+        let mut all = [0; 32];
+        for i in lanes(mask) {
+            later(&mut all, &known[i]);
+        }
+        for j in lanes(mask) {
+            all[j] = *clock;
+        }
+        for i in lanes(mask) {
+            known[i] = all;
+        }
+    }
+
+    /// All lanes of these warps synchronise, and know what those did who came and went on: each a warp, and
+    /// the time when it came.
+    pub fn barrier(
+        all: &mut [&mut Known],
+        members: &[usize],
+        came: &[(usize, u32)],
+        clock: &mut u32,
+    ) {
+        *clock += 1;
+        let mut known = vec![0; all[0].warps.len()];
+        for warp in all.iter() {
+            later(&mut known, &warp.warps);
+        }
+        for &(warp, time) in came {
+            known[warp] = known[warp].max(time);
+        }
+        for &member in members {
+            known[member] = *clock;
+        }
+        let fenced = joined(all.iter().flat_map(|warp| warp.fenced.iter().flatten()));
+        for warp in all.iter_mut() {
+            warp.together = *clock;
+            warp.now = [*clock; 32];
+            warp.warps.clone_from(&known);
+            warp.fenced.fill(fenced.clone());
+        }
+    }
+
+    /// A fence by the lanes of `mask` of warp `warp`: what each of them knows may be published.
+    pub fn fence(&mut self, warp: usize, mask: u32, clock: &mut u32) {
+        *clock += 1;
+        let mut warps = self.warps.clone();
+        warps[warp] = self.together;
+        for lane in lanes(mask) {
+            self.now[lane] = *clock;
+            let mut row = self.lanes.as_ref().map_or([0; 32], |l| l[lane]);
+            row[lane] = *clock;
+            self.fenced[lane] = Some(Arc::new(Knowledge {
+                warps: warps.clone(),
+                lanes: HashMap::from([(warp as u32, row)]),
+            }));
+        }
+    }
+
+    /// Lane `lane` of warp `warp` comes to know what another of the block knew.
+    fn learn(&mut self, warp: usize, lane: usize, knowledge: &Knowledge) {
+        later(&mut self.warps, &knowledge.warps);
+        for (&other, times) in &knowledge.lanes {
+            if other as usize != warp {
+                // Of other warps a warp knows no single lanes.
+                let latest = times.iter().copied().max().unwrap_or(0);
+                self.warps[other as usize] = self.warps[other as usize].max(latest);
+                continue;
+            }
+            let known = self.lanes.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+            later(&mut known[lane], times);
+        }
+    }
+}
+
+/// What several know, if they know anything.
+fn joined<'a>(mut all: impl Iterator<Item = &'a Arc<Knowledge>>) -> Option<Arc<Knowledge>> {
+    let mut sum = all.next()?.clone();
+    for one in all {
+        if !Arc::ptr_eq(&sum, one) {
+            Arc::make_mut(&mut sum).join(one);
+        }
+    }
+    Some(sum)
+}
+
+/// What was published through an address, by which block.
+type Published = HashMap<u64, Vec<(u32, Arc<Knowledge>)>>;
+
+/// Addresses (generic ones) and what was published through them.
+#[derive(Debug, Default)]
+pub struct Board(Mutex<Published>);
+
+impl Board {
+    /// Lane `lane` of `block` writes to `address` by a strong access.
+    pub fn publish(&self, address: u64, block: u32, known: &Known, lane: usize) {
+        let Some(fenced) = &known.fenced[lane] else {
+            return;
+        };
+        let Ok(mut board) = self.0.lock() else { return };
+        let entries = board.entry(address).or_default();
+        match entries.iter_mut().find(|(b, _)| *b == block) {
+            Some((_, entry)) if Arc::ptr_eq(entry, fenced) => {}
+            Some((_, entry)) => Arc::make_mut(entry).join(fenced),
+            None => entries.push((block, fenced.clone())),
+        }
+    }
+
+    /// A lane reads `address` by a strong access: its warp and block know what was published there.
+    pub fn acquire(
+        &self,
+        address: u64,
+        (block, warp, lane): (u32, usize, usize),
+        known: &mut Known,
+        acquired: &mut Acquired,
+    ) {
+        let Ok(board) = self.0.lock() else { return };
+        for (other, knowledge) in board.get(&address).into_iter().flatten() {
+            if *other == block {
+                known.learn(warp, lane, knowledge);
+            } else {
+                acquired.entry(*other).or_default().join(knowledge);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::race::in_order;
+    use super::*;
+
+    fn stamp(warp: u32, lane: u32, known: &Known) -> Stamp {
+        Stamp {
+            block: 0,
+            warp,
+            lane,
+            time: known.now[lane as usize],
+        }
+    }
+
+    #[test]
+    fn lanes_know_those_they_met() {
+        let mut known = Known::new(1);
+        let mut clock = 1;
+        let before = stamp(0, 1, &known);
+        let none = Acquired::new();
+        assert!(!in_order(stamp(0, 0, &known), before, &known, &none));
+        known.sync_lanes(0b0110, !0, &mut clock);
+        assert!(!in_order(stamp(0, 0, &known), before, &known, &none));
+        assert!(in_order(stamp(0, 2, &known), before, &known, &none));
+        assert!(!in_order(
+            stamp(0, 2, &known),
+            stamp(0, 1, &known),
+            &known,
+            &none
+        ));
+        known.sync_lanes(!0, !0, &mut clock);
+        assert!(in_order(stamp(0, 0, &known), before, &known, &none));
+    }
+
+    #[test]
+    fn a_fence_publishes_what_its_lane_knew_and_no_more() {
+        let (mut writer, mut reader) = (Known::new(2), Known::new(2));
+        let (board, mut acquired, mut clock) = (Board::default(), Acquired::new(), 1);
+        let [own, neighbour] = [0, 1].map(|lane| stamp(0, lane, &writer));
+        writer.fence(0, 1, &mut clock);
+        board.publish(64, 0, &writer, 0);
+        // Another block.
+        board.acquire(64, (1, 0, 0), &mut Known::new(2), &mut acquired);
+        assert!(acquired[&0].knows(own) && !acquired[&0].knows(neighbour));
+        // Another warp, through another address and through this one.
+        board.acquire(68, (0, 1, 0), &mut reader, &mut acquired);
+        assert!(!in_order(stamp(1, 0, &reader), own, &reader, &acquired));
+        board.acquire(64, (0, 1, 0), &mut reader, &mut acquired);
+        assert!(in_order(stamp(1, 0, &reader), own, &reader, &acquired));
+    }
+}

@@ -1,0 +1,117 @@
+//! Who takes part in a shuffle, a vote, a match, a reduction or `bar.warp.sync`.
+//!
+//! Each names its members. Lanes that come one after the other wait until all members that have not
+//! returned are there; then it happens for all of them at once.
+
+use crate::code::{Op, Reg};
+use crate::report::Class;
+
+use super::block::{Block, Next};
+use super::coalesce::lanes;
+use super::warp::State;
+
+impl Block<'_> {
+    /// A `*.sync` at `pc`: at once if all members are here.
+    pub fn sync(&mut self, w: usize, i: usize, pc: u32, active: u32, members: Reg) -> Next {
+        let warp = &self.warps[w];
+        let masks = warp.words[members as usize];
+        let first = active.trailing_zeros() as usize;
+        let wanted = masks[first];
+        for lane in lanes(active) {
+            if masks[lane] >> lane & 1 == 0 {
+                let mask = masks[lane];
+                self.find(Class::WrongMask, w, pc, lane, || {
+                    format!("lane {lane} executes it and is not in its member mask {mask:#010x}")
+                });
+            }
+        }
+        let here = self.warps[w].fragments[i].mask;
+        let same = |lane: &usize| masks[*lane] == wanted;
+        let alike = lanes(active)
+            .filter(same)
+            .fold(0, |all, lane| all | 1 << lane);
+        if alike == active && wanted & self.warps[w].live & !active == 0 {
+            self.happen(w, &[(pc, active)]);
+            return Next::Step;
+        }
+        if active != alike {
+            self.warps[w].part(i, alike, pc);
+        } else if wanted & here & !active != 0 {
+            // Members whose guard does not hold go on; whether they come later is seen then.
+            self.warps[w].part(i, active, pc + 1);
+        }
+        self.warps[w].fragments[i].state = State::Lanes(wanted);
+        Next::Moved
+    }
+
+    /// A member mask that names lanes which are not there any more, or never were.
+    pub fn check_members(&mut self, w: usize, pc: u32, first: usize) {
+        let Some(members) = members(&self.grid.kernel.code[pc as usize].op) else {
+            return;
+        };
+        let warp = &self.warps[w];
+        let wanted = warp.words[members as usize][first];
+        let (gone, beyond) = (wanted & warp.born & !warp.live, wanted & !warp.born);
+        if gone != 0 {
+            self.find(Class::WrongMask, w, pc, first, || {
+                format!("member mask {wanted:#010x} names lanes that have returned ({gone:#010x})")
+            });
+        }
+        if beyond != 0 && wanted != !0 {
+            self.find(Class::WrongMask, w, pc, first, || {
+                format!("member mask {wanted:#010x} names lanes that do not exist ({beyond:#010x})")
+            });
+        }
+    }
+
+    /// Lets the lanes go on that wait at a `*.sync` and whose members are all there.
+    pub fn meet_at_sync(&mut self, w: usize) {
+        while let Some((wanted, kind)) = self.complete(w) {
+            let kernel = self.grid.kernel;
+            let warp = &mut self.warps[w];
+            let mut parts = vec![];
+            for fragment in &mut warp.fragments {
+                let op = &kernel.code[fragment.pc as usize].op;
+                if fragment.state == State::Lanes(wanted) && std::mem::discriminant(op) == kind {
+                    parts.push((fragment.pc, fragment.mask));
+                    fragment.state = State::Ready;
+                    fragment.pc += 1;
+                }
+            }
+            self.happen(w, &parts);
+            let warp = &mut self.warps[w];
+            warp.merge();
+            warp.arrive_all();
+        }
+    }
+
+    /// A member mask all of whose live lanes wait at the same kind of instruction.
+    fn complete(&self, w: usize) -> Option<(u32, std::mem::Discriminant<Op>)> {
+        let warp = &self.warps[w];
+        let kernel = self.grid.kernel;
+        let kind = |pc: u32| std::mem::discriminant(&kernel.code[pc as usize].op);
+        warp.fragments.iter().find_map(|f| {
+            let State::Lanes(wanted) = f.state else {
+                return None;
+            };
+            let same = warp
+                .fragments
+                .iter()
+                .filter(|g| g.state == f.state && kind(g.pc) == kind(f.pc));
+            let here = same.fold(0, |all, g| all | g.mask);
+            (wanted & warp.live & !here == 0).then(|| (wanted, kind(f.pc)))
+        })
+    }
+}
+
+/// The register that holds the member mask.
+fn members(op: &Op) -> Option<Reg> {
+    match op {
+        Op::Shuffle { members, .. }
+        | Op::Vote { members, .. }
+        | Op::Match { members, .. }
+        | Op::Redux { members, .. }
+        | Op::WarpSync { members } => Some(*members),
+        _ => None,
+    }
+}

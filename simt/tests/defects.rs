@@ -1,0 +1,130 @@
+//! Kernels with one defect each, beside their right twins: `defects/<class>/<name>.ptx`.
+//!
+//! A text holds both. A line that ends with `// bad` is in the wrong kernel only, one that ends with
+//! `// good` in the right one only, and `// fault` marks where the defect has to be found (for a race, either
+//! of the two accesses). The first line says what is wrong; then come, in any order,
+//!
+//! ```text
+//! // launch: grid 2 block 64 smem 0      each of one, two or three numbers: 8x4
+//! // args: out u32[64]; in f32[64] = 0..63; n u32 = 100; missing null
+//! // finds: race                         the class
+//! // also: deadlock                      classes that may be found besides, at any line
+//! // result: out = 1*32 0..31            what the right kernel leaves in a buffer
+//! ```
+//!
+//! A buffer without values is uninitialised. Values are numbers, `5*8` for eight fives, `0..3` and `3..0` for
+//! a range, both ends included, `0..6/2` for every second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use simt::{Class, Schedule};
+
+#[path = "defects/twin.rs"]
+mod twin;
+
+use twin::{Twin, kebab};
+
+/// How often each kernel runs: the schedule and its seed.
+const SCHEDULES: [(Schedule, u64); 6] = [
+    (Schedule::PostDominator, 0),
+    (Schedule::MinPc, 0),
+    (Schedule::MaxPc, 0),
+    (Schedule::Random, 1),
+    (Schedule::Random, 2),
+    (Schedule::Random, 3),
+];
+
+/// All texts, by name.
+fn files() -> Vec<PathBuf> {
+    let entries = |dir: &Path| -> Vec<PathBuf> {
+        let read = fs::read_dir(dir).expect("a folder");
+        read.map(|entry| entry.expect("a file").path()).collect()
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/defects");
+    let mut all: Vec<PathBuf> = entries(&root)
+        .iter()
+        .filter(|path| path.is_dir())
+        .flat_map(|dir| entries(dir))
+        .collect();
+    all.sort();
+    all
+}
+
+/// What is wrong with each of the texts, of which `check` says it, under all schedules.
+fn failures(check: impl Fn(&str, (Schedule, u64)) -> Option<String>) -> Vec<String> {
+    let mut failures = vec![];
+    for path in files() {
+        let file = fs::read_to_string(&path).expect("a text");
+        let name = path.display();
+        let wrong = |s: &(Schedule, u64)| Some((*s, check(&file, *s)?));
+        // The first schedule that shows it is enough to see.
+        if let Some((schedule, why)) = SCHEDULES.iter().find_map(wrong) {
+            failures.push(format!("{name}, {schedule:?}: {why}"));
+        }
+    }
+    failures
+}
+
+#[test]
+fn every_defect_is_found_where_it_is() {
+    let failures = failures(|file, schedule| {
+        let twin = Twin::new(file, true);
+        match twin.run(schedule, false) {
+            Ok((_, report)) => twin.misses(&report),
+            Err(error) => Some(error.to_string()),
+        }
+    });
+    assert!(
+        failures.is_empty(),
+        "{}:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn nothing_is_found_in_the_right_twins_and_their_results_are_right() {
+    let failures = failures(|file, schedule| {
+        let twin = Twin::new(file, false);
+        [false, true]
+            .iter()
+            .find_map(|&parallel| match twin.run(schedule, parallel) {
+                Ok((buffers, report)) => twin.wrongs(&buffers, &report),
+                Err(error) => Some(error.to_string()),
+            })
+    });
+    assert!(
+        failures.is_empty(),
+        "{}:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn there_are_many_and_of_every_class() {
+    let files = files();
+    assert!(files.len() >= 60, "{}", files.len());
+    let texts: Vec<Twin> = (files.iter())
+        .map(|path| Twin::new(&fs::read_to_string(path).expect("a text"), true))
+        .collect();
+    for class in [
+        Class::OutOfBounds,
+        Class::Misaligned,
+        Class::Uninitialised,
+        Class::Race,
+        Class::BarrierDivergence,
+        Class::WrongMask,
+        Class::Deadlock,
+        Class::Endless,
+        Class::ReadOnly,
+        Class::Trap,
+    ] {
+        let name = kebab(class);
+        assert!(
+            texts.iter().any(|t| t.header("finds") == Some(&name)),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,346 @@
+//! How a grid runs: lanes that part and meet again, barriers, shuffles, fuel, launches, `printf`.
+
+use simt::{Arg, Buffer, Class, Dim, Error, Module, Options, Report, Schedule};
+
+const SCHEDULES: [(Schedule, u64); 6] = [
+    (Schedule::PostDominator, 0),
+    (Schedule::MinPc, 0),
+    (Schedule::MaxPc, 0),
+    (Schedule::Random, 1),
+    (Schedule::Random, 2),
+    (Schedule::Random, 3),
+];
+
+/// A kernel of one buffer, `out`: `%i` is the thread, `%to` where its element lies.
+fn text(declared: &str, body: &str) -> String {
+    format!(
+        ".version 8.4\n.target sm_90\n.address_size 64\n
+        .entry kernel(.param .u64 out)\n{{
+        .reg .u32 %i, %k, %n, %x, %y, %old;
+        .reg .u64 %out, %to;
+        .reg .pred %p, %q, %r;
+        {declared}
+        ld.param.u64 %out, [out];
+        mov.u32 %i, %tid.x;
+        mad.wide.u32 %to, %i, 4, %out;
+        {body}
+        ret;\n}}\n"
+    )
+}
+
+fn dim(grid: u32, block: u32) -> Dim {
+    Dim {
+        grid: [grid, 1, 1],
+        block: [block, 1, 1],
+        smem: 0,
+    }
+}
+
+fn launch(text: &str, dim: Dim, options: &Options) -> simt::Result<(Vec<u32>, Report)> {
+    let kernel = Module::parse(text)?.kernel("kernel")?;
+    let mut buffers = [Buffer::u32s("out", &[0; 256])];
+    let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], options)?;
+    Ok((buffers[0].to_u32s(), report))
+}
+
+/// One block of this many threads; nothing may be found, and element i has to be `expected(i)`, under every
+/// schedule.
+fn check(threads: u32, declared: &str, body: &str, expected: impl Fn(u32) -> u32) {
+    let text = text(declared, body);
+    for (schedule, seed) in SCHEDULES {
+        let options = Options {
+            schedule,
+            seed,
+            fuel: 4_000_000,
+            ..Options::default()
+        };
+        let (out, report) = launch(&text, dim(1, threads), &options).unwrap();
+        let found: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+        assert!(found.is_empty(), "{schedule:?} {seed}: {found:#?}");
+        let expected: Vec<u32> = (0..threads).map(&expected).collect();
+        assert_eq!(out[..threads as usize], expected, "{schedule:?} {seed}");
+    }
+}
+
+#[test]
+fn both_sides_of_a_branch() {
+    let body = "
+        setp.lt.u32 %p, %i, 11;
+        @%p bra small;
+        mul.lo.u32 %x, %i, 3;
+        bra store;
+        small: add.u32 %x, %i, 100;
+        store: st.global.u32 [%to], %x;";
+    check(48, "", body, |i| if i < 11 { i + 100 } else { 3 * i });
+}
+
+#[test]
+fn lanes_meet_again_after_a_branch() {
+    let body = "
+        setp.lt.u32 %p, %i, 11;
+        mov.u32 %x, 0;
+        @%p bra meet;
+        mov.u32 %x, 1;
+        meet: vote.sync.ballot.b32 %x, %p, 0xffffffff;
+        st.global.u32 [%to], %x;";
+    check(32, "", body, |_| 0x7ff);
+    let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
+    let stores = report
+        .lines
+        .iter()
+        .find(|l| l.form == "st.global.u32")
+        .unwrap();
+    assert_eq!((stores.counts.warps, stores.counts.threads), (1, 32));
+    assert_eq!(report.total.divergent, 1);
+}
+
+#[test]
+fn loops_with_different_trip_counts() {
+    let body = "
+        mov.u32 %x, 0;
+        mov.u32 %k, 0;
+        again: setp.ge.u32 %p, %k, %i;
+        @%p bra done;
+        add.u32 %k, %k, 1;
+        add.u32 %x, %x, %k;
+        bra again;
+        done: st.global.u32 [%to], %x;";
+    check(64, "", body, |i| i * (i + 1) / 2);
+}
+
+#[test]
+fn a_branch_in_a_loop_in_a_branch() {
+    let body = "
+        mov.u32 %x, 0;
+        setp.lt.u32 %p, %i, 5;
+        @%p bra store;
+        mov.u32 %k, 0;
+        again: and.b32 %y, %k, 1;
+        setp.eq.u32 %q, %y, 0;
+        @%q bra next;
+        add.u32 %x, %x, %k;
+        setp.gt.u32 %r, %x, 20;
+        @%r bra store;
+        next: add.u32 %k, %k, 1;
+        setp.lt.u32 %p, %k, %i;
+        @%p bra again;
+        store: st.global.u32 [%to], %x;";
+    let model = |i: u32| {
+        let mut x = 0;
+        for k in (0..if i < 5 { 0 } else { i }).filter(|k| k % 2 == 1) {
+            x += k;
+            if x > 20 {
+                break;
+            }
+        }
+        x
+    };
+    check(40, "", body, model);
+}
+
+#[test]
+fn some_lanes_return_in_a_loop() {
+    let body = "
+        mov.u32 %k, 0;
+        again: setp.eq.u32 %p, %k, %i;
+        @%p st.global.u32 [%to], %k;
+        @%p ret;
+        add.u32 %k, %k, 1;
+        bra again;";
+    check(40, "", body, |i| i);
+}
+
+/// The owner of the lock and those who wait for it are lanes of one warp: both have to make progress.
+#[test]
+fn a_spin_lock_within_a_warp() {
+    let body = "
+        setp.eq.u32 %p, %i, 0;
+        mov.u32 %x, 0;
+        @%p st.shared.u32 [lock], %x;
+        @%p st.shared.u32 [count], %x;
+        bar.sync 0;
+        try: atom.shared.cas.b32 %old, [lock], 0, 1;
+        setp.ne.u32 %q, %old, 0;
+        @%q bra try;
+        membar.cta;
+        ld.shared.u32 %x, [count];
+        add.u32 %x, %x, 1;
+        st.shared.u32 [count], %x;
+        membar.cta;
+        atom.shared.exch.b32 %old, [lock], 0;
+        bar.sync 0;
+        ld.shared.u32 %x, [count];
+        st.global.u32 [%to], %x;";
+    check(64, ".shared .b32 lock; .shared .b32 count;", body, |_| 64);
+}
+
+#[test]
+fn barriers_with_counts() {
+    // Each pair of warps swaps through shared memory, at a barrier of its own.
+    let body = "
+        mov.u32 %k, tile;
+        mad.lo.u32 %k, %i, 4, %k;
+        st.shared.u32 [%k], %i;
+        shr.u32 %n, %i, 6;
+        add.u32 %n, %n, 1;
+        bar.sync %n, 64;
+        mov.u32 %k, tile;
+        xor.b32 %y, %i, 32;
+        mad.lo.u32 %k, %y, 4, %k;
+        ld.shared.u32 %x, [%k];
+        st.global.u32 [%to], %x;";
+    check(128, ".shared .b32 tile[128];", body, |i| i ^ 32);
+}
+
+#[test]
+fn a_producer_arrives_and_a_consumer_waits() {
+    let body = "
+        setp.ge.u32 %p, %i, 32;
+        mov.u32 %k, tile;
+        mad.lo.u32 %k, %i, 4, %k;
+        @%p bra consume;
+        st.shared.u32 [%k + 128], %i;
+        bar.arrive 1, 64;
+        bra store;
+        consume: bar.sync 1, 64;
+        ld.shared.u32 %i, [%k];
+        store: st.global.u32 [%to], %i;";
+    check(64, ".shared .b32 tile[64];", body, |i| i % 32);
+}
+
+#[test]
+fn a_barrier_that_reduces() {
+    let body = "
+        and.b32 %x, %i, 3;
+        setp.eq.u32 %p, %x, 0;
+        setp.lt.u32 %q, %i, 96;
+        bar.red.popc.u32 %n, 0, %p;
+        bar.red.and.pred %r, 0, %q;
+        selp.u32 %x, 1000, 0, %r;
+        bar.red.or.pred %r, 0, !%p;
+        selp.u32 %y, 100, 0, %r;
+        add.u32 %x, %x, %y;
+        add.u32 %x, %x, %n;
+        st.global.u32 [%to], %x;";
+    check(96, "", body, |_| 1000 + 100 + 24);
+}
+
+/// Members of a shuffle come from different places: they wait for each other.
+#[test]
+fn shuffles_in_both_branches() {
+    let body = "
+        setp.lt.u32 %p, %i, 16;
+        @%p bra lower;
+        add.u32 %y, %i, 100;
+        shfl.sync.bfly.b32 %x, %y, 16, 31, 0xffffffff;
+        bra store;
+        lower: shfl.sync.bfly.b32 %x, %i, 16, 31, 0xffffffff;
+        store: st.global.u32 [%to], %x;";
+    check(32, "", body, |i| if i < 16 { i + 116 } else { i - 16 });
+}
+
+#[test]
+fn shuffles_of_halves() {
+    // One instruction, two member masks: each half is by itself.
+    let body = "
+        setp.lt.u32 %p, %i, 16;
+        selp.u32 %n, 0x0000ffff, 0xffff0000, %p;
+        setp.eq.u32 %q, %i, 3;
+        vote.sync.ballot.b32 %x, %q, %n;
+        redux.sync.add.u32 %y, %i, %n;
+        add.u32 %x, %x, %y;
+        st.global.u32 [%to], %x;";
+    check(32, "", body, |i| if i < 16 { 8 + 120 } else { 376 });
+}
+
+#[test]
+fn a_shuffle_in_a_loop_that_lanes_leave() {
+    // Who still is in the loop asks those who are: the mask is that of the active lanes.
+    let body = "
+        mov.u32 %k, 0;
+        again: setp.lt.u32 %p, %k, %i;
+        vote.sync.ballot.b32 %n, %p, 0xffffffff;
+        setp.ne.u32 %q, %n, 0;
+        @%p add.u32 %k, %k, 1;
+        @%q bra again;
+        st.global.u32 [%to], %k;";
+    check(32, "", body, |i| i);
+}
+
+#[test]
+fn fuel_ends_a_loop() {
+    let text = text("", "again: bra again;");
+    let options = Options {
+        fuel: 1000,
+        ..Options::default()
+    };
+    let (_, report) = launch(&text, dim(1, 32), &options).unwrap();
+    let [finding] = &report.findings[..] else {
+        panic!("{:?}", report.findings)
+    };
+    assert_eq!(finding.class, Class::Endless);
+    assert!(finding.what.contains("1000 instructions"), "{finding}");
+    assert_eq!(report.total.warps, 1000);
+}
+
+#[test]
+fn launches_that_no_gpu_takes() {
+    let kernel = Module::parse(&text("", ""))
+        .unwrap()
+        .kernel("kernel")
+        .unwrap();
+    let error = |dim: Dim, args: &[Arg]| -> String {
+        let mut buffers = [Buffer::u32s("out", &[0])];
+        let error = kernel.launch(dim, &mut buffers, args, &Options::default());
+        let error = error.expect_err("an error");
+        assert!(matches!(error, Error::Launch { .. }));
+        error.to_string()
+    };
+    let good = [Arg::Buffer(0)];
+    assert_eq!(
+        error(dim(1, 1025), &good),
+        "kernel: block: expected 1 to 1024 threads, found 1025"
+    );
+    assert!(error(dim(1, 0), &good).contains("threads"));
+    assert!(error(dim(0, 32), &good).contains("blocks"));
+    let smem = 228 << 10;
+    assert!(error(Dim { smem, ..dim(1, 32) }, &good).contains("shared"));
+    assert_eq!(
+        error(dim(1, 32), &[]),
+        "kernel: arguments: expected 1, found 0"
+    );
+    assert!(error(dim(1, 32), &[Arg::U32(1)]).contains("8 bytes"));
+    assert!(error(dim(1, 32), &[Arg::Buffer(3)]).contains("number 3"));
+}
+
+/// The text of nvcc for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
+const PRINTS: &str = include_str!("machine/printf.ptx");
+
+#[test]
+fn printf_prints() {
+    let (_, report) = launch(PRINTS, dim(2, 32), &Options::default()).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    let block = "thread 0: 0.500000\nthread 1: 0.500000\n";
+    assert_eq!(report.printed, block.repeat(2));
+}
+
+#[test]
+fn a_serial_report_is_the_same_each_time() {
+    // Races between lanes, warps and blocks.
+    let text = text(
+        "",
+        "ld.global.u32 %x, [%out + 4]; add.u32 %x, %x, %i; st.global.u32 [%out + 4], %x;",
+    );
+    for (schedule, seed) in SCHEDULES {
+        let options = Options {
+            schedule,
+            seed,
+            parallel: false,
+            ..Options::default()
+        };
+        let run = || launch(&text, dim(8, 64), &options).unwrap();
+        let (out, report) = run();
+        assert!(!report.is_clean());
+        assert_eq!(run(), (out, report), "{schedule:?} {seed}");
+    }
+}
