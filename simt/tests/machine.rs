@@ -344,3 +344,31 @@ fn a_serial_report_is_the_same_each_time() {
         assert_eq!(run(), (out, report), "{schedule:?} {seed}");
     }
 }
+
+/// From one line a student has to find the bug: buffer and byte, the other thread and its line.
+#[test]
+fn findings_name_bytes_threads_and_lines() {
+    let options = Options {
+        parallel: false,
+        ..Options::default()
+    };
+    let found = |body: &str| -> String {
+        let (_, report) = launch(&text("", body), dim(1, 64), &options).unwrap();
+        report.findings[0].to_string()
+    };
+    assert_eq!(
+        found("st.global.u32 [%out + 4], %i;"),
+        "line 14: `st.global.u32`: thread 1 of block 0: write at byte 4 of out and write by thread 0 of \
+         block 0 in line 14: nothing puts them in order (63 times)"
+    );
+    assert_eq!(
+        found("st.global.u32 [%to + 1000], %i;"),
+        "line 14: `st.global.u32`: thread 6 of block 0: write of 4 bytes at byte 1024 of out, which has \
+         1024 bytes (58 times)"
+    );
+    assert_eq!(
+        found("st.global.u32 [%to + 2], %i;"),
+        "line 14: `st.global.u32`: thread 0 of block 0: write of 4 bytes at byte 2 of out, which has 1024 \
+         bytes: the address is no multiple of 4 (64 times)"
+    );
+}

@@ -5,7 +5,7 @@ use crate::report::Class;
 
 use super::block::{Block, Next};
 use super::known::Known;
-use super::warp::{State, Warp};
+use super::warp::{Fragment, State, Warp};
 
 /// A warp that came to a barrier and went on.
 pub struct Arrival {
@@ -103,10 +103,9 @@ impl Block<'_> {
 
     /// The same of one.
     pub fn release_barrier(&mut self, id: u32) -> bool {
-        let waiting = |warp: &Warp| {
-            warp.waiting_at(id)
-                .iter()
-                .fold(0, |all, (_, mask)| all | mask)
+        let waiting = |warp: &Warp| -> u32 {
+            let waits = |f: &&Fragment| f.state == State::Barrier(id);
+            (warp.fragments.iter().filter(waits)).fold(0, |all, f| all | f.mask)
         };
         let here: u32 = self.warps.iter().map(|w| waiting(w).count_ones()).sum();
         if here == 0 {
