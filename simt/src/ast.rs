@@ -49,7 +49,7 @@ pub struct Variable {
     pub name: String,
     /// `%f<9>` → 9: stands for `%f0` … `%f8`.
     pub range: Option<u32>,
-    /// `[4][8]` → [4, 8]; `[]` → [0], which is memory whose size the launch says; empty for a scalar.
+    /// `[4][8]` → `[4, 8]`; `[]` → `[0]`, which is memory whose size the launch says; empty for a scalar.
     pub dims: Vec<u64>,
     /// In bytes; that of the element if nothing is said.
     pub align: u32,

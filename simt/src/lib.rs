@@ -9,7 +9,6 @@
 //! What the text cannot say is never claimed: no times, no hit rates, no machine instructions.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code)] // Until all of the machine is used.
 
 mod alu;
 pub mod ast;
@@ -44,7 +43,11 @@ impl Module {
     /// The names of the kernels, in the order of the text.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         let with_body = |f: &&ast::Function| f.is_entry && f.body.is_some();
-        self.ast.functions.iter().filter(with_body).map(|f| f.name.as_str())
+        self.ast
+            .functions
+            .iter()
+            .filter(with_body)
+            .map(|f| f.name.as_str())
     }
 
     /// Prepares a kernel.

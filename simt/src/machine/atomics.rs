@@ -29,7 +29,7 @@ impl Block<'_> {
         let (at, spaces) = self.resolve(w, pc, active, at);
         if *ordered {
             let clock = &mut self.clock;
-            self.warps[w].known.fence(w, active, clock);
+            self.warps[w].known.fence(w, active, clock, true);
         }
         let mut old = [0; 32];
         for (space, mask) in spaces {

@@ -159,7 +159,7 @@ impl Block<'_> {
     /// Comes to a barrier and does not wait.
     pub fn arrive_only(&mut self, w: usize, id: u32, active: u32) {
         let clock = &mut self.clock;
-        self.warps[w].known.fence(w, active, clock);
+        self.warps[w].known.fence(w, active, clock, true);
         self.arrivals.push(Arrival {
             barrier: id,
             warp: w,

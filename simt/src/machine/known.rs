@@ -13,6 +13,8 @@ use super::race::Stamp;
 /// What one lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
+    /// Whether it came through a fence of the device or the system: other blocks see it.
+    device: bool,
     warps: Vec<u32>,
     lanes: HashMap<u32, [u32; 32]>,
 }
@@ -27,6 +29,7 @@ impl Knowledge {
 
     /// Adds another's.
     fn join(&mut self, other: &Self) {
+        self.device |= other.device;
         self.warps
             .resize(self.warps.len().max(other.warps.len()), 0);
         later(&mut self.warps, &other.warps);
@@ -135,8 +138,9 @@ impl Known {
         }
     }
 
-    /// A fence by the lanes of `mask` of warp `warp`: what each of them knows may be published.
-    pub fn fence(&mut self, warp: usize, mask: u32, clock: &mut u32) {
+    /// A fence by the lanes of `mask` of warp `warp`: what each of them knows may be published,
+    /// to other blocks too if the fence is the device's.
+    pub fn fence(&mut self, warp: usize, mask: u32, clock: &mut u32, device: bool) {
         *clock += 1;
         let mut warps = self.warps.clone();
         warps[warp] = self.together;
@@ -145,6 +149,7 @@ impl Known {
             let mut row = self.lanes.as_ref().map_or([0; 32], |l| l[lane]);
             row[lane] = *clock;
             self.fenced[lane] = Some(Arc::new(Knowledge {
+                device,
                 warps: warps.clone(),
                 lanes: HashMap::from([(warp as u32, row)]),
             }));
@@ -212,7 +217,7 @@ impl Board {
         for (other, knowledge) in board.get(&address).into_iter().flatten() {
             if *other == block {
                 known.learn(warp, lane, knowledge);
-            } else {
+            } else if knowledge.device {
                 acquired.entry(*other).or_default().join(knowledge);
             }
         }
@@ -258,7 +263,7 @@ mod tests {
         let (mut writer, mut reader) = (Known::new(2), Known::new(2));
         let (board, mut acquired, mut clock) = (Board::default(), Acquired::new(), 1);
         let [own, neighbour] = [0, 1].map(|lane| stamp(0, lane, &writer));
-        writer.fence(0, 1, &mut clock);
+        writer.fence(0, 1, &mut clock, true);
         board.publish(64, 0, &writer, 0);
         // Another block.
         board.acquire(64, (1, 0, 0), &mut Known::new(2), &mut acquired);

@@ -1,7 +1,7 @@
 //! One instruction of a fragment.
 
 use crate::alu::{Alu, Compare, D, W};
-use crate::code::{Logic, Op, Reg, Slot};
+use crate::code::{Logic, Op, Reg, Scope, Slot};
 use crate::report::Class;
 
 use super::block::{Block, Next};
@@ -116,9 +116,10 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
-            Op::Fence(_) => {
+            Op::Fence(scope) => {
+                let device = *scope != Scope::Block;
                 let clock = &mut self.clock;
-                self.warps[w].known.fence(w, active, clock);
+                self.warps[w].known.fence(w, active, clock, device);
             }
             Op::BranchIndex { index, to, meet } => {
                 return self.branch_index(w, i, pc, active, *index, to, *meet);
