@@ -184,7 +184,10 @@ impl<'a> Block<'a> {
     /// spinning until these, which wait for them, have done something.
     fn take_turns(&mut self, w: usize) {
         let warp = &mut self.warps[w];
-        warp.fragments.rotate_right(1);
+        // It may have returned with its last instruction.
+        if !warp.fragments.is_empty() {
+            warp.fragments.rotate_right(1);
+        }
         warp.turns += 1;
         let spins = std::mem::take(&mut warp.spins);
         if warp
