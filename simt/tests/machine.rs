@@ -372,3 +372,20 @@ fn findings_name_bytes_threads_and_lines() {
          bytes: the address is no multiple of 4 (64 times)"
     );
 }
+
+#[test]
+fn a_warp_may_return_with_the_last_instruction_of_its_turn() {
+    // A turn is 4096 instructions; 3 of each round and up to 12 besides.
+    for extra in 0..6 {
+        let body = format!(
+            "mov.u32 %n, 0;
+            AGAIN: add.u32 %n, %n, 1;
+            setp.lt.u32 %p, %n, 1362;
+            @%p bra AGAIN;
+            {}
+            st.global.u32 [%to], %n;",
+            "mov.u32 %x, %n;\n".repeat(extra)
+        );
+        check(32, "", &body, |_| 1362);
+    }
+}
