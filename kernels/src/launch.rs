@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cuda")]
 mod cuda;
+mod held_rows;
 pub(crate) mod simulated;
 
 pub use simulated::simulated;

@@ -64,7 +64,7 @@ impl Iterator for Devices {
             Where::Cpu => Some(Device::Cpu),
             Where::Gpu => gpu().or_else(|| self.next()),
             Where::Simulated => {
-                self.simulation = Some(simulated::begin(Some(simt::Options::default())));
+                self.simulation = Some(simulated::begin(simt::Options::default()));
                 Some(Device::Cpu)
             }
         }

@@ -25,7 +25,7 @@ thread_local! {
 /// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. What was
 /// reported of each launch comes beside.
 pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>) {
-    let before = begin(Some(options));
+    let before = begin(options);
     let value = f();
     let reports = end(before);
     (value, reports)
@@ -34,11 +34,10 @@ pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>)
 /// The simulation before one.
 pub(crate) struct Before(Option<Simulation>);
 
-/// From now on kernels are simulated, or, without options, are not.
-pub(crate) fn begin(options: Option<Options>) -> Before {
+/// From now on kernels are simulated.
+pub(crate) fn begin(options: Options) -> Before {
     let reports = vec![];
-    let new = options.map(|options| Simulation { options, reports });
-    Before(SIMULATION.replace(new))
+    Before(SIMULATION.replace(Some(Simulation { options, reports })))
 }
 
 /// As it was before; the reports since then.

@@ -1,11 +1,9 @@
 //! Comparisons, which are a bit for each lane: what `setp` does.
 
-use half::{bf16, f16};
-
 use super::Compare;
 use super::compare;
 use super::float::operand;
-use super::forms::{self, each_bool};
+use super::forms::{self, each_bool, each_float};
 use super::lane::{Lane, Register};
 use crate::ast::Type;
 
@@ -127,19 +125,6 @@ macro_rules! each_whole {
             Type::S32 => forms::with_types!($T = i32 => $body),
             Type::B64 | Type::U64 => forms::with_types!($T = u64 => $body),
             Type::S64 => forms::with_types!($T = i64 => $body),
-            _ => None,
-        }
-    };
-}
-
-/// `Some($body)` with the type `$T` of a floating-point number.
-macro_rules! each_float {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty {
-            Type::F16 => forms::with_types!($T = f16 => $body),
-            Type::Bf16 => forms::with_types!($T = bf16 => $body),
-            Type::F32 => forms::with_types!($T = f32 => $body),
-            Type::F64 => forms::with_types!($T = f64 => $body),
             _ => None,
         }
     };

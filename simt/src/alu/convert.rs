@@ -2,10 +2,8 @@
 
 use std::cmp::Ordering;
 
-use half::{bf16, f16};
-
 use super::float::Float;
-use super::forms::{self, Mods, each_mode};
+use super::forms::{self, Mods, each_float, each_mode};
 use super::lane::{Converts, Lane, convert};
 use super::rounding::{Mode, direct, integral, to_odd};
 use super::{Alu, Selected};
@@ -23,19 +21,6 @@ macro_rules! each_whole {
             Type::S32 => forms::with_types!($T = i32 => $body),
             Type::U64 => forms::with_types!($T = u64 => $body),
             Type::S64 => forms::with_types!($T = i64 => $body),
-            _ => None,
-        }
-    };
-}
-
-/// `Some($body)` with the type `$T` of a floating-point number.
-macro_rules! each_float {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty {
-            Type::F16 => forms::with_types!($T = f16 => $body),
-            Type::Bf16 => forms::with_types!($T = bf16 => $body),
-            Type::F32 => forms::with_types!($T = f32 => $body),
-            Type::F64 => forms::with_types!($T = f64 => $body),
             _ => None,
         }
     };

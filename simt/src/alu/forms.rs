@@ -165,6 +165,19 @@ macro_rules! each_bits {
     };
 }
 
+/// `Some($body)` with the type `$T` of a floating-point number.
+macro_rules! each_float {
+    ($ty:expr, $T:ident => $body:expr) => {
+        match $ty {
+            Type::F16 => forms::with_types!($T = half::f16 => $body),
+            Type::Bf16 => forms::with_types!($T = half::bf16 => $body),
+            Type::F32 => forms::with_types!($T = f32 => $body),
+            Type::F64 => forms::with_types!($T = f64 => $body),
+            _ => None,
+        }
+    };
+}
+
 /// `Some($body)` with names for types.
 macro_rules! with_types {
     ($($T:ident = $type:ty),+ => $body:expr) => {{
@@ -174,7 +187,9 @@ macro_rules! with_types {
     }};
 }
 
-pub(super) use {each_bits, each_bool, each_clamp, each_integer, each_mode, with_types};
+pub(super) use {
+    each_bits, each_bool, each_clamp, each_float, each_integer, each_mode, with_types,
+};
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,6 @@ mod set;
 #[cfg(test)]
 mod testing;
 
-#[allow(unused_imports)] // For whoever lowers `mov` of vectors.
 pub use self::lane::{high, high16, low, low16, pack16, pack64};
 
 use self::forms::Mods;

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::super::Alu;
 use super::super::float::{Float, canonical, finish, operand};
-use super::super::forms::{self, Mods, each_bool, each_clamp, each_mode};
+use super::super::forms::{self, Mods, each_bool, each_clamp, each_float, each_mode};
 use super::super::lane::{Converts, Lane, Register, convert, lanes};
 use super::super::rounding::{Clamp, Mode, integral};
 use crate::ast::Type;
