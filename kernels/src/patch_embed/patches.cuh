@@ -37,7 +37,10 @@ struct Patches {
   }
   __device__ bool inside(const T *row, unsigned column) const { return column < k && row < end; }
   __device__ T element(const T *row, unsigned column) const {
-    return inside(row, column) ? *at(row, column) : T{};
+    bool there = inside(row, column);
+    const T *from = kept(at(row, column));
+    T x = *(there ? from : pixels); // a load without a branch
+    return there ? x : T{};
   }
 };
 
