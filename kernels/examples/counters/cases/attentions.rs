@@ -18,15 +18,25 @@ struct Shape {
 }
 
 /// B, position, T, H, Hkv, D.
-const CAUSAL: [[usize; 6]; 4] = [
+const CAUSAL: [[usize; 6]; 7] = [
     [1, 0, 9, 4, 2, 32],
     [2, 5, 3, 2, 1, 64],
     [1, 40, 1, 4, 4, 16],
     [1, 300, 1, 4, 2, 64],
+    [1, 20, 1, 4, 1, 24],
+    [1, 33, 1, 2, 2, 48],
+    [1, 270, 2, 2, 2, 128],
 ];
 
 /// B, T, H, D.
-const FULL: [[usize; 4]; 3] = [[1, 17, 2, 32], [2, 65, 1, 64], [1, 10, 3, 80]];
+const FULL: [[usize; 4]; 6] = [
+    [1, 17, 2, 32],
+    [2, 65, 1, 64],
+    [1, 10, 3, 80],
+    [1, 21, 2, 16],
+    [1, 9, 2, 128],
+    [16, 11, 4, 32],
+];
 
 type RopeAppend =
     fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &mut Cache, usize) -> Result<Tensor>;

@@ -48,6 +48,11 @@ pub fn add(list: &mut List) {
             linear::level4::linear_swiglu(&x, &Packed::gate_up(&w)?)
         });
     }
+    // As many rows and columns as the larger tile of f32 is for.
+    list.add("linear, level 4", "1024×1024×16", |i| {
+        let (x, w) = (i.tensor(&[1024, 16])?, i.tensor(&[1024, 16])?);
+        linear::level4::linear(&x, &Packed::new(&w)?, None)
+    });
     for [b, side, patch, c] in [[1, 24, 8, 64], [2, 21, 7, 33]] {
         patches(list, b, side, patch, c);
     }
