@@ -11,6 +11,7 @@
 #   FOLDER/run.sh workbook compare        any command of the workbook
 #   FOLDER/run.sh workbook vit --level 2
 #   FOLDER/run.sh bench                   the benches
+#   FOLDER/run.sh counters OUT            what Nsight Compute reads of every kernel, into the folder OUT
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +29,8 @@ mkdir -p "$stage/bin" "$out"
 # The examples of all levels share three names, so the multi-call `workbook` stands for them.
 "${cargo[@]}" build --release "${flags[@]}" -p workbook
 cp target/cuda/release/workbook "$stage/bin/"
+"${cargo[@]}" build --release "${flags[@]}" -p kernels --example counters
+cp target/cuda/release/examples/counters "$stage/bin/"
 
 # The path of each test or bench program, from cargo's own messages.
 programs() {
@@ -50,6 +53,7 @@ strip "$stage"/bin/*
 # What they read. Tracked files only: nothing of this machine travels.
 git ls-files models/tiny assets tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' README.md Cargo.toml |
   grep -v '\.py$' | tar -cf - -T - | tar -xf - -C "$stage"
+cp scripts/ncu.py "$stage/"
 git describe --always --dirty --exclude="*" --abbrev=9 >"$stage/commit"
 
 # One solid archive: the programs share candle's kernels, 35 MB of each.

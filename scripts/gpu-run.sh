@@ -3,6 +3,7 @@
 #
 #   run.sh test [FILTER]     run.sh sanitize [FILTER]
 #   run.sh bench [FILTER]    run.sh workbook ARGUMENTS
+#   run.sh counters OUT      (needs Nsight Compute, and permission to read counters)
 #
 # The CUDA 13 libraries (cublas, curand, cudart) come from $CANDLEPOWER_CUDA_LIB, from the loader's own
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
@@ -31,9 +32,12 @@ libraries=$(cuda_libraries)
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export CARGO_MANIFEST_DIR="$work/tests" # where the tests look for what they read
 
-cd "$work"
 what=${1:-}
 shift || true
+if [ "$what" = counters ]; then
+  exec python3 "$work/ncu.py" --program "$work/bin/counters" --out "${1:-.}" --commit "$(cat "$work/commit")"
+fi
+cd "$work"
 case $what in
   workbook) exec bin/workbook "$@" ;;
   test)
@@ -55,5 +59,5 @@ case $what in
     done
     exit $failed ;;
   bench) for program in bin/bench-*; do "$program" --bench "$@"; done ;;
-  *) echo "run.sh: expected test, sanitize, bench or workbook, found '$what'" >&2; exit 2 ;;
+  *) echo "run.sh: expected test, sanitize, bench, counters or workbook, found '$what'" >&2; exit 2 ;;
 esac

@@ -1,6 +1,7 @@
 //! Draws one chart of each kind into a folder: `cargo run -p charts --example gallery -- target/gallery`.
 
-use charts::{Axis, Bar, BarChart, Group, LineChart, Series};
+use charts::{Axis, Bar, BarChart, Format, Group, LineChart, Series};
+use charts::{Intensity, Roof, RooflineChart};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("expected a folder")?;
@@ -12,7 +13,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in charts::bar_chart(&folder.join("bar"), &bars())? {
         println!("{}", path.display());
     }
+    for (name, format) in [("roofline.svg", Format::Svg), ("roofline.png", Format::Png)] {
+        let path = folder.join(name);
+        charts::write_atomically(&path, &charts::roofline_chart(&roofline(), format)?)?;
+        println!("{}", path.display());
+    }
     Ok(())
+}
+
+/// Kernels far apart and close together, on both sides of the ridge.
+fn roofline() -> RooflineChart {
+    let kernel = |(i, value): (usize, f64)| Intensity {
+        name: format!("kernel_of_a_long_name_bf16_level{i}"),
+        value,
+    };
+    let values = [
+        0.06, 0.12, 0.125, 0.126, 0.13, 0.5, 3., 11., 12.5, 13., 200.,
+    ];
+    RooflineChart {
+        title: "Kernels on the roof of a machine".into(),
+        roof: Roof {
+            name: "a machine".into(),
+            bandwidth: 4.,
+            peak: 48.,
+        },
+        kernels: values.into_iter().enumerate().map(kernel).collect(),
+        note: "What is drawn is the ceiling.".into(),
+    }
 }
 
 /// Seven power laws, one in each colour.

@@ -14,6 +14,7 @@
 
 mod bar;
 mod line;
+mod roofline;
 mod save;
 mod scale;
 mod style;
@@ -22,7 +23,8 @@ use std::path::{Path, PathBuf};
 
 pub use bar::{Bar, BarChart, Group};
 pub use line::{LineChart, Series};
-pub use save::write_atomically;
+pub use roofline::{Intensity, Roof, RooflineChart};
+pub use save::{Format, write_atomically};
 
 /// What an axis shows, with its unit, and how values are spread over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +76,14 @@ pub enum Error {
 /// When no point is left, or when a file cannot be written.
 pub fn line_chart(stem: &Path, chart: &LineChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
+}
+
+/// The bytes of a file of this format: kernels on the roof of a machine.
+///
+/// # Errors
+/// When no kernel has a positive intensity.
+pub fn roofline_chart(chart: &RooflineChart, format: Format) -> Result<Vec<u8>, Error> {
+    save::bytes(chart, format)
 }
 
 /// Draws grouped horizontal bars with whiskers into `stem`.svg and `stem`.png, and returns the two

@@ -19,10 +19,38 @@ pub trait Chart {
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB>;
 }
 
+/// What a chart can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For pages.
+    Svg,
+    /// For everything else.
+    Png,
+}
+
+impl Format {
+    /// That of `chart.svg` or `chart.png`.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            _ => None,
+        }
+    }
+}
+
+/// The file's bytes.
+pub fn bytes(chart: &impl Chart, format: Format) -> Result<Vec<u8>, Error> {
+    chart.check()?;
+    match format {
+        Format::Svg => Ok(svg(chart)?.into_bytes()),
+        Format::Png => png(chart),
+    }
+}
+
 /// Writes `stem`.svg and `stem`.png.
 pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
-    chart.check()?;
-    let contents = [svg(chart)?.into_bytes(), png(chart)?];
+    let contents = [bytes(chart, Format::Svg)?, bytes(chart, Format::Png)?];
     let paths = ["svg", "png"].map(|extension| with_extension(stem, extension));
     for (path, bytes) in paths.iter().zip(contents) {
         write_atomically(path, &bytes).map_err(|source| Error::Write {

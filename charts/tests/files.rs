@@ -1,6 +1,9 @@
 //! What the two functions leave on the disk.
 
-use charts::{Axis, Bar, BarChart, Error, Group, LineChart, Series, bar_chart, line_chart};
+use charts::{
+    Axis, Bar, BarChart, Error, Format, Group, Intensity, LineChart, Roof, RooflineChart, Series,
+    bar_chart, line_chart, roofline_chart,
+};
 
 fn loss() -> LineChart {
     let curve = |scale: f64| (1..=300).map(move |i| (i as f64, scale * 6.9 / (i as f64).powf(0.3)));
@@ -120,4 +123,63 @@ fn a_missing_folder_is_an_error_that_names_the_file() {
             .to_string()
             .contains("no/speed.svg: expected a file that can be written")
     );
+}
+
+/// A kernel on each side of the ridge, which lies at 12 FLOPs a byte, and one without FLOPs.
+fn roofline() -> RooflineChart {
+    let kernel = |name: &str, value| Intensity {
+        name: name.into(),
+        value,
+    };
+    RooflineChart {
+        title: "Roofline".into(),
+        roof: Roof {
+            name: "a machine".into(),
+            bandwidth: 4.,
+            peak: 48.,
+        },
+        kernels: vec![
+            kernel("tiled", 40.),
+            kernel("copy", 0.),
+            kernel("norm", 0.5),
+        ],
+        note: "a ceiling".into(),
+    }
+}
+
+#[test]
+fn kernels_stand_on_the_roof_from_the_least_intensity() {
+    let svg = roofline_chart(&roofline(), Format::Svg).expect("a chart");
+    let text = String::from_utf8(svg).expect("text");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    for expected in ["1  norm  0.5", "2  tiled  40", "a ceiling"] {
+        assert!(lines.contains(&expected), "{expected} is missing");
+    }
+    assert!(!text.contains("copy"), "it has no place on the axis");
+    // One dot in the chart and one in the list, in the colour of what limits.
+    for colour in ["#0072B2", "#E69F00"] {
+        let dots = text.matches("<circle").count();
+        let of_colour = |line: &&str| line.starts_with("<circle") && line.contains(colour);
+        let of_colour = text.lines().filter(of_colour).count();
+        assert_eq!((dots, of_colour), (4, 2), "{colour}");
+    }
+    let png = roofline_chart(&roofline(), Format::Png).expect("a chart");
+    let picture = image::load_from_memory(&png).expect("a picture");
+    assert_eq!(picture.width(), 2 * 740);
+}
+
+#[test]
+fn a_roofline_without_arithmetic_is_an_error_that_names_it() {
+    let mut chart = roofline();
+    chart.kernels.retain(|kernel| kernel.name == "copy");
+    let error = roofline_chart(&chart, Format::Svg).expect_err("nothing to draw");
+    assert!(matches!(&error, Error::Empty(title) if title == "Roofline"));
+}
+
+#[test]
+fn a_format_is_that_of_the_name() {
+    let of = |name: &str| Format::of(name.as_ref());
+    assert_eq!(of("a/b.svg"), Some(Format::Svg));
+    assert_eq!(of("b.x.png"), Some(Format::Png));
+    assert_eq!([of("b"), of("b.jpg"), of("svg")], [None; 3]);
 }

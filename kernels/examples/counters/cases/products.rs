@@ -1,0 +1,99 @@
+//! Products with weights: with tiles, for a few rows, of pictures' patches, and with ternary weights.
+
+use candle_core::{Result, Tensor};
+use kernels::linear::{self, level4::Packed};
+use kernels::patch_embed;
+use kernels::ternary_linear::{self, Ternary};
+
+use super::{Inputs, List};
+
+/// M, N, K: one row, a few, and enough for tiles, whole or not.
+const SHAPES: [[usize; 3]; 6] = [
+    [1, 65, 96],
+    [4, 64, 128],
+    [7, 33, 100],
+    [33, 70, 65],
+    [64, 64, 64],
+    [130, 96, 48],
+];
+
+pub fn add(list: &mut List) {
+    for [m, n, k] in SHAPES {
+        let shape = format!("{m}×{n}×{k}");
+        let operands = move |i: &mut Inputs, rows: usize| -> Result<[Tensor; 3]> {
+            Ok([i.tensor(&[m, k])?, i.tensor(&[rows, k])?, i.tensor(&[n])?])
+        };
+        list.add("linear, level 3", &shape, move |i| {
+            let [x, w, b] = operands(i, n)?;
+            linear::level3::linear(&x, &w, Some(&b))
+        });
+        list.add("linear, level 4", &shape, move |i| {
+            let [x, w, b] = operands(i, n)?;
+            linear::level4::linear(&x, &Packed::new(&w)?, Some(&b))
+        });
+        list.add("linear_gelu, level 3", &shape, move |i| {
+            let [x, w, b] = operands(i, n)?;
+            linear::level3::linear_gelu(&x, &w, &b)
+        });
+        list.add("linear_gelu, level 4", &shape, move |i| {
+            let [x, w, b] = operands(i, n)?;
+            linear::level4::linear_gelu(&x, &Packed::new(&w)?, &b)
+        });
+        list.add("linear_swiglu, level 3", &shape, move |i| {
+            let [x, w, _] = operands(i, 2 * n)?;
+            linear::level3::linear_swiglu(&x, &w)
+        });
+        list.add("linear_swiglu, level 4", &shape, move |i| {
+            let [x, w, _] = operands(i, 2 * n)?;
+            linear::level4::linear_swiglu(&x, &Packed::gate_up(&w)?)
+        });
+    }
+    // As many rows and columns as the larger tile of f32 is for.
+    list.add("linear, level 4", "1024×1024×16", |i| {
+        let (x, w) = (i.tensor(&[1024, 16])?, i.tensor(&[1024, 16])?);
+        linear::level4::linear(&x, &Packed::new(&w)?, None)
+    });
+    for [b, side, patch, c] in [[1, 24, 8, 64], [2, 21, 7, 33]] {
+        patches(list, b, side, patch, c);
+    }
+    for [m, n, k] in [[1, 64, 128], [3, 33, 100], [9, 70, 260]] {
+        ternary(list, m, n, k);
+    }
+}
+
+/// B pictures of S×S in patches of P×P.
+fn patches(list: &mut List, b: usize, side: usize, patch: usize, c: usize) {
+    let shape = format!("{b} of {side}×{side} by {patch}, {c} channels");
+    let tokens = 1 + (side / patch).pow(2);
+    let operands = move |i: &mut Inputs| -> Result<[Tensor; 5]> {
+        Ok([
+            i.tensor(&[b, 3, side, side])?,
+            i.tensor(&[c, 3, patch, patch])?,
+            i.tensor(&[c])?,
+            i.tensor(&[1, 1, c])?,
+            i.tensor(&[1, tokens, c])?,
+        ])
+    };
+    list.add("patch_embed, level 3", &shape, move |i| {
+        let [pixels, w, b, class, positions] = operands(i)?;
+        patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)
+    });
+    list.add("patch_embed, level 4", &shape, move |i| {
+        let [pixels, w, b, class, positions] = operands(i)?;
+        let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
+        patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)
+    });
+}
+
+fn ternary(list: &mut List, m: usize, n: usize, k: usize) {
+    for (name, op) in [
+        ("lut", ternary_linear::level4::lut as fn(&_, &_) -> _),
+        ("dp4a", ternary_linear::level4::dp4a),
+    ] {
+        let what = format!("ternary_linear_{name}, level 4");
+        list.add(&what, &format!("{m}×{n}×{k}"), move |i| {
+            let (x, w) = (i.tensor(&[m, k])?, i.tensor(&[n, k])?);
+            op(&x, &Ternary::quantize(&w)?)
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! Launches every kernel on a few shapes, and says on stdout what was launched, a JSON object a launch:
+//!
+//! ```text
+//! cargo run --release -p kernels --example counters -- sim             simulated, with what was counted
+//! cargo run --release -p kernels --example counters -- sim softmax     the cases with `softmax` in their names
+//! counters cuda                                                        on a GPU; a build with the feature `cuda`
+//! ```
+//!
+//! `scripts/ncu.py` runs it on a GPU under Nsight Compute and writes beside each launch what was read there.
+
+mod cases;
+
+use std::process::ExitCode;
+
+use candle_core::{Device, Result};
+use cases::Case;
+use kernels::launch::simulated;
+use serde_json::{Value, json};
+use simt::Options;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (device, filter) = match &args[..] {
+        [device] => (device.as_str(), ""),
+        [device, filter] => (device.as_str(), filter.as_str()),
+        _ => return complain(2, "arguments: expected sim or cuda, and a filter or none"),
+    };
+    let gpu = match device {
+        "sim" => None,
+        "cuda" => match Device::new_cuda_with_stream(0) {
+            Ok(gpu) => Some(gpu),
+            Err(e) => return complain(1, &format!("cuda: {e}")),
+        },
+        other => return complain(2, &format!("device: expected sim or cuda, found {other:?}")),
+    };
+    let mut lines = vec![];
+    for case in (cases::all().iter()).filter(|case| case.name.contains(filter)) {
+        let launches = match &gpu {
+            Some(gpu) => on_gpu(case, gpu),
+            None => in_simulator(case),
+        };
+        match launches {
+            Ok(launches) => lines.extend(launches.iter().map(Value::to_string)),
+            Err(e) => return complain(1, &format!("{}: {e}", case.name)),
+        }
+    }
+    println!("[\n{}\n]", lines.join(",\n"));
+    ExitCode::SUCCESS
+}
+
+fn complain(code: u8, line: &str) -> ExitCode {
+    eprintln!("error: {}", line.lines().next().unwrap_or_default());
+    ExitCode::from(code)
+}
+
+/// What was launched, and what it cost.
+fn in_simulator(case: &Case) -> Result<Vec<Value>> {
+    let (ran, reports) = simulated(Options::default(), || case.run(&Device::Cpu));
+    ran?;
+    let findings = reports.iter().flat_map(|r| &r.findings);
+    findings.for_each(|finding| eprintln!("{}: {finding}", case.name));
+    let line = |r: &simt::Report| json!({"case": case.name, "entry": r.entry, "grid": r.grid, "block": r.block, "counted": r.total});
+    Ok(reports.iter().map(line).collect())
+}
+
+/// What was launched: the profiler counts.
+fn on_gpu(case: &Case, gpu: &Device) -> Result<Vec<Value>> {
+    let ((), events) = trace::record(gpu, || {
+        let _span = trace::span("counters"); // launches are noted in an op
+        case.run(gpu)
+    })?;
+    let launches = events.iter().flat_map(|event| &event.launches);
+    let line = |l: &trace::Launched| json!({"case": case.name, "entry": l.kernel, "grid": l.grid, "block": l.block});
+    Ok(launches.map(line).collect())
+}
