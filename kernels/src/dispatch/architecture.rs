@@ -1,0 +1,127 @@
+//! Compute capabilities by name, and what the kernels here ask of them.
+//!
+//! "CUDA C++ Programming Guide", appendix on compute capabilities.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A family of GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Architecture {
+    /// 7.0, 7.2
+    Volta,
+    /// 7.5
+    Turing,
+    /// 8.0, 8.6, 8.7
+    Ampere,
+    /// 8.9
+    Ada,
+    /// 9.0
+    Hopper,
+    /// 10.0, 10.3, 11.0, 12.0, 12.1
+    Blackwell,
+}
+
+/// What a GPU can do that an older one cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Feature {
+    /// `mma.sync` on f16.
+    TensorCores,
+    /// `ldmatrix`, integer products on tensor cores.
+    MatrixLoads,
+    /// `mma.sync` on bf16 and TF32.
+    Bf16,
+    /// `cp.async`: from global to shared memory past the registers.
+    AsyncCopies,
+    /// Products of E4M3 and E5M2.
+    Fp8,
+    /// Thread-block clusters, and bulk copies by a copy engine.
+    Clusters,
+    /// `wgmma`: a product by four warps, its operands in shared memory. Hopper's alone.
+    WarpGroupProducts,
+    /// Products of 4-bit floating-point numbers with block scales.
+    Fp4,
+}
+
+use Architecture::*;
+use Feature::*;
+
+impl Architecture {
+    /// Of a compute capability; none for what is older than Volta or not known yet.
+    pub fn of(capability: (u32, u32)) -> Option<Self> {
+        Some(match capability {
+            (7, 0 | 2) => Volta,
+            (7, 5) => Turing,
+            (8, 0 | 6 | 7) => Ampere,
+            (8, 9) => Ada,
+            (9, _) => Hopper,
+            (10..=12, _) => Blackwell,
+            _ => return None,
+        })
+    }
+
+    /// In the order in which they came.
+    pub fn features(self) -> &'static [Feature] {
+        match self {
+            Volta => &[TensorCores],
+            Turing => &[TensorCores, MatrixLoads],
+            Ampere => &[TensorCores, MatrixLoads, Bf16, AsyncCopies],
+            Ada => &[TensorCores, MatrixLoads, Bf16, AsyncCopies, Fp8],
+            Hopper => &[
+                TensorCores,
+                MatrixLoads,
+                Bf16,
+                AsyncCopies,
+                Fp8,
+                Clusters,
+                WarpGroupProducts,
+            ],
+            Blackwell => &[
+                TensorCores,
+                MatrixLoads,
+                Bf16,
+                AsyncCopies,
+                Fp8,
+                Clusters,
+                Fp4,
+            ],
+        }
+    }
+
+    /// Whether it has `feature`.
+    pub fn has(self, feature: Feature) -> bool {
+        self.features().contains(&feature)
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_have_names_and_features() {
+        for (capability, name, has, lacks) in [
+            ((7, 0), "Volta", TensorCores, MatrixLoads),
+            ((7, 5), "Turing", MatrixLoads, Bf16),
+            ((8, 0), "Ampere", AsyncCopies, Fp8),
+            ((8, 6), "Ampere", Bf16, Fp8),
+            ((8, 9), "Ada", Fp8, Clusters),
+            ((9, 0), "Hopper", WarpGroupProducts, Fp4),
+            ((10, 0), "Blackwell", Fp4, WarpGroupProducts),
+            ((12, 0), "Blackwell", Clusters, WarpGroupProducts),
+        ] {
+            let found = Architecture::of(capability).expect("a known GPU");
+            assert_eq!(found.to_string(), name);
+            assert!(found.has(has) && !found.has(lacks), "{capability:?}");
+        }
+        assert_eq!(Architecture::of((6, 1)), None);
+        assert_eq!(Architecture::of((13, 0)), None);
+    }
+}

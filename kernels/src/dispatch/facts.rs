@@ -1,0 +1,162 @@
+//! What a choice may depend on of a device.
+
+use std::process::Command;
+use std::sync::OnceLock;
+
+use candle_core::{Device, Result};
+
+use super::{Architecture, Feature};
+
+/// A device, as far as kernels are chosen by it. Tests make up their own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// `NVIDIA H200`, or a CPU's model.
+    pub name: String,
+    /// Of the GPU, `580.159.04`; none on a CPU.
+    pub driver: Option<String>,
+    /// Compute capability; none on a CPU.
+    pub capability: Option<(u32, u32)>,
+    /// SMs of a GPU, threads of a CPU.
+    pub units: usize,
+}
+
+impl Facts {
+    /// A CPU with so many threads.
+    pub fn cpu(name: impl Into<String>, threads: usize) -> Self {
+        Self {
+            name: name.into(),
+            driver: None,
+            capability: None,
+            units: threads,
+        }
+    }
+
+    /// Whether this is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.capability.is_some()
+    }
+
+    /// Whether this is a GPU that has `feature`.
+    pub fn has(&self, feature: Feature) -> bool {
+        let architecture = self.capability.and_then(Architecture::of);
+        architecture.is_some_and(|a| a.has(feature))
+    }
+
+    /// Whether this is a GPU of at least this compute capability.
+    pub fn at_least(&self, capability: (u32, u32)) -> bool {
+        self.capability.is_some_and(|found| found >= capability)
+    }
+
+    /// Of `device`, looked up once.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    pub fn of(device: &Device) -> Result<&'static Self> {
+        match device {
+            Device::Cpu => Ok(host()),
+            #[cfg(feature = "cuda")]
+            Device::Cuda(cuda) => gpu(cuda),
+            other => {
+                let found = format!("{:?}", other.location());
+                Err(crate::error::mismatch("dispatch", "a CPU or a GPU", found))
+            }
+        }
+    }
+}
+
+fn host() -> &'static Facts {
+    static HOST: OnceLock<Facts> = OnceLock::new();
+    HOST.get_or_init(|| Facts::cpu(processor(), rayon::current_num_threads()))
+}
+
+/// The name that the processor gives itself, or its architecture.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = model_name(&text).map(str::to_string);
+    let named = named.or_else(|| match cfg!(target_os = "macos") {
+        true => sysctl("machdep.cpu.brand_string"),
+        false => None,
+    });
+    named.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}
+
+fn model_name(cpuinfo: &str) -> Option<&str> {
+    let line = cpuinfo.lines().find(|l| l.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim())
+}
+
+fn sysctl(name: &str) -> Option<String> {
+    let output = Command::new("sysctl").args(["-n", name]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_string())
+}
+
+/// Of a GPU, by its context: looked up once, because the driver takes longer to answer than a kernel to run.
+#[cfg(feature = "cuda")]
+fn gpu(device: &candle_core::CudaDevice) -> Result<&'static Facts> {
+    use candle_core::cuda_backend::WrapErr;
+    use candle_core::cuda_backend::cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as SMS;
+    use std::collections::HashMap;
+    use std::sync::{LazyLock, RwLock};
+
+    static KNOWN: LazyLock<RwLock<HashMap<usize, &'static Facts>>> = LazyLock::new(RwLock::default);
+    let stream = device.cuda_stream();
+    let context = stream.context();
+    let key = context.ordinal();
+    let known = KNOWN.read().ok().and_then(|known| known.get(&key).copied());
+    if let Some(facts) = known {
+        return Ok(facts);
+    }
+    let (major, minor) = context.compute_capability().w()?;
+    let facts: &'static Facts = Box::leak(Box::new(Facts {
+        name: context.name().w()?,
+        driver: driver(),
+        capability: Some((major as u32, minor as u32)),
+        units: context.attribute(SMS).w()? as usize,
+    }));
+    if let Ok(mut known) = KNOWN.write() {
+        known.insert(key, facts);
+    }
+    Ok(facts)
+}
+
+/// `580.159.04`, from the kernel module; other systems than Linux do not say.
+#[cfg(feature = "cuda")]
+fn driver() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
+    let number = |word: &&str| word.split('.').count() >= 2 && word.starts_with(|c: char| c.is_ascii_digit());
+    text.lines().next()?.split_whitespace().find(number).map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_has_the_features_of_its_architecture() {
+        let gpu = |capability| Facts {
+            name: "a GPU".into(),
+            driver: Some("1.2".into()),
+            capability: Some(capability),
+            units: 40,
+        };
+        assert!(gpu((7, 5)).is_gpu() && !gpu((7, 5)).has(Feature::Bf16));
+        assert!(gpu((8, 6)).has(Feature::Bf16) && gpu((8, 6)).at_least((8, 0)));
+        assert!(!gpu((8, 6)).at_least((9, 0)));
+    }
+
+    #[test]
+    fn a_cpu_is_no_gpu() -> Result<()> {
+        let cpu = Facts::of(&Device::Cpu)?;
+        assert!(!cpu.is_gpu() && !cpu.has(Feature::TensorCores) && !cpu.at_least((0, 0)));
+        assert!(cpu.units > 0 && !cpu.name.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn a_name_is_found_in_what_the_kernel_says() {
+        let text = "processor\t: 0\nmodel name\t: AMD EPYC 9R14\nflags\t: avx2\n";
+        assert_eq!(model_name(text), Some("AMD EPYC 9R14"));
+        assert_eq!(model_name("CPU implementer\t: 0x41\n"), None);
+    }
+}

@@ -1,0 +1,236 @@
+//! Kernels by name, and which of them runs.
+
+use std::fmt;
+
+use super::{Facts, Problem, Rule, Table};
+
+/// A kernel that can be picked; `F` is what runs it.
+#[derive(Debug)]
+pub struct Entry<F> {
+    /// `matmul_level5_32x32`
+    pub name: &'static str,
+    /// Where it can run, whatever the speed.
+    pub can: fn(&Problem, &Facts) -> bool,
+    /// Runs it.
+    pub run: F,
+}
+
+/// The kernels of an operation. Without a measurement the first that can run does.
+#[derive(Debug)]
+pub struct Registry<F: 'static> {
+    /// In the order in which they are tried.
+    pub entries: &'static [Entry<F>],
+}
+
+/// Why an entry was picked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Why<'a> {
+    /// The first rule that holds names it, measured on this device.
+    Measured(&'a Rule, &'a str),
+    /// No rule holds; it is the first that can run.
+    First,
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Measured(rule, device) => write!(f, "measured on {device}: {rule}"),
+            Self::First => write!(f, "no measurement; the first that can"),
+        }
+    }
+}
+
+/// An entry, and why.
+#[derive(Debug)]
+pub struct Picked<'a, F: 'static> {
+    /// What runs.
+    pub entry: &'static Entry<F>,
+    /// Why it.
+    pub why: Why<'a>,
+}
+
+impl<F> Registry<F> {
+    /// The entry of the first rule, table after table, that holds and whose kernel can run; else the first
+    /// entry that can. None if none can.
+    pub fn pick<'a>(
+        &self,
+        problem: &Problem,
+        facts: &Facts,
+        tables: impl IntoIterator<Item = &'a Table>,
+    ) -> Option<Picked<'a, F>> {
+        for table in tables {
+            for rule in table.rules.iter().filter(|rule| rule.holds(problem)) {
+                let named = |e: &&Entry<F>| e.name == rule.kernel && (e.can)(problem, facts);
+                if let Some(entry) = self.entries.iter().find(named) {
+                    let why = Why::Measured(rule, &table.device);
+                    return Some(Picked { entry, why });
+                }
+            }
+        }
+        let entry = self.able(problem, facts).next()?;
+        let why = Why::First;
+        Some(Picked { entry, why })
+    }
+
+    /// Those that can run, in order.
+    pub fn able<'a>(
+        &self,
+        problem: &'a Problem,
+        facts: &'a Facts,
+    ) -> impl Iterator<Item = &'static Entry<F>> + use<'a, F> {
+        let entries: &'static [Entry<F>] = self.entries;
+        entries.iter().filter(move |e| (e.can)(problem, facts))
+    }
+
+    /// The entry of this name.
+    pub fn named(&self, name: &str) -> Option<&'static Entry<F>> {
+        self.entries.iter().find(|e| e.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::DType;
+
+    use super::*;
+    use crate::dispatch::{Feature, Layout, Op, Range};
+
+    const KERNELS: Registry<u32> = Registry {
+        entries: &[
+            Entry {
+                name: "hopper",
+                can: |_, facts| facts.has(Feature::WarpGroupProducts),
+                run: 1,
+            },
+            Entry {
+                name: "small",
+                can: |p, facts| facts.is_gpu() && p.m.max(p.n) <= 32,
+                run: 2,
+            },
+            Entry {
+                name: "bf16",
+                can: |p, facts| p.dtype == DType::BF16 && facts.at_least((8, 0)),
+                run: 3,
+            },
+            Entry {
+                name: "any",
+                can: |_, facts| facts.is_gpu(),
+                run: 4,
+            },
+        ],
+    };
+
+    fn gpu(capability: (u32, u32)) -> Facts {
+        Facts {
+            name: "a GPU".into(),
+            driver: None,
+            capability: Some(capability),
+            units: 40,
+        }
+    }
+
+    fn problem(m: usize, dtype: DType) -> Problem {
+        Problem {
+            op: Op::Matmul,
+            batch: 1,
+            m,
+            n: 8,
+            k: 8,
+            dtype,
+            layout: [Layout::Rows; 2],
+        }
+    }
+
+    fn rule(m: Range, kernel: &str) -> Rule {
+        let (batch, n, k) = (Range(0, 9), Range(0, 99), Range(0, usize::MAX));
+        Rule {
+            op: Op::Matmul,
+            dtype: "f32".into(),
+            batch,
+            m,
+            n,
+            k,
+            kernel: kernel.into(),
+            us: 1.,
+            next: String::new(),
+            next_us: 0.,
+        }
+    }
+
+    fn table(rules: Vec<Rule>) -> Table {
+        Table {
+            schema: 1,
+            device: "a GPU".into(),
+            driver: None,
+            commit: "abc".into(),
+            date: "2026-11-21".into(),
+            rules,
+        }
+    }
+
+    #[test]
+    fn the_first_that_can_runs_on_every_gpu() {
+        for (capability, m, dtype, name) in [
+            ((7, 0), 8, DType::F32, "small"),
+            ((7, 5), 64, DType::BF16, "any"),
+            ((8, 0), 64, DType::BF16, "bf16"),
+            ((8, 9), 32, DType::F32, "small"),
+            ((9, 0), 8, DType::F32, "hopper"),
+            ((10, 0), 64, DType::BF16, "bf16"),
+            ((12, 0), 64, DType::F32, "any"),
+        ] {
+            let problem = problem(m, dtype);
+            let picked = KERNELS.pick(&problem, &gpu(capability), []).expect("one");
+            assert_eq!(picked.entry.name, name, "{capability:?} {problem}");
+            assert_eq!(picked.why, Why::First);
+        }
+        let cpu = Facts::cpu("a CPU", 2);
+        assert!(KERNELS.pick(&problem(8, DType::F32), &cpu, []).is_none());
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_wins() {
+        let measured = table(vec![rule(Range(1, 16), "any"), rule(Range(1, 64), "small")]);
+        let generic = table(vec![rule(Range(0, usize::MAX), "any")]);
+        let turing = gpu((7, 5));
+        for (m, name, of) in [(8, "any", 0), (17, "small", 1)] {
+            let problem = problem(m, DType::F32);
+            let picked = KERNELS.pick(&problem, &turing, [&measured, &generic]).expect("one");
+            assert_eq!(picked.entry.name, name);
+            assert_eq!(picked.why, Why::Measured(&measured.rules[of], "a GPU"));
+        }
+        // `small` cannot, and the next table speaks of it.
+        let problem = problem(60, DType::F32);
+        let picked = KERNELS.pick(&problem, &turing, [&measured, &generic]).expect("one");
+        assert_eq!(picked.entry.name, "any");
+        assert_eq!(picked.why, Why::Measured(&generic.rules[0], "a GPU"));
+    }
+
+    #[test]
+    fn a_rule_of_a_kernel_that_is_not_there_is_passed_over() {
+        let table = table(vec![rule(Range(0, 99), "of another version")]);
+        let problem = problem(8, DType::F32);
+        let picked = KERNELS.pick(&problem, &gpu((7, 5)), [&table]).expect("one");
+        assert_eq!((picked.entry.name, picked.why), ("small", Why::First));
+    }
+
+    #[test]
+    fn a_table_comes_back_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
+        for rules in [vec![], vec![rule(Range(1, 16), "any"), rule(Range(17, usize::MAX), "small")]] {
+            let table = table(rules);
+            assert_eq!(Table::parse(&table.text()?)?, table);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_damaged_table_is_one_line() {
+        for text in ["", "{", "[]", r#"{"schema": 1}"#] {
+            let error = Table::parse(text).expect_err(text);
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        let text = table(vec![]).text().expect("finite");
+        let error = Table::parse(&text.replace("\"schema\": 1", "\"schema\": 2"));
+        assert_eq!(error, Err("schema: expected 1, found 2".into()));
+    }
+}

@@ -1,0 +1,165 @@
+//! What was measured on a device: ranges of shapes, and the kernel that was the fastest there.
+
+use std::fmt;
+use std::path::Path;
+
+use candle_core::DType;
+use serde::{Deserialize, Serialize};
+
+use super::{Facts, Op, Problem};
+
+/// Of a size, both ends included: `[33, 64]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range(pub usize, pub usize);
+
+impl Range {
+    /// Whether `x` is in it.
+    pub fn contains(self, x: usize) -> bool {
+        (self.0..=self.1).contains(&x)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match (self.0, self.1) {
+            (a, b) if a == b => write!(f, "{a}"),
+            (0, usize::MAX) => write!(f, "any"),
+            (a, usize::MAX) => write!(f, "≥ {a}"),
+            (a, b) => write!(f, "{a}–{b}"),
+        }
+    }
+}
+
+/// A predicate on problems, and the kernel that was the fastest where it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Which operation.
+    pub op: Op,
+    /// `f32` or `bf16`.
+    pub dtype: String,
+    /// Matrices.
+    pub batch: Range,
+    /// Rows of A.
+    pub m: Range,
+    /// Columns of B.
+    pub n: Range,
+    /// Columns of A.
+    pub k: Range,
+    /// The name of the entry.
+    pub kernel: String,
+    /// Microseconds that it took at the range's upper end, or at the largest size that was measured.
+    pub us: f64,
+    /// The next fastest, and its microseconds; empty where there was no other.
+    pub next: String,
+    /// Microseconds of the next fastest.
+    pub next_us: f64,
+}
+
+impl Rule {
+    /// Whether it speaks of `problem`.
+    pub fn holds(&self, problem: &Problem) -> bool {
+        self.op == problem.op
+            && self.dtype == problem.dtype.as_str()
+            && self.batch.contains(problem.batch)
+            && self.m.contains(problem.m)
+            && self.n.contains(problem.n)
+            && self.k.contains(problem.k)
+    }
+}
+
+impl fmt::Display for Rule {
+    /// `batch 1, m 33–64, n 33–64, k any: 2.1 µs, next cublas 3.2 µs`
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { batch, m, n, k, us, .. } = self;
+        write!(f, "batch {batch}, m {m}, n {n}, k {k}: {us:.1} µs")?;
+        match self.next.is_empty() {
+            true => Ok(()),
+            false => write!(f, ", next {} {:.1} µs", self.next, self.next_us),
+        }
+    }
+}
+
+/// Rules in the order in which they are tried, and where they were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Of the format of this file: 1.
+    pub schema: u32,
+    /// The device's name; `any GPU` or `any CPU` for what is used where nothing was measured.
+    pub device: String,
+    /// The GPU's driver.
+    pub driver: Option<String>,
+    /// What was measured: the commit of the program.
+    pub commit: String,
+    /// When: `2026-11-21`.
+    pub date: String,
+    /// The first that holds wins.
+    pub rules: Vec<Rule>,
+}
+
+/// The only one so far.
+const SCHEMA: u32 = 1;
+
+impl Table {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// What is wrong with the text, in one line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let table: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        match table.schema {
+            SCHEMA => Ok(table),
+            other => Err(format!("schema: expected {SCHEMA}, found {other}")),
+        }
+    }
+
+    /// Reads a file; none where there is none.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line that names the file.
+    pub fn load(path: &Path) -> Result<Option<Self>, String> {
+        let named = |e: String| format!("{}: {e}", path.display());
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text).map(Some).map_err(named),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(named(e.to_string())),
+        }
+    }
+
+    /// The file, a rule a line.
+    ///
+    /// # Errors
+    /// When a number is not finite.
+    pub fn text(&self) -> serde_json::Result<String> {
+        let head = serde_json::to_string_pretty(&Self { rules: vec![], ..self.clone() })?;
+        let rules: Vec<String> = self
+            .rules
+            .iter()
+            .map(|rule| Ok(format!("    {}", serde_json::to_string(rule)?)))
+            .collect::<serde_json::Result<_>>()?;
+        let rules = match rules.is_empty() {
+            true => "\"rules\": []".to_string(),
+            false => format!("\"rules\": [\n{}\n  ]", rules.join(",\n")),
+        };
+        Ok(head.replace("\"rules\": []", &rules) + "\n")
+    }
+
+    /// The first rule that holds.
+    pub fn rule(&self, problem: &Problem) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.holds(problem))
+    }
+
+    /// The name of its file in the cache folder: of the device and its driver, in letters, digits and `-`.
+    pub fn file_name(facts: &Facts) -> String {
+        let name = format!("{} {}", facts.name, facts.driver.as_deref().unwrap_or_default());
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+        let name: String = name.trim().chars().map(plain).collect();
+        format!("{}.json", name.to_lowercase())
+    }
+}
+
+/// Whether tables speak of this format.
+pub fn is_tuned(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::BF16)
+}
