@@ -124,8 +124,14 @@ fn gpu(device: &candle_core::CudaDevice) -> Result<&'static Facts> {
 #[cfg(feature = "cuda")]
 fn driver() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
-    let number = |word: &&str| word.split('.').count() >= 2 && word.starts_with(|c: char| c.is_ascii_digit());
-    text.lines().next()?.split_whitespace().find(number).map(str::to_string)
+    let number = |word: &&str| {
+        word.split('.').count() >= 2 && word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    text.lines()
+        .next()?
+        .split_whitespace()
+        .find(number)
+        .map(str::to_string)
 }
 
 #[cfg(test)]

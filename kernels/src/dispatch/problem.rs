@@ -74,7 +74,11 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self { batch, m, n, k, .. } = self;
         let op = format!("{:?}", self.op).to_lowercase();
-        write!(f, "{op} {} {batch} × ({m}×{k}·{k}×{n})", self.dtype.as_str())
+        write!(
+            f,
+            "{op} {} {batch} × ({m}×{k}·{k}×{n})",
+            self.dtype.as_str()
+        )
     }
 }
 

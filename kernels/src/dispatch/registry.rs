@@ -195,13 +195,17 @@ mod tests {
         let turing = gpu((7, 5));
         for (m, name, of) in [(8, "any", 0), (17, "small", 1)] {
             let problem = problem(m, DType::F32);
-            let picked = KERNELS.pick(&problem, &turing, [&measured, &generic]).expect("one");
+            let picked = KERNELS
+                .pick(&problem, &turing, [&measured, &generic])
+                .expect("one");
             assert_eq!(picked.entry.name, name);
             assert_eq!(picked.why, Why::Measured(&measured.rules[of], "a GPU"));
         }
         // `small` cannot, and the next table speaks of it.
         let problem = problem(60, DType::F32);
-        let picked = KERNELS.pick(&problem, &turing, [&measured, &generic]).expect("one");
+        let picked = KERNELS
+            .pick(&problem, &turing, [&measured, &generic])
+            .expect("one");
         assert_eq!(picked.entry.name, "any");
         assert_eq!(picked.why, Why::Measured(&generic.rules[0], "a GPU"));
     }
@@ -216,7 +220,13 @@ mod tests {
 
     #[test]
     fn a_table_comes_back_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
-        for rules in [vec![], vec![rule(Range(1, 16), "any"), rule(Range(17, usize::MAX), "small")]] {
+        for rules in [
+            vec![],
+            vec![
+                rule(Range(1, 16), "any"),
+                rule(Range(17, usize::MAX), "small"),
+            ],
+        ] {
             let table = table(rules);
             assert_eq!(Table::parse(&table.text()?)?, table);
         }

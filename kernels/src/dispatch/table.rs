@@ -71,7 +71,9 @@ impl Rule {
 impl fmt::Display for Rule {
     /// `batch 1, m 33–64, n 33–64, k any: 2.1 µs, next cublas 3.2 µs`
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self { batch, m, n, k, us, .. } = self;
+        let Self {
+            batch, m, n, k, us, ..
+        } = self;
         write!(f, "batch {batch}, m {m}, n {n}, k {k}: {us:.1} µs")?;
         match self.next.is_empty() {
             true => Ok(()),
@@ -132,7 +134,10 @@ impl Table {
     /// # Errors
     /// When a number is not finite.
     pub fn text(&self) -> serde_json::Result<String> {
-        let head = serde_json::to_string_pretty(&Self { rules: vec![], ..self.clone() })?;
+        let head = serde_json::to_string_pretty(&Self {
+            rules: vec![],
+            ..self.clone()
+        })?;
         let rules: Vec<String> = self
             .rules
             .iter()
@@ -152,8 +157,18 @@ impl Table {
 
     /// The name of its file in the cache folder: of the device and its driver, in letters, digits and `-`.
     pub fn file_name(facts: &Facts) -> String {
-        let name = format!("{} {}", facts.name, facts.driver.as_deref().unwrap_or_default());
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+        let name = format!(
+            "{} {}",
+            facts.name,
+            facts.driver.as_deref().unwrap_or_default()
+        );
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        };
         let name: String = name.trim().chars().map(plain).collect();
         format!("{}.json", name.to_lowercase())
     }

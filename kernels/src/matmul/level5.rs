@@ -1,0 +1,219 @@
+//! Level 5: small tiles on a GPU, operands as they lie on a CPU; which of them, the registry says.
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::View;
+use super::cpu::{self, Operand};
+use crate::cpu::Slice;
+use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Table};
+use crate::error::mismatch;
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("matmul_level5", "level5.ptx");
+
+/// What computes a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// candle's own product: cuBLAS on a GPU, gemm on a CPU.
+    Candle,
+    /// Operands as they lie, on a CPU.
+    Cpu,
+    /// A kernel of `level5.cu`.
+    Tile(Tile),
+}
+
+/// What a block computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    entry: &'static str,
+    m: usize,
+    n: usize,
+    /// Of a matrix.
+    threads: usize,
+    /// Of a block.
+    matrices: usize,
+}
+
+/// All that compute products, candle's first: without a measurement nothing else is known to be faster.
+pub static REGISTRY: Registry<Run> = Registry {
+    entries: &[
+        Entry {
+            name: "candle",
+            can: |_, _| true,
+            run: Run::Candle,
+        },
+        Entry {
+            name: "matmul_level5_cpu",
+            can: |p, facts| p.dtype == DType::F32 && !facts.is_gpu(),
+            run: Run::Cpu,
+        },
+        tile("matmul_f32_level5_16x16_k32", 16, 16, 256, 1),
+        tile("matmul_f32_level5_16x16_k64", 16, 16, 256, 1),
+        tile("matmul_f32_level5_16x16_k128", 16, 16, 256, 1),
+        tile("matmul_f32_level5_16x16_k256", 16, 16, 512, 1),
+        tile("matmul_f32_level5_32x16_k128", 32, 16, 512, 1),
+        tile("matmul_f32_level5_32x32_k64", 32, 32, 256, 1),
+        tile("matmul_f32_level5_32x32_k32", 32, 32, 64, 1),
+        tile("matmul_f32_level5_64x64_k16", 64, 64, 128, 1),
+        tile("matmul_f32_level5_warp_16x16", 16, 16, 32, 4),
+    ],
+};
+
+/// Blocks along y and z of a grid.
+const MOST_BLOCKS: usize = 65_535;
+
+const fn tile(
+    entry: &'static str,
+    m: usize,
+    n: usize,
+    threads: usize,
+    matrices: usize,
+) -> Entry<Run> {
+    Entry {
+        name: entry,
+        can: |p, facts| {
+            p.dtype == DType::F32
+                && facts.at_least((7, 5))
+                && p.m.div_ceil(16) <= MOST_BLOCKS
+                && p.batch <= MOST_BLOCKS
+        },
+        run: Run::Tile(Tile {
+            entry,
+            m,
+            n,
+            threads,
+            matrices,
+        }),
+    }
+}
+
+/// A product that has been looked at.
+#[derive(Debug)]
+pub struct Call<'a> {
+    a: &'a Tensor,
+    b: &'a Tensor,
+    bias: Option<&'a Tensor>,
+    views: [View; 2],
+    dims: Vec<usize>,
+    /// What the registry is asked.
+    pub problem: Problem,
+}
+
+impl<'a> Call<'a> {
+    /// A·B + b: A (…, M, K), B (…, K, N), b (N) or none.
+    ///
+    /// # Errors
+    /// When shapes, formats or devices do not agree, or the batch dimensions of a view do not lie at one
+    /// distance from each other.
+    pub fn new(a: &'a Tensor, b: &'a Tensor, bias: Option<&'a Tensor>) -> Result<Self> {
+        let kernel = "matmul_level5";
+        let views = [View::of(kernel, a)?, View::of(kernel, b)?];
+        crate::element::same_dtype(kernel, &[a, b].into_iter().chain(bias).collect::<Vec<_>>())?;
+        let ((m, k), (rows, n)) = (views[0].dims, views[1].dims);
+        let (outer, other) = (&a.dims()[..a.rank() - 2], &b.dims()[..b.rank() - 2]);
+        if k != rows || outer != other {
+            let expected = format!("B {outer:?} of {k} rows for A {:?}", a.dims());
+            return Err(mismatch(kernel, expected, format!("{:?}", b.dims())));
+        }
+        if let Some(bias) = bias.filter(|bias| bias.dims() != [n]) {
+            return Err(mismatch(
+                kernel,
+                format!("b ({n})"),
+                format!("{:?}", bias.dims()),
+            ));
+        }
+        Ok(Self {
+            a,
+            b,
+            bias,
+            views,
+            dims: [outer, &[m, n]].concat(),
+            problem: Problem {
+                op: Op::Matmul,
+                batch: views[0].len,
+                m,
+                n,
+                k,
+                dtype: a.dtype(),
+                layout: [Layout::of(a), Layout::of(b)],
+            },
+        })
+    }
+
+    /// Which entry is for it, and why.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    pub fn pick<'t>(&self, tables: impl IntoIterator<Item = &'t Table>) -> Result<Picked<'t, Run>> {
+        let facts = Facts::of(self.a.device())?;
+        let picked = REGISTRY.pick(&self.problem, facts, tables);
+        picked.ok_or_else(|| mismatch("matmul_level5", "an entry that can", self.problem))
+    }
+
+    /// Computes it: (…, M, N).
+    ///
+    /// # Errors
+    /// When `run` cannot, or a view spans more elements than 32 bits count.
+    pub fn run(&self, run: Run) -> Result<Tensor> {
+        match run {
+            Run::Candle => self.candle(),
+            Run::Cpu => self.cpu(),
+            Run::Tile(tile) => self.tile(tile),
+        }
+    }
+
+    fn candle(&self) -> Result<Tensor> {
+        let c = self.a.matmul(self.b)?;
+        match self.bias {
+            Some(bias) => c.broadcast_add(bias),
+            None => Ok(c),
+        }
+    }
+
+    fn cpu(&self) -> Result<Tensor> {
+        let [a, b] = [self.a, self.b].map(Slice::<f32>::strided);
+        let (a, b) = (a?, b?);
+        let bias = self.bias.map(Slice::<f32>::new).transpose()?;
+        let mut c = output::vec::<f32>(self.dims.iter().product());
+        let operand = |x, view| Operand { x, view };
+        cpu::matmul(
+            operand(&a, self.views[0]),
+            operand(&b, self.views[1]),
+            bias.as_deref(),
+            &mut c,
+        );
+        Tensor::from_vec(c, &*self.dims, &Device::Cpu)
+    }
+
+    fn tile(&self, tile: Tile) -> Result<Tensor> {
+        let Problem { batch, m, n, k, .. } = self.problem;
+        let c = output::tensor(&*self.dims, DType::F32, self.a.device())?;
+        if c.elem_count() == 0 {
+            return Ok(c);
+        }
+        let mut launch = Launch::new(&MODULE, tile.entry)
+            .grid(
+                n.div_ceil(tile.n),
+                m.div_ceil(tile.m),
+                batch.div_ceil(tile.matrices),
+            )
+            .block(tile.threads, tile.matrices, 1)
+            .view(self.a)
+            .view(self.b)
+            .read_or_null(self.bias)
+            .write(&c);
+        for size in [batch, m, n, k] {
+            launch = launch.u32(size);
+        }
+        for view in self.views {
+            if view.extent() > u32::MAX as usize {
+                let found = format!("{} elements", view.extent());
+                return Err(mismatch(tile.entry, "matrices below 2³² elements", found));
+            }
+            launch = launch.u32(view.batch).u32(view.row).u32(view.column);
+        }
+        launch.run()?;
+        Ok(c)
+    }
+}
