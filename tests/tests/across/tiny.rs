@@ -11,7 +11,7 @@ use tests::inputs::{rng, uniform};
 use tests::{devices, difference, levels, root};
 
 /// The weights in the repository, as `dtype` on `device`, and their configuration.
-fn open(
+pub fn open(
     model: &str,
     dtype: DType,
     device: &Device,
