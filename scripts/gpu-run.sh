@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what scripts/gpu-bundle.sh packed, on a machine with a GPU and its driver: no Rust is needed.
 #
-#   run.sh test [FILTER]     run.sh sanitize [FILTER]
+#   run.sh test [FILTER]     run.sh sanitize [FILTER]   (all four tools, or those that $CANDLEPOWER_TOOLS names)
 #   run.sh bench [FILTER]    run.sh workbook ARGUMENTS
 #   run.sh counters OUT      (needs Nsight Compute, and permission to read counters)
 #
@@ -62,7 +62,7 @@ case $what in
     }
     export -f watched
     failed=0
-    for tool in memcheck racecheck initcheck synccheck; do
+    for tool in ${CANDLEPOWER_TOOLS:-memcheck racecheck initcheck synccheck}; do
       for program in bin/test-*; do
         tests=$("$program" --list "$@" 2>/dev/null | sed -n 's/: test$//p')
         if xargs -P "$(nproc)" -I{} bash -c 'watched "$@"' _ "$tool" "$program" {} <<<"$tests"; then
