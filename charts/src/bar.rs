@@ -11,12 +11,15 @@ use crate::style::{
 };
 use crate::{Axis, Error};
 
-/// A chart of grouped bars. They lie, so that long names and many groups fit, and start at zero.
+/// A chart of grouped bars. They lie, so that long names and many groups fit.
+///
+/// On a linear axis bars start at zero. On a logarithmic one, which has no zero, they start at the mark: a
+/// bar from 1 to a speed-up of 8 is three doublings long.
 #[derive(Debug, Clone)]
 pub struct BarChart {
     /// What it shows.
     pub title: String,
-    /// Along the bars; linear, whatever it says, because a bar has no length on a logarithmic axis.
+    /// Along the bars.
     pub axis: Axis,
     /// A value to mark with a line, such as 1 for a speed-up.
     pub mark: Option<f64>,
@@ -76,6 +79,18 @@ impl BarChart {
         ends.fold(0., f64::max)
     }
 
+    /// From where bars start to the longest one's end; on a logarithmic axis, from the lowest value.
+    fn scale(&self) -> Scale {
+        if !self.axis.log {
+            return Scale::exact(0., self.highest());
+        }
+        let ends = self
+            .bars()
+            .flat_map(|bar| [bar.spread.0, bar.value, bar.spread.1]);
+        let ends = ends.chain(self.mark).filter(|v| Scale::shows(*v, true));
+        Scale::around(ends, 0., true).unwrap_or(Scale::exact(0., 1.))
+    }
+
     fn height(&self) -> i32 {
         let groups = self.groups.iter().map(|g| g.bars.len() as i32 * BAR + GAP);
         groups.sum()
@@ -121,6 +136,8 @@ struct Plot<'a, DB: DrawingBackend> {
     area: &'a Area<DB>,
     zoom: Zoom,
     scale: Scale,
+    /// Where bars start, if not on the left.
+    start: Option<f64>,
     left: i32,
     right: i32,
     top: i32,
@@ -146,7 +163,8 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         Ok(Self {
             area,
             zoom,
-            scale: Scale::exact(0., chart.highest()),
+            scale: chart.scale(),
+            start: chart.mark.filter(|_| chart.axis.log),
             left: zoom.px(MARGIN + 10) + names,
             right: zoom.px(WIDTH as i32 - MARGIN - 10) - labels,
             top,
@@ -198,7 +216,11 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         }
         let px = |css| self.zoom.px(css);
         let (end, middle) = (self.x(bar.value), top + px(BAR / 2 - 1));
-        let corners = [(self.left, top + px(1)), (end, top + px(BAR - 3))];
+        let start = self.start.map_or(self.left, |v| self.x(v));
+        let corners = [
+            (start.min(end), top + px(1)),
+            (start.max(end), top + px(BAR - 3)),
+        ];
         self.area.draw(&Rectangle::new(corners, colour.filled()))?;
         let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
         self.line([(low, middle), (high, middle)], INK)?;
@@ -206,7 +228,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
             self.line([(x, middle - px(4)), (x, middle + px(4))], INK)?;
         }
         let style = self.zoom.text(15, HPos::Left, VPos::Center);
-        let at = (end.max(high) + px(6), middle);
+        let at = (start.max(end).max(high) + px(6), middle);
         self.area.draw_text(&bar.label, &style, at)
     }
 }

@@ -75,6 +75,14 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     write(&root, &results, record)
 }
 
+/// Draws what is recorded once more, and prints the paths.
+pub fn redraw() -> Result<()> {
+    for path in record::redraw(&root()?)? {
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
 /// Every model that the presets name, in every number format.
 fn cases(args: &CompareArgs, device: &candle_core::Device) -> Result<Vec<Case>, BadInput> {
     let presets = match args.preset.iter().any(|name| name == "all") {

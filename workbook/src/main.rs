@@ -28,6 +28,8 @@ enum Command {
     Compare(CompareArgs),
     /// Time every op on the shapes of the models at every level
     Ops(OpsArgs),
+    /// Draw the recorded results again: their charts, and the README's table
+    Redraw,
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),
     /// Continue a text with the language model
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
             None => compare::run(&workbook.compare),
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
+            Some(Command::Redraw) => compare::redraw(),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
             Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),

@@ -49,6 +49,24 @@ impl Record {
     }
 }
 
+/// The charts of all that is recorded, and the README's table, once more; returns their paths.
+///
+/// For results that another machine has recorded: its JSON is copied here, and this draws the rest.
+pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+    let (folder, readme) = (root.join("benches/results"), root.join("README.md"));
+    let mut paths = vec![];
+    for json in files(&folder)? {
+        let results = Results::load(&json)?;
+        paths.extend(charts::bar_chart(
+            &json.with_extension(""),
+            &chart::speed(&results),
+        )?);
+    }
+    readme::rewrite(&readme, &recorded(&folder)?)?;
+    paths.push(readme);
+    Ok(paths)
+}
+
 /// The name itself, when it can be a file's.
 pub fn checked(name: &str) -> Result<&str, BadInput> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -68,6 +86,12 @@ pub fn save(path: &Path, json: &str) -> Result<()> {
 
 /// All results in `folder`, by name.
 fn recorded(folder: &Path) -> Result<Vec<Results>> {
+    let load = |path: &PathBuf| Ok(Results::load(path)?);
+    files(folder)?.iter().map(load).collect()
+}
+
+/// The JSON files in `folder`, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| Ok(entry?.path()))
@@ -77,7 +101,7 @@ fn recorded(folder: &Path) -> Result<Vec<Results>> {
             .is_some_and(|extension| extension == "json")
     });
     paths.sort();
-    paths.iter().map(|path| Ok(Results::load(path)?)).collect()
+    Ok(paths)
 }
 
 #[cfg(test)]
@@ -134,6 +158,23 @@ pub mod tests {
             .collect();
         assert_eq!(names, ["cpu.json", "cpu.svg", "cpu.png", "README.md"]);
         assert!(std::fs::read_to_string(&readme)?.contains("| lm tiny decode | 1.23 ms |"));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_recorded_is_drawn_again() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let readme = root.path().join("README.md");
+        std::fs::write(&readme, "<!-- results:begin -->\n<!-- results:end -->\n")?;
+        Record::new(root.path(), "cpu")?.write(&example())?;
+        let table = std::fs::read_to_string(&readme)?;
+        let svg = root.path().join("benches/results/cpu.svg");
+        let chart = std::fs::read(&svg)?;
+        std::fs::write(&readme, "<!-- results:begin -->\n<!-- results:end -->\n")?;
+        std::fs::remove_file(&svg)?;
+        assert_eq!(redraw(root.path())?.len(), 3);
+        assert_eq!(std::fs::read_to_string(&readme)?, table);
+        assert_eq!(std::fs::read(&svg)?, chart);
         Ok(())
     }
 
