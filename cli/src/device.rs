@@ -44,8 +44,8 @@ impl Choice {
     /// Opens a device on which time counts.
     ///
     /// # Errors
-    /// [`BadInput`] when a GPU was asked for and none answers, and for the simulator, which only
-    /// [`simulated`](crate::simulation::simulated) begins.
+    /// [`BadInput`] when a GPU was asked for and none answers, and for the simulator, which has no times:
+    /// the programs begin it themselves.
     pub fn open(self) -> Result<Device, BadInput> {
         match self {
             Self::Auto => Ok(cuda(0).unwrap_or(Device::Cpu)),
