@@ -150,7 +150,7 @@ fn same_launch(launch: &str, reading: &Value, report: &Report) {
     assert_eq!(dim("block"), report.block.map(u64::from), "{launch}");
 }
 
-/// What the simulator counted, without what copies write to shared memory, for which ncu has no counter.
+/// What the simulator counted, without what copies write to shared memory, which ncu's counter of stores leaves out.
 fn counted(report: &Report, counter: &str) -> u64 {
     let value = serde_json::to_value(report.total).unwrap();
     let copies = report
