@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what scripts/gpu-bundle.sh packed, on a machine with a GPU and its driver: no Rust is needed.
 #
-#   run.sh test [FILTER]     run.sh sanitize [FILTER]
+#   run.sh test [FILTER]     run.sh sanitize [FILTER]   (all four tools, or those that $CANDLEPOWER_TOOLS names)
 #   run.sh bench [FILTER]    run.sh workbook ARGUMENTS
 #   run.sh counters OUT      (needs Nsight Compute, and permission to read counters)
 #
@@ -46,15 +46,30 @@ case $what in
     exit $failed ;;
   sanitize)
     # Each tool looks at every access of every kernel of the project, so the tests take the smallest shapes.
-    # initcheck looks at candle's kernels too: what they wrote would count as never written.
+    # initcheck looks at candle's kernels too: what they wrote would count as never written. And each test has
+    # a process of its own: memory that one thread gave back and another took, initcheck calls never written
+    # while kernels of the first are still under way.
     export CANDLEPOWER_SANITIZE=1
+    watched() { # TOOL PROGRAM TEST
+      local kernels=(--kernel-name kns=_level) log
+      [ "$1" = initcheck ] && kernels=()
+      if log=$(compute-sanitizer --tool "$1" "${kernels[@]}" --require-cuda-init no --error-exitcode 1 \
+        --print-limit 20 "$2" --exact "$3" --nocapture 2>&1); then
+        return
+      fi
+      printf '== %s %s %s\n%s\n' "$@" "$log"
+      return 1
+    }
+    export -f watched
     failed=0
-    for tool in memcheck racecheck initcheck synccheck; do
-      kernels=(--kernel-name kns=_level)
-      [ $tool = initcheck ] && kernels=()
+    for tool in ${CANDLEPOWER_TOOLS:-memcheck racecheck initcheck synccheck}; do
       for program in bin/test-*; do
-        echo "== $tool $program"
-        compute-sanitizer --tool "$tool" "${kernels[@]}" --error-exitcode 1 --print-limit 20 "$program" --nocapture "$@" || failed=1
+        tests=$("$program" --list "$@" 2>/dev/null | sed -n 's/: test$//p')
+        if xargs -P "$(nproc)" -I{} bash -c 'watched "$@"' _ "$tool" "$program" {} <<<"$tests"; then
+          echo "$tool $program: $(wc -l <<<"$tests") tests, nothing found"
+        else
+          failed=1
+        fi
       done
     done
     exit $failed ;;

@@ -18,7 +18,7 @@ pub struct ModelArgs {
     /// Of weights and activations
     #[arg(long, value_enum, default_value_t)]
     pub dtype: Precision,
-    /// auto, cpu, cuda or cuda:N
+    /// auto, cpu, cuda, cuda:N, or sim: every kernel simulated, and what it did and cost listed
     #[arg(long, default_value = "auto")]
     pub device: device::Choice,
     /// Of random weights, and of whatever else is drawn
@@ -41,6 +41,15 @@ pub struct RunArgs {
     /// After the run, list the kernels that ran: how often, for how long, and what each op needs
     #[arg(long)]
     pub trace: bool,
+    /// With --device sim: draw the kernels under the roof of a GPU [default: an H200's, in f32]
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub roofline: Option<PathBuf>,
+    /// Of that GPU's memory
+    #[arg(long, value_name = "TB/S", requires = "roofline")]
+    pub bandwidth: Option<f64>,
+    /// Of that GPU's arithmetic in --dtype
+    #[arg(long, value_name = "TFLOP/S", requires = "roofline")]
+    pub peak: Option<f64>,
 }
 
 impl RunArgs {

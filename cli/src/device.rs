@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use candle_core::Device;
 use data::BadInput;
+use kernels::launch::is_simulated;
 
 #[cfg(feature = "cuda")]
 mod pool;
@@ -17,17 +18,20 @@ pub enum Choice {
     Cpu,
     /// The GPU with this number.
     Cuda(usize),
+    /// The CPU, with the PTX of every kernel run by the simulator.
+    Sim,
 }
 
 impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected auto, cpu, cuda or cuda:N, found {text:?}");
+        let bad = || format!("expected auto, cpu, cuda, cuda:N or sim, found {text:?}");
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
+            "sim" => Ok(Self::Sim),
             _ => match text.strip_prefix("cuda:").map(usize::from_str) {
                 Some(Ok(ordinal)) => Ok(Self::Cuda(ordinal)),
                 _ => Err(bad()),
@@ -37,15 +41,20 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Opens the device.
+    /// Opens a device on which time counts.
     ///
     /// # Errors
-    /// [`BadInput`] when a GPU was asked for and none answers.
+    /// [`BadInput`] when a GPU was asked for and none answers, and for the simulator, which has no times:
+    /// the programs begin it themselves.
     pub fn open(self) -> Result<Device, BadInput> {
         match self {
             Self::Auto => Ok(cuda(0).unwrap_or(Device::Cpu)),
             Self::Cpu => Ok(Device::Cpu),
             Self::Cuda(ordinal) => cuda(ordinal),
+            Self::Sim => {
+                let expected = "auto, cpu, cuda or cuda:N, whose times are measured";
+                Err(BadInput::new("--device", expected, "sim"))
+            }
         }
     }
 }
@@ -100,9 +109,10 @@ pub fn peak_bytes(device: &Device) -> candle_core::Result<Option<u64>> {
     }
 }
 
-/// `cpu`, `cuda:0`
+/// `cpu`, `cuda:0`, `sim`
 pub fn name(device: &Device) -> String {
     match device.location() {
+        _ if is_simulated() => "sim".into(),
         candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
         candle_core::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
         candle_core::DeviceLocation::Cpu => "cpu".into(),
@@ -118,6 +128,7 @@ mod tests {
         assert_eq!("auto".parse(), Ok(Choice::Auto));
         assert_eq!("cuda".parse(), Ok(Choice::Cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(Choice::Cuda(3)));
+        assert_eq!("sim".parse(), Ok(Choice::Sim));
         for bad in ["", "gpu", "cuda:", "cuda:-1", "CPU"] {
             assert!(bad.parse::<Choice>().is_err(), "{bad}");
         }

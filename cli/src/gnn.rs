@@ -14,6 +14,7 @@ use models::{GraphTransformer, Ops};
 use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::load::{self, Loaded, Request};
+use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
 
@@ -45,15 +46,17 @@ pub fn main(compose: impl Compose) -> ExitCode {
 /// Classifies the graphs of `args`, or answers its tensors.
 pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
-    let request = Request::new(&args.model)?;
-    let ops = &*args.run.ops(&request, compose)?;
-    let loaded = load::gnn(&request)?;
-    traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => {
-            let trace = args.run.trace;
-            tensors::run(trace, ops, &loaded.model, &request, input, &output)
-        }
-        None => graphs(args, ops, &request, &loaded),
+    simulated(&args.model, &args.run, || {
+        let request = Request::new(&args.model)?;
+        let ops = &*args.run.ops(&request, compose)?;
+        let loaded = load::gnn(&request)?;
+        traced(args.run.trace, &request.device, || match files {
+            Some((input, output)) => {
+                let trace = args.run.trace;
+                tensors::run(trace, ops, &loaded.model, &request, input, &output)
+            }
+            None => graphs(args, ops, &request, &loaded),
+        })
     })
 }
 

@@ -13,6 +13,8 @@ pub mod load;
 mod memory;
 mod ops;
 pub mod progress;
+mod simulation;
+mod table;
 pub mod tensors;
 pub mod threads;
 mod top;

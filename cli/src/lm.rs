@@ -15,6 +15,7 @@ use models::Sampling;
 use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::load::{self, Request};
+use crate::simulation::simulated;
 use crate::trace::traced;
 
 /// Continues a text.
@@ -29,7 +30,7 @@ pub struct LmArgs {
     /// The text to continue
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
-    /// Stop after this many new tokens [default: 120, or as many as fit]
+    /// Stop after this many new tokens [default: 120, with --device sim 16, or as many as fit]
     #[arg(long, value_name = "N", conflicts_with = "input")]
     pub max_tokens: Option<usize>,
     /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1
@@ -80,12 +81,14 @@ pub fn main(compose: impl Compose) -> ExitCode {
 pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let sampling = args.sampling()?;
-    let request = Request::new(&args.model)?;
-    let ops = &*args.run.ops(&request, compose)?;
-    let loaded = load::lm(&request)?;
-    traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => tensors::run(args, ops, &loaded.model, input, &output),
-        None => prompt::run(args, sampling, ops, &loaded),
+    simulated(&args.model, &args.run, || {
+        let request = Request::new(&args.model)?;
+        let ops = &*args.run.ops(&request, compose)?;
+        let loaded = load::lm(&request)?;
+        traced(args.run.trace, &request.device, || match files {
+            Some((input, output)) => tensors::run(args, ops, &loaded.model, input, &output),
+            None => prompt::run(args, sampling, ops, &loaded),
+        })
     })
 }
 

@@ -13,6 +13,7 @@ use models::random::RandomWeights;
 use models::{GraphTransformer, LanguageModel, Result, VisionTransformer, presets};
 
 use crate::args::ModelArgs;
+use crate::device::Choice;
 use crate::files;
 use watched::watched;
 
@@ -35,7 +36,10 @@ impl Request {
         Ok(Self {
             model: args.model.clone(),
             dtype: args.dtype.into(),
-            device: args.device.open()?,
+            device: match args.device {
+                Choice::Sim => Device::Cpu,
+                choice => choice.open()?,
+            },
             seed: args.seed,
         })
     }

@@ -17,6 +17,7 @@ use crate::Compose;
 use crate::args::{ModelArgs, RunArgs, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
+use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
 use view::View;
@@ -47,15 +48,17 @@ pub fn main(compose: impl Compose) -> ExitCode {
 pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
-    let request = Request::new(&args.model)?;
-    let ops = &*args.run.ops(&request, compose)?;
-    let loaded = load::vit(&request)?;
-    traced(args.run.trace, &request.device, || match files {
-        Some((input, output)) => {
-            let trace = args.run.trace;
-            tensors::run(trace, ops, &loaded.model, &request, input, &output)
-        }
-        None => pictures(args, ops, &request, &loaded, paint),
+    simulated(&args.model, &args.run, || {
+        let request = Request::new(&args.model)?;
+        let ops = &*args.run.ops(&request, compose)?;
+        let loaded = load::vit(&request)?;
+        traced(args.run.trace, &request.device, || match files {
+            Some((input, output)) => {
+                let trace = args.run.trace;
+                tensors::run(trace, ops, &loaded.model, &request, input, &output)
+            }
+            None => pictures(args, ops, &request, &loaded, paint),
+        })
     })
 }
 

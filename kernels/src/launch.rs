@@ -198,6 +198,11 @@ impl<'a> Launch<'a> {
     }
 }
 
+/// Whether the kernels of this thread are simulated.
+pub fn is_simulated() -> bool {
+    simulated::is_on()
+}
+
 /// Whether a CPU's own loops compute what lies on `device`: not while kernels are simulated.
 pub fn on_cpu(device: &Device) -> bool {
     device.is_cpu() && !simulated::is_on()

@@ -18,11 +18,15 @@ pub fn minimum(level: u8, dtype: DType) -> Option<Capability> {
     }
 }
 
-/// Looks at a GPU before any work is done.
+/// Looks at a GPU before any work is done, or at what would be simulated.
 ///
 /// # Errors
-/// [`BadInput`] when `device` is a GPU that is too old for one of `levels`; it says which levels run there.
+/// [`BadInput`] when `device` is a GPU that is too old for one of `levels`, or when kernels are simulated and
+/// one of `levels` has none in PTX; it says which levels run there.
 pub fn check(levels: &[u8], dtype: DType, device: &Device) -> Result<(), BadInput> {
+    if kernels::launch::is_simulated() {
+        return simulable(levels, dtype);
+    }
     match capability(device) {
         Some(found) => fits(levels, dtype, found),
         None => Ok(()),
@@ -33,6 +37,21 @@ pub fn check(levels: &[u8], dtype: DType, device: &Device) -> Result<(), BadInpu
 pub fn able(dtype: DType, device: &Device) -> Vec<Level> {
     let runs = |level: &Level| check(&[level.level()], dtype, device).is_ok();
     all().into_iter().filter(runs).collect()
+}
+
+/// The simulator runs PTX: candle's kernels are in none.
+fn simulable(levels: &[u8], dtype: DType) -> Result<(), BadInput> {
+    let has_ptx = |level: &u8| minimum(*level, dtype).is_some();
+    let Some(level) = levels.iter().find(|level| !has_ptx(level)) else {
+        return Ok(());
+    };
+    let able: Vec<u8> = numbers().into_iter().filter(has_ptx).collect();
+    let expected = format!("levels {}, whose kernels are PTX", one_of(&able, "and"));
+    Err(BadInput::new(
+        "--device sim",
+        expected,
+        format!("level {level}"),
+    ))
 }
 
 fn fits(levels: &[u8], dtype: DType, found: Capability) -> Result<(), BadInput> {
@@ -118,6 +137,22 @@ mod tests {
     fn a_cpu_runs_every_level() {
         assert_eq!(check(&numbers(), BF16, &Device::Cpu), Ok(()));
         assert_eq!(able(BF16, &Device::Cpu).len(), numbers().len());
+    }
+
+    #[test]
+    fn only_levels_with_ptx_are_simulated() {
+        let check = |levels: &[u8]| {
+            let checked = || check(levels, F32, &Device::Cpu);
+            kernels::launch::simulated(Default::default(), checked).0
+        };
+        assert_eq!(check(&[3, 4]), Ok(()));
+        let refused = check(&[2, 4]).map_err(|bad| bad.to_string());
+        let able: Vec<u8> = numbers().into_iter().filter(|&n| n > 2).collect();
+        let expected = format!(
+            "--device sim: expected levels {}, whose kernels are PTX, found level 2",
+            one_of(&able, "and")
+        );
+        assert_eq!(refused, Err(expected));
     }
 
     /// Every `level*.ptx` of the kernels, and the level that its name begins with.

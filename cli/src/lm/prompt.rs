@@ -9,6 +9,7 @@ use models::{LanguageModel, Ops, Sampling};
 use super::LmArgs;
 use super::generation::Generation;
 use super::text::{Stream, Text};
+use crate::device::Choice;
 use crate::load::Loaded;
 use crate::trace::warm_up;
 
@@ -17,6 +18,9 @@ const DEFAULT_PROMPT: &str = "When you want to";
 
 /// New tokens at most, when nobody says how many.
 const DEFAULT_TOKENS: usize = 120;
+
+/// The same where every kernel is simulated, which takes a thousand times as long.
+const SIMULATED_TOKENS: usize = 16;
 
 /// Prints the prompt and its continuation on stdout, and the speed on stderr.
 pub fn run(
@@ -30,7 +34,11 @@ pub fn run(
     let config = loaded.model.config();
     let tokens = text.encode(prompt, config.vocab_size)?;
     let room = room(tokens.len(), config.max_position_embeddings)?;
-    let limit = args.max_tokens.unwrap_or(DEFAULT_TOKENS).min(room);
+    let tokens_by_default = match args.model.device {
+        Choice::Sim => SIMULATED_TOKENS,
+        _ => DEFAULT_TOKENS,
+    };
+    let limit = args.max_tokens.unwrap_or(tokens_by_default).min(room);
     let end = end_of_text(loaded)?;
     let stream = text.stream(&tokens)?;
     if matches!(text, Text::Bytes) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use models::trace::{Launched, Needs};
 
 use super::Row;
+use crate::table::{Line, aligned, digits, si};
 
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
@@ -23,13 +24,6 @@ const TITLES: [&str; 9] = [
 /// Different launches of one kernel that are listed under an op; a decode has another grid for each length.
 const LAUNCHES: usize = 3;
 
-/// Columns, and behind them the words of a launch.
-#[derive(Default)]
-struct Line {
-    cells: Vec<String>,
-    words: Vec<String>,
-}
-
 /// A line a row, the launches of a row below it, and the sum of the ops; the share is that of the time in
 /// all of them.
 pub fn table(rows: &[Row]) -> String {
@@ -45,13 +39,6 @@ pub fn table(rows: &[Row]) -> String {
         lines.push(Line::of(cells(&total, 0, total.time)));
     }
     aligned(&lines)
-}
-
-impl Line {
-    fn of(cells: impl Into<Vec<String>>) -> Self {
-        let (cells, words) = (cells.into(), vec![]);
-        Self { cells, words }
-    }
 }
 
 /// A row for all of `rows` together.
@@ -148,57 +135,4 @@ fn sizes([x, y, z]: [u32; 3]) -> String {
 
 fn indented(name: &str, depth: usize) -> String {
     format!("{}{name}", "  ".repeat(depth))
-}
-
-/// `1.23 M`, in steps of 1000.
-fn si(x: f64) -> String {
-    let units = ["", " k", " M", " G", " T"];
-    let step = (0..units.len() - 1).find(|&i| x < 999.5 * 1e3f64.powi(i as i32));
-    let step = step.unwrap_or(units.len() - 1);
-    match step {
-        0 => format!("{x}"),
-        _ => digits(x / 1e3f64.powi(step as i32)) + units[step],
-    }
-}
-
-/// Three digits, and no fraction above 100.
-fn digits(x: f64) -> String {
-    match x {
-        x if x < 9.995 => format!("{x:.2}"),
-        x if x < 99.95 => format!("{x:.1}"),
-        x => format!("{x:.0}"),
-    }
-}
-
-/// Names to the left, numbers to the right, and the words of the launches to the left again.
-fn aligned(lines: &[Line]) -> String {
-    let cells = widths(lines.iter().map(|line| &line.cells));
-    let words = widths(lines.iter().map(|line| &line.words));
-    let mut text = String::new();
-    for line in lines {
-        let mut row = String::new();
-        for (i, (cell, width)) in line.cells.iter().zip(&cells).enumerate() {
-            row += &match i {
-                0 => format!("{cell:width$}"),
-                _ => format!("  {cell:>width$}"),
-            };
-        }
-        for (word, width) in line.words.iter().zip(&words) {
-            row += &format!("  {word:width$}");
-        }
-        text += row.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
-fn widths<'a>(rows: impl Iterator<Item = &'a Vec<String>>) -> Vec<usize> {
-    let mut widths = vec![];
-    for row in rows {
-        widths.resize(row.len().max(widths.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    widths
 }

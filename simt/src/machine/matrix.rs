@@ -82,6 +82,7 @@ impl Block<'_> {
             mma.shape.1 as usize,
             mma.shape.2 as usize,
         );
+        self.counts[pc as usize].flops += 2 * (m * n * k) as u64;
         let words = |regs: &[Reg]| -> Vec<[u32; 32]> {
             regs.iter()
                 .map(|&r| self.warps[w].words[r as usize])

@@ -4,6 +4,7 @@ mod gnn;
 mod goldens;
 mod levels;
 mod lm;
+mod simulated;
 mod swap;
 mod tiny;
 mod vit;

@@ -10,7 +10,7 @@ fn logits_agree(golden: &str) {
 }
 
 /// Runs a golden, compares the logits, and returns what was printed.
-fn agrees(golden: &str, more: &[&str]) -> String {
+pub fn agrees(golden: &str, more: &[&str]) -> String {
     let fixture = Fixture::golden(golden);
     let stdout = fixture.answer(more).fine().to_string();
     let expected = &read(&fixture.path("case.safetensors"))["logits"];

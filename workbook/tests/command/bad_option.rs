@@ -112,7 +112,8 @@ fn sampling() {
 #[test]
 fn levels_and_devices() {
     run(&["lm", "--level", "9"]).refused(&["--level: expected 1", "found 9"]);
-    run(&["gnn", "--device", "gpu"]).refused_option(&["--device", "auto, cpu, cuda or cuda:N"]);
+    run(&["gnn", "--device", "gpu"])
+        .refused_option(&["--device", "auto, cpu, cuda, cuda:N or sim"]);
     if !cfg!(feature = "cuda") {
         let parts = ["--device cuda:1", "`--features cuda`"];
         run(&["gnn", "--device", "cuda:1"]).refused(&parts);

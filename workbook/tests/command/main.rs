@@ -10,4 +10,5 @@ mod bad_tensor;
 mod fixture;
 mod pictures;
 mod programs;
+mod simulated;
 mod text;

@@ -1,0 +1,121 @@
+//! `--device sim`: every kernel's PTX runs in the simulator, over tensors of the host. Behind the answer stand
+//! the defects that it found, and what each kernel cost.
+
+mod cost;
+mod roofline;
+
+use std::io::Write;
+
+use data::BadInput;
+use kernels::launch;
+use simt::{Finding, Options, Report};
+
+use crate::args::{ModelArgs, RunArgs};
+use crate::device::Choice;
+use cost::{Cost, LEGEND};
+use roofline::Roofline;
+
+/// Runs `program`, and with `--device sim` simulates every kernel that it launches.
+///
+/// # Errors
+/// Those of the program; [`BadInput`] for options that do not go together; and when a kernel did something
+/// wrong, behind the list of what.
+pub fn simulated(
+    model: &ModelArgs,
+    run: &RunArgs,
+    program: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let roofline = Roofline::new(model, run)?;
+    if model.device != Choice::Sim {
+        return program();
+    }
+    if run.trace {
+        let expected = "a device whose times count, cpu or cuda";
+        return Err(BadInput::new("--trace", expected, "--device sim").into());
+    }
+    let (ended, reports) = launch::simulated(Options::default(), program);
+    ended?;
+    let (costs, findings) = (Cost::by_kernel(&reports), findings(&reports));
+    print(&costs, &findings)?;
+    if let Some(roofline) = roofline {
+        roofline.write(&costs)?;
+    }
+    match findings.len() {
+        0 => Ok(()),
+        n => anyhow::bail!("simulated: expected no findings, found {n}"),
+    }
+}
+
+/// Once each, with how often over all launches: the kernel, and what it did wrong.
+fn findings(reports: &[Report]) -> Vec<(&str, Finding)> {
+    let mut all: Vec<(&str, Finding)> = vec![];
+    for report in reports {
+        for finding in &report.findings {
+            let same = |(kernel, known): &&mut (&str, Finding)| {
+                *kernel == report.entry
+                    && (known.line, known.class) == (finding.line, finding.class)
+            };
+            match all.iter_mut().find(same) {
+                Some((_, known)) => known.count += finding.count,
+                None => all.push((&report.entry, finding.clone())),
+            }
+        }
+    }
+    all
+}
+
+fn print(costs: &[Cost], findings: &[(&str, Finding)]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    write!(out, "\n{}{LEGEND}", cost::table(costs))?;
+    for (kernel, finding) in findings {
+        writeln!(out, "{kernel}: {finding}")?;
+    }
+    if findings.is_empty() {
+        writeln!(out, "no findings")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::{Class, Thread};
+
+    fn report(entry: &str, line: u32, class: Class) -> Report {
+        let thread = Thread {
+            block: [0; 3],
+            thread: [7, 0, 0],
+        };
+        Report {
+            entry: entry.into(),
+            findings: vec![Finding {
+                class,
+                line,
+                source: None,
+                form: "st.global.f32".into(),
+                thread,
+                what: "4 bytes behind y".into(),
+                count: 2,
+            }],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_finding_of_several_launches_is_one_line() {
+        let reports = [
+            report("norm", 9, Class::OutOfBounds),
+            report("norm", 9, Class::OutOfBounds),
+            report("norm", 9, Class::Race),
+            report("gelu", 9, Class::OutOfBounds),
+        ];
+        let found = findings(&reports);
+        let counts: Vec<_> = found.iter().map(|(k, f)| (*k, f.class, f.count)).collect();
+        let expected = [
+            ("norm", Class::OutOfBounds, 4),
+            ("norm", Class::Race, 2),
+            ("gelu", Class::OutOfBounds, 2),
+        ];
+        assert_eq!(counts, expected);
+    }
+}

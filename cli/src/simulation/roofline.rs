@@ -1,0 +1,93 @@
+//! `--roofline`: the kernels of a run under the roof of a GPU.
+
+use candle_core::DType;
+use charts::{Format, Intensity, Roof, RooflineChart, roofline_chart};
+use data::BadInput;
+
+use super::cost::Cost;
+use crate::args::{ModelArgs, RunArgs};
+use crate::device::Choice;
+use crate::files::Output;
+
+/// Of an H200, measured: reading memory, TB/s, and products in f32 without tensor cores, TFLOP/s.
+const H200: (f64, f64) = (4.27, 51.);
+
+/// Below the chart.
+const NOTE: &str = "No time is simulated: a dot marks the ceiling above a kernel's intensity, \
+                    FLOPs for each byte of the sectors it touches.";
+
+/// A chart that will be written.
+pub struct Roofline {
+    output: Output,
+    format: Format,
+    roof: Roof,
+}
+
+impl Roofline {
+    /// What the options ask for; the file is looked at before any work.
+    pub fn new(model: &ModelArgs, run: &RunArgs) -> Result<Option<Self>, BadInput> {
+        let Some(path) = &run.roofline else {
+            return Ok(None);
+        };
+        if model.device != Choice::Sim {
+            let found = "a device that counts nothing";
+            return Err(BadInput::new("--roofline", "--device sim", found));
+        }
+        let format = Format::of(path)
+            .ok_or_else(|| BadInput::new("--roofline", "a file .svg or .png", path.display()))?;
+        Ok(Some(Self {
+            output: Output::new(path)?,
+            format,
+            roof: roof(DType::from(model.dtype), run)?,
+        }))
+    }
+
+    /// Draws what has an intensity.
+    pub fn write(&self, costs: &[Cost]) -> anyhow::Result<()> {
+        let kernel = |cost: &Cost| Intensity {
+            name: cost.kernel.clone(),
+            value: cost.intensity(),
+        };
+        let Roof {
+            name,
+            bandwidth,
+            peak,
+        } = &self.roof;
+        let chart = RooflineChart {
+            title: format!("The roof of {name}: {bandwidth} TB/s, {peak} TFLOP/s"),
+            roof: self.roof.clone(),
+            kernels: costs.iter().map(kernel).collect(),
+            note: NOTE.into(),
+        };
+        Ok(self.output.write(&roofline_chart(&chart, self.format)?)?)
+    }
+}
+
+/// Of the GPU that the options describe, or of the H200.
+fn roof(dtype: DType, run: &RunArgs) -> Result<Roof, BadInput> {
+    let positive = |option: &str, value: Option<f64>| match value {
+        Some(x) if !(x.is_finite() && x > 0.) => {
+            Err(BadInput::new(option, "a finite number above 0", x))
+        }
+        value => Ok(value),
+    };
+    let bandwidth = positive("--bandwidth", run.bandwidth)?;
+    let peak = positive("--peak", run.peak)?;
+    if peak.is_none() && dtype != DType::F32 {
+        let expected = format!("TFLOP/s of a GPU in {}", dtype.as_str());
+        return Err(BadInput::new(
+            "--peak",
+            expected,
+            "none (51 is an H200's in f32)",
+        ));
+    }
+    let name = match (bandwidth, peak) {
+        (None, None) => "an H200, as measured in f32",
+        _ => "a GPU",
+    };
+    Ok(Roof {
+        name: name.into(),
+        bandwidth: bandwidth.unwrap_or(H200.0),
+        peak: peak.unwrap_or(H200.1),
+    })
+}

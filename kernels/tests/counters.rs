@@ -1,0 +1,184 @@
+//! Every kernel's counters against a GPU's: `counters/h200.json` holds what `scripts/ncu.py` read there.
+//!
+//! The GPU runs what ptxas made of the PTX, the simulator runs the PTX. Where the two differ, [`OTHERWISE`] says
+//! why; what ptxas does was read in nvdisasm's print of its output.
+
+#[path = "../examples/counters/cases/mod.rs"]
+mod cases;
+
+use candle_core::Device;
+use kernels::launch::simulated;
+use serde_json::Value;
+use simt::Report;
+
+const READ: &str = include_str!("../counters/h200.json");
+
+const LOAD_REQUESTS: &str = "global_load_requests";
+const LOAD_SECTORS: &str = "global_load_sectors";
+const SHARED_LOADS: &str = "shared_load_wavefronts";
+const SHARED_STORES: &str = "shared_store_wavefronts";
+
+/// What is compared.
+const COUNTERS: [&str; 6] = [
+    LOAD_REQUESTS,
+    LOAD_SECTORS,
+    "global_store_requests",
+    "global_store_sectors",
+    SHARED_LOADS,
+    SHARED_STORES,
+];
+
+/// Why a counter is not the GPU's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Why {
+    /// ptxas makes one load, or store, of 8 or 16 bytes of those of neighbouring words.
+    Joined,
+    /// ptxas moves the loads of the bias out of the loop over the rows of a tile.
+    Hoisted,
+    /// Atomics hand out the places of a list: which lane gets which depends on the order of the warps.
+    Order,
+    /// Of a copy to shared memory that reads the same bytes for two rows, or none for some lanes, the GPU counts
+    /// some sectors more than once; how many follows no rule that we know.
+    Copied,
+}
+
+/// Kernels whose names hold all of these parts, and what is counted otherwise there.
+const OTHERWISE: [(&[&str], &str, Why); 13] = [
+    (&["attention_", "level3"], SHARED_LOADS, Why::Joined),
+    (&["attention_decode_"], SHARED_LOADS, Why::Joined),
+    (&["attention_combine_"], SHARED_LOADS, Why::Joined),
+    (&["attention_decode_d128x4_f32"], SHARED_STORES, Why::Joined),
+    (&["_level4_32x32"], SHARED_STORES, Why::Joined),
+    (&["_level4_32x64"], SHARED_STORES, Why::Joined),
+    (&["_level4_64x64"], SHARED_STORES, Why::Joined),
+    (
+        &["linear_gelu_bf16_level4_32x64"],
+        LOAD_REQUESTS,
+        Why::Hoisted,
+    ),
+    (
+        &["linear_gelu_bf16_level4_32x64"],
+        LOAD_SECTORS,
+        Why::Hoisted,
+    ),
+    (&["bf16_level4_32x64"], LOAD_SECTORS, Why::Copied),
+    (
+        &["attention_d", "x64_bf16_level4"],
+        LOAD_SECTORS,
+        Why::Copied,
+    ),
+    (&["top_k_"], SHARED_LOADS, Why::Order),
+    (&["top_k_"], SHARED_STORES, Why::Order),
+];
+
+/// A counter of a launch that is not the GPU's.
+struct Difference {
+    launch: String,
+    counter: &'static str,
+    simulated: u64,
+    gpu: u64,
+}
+
+impl Difference {
+    fn is(&self, (parts, counter, why): &(&[&str], &str, Why)) -> bool {
+        let fits = match why {
+            Why::Joined | Why::Hoisted => self.gpu < self.simulated,
+            Why::Copied => self.gpu > self.simulated,
+            Why::Order => true,
+        };
+        let named = parts.iter().all(|part| self.launch.contains(part));
+        named && *counter == self.counter && fits
+    }
+}
+
+#[test]
+fn counters_are_those_of_an_h200() {
+    let read: Value = serde_json::from_str(READ).unwrap();
+    let mut readings = read["launches"].as_array().unwrap().iter();
+    let (mut compared, mut differences) = (0, vec![]);
+    for case in cases::all() {
+        let (ran, reports) = simulated(Default::default(), || case.run(&Device::Cpu));
+        ran.unwrap();
+        for report in reports {
+            let launch = format!("{}: {}", case.name, report.entry);
+            assert!(report.is_clean(), "{launch}: {:?}", report.findings);
+            let reading = readings.next().expect("a reading for each launch");
+            same_launch(&launch, reading, &report);
+            for counter in COUNTERS {
+                let (simulated, gpu) = (counted(&report, counter), of_gpu(reading, counter));
+                compared += 1;
+                if simulated != gpu {
+                    differences.push(Difference {
+                        launch: launch.clone(),
+                        counter,
+                        simulated,
+                        gpu,
+                    });
+                }
+            }
+        }
+    }
+    assert_eq!(readings.len(), 0, "readings without a launch");
+    let unknown = differences
+        .iter()
+        .filter(|d| !OTHERWISE.iter().any(|o| d.is(o)));
+    let line =
+        |d: &Difference| format!("{}: {}: {} for {}", d.launch, d.counter, d.simulated, d.gpu);
+    let unknown: Vec<String> = unknown.map(line).collect();
+    let again = "after a change to a kernel, read them again: run.sh counters of the bundle";
+    assert!(unknown.is_empty(), "{}\n{again}", unknown.join("\n"));
+    for otherwise in &OTHERWISE {
+        assert!(
+            differences.iter().any(|d| d.is(otherwise)),
+            "not found: {otherwise:?}"
+        );
+    }
+    eprintln!("{} of {compared} equal", compared - differences.len());
+    assert!(compared > 2000 && differences.len() < compared / 20);
+}
+
+/// The launch that was read is the one that was simulated.
+fn same_launch(launch: &str, reading: &Value, report: &Report) {
+    let case = launch.split(": ").take(2).collect::<Vec<_>>().join(": ");
+    assert_eq!(reading["case"], case);
+    assert_eq!(reading["entry"], report.entry, "{launch}");
+    let dim = |key: &str| -> Vec<u64> {
+        let values = reading[key].as_array().unwrap().iter();
+        values.map(|n| n.as_u64().unwrap()).collect()
+    };
+    assert_eq!(dim("grid"), report.grid.map(u64::from), "{launch}");
+    assert_eq!(dim("block"), report.block.map(u64::from), "{launch}");
+}
+
+/// What the simulator counted, without what copies write to shared memory, which ncu's counter of stores leaves out.
+fn counted(report: &Report, counter: &str) -> u64 {
+    let value = serde_json::to_value(report.total).unwrap();
+    let copies = report
+        .lines
+        .iter()
+        .filter(|l| l.form.starts_with("cp.async"));
+    let copied = copies.map(|line| line.counts.shared_store_wavefronts).sum();
+    let all = value[counter].as_u64().unwrap();
+    all - if counter == SHARED_STORES { copied } else { 0 }
+}
+
+/// What ncu read; what `ldmatrix` reads has a counter of its own there.
+fn of_gpu(reading: &Value, counter: &str) -> u64 {
+    let read = |name: &str| reading["read"][name].as_u64().unwrap();
+    match counter {
+        SHARED_LOADS => read(counter) + read("matrix_load_wavefronts"),
+        _ => read(counter),
+    }
+}
+
+/// Tensor cores do 2·M·N·K operations as other kernels do, at most twice that where a tile is not full.
+#[test]
+fn tensor_cores_count_their_operations() {
+    let name = "linear, level 4, bf16: 64×64×64";
+    let case = cases::all().into_iter().find(|case| case.name == name);
+    let (ran, reports) = simulated(Default::default(), || case.unwrap().run(&Device::Cpu));
+    ran.unwrap();
+    let flops: u64 = reports.iter().map(|report| report.total.flops).sum();
+    let least = 2 * 64 * 64 * 64;
+    assert!((least..=2 * least + 64 * 64).contains(&flops), "{flops}");
+}
