@@ -13,7 +13,11 @@ use crate::testing::{Expected, assert_close, cases, devices, host, pairwise, rng
 /// In f64; errors scale with Σ|a||b|.
 fn oracle(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Expected> {
     let ((batch, m, k), n) = (a.dims3()?, b.dim(2)?);
-    let (a, b) = (host(&a.contiguous()?)?, host(&b.contiguous()?)?);
+    let elements = |x: &Tensor| match x.elem_count() {
+        0 => Ok(vec![]), // candle panics at a strided view of nothing
+        _ => host(&x.contiguous()?),
+    };
+    let (a, b) = (elements(a)?, elements(b)?);
     let bias = bias.map(host).transpose()?.unwrap_or(vec![0.; n]);
     let (mut values, mut scales) = (vec![], vec![]);
     for i in 0..batch {
