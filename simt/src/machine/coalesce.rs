@@ -7,6 +7,8 @@
 //!   each quarter. Of loads, two halves (quarters) are taken together when each lane has the address of its
 //!   neighbour t^1, or each that of t^2.
 
+use super::shadow::PAGE;
+
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 /// Banks of shared memory.
@@ -104,6 +106,28 @@ fn passes(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
         }
     }
     u64::from(in_bank.into_iter().max().unwrap_or(0))
+}
+
+/// The pages of the shadow in which the active lanes' addresses lie, each with its lanes.
+#[inline]
+pub fn pages(addresses: &[u64; 32], mask: u32) -> impl Iterator<Item = (usize, u32)> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let page = addresses[left.trailing_zeros() as usize] / PAGE as u64;
+        let here = left & those(addresses, |at| at / PAGE as u64 == page);
+        left &= !here;
+        Some((page as usize, here))
+    })
+}
+
+/// The lanes whose address has a property.
+#[inline]
+pub fn those(addresses: &[u64; 32], has: impl Fn(u64) -> bool) -> u32 {
+    let bit = |(lane, &at): (usize, &u64)| u32::from(has(at)) << lane;
+    addresses.iter().enumerate().map(bit).fold(0, |a, b| a | b)
 }
 
 /// The active lanes, ascending.
