@@ -6,7 +6,7 @@ use crate::code::{Address, Slot};
 use crate::report::Class;
 
 use super::block::Block;
-use super::coalesce::lanes;
+use super::coalesce::{self, Group, lanes};
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,10 @@ pub struct Lanes<'a> {
     pub mask: u32,
     /// Where.
     pub space: Space,
-    /// The first byte of each lane.
+    /// The first byte of each lane; the same in all lanes of a group.
     pub at: &'a D,
+    /// Those that have the same address.
+    pub groups: &'a [Group],
     /// Whether it is an atomic or another strong access.
     pub strong: bool,
 }
@@ -144,16 +146,22 @@ impl Block<'_> {
         let (at, spaces) = self.resolve(w, pc, active, from);
         let mut values = [[0u64; 32]; N];
         for (space, mask) in spaces.iter() {
+            let groups = &[][..];
             let mut on = Lanes {
                 w,
                 pc,
                 mask,
                 space,
                 at: &at,
+                groups,
                 strong,
             };
-            self.count(&on, whole, true);
-            on.mask = self.fine_lanes(&on, whole, Kind::Read);
+            let mut groups = self.count(&on, whole, true);
+            if !self.all_fine(&on, whole, Kind::Read) {
+                on.mask = self.fine_lanes(&on, whole, Kind::Read);
+                groups = coalesce::groups(&at, on.mask).into();
+            }
+            on.groups = &groups;
             let read = self.read_lanes::<N>(on, bytes);
             merge(&mut values, &read, mask);
         }
@@ -180,16 +188,22 @@ impl Block<'_> {
         let whole = bytes * from.len() as u32;
         let (at, spaces) = self.resolve(w, pc, active, to);
         for (space, mask) in spaces.iter() {
+            let groups = &[][..];
             let mut on = Lanes {
                 w,
                 pc,
                 mask,
                 space,
                 at: &at,
+                groups,
                 strong,
             };
-            self.count(&on, whole, false);
-            on.mask = self.fine_lanes(&on, whole, Kind::Write);
+            let mut groups = self.count(&on, whole, false);
+            if !self.all_fine(&on, whole, Kind::Write) {
+                on.mask = self.fine_lanes(&on, whole, Kind::Write);
+                groups = coalesce::groups(&at, on.mask).into();
+            }
+            on.groups = &groups;
             for (k, slot) in (0..).zip(from) {
                 let at = at.map(|at| at + k * u64::from(bytes));
                 let value = self.warps[w].wide(*slot);
@@ -239,12 +253,14 @@ impl Block<'_> {
         strong: bool,
     ) -> u64 {
         let (mask, at) = (1 << lane, &[at; 32]);
+        let groups = &[Group::one(lane)];
         let on = Lanes {
             w,
             pc,
             mask,
             space,
             at,
+            groups,
             strong,
         };
         self.read_lanes::<1>(on, bytes)[0][lane]
@@ -264,12 +280,14 @@ impl Block<'_> {
         strong: bool,
     ) {
         let (mask, at) = (1 << lane, &[at; 32]);
+        let groups = &[Group::one(lane)];
         let on = Lanes {
             w,
             pc,
             mask,
             space,
             at,
+            groups,
             strong,
         };
         self.write_lanes(on, bytes, &[value; 32]);

@@ -43,9 +43,6 @@ impl Block<'_> {
 
     /// The lanes whose `bytes` bytes are aligned and inside; what is wrong with the others is a finding.
     pub fn fine_lanes(&mut self, on: &Lanes, bytes: u32, kind: Kind) -> u32 {
-        if self.all_fine(on, bytes, kind) {
-            return on.mask;
-        }
         let fine =
             |lane: &usize| self.is_fine(on.w, on.pc, *lane, on.space, on.at[*lane], bytes, kind);
         lanes(on.mask)
@@ -54,7 +51,7 @@ impl Block<'_> {
     }
 
     /// Whether all lanes are fine, those that do not count among them, and in one buffer.
-    fn all_fine(&self, on: &Lanes, bytes: u32, kind: Kind) -> bool {
+    pub fn all_fine(&self, on: &Lanes, bytes: u32, kind: Kind) -> bool {
         let (start, size) = match on.space {
             Space::Const | Space::Param if kind != Kind::Read => return false,
             Space::Global => match self.grid.global.find(on.at[0], bytes) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::alu::D;
 
-use super::coalesce::{lanes, pages};
+use super::coalesce::{Group, lanes, pages};
 use super::pages::Pages;
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE};
@@ -203,66 +203,62 @@ impl Range {
         let _ = self.words[index].fetch_update(Relaxed, Relaxed, merge);
     }
 
-    /// The active lanes read `N` elements of `bytes` bytes each, side by side; `access` where races are
-    /// looked for.
+    /// Lanes read `N` elements of `bytes` bytes each, side by side; `access` where races are looked for.
     pub fn read<const N: usize>(
         &self,
         access: Option<&Access>,
         at: &D,
-        active: u32,
+        groups: &[Group],
         bytes: u32,
     ) -> ([D; N], Wrong) {
         let mut values = [[0; 32]; N];
         let mut wrong = Wrong::default();
-        for (number, here) in pages(at, active) {
+        for (number, groups) in pages(at, groups) {
             let mut page = self.pages.lock(number);
             let sheet = page.sheet();
-            for lane in lanes(here) {
+            for group in groups {
                 for (k, value) in (0..).zip(&mut values) {
-                    let at = at[lane] + k * u64::from(bytes);
-                    value[lane] = self.load(at, bytes);
+                    let at = at[usize::from(group.lane)] + k * u64::from(bytes);
+                    let loaded = self.load(at, bytes);
+                    lanes(group.mask).for_each(|lane| value[lane] = loaded);
                     if !sheet.is_written(at as usize % PAGE, bytes) {
-                        wrong.unwritten.push((lane, at));
+                        let all = lanes(group.mask).map(|lane| (lane, at));
+                        wrong.unwritten.extend(all);
                     }
                 }
             }
             let Some(access) = access else { continue };
             let mut visit = sheet.races.visit(access);
-            for lane in lanes(here) {
-                for k in 0..N as u64 {
-                    let at = at[lane] + k * u64::from(bytes);
-                    let conflict = visit.read(lane, at as usize % PAGE, bytes);
-                    wrong.conflicts.extend(conflict.map(|c| (lane, at, c)));
-                }
+            for group in groups {
+                visit.read_elements(group, at, (bytes, N), &mut wrong.conflicts);
             }
         }
         (values, wrong)
     }
 
-    /// The active lanes write an element of `bytes` bytes each, one after the other.
+    /// Lanes write an element of `bytes` bytes each, one after the other.
     pub fn write(
         &self,
         access: Option<&Access>,
         at: &D,
-        active: u32,
+        groups: &[Group],
         bytes: u32,
         value: &D,
     ) -> Conflicts {
         let mut conflicts = vec![];
-        for (number, here) in pages(at, active) {
+        for (number, groups) in pages(at, groups) {
             let mut page = self.pages.lock(number);
             let sheet = page.sheet();
-            for lane in lanes(here) {
-                sheet.write(at[lane] as usize % PAGE, bytes);
+            for group in groups {
+                sheet.write(at[usize::from(group.lane)] as usize % PAGE, bytes);
             }
+            let active = groups.iter().flat_map(|g| lanes(g.mask));
             let Some(access) = access else {
-                for lane in lanes(here) {
-                    self.store(at[lane], bytes, value[lane]);
-                }
+                active.for_each(|lane| self.store(at[lane], bytes, value[lane]));
                 continue;
             };
             let mut visit = sheet.races.visit(access);
-            for lane in lanes(here) {
+            for lane in active {
                 let (to, value) = (at[lane], value[lane]);
                 let old = |part: u32| self.load(to + u64::from(part), bytes.min(4)) as u32;
                 let conflict = visit.write(lane, to as usize % PAGE, bytes, value, old);

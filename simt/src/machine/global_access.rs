@@ -1,11 +1,13 @@
 //! Reads and writes of global memory, and its races.
 
+use std::borrow::Cow;
+
 use crate::alu::D;
 use crate::report::Class;
 
 use super::access::{Lanes, merge};
 use super::block::Block;
-use super::coalesce::{lanes, those};
+use super::coalesce::{Group, groups, lanes, those};
 use super::global::{Found, Global, Wrong};
 
 impl Block<'_> {
@@ -23,7 +25,8 @@ impl Block<'_> {
             let board = &self.grid.board;
             board.acquire(on.at[lane], who, known, &mut self.acquired);
             let mask = 1 << lane;
-            let one = self.read_buffers(Lanes { mask, ..on }, bytes);
+            let groups = &[Group::one(lane)];
+            let one = self.read_buffers(Lanes { mask, groups, ..on }, bytes);
             merge(&mut values, &one, mask);
         }
         values
@@ -33,11 +36,12 @@ impl Block<'_> {
     fn read_buffers<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
         let mut values = [[0; 32]; N];
         let mut left = on.mask;
-        while let Some((i, here, offsets)) = self.buffer(on.at, left) {
+        while let Some((i, here, at)) = self.buffer(on.at, left) {
             left &= !here;
             let access = self.access(&on);
             let range = &self.grid.global.ranges[i];
-            let (read, wrong) = range.read::<N>(access.as_ref(), &offsets, here, bytes);
+            let groups = of_buffer(&on, here);
+            let (read, wrong) = range.read::<N>(access.as_ref(), &at, &groups, bytes);
             merge(&mut values, &read, here);
             if !wrong.unwritten.is_empty() || !wrong.conflicts.is_empty() {
                 self.report_wrong(&on, i, bytes, wrong);
@@ -56,11 +60,12 @@ impl Block<'_> {
             }
         }
         let mut left = on.mask;
-        while let Some((i, here, offsets)) = self.buffer(on.at, left) {
+        while let Some((i, here, at)) = self.buffer(on.at, left) {
             left &= !here;
             let access = self.access(&on);
             let range = &self.grid.global.ranges[i];
-            let conflicts = range.write(access.as_ref(), &offsets, here, bytes, value);
+            let groups = of_buffer(&on, here);
+            let conflicts = range.write(access.as_ref(), &at, &groups, bytes, value);
             for (lane, at, conflict) in conflicts {
                 let at = format!("byte {at} of {}", range.name);
                 self.report_race(&on, lane, true, conflict, &at);
@@ -94,5 +99,13 @@ impl Block<'_> {
             let at = format!("byte {at} of {name}");
             self.report_race(on, lane, false, conflict, &at);
         }
+    }
+}
+
+/// The groups of those lanes that access the same buffer.
+fn of_buffer<'a>(on: &Lanes<'a>, here: u32) -> Cow<'a, [Group]> {
+    match here == on.mask {
+        true => on.groups.into(),
+        false => groups(on.at, here).into(),
     }
 }

@@ -93,6 +93,11 @@ impl Known {
         self.lanes.is_some()
     }
 
+    /// Whether all lanes last synchronised at the same time.
+    pub fn is_even(&self) -> bool {
+        self.now == [self.now[0]; 32]
+    }
+
     /// The lanes of `mask` synchronise.
     pub fn sync_lanes(&mut self, mask: u32, live: u32, clock: &mut u32) {
         *clock += 1;

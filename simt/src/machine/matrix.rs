@@ -8,7 +8,7 @@ use crate::report::Class;
 
 use super::access::{Kind, Lanes};
 use super::block::{Block, Next};
-use super::coalesce::{ideal_wavefronts, lanes, wavefronts};
+use super::coalesce::{groups, ideal_wavefronts, lanes, wavefronts};
 
 impl Block<'_> {
     /// `ldmatrix`, `mma.sync`, `wmma.*`: all lanes of the warp together.
@@ -53,9 +53,12 @@ impl Block<'_> {
             mask: asked,
             space: Space::Shared,
             at: &at,
+            groups: &[],
             strong: false,
         };
         on.mask = self.fine_lanes(&on, 16, Kind::Read);
+        let groups = groups(&at, on.mask);
+        on.groups = &groups;
         let words = self.read_lanes::<4>(on, 4);
         for lane in lanes(on.mask) {
             rows[lane] = words.map(|word| word[lane] as u32);

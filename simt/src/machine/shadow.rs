@@ -6,6 +6,9 @@
 //!
 //! Shadow of a page of 512 bytes: 1, 2 or 4 KiB of cells, and 16 bytes an epoch that some cell names.
 
+use crate::alu::D;
+
+use super::coalesce::{Group, lanes};
 use super::race::{Access, Epoch, Order, Spread, Stamp};
 
 /// Bytes of memory that a page stands for.
@@ -97,6 +100,8 @@ impl Page {
             writers: (0, Order::Before),
             readers: (0, Order::Before),
             mine: (0, 0),
+            ours: (0, 0),
+            together: !access.strong && access.known.is_even(),
         }
     }
 
@@ -162,9 +167,92 @@ pub struct Visit<'a> {
     readers: (usize, Order),
     /// A time, and the number of the epoch of this instruction's lanes that last synchronised then.
     mine: (u32, usize),
+    /// The same of the epoch that stands for several of them.
+    ours: (u32, usize),
+    /// Whether its lanes have the same epoch, and may be taken together.
+    together: bool,
 }
 
 impl Visit<'_> {
+    /// Lanes of one address read `n` elements of `bytes` bytes each: what they are not in order with.
+    #[inline]
+    pub fn read_elements(
+        &mut self,
+        group: &Group,
+        at: &D,
+        (bytes, n): (u32, usize),
+        conflicts: &mut Conflicts,
+    ) {
+        let first = at[usize::from(group.lane)];
+        for k in 0..n as u64 {
+            let at = first + k * u64::from(bytes);
+            if self.read_together(group, at as usize % PAGE, bytes) {
+                continue;
+            }
+            for lane in lanes(group.mask) {
+                let conflict = self.read(lane, at as usize % PAGE, bytes);
+                conflicts.extend(conflict.map(|c| (lane, at, c)));
+            }
+        }
+    }
+
+    /// The same for all lanes at once, if there is nothing to say of single ones: whether it was so. Then no
+    /// cell has changed otherwise.
+    #[inline]
+    fn read_together(&mut self, group: &Group, at: usize, bytes: u32) -> bool {
+        let grain = self.page.grain;
+        if !self.together || bytes >> grain == 0 {
+            return false;
+        }
+        let cells = at >> grain..(at + bytes as usize) >> grain;
+        cells.clone().all(|i| self.can_join(i)) && {
+            cells.for_each(|i| self.join(i, group));
+            true
+        }
+    }
+
+    /// Whether the writer of a cell is before all lanes, and how readers stand to them does not depend on
+    /// the lane.
+    #[inline]
+    fn can_join(&mut self, i: usize) -> bool {
+        let Cell { writer, reader, .. } = self.page.cells[i];
+        let number = writer.epoch();
+        if number != 0 && number != self.writers.0 {
+            self.writers = (number, self.access.order(&self.page.epochs[number - 1]));
+        }
+        if number != 0 && self.writers.1 != Order::Before {
+            return false;
+        }
+        let number = reader.epoch();
+        if number != 0 && number != self.readers.0 {
+            self.readers = (number, self.access.order(&self.page.epochs[number - 1]));
+        }
+        number == 0
+            || matches!(self.readers.1, Order::Before | Order::Warps(_))
+                && !self.epoch(reader).strong
+    }
+
+    /// The lanes of a group are readers of a cell that they can join.
+    #[inline]
+    fn join(&mut self, i: usize, group: &Group) {
+        let Cell {
+            reader, readers, ..
+        } = self.page.cells[i];
+        let number = reader.epoch();
+        if number != 0 && number != self.readers.0 {
+            self.readers = (number, self.access.order(&self.page.epochs[number - 1]));
+        }
+        let cell = match self.readers.1 {
+            Order::Warps(unknown) if number != 0 && readers & unknown != 0 => {
+                self.page.cells[i].readers |= 1 << self.access.warp;
+                return;
+            }
+            _ => self.joined(group),
+        };
+        let here = &mut self.page.cells[i];
+        (here.reader, here.readers) = (cell.reader, cell.readers);
+    }
+
     /// A lane reads 1, 2, 4 or 8 bytes at `at` of the page: the write that it is not in order with.
     #[inline]
     pub fn read(&mut self, lane: usize, at: usize, bytes: u32) -> Option<Conflict> {
@@ -352,6 +440,28 @@ impl Visit<'_> {
             self.mine = (time, number);
         }
         Record::new(self.mine.1, lane)
+    }
+
+    /// The readers of a group, and no others.
+    #[inline]
+    fn joined(&mut self, group: &Group) -> Cell {
+        let lane = usize::from(group.lane);
+        if group.mask & (group.mask - 1) == 0 {
+            return Cell {
+                reader: self.record(lane),
+                ..Cell::default()
+            };
+        }
+        let time = self.access.known.now[lane];
+        if self.ours.0 != time {
+            let number = self.page.number(self.access.epoch(lane, Spread::Lanes));
+            self.ours = (time, number);
+        }
+        Cell {
+            reader: Record::new(self.ours.1, lane),
+            readers: group.mask,
+            ..Cell::default()
+        }
     }
 
     fn epoch(&self, record: Record) -> &Epoch {

@@ -2,7 +2,7 @@
 
 use crate::alu::D;
 
-use super::coalesce::{lanes, pages};
+use super::coalesce::{Group, lanes, pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE, Page};
 
@@ -63,12 +63,14 @@ impl Memory {
         other.copied().unwrap_or(State::Written)
     }
 
-    /// The active lanes read `N` elements of `bytes` bytes each, side by side.
-    pub fn read<const N: usize>(&self, at: &D, active: u32, bytes: u32) -> [D; N] {
+    /// Lanes read `N` elements of `bytes` bytes each, side by side.
+    pub fn read<const N: usize>(&self, at: &D, groups: &[Group], bytes: u32) -> [D; N] {
         let mut values = [[0; 32]; N];
-        for lane in lanes(active) {
+        for group in groups {
             for (k, value) in values.iter_mut().enumerate() {
-                value[lane] = self.load(at[lane] as usize + k * bytes as usize, bytes);
+                let at = at[usize::from(group.lane)] as usize + k * bytes as usize;
+                let loaded = self.load(at, bytes);
+                lanes(group.mask).for_each(|lane| value[lane] = loaded);
             }
         }
         values
@@ -78,16 +80,16 @@ impl Memory {
     pub fn unready(
         &self,
         at: &D,
-        active: u32,
+        groups: &[Group],
         (bytes, n): (u32, usize),
     ) -> Vec<(usize, usize, State)> {
         let mut found = vec![];
-        for lane in lanes(active) {
+        for group in groups {
             for k in 0..n {
-                let at = at[lane] as usize + k * bytes as usize;
+                let at = at[usize::from(group.lane)] as usize + k * bytes as usize;
                 match self.state(at, bytes) {
                     State::Written => {}
-                    other => found.push((lane, at, other)),
+                    other => found.extend(lanes(group.mask).map(|lane| (lane, at, other))),
                 }
             }
         }
@@ -107,50 +109,44 @@ impl Shared {
         }
     }
 
-    /// The races of a read of `n` elements of `bytes` bytes each, side by side, by the active lanes.
+    /// The races of a read of `n` elements of `bytes` bytes each, side by side.
     pub fn read_races(
         &mut self,
         access: &Access,
         at: &D,
-        active: u32,
-        (bytes, n): (u32, usize),
+        groups: &[Group],
+        size: (u32, usize),
     ) -> Conflicts {
         let mut conflicts = vec![];
-        for (number, here) in pages(at, active) {
+        for (number, groups) in pages(at, groups) {
             let page = self.pages[number].get_or_insert_default();
             let mut visit = page.visit(access);
-            for lane in lanes(here) {
-                for k in 0..n as u64 {
-                    let at = at[lane] + k * u64::from(bytes);
-                    let conflict = visit.read(lane, at as usize % PAGE, bytes);
-                    conflicts.extend(conflict.map(|c| (lane, at, c)));
-                }
+            for group in groups {
+                visit.read_elements(group, at, size, &mut conflicts);
             }
         }
         conflicts
     }
 
-    /// The active lanes write an element of `bytes` bytes each; where races are looked for, one lane after
-    /// the other.
+    /// Lanes write an element of `bytes` bytes each; where races are looked for, one after the other.
     pub fn write(
         &mut self,
         access: Option<&Access>,
         at: &D,
-        active: u32,
+        groups: &[Group],
         bytes: u32,
         value: &D,
     ) -> Conflicts {
         let mut conflicts = vec![];
-        let Some(access) = access else {
-            for lane in lanes(active) {
-                self.memory.store(at[lane] as usize, bytes, value[lane]);
-            }
-            return conflicts;
-        };
-        for (number, here) in pages(at, active) {
+        for (number, groups) in pages(at, groups) {
+            let active = groups.iter().flat_map(|g| lanes(g.mask));
+            let Some(access) = access else {
+                active.for_each(|lane| self.memory.store(at[lane] as usize, bytes, value[lane]));
+                continue;
+            };
             let page = self.pages[number].get_or_insert_default();
             let mut visit = page.visit(access);
-            for lane in lanes(here) {
+            for lane in active {
                 let (to, value) = (at[lane] as usize, value[lane]);
                 let memory = &self.memory;
                 let old = |part: u32| memory.load(to + part as usize, bytes.min(4)) as u32;

@@ -6,7 +6,7 @@ use crate::report::{Class, Thread};
 
 use super::access::{Lanes, merge};
 use super::block::Block;
-use super::coalesce::lanes;
+use super::coalesce::{Group, lanes};
 use super::race::Access;
 use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
@@ -27,7 +27,7 @@ impl Block<'_> {
 
     /// Elements that are inside, aligned.
     pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
-        for (lane, at, state) in self.shared.memory.unready(on.at, on.mask, (bytes, N)) {
+        for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
             match state {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
                 _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
@@ -37,7 +37,7 @@ impl Block<'_> {
         }
         if !on.strong {
             self.races_of_reads(on, (bytes, N));
-            return self.shared.memory.read(on.at, on.mask, bytes);
+            return self.shared.memory.read(on.at, on.groups, bytes);
         }
         self.warps[on.w].spins = true;
         let mut values = [[0; 32]; N];
@@ -47,10 +47,11 @@ impl Block<'_> {
             self.board
                 .acquire(on.at[lane], who, known, &mut self.acquired);
             let mask = 1 << lane;
-            self.races_of_reads(Lanes { mask, ..on }, (bytes, N));
+            let groups = &[Group::one(lane)];
+            self.races_of_reads(Lanes { mask, groups, ..on }, (bytes, N));
             merge(
                 &mut values,
-                &self.shared.memory.read(on.at, mask, bytes),
+                &self.shared.memory.read(on.at, groups, bytes),
                 mask,
             );
         }
@@ -69,13 +70,13 @@ impl Block<'_> {
             known: &self.warps[on.w].known,
             acquired: &self.acquired,
         };
-        let conflicts = self.shared.read_races(&access, on.at, on.mask, size);
+        let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
         self.report_shared(&on, false, conflicts);
     }
 
     /// Elements that are inside, aligned.
     pub fn write_shared(&mut self, on: Lanes, bytes: u32, value: &D) {
-        for (lane, at, state) in self.shared.memory.unready(on.at, on.mask, (bytes, 1)) {
+        for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, 1)) {
             if state == State::InFlight {
                 self.in_flight(&on, lane, at, "write");
             }
@@ -95,7 +96,7 @@ impl Block<'_> {
             acquired: &self.acquired,
         };
         let access = self.grid.options.races.then_some(&access);
-        let conflicts = self.shared.write(access, on.at, on.mask, bytes, value);
+        let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
         self.report_shared(&on, true, conflicts);
     }
 
@@ -111,12 +112,14 @@ impl Block<'_> {
         let (mask, space, strong) = (1 << lane, Space::Shared, false);
         for word in (at as u64..).step_by(4).take(bytes as usize / 4) {
             let at = &[word; 32];
+            let groups = &[Group::one(lane)];
             let on = Lanes {
                 w,
                 pc,
                 mask,
                 space,
                 at,
+                groups,
                 strong,
             };
             if self.shared.memory.state(word as usize, 4) == State::InFlight {
