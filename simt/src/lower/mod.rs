@@ -8,6 +8,8 @@ mod atomics;
 mod barriers;
 mod branches;
 mod calls;
+mod carry;
+mod choose;
 mod convert;
 mod flow;
 mod fragments;

@@ -11,10 +11,18 @@ use super::{Lowering, layout};
 impl<'a> Lowering<'a> {
     /// The statements of a block whose scope is open. Its labels are known from its start.
     pub fn body(&mut self, statements: &'a [Statement]) -> Result<()> {
-        for statement in statements {
+        for (statement, next) in statements
+            .iter()
+            .zip(statements.iter().skip(1).map(Some).chain([None]))
+        {
             if let Statement::Label(name) = statement {
-                let label = self.new_label();
-                if !self.names.declare(name, Binding::Label(label)) {
+                let binding = match next {
+                    Some(Statement::Instruction(i)) if i.opcode == "branchtargets" => {
+                        Binding::Targets(&i.operands)
+                    }
+                    _ => Binding::Label(self.new_label()),
+                };
+                if !self.names.declare(name, binding) {
                     return Err(self.wrong("a name that is declared once", name));
                 }
             }

@@ -4,9 +4,10 @@ use crate::ast::Space;
 use crate::code::{Address, Reg};
 use crate::report::Class;
 
-use super::access::{Kind, little_endian};
+use super::access::Kind;
 use super::block::Block;
 use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::own::little_endian;
 use super::shared::State;
 use super::warp::Copy;
 
