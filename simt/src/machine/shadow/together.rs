@@ -60,9 +60,17 @@ impl Visit<'_> {
         if number != 0 && number != self.readers.0 {
             self.readers = (number, self.access.order(&self.page.epochs[number - 1]));
         }
-        number == 0
-            || matches!(self.readers.1, Order::Before | Order::Warps(_))
-                && !self.epoch(reader).strong
+        if number == 0 {
+            return true;
+        }
+        let epoch = self.epoch(reader);
+        let several = match self.readers.1 {
+            Order::Before | Order::Warps(_) => true,
+            // Of other blocks no more is kept than that there are some.
+            Order::Unordered => epoch.spread == Spread::Blocks,
+            _ => false,
+        };
+        several && !epoch.strong
     }
 
     /// The lanes of a group are readers of a cell that they can join.
@@ -76,14 +84,16 @@ impl Visit<'_> {
             self.readers = (number, self.access.order(&self.page.epochs[number - 1]));
         }
         let cell = match self.readers.1 {
-            Order::Warps(unknown) if number != 0 && readers & unknown != 0 => {
-                self.page.cells[i].readers |= 1 << self.access.warp;
-                return;
-            }
-            _ => self.joined(group),
+            Order::Unordered if number != 0 => None,
+            Order::Warps(unknown) if number != 0 && readers & unknown != 0 => None,
+            _ => Some(self.joined(group)),
         };
         let here = &mut self.page.cells[i];
-        (here.reader, here.readers) = (cell.reader, cell.readers);
+        match cell {
+            // They come to those who were there.
+            None => here.readers |= 1 << self.access.warp,
+            Some(cell) => (here.reader, here.readers) = (cell.reader, cell.readers),
+        }
     }
 
     /// The readers of a group, and no others.
