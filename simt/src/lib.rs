@@ -12,6 +12,7 @@
 
 mod alu;
 pub mod ast;
+pub mod case;
 mod code;
 mod error;
 mod lower;
@@ -19,6 +20,7 @@ mod machine;
 mod parse;
 mod report;
 
+pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule};
 pub use report::{Class, Counts, Finding, Line, Report, Thread};
