@@ -17,6 +17,7 @@ mod code;
 mod error;
 mod lower;
 mod machine;
+pub mod mutate;
 mod parse;
 mod report;
 
