@@ -49,6 +49,14 @@ impl Draw {
             .reshape(shape)
     }
 
+    /// Uniform in −1..1, but for one that is NaN.
+    fn spoilt(&mut self, shape: &[usize], dtype: DType) -> Result<Tensor> {
+        let len: usize = shape.iter().product();
+        let nan = Tensor::new(&[f32::NAN], &Device::Cpu)?.to_dtype(dtype)?;
+        let [before, after] = [len / 2, len - len / 2 - 1].map(|len| self.floats(&[len], dtype));
+        Tensor::cat(&[before?, nan, after?], 0)?.reshape(shape)
+    }
+
     /// Below `end`.
     fn indices(&mut self, len: usize, end: u32) -> Result<Tensor> {
         let values: Vec<u32> = (0..len).map(|_| self.0.random_range(0..end)).collect();

@@ -130,17 +130,20 @@ fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
     })
 }
 
-/// Floats that are listed at the most.
+/// Floats that are listed at the most: where many are equal, and where one is no number.
 const LISTED: usize = 1024;
+const FEW: usize = 64;
 
-/// Random numbers as large as these; themselves where many are equal, as ties and masks are. What is NaN here is
-/// never read.
+/// Random numbers as large as these; themselves where many are equal, as ties and masks are, or where a few hold a
+/// NaN. What is NaN among many is memory that nobody reads.
 fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fill {
     let len = x.len();
     let mut distinct: Vec<u32> = x.clone().map(f32::to_bits).collect();
     distinct.sort_unstable();
     distinct.dedup();
-    if len > 8 && len <= LISTED && distinct.len() <= len / 4 {
+    let repeated = len > 8 && len <= LISTED && distinct.len() <= len / 4;
+    let special = len <= FEW && x.clone().any(|x| !x.is_finite());
+    if repeated || special {
         return Fill::List(x.map(|x| element.from_f64(x.into())).collect());
     }
     let finite = x.filter(|x| x.is_finite());

@@ -32,7 +32,7 @@ const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) 
 }
 
 const fn wide(shape: Shape) -> Shape {
-    Shape { most: 6., ..shape }
+    Shape { most: 40., ..shape }
 }
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {

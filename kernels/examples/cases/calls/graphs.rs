@@ -7,7 +7,7 @@ use kernels::segment_mean;
 use super::Draw;
 
 /// Heads, channels of a head, features of an edge.
-const SHAPES: [(usize, usize, usize); 8] = [
+const SHAPES: [(usize, usize, usize); 11] = [
     (1, 3, 1),
     (2, 8, 4),
     (3, 20, 7),
@@ -15,15 +15,18 @@ const SHAPES: [(usize, usize, usize); 8] = [
     (1, 100, 20),
     (2, 64, 100),
     (1, 136, 9),
+    (1, 136, 8),
+    (2, 256, 64),
     (1, 400, 33),
+    (1, 400, 36),
 ];
 
-/// Edges into each node: none, one, more than a warp.
-const DEGREES: [u32; 9] = [2, 0, 1, 5, 0, 40, 3, 7, 1];
+/// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
+const DEGREES: [u32; 11] = [2, 0, 1, 5, 70, 0, 40, 3, 64, 135, 1];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for shape in SHAPES {
-        for most in [1., 6.] {
+        for most in [1., 40.] {
             edges(draw, dtype, shape, most)?;
         }
     }
@@ -71,7 +74,7 @@ fn edges(
     let graph = Graph {
         row_ptr: &row_ptr,
         col_idx: &col_idx,
-        max_degree: 40,
+        max_degree: 135,
     };
     let (q, k, v) = (part(0)?, part(1)?, part(2)?);
     edge_attention::level3::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;

@@ -8,17 +8,21 @@ use kernels::{linear, patch_embed};
 use super::Draw;
 
 /// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
-const SHAPES: [(usize, usize, usize); 12] = [
+const SHAPES: [(usize, usize, usize); 16] = [
     (1, 5, 7),
     (1, 9, 264),
     (3, 6, 40),
     (4, 33, 130),
     (7, 9, 264),
     (8, 7, 33),
+    (8, 8, 64),
     (9, 5, 7),
     (9, 33, 40),
+    (9, 40, 64),
     (33, 70, 72),
+    (33, 72, 72),
     (70, 34, 136),
+    (70, 136, 64),
     (130, 130, 24),
     (65, 67, 265),
 ];
@@ -41,6 +45,9 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         (2, (3, 3), 16, 34),
         (3, (5, 5), 2, 130),
         (1, (2, 2), 14, 9),
+        (1, (5, 5), 4, 72),
+        (2, (7, 5), 8, 136),
+        (1, (3, 4), 16, 64),
     ] {
         for level in [3, 4] {
             patches(draw, dtype, batch, grid, patch, c, level)?;
@@ -109,6 +116,11 @@ fn ternary(draw: &mut Draw, dtype: DType) -> Result<()> {
         (5, 33, 40),
         (9, 70, 515),
         (17, 5, 600),
+        (1, 2, 4096),
+        (1, 2, 5003),
+        (5, 2, 4096),
+        (5, 2, 5003),
+        (5, 1, 9000),
     ] {
         let x = draw.floats(&[m, k], dtype)?;
         let w = Ternary::quantize(&draw.floats(&[n, k], DType::F32)?)?;
