@@ -14,8 +14,13 @@ fn texts() -> Vec<PathBuf> {
         read.map(|entry| entry.expect("a file").path()).collect()
     };
     let ops = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let files = ops.iter().filter(|op| op.is_dir()).flat_map(|op| entries(op));
-    files.filter(|file| file.extension().is_some_and(|e| e == "ptx")).collect()
+    let files = ops
+        .iter()
+        .filter(|op| op.is_dir())
+        .flat_map(|op| entries(op));
+    files
+        .filter(|file| file.extension().is_some_and(|e| e == "ptx"))
+        .collect()
 }
 
 fn cases(text: &Path) -> Vec<Case> {
@@ -49,7 +54,8 @@ fn no_case_has_a_finding() {
         .flat_map(|text| {
             let module = module(text);
             let cases = cases(text).into_par_iter();
-            let failures = cases.filter_map(|case| Some(format!("{case}: {}", failure(&module, &case)?)));
+            let failures =
+                cases.filter_map(|case| Some(format!("{case}: {}", failure(&module, &case)?)));
             failures.collect::<Vec<_>>()
         })
         .collect();

@@ -151,6 +151,13 @@ fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fi
     Fill::Random((most > 1.).then_some(most.into()))
 }
 
+/// Integers that are listed at the most: indices and packed weights. Of activations of 8 bits there are more, and
+/// any will do.
+const INTEGERS: usize = 8192;
+
 fn integers<T: Copy + Into<u64>>(x: &[T]) -> Fill {
-    Fill::List(x.iter().map(|&x| x.into()).collect())
+    match x.len() <= INTEGERS {
+        true => Fill::List(x.iter().map(|&x| x.into()).collect()),
+        false => Fill::Random(None),
+    }
 }

@@ -29,7 +29,7 @@ struct Known {
 
 impl Known {
     fn is(&self, file: &str, mutant: &Mutant) -> bool {
-        file.ends_with(&self.file) && mutant.was == self.was && mutant.now == self.now
+        Path::new(file).ends_with(&self.file) && mutant.was == self.was && mutant.now == self.now
     }
 }
 
@@ -54,7 +54,7 @@ impl Equivalents {
         mutants: impl Iterator<Item = &'a Mutant> + Clone,
     ) -> Result<(), String> {
         let all = self.0.iter().flat_map(|group| &group.mutants);
-        for known in all.filter(|known| file.ends_with(&known.file)) {
+        for known in all.filter(|known| Path::new(file).ends_with(&known.file)) {
             if !mutants.clone().any(|m| known.is(file, m)) {
                 let Known { was, now, .. } = known;
                 return Err(format!(

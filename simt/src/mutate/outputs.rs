@@ -48,22 +48,25 @@ pub fn difference(expected: &Operands, found: &Operands) -> Option<Difference> {
         if expected.bytes == found.bytes {
             return None;
         }
-        let numbers = |bytes: &[u8]| -> Vec<f64> {
-            let chunks = bytes.chunks_exact(element.bytes());
-            chunks.map(|b| element.to_f64(bits(b))).collect()
+        // Poison is NaN in every float format: a NaN that the kernel writes is not what it leaves alone.
+        let poison = u64::MAX >> (64 - 8 * element.bytes());
+        let numbers = |bytes: &[u8]| -> Vec<(f64, bool)> {
+            let all = bytes.chunks_exact(element.bytes()).map(bits);
+            all.map(|b| (element.to_f64(b), b == poison)).collect()
         };
         let (right, wrong) = (numbers(&expected.bytes), numbers(&found.bytes));
         let mean = mean_magnitude(&right);
-        let is_off = |(a, b): (&f64, &f64)| {
+        let is_off = |((a, left), (b, also_left)): (&(f64, bool), &(f64, bool))| {
             let close = (a - b).abs() <= tolerance(*element) * a.abs().max(mean);
-            !(close || a == b || a.is_nan() && b.is_nan())
+            let both_nan = a.is_nan() && b.is_nan() && left == also_left;
+            !(close || a == b || both_nan)
         };
         let index = right.iter().zip(&wrong).position(is_off)?;
         Some(Difference {
             buffer: expected.name.clone(),
             index,
-            expected: right[index],
-            found: wrong[index],
+            expected: right[index].0,
+            found: wrong[index].0,
         })
     })
 }
@@ -75,8 +78,8 @@ fn bits(bytes: &[u8]) -> u64 {
 }
 
 /// Over those that are finite.
-fn mean_magnitude(numbers: &[f64]) -> f64 {
-    let finite = numbers.iter().filter(|x| x.is_finite());
-    let (count, sum) = finite.fold((0usize, 0.), |(n, sum), x| (n + 1, sum + x.abs()));
+fn mean_magnitude(numbers: &[(f64, bool)]) -> f64 {
+    let finite = numbers.iter().filter(|(x, _)| x.is_finite());
+    let (count, sum) = finite.fold((0usize, 0.), |(n, sum), (x, _)| (n + 1, sum + x.abs()));
     sum / count.max(1) as f64
 }
