@@ -5,6 +5,13 @@
 //! cargo run --release -p simt --example mutate -- kernels/src/softmax/level3.ptx
 //! ```
 //!
+//! Of all kernels of the project, some of each text's, which is what `simt/mutants.json` holds:
+//!
+//! ```text
+//! cargo run --release -p simt --example mutate -- --sample 25 --json simt/mutants.json \
+//!     --equivalent simt/equivalent-mutants.json $(find kernels/src -name '*.ptx' | sort)
+//! ```
+//!
 //! Exit code 0 when each mutant is killed or known to be no mistake, 1 when others survive, 2 for bad input.
 
 mod equivalent;

@@ -1,6 +1,7 @@
 //! Each operator on instructions as text, and mutants of small kernels that have to be found.
 
 mod kernels;
+mod outputs;
 
 use super::*;
 
