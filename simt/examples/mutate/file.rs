@@ -1,7 +1,7 @@
 //! One text: its kernels, their cases, their mutants.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 use simt::mutate::{Judge, Mutant, Verdict, mutants};
@@ -66,7 +66,7 @@ fn fate(verdict: simt::Result<Verdict>, equivalent: Option<&str>) -> Fate {
     }
 }
 
-fn cases(path: &PathBuf) -> Result<Vec<Case>, String> {
+fn cases(path: &Path) -> Result<Vec<Case>, String> {
     let cases = Case::parse_all(&read(path)?);
     let cases = cases.map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(cases.into_iter().map(|(_, case)| case).collect())
