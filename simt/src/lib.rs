@@ -12,13 +12,16 @@
 
 mod alu;
 pub mod ast;
+pub mod case;
 mod code;
 mod error;
 mod lower;
 mod machine;
+pub mod mutate;
 mod parse;
 mod report;
 
+pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
