@@ -90,28 +90,31 @@ impl Case {
             .collect()
     }
 
-    /// The kernel of `module` that it launches.
+    /// The kernel of `module` that it launches: the one of this name, or else the only one that C++ has
+    /// given this name with its parameters' types behind it (`_Z3sumPKfPf` is `sum`).
     ///
     /// # Errors
-    /// [`Error::Launch`] when no name is given and there is not just one; those of [`Module::kernel`].
+    /// [`Error::Launch`] when that is not just one; those of [`Module::kernel`].
     pub fn kernel(&self, module: &Module) -> Result<Kernel> {
         let names: Vec<&str> = module.entries().collect();
-        let entry = match (&self.entry, names.as_slice()) {
-            (Some(name), names) if names.contains(&name.as_str()) => name,
-            (None, [only]) => *only,
-            (name, _) => {
-                let expected = match names.as_slice() {
-                    [] => "a text with a kernel".to_owned(),
-                    names => format!("one of {}", names.join(", ")),
-                };
-                return Err(wrong(
-                    "--entry",
-                    expected,
-                    name.as_deref().unwrap_or("none"),
-                ));
+        let fits: Vec<&str> = match &self.entry {
+            None => names.clone(),
+            Some(name) if names.contains(&name.as_str()) => vec![name],
+            Some(name) => {
+                let mangled = format!("_Z{}{name}", name.len());
+                let is_it = |other: &&str| other.starts_with(&mangled);
+                names.iter().copied().filter(is_it).collect()
             }
         };
-        module.kernel(entry)
+        if let [only] = fits.as_slice() {
+            return module.kernel(only);
+        }
+        let expected = match names.as_slice() {
+            [] => "a text with a kernel".to_owned(),
+            names => format!("one of {}", names.join(", ")),
+        };
+        let found = self.entry.as_deref().unwrap_or("none");
+        Err(wrong("--entry", expected, found))
     }
 
     /// Makes the buffers. Random numbers come from `seed`, each argument's from a sequence of its own; files
