@@ -1,5 +1,7 @@
 //! PTX as it is written: what the parser makes of a text, and what the rest of the crate reads.
 
+use serde::Serialize;
+
 /// A whole text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Module {
@@ -138,7 +140,8 @@ pub enum Immediate {
 }
 
 /// State spaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Space {
     Reg,

@@ -22,8 +22,8 @@ mod report;
 
 pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
-pub use machine::{Arg, Buffer, Dim, Options, Schedule};
-pub use report::{Class, Counts, Finding, Line, Report, Thread};
+pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
+pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 
 /// A text that was read.
 #[derive(Debug, Clone)]

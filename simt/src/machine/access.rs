@@ -49,6 +49,9 @@ impl Block<'_> {
             if narrow { sum & 0xffff_ffff } else { sum }
         });
         if address.space != Space::Generic {
+            if self.recording {
+                self.record_addresses(w, address.space, &at, active);
+            }
             return (at, vec![(address.space, active)]);
         }
         let mut spaces: Vec<(Space, u32)> = vec![];
@@ -58,6 +61,11 @@ impl Block<'_> {
             match spaces.iter_mut().find(|(s, _)| *s == space) {
                 Some((_, mask)) => *mask |= 1 << lane,
                 None => spaces.push((space, 1 << lane)),
+            }
+        }
+        if self.recording {
+            for &(space, mask) in &spaces {
+                self.record_addresses(w, space, &at, mask);
             }
         }
         (at, spaces)

@@ -2,7 +2,7 @@
 
 use crate::ast::Space;
 use crate::code::Kernel;
-use crate::report::{Counts, Finding};
+use crate::report::{Counts, Finding, Step};
 
 use super::barriers::Arrival;
 use super::global::Global;
@@ -43,6 +43,10 @@ pub struct Block<'a> {
     pub arrivals: Vec<Arrival>,
     /// What was published through shared memory.
     pub board: Board,
+    /// What the watched warp did.
+    pub trace: Vec<Step>,
+    /// Whether the addresses of the current instruction are kept.
+    pub recording: bool,
     random: u64,
     stopped: bool,
 }
@@ -93,6 +97,8 @@ impl<'a> Block<'a> {
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
             board: Board::default(),
+            trace: vec![],
+            recording: false,
             stopped: false,
         }
     }
@@ -230,6 +236,9 @@ impl<'a> Block<'a> {
             let counts = &mut self.counts[pc as usize];
             counts.warps += 1;
             counts.threads += u64::from(active.count_ones());
+            if self.grid.options.trace.is_some() {
+                self.record(w, pc, active);
+            }
             match self.step(w, i, pc, mask, active) {
                 Next::Step => {}
                 Next::Moved => return,

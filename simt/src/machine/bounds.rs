@@ -5,7 +5,7 @@ use crate::report::Class;
 
 use super::access::Kind;
 use super::block::Block;
-use super::global::Found;
+use super::global::{Found, Range};
 
 impl Block<'_> {
     /// Whether an access is aligned and inside; what is wrong is a finding.
@@ -62,29 +62,24 @@ impl Block<'_> {
     fn place(&self, space: Space, at: u64) -> String {
         if space != Space::Global {
             let (name, size) = (name(space), self.size(space));
-            return format!("byte {} of {name}, which has {size} bytes", signed(at, 32));
+            return format!("byte {} of {name}, which has {size} bytes", distance(at));
         }
-        match self.grid.global.find(at, 0) {
-            Found::Inside(i, offset) | Found::Beyond(i, offset) => {
-                let range = &self.grid.global.ranges[i];
-                let offset = signed(offset, 36);
-                format!(
-                    "byte {offset} of {}, which has {} bytes",
-                    range.name, range.bytes
-                )
+        match self.grid.global.place(at) {
+            Some((range, offset)) => {
+                let Range { name, bytes, .. } = range;
+                format!("byte {offset} of {name}, which has {bytes} bytes")
             }
-            Found::Nowhere if at == 0 => "the null pointer".into(),
-            Found::Nowhere => format!("{at:#x}, which lies in no buffer"),
+            None if at == 0 => "the null pointer".into(),
+            None => format!("{at:#x}, which lies in no buffer"),
         }
     }
 }
 
-/// A distance that wrapped around is a negative one.
-fn signed(at: u64, bits: u32) -> String {
-    match at >> (bits - 1) {
-        0 => at.to_string(),
-        1 => format!("-{}", (1u64 << bits) - at),
-        _ => format!("{}", at as i64),
+/// An offset in a space of 32 bits; one that wrapped around is negative.
+pub fn distance(at: u64) -> i64 {
+    match u32::try_from(at) {
+        Ok(narrow) => i64::from(narrow as i32),
+        Err(_) => at as i64,
     }
 }
 

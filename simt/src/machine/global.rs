@@ -13,6 +13,8 @@ use super::shadow::{Access, AtomicCell, Conflict};
 pub const BASE: u64 = 5 << 40;
 /// From a buffer to the next: no index that is wrong lands in the neighbour.
 const STRIDE_BITS: u32 = 36;
+/// Of the addresses between two buffers half are before the second, half beyond the first.
+const BEFORE: u64 = 1 << (STRIDE_BITS - 1);
 /// Atomic updates of one word wait for each other, of few others.
 const STRIPES: usize = 64;
 
@@ -92,8 +94,8 @@ pub struct Global {
 pub enum Found {
     /// Buffer and byte in it.
     Inside(usize, u64),
-    /// Beyond the end of a buffer: its number, and the byte counted from its start.
-    Beyond(usize, u64),
+    /// Before or beyond a buffer: its number, and the byte counted from its start.
+    Beyond(usize, i64),
     /// In none.
     Nowhere,
 }
@@ -114,15 +116,27 @@ impl Global {
     /// Where `bytes` bytes from `address` lie.
     #[inline]
     pub fn find(&self, address: u64, bytes: u32) -> Found {
-        if address < BASE {
-            return Found::Nowhere;
-        }
-        let index = ((address - BASE) >> STRIDE_BITS) as usize;
-        let offset = (address - BASE) & ((1 << STRIDE_BITS) - 1);
+        let distance = address.wrapping_sub(BASE - BEFORE);
+        let index = (distance >> STRIDE_BITS) as usize;
+        let offset = (distance & ((1 << STRIDE_BITS) - 1)).wrapping_sub(BEFORE);
         match self.ranges.get(index) {
-            Some(range) if offset + u64::from(bytes) <= range.bytes => Found::Inside(index, offset),
-            Some(_) => Found::Beyond(index, offset),
+            Some(range)
+                if offset <= range.bytes.wrapping_sub(bytes.into())
+                    && u64::from(bytes) <= range.bytes =>
+            {
+                Found::Inside(index, offset)
+            }
+            Some(_) => Found::Beyond(index, offset as i64),
             None => Found::Nowhere,
+        }
+    }
+
+    /// The buffer that an address is nearest to, and the byte counted from its start.
+    pub fn place(&self, address: u64) -> Option<(&Range, i64)> {
+        match self.find(address, 0) {
+            Found::Inside(i, offset) => Some((&self.ranges[i], offset as i64)),
+            Found::Beyond(i, offset) => Some((&self.ranges[i], offset)),
+            Found::Nowhere => None,
         }
     }
 

@@ -23,12 +23,13 @@ mod shared;
 mod shared_access;
 mod step;
 mod warp;
+mod watch;
 
 use rayon::prelude::*;
 
 use crate::code::Kernel;
 use crate::error::Result;
-use crate::report::{Counts, Finding, Line, Report};
+use crate::report::{Counts, Finding, Line, Report, Step};
 
 use block::{Block, Grid};
 pub use global::Buffer;
@@ -37,6 +38,7 @@ use known::Board;
 pub use launch::{Arg, Dim};
 use launch::{check, parameters};
 use warp::Shape;
+pub use watch::Watch;
 
 /// How lanes that part take turns. A right kernel gives the same result under all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +69,8 @@ pub struct Options {
     pub parallel: bool,
     /// Bytes of `printf` that are kept, a block.
     pub printed: usize,
+    /// A warp whose steps are kept; none by default, and then it costs nothing.
+    pub trace: Option<Watch>,
 }
 
 impl Default for Options {
@@ -78,6 +82,7 @@ impl Default for Options {
             races: true,
             parallel: true,
             printed: 1 << 16,
+            trace: None,
         }
     }
 }
@@ -130,6 +135,7 @@ struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,
     printed: Vec<(u32, String)>,
+    trace: Vec<Step>,
 }
 
 fn run(grid: &Grid, dim: Dim) -> Report {
@@ -145,12 +151,14 @@ fn run(grid: &Grid, dim: Dim) -> Report {
                 true => vec![],
                 false => vec![(number, block.printed)],
             },
+            trace: block.trace,
         }
     };
     let nothing = || Done {
         counts: vec![Counts::default(); grid.kernel.code.len()],
         findings: vec![],
         printed: vec![],
+        trace: vec![],
     };
     let numbers = 0..x * y * z;
     let done = match grid.options.parallel {
@@ -173,6 +181,7 @@ fn join(mut a: Done, b: Done) -> Done {
         }
     }
     a.printed.extend(b.printed);
+    a.trace.extend(b.trace);
     a
 }
 
@@ -200,5 +209,6 @@ fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
         findings: done.findings.into_iter().map(|(_, f)| f).collect(),
         total,
         printed: done.printed.into_iter().map(|(_, text)| text).collect(),
+        trace: done.trace,
     }
 }
