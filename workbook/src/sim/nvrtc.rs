@@ -32,7 +32,9 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
     folders.extend(files::find("kernels/src"));
-    folders.extend(toolkit.map(|root| root.join("include")));
+    // Cooperative groups stand on the C++ library, which CUDA 13 has in a folder of its own.
+    let of_toolkit = |root: PathBuf| ["include", "include/cccl"].map(|folder| root.join(folder));
+    folders.extend(toolkit.map(of_toolkit).into_iter().flatten());
     let arch = format!("--gpu-architecture={arch}");
     let options = [
         &arch,
