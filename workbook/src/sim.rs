@@ -10,6 +10,7 @@ mod text;
 use std::io::Write;
 
 use anyhow::Result;
+use data::BadInput;
 use simt::Module;
 use simt::case::Operands;
 
@@ -23,6 +24,9 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let case = args.case()?;
     let text = Text::read(&args.file, &args.arch)?;
     let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
+    if module.entries().next().is_none() {
+        return Err(BadInput::new(&text.name, "PTX with a kernel", "none").into());
+    }
     let kernel = case.kernel(&module).map_err(|e| text.bad_input(e))?;
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;

@@ -30,12 +30,12 @@ pub fn all(report: &Report, text: &Text, lines: bool) -> String {
     out
 }
 
-/// `saxpy.cu:7 (saxpy.ptx:31): out-of-bounds: thread 0 of block 4: read of … (24 times) | y[i] = …;`
+/// `saxpy.cu:7 (PTX line 31): out-of-bounds: thread 0 of block 4: read of … (24 times) | y[i] = …;`
 fn one_line(finding: &Finding, text: &Text) -> String {
     let (place, code) = text.place(finding.line, finding.source.as_ref());
-    let ptx = match (&finding.source, text.ptx_place(finding.line)) {
-        (Some(_), Some(ptx)) => format!(" ({ptx})"),
-        _ => String::new(),
+    let ptx = match finding.source.is_some() && text.is_ptx() {
+        true => format!(" (PTX line {})", finding.line),
+        false => String::new(),
     };
     let times = match finding.count {
         1 => String::new(),

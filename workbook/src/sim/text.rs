@@ -84,9 +84,9 @@ impl Text {
         (format!("{name}:{number}"), text)
     }
 
-    /// File and line of the PTX, if it is in a file.
-    pub fn ptx_place(&self, line: u32) -> Option<String> {
-        (!self.compiled).then(|| format!("{}:{line}", self.name))
+    /// Whether the lines of the PTX are those of a file.
+    pub fn is_ptx(&self) -> bool {
+        !self.compiled
     }
 
     /// A file that the PTX names: as it stands there, beside the PTX, or in the repository.
