@@ -61,8 +61,10 @@ impl Case {
             let value = value.ok_or_else(|| wrong(flag, "a value", "none"))?;
             match flag {
                 "--entry" => case.entry = Some(value.to_owned()),
-                "--grid" => case.dim.grid = sizes(value).map_err(|e| wrong(flag, e, value))?,
-                "--block" => case.dim.block = sizes(value).map_err(|e| wrong(flag, e, value))?,
+                "--grid" => case.dim.grid = triple(value, 1).map_err(|e| wrong(flag, e, value))?,
+                "--block" => {
+                    case.dim.block = triple(value, 1).map_err(|e| wrong(flag, e, value))?
+                }
                 "--smem" => {
                     let bytes = value.parse().ok();
                     case.dim.smem = bytes.ok_or_else(|| wrong(flag, "bytes", value))?;
@@ -128,10 +130,11 @@ impl Case {
     }
 }
 
-/// `4`, `4,1` or `4,1,1`; what is left out is 1. The error says what is expected.
-pub fn sizes(text: &str) -> std::result::Result<[u32; 3], String> {
+/// `4`, `4,1` or `4,1,1`; what is left out is `rest`: 1 for a size, 0 for a place. The error says what is
+/// expected.
+pub fn triple(text: &str, rest: u32) -> std::result::Result<[u32; 3], String> {
     let expected = || "one to three numbers with commas between them".to_owned();
-    let mut sizes = [1; 3];
+    let mut sizes = [rest; 3];
     for (i, number) in text.split(',').enumerate() {
         let to = sizes.get_mut(i).ok_or_else(expected)?;
         *to = number.parse().map_err(|_| expected())?;

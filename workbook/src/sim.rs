@@ -41,6 +41,6 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .launch(*dim, buffers, arguments, &options)
         .map_err(|e| text.bad_input(e))?;
     outputs.write(&report, &operands, options.trace, &text.ptx)?;
-    std::io::stdout().write_all(show::all(&report, &text, args.lines).as_bytes())?;
+    std::io::stdout().write_all(show::all(&report, &text, args.costs()).as_bytes())?;
     Ok(report.is_clean())
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use data::BadInput;
-use simt::case::sizes;
+use simt::case::triple;
 use simt::{Argument, Case, Dim, Options, Schedule, Watch};
 
+use super::show::Costs;
 use super::text::bad_input;
 
 /// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
@@ -67,6 +68,9 @@ pub struct SimArgs {
     /// Steps at most, from the start
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace")]
     pub trace_steps: usize,
+    /// Only what is wrong, not what it costs
+    #[arg(long, short, conflicts_with = "lines")]
+    pub quiet: bool,
     /// Also what each line costs
     #[arg(long)]
     pub lines: bool,
@@ -119,12 +123,21 @@ impl SimArgs {
         Ok(Case {
             entry: self.entry.clone(),
             dim: Dim {
-                grid: dims("--grid", &self.grid)?,
-                block: dims("--block", &self.block)?,
+                grid: dims("--grid", &self.grid, 1)?,
+                block: dims("--block", &self.block, 1)?,
                 smem: self.smem,
             },
             args: args.collect::<Result<_, _>>().map_err(bad_input)?,
         })
+    }
+
+    /// How much is said of the costs.
+    pub fn costs(&self) -> Costs {
+        match (self.quiet, self.lines) {
+            (true, _) => Costs::Nothing,
+            (_, true) => Costs::Lines,
+            _ => Costs::Totals,
+        }
     }
 
     /// How the launch `dim` goes.
@@ -141,7 +154,7 @@ impl SimArgs {
 
     /// The warp that is traced, which has to be one of the launch.
     fn watch(&self, dim: &Dim) -> Result<Watch, BadInput> {
-        let block = dims("--trace-block", &self.trace_block)?;
+        let block = dims("--trace-block", &self.trace_block, 0)?;
         if (0..3).any(|i| block[i] >= dim.grid[i]) {
             let expected = format!("a block of the grid {:?}, from 0,0,0", dim.grid);
             return Err(BadInput::new("--trace-block", expected, &self.trace_block));
@@ -160,6 +173,6 @@ impl SimArgs {
     }
 }
 
-fn dims(flag: &str, text: &str) -> Result<[u32; 3], BadInput> {
-    sizes(text).map_err(|expected| BadInput::new(flag, expected, format!("\"{text}\"")))
+fn dims(flag: &str, text: &str, rest: u32) -> Result<[u32; 3], BadInput> {
+    triple(text, rest).map_err(|expected| BadInput::new(flag, expected, format!("\"{text}\"")))
 }

@@ -6,17 +6,33 @@ use simt::{Counts, Finding, Report};
 
 use super::text::Text;
 
+/// How much is said of what a kernel costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Costs {
+    /// Nothing.
+    Nothing,
+    /// Of the whole kernel.
+    Totals,
+    /// Of each line besides.
+    Lines,
+}
+
 /// The launch, what it printed, what it cost, and what is wrong with it.
-pub fn all(report: &Report, text: &Text, lines: bool) -> String {
-    let size = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z}");
-    let (grid, block) = (size(report.grid), size(report.block));
-    let mut out = format!("{}: grid {grid}, block {block}\n", report.entry);
+pub fn all(report: &Report, text: &Text, costs: Costs) -> String {
+    let mut out = String::new();
+    if costs != Costs::Nothing {
+        let size = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z}");
+        let (grid, block) = (size(report.grid), size(report.block));
+        out += &format!("{}: grid {grid}, block {block}\n", report.entry);
+    }
     out += &report.printed;
     if !report.printed.is_empty() && !report.printed.ends_with('\n') {
         out.push('\n');
     }
-    out += &totals(&report.total);
-    if lines {
+    if costs != Costs::Nothing {
+        out += &totals(&report.total);
+    }
+    if costs == Costs::Lines {
         out += &by_line(report, text);
     }
     for finding in &report.findings {
