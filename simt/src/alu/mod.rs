@@ -10,6 +10,7 @@ mod exact;
 mod fields;
 mod float;
 mod forms;
+mod fused;
 mod integer;
 mod lane;
 mod minmax;

@@ -5,9 +5,9 @@ use crate::code::Kernel;
 use crate::report::{Counts, Finding, Step};
 
 use super::barriers::Arrival;
+use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
-use super::race::Stamp;
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, State, Warp};
 use super::{Options, Schedule};
@@ -35,6 +35,8 @@ pub struct Block<'a> {
     pub clock: u32,
     pub acquired: Acquired,
     pub counts: Vec<Counts>,
+    /// For each instruction.
+    pub patterns: Vec<Option<Box<Pattern>>>,
     pub findings: Vec<(u32, Finding)>,
     pub printed: String,
     /// Instructions that are left.
@@ -91,6 +93,7 @@ impl<'a> Block<'a> {
             clock: 1,
             acquired: Acquired::new(),
             counts: vec![Counts::default(); kernel.code.len()],
+            patterns: vec![None; kernel.code.len()],
             findings: vec![],
             printed: String::new(),
             fuel: grid.options.fuel,
@@ -273,16 +276,6 @@ impl<'a> Block<'a> {
         warp.retire(lanes);
         if warp.live == 0 {
             self.release_barriers();
-        }
-    }
-
-    /// Who lane `lane` is, for a race.
-    pub fn stamp(&self, w: usize, lane: usize) -> Stamp {
-        Stamp {
-            block: self.number,
-            warp: w as u32,
-            lane: lane as u32,
-            time: self.warps[w].known.now[lane],
         }
     }
 

@@ -8,6 +8,7 @@ mod bounds;
 mod coalesce;
 mod collective;
 mod copies;
+mod costs;
 mod findings;
 mod global;
 mod global_access;
@@ -16,6 +17,7 @@ mod launch;
 mod matrix;
 mod meetings;
 mod members;
+mod pages;
 mod print;
 mod race;
 mod shadow;
@@ -101,10 +103,9 @@ pub fn launch(
 ) -> Result<Report> {
     check(kernel, &dim, buffers, args)?;
     let shared = kernel.shared_bytes.next_multiple_of(16) + dim.smem;
-    let all: Vec<Buffer> = buffers.iter().chain(variables).cloned().collect();
+    let all = || buffers.iter().chain(variables);
     let address = |(_, name, offset): &(u32, String, i64)| {
-        let known = all
-            .iter()
+        let known = all()
             .position(|b| b.name == *name)
             .unwrap_or(usize::MAX >> 32);
         Global::address(known).wrapping_add(*offset as u64)
@@ -118,7 +119,7 @@ pub fn launch(
             total_smem: shared,
         },
         params: parameters(kernel, args),
-        global: Global::new(&all, options.races),
+        global: Global::new(all()),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),

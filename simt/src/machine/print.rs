@@ -52,7 +52,7 @@ impl Block<'_> {
         let (space, offset) = Self::space_of(at);
         match space {
             Space::Const => self.grid.kernel.constants.get(offset as usize).copied(),
-            Space::Shared => self.shared.bytes.get(offset as usize).copied(),
+            Space::Shared => self.shared.memory.bytes.get(offset as usize).copied(),
             Space::Local => {
                 let size = self.grid.kernel.local_bytes as usize;
                 let inside = (offset as usize) < size;
