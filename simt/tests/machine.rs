@@ -359,7 +359,8 @@ fn findings_name_bytes_threads_and_lines() {
     assert_eq!(
         found("st.global.u32 [%out + 4], %i;"),
         "line 14: `st.global.u32`: thread 1 of block 0: write at byte 4 of out and write by thread 0 of \
-         block 0 in line 14: nothing puts them in order (63 times)"
+         block 0 in line 14: nothing puts them in order: the lanes of one instruction have none \
+         (63 times)"
     );
     assert_eq!(
         found("st.global.u32 [%to + 1000], %i;"),

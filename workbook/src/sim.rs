@@ -2,6 +2,7 @@
 //! costs.
 
 mod args;
+mod findings;
 mod nvrtc;
 mod outputs;
 mod show;

@@ -49,7 +49,8 @@ impl Block<'_> {
         let others = self.warps[w].live & !here;
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
             format!(
-                "{} of warp {w} reach the barrier while {} are elsewhere: it is for all threads of the block",
+                "only a part of warp {w} comes to the barrier, which is for all threads of the block: \
+                 {} without {}",
                 names(here),
                 names(others),
             )

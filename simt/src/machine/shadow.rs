@@ -57,6 +57,8 @@ pub struct Conflict {
     pub pc: u32,
     /// Whether it was a write.
     pub wrote: bool,
+    /// Whether it stands for others, too: then `other` may even be the thread that it is in conflict with.
+    pub spread: Spread,
 }
 
 /// What lanes do wrong: the lane, its byte, and the access that it is not in order with.
@@ -474,6 +476,7 @@ impl Visit<'_> {
             other: epoch.stamp(record.lane()),
             pc: epoch.pc,
             wrote,
+            spread: epoch.spread,
         }
     }
 

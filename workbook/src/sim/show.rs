@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use simt::{Counts, Finding, Report};
+use simt::{Counts, Report};
 
+use super::findings;
 use super::text::Text;
 
 /// How much is said of what a kernel costs.
@@ -35,35 +36,8 @@ pub fn all(report: &Report, text: &Text, costs: Costs) -> String {
     if costs == Costs::Lines {
         out += &by_line(report, text);
     }
-    for finding in &report.findings {
-        out += &one_line(finding, text);
-    }
-    out += &match report.findings.len() {
-        0 => "no findings\n".to_owned(),
-        1 => "1 finding\n".to_owned(),
-        n => format!("{n} findings\n"),
-    };
+    out += &findings::all(&report.findings, text);
     out
-}
-
-/// `saxpy.cu:7 (PTX line 31): out-of-bounds: thread 0 of block 4: read of … (24 times) | y[i] = …;`
-fn one_line(finding: &Finding, text: &Text) -> String {
-    let (place, code) = text.place(finding.line, finding.source.as_ref());
-    let ptx = match finding.source.is_some() && text.is_ptx() {
-        true => format!(" (PTX line {})", finding.line),
-        false => String::new(),
-    };
-    let times = match finding.count {
-        1 => String::new(),
-        n => format!(" ({n} times)"),
-    };
-    let Finding {
-        class,
-        thread,
-        what,
-        ..
-    } = finding;
-    format!("{place}{ptx}: {class}: {thread}: {what}{times} | {code}\n")
 }
 
 /// A kind of access to memory: its name, and its requests, what they need and what they would need at least.

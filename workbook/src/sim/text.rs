@@ -84,6 +84,15 @@ impl Text {
         (format!("{name}:{number}"), text)
     }
 
+    /// `what` with the file that `source` names as [`Self::place`] has it.
+    pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
+        let found = source.and_then(|(file, _)| Some((file, self.find(Path::new(file))?)));
+        match found {
+            Some((file, path)) => what.replace(file.as_str(), &path.display().to_string()),
+            None => what.to_owned(),
+        }
+    }
+
     /// Whether the lines of the PTX are those of a file.
     pub fn is_ptx(&self) -> bool {
         !self.compiled
