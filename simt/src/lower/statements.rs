@@ -4,21 +4,25 @@ use crate::ast::{Instruction, Space, Statement, Type, Variable};
 use crate::code::Op;
 use crate::error::{Place, Result};
 
-use super::layout::LARGEST;
 use super::names::Binding;
 use super::registers::Width;
 use super::{Lowering, layout};
 
-/// No declaration stands for more.
-const MOST_REGISTERS: u32 = 1 << 20;
-
 impl<'a> Lowering<'a> {
     /// The statements of a block whose scope is open. Its labels are known from its start.
     pub fn body(&mut self, statements: &'a [Statement]) -> Result<()> {
-        for statement in statements {
+        for (statement, next) in statements
+            .iter()
+            .zip(statements.iter().skip(1).map(Some).chain([None]))
+        {
             if let Statement::Label(name) = statement {
-                let label = self.new_label();
-                if !self.names.declare(name, Binding::Label(label)) {
+                let binding = match next {
+                    Some(Statement::Instruction(i)) if i.opcode == "branchtargets" => {
+                        Binding::Targets(&i.operands)
+                    }
+                    _ => Binding::Label(self.new_label()),
+                };
+                if !self.names.declare(name, binding) {
                     return Err(self.wrong("a name that is declared once", name));
                 }
             }
@@ -46,7 +50,7 @@ impl<'a> Lowering<'a> {
                 self.instruction(instruction)?;
             }
         }
-        Ok(())
+        self.check_growth()
     }
 
     /// Notes where an instruction stands, and its guard.
@@ -89,27 +93,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Notes where a declaration stands.
-    fn begin_variable(&mut self, variable: &Variable) {
+    pub fn begin_variable(&mut self, variable: &Variable) {
         self.place = Place {
             line: variable.line,
             source: None,
         };
         self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
-    }
-
-    /// Whether all of these fit into a device, and their sizes into numbers.
-    pub fn check_sizes<'v>(
-        &mut self,
-        variables: impl IntoIterator<Item = &'v Variable>,
-    ) -> Result<()> {
-        for variable in variables {
-            let registers = variable.range.unwrap_or(1);
-            if layout::size(variable) > LARGEST || registers > MOST_REGISTERS {
-                self.begin_variable(variable);
-                return Err(self.unsupported(": so much memory"));
-            }
-        }
-        Ok(())
     }
 
     /// Declares a register, or a row of them.

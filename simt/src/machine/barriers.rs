@@ -8,6 +8,9 @@ use super::findings::names;
 use super::known::Known;
 use super::warp::{Fragment, State, Warp};
 
+/// Threads that arrive at a barrier before anyone waits there, at most: 16 times the largest block.
+const MOST_ARRIVALS: u32 = 1 << 14;
+
 /// A warp that came to a barrier and went on.
 pub struct Arrival {
     pub barrier: u32,
@@ -170,7 +173,33 @@ impl Block<'_> {
             threads: active.count_ones(),
             time: self.clock,
         });
-        self.release_barrier(id);
+        if !self.release_barrier(id) {
+            self.check_arrivals(w, id, active);
+        }
+    }
+
+    /// More threads come to a barrier and go on than a block has: nobody waits there for them.
+    fn check_arrivals(&mut self, w: usize, id: u32, active: u32) {
+        let came = self.arrivals.iter().filter(|a| a.barrier == id);
+        let came: u32 = came.map(|a| a.threads).sum();
+        let Some(fragment) = self.warps[w]
+            .fragments
+            .iter()
+            .find(|f| f.mask & active != 0)
+        else {
+            return;
+        };
+        let pc = fragment.pc;
+        if came > MOST_ARRIVALS {
+            self.find(
+                Class::BarrierDivergence,
+                w,
+                pc,
+                active.trailing_zeros() as usize,
+                || format!("{came} threads have arrived at barrier {id}, and none waits there"),
+            );
+            self.stop();
+        }
     }
 
     /// `bar.red`: what all threads that wait at a barrier ask, and the answer for each.

@@ -1,5 +1,7 @@
 //! A block: its warps, what they share, and whose turn it is.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
 use crate::ast::Space;
 use crate::code::Kernel;
 use crate::report::{Counts, Finding, Step};
@@ -22,6 +24,10 @@ pub struct Grid<'a> {
     pub options: Options,
     /// Addresses of the module's own variables, by number of the kernel's list.
     pub addresses: Vec<u64>,
+    /// Instructions of all blocks so far.
+    pub spent: AtomicU64,
+    /// Whether a block was endless: the others do not go on.
+    pub halted: AtomicBool,
 }
 
 /// A block that runs.
@@ -173,7 +179,8 @@ impl<'a> Block<'a> {
 
     /// Runs a warp until it waits, returns or has had its turn.
     fn run_warp(&mut self, w: usize) {
-        let until = self.fuel.saturating_sub(SLICE);
+        let before = self.fuel;
+        let until = before.saturating_sub(SLICE);
         while self.fuel > until {
             self.meet_at_sync(w);
             let Some(i) = self.choose(w) else { break };
@@ -182,8 +189,14 @@ impl<'a> Block<'a> {
                 return;
             }
         }
+        let spent = before - self.fuel;
+        let all = spent + self.grid.spent.fetch_add(spent, Relaxed);
         if self.fuel == 0 {
-            self.endless(w);
+            self.endless(w, "its block", self.grid.options.fuel);
+        } else if all > self.grid.options.launch_fuel {
+            self.endless(w, "the launch", self.grid.options.launch_fuel);
+        } else if self.grid.halted.load(Relaxed) {
+            self.stop();
         } else if self.fuel <= until {
             self.take_turns(w);
         }

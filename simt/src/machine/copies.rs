@@ -2,12 +2,17 @@
 
 use crate::ast::Space;
 use crate::code::{Address, Reg};
+use crate::report::Class;
 
-use super::access::{Kind, little_endian};
+use super::access::Kind;
 use super::block::Block;
 use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::own::little_endian;
 use super::shared::State;
 use super::warp::Copy;
+
+/// Copies of a warp that are on their way, at most: one that starts more does not end.
+const MOST_COPIES: usize = 1 << 16;
 
 impl Block<'_> {
     /// `cp.async`.
@@ -43,6 +48,15 @@ impl Block<'_> {
             let source = from[lane];
             if !aligned || size > 0 && !self.is_fine_copy(w, pc, lane, source, (size, bytes)) {
                 continue;
+            }
+            if self.warps[w].copies.len() >= MOST_COPIES {
+                self.find(Class::Endless, w, pc, lane, || {
+                    format!(
+                        "{MOST_COPIES} copies of its warp are on their way, and it waits for none"
+                    )
+                });
+                self.stop();
+                return;
             }
             let mut copied = vec![0; bytes as usize];
             let unit = if size.is_multiple_of(4) { 4 } else { 1 };

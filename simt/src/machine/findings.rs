@@ -1,5 +1,7 @@
 //! What is wrong, in words: kept once for each class and instruction.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::report::{Class, Finding, Thread};
 
 use super::block::Block;
@@ -55,21 +57,21 @@ impl Block<'_> {
         });
     }
 
-    /// The block has used up its instructions.
-    pub fn endless(&mut self, w: usize) {
-        let fuel = self.grid.options.fuel;
+    /// The block, or the launch, has used up its instructions.
+    pub fn endless(&mut self, w: usize, whose: &str, fuel: u64) {
         let fragment = self.warps[w].fragments.first().cloned();
         if let Some(Fragment { pc, mask, .. }) = fragment {
             let pc = pc.min(self.grid.kernel.code.len() as u32 - 1);
             let lane = mask.trailing_zeros() as usize;
             self.find(Class::Endless, w, pc, lane, || {
                 format!(
-                    "still running after {fuel} instructions of its block: its loop never ends, or waits for \
+                    "still running after {fuel} instructions of {whose}: its loop never ends, or waits for \
                      something that no thread does; what a later block does cannot be waited for either, since \
                      that may begin only when this one has ended"
                 )
             });
         }
+        self.grid.halted.store(true, Relaxed);
         self.stop();
     }
 

@@ -149,6 +149,12 @@ impl Global {
         }
     }
 
+    /// Bytes that its shadow takes.
+    #[cfg(test)]
+    pub fn shadow_bytes(&self) -> usize {
+        self.ranges.iter().map(|range| range.pages.bytes()).sum()
+    }
+
     /// Runs `update` while no other atomic update of this word does.
     pub fn exclusively<T>(&self, address: u64, update: impl FnOnce() -> T) -> T {
         let stripe = (address / 8) as usize % STRIPES;

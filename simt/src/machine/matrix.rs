@@ -134,11 +134,11 @@ impl Block<'_> {
         let size = bytes(memory.element);
         let address = |row: usize, column: usize| {
             let index = if memory.column_major {
-                column * stride + row
+                column.wrapping_mul(stride).wrapping_add(row)
             } else {
-                row * stride + column
+                row.wrapping_mul(stride).wrapping_add(column)
             };
-            at[0] + (index as u64) * u64::from(size)
+            at[0].wrapping_add((index as u64).wrapping_mul(u64::from(size)))
         };
         let place = |e: usize, i: (usize, usize, usize)| Layout::Wmma.any(e, i, columns);
         let per = (4 / size) as usize;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::shadow::{PAGE, Page};
 
 /// Pages that lie side by side in the directory.
-const CHUNK: usize = 64;
+const CHUNK: usize = 32;
 
 /// What is known of the bytes of a page.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Pages {
         let chunks = self.chunks.iter().filter_map(OnceLock::get);
         let of_page = |page: &Mutex<Option<Box<Sheet>>>| {
             let page = page.lock().unwrap_or_else(PoisonError::into_inner);
-            size_of::<Mutex<Option<Box<Sheet>>>>() + page.as_ref().map_or(0, |p| p.bytes())
+            size_of::<Mutex<Option<Box<Sheet>>>>() + page.as_ref().map_or(0, |p| Sheet::bytes(p))
         };
         directory + chunks.flat_map(|c| c.iter().map(of_page)).sum::<usize>()
     }

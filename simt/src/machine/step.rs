@@ -45,6 +45,7 @@ impl Block<'_> {
                     u64::from(*flops) * u64::from(active.count_ones());
                 alu_step(&mut self.warps[w], alu, *d, from, active);
             }
+            Op::Carry { .. } => self.carry(w, pc, active),
             Op::Setp {
                 compare,
                 d,

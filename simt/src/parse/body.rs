@@ -37,7 +37,7 @@ fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>
     match cursor.peek() {
         Token::Mark('{') => statements.push(Statement::Block(block(cursor, loc)?)),
         Token::Mark('@') => statements.push(guarded(cursor, loc)?),
-        Token::Word(_) => statements.push(label_or_instruction(cursor, loc)?),
+        Token::Word(_) => label_or_instruction(cursor, loc, statements)?,
         Token::Dot("loc") => move_to(directive::loc(cursor)?, loc),
         Token::Dot("pragma") => directive::pragma(cursor)?,
         Token::Dot(word) if variable::space(word).is_some() => {
@@ -63,17 +63,32 @@ fn move_to((place, call): ((u32, u32), Option<(u32, u32)>), loc: &mut Loc) {
     }
 }
 
-/// `name:` or `opcode.mods operands;`
-fn label_or_instruction(cursor: &mut Cursor, loc: &Loc) -> Result<Statement> {
+/// `name:` or `opcode.mods operands;`. A list of targets, `name: .branchtargets a, b;`, is a label and an
+/// instruction that does nothing.
+fn label_or_instruction(
+    cursor: &mut Cursor,
+    loc: &Loc,
+    statements: &mut Vec<Statement>,
+) -> Result<()> {
     let line = cursor.line();
     let word = cursor.word("an instruction")?;
     if cursor.take(':')? {
-        return Ok(Statement::Label(word.to_string()));
+        statements.push(Statement::Label(word.to_string()));
+        return match cursor.peek() {
+            Token::Dot("branchtargets") => {
+                cursor.advance()?;
+                let targets = instruction(cursor, None, "branchtargets", (line, loc))?;
+                statements.push(targets);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
     }
     if !is_opcode(word) {
         return cursor.error(&format!("`:` after the label `{word:.40}`"));
     }
-    instruction(cursor, None, word, (line, loc))
+    statements.push(instruction(cursor, None, word, (line, loc))?);
+    Ok(())
 }
 
 /// `@%p opcode.mods operands;`, `@!%p …`

@@ -83,7 +83,7 @@ pub struct SimArgs {
     /// Instructions of a block's warps before it is called endless
     #[arg(long, value_name = "N", default_value_t = Options::default().fuel)]
     pub fuel: u64,
-    /// One block after the other: findings are in the same words each time
+    /// Run one block after the other
     #[arg(long)]
     pub serial: bool,
     /// The virtual architecture that CUDA is compiled for
@@ -144,6 +144,8 @@ impl SimArgs {
     pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
         Ok(Options {
             fuel: self.fuel,
+            // Who allows a block more means all of them.
+            launch_fuel: self.fuel.max(Options::default().launch_fuel),
             schedule: self.schedule.into(),
             seed: self.seed,
             parallel: !self.serial,
