@@ -28,7 +28,7 @@ pub struct SimArgs {
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub smem: u32,
-    /// One a parameter: i32:64, null, f32:4096:random, f32:64x64:FILE.npy, u32:[0,3,5] …
+    /// One a parameter: i32:64, null, f32:4096:random, f32:64x64:FILE.npy …
     #[arg(
         long = "arg",
         value_name = "ARGUMENT",
