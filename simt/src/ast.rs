@@ -89,9 +89,9 @@ pub struct Instruction {
     pub operands: Vec<Operand>,
     /// Line of its opcode.
     pub line: u32,
-    /// File number and line of the `.loc` before it; with `inlined_at`, of the place that is nearest to
-    /// the instruction, the inlined function's.
-    pub loc: Option<(u32, u32)>,
+    /// File number and line of the `.loc` before it, and behind that of the call that it was inlined into, of
+    /// that function's call, and so on; empty without a `.loc`.
+    pub loc: Vec<(u32, u32)>,
 }
 
 impl Instruction {

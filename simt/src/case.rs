@@ -61,8 +61,10 @@ impl Case {
             let value = value.ok_or_else(|| wrong(flag, "a value", "none"))?;
             match flag {
                 "--entry" => case.entry = Some(value.to_owned()),
-                "--grid" => case.dim.grid = sizes(value).map_err(|e| wrong(flag, e, value))?,
-                "--block" => case.dim.block = sizes(value).map_err(|e| wrong(flag, e, value))?,
+                "--grid" => case.dim.grid = triple(value, 1).map_err(|e| wrong(flag, e, value))?,
+                "--block" => {
+                    case.dim.block = triple(value, 1).map_err(|e| wrong(flag, e, value))?
+                }
                 "--smem" => {
                     let bytes = value.parse().ok();
                     case.dim.smem = bytes.ok_or_else(|| wrong(flag, "bytes", value))?;
@@ -90,28 +92,31 @@ impl Case {
             .collect()
     }
 
-    /// The kernel of `module` that it launches.
+    /// The kernel of `module` that it launches: the one of this name, or else the only one that C++ has
+    /// given this name with its parameters' types behind it (`_Z3sumPKfPf` is `sum`).
     ///
     /// # Errors
-    /// [`Error::Launch`] when no name is given and there is not just one; those of [`Module::kernel`].
+    /// [`Error::Launch`] when that is not just one; those of [`Module::kernel`].
     pub fn kernel(&self, module: &Module) -> Result<Kernel> {
         let names: Vec<&str> = module.entries().collect();
-        let entry = match (&self.entry, names.as_slice()) {
-            (Some(name), names) if names.contains(&name.as_str()) => name,
-            (None, [only]) => *only,
-            (name, _) => {
-                let expected = match names.as_slice() {
-                    [] => "a text with a kernel".to_owned(),
-                    names => format!("one of {}", names.join(", ")),
-                };
-                return Err(wrong(
-                    "--entry",
-                    expected,
-                    name.as_deref().unwrap_or("none"),
-                ));
+        let fits: Vec<&str> = match &self.entry {
+            None => names.clone(),
+            Some(name) if names.contains(&name.as_str()) => vec![name],
+            Some(name) => {
+                let mangled = format!("_Z{}{name}", name.len());
+                let is_it = |other: &&str| other.starts_with(&mangled);
+                names.iter().copied().filter(is_it).collect()
             }
         };
-        module.kernel(entry)
+        if let [only] = fits.as_slice() {
+            return module.kernel(only);
+        }
+        let expected = match names.as_slice() {
+            [] => "a text with a kernel".to_owned(),
+            names => format!("one of {}", names.join(", ")),
+        };
+        let found = self.entry.as_deref().unwrap_or("none");
+        Err(wrong("--entry", expected, found))
     }
 
     /// Makes the buffers. Random numbers come from `seed`, each argument's from a sequence of its own; files
@@ -125,10 +130,11 @@ impl Case {
     }
 }
 
-/// `4`, `4,1` or `4,1,1`; what is left out is 1. The error says what is expected.
-pub fn sizes(text: &str) -> std::result::Result<[u32; 3], String> {
+/// `4`, `4,1` or `4,1,1`; what is left out is `rest`: 1 for a size, 0 for a place. The error says what is
+/// expected.
+pub fn triple(text: &str, rest: u32) -> std::result::Result<[u32; 3], String> {
     let expected = || "one to three numbers with commas between them".to_owned();
-    let mut sizes = [1; 3];
+    let mut sizes = [rest; 3];
     for (i, number) in text.split(',').enumerate() {
         let to = sizes.get_mut(i).ok_or_else(expected)?;
         *to = number.parse().map_err(|_| expected())?;

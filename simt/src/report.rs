@@ -33,6 +33,13 @@ pub enum Class {
     Trap,
 }
 
+impl fmt::Display for Class {
+    /// As in JSON: `out-of-bounds`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// A thread of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Thread {

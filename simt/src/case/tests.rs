@@ -207,6 +207,9 @@ fn the_kernel_may_be_left_out_where_there_is_one() {
     let kernel = |line: &str, names: &[&str]| Case::parse(line).unwrap().kernel(&text(names));
     assert_eq!(kernel("", &["a"]).unwrap().name(), "a");
     assert_eq!(kernel("--entry b", &["a", "b"]).unwrap().name(), "b");
+    let sums = ["_Z3sumPKfPf", "_Z4sum2PKf", "_Z1aIfEvi", "_Z1aIdEvi"];
+    assert_eq!(kernel("--entry sum", &sums).unwrap().name(), sums[0]);
+    assert!(kernel("--entry a", &sums).is_err());
     let error = kernel("", &["a", "b"]).unwrap_err().to_string();
     assert_eq!(error, "--entry: expected one of a, b, found none");
     let error = kernel("--entry c", &["a"]).unwrap_err().to_string();

@@ -55,9 +55,13 @@ impl<'a> Lowering<'a> {
 
     /// Notes where an instruction stands, and its guard.
     fn begin(&mut self, instruction: &Instruction) -> Result<()> {
-        let source = instruction
-            .loc
-            .and_then(|(file, line)| self.files.get(&file).map(|name| ((*name).to_owned(), line)));
+        let named = |(file, line): &(u32, u32)| Some((*self.files.get(file)?, *line));
+        let places: Vec<(&str, u32)> = instruction.loc.iter().filter_map(named).collect();
+        // Where the instruction is from a function of CUDA's own, who calls it wants to know.
+        let own = places.iter().find(|(file, _)| !is_of_toolkit(file));
+        let source = own
+            .or(places.first())
+            .map(|&(file, line)| (file.to_owned(), line));
         self.place = Place {
             line: instruction.line,
             source,
@@ -159,4 +163,9 @@ impl<'a> Lowering<'a> {
             }
         }
     }
+}
+
+/// Whether nvcc found a header by itself: it names the folder from its own, `cuda/bin/../include`.
+fn is_of_toolkit(file: &str) -> bool {
+    file.replace('\\', "/").contains("/bin/../")
 }

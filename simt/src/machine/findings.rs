@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::report::{Class, Finding, Thread};
 
 use super::block::Block;
+use super::coalesce::lanes;
 use super::warp::{Fragment, State};
 
 impl Block<'_> {
@@ -89,8 +90,8 @@ impl Block<'_> {
             let what = match fragment.state {
                 State::Ready => continue,
                 State::Lanes(wanted) => format!(
-                    "waits for the lanes {:#010x}, which do not come",
-                    wanted & !fragment.mask
+                    "waits for {}, which do not come",
+                    names(wanted & !fragment.mask)
                 ),
                 State::Barrier(id) => {
                     format!("waits at barrier {id}, which some of {total} threads never reach")
@@ -99,5 +100,44 @@ impl Block<'_> {
             self.find(Class::Deadlock, w, fragment.pc, lane, || what);
         }
         self.stop();
+    }
+}
+
+/// Lanes in words: `lane 3`, `lanes 0 to 15`, `lanes 0, 2, 4 and 13 more`.
+pub fn names(mask: u32) -> String {
+    const MOST: usize = 3;
+    let starts = lanes(mask & !(mask << 1));
+    let ends = lanes(mask & !(mask >> 1));
+    let range = |(start, end): (usize, usize)| match end - start {
+        0 => start.to_string(),
+        1 => format!("{start}, {end}"),
+        _ => format!("{start} to {end}"),
+    };
+    let ranges: Vec<(usize, usize)> = starts.zip(ends).collect();
+    let shown: Vec<String> = ranges.iter().copied().take(MOST).map(range).collect();
+    let more: usize = ranges.iter().skip(MOST).map(|(s, e)| e - s + 1).sum();
+    let noun = if mask.count_ones() == 1 {
+        "lane"
+    } else {
+        "lanes"
+    };
+    let more = match more {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{noun} {}{more}", shown.join(", "))
+}
+
+#[test]
+fn lanes_have_names() {
+    for (mask, expected) in [
+        (1 << 3, "lane 3"),
+        (0xffff, "lanes 0 to 15"),
+        (0b11, "lanes 0, 1"),
+        (0xf000_000f, "lanes 0 to 3, 28 to 31"),
+        (0x5555_5555, "lanes 0, 2, 4 and 13 more"),
+        (!0, "lanes 0 to 31"),
+    ] {
+        assert_eq!(names(mask), expected);
     }
 }

@@ -11,7 +11,7 @@ mod tests;
 mod together;
 mod visit;
 
-use super::race::{Access, Epoch, Order, Stamp};
+use super::race::{Access, Epoch, Order, Spread, Stamp};
 pub use visit::Visit;
 
 /// Bytes of memory that a page stands for.
@@ -60,6 +60,8 @@ pub struct Conflict {
     pub pc: u32,
     /// Whether it was a write.
     pub wrote: bool,
+    /// Whether it stands for others, too: then `other` may even be the thread that it is in conflict with.
+    pub spread: Spread,
 }
 
 /// What lanes do wrong: the lane, its byte, and the access that it is not in order with.

@@ -7,7 +7,7 @@ use crate::report::{Class, Thread};
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
-use super::race::Access;
+use super::race::{Access, Spread};
 use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
 use super::warp::Copy;
@@ -31,7 +31,7 @@ impl Block<'_> {
             match state {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
                 _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                    format!("read of {bytes} bytes at byte {at} of shared memory, which were never written")
+                    format!("read of {bytes} bytes at byte {at} of shared memory, which nobody has written yet")
                 }),
             }
         }
@@ -140,7 +140,7 @@ impl Block<'_> {
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let place = self.grid.kernel.code[copy.pc as usize].place.clone();
+        let place = self.grid.kernel.code[copy.pc as usize].place.words();
         self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
                 "{verb} at byte {at} of shared memory, to which the asynchronous copy by {thread} in \
@@ -149,7 +149,7 @@ impl Block<'_> {
         });
     }
 
-    /// Two accesses between which there is no order.
+    /// Two accesses between which there is no order; of atomic ones there need not be any.
     pub fn report_race(
         &mut self,
         on: &Lanes,
@@ -162,6 +162,7 @@ impl Block<'_> {
             other,
             pc: other_pc,
             wrote: other_wrote,
+            spread,
         } = conflict;
         let verb = |wrote| if wrote { "write" } else { "read" };
         let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
@@ -170,10 +171,26 @@ impl Block<'_> {
             block,
             ..self.thread(other.warp as usize, other.lane as usize)
         };
-        let place = self.grid.kernel.code[other_pc as usize].place.clone();
+        let place = self.grid.kernel.code[other_pc as usize].place.words();
+        let who = match spread {
+            Spread::One => thread.to_string(),
+            Spread::Lanes => format!("lanes of the warp of {thread}"),
+            Spread::Warps => format!("warps of the block of {thread}"),
+            Spread::Blocks => "threads of several blocks".into(),
+        };
+        let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
+        let lacking = if other.block != self.number || spread == Spread::Blocks {
+            "blocks run in any order unless fences and atomics connect them"
+        } else if of_warp && other_pc == on.pc {
+            "the lanes of one instruction have none"
+        } else if of_warp {
+            "no barrier between them, not even of the warp, and not both atomic"
+        } else {
+            "no barrier between them, and not both atomic"
+        };
         self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
-                "{} at {at} and {} by {thread} in {place}: nothing puts them in order",
+                "{} at {at} and {} by {who} in {place}: nothing puts them in order: {lacking}",
                 verb(wrote),
                 verb(other_wrote)
             )

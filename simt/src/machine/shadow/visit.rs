@@ -218,6 +218,7 @@ impl Visit<'_> {
             other: epoch.stamp(record.lane()),
             pc: epoch.pc,
             wrote,
+            spread: epoch.spread,
         }
     }
 
