@@ -30,7 +30,7 @@ enum Command {
     Compare(CompareArgs),
     /// Time every op on the shapes of the models at every level
     Ops(OpsArgs),
-    /// Draw the recorded results again: their charts, and the README's table
+    /// Write the recorded results again: charts, the README's table, the headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),
