@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the PTX of every CUDA file, and checks all PTX, the hand-written too, with ptxas.
 #
-#   scripts/ptx.sh [FOLDER or FILE.cu …]   writes X.ptx beside each X.cu (default: all under kernels/src)
+#   scripts/ptx.sh [FOLDER or FILE.cu …]   writes X.ptx beside each X.cu (default: all under
+#                                         kernels/src and book/simulated)
 #   scripts/ptx.sh --check                 writes nothing; fails where the PTX beside a file is another
 #
 # X.cu is compiled for compute_75 (Turing), X_sm80.cu for compute_80, X_sm90a.cu for compute_90a. The
@@ -12,6 +13,8 @@ export LC_ALL=C
 
 check=
 if [ "${1:-}" = --check ]; then check=1; shift; fi
+folders=("$@")
+[ $# -gt 0 ] || folders=(kernels/src book/simulated)
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 
@@ -84,11 +87,11 @@ while read -r file; do
     echo "$ptx: expected what nvcc makes of $file, found another: run scripts/ptx.sh" >&2
     failed=1
   fi
-done < <(find "${@:-kernels/src}" -name '*.cu' | sort)
+done < <(find "${folders[@]}" -name '*.cu' | sort)
 
 while read -r ptx; do
   for gpu in $(gpus "$(target "$ptx")"); do
     assemble "$ptx" "$gpu" || { echo "$ptx: ptxas refuses it for sm_$gpu" >&2; failed=1; }
   done
-done < <(find "${@:-kernels/src}" -name '*.ptx' | sort)
+done < <(find "${folders[@]}" -name '*.ptx' | sort)
 exit $failed

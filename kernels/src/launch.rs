@@ -3,8 +3,10 @@
 #[cfg(feature = "cuda")]
 mod cuda;
 mod held_rows;
+mod recorded;
 pub(crate) mod simulated;
 
+pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 
 use candle_core::{Device, Result, Tensor};

@@ -1,5 +1,7 @@
 //! PTX as it is written: what the parser makes of a text, and what the rest of the crate reads.
 
+use serde::Serialize;
+
 /// A whole text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Module {
@@ -87,9 +89,9 @@ pub struct Instruction {
     pub operands: Vec<Operand>,
     /// Line of its opcode.
     pub line: u32,
-    /// File number and line of the `.loc` before it; with `inlined_at`, of the place that is nearest to
-    /// the instruction, the inlined function's.
-    pub loc: Option<(u32, u32)>,
+    /// File number and line of the `.loc` before it, and behind that of the call that it was inlined into, of
+    /// that function's call, and so on; empty without a `.loc`.
+    pub loc: Vec<(u32, u32)>,
 }
 
 impl Instruction {
@@ -138,7 +140,8 @@ pub enum Immediate {
 }
 
 /// State spaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Space {
     Reg,

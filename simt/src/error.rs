@@ -21,6 +21,16 @@ impl fmt::Display for Place {
     }
 }
 
+impl Place {
+    /// What a person looks up: the line of the source, or else of the PTX.
+    pub(crate) fn words(&self) -> String {
+        match &self.source {
+            Some((file, line)) => format!("{file}:{line} (PTX line {})", self.line),
+            None => format!("line {}", self.line),
+        }
+    }
+}
+
 /// Why a text cannot be read or a kernel not be launched. What a kernel does wrong while it runs is a
 /// finding of its report and no error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,22 +6,95 @@
 //! the PTX and of the source that it was compiled from, and what it costs in requests, sectors and passes
 //! over the banks of shared memory.
 //!
-//! What the text cannot say is never claimed: no times, no hit rates, no machine instructions.
+//! # Example
+//!
+//! A kernel that doubles `n` numbers, with `>` in its guard where `>=` has to be: thread 3 reads and writes
+//! beyond three numbers.
+//!
+//! ```
+//! use simt::{Arg, Buffer, Class, Dim, Module, Options};
+//!
+//! let text = "
+//! .version 7.0
+//! .target sm_75
+//! .address_size 64
+//! .visible .entry double(.param .u32 n, .param .u64 x, .param .u64 y)
+//! {
+//!     .reg .pred %out;
+//!     .reg .b32 %i, %n;
+//!     .reg .b64 %x, %y, %offset;
+//!     .reg .f32 %f;
+//!     mov.u32 %i, %tid.x;
+//!     ld.param.u32 %n, [n];
+//!     setp.gt.u32 %out, %i, %n;
+//!     @%out bra end;
+//!     ld.param.u64 %x, [x];
+//!     ld.param.u64 %y, [y];
+//!     mul.wide.u32 %offset, %i, 4;
+//!     add.u64 %x, %x, %offset;
+//!     add.u64 %y, %y, %offset;
+//!     ld.global.f32 %f, [%x];
+//!     add.f32 %f, %f, %f;
+//!     st.global.f32 [%y], %f;
+//! end:
+//!     ret;
+//! }";
+//! let kernel = Module::parse(text)?.kernel("double")?;
+//! let mut buffers = [
+//!     Buffer::f32s("x", &[1., 2., 3.]),
+//!     Buffer::uninitialised("y", 12),
+//! ];
+//! let dim = Dim { grid: [1, 1, 1], block: [32, 1, 1], smem: 0 };
+//! let args = [Arg::U32(3), Arg::Buffer(0), Arg::Buffer(1)];
+//! let report = kernel.launch(dim, &mut buffers, &args, &Options::default())?;
+//!
+//! // The answer is right, and the kernel is not.
+//! assert_eq!(buffers[1].to_f32s(), [2., 4., 6.]);
+//! let [read, write] = &report.findings[..] else { panic!() };
+//! assert_eq!((read.class, write.class), (Class::OutOfBounds, Class::OutOfBounds));
+//! assert_eq!(
+//!     read.to_string(),
+//!     "line 20: `ld.global.f32`: thread 3 of block 0: \
+//!      read of 4 bytes at byte 12 of x, which has 12 bytes"
+//! );
+//! // Three lanes read twelve bytes of one sector, with one request.
+//! assert_eq!((report.total.global_load_requests, report.total.global_load_sectors), (1, 1));
+//! # Ok::<(), simt::Error>(())
+//! ```
+//!
+//! A launch can also be written as text, with buffers that are made from it: see [`Case`].
+//!
+//! # What it claims, and what it does not
+//!
+//! - A finding is something that a run of this launch did. What other sizes, contents or schedules would do
+//!   is not known: run them too.
+//! - Two accesses race when nothing puts them in order, whether or not the order in which this run had them
+//!   gave the right result.
+//! - Requests, sectors and wavefronts are those of the hardware, for the accesses that the PTX has; `ptxas` may
+//!   merge some, and then the machine code has fewer. Instructions, active lanes and branches are the PTX's,
+//!   and estimates of the machine code's.
+//! - Results of arithmetic are IEEE 754's, bit by bit. Approximate instructions (`ex2.approx` …) are rounded
+//!   correctly, where hardware is off by a few units in the last place; products of tensor cores are summed
+//!   in f64 and rounded once, where hardware sums in f32, in an order of its own.
+//! - Times, hit rates, occupancy, registers and machine instructions are never claimed: the text does not say.
 
 #![forbid(unsafe_code)]
 
 mod alu;
 pub mod ast;
+pub mod case;
 mod code;
 mod error;
 mod lower;
 mod machine;
+pub mod mutate;
 mod parse;
 mod report;
 
+pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
-pub use machine::{Arg, Buffer, Dim, Options, Schedule};
-pub use report::{Class, Counts, Finding, Line, Report, Thread};
+pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
+pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 
 /// A text that was read.
 #[derive(Debug, Clone)]

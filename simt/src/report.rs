@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::ast::Space;
 use crate::error::Place;
 
 /// The classes of what a kernel can do wrong.
@@ -30,6 +31,13 @@ pub enum Class {
     ReadOnly,
     /// `trap`, or an assertion that does not hold.
     Trap,
+}
+
+impl fmt::Display for Class {
+    /// As in JSON: `out-of-bounds`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A thread of a launch.
@@ -166,6 +174,37 @@ pub struct Line {
     pub counts: Counts,
 }
 
+/// An instruction that a watched warp executed: see [`crate::Watch`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Of the PTX text.
+    pub line: u32,
+    /// Of the source.
+    pub source: Option<(String, u32)>,
+    /// The instruction.
+    pub form: String,
+    /// The lanes that execute it, a bit each: lane 0 the lowest. Lanes whose guard does not hold are not
+    /// among them.
+    pub active: u32,
+    /// Where it reads and writes, if it accesses memory. A copy has two: to where, and from where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<Access>,
+}
+
+/// The addresses of those lanes of a step that access one buffer, or one space that has no buffers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Access {
+    /// Which space; of a generic address the one that it lies in.
+    pub space: Space,
+    /// In global memory the buffer; none for an address that lies in no buffer.
+    pub buffer: Option<String>,
+    /// Which lanes, a bit each.
+    pub lanes: u32,
+    /// Their first byte, lane by lane, from the start of the buffer or the space; the whole address if it
+    /// lies in no buffer.
+    pub offsets: Vec<i64>,
+}
+
 /// What came of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -183,6 +222,9 @@ pub struct Report {
     pub lines: Vec<Line>,
     /// What `printf` wrote.
     pub printed: String,
+    /// What the watched warp did, from its first instruction: see [`crate::Options::trace`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<Step>,
 }
 
 impl Report {

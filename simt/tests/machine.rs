@@ -359,7 +359,8 @@ fn findings_name_bytes_threads_and_lines() {
     assert_eq!(
         found("st.global.u32 [%out + 4], %i;"),
         "line 14: `st.global.u32`: thread 1 of block 0: write at byte 4 of out and write by thread 0 of \
-         block 0 in line 14: nothing puts them in order (63 times)"
+         block 0 in line 14: nothing puts them in order: the lanes of one instruction have none \
+         (63 times)"
     );
     assert_eq!(
         found("st.global.u32 [%to + 1000], %i;"),
@@ -371,6 +372,18 @@ fn findings_name_bytes_threads_and_lines() {
         "line 14: `st.global.u32`: thread 0 of block 0: write of 4 bytes at byte 2 of out, which has 1024 \
          bytes: the address is no multiple of 4 (64 times)"
     );
+}
+
+/// Many read a word, and one of them writes it: it races with the others, never with itself.
+#[test]
+fn a_race_is_with_others() {
+    let body = "ld.global.u32 %x, [%out];
+        setp.eq.u32 %p, %i, 0;
+        @%p st.global.u32 [%out], %i;";
+    let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
+    let expected = "write at byte 0 of out and read by lanes of the warp of thread 0 of block 0 in line 14: \
+                    nothing puts them in order: no barrier between them, not even of the warp, and not both atomic";
+    assert_eq!(report.findings[0].what, expected);
 }
 
 #[test]

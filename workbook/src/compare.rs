@@ -77,7 +77,11 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 
 /// Draws what is recorded once more, and prints the paths.
 pub fn redraw() -> Result<()> {
-    for path in record::redraw(&root()?)? {
+    let root = root()?;
+    for path in record::redraw(&root)?
+        .iter()
+        .chain(&crate::ops::redraw(&root)?)
+    {
         println!("{}", path.display());
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod bench_charts;
 mod compare;
 mod ops;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use ops::OpsArgs;
+use sim::SimArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
@@ -28,10 +30,12 @@ enum Command {
     Compare(CompareArgs),
     /// Time every op on the shapes of the models at every level
     Ops(OpsArgs),
-    /// Draw the recorded results again: their charts, and the README's table
+    /// Write the recorded results again: charts, the README's table, the headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),
+    /// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
+    Sim(SimArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
     /// Classify pictures with the vision transformer
@@ -57,7 +61,8 @@ impl<T: Args> AtLevel<T> {
 }
 
 fn main() -> ExitCode {
-    cli::run(|| {
+    let mut is_clean = true;
+    let code = cli::run(|| {
         let workbook = Workbook::try_parse()?;
         match workbook.command {
             None => compare::run(&workbook.compare),
@@ -65,9 +70,18 @@ fn main() -> ExitCode {
             Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::Redraw) => compare::redraw(),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
+            Some(Command::Sim(args)) => {
+                is_clean = sim::run(&args)?;
+                Ok(())
+            }
             Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),
         }
-    })
+    });
+    // A kernel with a defect is an answer, not an error: no line on stderr, and exit code 1.
+    match is_clean {
+        true => code,
+        false => ExitCode::FAILURE,
+    }
 }

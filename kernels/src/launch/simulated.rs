@@ -9,7 +9,7 @@ use half::bf16;
 use simt::{Buffer, Dim, Kernel, Options, Report};
 use trace::Launched;
 
-use super::{Arg, Launch, Module};
+use super::{Arg, Launch, Module, recorded};
 use crate::error::mismatch;
 
 /// What the kernels of this thread run on, while [`simulated`] runs.
@@ -61,6 +61,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         return Err(mismatch(launch.entry, "a simulation", "none"));
     };
     let kernel = prepare(launch.module, launch.entry)?;
+    recorded::note(launch)?;
     let names: Vec<String> = kernel.params().map(|(name, _)| name.to_owned()).collect();
     let mut buffers: Vec<(usize, Buffer)> = vec![];
     let mut args = vec![];
@@ -128,7 +129,7 @@ fn prepare(module: &'static Module, entry: &'static str) -> Result<Arc<Kernel>> 
 }
 
 /// What two views of one tensor have in common.
-fn key(storage: &Storage) -> usize {
+pub(super) fn key(storage: &Storage) -> usize {
     std::ptr::from_ref(storage).addr()
 }
 

@@ -18,6 +18,10 @@
 //
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
+//
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 73d736858, 2026-11-21):
+//   next_token 10000 f32: level 2 23.0, level 3 22.8, level 4 19.5, copy 2.8
+//   next_token 10000 bf16: level 2 34.1, level 3 33.9, level 4 19.2, copy 2.8
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -4,6 +4,7 @@ use half::{bf16, f16};
 
 use super::float::{Divides, Float, finish, operand};
 use super::forms::{Mods, each_bool, each_clamp, each_mode};
+use super::fused;
 use super::lane::{Lane, Register, lanes, pairs};
 use super::rounding::{Clamp, Mode};
 use super::{Alu, Selected};
@@ -131,6 +132,12 @@ fn product(form: &Form) -> Option<Alu> {
 }
 
 fn fused(form: &Form) -> Option<Alu> {
+    let is_plain = form.mode == Mode::Nearest && !form.ftz && form.clamp == Clamp::None;
+    match form.ty {
+        Type::F32 if is_plain => return Some(fused::SINGLE),
+        Type::F64 if is_plain => return Some(fused::DOUBLE),
+        _ => {}
+    }
     any!(form, |a, b, c; M| a.fma(b, c, M))
 }
 

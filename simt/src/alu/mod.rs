@@ -10,6 +10,7 @@ mod exact;
 mod fields;
 mod float;
 mod forms;
+mod fused;
 mod integer;
 mod lane;
 mod minmax;
@@ -19,6 +20,7 @@ mod rounding;
 mod set;
 #[cfg(test)]
 mod testing;
+mod testp;
 
 pub use self::lane::{high, high16, low, low16, pack16, pack64};
 
@@ -129,6 +131,11 @@ fn by_type(opcode: &str, mods: &mut Mods) -> Option<Selected> {
 /// zero (`.ftz`).
 pub fn compare(operator: &str, ty: Type, ftz: bool) -> Option<Compare> {
     compare::select(operator, ty, ftz)
+}
+
+/// The property of `testp`: `("finite", Type::F32)`.
+pub fn test(name: &str, ty: Type) -> Option<Compare> {
+    testp::select(name, ty)
 }
 
 #[cfg(test)]

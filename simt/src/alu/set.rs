@@ -45,7 +45,7 @@ macro_rules! where_pair_holds {
 }
 
 /// `set.lt.f32.s32`: the operator, the type of the result and the type of what is compared. Numbers of 64 bits
-/// are not compared: there is no [`Alu`] from two doubles to a word.
+/// are compared by a predicate, when the instruction is lowered.
 pub(super) fn select(mods: &mut Mods) -> Option<Selected> {
     let (from, to) = (mods.ty()?, mods.ty()?);
     let ftz = mods.take("ftz");

@@ -17,6 +17,21 @@ pub enum Op {
         /// Floating-point operations a lane: 0, 1, or 2 for an `fma`; 2, 4 for packed pairs.
         flops: u32,
     },
+    /// `add.cc` and the like: d = op(from, carry).
+    Carry {
+        /// What is done.
+        op: CarryOp,
+        /// Destination, as wide as the operands.
+        d: Slot,
+        /// Two operands, or three of a product and a sum.
+        from: Vec<Slot>,
+        /// The carry flag: a predicate.
+        flag: Reg,
+        /// Whether the flag is added, or as a borrow subtracted.
+        reads: bool,
+        /// Whether the flag is written.
+        writes: bool,
+    },
     /// `setp`: d = (a ∘ b) combined with c; the second destination is the same of the negated comparison.
     Setp {
         /// The comparison.
@@ -251,6 +266,20 @@ pub enum Op {
     AssertFail {
         /// Addresses of texts; the third is the line.
         from: Vec<Slot>,
+    },
+}
+
+/// What has a carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CarryOp {
+    Add,
+    Sub,
+    /// The low half of a product, and a sum.
+    MadLow,
+    /// The high half.
+    MadHigh {
+        signed: bool,
     },
 }
 

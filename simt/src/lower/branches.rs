@@ -8,7 +8,7 @@ use super::Lowering;
 use super::names::Binding;
 use super::operands::text;
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
     /// `bra target`; where lanes meet again is found out when all instructions are there.
     pub fn branch(&mut self, i: &Instruction) -> Result<()> {
         let [target] = self.operands::<1>(i)?;
@@ -17,11 +17,17 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `brx.idx index, {a, b}`: with the targets themselves in place of the name of their list.
-    pub fn branch_index(&mut self, i: &Instruction) -> Result<()> {
+    /// `brx.idx index, list` of a `list: .branchtargets a, b;`, or with the targets themselves: `{a, b}`.
+    pub fn branch_index(&mut self, i: &'a Instruction) -> Result<()> {
         let [index, targets] = self.operands::<2>(i)?;
-        let (Operand::Vector(targets) | Operand::List(targets)) = targets else {
-            return Err(self.unsupported(": its targets stand elsewhere"));
+        let listed = match targets {
+            Operand::Name(name) => self.names.find(name),
+            _ => None,
+        };
+        let targets = match (targets, listed) {
+            (Operand::Vector(targets) | Operand::List(targets), _) => targets,
+            (_, Some(Binding::Targets(targets))) => targets,
+            _ => return Err(self.wrong("a list of targets", &text(targets))),
         };
         let index = self.word(index, Type::U32)?;
         let to = targets

@@ -114,6 +114,7 @@ impl<'a> Lowering<'a> {
         let behind = self.new_label();
         self.returns.push(behind);
         self.calls.push(&function.name);
+        self.check_growth()?;
         self.names.enter_function();
         let variables = function.params.iter().chain(&function.returns);
         for (variable, binding) in variables.zip(params.iter().chain(results)) {

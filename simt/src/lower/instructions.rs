@@ -18,6 +18,10 @@ impl<'a> Lowering<'a> {
             ("and" | "or" | "xor", ["pred"]) => self.logic(i),
             ("setp", _) => self.setp(i),
             ("selp", _) => self.selp(i),
+            ("slct", _) => self.slct(i),
+            ("testp", _) => self.testp(i),
+            ("set", _) if self.is_set_by_predicate(i) => self.set_by_predicate(i),
+            ("add" | "sub" | "mad", [.., "cc", _]) | ("addc" | "subc" | "madc", _) => self.carry(i),
             ("cvt", _) => self.cvt(i),
             ("cvta", _) => self.cvta(i),
             ("isspacep", _) => self.isspacep(i),
@@ -51,6 +55,7 @@ impl<'a> Lowering<'a> {
             ("exit", _) => self.emit_only(Op::Exit),
             ("trap", _) => self.emit_only(Op::Trap),
             ("createpolicy", _) => self.policy(i),
+            ("branchtargets", _) => Ok(()),
             _ if is_silent(&i.opcode) => self.emit_only(Op::Nothing),
             _ => match missing(&i.opcode, mods) {
                 Some(why) => Err(self.unsupported(why)),

@@ -5,9 +5,6 @@ use std::collections::{HashMap, HashSet};
 use crate::ast::{Function, Instruction, Module, Operand, Space, Statement, Variable};
 use crate::code::Param;
 
-/// No variable of a device is larger.
-pub(super) const LARGEST: u64 = 1 << 30;
-
 /// Bytes of a whole variable; 0 for `x[]`.
 pub(super) fn size(variable: &Variable) -> u64 {
     let element = u64::from(variable.ty.bytes()) * u64::from(variable.vector.max(1));

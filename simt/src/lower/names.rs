@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{Space, Type};
+use crate::ast::{Operand, Space, Type};
 use crate::code::{Reg, Slot};
 
 /// What a name stands for.
@@ -18,6 +18,8 @@ pub(super) enum Binding<'a> {
     Global(&'a str),
     /// A label, by its number.
     Label(u32),
+    /// A list of labels.
+    Targets(&'a [Operand]),
 }
 
 impl Binding<'_> {

@@ -12,7 +12,7 @@ use super::operands::Condition;
 use super::registers::Width;
 
 /// `.and`, `.or`, `.xor`.
-fn logic(name: &str) -> Option<Logic> {
+pub(super) fn logic(name: &str) -> Option<Logic> {
     Some(match name {
         "and" => Logic::And,
         "or" => Logic::Or,

@@ -52,6 +52,7 @@ pub(super) struct Registers {
     double_constants: HashMap<u64, Reg>,
     globals: HashMap<(String, i64), Reg>,
     specials: HashMap<Special, Reg>,
+    carry: Option<Reg>,
 }
 
 impl Registers {
@@ -106,6 +107,12 @@ impl Registers {
             .globals
             .entry((name.to_owned(), offset))
             .or_insert_with(|| take(doubles, 1))
+    }
+
+    /// The predicate that is the carry flag.
+    pub fn carry(&mut self) -> Reg {
+        let preds = &mut self.preds;
+        *self.carry.get_or_insert_with(|| take(preds, 1))
     }
 
     /// The word that holds a special register.

@@ -4,21 +4,25 @@ use crate::ast::{Instruction, Space, Statement, Type, Variable};
 use crate::code::Op;
 use crate::error::{Place, Result};
 
-use super::layout::LARGEST;
 use super::names::Binding;
 use super::registers::Width;
 use super::{Lowering, layout};
 
-/// No declaration stands for more.
-const MOST_REGISTERS: u32 = 1 << 20;
-
 impl<'a> Lowering<'a> {
     /// The statements of a block whose scope is open. Its labels are known from its start.
     pub fn body(&mut self, statements: &'a [Statement]) -> Result<()> {
-        for statement in statements {
+        for (statement, next) in statements
+            .iter()
+            .zip(statements.iter().skip(1).map(Some).chain([None]))
+        {
             if let Statement::Label(name) = statement {
-                let label = self.new_label();
-                if !self.names.declare(name, Binding::Label(label)) {
+                let binding = match next {
+                    Some(Statement::Instruction(i)) if i.opcode == "branchtargets" => {
+                        Binding::Targets(&i.operands)
+                    }
+                    _ => Binding::Label(self.new_label()),
+                };
+                if !self.names.declare(name, binding) {
                     return Err(self.wrong("a name that is declared once", name));
                 }
             }
@@ -46,14 +50,18 @@ impl<'a> Lowering<'a> {
                 self.instruction(instruction)?;
             }
         }
-        Ok(())
+        self.check_growth()
     }
 
     /// Notes where an instruction stands, and its guard.
     fn begin(&mut self, instruction: &Instruction) -> Result<()> {
-        let source = instruction
-            .loc
-            .and_then(|(file, line)| self.files.get(&file).map(|name| ((*name).to_owned(), line)));
+        let named = |(file, line): &(u32, u32)| Some((*self.files.get(file)?, *line));
+        let places: Vec<(&str, u32)> = instruction.loc.iter().filter_map(named).collect();
+        // Where the instruction is from a function of CUDA's own, who calls it wants to know.
+        let own = places.iter().find(|(file, _)| !is_of_toolkit(file));
+        let source = own
+            .or(places.first())
+            .map(|&(file, line)| (file.to_owned(), line));
         self.place = Place {
             line: instruction.line,
             source,
@@ -85,27 +93,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// Notes where a declaration stands.
-    fn begin_variable(&mut self, variable: &Variable) {
+    pub fn begin_variable(&mut self, variable: &Variable) {
         self.place = Place {
             line: variable.line,
             source: None,
         };
         self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
-    }
-
-    /// Whether all of these fit into a device, and their sizes into numbers.
-    pub fn check_sizes<'v>(
-        &mut self,
-        variables: impl IntoIterator<Item = &'v Variable>,
-    ) -> Result<()> {
-        for variable in variables {
-            let registers = variable.range.unwrap_or(1);
-            if layout::size(variable) > LARGEST || registers > MOST_REGISTERS {
-                self.begin_variable(variable);
-                return Err(self.unsupported(": so much memory"));
-            }
-        }
-        Ok(())
     }
 
     /// Declares a register, or a row of them.
@@ -170,4 +163,9 @@ impl<'a> Lowering<'a> {
             }
         }
     }
+}
+
+/// Whether nvcc found a header by itself: it names the folder from its own, `cuda/bin/../include`.
+fn is_of_toolkit(file: &str) -> bool {
+    file.replace('\\', "/").contains("/bin/../")
 }

@@ -3,10 +3,9 @@
 use crate::alu::D;
 use crate::ast::Space;
 use crate::code::{Address, Slot};
-use crate::report::Class;
 
 use super::block::Block;
-use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::coalesce::{self, Group, lanes};
 
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,37 +26,88 @@ impl Kind {
     }
 }
 
+/// Lanes of an instruction that access the same space.
+#[derive(Debug, Clone, Copy)]
+pub struct Lanes<'a> {
+    /// Of the block.
+    pub w: usize,
+    /// The instruction.
+    pub pc: u32,
+    /// Which.
+    pub mask: u32,
+    /// Where.
+    pub space: Space,
+    /// The first byte of each lane; the same in all lanes of a group.
+    pub at: &'a D,
+    /// Those that have the same address.
+    pub groups: &'a [Group],
+    /// Whether it is an atomic or another strong access.
+    pub strong: bool,
+}
+
+/// Lanes by the space that their addresses lie in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spaces([u32; SPACES.len()]);
+
+const SPACES: [Space; 5] = [
+    Space::Global,
+    Space::Shared,
+    Space::Local,
+    Space::Const,
+    Space::Param,
+];
+
+impl Spaces {
+    fn add(&mut self, space: Space, mask: u32) {
+        for (known, lanes) in SPACES.iter().zip(&mut self.0) {
+            if *known == space {
+                *lanes |= mask;
+            }
+        }
+    }
+
+    /// Those with a lane.
+    pub fn iter(self) -> impl Iterator<Item = (Space, u32)> {
+        let all = SPACES.into_iter().zip(self.0);
+        all.filter(|&(_, mask)| mask != 0)
+    }
+}
+
 impl Block<'_> {
-    /// The active lanes' addresses and, for each space among them, its lanes.
-    pub fn resolve(
-        &mut self,
-        w: usize,
-        pc: u32,
-        active: u32,
-        address: &Address,
-    ) -> (D, Vec<(Space, u32)>) {
+    /// The active lanes' addresses and, for each space among them, its lanes. Others have the address of an
+    /// active lane.
+    pub fn resolve(&mut self, w: usize, pc: u32, active: u32, address: &Address) -> (D, Spaces) {
         if let Some(base) = address.base {
             self.check_read(w, pc, active, &[base]);
         }
-        let base = match address.base {
-            Some(slot) => self.warps[w].wide(slot),
-            None => [0; 32],
+        let offset = address.offset as u64;
+        let warp = &self.warps[w];
+        let mut at = match address.base {
+            Some(Slot::Double(r)) => warp.doubles[r as usize].map(|b| b.wrapping_add(offset)),
+            Some(Slot::Word(r)) => {
+                warp.words[r as usize].map(|b| b.wrapping_add(offset as u32).into())
+            }
+            None => [offset; 32],
         };
-        let narrow = matches!(address.base, Some(Slot::Word(_)));
-        let mut at = base.map(|b| {
-            let sum = b.wrapping_add(address.offset as u64);
-            if narrow { sum & 0xffff_ffff } else { sum }
-        });
-        if address.space != Space::Generic {
-            return (at, vec![(address.space, active)]);
+        if active != !0 && active != 0 {
+            let any = at[active.trailing_zeros() as usize];
+            for (lane, at) in at.iter_mut().enumerate() {
+                *at = if active >> lane & 1 != 0 { *at } else { any };
+            }
         }
-        let mut spaces: Vec<(Space, u32)> = vec![];
-        for lane in lanes(active) {
-            let (space, offset) = Self::space_of(at[lane]);
-            at[lane] = offset;
-            match spaces.iter_mut().find(|(s, _)| *s == space) {
-                Some((_, mask)) => *mask |= 1 << lane,
-                None => spaces.push((space, 1 << lane)),
+        let mut spaces = Spaces::default();
+        if address.space != Space::Generic {
+            spaces.add(address.space, active);
+        } else {
+            for lane in lanes(active) {
+                let (space, offset) = Self::space_of(at[lane]);
+                at[lane] = offset;
+                spaces.add(space, 1 << lane);
+            }
+        }
+        if self.recording {
+            for (space, mask) in spaces.iter() {
+                self.record_addresses(w, space, &at, mask);
             }
         }
         (at, spaces)
@@ -73,20 +123,46 @@ impl Block<'_> {
         (bytes, signed, strong): (u32, bool, bool),
         from: &Address,
     ) {
-        let whole = bytes * d.len() as u32;
+        let how = (bytes, signed, strong);
+        match d.len() {
+            1 => self.load_elements::<1>(w, pc, active, d, how, from),
+            2 => self.load_elements::<2>(w, pc, active, d, how, from),
+            4 => self.load_elements::<4>(w, pc, active, d, how, from),
+            _ => self.load_elements::<8>(w, pc, active, d, how, from),
+        }
+    }
+
+    fn load_elements<const N: usize>(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        d: &[Option<Slot>],
+        (bytes, signed, strong): (u32, bool, bool),
+        from: &Address,
+    ) {
+        let whole = bytes * N as u32;
         let (at, spaces) = self.resolve(w, pc, active, from);
-        let mut values = [[0u64; 32]; 8];
-        for (space, mask) in spaces {
-            self.count(pc, space, &at, mask, whole, true);
-            for lane in lanes(mask) {
-                if !self.is_fine(w, pc, lane, space, at[lane], whole, Kind::Read) {
-                    continue;
-                }
-                for (value, k) in values.iter_mut().zip(0..d.len() as u64) {
-                    let at = at[lane] + k * u64::from(bytes);
-                    value[lane] = self.read(w, pc, lane, space, at, bytes, strong);
-                }
+        let mut values = [[0u64; 32]; N];
+        for (space, mask) in spaces.iter() {
+            let groups = &[][..];
+            let mut on = Lanes {
+                w,
+                pc,
+                mask,
+                space,
+                at: &at,
+                groups,
+                strong,
+            };
+            let mut groups = self.count(&on, whole, true);
+            if !self.all_fine(&on, whole, Kind::Read) {
+                on.mask = self.fine_lanes(&on, whole, Kind::Read);
+                groups = coalesce::groups(&at, on.mask).into();
             }
+            on.groups = &groups;
+            let read = self.read_lanes::<N>(on, bytes);
+            merge(&mut values, &read, mask);
         }
         for (slot, mut value) in d.iter().zip(values) {
             let Some(slot) = slot else { continue };
@@ -110,57 +186,60 @@ impl Block<'_> {
     ) {
         let whole = bytes * from.len() as u32;
         let (at, spaces) = self.resolve(w, pc, active, to);
-        let mut values = [[0u64; 32]; 8];
-        for (value, slot) in values.iter_mut().zip(from) {
-            *value = self.warps[w].wide(*slot);
-        }
-        for (space, mask) in spaces {
-            self.count(pc, space, &at, mask, whole, false);
-            for lane in lanes(mask) {
-                if !self.is_fine(w, pc, lane, space, at[lane], whole, Kind::Write) {
-                    continue;
-                }
-                for (value, k) in values.iter().zip(0..from.len() as u64) {
-                    let at = at[lane] + k * u64::from(bytes);
-                    self.write(w, pc, lane, space, at, bytes, value[lane], strong);
-                }
+        for (space, mask) in spaces.iter() {
+            let groups = &[][..];
+            let mut on = Lanes {
+                w,
+                pc,
+                mask,
+                space,
+                at: &at,
+                groups,
+                strong,
+            };
+            let mut groups = self.count(&on, whole, false);
+            if !self.all_fine(&on, whole, Kind::Write) {
+                on.mask = self.fine_lanes(&on, whole, Kind::Write);
+                groups = coalesce::groups(&at, on.mask).into();
+            }
+            on.groups = &groups;
+            for (k, slot) in (0..).zip(from) {
+                let at = at.map(|at| at + k * u64::from(bytes));
+                let value = self.warps[w].wide(*slot);
+                self.write_lanes(Lanes { at: &at, ..on }, bytes, &value);
             }
         }
     }
 
-    fn count(&mut self, pc: u32, space: Space, at: &D, mask: u32, bytes: u32, load: bool) {
-        let counts = &mut self.counts[pc as usize];
-        match space {
-            Space::Global => {
-                let (n, ideal) = (sectors(at, mask, bytes), ideal_sectors(mask, bytes));
-                if load {
-                    counts.global_load_requests += 1;
-                    counts.global_load_sectors += n;
-                    counts.global_load_ideal += ideal;
-                } else {
-                    counts.global_store_requests += 1;
-                    counts.global_store_sectors += n;
-                    counts.global_store_ideal += ideal;
+    /// What the lanes read: `N` elements of `bytes` bytes each, side by side, which are inside and aligned.
+    pub fn read_lanes<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
+        match on.space {
+            Space::Global => self.read_global(on, bytes),
+            Space::Shared => self.read_shared(on, bytes),
+            _ => {
+                let mut values = [[0; 32]; N];
+                for lane in lanes(on.mask) {
+                    for (k, value) in (0..).zip(&mut values) {
+                        let at = on.at[lane] + k * u64::from(bytes);
+                        value[lane] = self.read_own(&on, lane, at as usize, bytes as usize);
+                    }
                 }
+                values
             }
-            Space::Shared => {
-                let n = wavefronts(at, mask, bytes, load);
-                let ideal = ideal_wavefronts(mask, bytes);
-                if load {
-                    counts.shared_load_requests += 1;
-                    counts.shared_load_wavefronts += n;
-                    counts.shared_load_ideal += ideal;
-                } else {
-                    counts.shared_store_requests += 1;
-                    counts.shared_store_wavefronts += n;
-                    counts.shared_store_ideal += ideal;
-                }
-            }
+        }
+    }
+
+    /// The lanes write an element each, which is inside and aligned.
+    pub fn write_lanes(&mut self, on: Lanes, bytes: u32, value: &D) {
+        match on.space {
+            Space::Global => self.write_global(on, bytes, value),
+            Space::Shared => self.write_shared(on, bytes, value),
+            Space::Local => self.write_local(on, bytes as usize, value),
             _ => {}
         }
     }
 
-    /// Bytes that are inside, aligned.
+    /// One lane's element, inside and aligned.
     #[allow(clippy::too_many_arguments)]
     pub fn read(
         &mut self,
@@ -172,26 +251,18 @@ impl Block<'_> {
         bytes: u32,
         strong: bool,
     ) -> u64 {
-        match space {
-            Space::Global => self.read_global(w, pc, lane, at, bytes, strong),
-            Space::Shared => self.read_shared(w, pc, lane, at as usize, bytes, strong),
-            Space::Local => {
-                let size = self.grid.kernel.local_bytes as usize;
-                let from = lane * size + at as usize;
-                let range = from..from + bytes as usize;
-                if self.warps[w].local_written[range.clone()].contains(&false) {
-                    self.find(Class::Uninitialised, w, pc, lane, || {
-                        format!("read of {bytes} bytes of local memory at {at:#x}, which were never written")
-                    });
-                }
-                little_endian(&self.warps[w].local[range])
-            }
-            Space::Const => {
-                little_endian(&self.grid.kernel.constants[at as usize..][..bytes as usize])
-            }
-            Space::Param => little_endian(&self.grid.params[at as usize..][..bytes as usize]),
-            Space::Generic | Space::Reg => 0,
-        }
+        let (mask, at) = (1 << lane, &[at; 32]);
+        let groups = &[Group::one(lane)];
+        let on = Lanes {
+            w,
+            pc,
+            mask,
+            space,
+            at,
+            groups,
+            strong,
+        };
+        self.read_lanes::<1>(on, bytes)[0][lane]
     }
 
     /// The same, written.
@@ -207,27 +278,30 @@ impl Block<'_> {
         value: u64,
         strong: bool,
     ) {
-        match space {
-            Space::Global => self.write_global(w, pc, lane, at, bytes, value, strong),
-            Space::Shared => self.write_shared(w, pc, lane, at as usize, bytes, value, strong),
-            Space::Local => {
-                let size = self.grid.kernel.local_bytes as usize;
-                let from = lane * size + at as usize;
-                let range = from..from + bytes as usize;
-                let warp = &mut self.warps[w];
-                warp.local_written[range.clone()].fill(true);
-                warp.local[range].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
-            }
-            _ => {}
-        }
+        let (mask, at) = (1 << lane, &[at; 32]);
+        let groups = &[Group::one(lane)];
+        let on = Lanes {
+            w,
+            pc,
+            mask,
+            space,
+            at,
+            groups,
+            strong,
+        };
+        self.write_lanes(on, bytes, &[value; 32]);
     }
 }
 
-/// Bytes as a number.
-pub fn little_endian(bytes: &[u8]) -> u64 {
-    let shifted = bytes
-        .iter()
-        .enumerate()
-        .map(|(i, b)| u64::from(*b) << (8 * i));
-    shifted.sum()
+/// The lanes of `mask` from another's values.
+pub fn merge<const N: usize>(values: &mut [D; N], other: &[D; N], mask: u32) {
+    if mask == !0 {
+        *values = *other;
+        return;
+    }
+    for (value, other) in values.iter_mut().zip(other) {
+        for lane in lanes(mask) {
+            value[lane] = other[lane];
+        }
+    }
 }

@@ -32,7 +32,7 @@ impl Block<'_> {
             self.warps[w].known.fence(w, active, clock, true);
         }
         let mut old = [0; 32];
-        for (space, mask) in spaces {
+        for (space, mask) in spaces.iter() {
             for lane in lanes(mask) {
                 if !self.is_fine(w, pc, lane, space, at[lane], *bytes, Kind::Update) {
                     continue;

@@ -4,8 +4,12 @@ use crate::code::{Op, Vote};
 use crate::report::Class;
 
 use super::block::{Block, Next};
+use super::findings::names;
 use super::known::Known;
 use super::warp::{Fragment, State, Warp};
+
+/// Threads that arrive at a barrier before anyone waits there, at most: 16 times the largest block.
+const MOST_ARRIVALS: u32 = 1 << 14;
 
 /// A warp that came to a barrier and went on.
 pub struct Arrival {
@@ -45,11 +49,13 @@ impl Block<'_> {
 
     /// Not all lanes of a warp come to a barrier.
     fn parted(&mut self, w: usize, pc: u32, here: u32) {
-        let live = self.warps[w].live.count_ones();
+        let others = self.warps[w].live & !here;
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
             format!(
-                "{} of the {live} threads of its warp reach the barrier, the others are elsewhere",
-                here.count_ones(),
+                "only a part of warp {w} comes to the barrier, which is for all threads of the block: \
+                 {} without {}",
+                names(here),
+                names(others),
             )
         });
     }
@@ -57,11 +63,8 @@ impl Block<'_> {
     /// Who waits at a barrier, when it is complete or nobody can go on: whole warps, each at one instruction,
     /// and all warps if it is the block's. Until then lanes may come one after the other.
     pub fn check_barrier(&mut self, id: u32, complete: bool) {
-        let gone: u32 = self
-            .warps
-            .iter()
-            .map(|w| (w.born & !w.live).count_ones())
-            .sum();
+        let gone: Vec<u32> = self.warps.iter().map(|w| w.born & !w.live).collect();
+        let first_gone = gone.iter().position(|&lanes| lanes != 0);
         for w in 0..self.warps.len() {
             for (pc, here) in self.warps[w].waiting_at(id) {
                 let Op::Barrier {
@@ -75,9 +78,13 @@ impl Block<'_> {
                 if here != self.warps[w].live {
                     self.parted(w, pc, here);
                 }
-                if complete && gone != 0 && threads.is_none() {
+                if let Some(first) = first_gone.filter(|_| complete && threads.is_none()) {
+                    let missing = self.thread(first, gone[first].trailing_zeros() as usize);
+                    let count: u32 = gone.iter().map(|lanes| lanes.count_ones()).sum();
                     self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
-                        format!("{gone} threads of the block have returned and never reach the barrier")
+                        format!(
+                            "{count} threads of the block returned without reaching the barrier, the first of them {missing}"
+                        )
                     });
                 }
             }
@@ -166,7 +173,33 @@ impl Block<'_> {
             threads: active.count_ones(),
             time: self.clock,
         });
-        self.release_barrier(id);
+        if !self.release_barrier(id) {
+            self.check_arrivals(w, id, active);
+        }
+    }
+
+    /// More threads come to a barrier and go on than a block has: nobody waits there for them.
+    fn check_arrivals(&mut self, w: usize, id: u32, active: u32) {
+        let came = self.arrivals.iter().filter(|a| a.barrier == id);
+        let came: u32 = came.map(|a| a.threads).sum();
+        let Some(fragment) = self.warps[w]
+            .fragments
+            .iter()
+            .find(|f| f.mask & active != 0)
+        else {
+            return;
+        };
+        let pc = fragment.pc;
+        if came > MOST_ARRIVALS {
+            self.find(
+                Class::BarrierDivergence,
+                w,
+                pc,
+                active.trailing_zeros() as usize,
+                || format!("{came} threads have arrived at barrier {id}, and none waits there"),
+            );
+            self.stop();
+        }
     }
 
     /// `bar.red`: what all threads that wait at a barrier ask, and the answer for each.

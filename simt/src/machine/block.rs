@@ -1,13 +1,15 @@
 //! A block: its warps, what they share, and whose turn it is.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
 use crate::ast::Space;
 use crate::code::Kernel;
-use crate::report::{Counts, Finding};
+use crate::report::{Counts, Finding, Step};
 
 use super::barriers::Arrival;
+use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
-use super::race::Stamp;
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, State, Warp};
 use super::{Options, Schedule};
@@ -22,6 +24,10 @@ pub struct Grid<'a> {
     pub options: Options,
     /// Addresses of the module's own variables, by number of the kernel's list.
     pub addresses: Vec<u64>,
+    /// Instructions of all blocks so far.
+    pub spent: AtomicU64,
+    /// Whether a block was endless: the others do not go on.
+    pub halted: AtomicBool,
 }
 
 /// A block that runs.
@@ -35,6 +41,8 @@ pub struct Block<'a> {
     pub clock: u32,
     pub acquired: Acquired,
     pub counts: Vec<Counts>,
+    /// For each instruction.
+    pub patterns: Vec<Option<Box<Pattern>>>,
     pub findings: Vec<(u32, Finding)>,
     pub printed: String,
     /// Instructions that are left.
@@ -43,6 +51,10 @@ pub struct Block<'a> {
     pub arrivals: Vec<Arrival>,
     /// What was published through shared memory.
     pub board: Board,
+    /// What the watched warp did.
+    pub trace: Vec<Step>,
+    /// Whether the addresses of the current instruction are kept.
+    pub recording: bool,
     random: u64,
     stopped: bool,
 }
@@ -87,12 +99,15 @@ impl<'a> Block<'a> {
             clock: 1,
             acquired: Acquired::new(),
             counts: vec![Counts::default(); kernel.code.len()],
+            patterns: vec![None; kernel.code.len()],
             findings: vec![],
             printed: String::new(),
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
             board: Board::default(),
+            trace: vec![],
+            recording: false,
             stopped: false,
         }
     }
@@ -164,7 +179,8 @@ impl<'a> Block<'a> {
 
     /// Runs a warp until it waits, returns or has had its turn.
     fn run_warp(&mut self, w: usize) {
-        let until = self.fuel.saturating_sub(SLICE);
+        let before = self.fuel;
+        let until = before.saturating_sub(SLICE);
         while self.fuel > until {
             self.meet_at_sync(w);
             let Some(i) = self.choose(w) else { break };
@@ -173,8 +189,14 @@ impl<'a> Block<'a> {
                 return;
             }
         }
+        let spent = before - self.fuel;
+        let all = spent + self.grid.spent.fetch_add(spent, Relaxed);
         if self.fuel == 0 {
-            self.endless(w);
+            self.endless(w, "its block", self.grid.options.fuel);
+        } else if all > self.grid.options.launch_fuel {
+            self.endless(w, "the launch", self.grid.options.launch_fuel);
+        } else if self.grid.halted.load(Relaxed) {
+            self.stop();
         } else if self.fuel <= until {
             self.take_turns(w);
         }
@@ -230,6 +252,9 @@ impl<'a> Block<'a> {
             let counts = &mut self.counts[pc as usize];
             counts.warps += 1;
             counts.threads += u64::from(active.count_ones());
+            if self.grid.options.trace.is_some() {
+                self.record(w, pc, active);
+            }
             match self.step(w, i, pc, mask, active) {
                 Next::Step => {}
                 Next::Moved => return,
@@ -264,16 +289,6 @@ impl<'a> Block<'a> {
         warp.retire(lanes);
         if warp.live == 0 {
             self.release_barriers();
-        }
-    }
-
-    /// Who lane `lane` is, for a race.
-    pub fn stamp(&self, w: usize, lane: usize) -> Stamp {
-        Stamp {
-            block: self.number,
-            warp: w as u32,
-            lane: lane as u32,
-            time: self.warps[w].known.now[lane],
         }
     }
 

@@ -3,9 +3,10 @@
 use crate::ast::Space;
 use crate::report::Class;
 
-use super::access::Kind;
+use super::access::{Kind, Lanes};
 use super::block::Block;
-use super::global::Found;
+use super::coalesce::lanes;
+use super::global::{Found, Global, Range};
 
 impl Block<'_> {
     /// Whether an access is aligned and inside; what is wrong is a finding.
@@ -40,6 +41,34 @@ impl Block<'_> {
         false
     }
 
+    /// The lanes whose `bytes` bytes are aligned and inside; what is wrong with the others is a finding.
+    pub fn fine_lanes(&mut self, on: &Lanes, bytes: u32, kind: Kind) -> u32 {
+        let fine =
+            |lane: &usize| self.is_fine(on.w, on.pc, *lane, on.space, on.at[*lane], bytes, kind);
+        lanes(on.mask)
+            .filter(fine)
+            .fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// Whether all lanes are fine, those that do not count among them, and in one buffer.
+    pub fn all_fine(&self, on: &Lanes, bytes: u32, kind: Kind) -> bool {
+        let (start, size) = match on.space {
+            Space::Const | Space::Param if kind != Kind::Read => return false,
+            Space::Global => match self.grid.global.find(on.at[0], bytes) {
+                Found::Inside(i, _) => (Global::address(i), self.grid.global.ranges[i].bytes),
+                _ => return false,
+            },
+            _ => (0, self.size(on.space)),
+        };
+        let Some(last) = size.checked_sub(bytes.into()) else {
+            return false;
+        };
+        let inside = |at: u64| at.wrapping_sub(start) <= last;
+        bytes.is_power_of_two()
+            && on.at.iter().fold(0, |all, at| all | at) & u64::from(bytes - 1) == 0
+            && on.at.iter().fold(true, |all, &at| all & inside(at))
+    }
+
     fn is_inside(&self, space: Space, at: u64, bytes: u32) -> bool {
         match space {
             Space::Global => matches!(self.grid.global.find(at, bytes), Found::Inside(..)),
@@ -50,7 +79,7 @@ impl Block<'_> {
     /// Bytes of a space other than global memory.
     fn size(&self, space: Space) -> u64 {
         match space {
-            Space::Shared => self.shared.bytes.len() as u64,
+            Space::Shared => self.shared.memory.bytes.len() as u64,
             Space::Local => u64::from(self.grid.kernel.local_bytes),
             Space::Const => self.grid.kernel.constants.len() as u64,
             Space::Param => self.grid.params.len() as u64,
@@ -62,29 +91,24 @@ impl Block<'_> {
     fn place(&self, space: Space, at: u64) -> String {
         if space != Space::Global {
             let (name, size) = (name(space), self.size(space));
-            return format!("byte {} of {name}, which has {size} bytes", signed(at, 32));
+            return format!("byte {} of {name}, which has {size} bytes", distance(at));
         }
-        match self.grid.global.find(at, 0) {
-            Found::Inside(i, offset) | Found::Beyond(i, offset) => {
-                let range = &self.grid.global.ranges[i];
-                let offset = signed(offset, 36);
-                format!(
-                    "byte {offset} of {}, which has {} bytes",
-                    range.name, range.bytes
-                )
+        match self.grid.global.place(at) {
+            Some((range, offset)) => {
+                let Range { name, bytes, .. } = range;
+                format!("byte {offset} of {name}, which has {bytes} bytes")
             }
-            Found::Nowhere if at == 0 => "the null pointer".into(),
-            Found::Nowhere => format!("{at:#x}, which lies in no buffer"),
+            None if at == 0 => "the null pointer".into(),
+            None => format!("{at:#x}, which lies in no buffer"),
         }
     }
 }
 
-/// A distance that wrapped around is a negative one.
-fn signed(at: u64, bits: u32) -> String {
-    match at >> (bits - 1) {
-        0 => at.to_string(),
-        1 => format!("-{}", (1u64 << bits) - at),
-        _ => format!("{}", at as i64),
+/// An offset in a space of 32 bits; one that wrapped around is negative.
+pub fn distance(at: u64) -> i64 {
+    match u32::try_from(at) {
+        Ok(narrow) => i64::from(narrow as i32),
+        Err(_) => at as i64,
     }
 }
 

@@ -7,6 +7,8 @@
 //!   each quarter. Of loads, two halves (quarters) are taken together when each lane has the address of its
 //!   neighbour t^1, or each that of t^2.
 
+use super::shadow::PAGE;
+
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 /// Banks of shared memory.
@@ -104,6 +106,57 @@ fn passes(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
         }
     }
     u64::from(in_bank.into_iter().max().unwrap_or(0))
+}
+
+/// Lanes that have the same address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// The first of them.
+    pub lane: u8,
+    /// All of them, a bit each.
+    pub mask: u32,
+}
+
+impl Group {
+    /// Of one lane.
+    pub fn one(lane: usize) -> Self {
+        Self {
+            lane: lane as u8,
+            mask: 1 << lane,
+        }
+    }
+}
+
+/// The active lanes by their addresses, in the order of the first ones.
+pub fn groups(addresses: &[u64; 32], mask: u32) -> Vec<Group> {
+    let mut left = mask;
+    let mut found = vec![];
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize;
+        let mask = left & those(addresses, |at| at == addresses[lane]);
+        left &= !mask;
+        let lane = lane as u8;
+        found.push(Group { lane, mask });
+    }
+    found
+}
+
+/// Runs of groups that lie in one page of the shadow.
+#[inline]
+pub fn pages<'a>(
+    addresses: &'a [u64; 32],
+    groups: &'a [Group],
+) -> impl Iterator<Item = (usize, &'a [Group])> {
+    let page = |g: &Group| addresses[usize::from(g.lane)] as usize / PAGE;
+    let same = move |a: &Group, b: &Group| page(a) == page(b);
+    groups.chunk_by(same).map(move |run| (page(&run[0]), run))
+}
+
+/// The lanes whose address has a property.
+#[inline]
+pub fn those(addresses: &[u64; 32], has: impl Fn(u64) -> bool) -> u32 {
+    let bit = |(lane, &at): (usize, &u64)| u32::from(has(at)) << lane;
+    addresses.iter().enumerate().map(bit).fold(0, |a, b| a | b)
 }
 
 /// The active lanes, ascending.

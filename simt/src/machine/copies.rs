@@ -2,12 +2,17 @@
 
 use crate::ast::Space;
 use crate::code::{Address, Reg};
+use crate::report::Class;
 
-use super::access::{Kind, little_endian};
+use super::access::Kind;
 use super::block::Block;
 use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::own::little_endian;
 use super::shared::State;
 use super::warp::Copy;
+
+/// Copies of a warp that are on their way, at most: one that starts more does not end.
+const MOST_COPIES: usize = 1 << 16;
 
 impl Block<'_> {
     /// `cp.async`.
@@ -44,6 +49,15 @@ impl Block<'_> {
             if !aligned || size > 0 && !self.is_fine_copy(w, pc, lane, source, (size, bytes)) {
                 continue;
             }
+            if self.warps[w].copies.len() >= MOST_COPIES {
+                self.find(Class::Endless, w, pc, lane, || {
+                    format!(
+                        "{MOST_COPIES} copies of its warp are on their way, and it waits for none"
+                    )
+                });
+                self.stop();
+                return;
+            }
             let mut copied = vec![0; bytes as usize];
             let unit = if size.is_multiple_of(4) { 4 } else { 1 };
             for (i, chunk) in copied[..size as usize].chunks_mut(unit).enumerate() {
@@ -54,7 +68,6 @@ impl Block<'_> {
             let at = to[lane] as usize;
             // It may write at any time from now on, and does at the wait at the latest.
             self.start_copy(w, pc, lane, at, bytes);
-            self.shared.states[at..at + bytes as usize].fill(State::InFlight);
             self.warps[w].copies.push(Copy {
                 lane,
                 to: at,
@@ -62,16 +75,6 @@ impl Block<'_> {
                 group: None,
                 pc,
             });
-        }
-    }
-
-    /// A copy to `at` begins: for the shadow it is a write.
-    fn start_copy(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32) {
-        if self.shared.state(at, bytes) == State::InFlight {
-            self.in_flight(w, pc, lane, at, "copy");
-        }
-        for word in (at..at + bytes as usize).step_by(4) {
-            self.race_shared(w, pc, lane, word, 4, false, Some(0));
         }
     }
 
@@ -120,10 +123,11 @@ impl Block<'_> {
             std::mem::take(&mut warp.copies).into_iter().partition(done);
         warp.copies = waiting;
         for copy in ready {
-            self.shared.states[copy.to..copy.to + copy.bytes.len()].fill(State::Written);
+            self.shared.memory.states[copy.to..copy.to + copy.bytes.len()].fill(State::Written);
             for (i, chunk) in copy.bytes.chunks(4).enumerate() {
                 let value = little_endian(chunk);
-                self.write_shared(w, copy.pc, copy.lane, copy.to + 4 * i, 4, value, false);
+                let at = (copy.to + 4 * i) as u64;
+                self.write(w, copy.pc, copy.lane, Space::Shared, at, 4, value, false);
             }
         }
     }

@@ -1,8 +1,11 @@
 //! What is wrong, in words: kept once for each class and instruction.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::report::{Class, Finding, Thread};
 
 use super::block::Block;
+use super::coalesce::lanes;
 use super::warp::{Fragment, State};
 
 impl Block<'_> {
@@ -54,21 +57,21 @@ impl Block<'_> {
         });
     }
 
-    /// The block has used up its instructions.
-    pub fn endless(&mut self, w: usize) {
-        let fuel = self.grid.options.fuel;
+    /// The block, or the launch, has used up its instructions.
+    pub fn endless(&mut self, w: usize, whose: &str, fuel: u64) {
         let fragment = self.warps[w].fragments.first().cloned();
         if let Some(Fragment { pc, mask, .. }) = fragment {
             let pc = pc.min(self.grid.kernel.code.len() as u32 - 1);
             let lane = mask.trailing_zeros() as usize;
             self.find(Class::Endless, w, pc, lane, || {
                 format!(
-                    "still running after {fuel} instructions of its block: its loop never ends, or waits for \
+                    "still running after {fuel} instructions of {whose}: its loop never ends, or waits for \
                      something that no thread does; what a later block does cannot be waited for either, since \
                      that may begin only when this one has ended"
                 )
             });
         }
+        self.grid.halted.store(true, Relaxed);
         self.stop();
     }
 
@@ -87,8 +90,8 @@ impl Block<'_> {
             let what = match fragment.state {
                 State::Ready => continue,
                 State::Lanes(wanted) => format!(
-                    "waits for the lanes {:#010x}, which do not come",
-                    wanted & !fragment.mask
+                    "waits for {}, which do not come",
+                    names(wanted & !fragment.mask)
                 ),
                 State::Barrier(id) => {
                     format!("waits at barrier {id}, which some of {total} threads never reach")
@@ -97,5 +100,44 @@ impl Block<'_> {
             self.find(Class::Deadlock, w, fragment.pc, lane, || what);
         }
         self.stop();
+    }
+}
+
+/// Lanes in words: `lane 3`, `lanes 0 to 15`, `lanes 0, 2, 4 and 13 more`.
+pub fn names(mask: u32) -> String {
+    const MOST: usize = 3;
+    let starts = lanes(mask & !(mask << 1));
+    let ends = lanes(mask & !(mask >> 1));
+    let range = |(start, end): (usize, usize)| match end - start {
+        0 => start.to_string(),
+        1 => format!("{start}, {end}"),
+        _ => format!("{start} to {end}"),
+    };
+    let ranges: Vec<(usize, usize)> = starts.zip(ends).collect();
+    let shown: Vec<String> = ranges.iter().copied().take(MOST).map(range).collect();
+    let more: usize = ranges.iter().skip(MOST).map(|(s, e)| e - s + 1).sum();
+    let noun = if mask.count_ones() == 1 {
+        "lane"
+    } else {
+        "lanes"
+    };
+    let more = match more {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{noun} {}{more}", shown.join(", "))
+}
+
+#[test]
+fn lanes_have_names() {
+    for (mask, expected) in [
+        (1 << 3, "lane 3"),
+        (0xffff, "lanes 0 to 15"),
+        (0b11, "lanes 0, 1"),
+        (0xf000_000f, "lanes 0 to 3, 28 to 31"),
+        (0x5555_5555, "lanes 0, 2, 4 and 13 more"),
+        (!0, "lanes 0 to 31"),
+    ] {
+        assert_eq!(names(mask), expected);
     }
 }

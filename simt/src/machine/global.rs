@@ -1,18 +1,25 @@
 //! Global memory: buffers, each in a range of its own.
 //!
 //! Blocks run on several threads, so a word is an atomic, read and written without any order: as on a GPU,
-//! and as cheap as a plain one. Beside it stand a bit a byte for what has been written, and who wrote and
-//! read a word last, for races.
+//! and as cheap as a plain one. What has been written, and who wrote and read a word last, stands in pages
+//! beside them.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::shadow::{Access, AtomicCell, Conflict};
+use crate::alu::D;
+
+use super::coalesce::{Group, lanes, pages};
+use super::pages::Pages;
+use super::race::Access;
+use super::shadow::{Conflicts, PAGE};
 
 /// Where buffers begin; below lie the windows of the other spaces.
 pub const BASE: u64 = 5 << 40;
 /// From a buffer to the next: no index that is wrong lands in the neighbour.
 const STRIDE_BITS: u32 = 36;
+/// Of the addresses between two buffers half are before the second, half beyond the first.
+const BEFORE: u64 = 1 << (STRIDE_BITS - 1);
 /// Atomic updates of one word wait for each other, of few others.
 const STRIPES: usize = 64;
 
@@ -74,12 +81,16 @@ pub struct Range {
     pub name: String,
     pub bytes: u64,
     words: Vec<AtomicU32>,
-    /// A bit a byte of the word.
-    written: Vec<AtomicU8>,
-    /// Who accessed a word last: see `shadow` …
-    cells: Vec<AtomicCell>,
-    /// … or a byte, once a word of the buffer has been accessed in parts.
-    parts: OnceLock<Vec<AtomicCell>>,
+    pages: Pages,
+}
+
+/// What is wrong with a read: lanes and bytes.
+#[derive(Default)]
+pub struct Wrong {
+    /// Of what nobody wrote.
+    pub unwritten: Vec<(usize, u64)>,
+    /// Races.
+    pub conflicts: Conflicts,
 }
 
 /// All of them.
@@ -92,17 +103,17 @@ pub struct Global {
 pub enum Found {
     /// Buffer and byte in it.
     Inside(usize, u64),
-    /// Beyond the end of a buffer: its number, and the byte counted from its start.
-    Beyond(usize, u64),
+    /// Before or beyond a buffer: its number, and the byte counted from its start.
+    Beyond(usize, i64),
     /// In none.
     Nowhere,
 }
 
 impl Global {
     /// Takes the buffers' bytes.
-    pub fn new(buffers: &[Buffer], races: bool) -> Self {
+    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>) -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
-        let ranges = buffers.iter().map(|b| Range::new(b, races)).collect();
+        let ranges = buffers.map(Range::new).collect();
         Self { ranges, stripes }
     }
 
@@ -114,16 +125,34 @@ impl Global {
     /// Where `bytes` bytes from `address` lie.
     #[inline]
     pub fn find(&self, address: u64, bytes: u32) -> Found {
-        if address < BASE {
-            return Found::Nowhere;
-        }
-        let index = ((address - BASE) >> STRIDE_BITS) as usize;
-        let offset = (address - BASE) & ((1 << STRIDE_BITS) - 1);
+        let distance = address.wrapping_sub(BASE - BEFORE);
+        let index = (distance >> STRIDE_BITS) as usize;
+        let offset = (distance & ((1 << STRIDE_BITS) - 1)).wrapping_sub(BEFORE);
         match self.ranges.get(index) {
-            Some(range) if offset + u64::from(bytes) <= range.bytes => Found::Inside(index, offset),
-            Some(_) => Found::Beyond(index, offset),
+            Some(range)
+                if offset <= range.bytes.wrapping_sub(bytes.into())
+                    && u64::from(bytes) <= range.bytes =>
+            {
+                Found::Inside(index, offset)
+            }
+            Some(_) => Found::Beyond(index, offset as i64),
             None => Found::Nowhere,
         }
+    }
+
+    /// The buffer that an address is nearest to, and the byte counted from its start.
+    pub fn place(&self, address: u64) -> Option<(&Range, i64)> {
+        match self.find(address, 0) {
+            Found::Inside(i, offset) => Some((&self.ranges[i], offset as i64)),
+            Found::Beyond(i, offset) => Some((&self.ranges[i], offset)),
+            Found::Nowhere => None,
+        }
+    }
+
+    /// Bytes that its shadow takes.
+    #[cfg(test)]
+    pub fn shadow_bytes(&self) -> usize {
+        self.ranges.iter().map(|range| range.pages.bytes()).sum()
     }
 
     /// Runs `update` while no other atomic update of this word does.
@@ -135,30 +164,27 @@ impl Global {
 }
 
 impl Range {
-    fn new(buffer: &Buffer, races: bool) -> Self {
+    fn new(buffer: &Buffer) -> Self {
         let word = |b: &[u8]| {
             let mut bytes = [0; 4];
             bytes[..b.len()].copy_from_slice(b);
             AtomicU32::new(u32::from_le_bytes(bytes))
         };
-        let words: Vec<AtomicU32> = buffer.bytes.chunks(4).map(word).collect();
-        let written = if buffer.initialised { 0xf } else { 0 };
-        let shadowed = if races { words.len() } else { 0 };
         Self {
             name: buffer.name.clone(),
             bytes: buffer.bytes.len() as u64,
-            written: words.iter().map(|_| AtomicU8::new(written)).collect(),
-            cells: (0..shadowed).map(|_| AtomicCell::default()).collect(),
-            parts: OnceLock::new(),
-            words,
+            words: buffer.bytes.chunks(4).map(word).collect(),
+            pages: Pages::new(buffer.bytes.len(), buffer.initialised),
         }
     }
 
-    /// 1, 2 or 4 bytes of a word, aligned.
+    /// 1, 2, 4 or 8 bytes, aligned.
     #[inline]
-    pub fn load(&self, offset: u64, bytes: u32) -> u32 {
-        let word = self.words[(offset / 4) as usize].load(Relaxed);
+    pub fn load(&self, offset: u64, bytes: u32) -> u64 {
+        let index = (offset / 4) as usize;
+        let word = u64::from(self.words[index].load(Relaxed));
         match bytes {
+            8 => u64::from(self.words[index + 1].load(Relaxed)) << 32 | word,
             4 => word,
             2 => (word >> (offset % 4 * 8)) & 0xffff,
             _ => (word >> (offset % 4 * 8)) & 0xff,
@@ -167,45 +193,86 @@ impl Range {
 
     /// The same, written.
     #[inline]
-    pub fn store(&self, offset: u64, bytes: u32, value: u32) {
+    fn store(&self, offset: u64, bytes: u32, value: u64) {
         let index = (offset / 4) as usize;
-        if bytes == 4 {
-            self.words[index].store(value, Relaxed);
-            self.written[index].store(0xf, Relaxed);
+        if bytes >= 4 {
+            self.words[index].store(value as u32, Relaxed);
+            if bytes == 8 {
+                self.words[index + 1].store((value >> 32) as u32, Relaxed);
+            }
             return;
         }
         let shift = (offset % 4 * 8) as u32;
         let mask = ((1u32 << (8 * bytes)) - 1) << shift;
-        let merge = |old: u32| Some((old & !mask) | ((value << shift) & mask));
+        let merge = |old: u32| Some((old & !mask) | (((value as u32) << shift) & mask));
         // The closure always gives a value, so there is no other outcome.
         let _ = self.words[index].fetch_update(Relaxed, Relaxed, merge);
-        self.written[index].fetch_or(byte_mask(offset, bytes), Relaxed);
     }
 
-    /// Whether all of these bytes of a word were written.
-    #[inline]
-    pub fn is_written(&self, offset: u64, bytes: u32) -> bool {
-        let wanted = byte_mask(offset, bytes);
-        self.written[(offset / 4) as usize].load(Relaxed) & wanted == wanted
-    }
-
-    /// A read or write of bytes of one word.
-    pub fn access(&self, offset: u64, access: &Access, write: bool) -> Option<Conflict> {
-        let word = (offset / 4) as usize;
-        if access.bytes == 0xf && self.parts.get().is_none() {
-            return self.cells[word].touch(access, write);
-        }
-        let four = |cell: &AtomicCell| [cell.load(); 4].map(AtomicCell::new);
-        let parts = self
-            .parts
-            .get_or_init(|| self.cells.iter().flat_map(four).collect());
-        let mut conflict = None;
-        for (i, part) in parts[4 * word..4 * word + 4].iter().enumerate() {
-            if access.bytes & (1 << i) != 0 {
-                conflict = conflict.or(part.touch(access, write));
+    /// Lanes read `N` elements of `bytes` bytes each, side by side; `access` where races are looked for.
+    pub fn read<const N: usize>(
+        &self,
+        access: Option<&Access>,
+        at: &D,
+        groups: &[Group],
+        bytes: u32,
+    ) -> ([D; N], Wrong) {
+        let mut values = [[0; 32]; N];
+        let mut wrong = Wrong::default();
+        for (number, groups) in pages(at, groups) {
+            let mut page = self.pages.lock(number);
+            let sheet = page.sheet();
+            for group in groups {
+                for (k, value) in (0..).zip(&mut values) {
+                    let at = at[usize::from(group.lane)] + k * u64::from(bytes);
+                    let loaded = self.load(at, bytes);
+                    lanes(group.mask).for_each(|lane| value[lane] = loaded);
+                    if !sheet.is_written(at as usize % PAGE, bytes) {
+                        let all = lanes(group.mask).map(|lane| (lane, at));
+                        wrong.unwritten.extend(all);
+                    }
+                }
+            }
+            let Some(access) = access else { continue };
+            let mut visit = sheet.races.visit(access);
+            for group in groups {
+                visit.read_elements(group, at, (bytes, N), &mut wrong.conflicts);
             }
         }
-        conflict
+        (values, wrong)
+    }
+
+    /// Lanes write an element of `bytes` bytes each, one after the other.
+    pub fn write(
+        &self,
+        access: Option<&Access>,
+        at: &D,
+        groups: &[Group],
+        bytes: u32,
+        value: &D,
+    ) -> Conflicts {
+        let mut conflicts = vec![];
+        for (number, groups) in pages(at, groups) {
+            let mut page = self.pages.lock(number);
+            let sheet = page.sheet();
+            for group in groups {
+                sheet.write(at[usize::from(group.lane)] as usize % PAGE, bytes);
+            }
+            let active = groups.iter().flat_map(|g| lanes(g.mask));
+            let Some(access) = access else {
+                active.for_each(|lane| self.store(at[lane], bytes, value[lane]));
+                continue;
+            };
+            let mut visit = sheet.races.visit(access);
+            for lane in active {
+                let (to, value) = (at[lane], value[lane]);
+                let old = |part: u32| self.load(to + u64::from(part), bytes.min(4)) as u32;
+                let conflict = visit.write(lane, to as usize % PAGE, bytes, value, old);
+                conflicts.extend(conflict.map(|(part, c)| (lane, to + u64::from(part), c)));
+                self.store(to, bytes, value);
+            }
+        }
+        conflicts
     }
 
     /// The bytes, for the host.
@@ -215,10 +282,4 @@ impl Range {
         bytes.truncate(self.bytes as usize);
         bytes
     }
-}
-
-/// A bit for each of these bytes of a word.
-#[inline]
-pub fn byte_mask(offset: u64, bytes: u32) -> u8 {
-    (((1u32 << bytes) - 1) << (offset % 4)) as u8
 }

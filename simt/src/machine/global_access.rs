@@ -1,116 +1,113 @@
 //! Reads and writes of global memory, and its races.
 
+use std::borrow::Cow;
+
+use crate::alu::D;
 use crate::report::Class;
 
+use super::access::{Lanes, merge};
 use super::block::Block;
-use super::global::{Found, byte_mask};
-use super::shadow::Access;
+use super::coalesce::{Group, groups, lanes, those};
+use super::global::{Found, Global, Wrong};
 
 impl Block<'_> {
-    /// Bytes that are inside, aligned.
-    pub fn read_global(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        at: u64,
-        bytes: u32,
-        strong: bool,
-    ) -> u64 {
-        let Found::Inside(i, offset) = self.grid.global.find(at, bytes) else {
-            return 0;
+    /// Elements that are inside, aligned.
+    pub fn read_global<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
+        if !on.strong {
+            return self.read_buffers(on, bytes);
+        }
+        // What a lane comes to know counts for itself and for those after it.
+        self.warps[on.w].spins = true;
+        let mut values = [[0; 32]; N];
+        for lane in lanes(on.mask) {
+            let who = (self.number, on.w, lane);
+            let known = &mut self.warps[on.w].known;
+            let board = &self.grid.board;
+            board.acquire(on.at[lane], who, known, &mut self.acquired);
+            let mask = 1 << lane;
+            let groups = &[Group::one(lane)];
+            let one = self.read_buffers(Lanes { mask, groups, ..on }, bytes);
+            merge(&mut values, &one, mask);
+        }
+        values
+    }
+
+    /// Buffer by buffer.
+    fn read_buffers<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
+        let mut values = [[0; 32]; N];
+        let mut left = on.mask;
+        while let Some((i, here, at)) = self.buffer(on.at, left) {
+            left &= !here;
+            let access = self.access(&on);
+            let range = &self.grid.global.ranges[i];
+            let groups = of_buffer(&on, here);
+            let (read, wrong) = range.read::<N>(access.as_ref(), &at, &groups, bytes);
+            merge(&mut values, &read, here);
+            if !wrong.unwritten.is_empty() || !wrong.conflicts.is_empty() {
+                self.report_wrong(&on, i, bytes, wrong);
+            }
+        }
+        values
+    }
+
+    /// Elements that are inside, aligned.
+    pub fn write_global(&mut self, on: Lanes, bytes: u32, value: &D) {
+        if on.strong {
+            let known = &self.warps[on.w].known;
+            for lane in lanes(on.mask) {
+                let board = &self.grid.board;
+                board.publish(on.at[lane], self.number, known, lane);
+            }
+        }
+        let mut left = on.mask;
+        while let Some((i, here, at)) = self.buffer(on.at, left) {
+            left &= !here;
+            let access = self.access(&on);
+            let range = &self.grid.global.ranges[i];
+            let groups = of_buffer(&on, here);
+            let conflicts = range.write(access.as_ref(), &at, &groups, bytes, value);
+            for (lane, at, conflict) in conflicts {
+                let at = format!("byte {at} of {}", range.name);
+                self.report_race(&on, lane, true, conflict, &at);
+            }
+        }
+    }
+
+    /// The buffer of the first of these lanes, those of them that have their addresses in it too, and where.
+    fn buffer(&self, at: &D, left: u32) -> Option<(usize, u32, D)> {
+        if left == 0 {
+            return None;
+        }
+        let first = at[left.trailing_zeros() as usize];
+        let Found::Inside(i, _) = self.grid.global.find(first, 0) else {
+            return None;
         };
-        if strong {
-            self.warps[w].spins = true;
-            let who = (self.number, w, lane);
-            let known = &mut self.warps[w].known;
-            self.grid.board.acquire(at, who, known, &mut self.acquired);
-        }
-        let range = &self.grid.global.ranges[i];
-        let mut value = 0;
-        let mut written = true;
-        for part in (0..u64::from(bytes)).step_by(4) {
-            let n = bytes.min(4);
-            written &= range.is_written(offset + part, n);
-            value |= u64::from(range.load(offset + part, n)) << (8 * part);
-        }
-        if !written {
-            self.find(Class::Uninitialised, w, pc, lane, || {
+        let bytes = self.grid.global.ranges[i].bytes;
+        let offsets = at.map(|at| at.wrapping_sub(Global::address(i)));
+        let here = left & those(&offsets, |offset| offset < bytes);
+        (here != 0).then_some((i, here, offsets))
+    }
+
+    fn report_wrong(&mut self, on: &Lanes, i: usize, bytes: u32, wrong: Wrong) {
+        let name = &self.grid.global.ranges[i].name;
+        for (lane, at) in wrong.unwritten {
+            self.find(Class::Uninitialised, on.w, on.pc, lane, || {
                 format!(
-                    "read of {bytes} bytes at byte {offset} of {}, which were never written",
-                    range.name
+                    "read of {bytes} bytes at byte {at} of {name}, which nobody has written yet"
                 )
             });
         }
-        self.race_global(w, pc, lane, (i, offset, bytes), strong, None);
-        value
-    }
-
-    /// The same, written.
-    #[allow(clippy::too_many_arguments)]
-    pub fn write_global(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        at: u64,
-        bytes: u32,
-        value: u64,
-        strong: bool,
-    ) {
-        let Found::Inside(i, offset) = self.grid.global.find(at, bytes) else {
-            return;
-        };
-        if strong {
-            let known = &self.warps[w].known;
-            self.grid.board.publish(at, self.number, known, lane);
-        }
-        self.race_global(w, pc, lane, (i, offset, bytes), strong, Some(value));
-        let range = &self.grid.global.ranges[i];
-        for part in (0..u64::from(bytes)).step_by(4) {
-            range.store(offset + part, bytes.min(4), (value >> (8 * part)) as u32);
+        for (lane, at, conflict) in wrong.conflicts {
+            let at = format!("byte {at} of {name}");
+            self.report_race(on, lane, false, conflict, &at);
         }
     }
+}
 
-    /// Tells the shadow of global memory, and a conflict to the report.
-    fn race_global(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        (i, offset, bytes): (usize, u64, u32),
-        strong: bool,
-        value: Option<u64>,
-    ) {
-        if !self.grid.options.races {
-            return;
-        }
-        let stamp = self.stamp(w, lane);
-        let range = &self.grid.global.ranges[i];
-        let width = bytes.min(4);
-        let mut found = None;
-        for part in (0..u64::from(bytes)).step_by(4) {
-            let at = offset + part;
-            let access = Access {
-                stamp,
-                pc,
-                bytes: byte_mask(at, width),
-                strong,
-                known: &self.warps[w].known,
-                acquired: &self.acquired,
-            };
-            let conflict = range.access(at, &access, value.is_some());
-            // Two lanes that write the same value with one instruction: whichever wins, it is the same.
-            let same = |v: u64| {
-                v >> (8 * part) & (u64::MAX >> (64 - 8 * width)) == u64::from(range.load(at, width))
-            };
-            let harmless = |wrote, other| wrote && other == pc && value.is_some_and(same);
-            found = found.or(conflict
-                .filter(|c| !harmless(c.wrote, c.pc))
-                .map(|c| (c, at)));
-        }
-        let Some((conflict, at)) = found else { return };
-        let at = format!("byte {at} of {}", range.name);
-        self.report_race(w, pc, lane, value.is_some(), conflict, &at);
+/// The groups of those lanes that access the same buffer.
+fn of_buffer<'a>(on: &Lanes<'a>, here: u32) -> Cow<'a, [Group]> {
+    match here == on.mask {
+        true => on.groups.into(),
+        false => groups(on.at, here).into(),
     }
 }

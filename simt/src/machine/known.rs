@@ -83,6 +83,21 @@ impl Known {
             || (self.lanes.as_ref()).is_some_and(|l| time < l[lane as usize][other as usize])
     }
 
+    /// Whether each lane knows what all others of the warp did at `time`.
+    pub fn knows_all_lanes(&self, time: u32) -> bool {
+        time < self.together
+    }
+
+    /// Whether lanes synchronised in parts, and not all know the same.
+    pub fn has_parts(&self) -> bool {
+        self.lanes.is_some()
+    }
+
+    /// Whether all lanes last synchronised at the same time.
+    pub fn is_even(&self) -> bool {
+        self.now == [self.now[0]; 32]
+    }
+
     /// The lanes of `mask` synchronise.
     pub fn sync_lanes(&mut self, mask: u32, live: u32, clock: &mut u32) {
         *clock += 1;
@@ -95,6 +110,7 @@ impl Known {
         }
         if mask & live == live {
             self.together = *clock;
+            self.lanes = None;
             return;
         }
         let known = self.lanes.get_or_insert_with(|| Box::new([[0; 32]; 32]));
@@ -132,6 +148,7 @@ impl Known {
         let fenced = joined(all.iter().flat_map(|warp| warp.fenced.iter().flatten()));
         for warp in all.iter_mut() {
             warp.together = *clock;
+            warp.lanes = None;
             warp.now = [*clock; 32];
             warp.warps.clone_from(&known);
             warp.fenced.fill(fenced.clone());

@@ -2,7 +2,9 @@
 
 use crate::code::Kernel;
 use crate::error::{Error, Result};
+use crate::report::Counts;
 
+use super::Options;
 use super::global::{Buffer, Global};
 
 /// Shared memory of a block, static and dynamic, at most: what an H100 grants.
@@ -42,7 +44,7 @@ impl Arg {
             Self::F32(x) => x.to_le_bytes().to_vec(),
             Self::F64(x) => x.to_le_bytes().to_vec(),
             Self::Buffer(i) => Global::address(*i).to_le_bytes().to_vec(),
-            Self::Inside(i, at) => (Global::address(*i) + at).to_le_bytes().to_vec(),
+            Self::Inside(i, at) => Global::address(*i).wrapping_add(*at).to_le_bytes().to_vec(),
             Self::Null => vec![0; 8],
             Self::Bytes(bytes) => bytes.clone(),
         }
@@ -69,8 +71,11 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
             found,
         })
     };
-    let count = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
-    let threads = dim.block.iter().map(|&n| u64::from(n)).product::<u64>();
+    let count = |n: &[u32; 3]| {
+        n.iter()
+            .fold(1, |all: u64, &n| all.saturating_mul(n.into()))
+    };
+    let threads = count(&dim.block);
     if threads == 0 || threads > MAX_THREADS {
         return wrong(
             "block",
@@ -78,15 +83,15 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
             threads.to_string(),
         );
     }
-    if count(dim.grid) == 0 || count(dim.grid) > u64::from(u32::MAX >> 10) {
+    if count(&dim.grid) == 0 || count(&dim.grid) > u64::from(u32::MAX >> 10) {
         return wrong(
             "grid",
             "1 to 4194303 blocks".into(),
-            count(dim.grid).to_string(),
+            count(&dim.grid).to_string(),
         );
     }
     if let Some((most, exactly)) = kernel.max_threads {
-        let most = most.iter().map(|&n| u64::from(n)).product::<u64>();
+        let most = count(&most);
         if threads > most || exactly && threads != most {
             let expected = format!(
                 "{} {most} threads",
@@ -130,6 +135,39 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
         }
     }
     Ok(())
+}
+
+/// Whether a launch takes no more memory than it may: see [`Options::memory`].
+pub fn check_memory(
+    kernel: &Kernel,
+    dim: &Dim,
+    buffers: impl Iterator<Item = u64>,
+    options: &Options,
+) -> Result<()> {
+    // Registers and local memory have what was written beside them.
+    let registers = 132 * u64::from(kernel.words) + 260 * u64::from(kernel.doubles);
+    let warp = registers + 8 * u64::from(kernel.preds) + 64 * u64::from(kernel.local_bytes);
+    let warps = u64::from(dim.block.iter().product::<u32>().div_ceil(32));
+    let shared = 2 * (u64::from(kernel.shared_bytes) + u64::from(dim.smem));
+    let counts = (kernel.code.len() * size_of::<Counts>()) as u64;
+    let side_by_side = if options.parallel {
+        rayon::current_num_threads() as u64
+    } else {
+        1
+    };
+    // Twice, as they are copied in and out.
+    let buffers: u64 = 2 * buffers.sum::<u64>();
+    let bytes = (warps * warp + shared + counts)
+        .saturating_mul(side_by_side)
+        .saturating_add(buffers);
+    if bytes <= options.memory {
+        return Ok(());
+    }
+    Err(Error::Launch {
+        what: format!("{}: memory", kernel.name),
+        expected: format!("at most {} bytes", options.memory),
+        found: bytes.to_string(),
+    })
 }
 
 /// The parameter block.

@@ -6,9 +6,9 @@ use crate::ast::Space;
 use crate::code::{Element, Mma, Op, Reg, Slot, WmmaMemory};
 use crate::report::Class;
 
-use super::access::Kind;
+use super::access::{Kind, Lanes};
 use super::block::{Block, Next};
-use super::coalesce::{ideal_wavefronts, lanes, wavefronts};
+use super::coalesce::{groups, ideal_wavefronts, lanes, wavefronts};
 
 impl Block<'_> {
     /// `ldmatrix`, `mma.sync`, `wmma.*`: all lanes of the warp together.
@@ -47,13 +47,21 @@ impl Block<'_> {
         counts.shared_load_wavefronts += wavefronts(&at, asked, 16, false);
         counts.shared_load_ideal += ideal_wavefronts(asked, 16);
         let mut rows = [[0u32; 4]; 32];
-        for lane in lanes(asked) {
-            if self.is_fine(w, pc, lane, Space::Shared, at[lane], 16, Kind::Read) {
-                for (k, word) in rows[lane].iter_mut().enumerate() {
-                    let at = at[lane] + 4 * k as u64;
-                    *word = self.read(w, pc, lane, Space::Shared, at, 4, false) as u32;
-                }
-            }
+        let mut on = Lanes {
+            w,
+            pc,
+            mask: asked,
+            space: Space::Shared,
+            at: &at,
+            groups: &[],
+            strong: false,
+        };
+        on.mask = self.fine_lanes(&on, 16, Kind::Read);
+        let groups = groups(&at, on.mask);
+        on.groups = &groups;
+        let words = self.read_lanes::<4>(on, 4);
+        for lane in lanes(on.mask) {
+            rows[lane] = words.map(|word| word[lane] as u32);
         }
         let half = |matrix: usize, row: usize, column: usize| {
             rows[8 * matrix + row][column / 2] >> (16 * (column % 2)) & 0xffff
@@ -123,15 +131,15 @@ impl Block<'_> {
             .stride
             .map_or(inner, |r| self.warps[w].words[r as usize][0] as usize);
         let (at, spaces) = self.resolve(w, pc, !0, &memory.at);
-        let space = spaces.first().map_or(Space::Global, |s| s.0);
+        let space = spaces.iter().next().map_or(Space::Global, |s| s.0);
         let size = bytes(memory.element);
         let address = |row: usize, column: usize| {
             let index = if memory.column_major {
-                column * stride + row
+                column.wrapping_mul(stride).wrapping_add(row)
             } else {
-                row * stride + column
+                row.wrapping_mul(stride).wrapping_add(column)
             };
-            at[0] + (index as u64) * u64::from(size)
+            at[0].wrapping_add((index as u64).wrapping_mul(u64::from(size)))
         };
         let place = |e: usize, i: (usize, usize, usize)| Layout::Wmma.any(e, i, columns);
         let per = (4 / size) as usize;

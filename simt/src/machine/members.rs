@@ -8,6 +8,7 @@ use crate::report::Class;
 
 use super::block::{Block, Next};
 use super::coalesce::lanes;
+use super::findings::names;
 use super::warp::State;
 
 impl Block<'_> {
@@ -54,12 +55,18 @@ impl Block<'_> {
         let (gone, beyond) = (wanted & warp.born & !warp.live, wanted & !warp.born);
         if gone != 0 {
             self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that have returned ({gone:#010x})")
+                format!(
+                    "member mask {wanted:#010x} names {}, which returned without executing it",
+                    names(gone)
+                )
             });
         }
         if beyond != 0 && wanted != !0 {
             self.find(Class::WrongMask, w, pc, first, || {
-                format!("member mask {wanted:#010x} names lanes that do not exist ({beyond:#010x})")
+                format!(
+                    "member mask {wanted:#010x} names {}, which the block does not have",
+                    names(beyond)
+                )
             });
         }
     }

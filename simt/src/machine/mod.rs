@@ -5,9 +5,11 @@ mod atomics;
 mod barriers;
 mod block;
 mod bounds;
+mod carry;
 mod coalesce;
 mod collective;
 mod copies;
+mod costs;
 mod findings;
 mod global;
 mod global_access;
@@ -16,27 +18,35 @@ mod launch;
 mod matrix;
 mod meetings;
 mod members;
+mod own;
+mod pages;
 mod print;
 mod race;
 mod shadow;
 mod shared;
 mod shared_access;
 mod step;
+#[cfg(test)]
+mod tests;
 mod warp;
+mod watch;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
 use crate::code::Kernel;
 use crate::error::Result;
-use crate::report::{Counts, Finding, Line, Report};
+use crate::report::{Counts, Finding, Line, Report, Step};
 
 use block::{Block, Grid};
 pub use global::Buffer;
-use global::Global;
+use global::{Global, Range};
 use known::Board;
 pub use launch::{Arg, Dim};
-use launch::{check, parameters};
+use launch::{check, check_memory, parameters};
 use warp::Shape;
+pub use watch::Watch;
 
 /// How lanes that part take turns. A right kernel gives the same result under all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,27 +67,39 @@ pub enum Schedule {
 pub struct Options {
     /// Instructions of a block (a warp's counts one) before it is called endless.
     pub fuel: u64,
+    /// The same of all blocks together.
+    pub launch_fuel: u64,
+    /// Bytes that a launch may take: copies of the buffers, and registers, local and shared memory of the
+    /// blocks that run side by side. What is known of each byte comes on top: at most 12 times the bytes of
+    /// the pages (of 512 bytes) that are accessed.
+    pub memory: u64,
     /// How lanes take turns.
     pub schedule: Schedule,
     /// Of the random schedule.
     pub seed: u64,
     /// Whether accesses are checked for races.
     pub races: bool,
-    /// Whether blocks run side by side; one after the other, a report is the same each time.
+    /// Whether blocks run side by side. If anything is found they run once more, one after the other, so that
+    /// a report is the same each time, whatever the number of threads.
     pub parallel: bool,
-    /// Bytes of `printf` that are kept, a block.
+    /// Bytes of `printf` that are kept: those of the first blocks.
     pub printed: usize,
+    /// A warp whose steps are kept; none by default, and then it costs nothing.
+    pub trace: Option<Watch>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             fuel: 100_000_000,
+            launch_fuel: 10_000_000_000,
+            memory: 4 << 30,
             schedule: Schedule::default(),
             seed: 0,
             races: true,
             parallel: true,
             printed: 1 << 16,
+            trace: None,
         }
     }
 }
@@ -95,65 +117,89 @@ pub fn launch(
     options: &Options,
 ) -> Result<Report> {
     check(kernel, &dim, buffers, args)?;
-    let shared = kernel.shared_bytes.next_multiple_of(16) + dim.smem;
-    let all: Vec<Buffer> = buffers.iter().chain(variables).cloned().collect();
+    let given = buffers.iter().chain(variables);
+    check_memory(kernel, &dim, given.map(|b| b.bytes.len() as u64), options)?;
+    let prepared = || prepare(kernel, variables, dim, buffers, args, options);
+    let mut grid = prepared();
+    let mut report = run(&grid, dim, options.parallel);
+    if options.parallel && !report.is_clean() && dim.grid != [1; 3] {
+        drop(grid);
+        grid = prepared();
+        report = run(&grid, dim, false);
+    }
+    let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
+    drop(grid);
+    for (buffer, bytes) in buffers.iter_mut().zip(bytes) {
+        buffer.bytes = bytes;
+    }
+    Ok(report)
+}
+
+/// Everything as it is before the first instruction.
+fn prepare<'a>(
+    kernel: &'a Kernel,
+    variables: &[Buffer],
+    dim: Dim,
+    buffers: &[Buffer],
+    args: &[Arg],
+    options: &Options,
+) -> Grid<'a> {
+    let given = buffers.iter().chain(variables);
     let address = |(_, name, offset): &(u32, String, i64)| {
-        let known = all
-            .iter()
-            .position(|b| b.name == *name)
-            .unwrap_or(usize::MAX >> 32);
-        Global::address(known).wrapping_add(*offset as u64)
+        let known = given.clone().position(|b| b.name == *name);
+        Global::address(known.unwrap_or(usize::MAX >> 32)).wrapping_add(*offset as u64)
     };
-    let grid = Grid {
+    Grid {
         kernel,
         shape: Shape {
             grid: dim.grid,
             block: dim.block,
             dynamic_smem: dim.smem,
-            total_smem: shared,
+            total_smem: kernel.shared_bytes.next_multiple_of(16) + dim.smem,
         },
         params: parameters(kernel, args),
-        global: Global::new(&all, options.races),
+        global: Global::new(given.clone()),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),
-    };
-    let report = run(&grid, dim);
-    for (buffer, range) in buffers.iter_mut().zip(&grid.global.ranges) {
-        buffer.bytes = range.to_bytes();
+        spent: AtomicU64::new(0),
+        halted: AtomicBool::new(false),
     }
-    Ok(report)
 }
 
 /// What came of one block.
 struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,
-    printed: Vec<(u32, String)>,
+    printed: String,
+    trace: Vec<Step>,
 }
 
-fn run(grid: &Grid, dim: Dim) -> Report {
+fn run(grid: &Grid, dim: Dim, parallel: bool) -> Report {
     let [x, y, z] = dim.grid;
+    let nothing = || Done {
+        counts: vec![Counts::default(); grid.kernel.code.len()],
+        findings: vec![],
+        printed: String::new(),
+        trace: vec![],
+    };
     let one = |number: u32| {
+        if grid.halted.load(Relaxed) {
+            return nothing();
+        }
         let id = [number % x, number / x % y, number / (x * y)];
         let mut block = Block::new(grid, id, number);
         block.run();
         Done {
             counts: block.counts,
             findings: block.findings,
-            printed: match block.printed.is_empty() {
-                true => vec![],
-                false => vec![(number, block.printed)],
-            },
+            printed: block.printed,
+            trace: block.trace,
         }
     };
-    let nothing = || Done {
-        counts: vec![Counts::default(); grid.kernel.code.len()],
-        findings: vec![],
-        printed: vec![],
-    };
+    let join = |a, b| join(a, b, grid.options.printed);
     let numbers = 0..x * y * z;
-    let done = match grid.options.parallel {
+    let done = match parallel {
         true => numbers.into_par_iter().map(one).reduce(nothing, join),
         false => numbers.map(one).fold(nothing(), join),
     };
@@ -161,7 +207,7 @@ fn run(grid: &Grid, dim: Dim) -> Report {
 }
 
 /// Two blocks' as one.
-fn join(mut a: Done, b: Done) -> Done {
+fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
     }
@@ -172,13 +218,16 @@ fn join(mut a: Done, b: Done) -> Done {
             None => a.findings.push((pc, finding)),
         }
     }
-    a.printed.extend(b.printed);
+    // Blocks are joined in their order: what is kept is the beginning of all that they print.
+    if a.printed.len() < printed {
+        a.printed.push_str(&b.printed);
+    }
+    a.trace.extend(b.trace);
     a
 }
 
 fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
     done.findings.sort_by_key(|(pc, f)| (*pc, f.class));
-    done.printed.sort();
     let mut total = Counts::default();
     for counts in &done.counts {
         total.add(counts);
@@ -199,6 +248,7 @@ fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
         lines: lines.collect(),
         findings: done.findings.into_iter().map(|(_, f)| f).collect(),
         total,
-        printed: done.printed.into_iter().map(|(_, text)| text).collect(),
+        printed: done.printed,
+        trace: done.trace,
     }
 }

@@ -41,7 +41,7 @@ impl Block<'_> {
         };
         let at = self.warps[w].wide(slot)[lane];
         let bytes: Vec<u8> = (0..LONGEST)
-            .map_while(|i| self.byte(w, lane, at + i).filter(|&b| b != 0))
+            .map_while(|i| self.byte(w, lane, at.wrapping_add(i)).filter(|&b| b != 0))
             .collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -52,7 +52,7 @@ impl Block<'_> {
         let (space, offset) = Self::space_of(at);
         match space {
             Space::Const => self.grid.kernel.constants.get(offset as usize).copied(),
-            Space::Shared => self.shared.bytes.get(offset as usize).copied(),
+            Space::Shared => self.shared.memory.bytes.get(offset as usize).copied(),
             Space::Local => {
                 let size = self.grid.kernel.local_bytes as usize;
                 let inside = (offset as usize) < size;
@@ -85,7 +85,7 @@ impl Block<'_> {
             }
             let wide = spec.contains("l") || spec.contains('z') || "fFeEgGsp".contains(kind);
             let size = if wide { 8 } else { 4 };
-            at = at.next_multiple_of(size);
+            at = at.checked_next_multiple_of(size).unwrap_or(at);
             let (space, offset) = Self::space_of(at);
             let fine = self.is_fine(w, pc, lane, space, offset, size as u32, Kind::Read);
             let value = if fine {
@@ -93,11 +93,13 @@ impl Block<'_> {
             } else {
                 0
             };
-            at += size;
+            at = at.wrapping_add(size);
             let text = match kind {
                 's' => {
-                    let bytes = (0..LONGEST)
-                        .map_while(|i| self.byte(w, lane, value + i).filter(|&b| b != 0));
+                    let bytes = (0..LONGEST).map_while(|i| {
+                        self.byte(w, lane, value.wrapping_add(i))
+                            .filter(|&b| b != 0)
+                    });
                     String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
                 }
                 _ => number(kind, spec, value, wide),
@@ -112,7 +114,8 @@ impl Block<'_> {
 fn number(kind: char, spec: &str, value: u64, wide: bool) -> String {
     let precision = spec
         .split_once('.')
-        .and_then(|(_, p)| p.trim_end_matches(|c: char| c.is_alphabetic()).parse().ok());
+        .and_then(|(_, p)| p.trim_end_matches(|c: char| c.is_alphabetic()).parse().ok())
+        .map(|p: usize| p.min(LONGEST as usize));
     let float = f64::from_bits(value);
     match kind {
         'd' | 'i' if wide => (value as i64).to_string(),

@@ -1,22 +1,54 @@
-//! Who accessed a word of memory last, and what an access does to that.
+//! Who accessed each word of memory last, and what an access does to that.
+//!
+//! Memory is shadowed in pages, each made when its first byte is accessed. A page has a table of epochs and
+//! a cell for each word; once a part of a word is accessed, for each half of its words or for each byte. A
+//! cell of 8 bytes names its last writer and the readers since then: numbers of the table, and lanes.
+//!
+//! Shadow of a page of 512 bytes: 1, 2 or 4 KiB of cells, and 16 bytes an epoch that some cell names.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+#[cfg(test)]
+mod tests;
+mod together;
+mod visit;
 
-use super::coalesce::lanes;
-use super::known::{Acquired, Known};
-use super::race::{Record, Spread, Stamp, in_order};
+use super::race::{Access, Epoch, Order, Spread, Stamp};
+pub use visit::Visit;
 
-/// The last write to a word (or a byte) and the reads since then.
+/// Bytes of memory that a page stands for.
+pub const PAGE: usize = 512;
+
+/// Epochs of a page that are kept before those are dropped that no cell names.
+const FEW: usize = 32;
+/// At most that many: a record's number has 11 bits, and a visit adds at most one for each lane and word,
+/// of a vector of 8 words, for its reader and its writer.
+const MANY: usize = (1 << 11) - 1 - 2 * 32 * 8;
+
+/// Number of an epoch in its page, from 1, and a lane; 0 is no access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Record(u16);
+
+impl Record {
+    fn new(epoch: usize, lane: usize) -> Self {
+        Self((epoch << 5 | lane) as u16)
+    }
+
+    fn epoch(self) -> usize {
+        usize::from(self.0 >> 5)
+    }
+
+    fn lane(self) -> usize {
+        usize::from(self.0 & 31)
+    }
+}
+
+/// The last write to a word or a part of it, and the reads since then.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cell {
+struct Cell {
     writer: Record,
-    /// A read since then, and how many others there were.
+    /// A read since then; its epoch says for how many others it stands.
     reader: Record,
     /// A bit for each of the lanes, or warps, that read.
     readers: u32,
-    /// The instructions of the two.
-    writer_pc: u32,
-    reader_pc: u32,
 }
 
 /// An access that is not in order with an earlier one.
@@ -28,202 +60,109 @@ pub struct Conflict {
     pub pc: u32,
     /// Whether it was a write.
     pub wrote: bool,
+    /// Whether it stands for others, too: then `other` may even be the thread that it is in conflict with.
+    pub spread: Spread,
 }
 
-/// An access.
-#[derive(Debug, Clone, Copy)]
-pub struct Access<'a> {
-    /// Who and when.
-    pub stamp: Stamp,
-    /// Which instruction.
-    pub pc: u32,
-    /// Which bytes of the word, a bit each.
-    pub bytes: u8,
-    /// By an atomic or another strong operation: two of those are no race.
-    pub strong: bool,
-    /// What the warp knows.
-    pub known: &'a Known,
-    /// What the block knows of others.
-    pub acquired: &'a Acquired,
+/// What lanes do wrong: the lane, its byte, and the access that it is not in order with.
+pub type Conflicts = Vec<(usize, u64, Conflict)>;
+
+/// The shadow of some bytes.
+#[derive(Debug)]
+pub struct Page {
+    epochs: Vec<Epoch>,
+    cells: Vec<Cell>,
+    /// A cell stands for 1, 2 or 4 bytes: the logarithm.
+    grain: u32,
+    /// Epochs beyond which those are dropped that no cell names.
+    room: usize,
 }
 
-impl Access<'_> {
-    fn record(&self) -> Record {
-        Record::new(self.stamp, self.strong)
+/// Nobody has accessed it; its cells are made by the first who does.
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            epochs: vec![],
+            cells: vec![],
+            grain: 2,
+            room: FEW,
+        }
+    }
+}
+
+impl Page {
+    /// An instruction of a warp accesses it.
+    pub fn visit<'a>(&'a mut self, access: &'a Access<'a>) -> Visit<'a> {
+        if self.cells.is_empty() {
+            self.cells = vec![Cell::default(); PAGE / 4];
+        }
+        if self.epochs.len() > self.room {
+            self.collect();
+        }
+        Visit {
+            page: self,
+            access,
+            writers: (0, Order::Before),
+            readers: (0, Order::Before),
+            mine: (0, 0),
+            ours: (0, 0),
+            together: !access.strong && access.known.is_even(),
+        }
     }
 
-    /// Whether it comes after all of what a record stands for, or needs no order with it.
-    fn is_after(&self, record: Record, readers: u32) -> bool {
-        let Some(other) = record.stamp() else {
-            return true;
-        };
-        let after = |other| in_order(self.stamp, other, self.known, self.acquired);
-        let lane_of = |warp, lane| Stamp {
-            warp,
-            lane,
-            ..other
-        };
-        record.is_strong() && self.strong
-            || match record.spread() {
-                Spread::One => self.is_same_thread(record) || after(other),
-                Spread::Lanes => lanes(readers).all(|l| after(lane_of(other.warp, l as u32))),
-                Spread::Warps => lanes(readers).all(|w| {
-                    let all = if w as u32 == self.stamp.warp {
-                        0..32
-                    } else {
-                        0..1
-                    };
-                    all.into_iter().all(|lane| after(lane_of(w as u32, lane)))
-                }),
-                // Who they were is not kept; the first of them stands for all.
-                Spread::Blocks => after(other),
+    /// Bytes that it takes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.epochs.capacity() * size_of::<Epoch>()
+            + self.cells.capacity() * size_of::<Cell>()
+    }
+
+    /// A cell for each `1 << grain` bytes.
+    #[cold]
+    fn refine(&mut self, grain: u32) {
+        let times = 1 << (self.grain - grain);
+        let parts = self
+            .cells
+            .iter()
+            .flat_map(|&cell| std::iter::repeat_n(cell, times));
+        self.cells = parts.collect();
+        self.grain = grain;
+    }
+
+    /// Drops the epochs that no cell names.
+    #[cold]
+    fn collect(&mut self) {
+        let mut numbers = vec![0; self.epochs.len() + 1];
+        let mut kept = Vec::with_capacity(FEW);
+        for cell in &mut self.cells {
+            for record in [&mut cell.writer, &mut cell.reader] {
+                let old = record.epoch();
+                if old == 0 {
+                    continue;
+                }
+                if numbers[old] == 0 {
+                    kept.push(self.epochs[old - 1]);
+                    numbers[old] = kept.len();
+                }
+                *record = Record::new(numbers[old], record.lane());
             }
-    }
-
-    fn is_same_thread(&self, record: Record) -> bool {
-        let who = |s: Stamp| (s.block, s.warp, s.lane);
-        record.spread() == Spread::One && record.stamp().map(who) == Some(who(self.stamp))
-    }
-
-    /// Whether it leaves a record as it is: a plain access of the same thread, with nothing between, can
-    /// race with more.
-    fn adds_nothing_to(&self, record: Record) -> bool {
-        self.strong
-            && !record.is_strong()
-            && self.is_same_thread(record)
-            && record.stamp() == Some(self.stamp)
-    }
-}
-
-impl Cell {
-    /// An access; the one that it is not in order with.
-    #[inline]
-    pub fn touch(&mut self, access: &Access, write: bool) -> Option<Conflict> {
-        match write {
-            true => self.write(access),
-            false => self.read(access),
         }
+        self.room = (2 * kept.len()).clamp(FEW, MANY);
+        self.epochs = kept;
     }
 
-    fn read(&mut self, access: &Access) -> Option<Conflict> {
-        let conflict = self.conflict_with_writer(access);
-        if !access.is_after(self.reader, self.readers)
-            || self.reader.is_strong() && access.strong && !access.is_same_thread(self.reader)
-        {
-            self.add_reader(access);
-        } else if !access.adds_nothing_to(self.reader) {
-            self.reader = access.record();
-            self.reader_pc = access.pc;
-            self.readers = 0;
+    /// The number of an epoch.
+    fn number(&mut self, epoch: Epoch) -> usize {
+        let last = self.epochs.len().saturating_sub(4);
+        if let Some(i) = self.epochs[last..].iter().position(|&e| e == epoch) {
+            return last + i + 1;
         }
-        conflict
-    }
-
-    /// One more reader, which is not in order with those before.
-    fn add_reader(&mut self, access: &Access) {
-        let Some(first) = self.reader.stamp() else {
-            return;
-        };
-        let mine = access.stamp;
-        let spread = match self.reader.spread() {
-            _ if first.block != mine.block => Spread::Blocks,
-            Spread::Blocks => Spread::Blocks,
-            Spread::One | Spread::Lanes if first.warp == mine.warp => Spread::Lanes,
-            _ => Spread::Warps,
-        };
-        if spread != self.reader.spread() {
-            let first = if spread == Spread::Lanes {
-                first.lane
-            } else {
-                first.warp
-            };
-            self.readers = 1 << first;
+        if self.epochs.len() == self.epochs.capacity() {
+            // Pages are many and small: not twice as many.
+            self.epochs.reserve_exact(8);
         }
-        self.readers |= 1
-            << if spread == Spread::Lanes {
-                mine.lane
-            } else {
-                mine.warp
-            };
-        // A plain read is named rather than an atomic one, which may be in order with what comes.
-        if self.reader.is_strong() && !access.strong {
-            self.reader = access.record();
-            self.reader_pc = access.pc;
-        }
-        self.reader = self.reader.with_spread(spread);
-    }
-
-    fn write(&mut self, access: &Access) -> Option<Conflict> {
-        let conflict = self.conflict_with_writer(access).or_else(|| {
-            let other = self.reader.stamp()?;
-            (!access.is_after(self.reader, self.readers)).then_some(Conflict {
-                other,
-                pc: self.reader_pc,
-                wrote: false,
-            })
-        });
-        if !access.adds_nothing_to(self.writer) {
-            self.writer = access.record();
-            self.writer_pc = access.pc;
-        }
-        self.reader = Record::default();
-        self.readers = 0;
-        conflict
-    }
-
-    fn conflict_with_writer(&self, access: &Access) -> Option<Conflict> {
-        let other = self.writer.stamp()?;
-        (!access.is_after(self.writer, 0)).then_some(Conflict {
-            other,
-            pc: self.writer_pc,
-            wrote: true,
-        })
-    }
-}
-
-/// A cell that several threads of this program use: an update may be lost, nothing worse.
-#[derive(Debug, Default)]
-pub struct AtomicCell {
-    writer: AtomicU64,
-    reader: AtomicU64,
-    readers: AtomicU32,
-    writer_pc: AtomicU32,
-    reader_pc: AtomicU32,
-}
-
-impl AtomicCell {
-    /// With this in it.
-    pub fn new(cell: Cell) -> Self {
-        let atomic = Self::default();
-        atomic.store(cell);
-        atomic
-    }
-
-    /// What is in it.
-    pub fn load(&self) -> Cell {
-        Cell {
-            writer: Record(self.writer.load(Relaxed)),
-            reader: Record(self.reader.load(Relaxed)),
-            readers: self.readers.load(Relaxed),
-            writer_pc: self.writer_pc.load(Relaxed),
-            reader_pc: self.reader_pc.load(Relaxed),
-        }
-    }
-
-    fn store(&self, cell: Cell) {
-        self.writer.store(cell.writer.0, Relaxed);
-        self.reader.store(cell.reader.0, Relaxed);
-        self.readers.store(cell.readers, Relaxed);
-        self.writer_pc.store(cell.writer_pc, Relaxed);
-        self.reader_pc.store(cell.reader_pc, Relaxed);
-    }
-
-    /// As for a cell.
-    #[inline]
-    pub fn touch(&self, access: &Access, write: bool) -> Option<Conflict> {
-        let mut cell = self.load();
-        let conflict = cell.touch(access, write);
-        self.store(cell);
-        conflict
+        self.epochs.push(epoch);
+        self.epochs.len()
     }
 }

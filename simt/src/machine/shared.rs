@@ -1,8 +1,10 @@
 //! Shared memory of one block, with what was written and by whom.
 
-use std::collections::HashMap;
+use crate::alu::D;
 
-use super::shadow::{Access, Cell, Conflict};
+use super::coalesce::{Group, lanes, pages};
+use super::race::Access;
+use super::shadow::{Conflicts, PAGE, Page};
 
 /// What is known of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,33 +17,24 @@ pub enum State {
     InFlight,
 }
 
-/// Shared memory.
-pub struct Shared {
+/// Bytes, and what is known of each.
+pub struct Memory {
     pub bytes: Vec<u8>,
     pub states: Vec<State>,
-    /// A cell a word …
-    cells: Vec<Cell>,
-    /// … or a cell a byte, where a word is accessed in parts.
-    parts: HashMap<u32, [Cell; 4]>,
 }
 
-impl Shared {
-    /// Of this size.
-    pub fn new(bytes: usize) -> Self {
-        Self {
-            bytes: vec![0xcd; bytes],
-            states: vec![State::Empty; bytes],
-            cells: vec![Cell::default(); bytes.div_ceil(4)],
-            parts: HashMap::new(),
-        }
-    }
+/// Shared memory.
+pub struct Shared {
+    pub memory: Memory,
+    pages: Vec<Option<Box<Page>>>,
+}
 
+impl Memory {
     /// Bytes from `at`, as an integer; they are inside.
     #[inline]
     pub fn load(&self, at: usize, bytes: u32) -> u64 {
-        if bytes == 4 {
-            let b = &self.bytes[at..at + 4];
-            return u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        if let (4, Some(word)) = (bytes, self.bytes[at..].first_chunk()) {
+            return u32::from_le_bytes(*word).into();
         }
         let of = |i: usize| u64::from(self.bytes[at + i]) << (8 * i);
         (0..bytes as usize).map(of).sum()
@@ -51,7 +44,11 @@ impl Shared {
     #[inline]
     pub fn store(&mut self, at: usize, bytes: u32, value: u64) {
         let n = bytes as usize;
-        self.bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]);
+        if let (4, Some(word)) = (n, self.bytes[at..].first_chunk_mut()) {
+            *word = (value as u32).to_le_bytes();
+        } else {
+            self.bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]);
+        }
         self.states[at..at + n].fill(State::Written);
     }
 
@@ -59,27 +56,105 @@ impl Shared {
     #[inline]
     pub fn state(&self, at: usize, bytes: u32) -> State {
         let states = &self.states[at..at + bytes as usize];
+        if states == [State::Written; 4] {
+            return State::Written;
+        }
         let other = states.iter().find(|s| **s != State::Written);
         other.copied().unwrap_or(State::Written)
     }
 
-    /// A read or write of bytes of one word.
-    #[inline]
-    pub fn access(&mut self, at: usize, access: &Access, write: bool) -> Option<Conflict> {
-        let word = at / 4;
-        if access.bytes == 0xf
-            && (self.parts.is_empty() || !self.parts.contains_key(&(word as u32)))
-        {
-            return self.cells[word].touch(access, write);
-        }
-        let whole = self.cells[word];
-        let parts = self.parts.entry(word as u32).or_insert([whole; 4]);
-        let mut conflict = None;
-        for (i, part) in parts.iter_mut().enumerate() {
-            if access.bytes & (1 << i) != 0 {
-                conflict = conflict.or(part.touch(access, write));
+    /// Lanes read `N` elements of `bytes` bytes each, side by side.
+    pub fn read<const N: usize>(&self, at: &D, groups: &[Group], bytes: u32) -> [D; N] {
+        let mut values = [[0; 32]; N];
+        for group in groups {
+            for (k, value) in values.iter_mut().enumerate() {
+                let at = at[usize::from(group.lane)] as usize + k * bytes as usize;
+                let loaded = self.load(at, bytes);
+                lanes(group.mask).for_each(|lane| value[lane] = loaded);
             }
         }
-        conflict
+        values
+    }
+
+    /// Those of the elements that are not all `Written`: lane, first byte, and state.
+    pub fn unready(
+        &self,
+        at: &D,
+        groups: &[Group],
+        (bytes, n): (u32, usize),
+    ) -> Vec<(usize, usize, State)> {
+        let mut found = vec![];
+        for group in groups {
+            for k in 0..n {
+                let at = at[usize::from(group.lane)] as usize + k * bytes as usize;
+                match self.state(at, bytes) {
+                    State::Written => {}
+                    other => found.extend(lanes(group.mask).map(|lane| (lane, at, other))),
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Shared {
+    /// Of this size.
+    pub fn new(bytes: usize) -> Self {
+        Self {
+            memory: Memory {
+                bytes: vec![0xcd; bytes],
+                states: vec![State::Empty; bytes],
+            },
+            pages: (0..bytes.div_ceil(PAGE)).map(|_| None).collect(),
+        }
+    }
+
+    /// The races of a read of `n` elements of `bytes` bytes each, side by side.
+    pub fn read_races(
+        &mut self,
+        access: &Access,
+        at: &D,
+        groups: &[Group],
+        size: (u32, usize),
+    ) -> Conflicts {
+        let mut conflicts = vec![];
+        for (number, groups) in pages(at, groups) {
+            let page = self.pages[number].get_or_insert_default();
+            let mut visit = page.visit(access);
+            for group in groups {
+                visit.read_elements(group, at, size, &mut conflicts);
+            }
+        }
+        conflicts
+    }
+
+    /// Lanes write an element of `bytes` bytes each; where races are looked for, one after the other.
+    pub fn write(
+        &mut self,
+        access: Option<&Access>,
+        at: &D,
+        groups: &[Group],
+        bytes: u32,
+        value: &D,
+    ) -> Conflicts {
+        let mut conflicts = vec![];
+        for (number, groups) in pages(at, groups) {
+            let active = groups.iter().flat_map(|g| lanes(g.mask));
+            let Some(access) = access else {
+                active.for_each(|lane| self.memory.store(at[lane] as usize, bytes, value[lane]));
+                continue;
+            };
+            let page = self.pages[number].get_or_insert_default();
+            let mut visit = page.visit(access);
+            for lane in active {
+                let (to, value) = (at[lane] as usize, value[lane]);
+                let memory = &self.memory;
+                let old = |part: u32| memory.load(to + part as usize, bytes.min(4)) as u32;
+                let conflict = visit.write(lane, to % PAGE, bytes, value, old);
+                conflicts.extend(conflict.map(|(part, c)| (lane, at[lane] + u64::from(part), c)));
+                self.memory.store(to, bytes, value);
+            }
+        }
+        conflicts
     }
 }

@@ -1,81 +1,147 @@
 //! Reads and writes of shared memory, and its races.
 
+use crate::alu::D;
+use crate::ast::Space;
 use crate::report::{Class, Thread};
 
+use super::access::{Lanes, merge};
 use super::block::Block;
-use super::global::byte_mask;
-use super::shadow::{Access, Conflict};
+use super::coalesce::{Group, lanes};
+use super::race::{Access, Spread};
+use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
 use super::warp::Copy;
 
 impl Block<'_> {
-    /// Bytes that are inside, aligned.
-    pub fn read_shared(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        at: usize,
-        bytes: u32,
-        strong: bool,
-    ) -> u64 {
-        match self.shared.state(at, bytes) {
-            State::Written => {}
-            State::Empty => self.find(Class::Uninitialised, w, pc, lane, || {
-                format!(
-                    "read of {bytes} bytes at byte {at} of shared memory, which were never written"
-                )
-            }),
-            State::InFlight => self.in_flight(w, pc, lane, at, "read"),
-        }
-        if strong {
-            self.warps[w].spins = true;
-            self.acquire_shared(w, lane, at);
-        }
-        self.race_shared(w, pc, lane, at, bytes, strong, None);
-        self.shared.load(at, bytes)
+    /// An access for the shadow, if races are looked for.
+    pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
+        self.grid.options.races.then(|| Access {
+            block: self.number,
+            warp: on.w as u8,
+            pc: on.pc,
+            strong: on.strong,
+            known: &self.warps[on.w].known,
+            acquired: &self.acquired,
+        })
     }
 
-    /// The same, written.
-    #[allow(clippy::too_many_arguments)]
-    pub fn write_shared(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        at: usize,
-        bytes: u32,
-        value: u64,
-        strong: bool,
-    ) {
-        if self.shared.state(at, bytes) == State::InFlight {
-            self.in_flight(w, pc, lane, at, "write");
+    /// Elements that are inside, aligned.
+    pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
+        for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
+            match state {
+                State::InFlight => self.in_flight(&on, lane, at, "read"),
+                _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
+                    format!("read of {bytes} bytes at byte {at} of shared memory, which nobody has written yet")
+                }),
+            }
         }
-        if strong {
-            let known = &self.warps[w].known;
-            self.board.publish(at as u64, self.number, known, lane);
+        if !on.strong {
+            self.races_of_reads(on, (bytes, N));
+            return self.shared.memory.read(on.at, on.groups, bytes);
         }
-        self.race_shared(w, pc, lane, at, bytes, strong, Some(value));
-        self.shared.store(at, bytes, value);
+        self.warps[on.w].spins = true;
+        let mut values = [[0; 32]; N];
+        for lane in lanes(on.mask) {
+            let who = (self.number, on.w, lane);
+            let known = &mut self.warps[on.w].known;
+            self.board
+                .acquire(on.at[lane], who, known, &mut self.acquired);
+            let mask = 1 << lane;
+            let groups = &[Group::one(lane)];
+            self.races_of_reads(Lanes { mask, groups, ..on }, (bytes, N));
+            merge(
+                &mut values,
+                &self.shared.memory.read(on.at, groups, bytes),
+                mask,
+            );
+        }
+        values
     }
 
-    /// A strong read knows what was published at its address.
-    fn acquire_shared(&mut self, w: usize, lane: usize, at: usize) {
-        let known = &mut self.warps[w].known;
-        let who = (self.number, w, lane);
-        self.board
-            .acquire(at as u64, who, known, &mut self.acquired);
+    fn races_of_reads(&mut self, on: Lanes, size: (u32, usize)) {
+        if !self.grid.options.races {
+            return;
+        }
+        let access = Access {
+            block: self.number,
+            warp: on.w as u8,
+            pc: on.pc,
+            strong: on.strong,
+            known: &self.warps[on.w].known,
+            acquired: &self.acquired,
+        };
+        let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
+        self.report_shared(&on, false, conflicts);
+    }
+
+    /// Elements that are inside, aligned.
+    pub fn write_shared(&mut self, on: Lanes, bytes: u32, value: &D) {
+        for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, 1)) {
+            if state == State::InFlight {
+                self.in_flight(&on, lane, at, "write");
+            }
+        }
+        let known = &self.warps[on.w].known;
+        if on.strong {
+            for lane in lanes(on.mask) {
+                self.board.publish(on.at[lane], self.number, known, lane);
+            }
+        }
+        let access = Access {
+            block: self.number,
+            warp: on.w as u8,
+            pc: on.pc,
+            strong: on.strong,
+            known,
+            acquired: &self.acquired,
+        };
+        let access = self.grid.options.races.then_some(&access);
+        let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
+        self.report_shared(&on, true, conflicts);
+    }
+
+    fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
+        for (lane, at, conflict) in conflicts {
+            let at = format!("byte {at} of shared memory");
+            self.report_race(on, lane, wrote, conflict, &at);
+        }
+    }
+
+    /// A copy to `bytes` bytes at `at` begins, of one lane: for the shadow it is a write.
+    pub fn start_copy(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32) {
+        let (mask, space, strong) = (1 << lane, Space::Shared, false);
+        for word in (at as u64..).step_by(4).take(bytes as usize / 4) {
+            let at = &[word; 32];
+            let groups = &[Group::one(lane)];
+            let on = Lanes {
+                w,
+                pc,
+                mask,
+                space,
+                at,
+                groups,
+                strong,
+            };
+            if self.shared.memory.state(word as usize, 4) == State::InFlight {
+                self.in_flight(&on, lane, word as usize, "copy");
+            }
+            // Not the value counts, which it has later, but that it may be written from now on.
+            let old = self.shared.memory.load(word as usize, 4);
+            self.write_shared(on, 4, &[!old; 32]);
+            self.shared.memory.store(word as usize, 4, old);
+        }
+        self.shared.memory.states[at..at + bytes as usize].fill(State::InFlight);
     }
 
     /// An access to bytes that a copy has not yet brought.
-    pub fn in_flight(&mut self, w: usize, pc: u32, lane: usize, at: usize, verb: &str) {
+    fn in_flight(&mut self, on: &Lanes, lane: usize, at: usize, verb: &str) {
         let here = |c: &&Copy| (c.to..c.to + c.bytes.len()).contains(&at);
         let copies =
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let place = self.grid.kernel.code[copy.pc as usize].place.clone();
-        self.find(Class::Race, w, pc, lane, || {
+        let place = self.grid.kernel.code[copy.pc as usize].place.words();
+        self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
                 "{verb} at byte {at} of shared memory, to which the asynchronous copy by {thread} in \
                  {place} is still on its way: it did not wait for its group"
@@ -83,57 +149,10 @@ impl Block<'_> {
         });
     }
 
-    /// Tells the shadow of shared memory, and a conflict to the report.
-    #[allow(clippy::too_many_arguments)]
-    pub fn race_shared(
-        &mut self,
-        w: usize,
-        pc: u32,
-        lane: usize,
-        at: usize,
-        bytes: u32,
-        strong: bool,
-        value: Option<u64>,
-    ) {
-        if !self.grid.options.races {
-            return;
-        }
-        let stamp = self.stamp(w, lane);
-        let mut conflict = None;
-        for word in (at / 4 * 4..at + bytes as usize).step_by(4) {
-            let first = word.max(at);
-            let last = (word + 4).min(at + bytes as usize);
-            let access = Access {
-                stamp,
-                pc,
-                bytes: byte_mask(first as u64, (last - first) as u32),
-                strong,
-                known: &self.warps[w].known,
-                acquired: &self.acquired,
-            };
-            conflict = conflict.or(self.shared.access(first, &access, value.is_some()));
-        }
-        let Some(conflict) = conflict else { return };
-        // Two lanes that write the same value with one instruction: whichever wins, it is the same.
-        let same = |v| self.shared.load(at, bytes) == v;
-        if conflict.wrote && conflict.pc == pc && value.is_some_and(same) {
-            return;
-        }
-        self.report_race(
-            w,
-            pc,
-            lane,
-            value.is_some(),
-            conflict,
-            &format!("byte {at} of shared memory"),
-        );
-    }
-
-    /// Two accesses between which there is no order.
+    /// Two accesses between which there is no order; of atomic ones there need not be any.
     pub fn report_race(
         &mut self,
-        w: usize,
-        pc: u32,
+        on: &Lanes,
         lane: usize,
         wrote: bool,
         conflict: Conflict,
@@ -143,6 +162,7 @@ impl Block<'_> {
             other,
             pc: other_pc,
             wrote: other_wrote,
+            spread,
         } = conflict;
         let verb = |wrote| if wrote { "write" } else { "read" };
         let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
@@ -151,10 +171,26 @@ impl Block<'_> {
             block,
             ..self.thread(other.warp as usize, other.lane as usize)
         };
-        let place = self.grid.kernel.code[other_pc as usize].place.clone();
-        self.find(Class::Race, w, pc, lane, || {
+        let place = self.grid.kernel.code[other_pc as usize].place.words();
+        let who = match spread {
+            Spread::One => thread.to_string(),
+            Spread::Lanes => format!("lanes of the warp of {thread}"),
+            Spread::Warps => format!("warps of the block of {thread}"),
+            Spread::Blocks => "threads of several blocks".into(),
+        };
+        let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
+        let lacking = if other.block != self.number || spread == Spread::Blocks {
+            "blocks run in any order unless fences and atomics connect them"
+        } else if of_warp && other_pc == on.pc {
+            "the lanes of one instruction have none"
+        } else if of_warp {
+            "no barrier between them, not even of the warp, and not both atomic"
+        } else {
+            "no barrier between them, and not both atomic"
+        };
+        self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
-                "{} at {at} and {} by {thread} in {place}: nothing puts them in order",
+                "{} at {at} and {} by {who} in {place}: nothing puts them in order: {lacking}",
                 verb(wrote),
                 verb(other_wrote)
             )

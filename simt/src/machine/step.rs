@@ -45,6 +45,7 @@ impl Block<'_> {
                     u64::from(*flops) * u64::from(active.count_ones());
                 alu_step(&mut self.warps[w], alu, *d, from, active);
             }
+            Op::Carry { .. } => self.carry(w, pc, active),
             Op::Setp {
                 compare,
                 d,
@@ -230,6 +231,7 @@ impl Block<'_> {
 }
 
 /// d = f(from), lane by lane.
+#[inline]
 fn alu_step(warp: &mut Warp, alu: &Alu, d: Slot, from: &[Slot], active: u32) {
     let word = |n: usize| -> &W {
         match from[n] {
@@ -243,31 +245,34 @@ fn alu_step(warp: &mut Warp, alu: &Alu, d: Slot, from: &[Slot], active: u32) {
             Slot::Word(_) => &[0; 32],
         }
     };
-    enum Result {
-        W(W),
-        D(D),
-    }
-    let result = match alu {
-        Alu::W(f) => Result::W(f(word(0))),
-        Alu::WW(f) => Result::W(f(word(0), word(1))),
-        Alu::WWW(f) => Result::W(f(word(0), word(1), word(2))),
-        Alu::WWWW(f) => Result::W(f(word(0), word(1), word(2), word(3))),
-        Alu::DtoW(f) => Result::W(f(double(0))),
-        Alu::D(f) => Result::D(f(double(0))),
-        Alu::DD(f) => Result::D(f(double(0), double(1))),
-        Alu::DDD(f) => Result::D(f(double(0), double(1), double(2))),
-        Alu::WtoD(f) => Result::D(f(word(0))),
-        Alu::WWtoD(f) => Result::D(f(word(0), word(1))),
-        Alu::WWDtoD(f) => Result::D(f(word(0), word(1), double(2))),
-        Alu::DWtoD(f) => Result::D(f(double(0), word(1))),
-        Alu::DWWtoD(f) => Result::D(f(double(0), word(1), word(2))),
-        Alu::DDWWtoD(f) => Result::D(f(double(0), double(1), word(2), word(3))),
+    let words = match alu {
+        Alu::W(f) => f(word(0)),
+        Alu::WW(f) => f(word(0), word(1)),
+        Alu::WWW(f) => f(word(0), word(1), word(2)),
+        Alu::WWWW(f) => f(word(0), word(1), word(2), word(3)),
+        Alu::DtoW(f) => f(double(0)),
+        _ => {
+            let doubles = match alu {
+                Alu::D(f) => f(double(0)),
+                Alu::DD(f) => f(double(0), double(1)),
+                Alu::DDD(f) => f(double(0), double(1), double(2)),
+                Alu::WtoD(f) => f(word(0)),
+                Alu::WWtoD(f) => f(word(0), word(1)),
+                Alu::WWDtoD(f) => f(word(0), word(1), double(2)),
+                Alu::DWtoD(f) => f(double(0), word(1)),
+                Alu::DWWtoD(f) => f(double(0), word(1), word(2)),
+                Alu::DDWWtoD(f) => f(double(0), double(1), word(2), word(3)),
+                _ => return,
+            };
+            return match d {
+                Slot::Double(r) => warp.set_double(r, active, doubles),
+                Slot::Word(_) => warp.set(d, active, doubles),
+            };
+        }
     };
-    match (result, d) {
-        (Result::W(value), Slot::Word(r)) => warp.set_word(r, active, value),
-        (Result::D(value), Slot::Double(r)) => warp.set_double(r, active, value),
-        (Result::W(value), d) => warp.set(d, active, value.map(u64::from)),
-        (Result::D(value), d) => warp.set(d, active, value),
+    match d {
+        Slot::Word(r) => warp.set_word(r, active, words),
+        Slot::Double(_) => warp.set(d, active, words.map(u64::from)),
     }
 }
 

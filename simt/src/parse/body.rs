@@ -6,8 +6,11 @@ use super::{directive, operand, variable};
 use crate::ast::{Instruction, Statement};
 use crate::error::Result;
 
-/// File and line of the last `.loc`.
-type Loc = Option<(u32, u32)>;
+/// File and line of the last `.loc`, and behind it those of the calls that it was inlined into.
+type Loc = Vec<(u32, u32)>;
+
+/// Calls in calls that are kept: more than compilers write.
+const CALLS: usize = 32;
 
 /// `{ … }` of a function.
 ///
@@ -15,7 +18,7 @@ type Loc = Option<(u32, u32)>;
 ///
 /// The first statement that is none, blocks in more than 64 levels, and a `}` that is missing.
 pub(super) fn body(cursor: &mut Cursor) -> Result<Vec<Statement>> {
-    block(cursor, &mut None)
+    block(cursor, &mut vec![])
 }
 
 /// `{ … }`
@@ -33,9 +36,9 @@ fn block(cursor: &mut Cursor, loc: &mut Loc) -> Result<Vec<Statement>> {
 fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>) -> Result<()> {
     match cursor.peek() {
         Token::Mark('{') => statements.push(Statement::Block(block(cursor, loc)?)),
-        Token::Mark('@') => statements.push(guarded(cursor, *loc)?),
-        Token::Word(_) => statements.push(label_or_instruction(cursor, *loc)?),
-        Token::Dot("loc") => *loc = Some(directive::loc(cursor)?),
+        Token::Mark('@') => statements.push(guarded(cursor, loc)?),
+        Token::Word(_) => label_or_instruction(cursor, loc, statements)?,
+        Token::Dot("loc") => move_to(directive::loc(cursor)?, loc),
         Token::Dot("pragma") => directive::pragma(cursor)?,
         Token::Dot(word) if variable::space(word).is_some() => {
             let variables = variable::declaration(cursor, false)?;
@@ -48,21 +51,48 @@ fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>
     Ok(())
 }
 
-/// `name:` or `opcode.mods operands;`
-fn label_or_instruction(cursor: &mut Cursor, loc: Loc) -> Result<Statement> {
+/// A place, and the call it was inlined into, of which the `.loc` before may say more.
+fn move_to((place, call): ((u32, u32), Option<(u32, u32)>), loc: &mut Loc) {
+    let mut calls = std::mem::take(loc);
+    loc.push(place);
+    if let Some(call) = call {
+        match calls.iter().position(|known| *known == call) {
+            Some(at) => loc.extend(calls.drain(at..).take(CALLS)),
+            None => loc.push(call),
+        }
+    }
+}
+
+/// `name:` or `opcode.mods operands;`. A list of targets, `name: .branchtargets a, b;`, is a label and an
+/// instruction that does nothing.
+fn label_or_instruction(
+    cursor: &mut Cursor,
+    loc: &Loc,
+    statements: &mut Vec<Statement>,
+) -> Result<()> {
     let line = cursor.line();
     let word = cursor.word("an instruction")?;
     if cursor.take(':')? {
-        return Ok(Statement::Label(word.to_string()));
+        statements.push(Statement::Label(word.to_string()));
+        return match cursor.peek() {
+            Token::Dot("branchtargets") => {
+                cursor.advance()?;
+                let targets = instruction(cursor, None, "branchtargets", (line, loc))?;
+                statements.push(targets);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
     }
     if !is_opcode(word) {
         return cursor.error(&format!("`:` after the label `{word:.40}`"));
     }
-    instruction(cursor, None, word, (line, loc))
+    statements.push(instruction(cursor, None, word, (line, loc))?);
+    Ok(())
 }
 
 /// `@%p opcode.mods operands;`, `@!%p …`
-fn guarded(cursor: &mut Cursor, loc: Loc) -> Result<Statement> {
+fn guarded(cursor: &mut Cursor, loc: &Loc) -> Result<Statement> {
     cursor.expect('@')?;
     let negated = cursor.take('!')?;
     let predicate = cursor.word("a predicate")?.to_string();
@@ -81,7 +111,7 @@ fn instruction(
     cursor: &mut Cursor,
     guard: Option<(String, bool)>,
     opcode: &str,
-    (line, loc): (u32, Loc),
+    (line, loc): (u32, &Loc),
 ) -> Result<Statement> {
     let mut mods = Vec::new();
     while let Token::Dot(word) = cursor.peek() {
@@ -100,7 +130,7 @@ fn instruction(
         mods,
         operands,
         line,
-        loc,
+        loc: loc.clone(),
     }))
 }
 

@@ -49,26 +49,30 @@ pub(super) fn file(cursor: &mut Cursor) -> Result<(u32, String)> {
     Ok((number, name.to_string()))
 }
 
-/// `.loc 2 23 3, function_name $L__info_string0, inlined_at 1 6 3` → (2, 23): file and line of the code
-/// itself, not those of the call that it was inlined into.
-pub(super) fn loc(cursor: &mut Cursor) -> Result<(u32, u32)> {
+/// `.loc 2 23 3, function_name $L__info_string0, inlined_at 1 6 3` → (2, 23), (1, 6): file and line of the
+/// code itself, and those of the call that it was inlined into.
+pub(super) fn loc(cursor: &mut Cursor) -> Result<(Position, Option<Position>)> {
     cursor.advance()?;
     let place = position(cursor)?;
+    let mut call = None;
     while cursor.take(',')? {
         match cursor.peek() {
             Token::Word("function_name") => function_name(cursor)?,
             Token::Word("inlined_at") => {
                 cursor.advance()?;
-                position(cursor)?;
+                call = Some(position(cursor)?);
             }
             _ => return cursor.error("`function_name` or `inlined_at`"),
         }
     }
-    Ok(place)
+    Ok((place, call))
 }
 
+/// File and line.
+type Position = (u32, u32);
+
 /// File, line and column → (file, line).
-fn position(cursor: &mut Cursor) -> Result<(u32, u32)> {
+fn position(cursor: &mut Cursor) -> Result<Position> {
     let file = cursor.unsigned("a file's number")?;
     let line = cursor.unsigned("a line")?;
     cursor.unsigned::<u32>("a column")?;

@@ -26,7 +26,7 @@ use lexer::Token;
 /// # Errors
 ///
 /// [`Error::Syntax`](crate::Error::Syntax) for the first thing that is not PTX, or that no part of this
-/// crate understands: addresses in initialisers, `.branchtargets`, `.callprototype`, textures. A text
+/// crate understands: addresses in initialisers, `.callprototype`, textures. A text
 /// without `.version` or `.target` is no error; its module has zeros and an empty name there.
 pub fn module(text: &str) -> Result<Module> {
     let mut cursor = Cursor::new(text)?;

@@ -155,6 +155,17 @@ fn a_place_names_the_source() {
 }
 
 #[test]
+fn a_place_in_a_header_of_cuda_is_that_of_the_call() {
+    let body = ".file 1 \"a.cu\"\n.file 2 \"cuda/bin/..//include/sm_30.hpp\"\n.visible .entry k() {\n.reg .b32 %r<2>;\n\
+                .loc 2 9 3, function_name $f, inlined_at 1 12 3\nmov.b32 %r0, %d0;\n}";
+    let error = crate::lower::kernel(&module(body), "k").unwrap_err();
+    assert!(
+        error.to_string().starts_with("line 9 (a.cu:12): "),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_kernel_that_is_not_there() {
     let module = module(".visible .entry k() { ret; }\n.func f() { ret; }");
     assert!(

@@ -145,8 +145,9 @@ fn initialisers() {
 fn statements() {
     check_body(".visible .reg .b32 %r;", "a statement or `}`", "`.visible`");
     check_body("$L_1 ret;", "`:` after the label `$L_1`", "`ret`");
+    check_body("t: .branchtargets a b;", "`,` or `;`", "`b`");
     check_body(
-        "t: .branchtargets a, b;",
+        ".branchtargets a;",
         "a statement or `}`",
         "`.branchtargets`",
     );

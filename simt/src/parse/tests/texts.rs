@@ -271,7 +271,7 @@ fn opcodes() {
         assert_eq!(read.mods, form.split('.').skip(1).collect::<Vec<_>>());
         assert_eq!(
             (read.guard, read.operands, read.line, read.loc),
-            (None, vec![], 1, None)
+            (None, vec![], 1, vec![])
         );
     }
 }
@@ -402,23 +402,46 @@ fn places() {
         match statement {
             Statement::Instruction(read) => places.push((read.line, read.loc)),
             Statement::Block(inner) => match &inner[..] {
-                [Statement::Instruction(read)] => places.push((read.line, read.loc)),
+                [Statement::Instruction(read)] => places.push((read.line, read.loc.clone())),
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),
         }
     }
-    let first = Some((1, 16));
-    let inlined = Some((2, 23));
+    let first = || vec![(1, 16)];
+    let inlined = || vec![(2, 23), (1, 6)];
     let expected = [
-        (1, None),
-        (4, first),
-        (5, first),
-        (7, inlined),
-        (9, inlined),
-        (10, Some((3, 4))),
+        (1, vec![]),
+        (4, first()),
+        (5, first()),
+        (7, inlined()),
+        (9, inlined()),
+        (10, vec![(3, 4), (1, 2)]),
     ];
     assert_eq!(places, expected);
+}
+
+/// A `.loc` names one call; that of the call itself is in the `.loc` before it.
+#[test]
+fn places_of_calls_in_calls() {
+    let text = ".loc 1 6 3\n.loc 2 8 3, function_name $a, inlined_at 1 6 3\n\
+                .loc 3 9 3, function_name $b, inlined_at 2 8 3\nret;\n\
+                .loc 2 8 3, function_name $a, inlined_at 1 6 3\nret;\n.loc 1 7 3\nret;";
+    let places = body(text).into_iter().map(|statement| match statement {
+        Statement::Instruction(read) => read.loc,
+        other => panic!("{other:?}"),
+    });
+    let expected = [
+        vec![(3, 9), (2, 8), (1, 6)],
+        vec![(2, 8), (1, 6)],
+        vec![(1, 7)],
+    ];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+    let endless = ".loc 1 1 1, inlined_at 1 1 1\n".repeat(100) + "ret;";
+    let [Statement::Instruction(read)] = &body(&endless)[..] else {
+        panic!();
+    };
+    assert!(read.loc.len() < 40);
 }
 
 #[test]
@@ -427,5 +450,5 @@ fn a_function_starts_without_a_place() {
     let Some([Statement::Instruction(read)]) = functions[1].body.as_deref() else {
         panic!("{functions:?}");
     };
-    assert_eq!(read.loc, None);
+    assert_eq!(read.loc, []);
 }

@@ -1,0 +1,142 @@
+//! Attention and what fills its cache.
+
+use candle_core::{DType, Result, Tensor};
+use kernels::attention::{self, Cache};
+use kernels::rope;
+
+use super::Draw;
+
+/// A sequence of `position` + `tokens`, of which the last `tokens` ask.
+struct Shape {
+    batch: usize,
+    tokens: usize,
+    position: usize,
+    heads: (usize, usize),
+    d: usize,
+    /// Elements before q, k and v.
+    offset: usize,
+    /// The greatest of q, k and v: with large scores the running maximum of online softmax matters.
+    most: f32,
+}
+
+const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) -> Shape {
+    Shape {
+        batch: 1,
+        tokens,
+        position,
+        heads,
+        d,
+        offset: 0,
+        most: 1.,
+    }
+}
+
+const fn wide(shape: Shape) -> Shape {
+    Shape { most: 40., ..shape }
+}
+
+pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for d in [10, 16, 24, 32, 64, 80, 128] {
+        for shape in [
+            shape(70, 0, (2, 1), d),
+            wide(shape(70, 0, (2, 2), d)),
+            shape(17, 60, (2, 1), d),
+            wide(shape(6, 130, (2, 2), d)),
+            // So many heads that blocks of 64 queries are enough.
+            shape(70, 0, (32, 1), d),
+            wide(shape(70, 70, (32, 2), d)),
+            // Few queries: keys are split, a group of heads shares them.
+            shape(1, 6, (2, 2), d),
+            wide(shape(1, 69, (2, 2), d)),
+            shape(1, 300, (2, 2), d),
+            shape(1, 69, (3, 1), d),
+            wide(shape(3, 69, (6, 2), d)),
+            wide(shape(2, 300, (5, 1), d)),
+        ] {
+            run(draw, dtype, &shape)?;
+        }
+        for offset in [0, 1] {
+            run(
+                draw,
+                dtype,
+                &Shape {
+                    batch: 2,
+                    offset,
+                    ..shape(9, 0, (4, 2), d)
+                },
+            )?;
+        }
+    }
+    for (tokens, heads, d) in [
+        (3, (3, 1), 2),
+        (2, (2, 2), 20),
+        (2, (9, 3), 64),
+        (1, (20, 2), 300),
+    ] {
+        for offset in [0, 1] {
+            run(
+                draw,
+                dtype,
+                &Shape {
+                    batch: 2,
+                    offset,
+                    ..shape(tokens, 2, heads, d)
+                },
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn run(draw: &mut Draw, dtype: DType, shape: &Shape) -> Result<()> {
+    for level in [3, 4] {
+        causal(draw, dtype, shape, level)?;
+        if shape.position == 0 && shape.d <= 128 {
+            let [q, k, v] = shape.cut(draw, dtype)?;
+            match level {
+                3 => attention::level3::attention(&q, &k, &v)?,
+                _ => attention::level4::attention(&q, &k, &v)?,
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Appends the tokens to a cache whose other positions nobody wrote, and attends.
+fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
+    let (tokens, d, position) = (shape.tokens, shape.d, shape.position);
+    let [q, k, v] = shape.cut(draw, dtype)?;
+    let capacity = position + tokens + 3;
+    let kv_heads = shape.heads.1;
+    let mut cache = Cache::new(shape.batch, capacity, kv_heads, d, dtype, q.device())?;
+    let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
+    let (cos, sin) = (angles.get(0)?, angles.get(1)?);
+    let append = match level {
+        3 => rope::level3::rope_append,
+        _ => rope::level4::rope_append,
+    };
+    let q = append(&q, &k, &v, &cos, &sin, &mut cache, position)?;
+    if d <= 128 {
+        match level {
+            3 => attention::level3::causal_attention(&q, &cache, position)?,
+            _ => attention::level4::causal_attention(&q, &cache, position)?,
+        };
+    }
+    Ok(())
+}
+
+impl Shape {
+    /// q, k and v: views of one product.
+    fn cut(&self, draw: &mut Draw, dtype: DType) -> Result<[Tensor; 3]> {
+        let (heads, kv_heads) = self.heads;
+        let dims = (self.batch, self.tokens, heads + 2 * kv_heads, self.d);
+        let len = dims.0 * dims.1 * dims.2 * dims.3;
+        let all = draw.wide(&[self.offset + len], dtype, self.most)?;
+        let all = all.narrow(0, self.offset, len)?.reshape(dims)?;
+        Ok([
+            all.narrow(2, 0, heads)?,
+            all.narrow(2, heads, kv_heads)?,
+            all.narrow(2, heads + kv_heads, kv_heads)?,
+        ])
+    }
+}

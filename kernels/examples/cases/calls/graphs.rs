@@ -1,0 +1,83 @@
+//! What works on graphs: edge attention and the means of segments.
+
+use candle_core::{DType, Device, Result, Tensor};
+use kernels::edge_attention::{self, Graph};
+use kernels::segment_mean;
+
+use super::Draw;
+
+/// Heads, channels of a head, features of an edge.
+const SHAPES: [(usize, usize, usize); 11] = [
+    (1, 3, 1),
+    (2, 8, 4),
+    (3, 20, 7),
+    (4, 32, 16),
+    (1, 100, 20),
+    (2, 64, 100),
+    (1, 136, 9),
+    (1, 136, 8),
+    (2, 256, 64),
+    (1, 400, 33),
+    (1, 400, 36),
+];
+
+/// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
+const DEGREES: [u32; 11] = [2, 0, 1, 5, 70, 0, 40, 3, 64, 135, 1];
+
+pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for shape in SHAPES {
+        for most in [1., 40.] {
+            edges(draw, dtype, shape, most)?;
+        }
+    }
+    for (nodes, channels, starts) in [
+        (9, 7, &[0, 2, 2, 9][..]),
+        (40, 64, &[0, 33, 40]),
+        (300, 20, &[0, 299, 300]),
+        (70, 130, &[0, 70]),
+        (1200, 8, &[0, 1200]),
+        (1100, 37, &[0, 1100]),
+        (2100, 132, &[0, 1000, 2100]),
+    ] {
+        let x = draw.floats(&[nodes, channels], dtype)?;
+        let residual = draw.floats(&[nodes, channels], dtype)?;
+        let offsets = Tensor::new(starts, &Device::Cpu)?.to_dtype(DType::U32)?;
+        segment_mean::level3::segment_mean(&x, &residual, &offsets)?;
+        segment_mean::level4::segment_mean(&x, &residual, &offsets)?;
+    }
+    Ok(())
+}
+
+fn edges(
+    draw: &mut Draw,
+    dtype: DType,
+    (heads, d, features): (usize, usize, usize),
+    most: f32,
+) -> Result<()> {
+    let (nodes, channels) = (DEGREES.len(), heads * d);
+    let product = draw.wide(&[nodes, 4 * channels], dtype, most)?;
+    let parts = product.reshape((nodes, 4 * heads, d))?;
+    let part = |i: usize| parts.narrow(1, i * heads, heads);
+    let skip = product.narrow(1, 3 * channels, channels)?;
+    let ends = DEGREES.iter().scan(0, |end, degree| {
+        *end += degree;
+        Some(*end)
+    });
+    let row_ptr: Vec<u32> = [0].into_iter().chain(ends).collect();
+    let count = DEGREES.iter().sum::<u32>() as usize;
+    let edges = draw.floats(&[count, features], dtype)?;
+    let w = draw.floats(&[channels, features], dtype)?;
+    let (row_ptr, col_idx) = (
+        Tensor::new(row_ptr, &Device::Cpu)?,
+        draw.indices(count, nodes as u32)?,
+    );
+    let graph = Graph {
+        row_ptr: &row_ptr,
+        col_idx: &col_idx,
+        max_degree: 135,
+    };
+    let (q, k, v) = (part(0)?, part(1)?, part(2)?);
+    edge_attention::level3::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    edge_attention::level4::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    Ok(())
+}

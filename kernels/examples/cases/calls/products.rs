@@ -1,0 +1,131 @@
+//! Products with weights: linear, patch embedding, ternary.
+
+use candle_core::{DType, Result};
+use kernels::linear::level4::Packed;
+use kernels::ternary_linear::{self, Ternary};
+use kernels::{linear, patch_embed};
+
+use super::Draw;
+
+/// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
+const SHAPES: [(usize, usize, usize); 16] = [
+    (1, 5, 7),
+    (1, 9, 264),
+    (3, 6, 40),
+    (4, 33, 130),
+    (7, 9, 264),
+    (8, 7, 33),
+    (8, 8, 64),
+    (9, 5, 7),
+    (9, 33, 40),
+    (9, 40, 64),
+    (33, 70, 72),
+    (33, 72, 72),
+    (70, 34, 136),
+    (70, 136, 64),
+    (130, 130, 24),
+    (65, 67, 265),
+];
+
+/// Few sums, and so many columns that there are blocks enough for the large tiles.
+const LARGE: [usize; 2] = [64 * 256, 128 * 256];
+
+pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (m, n, k) in SHAPES {
+        linears(draw, dtype, (m, n, k), 3)?;
+        linears(draw, dtype, (m, n, k), 4)?;
+    }
+    for n in LARGE {
+        linears(draw, dtype, (9, n, 8), 4)?;
+    }
+    for (batch, grid, patch, c) in [
+        (1, (1, 3), 4, 5),
+        (2, (2, 3), 5, 33),
+        (1, (7, 11), 8, 70),
+        (2, (3, 3), 16, 34),
+        (3, (5, 5), 2, 130),
+        (1, (2, 2), 14, 9),
+        (1, (5, 5), 4, 72),
+        (2, (7, 5), 8, 136),
+        (1, (3, 4), 16, 64),
+    ] {
+        for level in [3, 4] {
+            patches(draw, dtype, batch, grid, patch, c, level)?;
+        }
+    }
+    for c in LARGE {
+        patches(draw, dtype, 1, (3, 3), 2, c, 4)?;
+    }
+    ternary(draw, dtype)
+}
+
+fn linears(
+    draw: &mut Draw,
+    dtype: DType,
+    (m, n, k): (usize, usize, usize),
+    level: usize,
+) -> Result<()> {
+    let x = draw.floats(&[m, k], dtype)?;
+    let w = draw.floats(&[n, k], dtype)?;
+    let gate_up = draw.floats(&[2 * n.div_ceil(2), k], dtype)?;
+    let b = draw.floats(&[n], dtype)?;
+    if level == 3 {
+        linear::level3::linear(&x, &w, Some(&b))?;
+        linear::level3::linear(&x, &w, None)?;
+        linear::level3::linear_gelu(&x, &w, &b)?;
+        linear::level3::linear_swiglu(&x, &gate_up)?;
+    } else {
+        let (w, gate_up) = (Packed::new(&w)?, Packed::gate_up(&gate_up)?);
+        linear::level4::linear(&x, &w, Some(&b))?;
+        linear::level4::linear(&x, &w, None)?;
+        linear::level4::linear_gelu(&x, &w, &b)?;
+        linear::level4::linear_swiglu(&x, &gate_up)?;
+    }
+    Ok(())
+}
+
+fn patches(
+    draw: &mut Draw,
+    dtype: DType,
+    batch: usize,
+    (rows, columns): (usize, usize),
+    patch: usize,
+    c: usize,
+    level: usize,
+) -> Result<()> {
+    let pixels = draw.floats(&[batch, 3, rows * patch, columns * patch], dtype)?;
+    let w = draw.floats(&[c, 3, patch, patch], dtype)?;
+    let b = draw.floats(&[c], dtype)?;
+    let class = draw.floats(&[1, 1, c], dtype)?;
+    let positions = draw.floats(&[1, 1 + rows * columns, c], dtype)?;
+    if level == 3 {
+        patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)?;
+    } else {
+        let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
+        patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)?;
+    }
+    Ok(())
+}
+
+fn ternary(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (m, n, k) in [
+        (1, 5, 7),
+        (2, 33, 40),
+        (1, 34, 515),
+        (3, 40, 1024),
+        (5, 33, 40),
+        (9, 70, 515),
+        (17, 5, 600),
+        (1, 2, 4096),
+        (1, 2, 5003),
+        (5, 2, 4096),
+        (5, 2, 5003),
+        (5, 1, 9000),
+    ] {
+        let x = draw.floats(&[m, k], dtype)?;
+        let w = Ternary::quantize(&draw.floats(&[n, k], DType::F32)?)?;
+        ternary_linear::level4::lut(&x, &w)?;
+        ternary_linear::level4::dp4a(&x, &w)?;
+    }
+    Ok(())
+}

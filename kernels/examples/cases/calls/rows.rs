@@ -1,0 +1,112 @@
+//! What works on rows: norms, softmax, GELU, embedding, the next token.
+
+use candle_core::{DType, Device, Result, Tensor};
+use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
+
+use super::Draw;
+
+/// Rows, their columns, and elements before the first. Level 4 has one to eight warps a row, and columns beyond
+/// those that it holds in registers.
+const SHAPES: [(usize, usize, usize); 18] = [
+    (3, 7, 0),
+    (2, 1, 0),
+    (5, 64, 0),
+    (3, 64, 1),
+    (2, 65, 0),
+    (9, 40, 0),
+    (3, 300, 0),
+    (3, 392, 0),
+    (2, 520, 0),
+    (2, 520, 1),
+    (2, 1000, 0),
+    (1, 1032, 0),
+    (2, 1100, 1),
+    (2, 2000, 0),
+    (1, 2504, 0),
+    (2, 2504, 1),
+    (1, 16392, 0),
+    (1, 16400, 1),
+];
+
+/// As large as to be seen beside a variance of ⅓.
+const EPS: f64 = 0.01;
+
+pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (rows, c, offset) in SHAPES {
+        let x = draw.shifted(&[rows, c], dtype, offset)?;
+        let residual = draw.floats(&[rows, c], dtype)?;
+        let (w, b) = (draw.floats(&[c], dtype)?, draw.floats(&[c], dtype)?);
+        for residual in [None, Some(&residual)] {
+            add_rms_norm::level3::add_rms_norm(&x, residual, &w, EPS)?;
+            add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
+            add_layer_norm::level3::add_layer_norm(&x, residual, &w, &b, EPS)?;
+            add_layer_norm::level4::add_layer_norm(&x, residual, &w, &b, EPS)?;
+        }
+        // Without the maximum taken off, an exponential of the larger numbers is ∞.
+        for x in [
+            x,
+            draw.wide(&[rows, c], dtype, 8.)?,
+            draw.wide(&[rows, c], dtype, 3e4)?,
+        ] {
+            softmax::level3::softmax(&x, 0.75)?;
+            softmax::level4::softmax(&x, 0.75)?;
+        }
+    }
+    let x = draw.spoilt(&[3, 20], dtype)?;
+    let w = draw.floats(&[20], dtype)?;
+    for residual in [None, Some(&x)] {
+        add_rms_norm::level3::add_rms_norm(&x, residual, &w, EPS)?;
+        add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
+        add_layer_norm::level3::add_layer_norm(&x, residual, &w, &w, EPS)?;
+        add_layer_norm::level4::add_layer_norm(&x, residual, &w, &w, EPS)?;
+    }
+    softmax::level3::softmax(&x, 0.75)?;
+    softmax::level4::softmax(&x, 0.75)?;
+    gelu::level3::gelu(&x)?;
+    gelu::level4::gelu(&x)?;
+    for (n, offset) in [(7, 0), (300, 0), (1001, 0), (64, 1), (2056, 0)] {
+        for x in [
+            draw.shifted(&[n], dtype, offset)?,
+            draw.wide(&[n], dtype, 8.)?,
+        ] {
+            gelu::level3::gelu(&x)?;
+            gelu::level4::gelu(&x)?;
+        }
+    }
+    embeddings(draw, dtype)?;
+    tokens(draw, dtype)
+}
+
+/// Also of the table's last row, and of rows that it does not have, which become NaN.
+fn embeddings(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (ids, c, offset) in [(5, 7, 0), (3, 64, 0), (9, 64, 1), (2, 1032, 0), (70, 20, 0)] {
+        let w = draw.shifted(&[11, c], dtype, offset)?;
+        let ends = Tensor::new(&[10u32, 11], &Device::Cpu)?;
+        let ids = Tensor::cat(&[&draw.indices(ids, 11)?, &ends], 0)?;
+        embedding::level3::embedding(&ids, &w)?;
+        embedding::level4::embedding(&ids, &w)?;
+    }
+    Ok(())
+}
+
+/// Also with ties, which the lower index wins.
+fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (vocab, k) in [
+        (1, 1),
+        (7, 3),
+        (65, 40),
+        (1000, 1),
+        (1500, 40),
+        (2500, 700),
+        (1300, 1024),
+    ] {
+        let logits = draw.wide(&[vocab], dtype, 4.)?;
+        next_token::level4::argmax(&logits)?;
+        next_token::level4::top_k(&logits, k, 0.7)?;
+    }
+    let few: Vec<f32> = (0..900).map(|i| (i * 7 % 5) as f32 - 3.).collect();
+    let ties = Tensor::from_vec(few, 900, &Device::Cpu)?.to_dtype(dtype)?;
+    next_token::level4::argmax(&ties)?;
+    next_token::level4::top_k(&ties, 40, 0.7)?;
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Which of many launches are kept.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use kernels::launch::Recorded;
+use simt::case::{Argument, Fill};
+use simt::{Case, Dim, Module, Options, Report};
+
+/// Something that a launch does and another may not.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Feature {
+    /// An instruction is executed on numbers of this size; more than once by a warp; by a part of a warp; by one
+    /// whose lanes part there.
+    Line(u32, Numbers),
+    Again(u32),
+    Partly(u32),
+    Divergent(u32),
+    /// More than one block along x, y or z.
+    Blocks(usize),
+    /// An argument is null, or begins inside its buffer.
+    Null(usize),
+    Inside(usize),
+}
+
+/// The largest floats that a launch is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Numbers {
+    Small,
+    Large,
+    /// So large that differences of two overflow an exponential.
+    Huge,
+    /// Ties, or one that is no number.
+    Listed,
+}
+
+/// For each entry those that do something which no cheaper one does.
+pub fn cases(ptx: &str, launches: &[&Recorded]) -> Result<Vec<Case>> {
+    let module = Module::parse(ptx)?;
+    let mut chosen = vec![];
+    for entry in module.entries() {
+        let of = |launch: &&&Recorded| launch.case.entry.as_deref() == Some(entry);
+        let mut candidates = vec![];
+        for launch in launches.iter().filter(of) {
+            let report = run(&module, &launch.case)?;
+            candidates.push((
+                report.total.warps,
+                features(&launch.case, &report),
+                &launch.case,
+            ));
+        }
+        ensure!(!candidates.is_empty(), "no launch of {entry}");
+        candidates.sort_by_key(|(cost, ..)| *cost);
+        let mut known = BTreeSet::new();
+        for (_, features, case) in candidates {
+            let before = known.len();
+            known.extend(features);
+            if known.len() > before {
+                chosen.push(case.clone());
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// A launch of the case as it is written, which must be right.
+fn run(module: &Module, case: &Case) -> Result<Report> {
+    let mut operands = case.operands(1, Path::new(""))?;
+    let (dim, args) = (operands.dim, operands.args.clone());
+    let kernel = case.kernel(module)?;
+    let report = kernel.launch(dim, &mut operands.buffers, &args, &Options::default())?;
+    if let Some(finding) = report.findings.first() {
+        anyhow::bail!("{case}: {finding}");
+    }
+    Ok(report)
+}
+
+fn features(case: &Case, report: &Report) -> Vec<Feature> {
+    let Dim { grid, block, .. } = case.dim;
+    let of = |sizes: [u32; 3]| sizes.iter().map(|&n| u64::from(n)).product::<u64>();
+    let warps = of(grid) * of(block).div_ceil(32);
+    let numbers = case
+        .args
+        .iter()
+        .map(numbers)
+        .max()
+        .unwrap_or(Numbers::Small);
+    let lines = report.lines.iter().flat_map(|line| {
+        let again = line.counts.warps > warps;
+        let partly = line.counts.threads < 32 * line.counts.warps;
+        let divergent = line.counts.divergent > 0;
+        [
+            Some(Feature::Line(line.line, numbers)),
+            again.then_some(Feature::Again(line.line)),
+            partly.then_some(Feature::Partly(line.line)),
+            divergent.then_some(Feature::Divergent(line.line)),
+        ]
+    });
+    let blocks = (0..3).map(|axis| (grid[axis] > 1).then_some(Feature::Blocks(axis)));
+    let args = case.args.iter().enumerate().map(|(place, arg)| match arg {
+        Argument::Null => Some(Feature::Null(place)),
+        Argument::Buffer { offset: 1.., .. } => Some(Feature::Inside(place)),
+        _ => None,
+    });
+    lines.chain(blocks).chain(args).flatten().collect()
+}
+
+fn numbers(arg: &Argument) -> Numbers {
+    let Argument::Buffer { contents, .. } = arg else {
+        return Numbers::Small;
+    };
+    match &contents.fill {
+        Fill::List(_) if contents.element.is_float() => Numbers::Listed,
+        Fill::Random(Some(20.0..)) => Numbers::Huge,
+        Fill::Random(Some(2.0..)) => Numbers::Large,
+        _ => Numbers::Small,
+    }
+}

@@ -1,0 +1,73 @@
+//! Writes the files of cases beside the kernels: for each entry of each `.ptx` the smallest launches that together
+//! execute all that any launch here does.
+//!
+//! ```text
+//! cargo run --release -p kernels --example cases
+//! ```
+//!
+//! The calls are those of `calls`, of every op at levels 3 and 4, on sizes with tails; what they launch is
+//! noted while the kernels are simulated. `workbook sim` runs the files, and mutants are judged by them.
+
+mod calls;
+mod choose;
+mod tiles;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use kernels::launch::{Recorded, recorded};
+use kernels::output::poisoned;
+use rayon::prelude::*;
+use simt::Options;
+
+fn main() -> Result<()> {
+    let options = Options {
+        races: false,
+        ..Options::default()
+    };
+    let (called, launches) = recorded(options, || poisoned(calls::all));
+    called?;
+    println!("{} launches", launches.len());
+    let launches = tiles::smaller(launches);
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    texts(&sources)?
+        .par_iter()
+        .try_for_each(|path| write(path, &launches))
+}
+
+/// The file of cases of a text.
+fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
+    let shown = || path.display().to_string();
+    let ptx = fs::read_to_string(path).with_context(shown)?;
+    let of = |launch: &&Recorded| launch.module.ptx == ptx;
+    let launches: Vec<&Recorded> = launches.iter().filter(of).collect();
+    let cases = choose::cases(&ptx, &launches).with_context(shown)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let by = "written by `cargo run --release -p kernels --example cases`";
+    let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
+    let file = path.with_extension("cases");
+    fs::write(&file, format!("# Launches of {name}, {by}.\n{lines}")).with_context(shown)?;
+    println!(
+        "{}: {} of {} launches",
+        file.display(),
+        cases.len(),
+        launches.len()
+    );
+    Ok(())
+}
+
+/// All `.ptx` below a folder.
+fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(texts(&path)?);
+        } else if path.extension().is_some_and(|e| e == "ptx") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

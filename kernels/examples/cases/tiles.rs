@@ -1,0 +1,82 @@
+//! Small launches of what only large sizes choose.
+//!
+//! A product takes its large tiles where there are hundreds of blocks, and attention its tall ones. A tile is
+//! right or wrong in a few blocks too, so the launches of the small tiles are given to the large ones.
+
+use kernels::launch::Recorded;
+use simt::Case;
+use simt::case::Argument;
+
+/// Blocks beyond which a launch is one that was made large to choose a tile.
+const LARGE: u32 = 200;
+
+/// Heads of attention that are kept: blocks along x.
+const HEADS: u32 = 2;
+
+/// With each large launch replaced by small ones.
+pub fn smaller(launches: Vec<Recorded>) -> Vec<Recorded> {
+    let (large, small): (Vec<_>, Vec<_>) = launches.into_iter().partition(is_large);
+    let mut all: Vec<Recorded> = small.iter().map(fewer_heads).collect();
+    for large in &large {
+        let like = small.iter().filter(|s| s.module.ptx == large.module.ptx);
+        all.extend(like.filter_map(|small| retiled(large, small)));
+    }
+    all
+}
+
+fn is_large(launch: &Recorded) -> bool {
+    launch.case.dim.grid[0] > LARGE && tile(entry(launch)).is_some()
+}
+
+fn entry(launch: &Recorded) -> &str {
+    launch.case.entry.as_deref().unwrap_or_default()
+}
+
+/// `linear_gelu_f32_level4_64x64` → (`linear_gelu_f32_level4`, 64, 64); none of attention, whose names begin
+/// with sizes.
+fn tile(entry: &str) -> Option<(&str, u32, u32)> {
+    let (op, sizes) = entry.rsplit_once('_')?;
+    let (m, n) = sizes.split_once('x')?;
+    Some((op, m.parse().ok()?, n.parse().ok()?))
+}
+
+/// The arguments of `small` for the entry of `large`, if they are two tiles of one op.
+fn retiled(large: &Recorded, small: &Recorded) -> Option<Recorded> {
+    let (op, bm, bn) = tile(entry(large))?;
+    let (other, ..) = tile(entry(small))?;
+    if op != other {
+        return None;
+    }
+    // Where an op has its number of rows of x, and how many rows of w make a column of y.
+    let (first, each) = match op {
+        op if op.starts_with("patch_embed") => (6, 1),
+        op if op.starts_with("linear_swiglu") => (4, 2),
+        _ => (4, 1),
+    };
+    let size = |place: usize| match small.case.args.get(place) {
+        Some(Argument::Scalar(_, bits)) => u32::try_from(*bits).ok(),
+        _ => None,
+    };
+    let mut dim = large.case.dim;
+    dim.grid[0] = size(first)?.div_ceil(bm) * (each * size(first + 1)?).div_ceil(bn);
+    Some(Recorded {
+        module: large.module,
+        case: Case {
+            entry: large.case.entry.clone(),
+            dim,
+            args: small.case.args.clone(),
+        },
+    })
+}
+
+/// Attention's heads do not know of each other.
+fn fewer_heads(launch: &Recorded) -> Recorded {
+    let mut launch = launch.clone();
+    if entry(&launch).starts_with("attention_d") && !entry(&launch).contains("decode") {
+        let heads = &mut launch.case.dim.grid[0];
+        if *heads > 8 {
+            *heads = HEADS;
+        }
+    }
+    launch
+}

@@ -1,0 +1,163 @@
+//! Launches as text: what a simulated kernel was given, for files of cases.
+
+use std::cell::RefCell;
+
+use candle_core::{CpuStorage, Result, Storage, Tensor};
+use simt::case::{Argument, Case, Contents, Element, Fill};
+use simt::{Dim, Options};
+
+use super::simulated::{key, simulated};
+use super::{Arg, Launch, Module};
+use crate::error::mismatch;
+
+/// A launch that was simulated.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Where the kernel is.
+    pub module: &'static Module,
+    /// The launch. Floats are random numbers of the same range; integers, which are indices, are themselves.
+    pub case: Case,
+}
+
+thread_local! {
+    static RECORDED: RefCell<Option<Vec<Recorded>>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` with every kernel of this thread simulated, and notes the launches.
+pub fn recorded<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
+    let before = RECORDED.replace(Some(vec![]));
+    let (value, _) = simulated(options, f);
+    (value, RECORDED.replace(before).unwrap_or_default())
+}
+
+/// Notes a launch that is about to run, if launches are noted.
+pub(super) fn note(launch: &Launch) -> Result<()> {
+    if RECORDED.with_borrow(Option::is_none) {
+        return Ok(());
+    }
+    let noted = Recorded {
+        module: launch.module,
+        case: case(launch)?,
+    };
+    RECORDED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.push(noted.clone())));
+    Ok(())
+}
+
+fn case(launch: &Launch) -> Result<Case> {
+    let mut storages = vec![];
+    let args = launch.args.iter().enumerate();
+    let args: Result<_> = args
+        .map(|(i, arg)| argument(launch, i, arg, &mut storages))
+        .collect();
+    Ok(Case {
+        entry: Some(launch.entry.to_owned()),
+        dim: Dim {
+            grid: launch.grid,
+            block: launch.block,
+            smem: launch.smem,
+        },
+        args: args?,
+    })
+}
+
+/// `storages` are those of the arguments before, each with its argument's number.
+fn argument(
+    launch: &Launch,
+    number: usize,
+    arg: &Arg,
+    storages: &mut Vec<(usize, usize)>,
+) -> Result<Argument> {
+    let x = match arg {
+        Arg::Null => return Ok(Argument::Null),
+        Arg::U32(x) => return Ok(Argument::Scalar(Element::U32, (*x).into())),
+        Arg::F32(x) => return Ok(Argument::Scalar(Element::F32, x.to_bits().into())),
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => x,
+    };
+    let (storage, layout) = x.storage_and_layout();
+    let (key, offset) = (key(&storage), layout.start_offset() as u64);
+    if let Some((_, argument)) = storages.iter().find(|(k, _)| *k == key) {
+        let argument = *argument;
+        return Ok(Argument::Same { argument, offset });
+    }
+    storages.push((key, number));
+    let Storage::Cpu(host) = &*storage else {
+        return Err(mismatch(
+            launch.entry,
+            "a tensor of the host",
+            "one of a device",
+        ));
+    };
+    Ok(Argument::Buffer {
+        contents: contents(x, host, is_read(launch, key))?,
+        offset,
+    })
+}
+
+/// Whether an argument reads this storage: what none reads has nothing in it.
+fn is_read(launch: &Launch, storage: usize) -> bool {
+    launch.args.iter().any(|arg| match arg {
+        Arg::Read(x) | Arg::View(x) => key(&x.storage_and_layout().0) == storage,
+        _ => false,
+    })
+}
+
+fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
+    let (element, len, fill) = match host {
+        CpuStorage::F32(x) => (
+            Element::F32,
+            x.len(),
+            floats(Element::F32, x.iter().copied()),
+        ),
+        CpuStorage::BF16(x) => (
+            Element::Bf16,
+            x.len(),
+            floats(Element::Bf16, x.iter().map(|x| x.to_f32())),
+        ),
+        CpuStorage::U32(x) => (Element::U32, x.len(), integers(x)),
+        CpuStorage::U8(x) => (Element::U8, x.len(), integers(x)),
+        _ => {
+            return Err(mismatch(
+                "a case",
+                "f32, bf16, u32 or u8",
+                x.dtype().as_str(),
+            ));
+        }
+    };
+    Ok(Contents {
+        element,
+        shape: Some(vec![len as u64]),
+        fill: if read { fill } else { Fill::Poison },
+    })
+}
+
+/// Floats that are listed at the most: where many are equal, and where one is no number.
+const LISTED: usize = 1024;
+const FEW: usize = 64;
+
+/// Random numbers as large as these; themselves where many are equal, as ties and masks are, or where a few hold a
+/// NaN. What is NaN among many is memory that nobody reads.
+fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fill {
+    let len = x.len();
+    let mut distinct: Vec<u32> = x.clone().map(f32::to_bits).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let repeated = len > 8 && len <= LISTED && distinct.len() <= len / 4;
+    let special = len <= FEW && x.clone().any(|x| !x.is_finite());
+    if repeated || special {
+        return Fill::List(x.map(|x| element.from_f64(x.into())).collect());
+    }
+    let finite = x.filter(|x| x.is_finite());
+    let most = finite.fold(0f32, |most, x| most.max(x.abs())).ceil();
+    Fill::Random((most > 1.).then_some(most.into()))
+}
+
+/// Integers that are listed at the most: indices and packed weights. Of activations of 8 bits there are more, and
+/// any will do.
+const INTEGERS: usize = 8192;
+
+fn integers<T: Copy + Into<u64>>(x: &[T]) -> Fill {
+    match x.len() <= INTEGERS {
+        true => Fill::List(x.iter().map(|&x| x.into()).collect()),
+        false => Fill::Random(None),
+    }
+}

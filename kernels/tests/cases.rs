@@ -1,0 +1,74 @@
+//! The files of cases beside the kernels: each entry has one, and each runs without a finding.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use simt::{Case, Module, Options};
+
+/// All `.ptx` of the ops' folders.
+fn texts() -> Vec<PathBuf> {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let read = fs::read_dir(folder).expect("a folder");
+        read.map(|entry| entry.expect("a file").path()).collect()
+    };
+    let ops = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let files = ops
+        .iter()
+        .filter(|op| op.is_dir())
+        .flat_map(|op| entries(op));
+    files
+        .filter(|file| file.extension().is_some_and(|e| e == "ptx"))
+        .collect()
+}
+
+fn cases(text: &Path) -> Vec<Case> {
+    let path = text.with_extension("cases");
+    let file = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let cases = Case::parse_all(&file).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    cases.into_iter().map(|(_, case)| case).collect()
+}
+
+fn module(text: &Path) -> Module {
+    Module::parse(&fs::read_to_string(text).expect("a text")).expect("PTX")
+}
+
+#[test]
+fn each_kernel_has_cases() {
+    let texts = texts();
+    assert!(texts.len() > 40, "{}", texts.len());
+    for text in texts {
+        let module = module(&text);
+        let kernels: BTreeSet<&str> = module.entries().collect();
+        let cases = cases(&text);
+        let launched: BTreeSet<&str> = cases.iter().filter_map(|c| c.entry.as_deref()).collect();
+        assert_eq!(launched, kernels, "{}", text.display());
+    }
+}
+
+#[test]
+fn no_case_has_a_finding() {
+    let failures: Vec<String> = texts()
+        .par_iter()
+        .flat_map(|text| {
+            let module = module(text);
+            let cases = cases(text).into_par_iter();
+            let failures =
+                cases.filter_map(|case| Some(format!("{case}: {}", failure(&module, &case)?)));
+            failures.collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What is wrong with a launch.
+fn failure(module: &Module, case: &Case) -> Option<String> {
+    let mut operands = case.operands(3, Path::new("")).expect("operands");
+    let kernel = case.kernel(module).expect("a kernel");
+    let (dim, args) = (operands.dim, operands.args.clone());
+    match kernel.launch(dim, &mut operands.buffers, &args, &Options::default()) {
+        Ok(report) => report.findings.first().map(ToString::to_string),
+        Err(error) => Some(error.to_string()),
+    }
+}

@@ -1,0 +1,78 @@
+//! One text: its kernels, their cases, their mutants.
+
+use std::fs;
+use std::path::Path;
+
+use rayon::prelude::*;
+use simt::mutate::{Judge, Mutant, Verdict, mutants};
+use simt::{Case, Module};
+
+use crate::Options;
+use crate::equivalent::Equivalents;
+use crate::result::{Fate, FileResult, Judged};
+use crate::sample::sample;
+
+/// Judges the mutants of a text.
+pub fn mutate(path: &Path, options: &Options, known: &Equivalents) -> Result<FileResult, String> {
+    let name = path.display().to_string();
+    let named = |e: simt::Error| format!("{name}: {e}");
+    let module = Module::parse(&read(path)?).map_err(named)?;
+    let cases_path = options
+        .cases
+        .clone()
+        .unwrap_or(path.with_extension("cases"));
+    let cases = cases(&cases_path)?;
+    let entries: Vec<String> = module.entries().map(str::to_owned).collect();
+    let kernels = entries.par_iter().map(|entry| {
+        let own = |case: &&Case| case.entry.as_ref().is_none_or(|e| e == entry);
+        let own: Vec<Case> = cases.iter().filter(own).cloned().collect();
+        if own.is_empty() {
+            let place = cases_path.display();
+            return Err(format!(
+                "{place}: expected a case for each kernel, found none for {entry}"
+            ));
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let judge = Judge::new(&module, entry, &own, folder).map_err(named)?;
+        Ok((judge, mutants(&module, entry)))
+    });
+    let kernels = kernels.collect::<Result<Vec<_>, String>>()?;
+    let all = kernels
+        .iter()
+        .flat_map(|(judge, mutants)| mutants.iter().map(move |m| (judge, m)));
+    let all: Vec<(&Judge, &Mutant)> = all.collect();
+    known.check(&name, all.iter().map(|(_, m)| *m))?;
+    let made = all.len();
+    let chosen = sample(all, options.sample, options.seed);
+    let judged = chosen.into_par_iter().map(|(judge, mutant)| Judged {
+        mutant: mutant.clone(),
+        fate: fate(judge.verdict(&module, mutant), known.reason(&name, mutant)),
+    });
+    Ok(FileResult {
+        kernels: entries.len(),
+        cases: cases.len(),
+        possible: made,
+        mutants: judged.collect(),
+        name,
+    })
+}
+
+fn fate(verdict: simt::Result<Verdict>, equivalent: Option<&str>) -> Fate {
+    match (verdict, equivalent) {
+        (Err(error), _) => Fate::Refused(error.to_string()),
+        (Ok(Verdict::Killed { oracle, diagnosis }), _) => Fate::Killed { oracle, diagnosis },
+        (Ok(_), Some(reason)) => Fate::Equivalent(reason.to_owned()),
+        (Ok(Verdict::Survived { reached }), None) => Fate::Survived { reached },
+    }
+}
+
+fn cases(path: &Path) -> Result<Vec<Case>, String> {
+    let cases = Case::parse_all(&read(path)?);
+    let cases = cases.map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(cases.into_iter().map(|(_, case)| case).collect())
+}
+
+/// A file's text.
+pub fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}

@@ -1,0 +1,112 @@
+//! The figures for people.
+
+use std::fmt::Write;
+
+use crate::result::{self, Fate, FileResult, Judged, Row, Tally, Totals};
+
+/// `FILE: 2 kernels, 5 cases, 40 of 1234 mutants: 38 killed, 1 equivalent, 1 survived`
+pub fn heading(file: &FileResult) -> String {
+    let Tally {
+        made,
+        equivalent,
+        survived,
+        ..
+    } = Tally::of(file.mutants.iter());
+    format!(
+        "{}: {} kernels, {} cases, {made} of {} mutants: {} killed, {equivalent} equivalent, {survived} survived",
+        file.name,
+        file.kernels,
+        file.cases,
+        file.possible,
+        made - equivalent - survived,
+    )
+}
+
+/// A line a mutant.
+pub fn fates(file: &FileResult) -> String {
+    let line = |judged: &Judged| {
+        let m = &judged.mutant;
+        let fate = match &judged.fate {
+            Fate::Killed { oracle, diagnosis } => {
+                let oracle = oracle.as_ref().map(|o| o.to_string());
+                let diagnosis = diagnosis.as_ref().map(|d| format!("{:?}, {d}", d.class));
+                let both: Vec<String> = oracle.into_iter().chain(diagnosis).collect();
+                both.join("; and ")
+            }
+            Fate::Equivalent(reason) => format!("equivalent: {reason}"),
+            Fate::Survived { .. } => "survived".into(),
+            Fate::Refused(why) => format!("left out: {why}"),
+        };
+        format!(
+            "  {}: {}: `{}` → `{}`: {fate}\n",
+            m.line, m.operator, m.was, m.now
+        )
+    };
+    file.mutants.iter().map(line).collect()
+}
+
+const COLUMNS: [&str; 8] = [
+    "operator",
+    "made",
+    "oracle",
+    "diagnosis",
+    "both",
+    "equivalent",
+    "survived",
+    "killed",
+];
+
+/// A row an operator.
+pub fn operators(totals: &Totals) -> String {
+    let mut text = cells(&COLUMNS.map(str::to_owned));
+    let all = Row {
+        name: "all".into(),
+        tally: totals.all,
+    };
+    for row in totals.operators.iter().chain([&all]) {
+        let t = &row.tally;
+        text += &cells(&[
+            row.name.clone(),
+            t.made.to_string(),
+            t.killed_by_oracle.to_string(),
+            t.killed_by_diagnosis.to_string(),
+            t.killed_by_both.to_string(),
+            t.equivalent.to_string(),
+            t.survived.to_string(),
+            match t.made == t.equivalent {
+                true => "".into(),
+                false => format!("{:.1}%", 100. * t.killed()),
+            },
+        ]);
+    }
+    text
+}
+
+fn cells(cells: &[String; 8]) -> String {
+    let [name, numbers @ ..] = cells;
+    let numbers: String = numbers.iter().map(|n| format!("{n:>11}")).collect();
+    format!("{name:<16}{numbers}\n")
+}
+
+/// A line each.
+pub fn survivors(files: &[FileResult]) -> String {
+    let mut text = String::new();
+    for s in files.iter().flat_map(result::survivors) {
+        let unreached = if s.reached {
+            ""
+        } else {
+            " (no case executes it)"
+        };
+        let became = match s.now.is_empty() {
+            true => "is left out".to_owned(),
+            false => format!("becomes `{}`", s.now),
+        };
+        // Writing into a string does not fail.
+        let _ = writeln!(
+            text,
+            "survived: {}:{}: {}: {}: `{}` {became}{unreached}",
+            s.file, s.line, s.entry, s.operator, s.was
+        );
+    }
+    text
+}

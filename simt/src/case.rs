@@ -1,0 +1,188 @@
+//! A launch as text: what stands on a command line, and in a file of cases beside a kernel.
+//!
+//! ```text
+//! # A row that ends within a warp.
+//! --entry scale --grid 4 --block 256,1,1 --smem 0 --arg i32:1000 --arg f32:1000:random --arg f32:1000:poison
+//! ```
+
+mod argument;
+mod element;
+mod fill;
+pub mod npy;
+mod operands;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::{Dim, Kernel, Module};
+
+pub use argument::{Argument, Contents, Fill};
+pub use element::Element;
+pub use operands::Operands;
+
+/// A launch of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The kernel's name; may be left out where a module has one kernel.
+    pub entry: Option<String>,
+    /// Blocks, threads of a block, and bytes of dynamic shared memory.
+    pub dim: Dim,
+    /// In the order of the parameters.
+    pub args: Vec<Argument>,
+}
+
+impl Case {
+    /// Reads the flags of one launch, separated by blanks: `--entry NAME`, `--grid X,Y,Z`, `--block X,Y,Z`,
+    /// `--smem BYTES`, and an `--arg` (see [`Argument`]) for each parameter. What is left out is 1 block,
+    /// 32 threads, 0 bytes. A file's name has no blank here.
+    ///
+    /// # Errors
+    /// [`Error::Launch`], with the flag.
+    pub fn parse(line: &str) -> Result<Self> {
+        let mut case = Self {
+            entry: None,
+            dim: Dim {
+                grid: [1; 3],
+                block: [32, 1, 1],
+                smem: 0,
+            },
+            args: vec![],
+        };
+        let mut words = line.split_whitespace();
+        while let Some(word) = words.next() {
+            let (flag, value) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (word, words.next()),
+            };
+            let value = value.ok_or_else(|| wrong(flag, "a value", "none"))?;
+            match flag {
+                "--entry" => case.entry = Some(value.to_owned()),
+                "--grid" => case.dim.grid = triple(value, 1).map_err(|e| wrong(flag, e, value))?,
+                "--block" => {
+                    case.dim.block = triple(value, 1).map_err(|e| wrong(flag, e, value))?
+                }
+                "--smem" => {
+                    let bytes = value.parse().ok();
+                    case.dim.smem = bytes.ok_or_else(|| wrong(flag, "bytes", value))?;
+                }
+                "--arg" => case.args.push(value.parse()?),
+                _ => {
+                    let expected = "--entry, --grid, --block, --smem or --arg";
+                    return Err(wrong("a launch", expected, flag));
+                }
+            }
+        }
+        Ok(case)
+    }
+
+    /// Reads a file of cases: one a line, with its number; empty lines and what follows `#` are left out.
+    ///
+    /// # Errors
+    /// [`Error::Launch`], with the line.
+    pub fn parse_all(text: &str) -> Result<Vec<(usize, Self)>> {
+        let lines = (1..).zip(text.lines());
+        let without_comments = lines.map(|(n, l)| (n, l.split('#').next().unwrap_or(l).trim()));
+        let cases = without_comments.filter(|(_, line)| !line.is_empty());
+        cases
+            .map(|(n, line)| Ok((n, Self::parse(line).map_err(|e| on_line(n, e))?)))
+            .collect()
+    }
+
+    /// The kernel of `module` that it launches: the one of this name, or else the only one that C++ has
+    /// given this name with its parameters' types behind it (`_Z3sumPKfPf` is `sum`).
+    ///
+    /// # Errors
+    /// [`Error::Launch`] when that is not just one; those of [`Module::kernel`].
+    pub fn kernel(&self, module: &Module) -> Result<Kernel> {
+        let names: Vec<&str> = module.entries().collect();
+        let fits: Vec<&str> = match &self.entry {
+            None => names.clone(),
+            Some(name) if names.contains(&name.as_str()) => vec![name],
+            Some(name) => {
+                let mangled = format!("_Z{}{name}", name.len());
+                let is_it = |other: &&str| other.starts_with(&mangled);
+                names.iter().copied().filter(is_it).collect()
+            }
+        };
+        if let [only] = fits.as_slice() {
+            return module.kernel(only);
+        }
+        let expected = match names.as_slice() {
+            [] => "a text with a kernel".to_owned(),
+            names => format!("one of {}", names.join(", ")),
+        };
+        let found = self.entry.as_deref().unwrap_or("none");
+        Err(wrong("--entry", expected, found))
+    }
+
+    /// Makes the buffers. Random numbers come from `seed`, each argument's from a sequence of its own; files
+    /// are looked for in `folder`.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for a file that cannot be read or holds something else, or an argument that refers
+    /// to one that has no buffer.
+    pub fn operands(&self, seed: u64, folder: &Path) -> Result<Operands> {
+        Operands::new(self, seed, folder)
+    }
+}
+
+/// `4`, `4,1` or `4,1,1`; what is left out is `rest`: 1 for a size, 0 for a place. The error says what is
+/// expected.
+pub fn triple(text: &str, rest: u32) -> std::result::Result<[u32; 3], String> {
+    let expected = || "one to three numbers with commas between them".to_owned();
+    let mut sizes = [rest; 3];
+    for (i, number) in text.split(',').enumerate() {
+        let to = sizes.get_mut(i).ok_or_else(expected)?;
+        *to = number.parse().map_err(|_| expected())?;
+    }
+    Ok(sizes)
+}
+
+impl FromStr for Case {
+    type Err = Error;
+
+    fn from_str(line: &str) -> Result<Self> {
+        Self::parse(line)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(entry) = &self.entry {
+            write!(f, "--entry {entry} ")?;
+        }
+        let sizes = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
+        let (grid, block) = (sizes(self.dim.grid), sizes(self.dim.block));
+        write!(f, "--grid {grid} --block {block} --smem {}", self.dim.smem)?;
+        self.args
+            .iter()
+            .try_for_each(|arg| write!(f, " --arg {arg}"))
+    }
+}
+
+fn wrong(what: &str, expected: impl Into<String>, found: impl ToString) -> Error {
+    Error::Launch {
+        what: what.to_owned(),
+        expected: expected.into(),
+        found: found.to_string(),
+    }
+}
+
+fn on_line(line: usize, error: Error) -> Error {
+    match error {
+        Error::Launch {
+            what,
+            expected,
+            found,
+        } => Error::Launch {
+            what: format!("line {line}: {what}"),
+            expected,
+            found,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,109 @@
+//! The buffers and arguments that a case describes.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::{Arg, Buffer, Dim};
+
+use super::argument::{Argument, Fill};
+use super::element::Element;
+use super::npy::{self, Array};
+use super::{Case, fill, wrong};
+
+/// A case whose buffers exist: what [`Kernel::launch`](crate::Kernel::launch) takes, and what is saved afterwards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operands {
+    /// Of the launch.
+    pub dim: Dim,
+    /// In the order of the arguments that have one of their own.
+    pub buffers: Vec<Buffer>,
+    /// In the order of the parameters.
+    pub args: Vec<Arg>,
+    /// Type and shape of each buffer.
+    pub layouts: Vec<(Element, Vec<u64>)>,
+}
+
+impl Operands {
+    pub(super) fn new(case: &Case, seed: u64, folder: &Path) -> Result<Self> {
+        let mut operands = Self {
+            dim: case.dim,
+            buffers: vec![],
+            args: vec![],
+            layouts: vec![],
+        };
+        for (number, argument) in case.args.iter().enumerate() {
+            let arg = operands.make(number, argument, seed, folder)?;
+            operands.args.push(arg);
+        }
+        Ok(operands)
+    }
+
+    fn make(
+        &mut self,
+        number: usize,
+        argument: &Argument,
+        seed: u64,
+        folder: &Path,
+    ) -> Result<Arg> {
+        match argument {
+            Argument::Scalar(element, bits) => Ok(Arg::Bytes(element.to_bytes(*bits))),
+            Argument::Bytes(bytes) => Ok(Arg::Bytes(bytes.clone())),
+            Argument::Null => Ok(Arg::Null),
+            Argument::Buffer { contents, offset } => {
+                // SplitMix64 steps by an odd number: states this far apart share nothing for 2⁴⁸ steps.
+                let seed = seed ^ (number as u64) << 48;
+                let Array {
+                    element,
+                    shape,
+                    bytes,
+                } = fill::array(contents, seed, folder)?;
+                let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+                let name = format!("argument {number} ({element}:{})", sizes.join("x"));
+                self.buffers.push(match contents.fill {
+                    Fill::Poison => Buffer::uninitialised(name, bytes.len()),
+                    _ => Buffer::new(name, bytes),
+                });
+                self.layouts.push((element, shape));
+                Ok(address(self.buffers.len() - 1, element, *offset))
+            }
+            Argument::Same { argument, offset } => match self.buffer(*argument) {
+                Some(buffer) => Ok(address(buffer, self.layouts[buffer].0, *offset)),
+                None => Err(wrong(
+                    &format!("--arg same:{argument}"),
+                    "the number of an argument before it that has a buffer",
+                    argument,
+                )),
+            },
+        }
+    }
+
+    /// The buffer that argument `number` points into.
+    pub fn buffer(&self, number: usize) -> Option<usize> {
+        match self.args.get(number)? {
+            Arg::Buffer(buffer) | Arg::Inside(buffer, _) => Some(*buffer),
+            _ => None,
+        }
+    }
+
+    /// The whole buffer that argument `number` points into, as a .npy file.
+    ///
+    /// # Errors
+    /// [`Error::Launch`](crate::Error::Launch) when it points into none.
+    pub fn npy(&self, number: usize) -> Result<Vec<u8>> {
+        let expected = "the number of an argument that has a buffer, from 0";
+        let buffer = (self.buffer(number)).ok_or_else(|| wrong("an array", expected, number))?;
+        let (element, shape) = self.layouts[buffer].clone();
+        Ok(npy::write(&Array {
+            element,
+            shape,
+            bytes: self.buffers[buffer].bytes.clone(),
+        }))
+    }
+}
+
+fn address(buffer: usize, element: Element, offset: u64) -> Arg {
+    match offset {
+        0 => Arg::Buffer(buffer),
+        offset => Arg::Inside(buffer, offset * element.bytes() as u64),
+    }
+}

@@ -1,0 +1,92 @@
+//! What accesses cost, counted; a cost that came out for the same pattern of addresses before is not
+//! computed again.
+
+use std::rc::Rc;
+
+use crate::alu::D;
+use crate::ast::Space;
+
+use super::access::Lanes;
+use super::block::Block;
+use super::coalesce::{Group, groups, ideal_sectors, ideal_wavefronts, sectors, wavefronts};
+
+/// The last pattern of an instruction: how far each lane's address is from the first one's.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    mask: u32,
+    space: Space,
+    /// Of the first address, in its sector or its word.
+    phase: u64,
+    distances: D,
+    cost: u64,
+    groups: Rc<[Group]>,
+}
+
+impl Block<'_> {
+    /// Counts an access of `bytes` bytes a lane: which lanes have the same address.
+    pub fn count(&mut self, on: &Lanes, bytes: u32, load: bool) -> Rc<[Group]> {
+        let (cost, groups) = match on.space {
+            Space::Global => self.cost(on, 31, |at| sectors(at, on.mask, bytes)),
+            Space::Shared => self.cost(on, 3, |at| wavefronts(at, on.mask, bytes, load)),
+            _ => return Rc::default(),
+        };
+        let counts = &mut self.counts[on.pc as usize];
+        let (requests, units, least) = match (on.space, load) {
+            (Space::Global, true) => (
+                &mut counts.global_load_requests,
+                &mut counts.global_load_sectors,
+                &mut counts.global_load_ideal,
+            ),
+            (Space::Global, false) => (
+                &mut counts.global_store_requests,
+                &mut counts.global_store_sectors,
+                &mut counts.global_store_ideal,
+            ),
+            (_, true) => (
+                &mut counts.shared_load_requests,
+                &mut counts.shared_load_wavefronts,
+                &mut counts.shared_load_ideal,
+            ),
+            (_, false) => (
+                &mut counts.shared_store_requests,
+                &mut counts.shared_store_wavefronts,
+                &mut counts.shared_store_ideal,
+            ),
+        };
+        *requests += 1;
+        *units += cost;
+        *least += match on.space {
+            Space::Global => ideal_sectors(on.mask, bytes),
+            _ => ideal_wavefronts(on.mask, bytes),
+        };
+        groups
+    }
+
+    /// As computed, or as known: the same for patterns that are moved by whole sectors, or whole words.
+    fn cost(&mut self, on: &Lanes, phase: u64, compute: impl Fn(&D) -> u64) -> (u64, Rc<[Group]>) {
+        let phase = on.at[0] & phase;
+        let distances = on.at.map(|at| at.wrapping_sub(on.at[0]));
+        let known = &mut self.patterns[on.pc as usize];
+        if let Some(p) = known
+            && (p.space, p.mask, p.phase) == (on.space, on.mask, phase)
+            && p.distances == distances
+        {
+            return (p.cost, p.groups.clone());
+        }
+        let cost = compute(on.at);
+        let groups: Rc<[Group]> = groups(on.at, on.mask).into();
+        let pattern = Pattern {
+            mask: on.mask,
+            space: on.space,
+            phase,
+            distances,
+            cost,
+            groups: groups.clone(),
+        };
+        match known {
+            Some(p) => **p = pattern,
+            None => *known = Some(Box::new(pattern)),
+        }
+        (cost, groups)
+    }
+}

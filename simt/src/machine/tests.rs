@@ -1,0 +1,77 @@
+//! How much memory the shadow takes.
+
+use super::*;
+use crate::Module;
+
+/// Bytes of memory for each of which something is known together.
+const PAGE: usize = 512;
+const BLOCKS: usize = 256;
+/// From a page that is accessed to the next one.
+const STRIDE: usize = 32 * PAGE;
+
+/// A block of 512 threads for each page that is accessed: a thread writes element i of it, and, after a
+/// barrier, reads what a thread of another warp wrote.
+fn text(ty: &str, bytes: usize) -> String {
+    let elements = PAGE / bytes;
+    format!(
+        ".version 8.4\n.target sm_90\n.address_size 64
+        .entry kernel(.param .u64 data)
+        {{
+        .reg .u32 %i, %b, %other;
+        .reg .u16 %x;
+        .reg .{ty} %v;
+        .reg .u64 %data, %page, %to, %from;
+        .reg .pred %p;
+        ld.param.u64 %data, [data];
+        mov.u32 %i, %tid.x;
+        mov.u32 %b, %ctaid.x;
+        mad.wide.u32 %page, %b, {STRIDE}, %data;
+        mad.wide.u32 %to, %i, {bytes}, %page;
+        setp.lt.u32 %p, %i, {elements};
+        mov.{ty} %v, 7;
+        @%p st.global.{ty} [%to], %v;
+        bar.sync 0;
+        sub.u32 %other, {elements}, %i;
+        sub.u32 %other, %other, 1;
+        mad.wide.u32 %from, %other, {bytes}, %page;
+        @%p ld.global.{ty} %v, [%from];
+        ret;
+        }}"
+    )
+}
+
+/// Bytes of shadow for each byte that is accessed.
+fn ratio(text: &str, elements: usize) -> f64 {
+    let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
+    let dim = Dim {
+        grid: [BLOCKS as u32, 1, 1],
+        block: [elements as u32, 1, 1],
+        smem: 0,
+    };
+    let buffers = [Buffer::uninitialised("data", BLOCKS * STRIDE)];
+    let options = Options::default();
+    let grid = prepare(
+        &kernel.code,
+        &[],
+        dim,
+        &buffers,
+        &[Arg::Buffer(0)],
+        &options,
+    );
+    let before = grid.global.shadow_bytes() as f64;
+    assert!(before < 0.005 * (BLOCKS * STRIDE) as f64, "{before}");
+    let report = run(&grid, dim, true);
+    assert!(report.is_clean(), "{:?}", report.findings);
+    grid.global.shadow_bytes() as f64 / (BLOCKS * PAGE) as f64
+}
+
+#[test]
+fn the_shadow_of_a_sparse_buffer_is_at_most_12_times_what_is_accessed() {
+    for (ty, bytes, most) in [("u32", 4, 6.0), ("u16", 2, 8.0), ("u64", 8, 6.0)] {
+        let found = ratio(&text(ty, bytes), PAGE / bytes);
+        assert!(found > 2.0 && found < most, "{ty}: {found}");
+    }
+    let text = text("u16", 1).replace(".global.u16", ".global.u8");
+    let found = ratio(&text, PAGE);
+    assert!(found > 8.0 && found < 12.0, "u8: {found}");
+}

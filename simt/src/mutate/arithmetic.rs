@@ -1,0 +1,131 @@
+//! Mistakes in what is computed.
+
+use super::{Change, Site};
+use crate::ast::{Immediate, Instruction, Operand};
+
+/// Operations whose two sources have different parts.
+const ORDERED: &[&str] = &["sub", "div", "rem", "shl", "shr", "selp"];
+/// Operations whose two sources may change places; taking one of them twice is a mistake.
+const UNORDERED: &[&str] = &["add", "mul", "min", "max", "and", "or", "xor"];
+/// a·b + c
+const PRODUCT_AND_SUM: &[&str] = &["fma", "mad"];
+
+/// a − b → b − a; a + b → a + a; a·b + c → a·c + b.
+pub fn operand(site: &Site) -> Vec<Change> {
+    let i = site.instruction;
+    let is = |list: &[&str]| list.contains(&i.opcode.as_str());
+    // `mul.wide` and `mad.wide` have a sum of another size, and shifts an amount of another type.
+    let is_wide = site.has("wide");
+    let mut now = i.clone();
+    match i.operands.len() {
+        3.. if is(ORDERED) => now.operands.swap(1, 2),
+        3 if is(UNORDERED) => now.operands[2] = now.operands[1].clone(),
+        4 if is(PRODUCT_AND_SUM) && !is_wide => now.operands.swap(2, 3),
+        _ => return vec![],
+    }
+    match now == *i {
+        true => vec![],
+        false => vec![now.into()],
+    }
+}
+
+/// An operation and what it is confused with.
+const NEIGHBOURS: &[(&str, &str)] = &[
+    ("add", "sub"),
+    ("sub", "add"),
+    ("min", "max"),
+    ("max", "min"),
+    ("and", "or"),
+    ("or", "and"),
+    ("shl", "shr"),
+    ("shr", "shl"),
+    ("neg", "mov"),
+    ("div", "mul"),
+];
+
+/// a + b → a − b, max → min …; a product of floats becomes a sum, and the sum in `fma` a difference.
+pub fn operation(site: &Site) -> Vec<Change> {
+    let i = site.instruction;
+    let ty = i.mods.last().map_or("", String::as_str);
+    let mut now = i.clone();
+    if let Some((_, other)) = NEIGHBOURS.iter().find(|(was, _)| *was == i.opcode) {
+        now.opcode = (*other).into();
+        now.mods = mods(i, other, ty);
+    } else if i.opcode == "mul" && ty == "f32" {
+        now.opcode = "add".into();
+    } else {
+        return vec![];
+    }
+    match sum_with_nothing(i) {
+        true => vec![],
+        false => vec![now.into()],
+    }
+}
+
+/// The modifiers that the other operation takes.
+fn mods(i: &Instruction, other: &str, ty: &str) -> Vec<String> {
+    let integer = ty.starts_with(['u', 's', 'b']);
+    match other {
+        "mov" => vec![ty.into()],
+        "mul" if integer => vec!["lo".into(), ty.into()],
+        "mul" => i.mods.iter().filter(|m| *m != "full").cloned().collect(),
+        // Shifts to the left know no sign.
+        "shl" => vec![format!("b{}", &ty[1..])],
+        _ => i.mods.clone(),
+    }
+}
+
+/// Whether a source is 0: adding it and taking it off are the same.
+fn sum_with_nothing(i: &Instruction) -> bool {
+    let is_zero = |o: &Operand| match o {
+        Operand::Immediate(Immediate::Int(x)) => *x == 0,
+        Operand::Immediate(Immediate::F32(bits)) => bits << 1 == 0,
+        _ => false,
+    };
+    i.operands.iter().skip(2).any(is_zero)
+}
+
+/// Whose constants are sizes, steps, masks, factors.
+const WITH_CONSTANTS: &[&str] = &[
+    "add", "sub", "mul", "mad", "fma", "div", "rem", "shl", "shr", "and", "or", "xor", "min",
+    "max", "mov", "selp",
+];
+
+/// One more in the place of an integer, twice as much in that of a float, 1 in that of 0.0 and 0 in that of ∞.
+pub fn constant(site: &Site) -> Vec<Change> {
+    let i = site.instruction;
+    if !WITH_CONSTANTS.contains(&i.opcode.as_str()) {
+        return vec![];
+    }
+    let changed = |(place, operand): (usize, &Operand)| {
+        let Operand::Immediate(value) = operand else {
+            return None;
+        };
+        let mut now = i.clone();
+        now.operands[place] = Operand::Immediate(another(*value)?);
+        Some(now.into())
+    };
+    i.operands
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter_map(changed)
+        .collect()
+}
+
+fn another(value: Immediate) -> Option<Immediate> {
+    Some(match value {
+        Immediate::Int(x) => Immediate::Int(x + 1),
+        Immediate::F32(bits) => {
+            let x = f32::from_bits(bits);
+            let x = match x {
+                0. => 1.,
+                x if x.is_nan() => return None,
+                x if x.is_infinite() => 0.,
+                x => 2. * x,
+            };
+            Immediate::F32(x.to_bits())
+        }
+        Immediate::F64(_) => return None,
+    })
+}

@@ -1,0 +1,47 @@
+//! `workbook sim`: runs a kernel of a PTX or CUDA file on no GPU, and says what is wrong with it and what it
+//! costs.
+
+mod args;
+mod findings;
+mod nvrtc;
+mod outputs;
+mod show;
+mod text;
+
+use std::io::Write;
+
+use anyhow::Result;
+use data::BadInput;
+use simt::Module;
+use simt::case::Operands;
+
+pub use args::SimArgs;
+use outputs::Outputs;
+use text::{Text, bad_input};
+
+/// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
+pub fn run(args: &SimArgs) -> Result<bool> {
+    let outputs = Outputs::new(args)?;
+    let case = args.case()?;
+    let text = Text::read(&args.file, &args.arch)?;
+    let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
+    if module.entries().next().is_none() {
+        return Err(BadInput::new(&text.name, "PTX with a kernel", "none").into());
+    }
+    let kernel = case.kernel(&module).map_err(|e| text.bad_input(e))?;
+    let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
+    outputs.check(&operands)?;
+    let options = args.options(&operands.dim)?;
+    let Operands {
+        dim,
+        buffers,
+        args: arguments,
+        ..
+    } = &mut operands;
+    let report = kernel
+        .launch(*dim, buffers, arguments, &options)
+        .map_err(|e| text.bad_input(e))?;
+    outputs.write(&report, &operands, options.trace, &text.ptx)?;
+    std::io::stdout().write_all(show::all(&report, &text, args.costs()).as_bytes())?;
+    Ok(report.is_clean())
+}

@@ -1,0 +1,180 @@
+//! The options of `workbook sim`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use data::BadInput;
+use simt::case::triple;
+use simt::{Argument, Case, Dim, Options, Schedule, Watch};
+
+use super::show::Costs;
+use super::text::bad_input;
+
+/// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
+#[derive(Debug, Clone, Args)]
+pub struct SimArgs {
+    /// PTX; or CUDA, where NVRTC is found
+    #[arg(value_name = "FILE.ptx|FILE.cu")]
+    pub file: PathBuf,
+    /// The kernel; may be left out when the file has one
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Blocks
+    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    pub grid: String,
+    /// Threads of a block
+    #[arg(long, value_name = "X,Y,Z", default_value = "32")]
+    pub block: String,
+    /// Bytes of dynamic shared memory
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub smem: u32,
+    /// One a parameter: i32:64, null, f32:4096:random, f32:64x64:FILE.npy …
+    #[arg(
+        long = "arg",
+        value_name = "ARGUMENT",
+        long_help = "One a parameter, in their order:\n\
+            \x20 i32:64, f32:1e-5, u64:0xff  a number (u8 to u64, i8 to i64, f16, bf16, f32, f64)\n\
+            \x20 f32:4096:random             a buffer of that many; or 64x64:random\n\
+            \x20     random or random:N      floats in [-1, 1) or [-N, N); integers, any or 0..N\n\
+            \x20     zeros, iota, a number   0 everywhere; 0, 1, 2, …; that number everywhere\n\
+            \x20     poison                  nothing: to read it before it is written is a finding\n\
+            \x20     FILE.npy                the array of that file\n\
+            \x20 u32:[0,3,5], f32:FILE.npy   a buffer as long as what is in it\n\
+            \x20 f32:4096:zeros@16           an address inside a buffer: of its element 16\n\
+            \x20 same:0, same:0@16           an address in the buffer of argument 0\n\
+            \x20 null, hex:0a0b0c0d          the null pointer; a struct by its bytes"
+    )]
+    pub args: Vec<String>,
+    /// After the launch, save the buffer of argument K, counted from 0
+    #[arg(long, value_name = "K:FILE.npy")]
+    pub dump: Vec<String>,
+    /// Write the whole report
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write what one warp does, step by step
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// The block of that warp
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        default_value = "0,0,0",
+        requires = "trace"
+    )]
+    pub trace_block: String,
+    /// Its number in the block
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
+    pub trace_warp: u32,
+    /// Steps at most, from the start
+    #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace")]
+    pub trace_steps: usize,
+    /// Only what is wrong, not what it costs
+    #[arg(long, short, conflicts_with = "lines")]
+    pub quiet: bool,
+    /// Also what each line costs
+    #[arg(long)]
+    pub lines: bool,
+    /// How lanes that part take turns: a right kernel does the same under all
+    #[arg(long, value_enum, default_value_t)]
+    pub schedule: Order,
+    /// Of random numbers, and of the random schedule
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Instructions of a block's warps before it is called endless
+    #[arg(long, value_name = "N", default_value_t = Options::default().fuel)]
+    pub fuel: u64,
+    /// Run one block after the other
+    #[arg(long)]
+    pub serial: bool,
+    /// The virtual architecture that CUDA is compiled for
+    #[arg(long, value_name = "NAME", default_value = "compute_75")]
+    pub arch: String,
+}
+
+/// [`Schedule`] on a command line.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub enum Order {
+    /// Each side of a branch runs to where the sides meet
+    #[default]
+    PostDominator,
+    /// The lanes that are furthest behind first
+    MinPc,
+    /// The lanes that are furthest ahead first
+    MaxPc,
+    /// By chance, the same for the same seed
+    Random,
+}
+
+impl From<Order> for Schedule {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::PostDominator => Self::PostDominator,
+            Order::MinPc => Self::MinPc,
+            Order::MaxPc => Self::MaxPc,
+            Order::Random => Self::Random,
+        }
+    }
+}
+
+impl SimArgs {
+    /// The launch that the options describe.
+    pub fn case(&self) -> Result<Case, BadInput> {
+        let args = self.args.iter().map(|text| text.parse::<Argument>());
+        Ok(Case {
+            entry: self.entry.clone(),
+            dim: Dim {
+                grid: dims("--grid", &self.grid, 1)?,
+                block: dims("--block", &self.block, 1)?,
+                smem: self.smem,
+            },
+            args: args.collect::<Result<_, _>>().map_err(bad_input)?,
+        })
+    }
+
+    /// How much is said of the costs.
+    pub fn costs(&self) -> Costs {
+        match (self.quiet, self.lines) {
+            (true, _) => Costs::Nothing,
+            (_, true) => Costs::Lines,
+            _ => Costs::Totals,
+        }
+    }
+
+    /// How the launch `dim` goes.
+    pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
+        Ok(Options {
+            fuel: self.fuel,
+            // Who allows a block more means all of them.
+            launch_fuel: self.fuel.max(Options::default().launch_fuel),
+            schedule: self.schedule.into(),
+            seed: self.seed,
+            parallel: !self.serial,
+            trace: self.trace.is_some().then(|| self.watch(dim)).transpose()?,
+            ..Options::default()
+        })
+    }
+
+    /// The warp that is traced, which has to be one of the launch.
+    fn watch(&self, dim: &Dim) -> Result<Watch, BadInput> {
+        let block = dims("--trace-block", &self.trace_block, 0)?;
+        if (0..3).any(|i| block[i] >= dim.grid[i]) {
+            let expected = format!("a block of the grid {:?}, from 0,0,0", dim.grid);
+            return Err(BadInput::new("--trace-block", expected, &self.trace_block));
+        }
+        let threads: u64 = dim.block.iter().map(|&n| u64::from(n)).product();
+        let warps = threads.div_ceil(32);
+        if u64::from(self.trace_warp) >= warps {
+            let expected = format!("a number below {warps}, the warps of a block");
+            return Err(BadInput::new("--trace-warp", expected, self.trace_warp));
+        }
+        Ok(Watch {
+            block,
+            warp: self.trace_warp,
+            steps: self.trace_steps,
+        })
+    }
+}
+
+fn dims(flag: &str, text: &str, rest: u32) -> Result<[u32; 3], BadInput> {
+    triple(text, rest).map_err(|expected| BadInput::new(flag, expected, format!("\"{text}\"")))
+}

@@ -1,0 +1,68 @@
+//! What is wrong, a line each.
+
+use simt::Finding;
+
+use super::text::Text;
+
+/// A mistake of one line of the source: of a loop that was unrolled, each copy has a finding of its own.
+struct Mistake<'a> {
+    first: &'a Finding,
+    /// How often, over all of its instructions.
+    count: u64,
+    instructions: u32,
+}
+
+/// A line for each mistake, and how many there are.
+pub fn all(findings: &[Finding], text: &Text) -> String {
+    let mut mistakes: Vec<Mistake> = vec![];
+    for finding in findings {
+        match mistakes.iter_mut().find(|m| is_same(m.first, finding)) {
+            Some(known) => {
+                known.count += finding.count;
+                known.instructions += 1;
+            }
+            None => mistakes.push(Mistake {
+                first: finding,
+                count: finding.count,
+                instructions: 1,
+            }),
+        }
+    }
+    let lines: String = mistakes.iter().map(|m| one_line(m, text)).collect();
+    lines
+        + &match mistakes.len() {
+            0 => "no findings\n".to_owned(),
+            1 => "1 finding\n".to_owned(),
+            n => format!("{n} findings\n"),
+        }
+}
+
+/// Whether two findings say the same of one line of the source, but for numbers.
+fn is_same(a: &Finding, b: &Finding) -> bool {
+    let words = |f: &Finding| f.what.replace(|c: char| !c.is_alphabetic(), "");
+    a.source.is_some() && a.source == b.source && a.class == b.class && words(a) == words(b)
+}
+
+/// `saxpy.cu:7 (PTX line 31): out-of-bounds: thread 0 of block 4: read of … (24 times) | y[i] = …;`
+fn one_line(mistake: &Mistake, text: &Text) -> String {
+    let Finding {
+        class,
+        line,
+        source,
+        thread,
+        what,
+        ..
+    } = mistake.first;
+    let (place, code) = text.place(*line, source.as_ref());
+    let ptx = match source.is_some() && text.is_ptx() {
+        true => format!(" (PTX line {line})"),
+        false => String::new(),
+    };
+    let what = text.with_short_names(what, source.as_ref());
+    let times = match (mistake.count, mistake.instructions) {
+        (1, _) => String::new(),
+        (n, 1) => format!(" ({n} times)"),
+        (n, instructions) => format!(" ({n} times, by {instructions} instructions)"),
+    };
+    format!("{place}{ptx}: {class}: {thread}: {what}{times} | {code}\n")
+}

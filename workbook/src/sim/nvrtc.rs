@@ -1,0 +1,131 @@
+//! CUDA to PTX by NVRTC, the compiler as a library, where the machine has one.
+//!
+//! It is looked for when it is needed: in the toolkit that CUDA_HOME or CUDA_PATH names, else in the one of
+//! `scripts/cuda-toolkit.sh`, else where the loader looks.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use cli::files;
+use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use data::BadInput;
+use libloading::Library;
+
+/// How to get it where there is none.
+const MISSING: &str = "NVRTC to compile it with (no root needed: `pip install nvidia-cuda-nvrtc`, then \
+                       CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)";
+
+/// What it takes.
+const KERNELS: &str = "CUDA that NVRTC compiles: kernels, and what is for the host between \
+                       `#ifndef __CUDACC_RTC__` and `#endif`";
+
+/// The names under which the loader may know it, the newest first.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+
+/// PTX of the CUDA text of `path`, for the virtual architecture `arch` (`compute_75`), with line numbers.
+/// Headers come from the file's own folder, from `kernels/src` and from the toolkit.
+pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> {
+    if text.contains('\0') {
+        return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
+    }
+    let toolkit = load().map_err(|found| BadInput::new(path.display(), MISSING, found))?;
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
+    folders.extend(files::find("kernels/src"));
+    // Cooperative groups stand on the C++ library, which CUDA 13 has in a folder of its own.
+    let of_toolkit = |root: PathBuf| ["include", "include/cccl"].map(|folder| root.join(folder));
+    folders.extend(toolkit.map(of_toolkit).into_iter().flatten());
+    let arch = format!("--gpu-architecture={arch}");
+    let options = [
+        &arch,
+        "--std=c++17",
+        "--generate-line-info",
+        // What nvcc's host headers define, and what it lets pass: a constexpr function without __device__.
+        "--define-macro=INFINITY=__int_as_float(0x7f800000)",
+        "--define-macro=NAN=__int_as_float(0x7fffffff)",
+        "--device-as-default-execution-space",
+    ];
+    let options = CompileOptions {
+        include_paths: folders.iter().map(|f| f.display().to_string()).collect(),
+        options: options.map(str::to_owned).into(),
+        name: Some(path.display().to_string()),
+        ..CompileOptions::default()
+    };
+    let ptx = compile_ptx_with_opts(text, options).map_err(|error| refused(path, &error))?;
+    Ok(ptx.to_src())
+}
+
+/// What the compiler says is wrong: its first error, which names the line.
+fn refused(path: &Path, error: &CompileError) -> BadInput {
+    let CompileError::CompileError { log, nvrtc, .. } = error else {
+        return BadInput::new(path.display(), "NVRTC to work", error);
+    };
+    let log = log.to_string_lossy();
+    let first = log.lines().find(|line| line.contains("error"));
+    let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
+    BadInput::new(path.display(), KERNELS, found)
+}
+
+/// Loads the library for the rest of the process; the toolkit that it is part of, if that is known. The
+/// error says where there is none.
+fn load() -> Result<Option<PathBuf>, String> {
+    if let Some((variable, root)) = named() {
+        return match open_in(&root) {
+            true => Ok(Some(root)),
+            false => Err(format!("none in {variable}={}", root.display())),
+        };
+    }
+    let own = own_toolkit().into_iter();
+    let system = PathBuf::from("/usr/local/cuda");
+    if let Some(root) = own.chain([system]).find(|root| open_in(root)) {
+        return Ok(Some(root));
+    }
+    match NAMES.iter().any(|name| open(Path::new(name))) {
+        true => Ok(None),
+        false => Err("no CUDA_HOME, and none on the loader's path".into()),
+    }
+}
+
+/// The toolkit that the user names.
+fn named() -> Option<(&'static str, PathBuf)> {
+    let of = |name| Some((name, PathBuf::from(env::var_os(name)?)));
+    of("CUDA_HOME").or_else(|| of("CUDA_PATH"))
+}
+
+/// The toolkit that `scripts/cuda-toolkit.sh` installs.
+fn own_toolkit() -> Option<PathBuf> {
+    let lib = files::find(".cuda/venv/lib").ok()?;
+    let pythons = std::fs::read_dir(lib).ok()?.flatten();
+    let roots = pythons.map(|python| python.path().join("site-packages/nvidia/cu13"));
+    roots.filter(|root| root.is_dir()).min()
+}
+
+/// Whether the toolkit in `root` has it. Its built-in functions are a library of their own, which it loads
+/// by name: when that is loaded before, it need not be on the loader's path.
+fn open_in(root: &Path) -> bool {
+    ["lib", "lib64"].iter().any(|lib| {
+        let files = |prefix: &str| versions(&root.join(lib), prefix);
+        let builtins = files("libnvrtc-builtins.so");
+        builtins.iter().any(|path| open(path)) && files("libnvrtc.so").iter().any(|path| open(path))
+    })
+}
+
+/// Files of a folder whose names begin with `prefix`, sorted.
+fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let begins = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(prefix)
+    };
+    let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(begins).collect();
+    found.sort();
+    found
+}
+
+/// Loads a library and never unloads it: cudarc finds it, by its name, among those that are loaded.
+fn open(path: &Path) -> bool {
+    // SAFETY: the file is NVIDIA's compiler, as its name and the toolkit's folder say; loading it runs no
+    // more than its initialisers.
+    let library = unsafe { Library::new(path) };
+    library.map(std::mem::forget).is_ok()
+}

@@ -1,0 +1,97 @@
+//! The files that `workbook sim` writes.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use cli::files::Output;
+use data::BadInput;
+use serde_json::json;
+use simt::case::Operands;
+use simt::{Report, Watch};
+
+use super::args::SimArgs;
+use super::text::bad_input;
+
+/// The files that are going to be written, looked at before any work.
+pub struct Outputs {
+    json: Option<Output>,
+    trace: Option<Output>,
+    dumps: Vec<(usize, Output)>,
+}
+
+impl Outputs {
+    /// # Errors
+    /// For a file that cannot be, or an option that is no number and file.
+    pub fn new(args: &SimArgs) -> Result<Self, BadInput> {
+        let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
+        let dump = |text: &String| {
+            let split = text.split_once(':');
+            let parts = split.and_then(|(k, file)| Some((k.parse().ok()?, file)));
+            let (argument, file) = parts.ok_or_else(|| {
+                BadInput::new("--dump", "K:FILE.npy, K the number of an argument", text)
+            })?;
+            Ok((argument, Output::new(file.as_ref())?))
+        };
+        let dumps = args
+            .dump
+            .iter()
+            .map(dump)
+            .collect::<Result<_, BadInput>>()?;
+        Ok(Self {
+            json: output(&args.json)?,
+            trace: output(&args.trace)?,
+            dumps,
+        })
+    }
+
+    /// Whether the arguments to save are buffers.
+    pub fn check(&self, operands: &Operands) -> Result<(), BadInput> {
+        let buffers: Vec<String> = (0..operands.args.len())
+            .filter(|&k| operands.buffer(k).is_some())
+            .map(|k| k.to_string())
+            .collect();
+        let expected = match buffers.is_empty() {
+            true => "an argument that is a buffer".into(),
+            false => format!("the number of a buffer: {}", buffers.join(", ")),
+        };
+        match self
+            .dumps
+            .iter()
+            .find(|(k, _)| operands.buffer(*k).is_none())
+        {
+            Some((k, _)) => Err(BadInput::new("--dump", expected, k)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes them all.
+    pub fn write(
+        &self,
+        report: &Report,
+        operands: &Operands,
+        watch: Option<Watch>,
+        ptx: &str,
+    ) -> Result<()> {
+        if let Some(output) = &self.json {
+            output.write(serde_json::to_string_pretty(report)?.as_bytes())?;
+        }
+        if let (Some(output), Some(watch)) = (&self.trace, watch) {
+            output.write(
+                json!({
+                    "entry": report.entry,
+                    "grid": report.grid,
+                    "block": report.block,
+                    "watched": { "block": watch.block, "warp": watch.warp },
+                    "steps": report.trace,
+                    "ptx": ptx,
+                })
+                .to_string()
+                .as_bytes(),
+            )?;
+        }
+        for (argument, output) in &self.dumps {
+            output.write(&operands.npy(*argument).map_err(bad_input)?)?;
+        }
+        Ok(())
+    }
+}

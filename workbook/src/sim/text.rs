@@ -1,0 +1,129 @@
+//! The text that is run, and the lines that a finding points at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cli::files;
+use data::BadInput;
+use simt::Error;
+
+use super::nvrtc;
+
+/// PTX, and the file that it comes from.
+pub struct Text {
+    /// What is run.
+    pub ptx: String,
+    /// The name of the file, for people.
+    pub name: String,
+    /// Where the file is.
+    folder: PathBuf,
+    /// Whether `name` is CUDA, and the lines of `ptx` are in no file.
+    compiled: bool,
+}
+
+impl Text {
+    /// Reads PTX, or compiles CUDA, which is what a name that ends in `.cu` says.
+    pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
+        let bytes =
+            fs::read(path).map_err(|e| BadInput::new(path.display(), "a readable file", e))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let found = format!("other bytes at offset {}", e.utf8_error().valid_up_to());
+            BadInput::new(path.display(), "UTF-8 text", found)
+        })?;
+        let compiled = path.extension().is_some_and(|extension| extension == "cu");
+        Ok(Self {
+            ptx: match compiled {
+                true => nvrtc::compile(path, &text, arch)?,
+                false => text,
+            },
+            name: path.display().to_string(),
+            folder: path.parent().unwrap_or(Path::new("")).into(),
+            compiled,
+        })
+    }
+
+    /// An error of the simulator, with the file before its line.
+    pub fn bad_input(&self, error: Error) -> BadInput {
+        let at = |line: u32| match self.compiled {
+            true => format!("{}: line {line} of its PTX", self.name),
+            false => format!("{}:{line}", self.name),
+        };
+        match error {
+            Error::Syntax {
+                line,
+                expected,
+                found,
+            } => BadInput::new(at(line), expected, found),
+            Error::Name {
+                place,
+                expected,
+                found,
+            } => BadInput::new(at(place.line), expected, format!("`{found}`")),
+            Error::Unsupported { place, form, why } => {
+                let expected = "an instruction that the simulator runs";
+                BadInput::new(at(place.line), expected, format!("`{form}`{why}"))
+            }
+            launch => bad_input(launch),
+        }
+    }
+
+    /// The file and line of a place, and the text that stands there: of the source where the PTX names one.
+    pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (String, String) {
+        let Some((file, number)) = source else {
+            let text = nth(&self.ptx, line).unwrap_or_default();
+            return (format!("{}:{line}", self.name), text);
+        };
+        let at_hand = self.find(Path::new(file));
+        let text = at_hand
+            .as_ref()
+            .and_then(|path| fs::read_to_string(path).ok());
+        let text = text.and_then(|text| nth(&text, *number));
+        // Without the source, what the compiler made of it is better than nothing.
+        let text = text.or_else(|| nth(&self.ptx, line)).unwrap_or_default();
+        let name = at_hand.map_or_else(|| file.clone(), |path| path.display().to_string());
+        (format!("{name}:{number}"), text)
+    }
+
+    /// `what` with the file that `source` names as [`Self::place`] has it.
+    pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
+        let found = source.and_then(|(file, _)| Some((file, self.find(Path::new(file))?)));
+        match found {
+            Some((file, path)) => what.replace(file.as_str(), &path.display().to_string()),
+            None => what.to_owned(),
+        }
+    }
+
+    /// Whether the lines of the PTX are those of a file.
+    pub fn is_ptx(&self) -> bool {
+        !self.compiled
+    }
+
+    /// A file that the PTX names: as it stands there, beside the PTX, or in the repository.
+    fn find(&self, file: &Path) -> Option<PathBuf> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let short = file.strip_prefix(here).unwrap_or(file);
+        let beside = file.file_name().map(|name| self.folder.join(name));
+        let candidates = [Some(short.to_path_buf()), beside];
+        let is_file = |path: &PathBuf| path.is_file();
+        let found = candidates.into_iter().flatten().find(is_file);
+        found.or_else(|| files::find(file.to_str()?).ok().filter(is_file))
+    }
+}
+
+/// An error that has no place in the text.
+pub fn bad_input(error: Error) -> BadInput {
+    match error {
+        Error::Launch {
+            what,
+            expected,
+            found,
+        } => BadInput::new(what, expected, found),
+        other => BadInput::new("the kernel", "one that can be launched", other),
+    }
+}
+
+/// Line `number` of a text, from 1, without its indentation.
+fn nth(text: &str, number: u32) -> Option<String> {
+    let line = text.lines().nth((number as usize).checked_sub(1)?)?;
+    Some(line.trim().to_owned())
+}

@@ -1,0 +1,81 @@
+//! `.cu` files: where NVRTC is found they are run, and where it is not, one line says how to get it.
+
+use crate::run::{Folder, Run, command, finish};
+
+const KERNEL: &str = "\
+__global__ void scale(float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) x[i] = fmaxf(2.f * x[i], -INFINITY);
+}
+";
+
+/// Runs CUDA on a machine as it is; `None`, and a line that says so, where it has no NVRTC.
+fn sim(folder: &Folder, text: &str) -> Option<Run> {
+    let file = folder.write("scale.cu", text);
+    let run = finish(command(&[
+        &file,
+        "--entry",
+        "scale",
+        "--arg",
+        "f32:30:iota",
+        "--arg",
+        "i32:30",
+    ]));
+    if run.stderr.contains("expected NVRTC") {
+        assert_eq!(run.code, Some(2));
+        eprintln!("skipped: CUDA files: {}", run.stderr);
+        return None;
+    }
+    Some(run)
+}
+
+#[test]
+fn cuda_is_compiled_with_its_lines() {
+    let folder = Folder::new();
+    let Some(run) = sim(&folder, KERNEL) else {
+        return;
+    };
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = format!(
+        "\n{}:3: out-of-bounds: thread 30 of block 0: ",
+        folder.path("scale.cu")
+    );
+    assert!(run.stdout.contains(&expected), "{}", run.stdout);
+    assert!(
+        run.stdout.contains(" | if (i <= n) x[i] = fmaxf("),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn headers_beside_the_file_are_found() {
+    let folder = Folder::new();
+    folder.write("bound.cuh", "constexpr int bound(int n) { return n; }\n");
+    let text = KERNEL.replace("i <= n", "i < bound(n)");
+    let Some(run) = sim(&folder, &format!("#include \"bound.cuh\"\n{text}")) else {
+        return;
+    };
+    assert_eq!(run.code, Some(0), "{}{}", run.stderr, run.stdout);
+}
+
+#[test]
+fn what_the_compiler_says_is_passed_on() {
+    let folder = Folder::new();
+    let Some(run) = sim(&folder, &KERNEL.replace("fmaxf", "fmaxg")) else {
+        return;
+    };
+    run.refused(&["CUDA that NVRTC compiles", "scale.cu(3): error", "fmaxg"]);
+}
+
+/// A toolkit that is named has to have it: no other is taken instead.
+#[test]
+fn without_nvrtc_a_line_says_how_to_get_it() {
+    let folder = Folder::new();
+    let file = folder.write("scale.cu", KERNEL);
+    let mut command = command(&[&file]);
+    command.env("CUDA_HOME", folder.path(""));
+    let named = format!("found none in CUDA_HOME={}", folder.path(""));
+    let how = "pip install nvidia-cuda-nvrtc";
+    finish(command).refused(&[&file, "expected NVRTC", how, "CUDA_HOME=…", &named]);
+}

@@ -1,0 +1,116 @@
+//! Bad input: one line, what was expected and what was found, and exit code 2.
+
+use crate::run::{Folder, sim};
+use crate::{ARGS, SAXPY};
+
+/// Runs saxpy with `more` options instead of the usual arguments.
+fn refused(more: &[&str], parts: &[&str]) {
+    let folder = Folder::new();
+    let file = folder.write("saxpy.ptx", SAXPY);
+    sim(&[&[file.as_str()], more].concat()).refused(parts);
+    assert_eq!(folder.names(), ["saxpy.ptx"], "no file is left");
+}
+
+#[test]
+fn texts_that_cannot_be_run() {
+    sim(&["/no/such.ptx"]).refused(&["/no/such.ptx: expected a readable file"]);
+    let folder = Folder::new();
+    let text = |text: &[u8], parts: &[&str]| {
+        let file = folder.write("a.ptx", text);
+        let run = sim(&[&[file.as_str()], &ARGS[..]].concat());
+        run.refused(&[&[file.as_str(), "expected ", ", found "], parts].concat());
+    };
+    text(b"\xff\xfe", &["UTF-8 text", "offset 0"]);
+    text(b"hello", &["a.ptx:1: "]);
+    text(b"", &["a.ptx: expected PTX with a kernel, found none"]);
+    let without = SAXPY.replace(".reg .f32 %a, %xi, %yi;", "");
+    text(without.as_bytes(), &["a.ptx:", "`%a`"]);
+    let other = SAXPY.replace(
+        "fma.rn.f32 %yi",
+        "wgmma.fence.sync.aligned;\nfma.rn.f32 %yi",
+    );
+    text(
+        other.as_bytes(),
+        &[
+            "an instruction that the simulator runs",
+            "`wgmma.fence.sync.aligned`",
+        ],
+    );
+}
+
+#[test]
+fn launches_that_no_gpu_takes() {
+    let with = |more: &[&str], parts: &[&str]| refused(&[more, &ARGS].concat(), parts);
+    with(
+        &["--block", "2048"],
+        &["saxpy: block: expected 1 to 1024 threads, found 2048"],
+    );
+    with(&["--block", "0"], &["found 0"]);
+    with(&["--grid", "0"], &["saxpy: grid: expected 1 to"]);
+    with(&["--smem", "1000000"], &["shared memory", "1000000"]);
+    with(
+        &["--grid", "1,x"],
+        &["--grid: expected one to three numbers", "\"1,x\""],
+    );
+    with(
+        &["--entry", "sum"],
+        &["--entry: expected one of saxpy, found sum"],
+    );
+    with(&["--schedule", "fair"], &["fair", "min-pc"]);
+    with(&["--fuel=-1"], &["--fuel"]);
+}
+
+#[test]
+fn arguments_that_are_not_the_parameters() {
+    refused(&[], &["saxpy: arguments: expected 4, found 0"]);
+    let changed = |number: usize, text: &str, parts: &[&str]| {
+        let mut args = ARGS;
+        args[2 * number + 1] = text;
+        refused(&args, parts);
+    };
+    changed(0, "u64:30", &["n: expected 4 bytes, found 8 bytes"]);
+    changed(2, "f32:30", &["x: expected 8 bytes, found 4 bytes"]);
+    changed(
+        2,
+        "f32:30:rnd",
+        &["--arg f32:30:rnd: expected random, zeros", "\"rnd\""],
+    );
+    changed(
+        2,
+        "f32:30:none.npy",
+        &["none.npy: expected a readable file"],
+    );
+    changed(
+        3,
+        "same:1",
+        &["--arg same:1: expected the number of an argument before it"],
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be() {
+    let with = |more: &[&str], parts: &[&str]| refused(&[more, &ARGS].concat(), parts);
+    with(
+        &["--json", "/no/such/folder/a.json"],
+        &["/no/such/folder/a.json", "no such folder"],
+    );
+    with(&["--trace", "/"], &["/: expected the name of a file"]);
+    with(
+        &["--dump", "y.npy"],
+        &["--dump: expected K:FILE.npy", "y.npy"],
+    );
+    with(
+        &["--dump", "1:/tmp/y.npy"],
+        &["--dump: expected the number of a buffer: 2, 3, found 1"],
+    );
+    with(&["--dump", "9:/tmp/y.npy"], &["2, 3, found 9"]);
+    with(&["--trace-warp", "1"], &["--trace"]);
+    with(
+        &["--trace", "/tmp/t.json", "--trace-warp", "1"],
+        &["--trace-warp: expected a number below 1"],
+    );
+    with(
+        &["--trace", "/tmp/t.json", "--trace-block", "0,1"],
+        &["--trace-block", "[1, 1, 1]", "0,1"],
+    );
+}
