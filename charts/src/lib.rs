@@ -12,6 +12,7 @@
 //! # Ok::<(), charts::Error>(())
 //! ```
 
+mod axes;
 mod bar;
 mod line;
 mod roofline;

@@ -1,11 +1,11 @@
 //! Lines over a common axis: a loss over steps, a time over a size.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
 
+use crate::axes::axes;
 use crate::save::Chart;
-use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, GRID, LINE, WIDTH, Zoom, colour, header, header_height};
+use crate::scale::Scale;
+use crate::style::{Area, Drawn, WIDTH, Zoom, colour, header, header_height};
 use crate::{Axis, Error};
 
 /// A chart of lines.
@@ -69,20 +69,7 @@ impl Chart for LineChart {
             .x_label_area_size(zoom.px(46))
             .y_label_area_size(zoom.px(70))
             .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .x_labels(10)
-            .y_labels(8)
-            .max_light_lines(0)
-            .bold_line_style(zoom.stroke(GRID, 1))
-            .axis_style(zoom.stroke(LINE, 1))
-            .label_style(zoom.text(14, HPos::Left, VPos::Top))
-            .axis_desc_style(zoom.text(15, HPos::Left, VPos::Top))
-            .x_label_formatter(&|v| label(*v))
-            .y_label_formatter(&|v| label(*v))
-            .x_desc(&self.x.label)
-            .y_desc(&self.y.label)
-            .draw()?;
+        axes(&mut chart, zoom, &self.x.label, &self.y.label)?;
         for (i, series) in self.series.iter().enumerate() {
             let points: Vec<_> = self.shown(series).collect();
             if let [point] = points[..] {

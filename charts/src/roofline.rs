@@ -6,11 +6,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::Error;
+use crate::axes::axes;
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{
-    Area, Drawn, GRID, INK, LINE, MARGIN, WIDTH, Zoom, colour, header, header_height,
-};
+use crate::style::{Area, Drawn, INK, MARGIN, WIDTH, Zoom, colour, header, header_height};
 
 /// What a machine can do at the most.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,20 +124,12 @@ impl RooflineChart {
             .x_label_area_size(zoom.px(46))
             .y_label_area_size(zoom.px(70))
             .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .x_labels(10)
-            .y_labels(8)
-            .max_light_lines(0)
-            .bold_line_style(zoom.stroke(GRID, 1))
-            .axis_style(zoom.stroke(LINE, 1))
-            .label_style(zoom.text(14, HPos::Left, VPos::Top))
-            .axis_desc_style(zoom.text(15, HPos::Left, VPos::Top))
-            .x_label_formatter(&|v| label(*v))
-            .y_label_formatter(&|v| label(*v))
-            .x_desc("arithmetic intensity (FLOPs a byte)")
-            .y_desc("ceiling (TFLOP/s)")
-            .draw()?;
+        axes(
+            &mut chart,
+            zoom,
+            "arithmetic intensity (FLOPs a byte)",
+            "ceiling (TFLOP/s)",
+        )?;
         let roof = ends.map(|x| (x, self.roof.at(x)));
         chart.draw_series(LineSeries::new(roof, zoom.stroke(INK, 2)))?;
 

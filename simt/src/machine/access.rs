@@ -1,5 +1,7 @@
 //! Loads and stores: where an address lies, and bytes of whichever space it is.
 
+use std::rc::Rc;
+
 use crate::alu::D;
 use crate::ast::Space;
 use crate::code::{Address, Slot};
@@ -43,6 +45,21 @@ pub struct Lanes<'a> {
     pub groups: &'a [Group],
     /// Whether it is an atomic or another strong access.
     pub strong: bool,
+}
+
+impl<'a> Lanes<'a> {
+    /// One lane, that of `group`; all of `at` is its address.
+    pub fn one(w: usize, pc: u32, space: Space, at: &'a D, group: &'a Group, strong: bool) -> Self {
+        Self {
+            w,
+            pc,
+            mask: group.mask,
+            space,
+            at,
+            groups: std::slice::from_ref(group),
+            strong,
+        }
+    }
 }
 
 /// Lanes by the space that their addresses lie in.
@@ -145,21 +162,16 @@ impl Block<'_> {
         let (at, spaces) = self.resolve(w, pc, active, from);
         let mut values = [[0u64; 32]; N];
         for (space, mask) in spaces.iter() {
-            let groups = &[][..];
             let mut on = Lanes {
                 w,
                 pc,
                 mask,
                 space,
                 at: &at,
-                groups,
+                groups: &[],
                 strong,
             };
-            let mut groups = self.count(&on, whole, true);
-            if !self.all_fine(&on, whole, Kind::Read) {
-                on.mask = self.fine_lanes(&on, whole, Kind::Read);
-                groups = coalesce::groups(&at, on.mask).into();
-            }
+            let groups = self.admit(&mut on, whole, Kind::Read);
             on.groups = &groups;
             let read = self.read_lanes::<N>(on, bytes);
             merge(&mut values, &read, mask);
@@ -187,21 +199,16 @@ impl Block<'_> {
         let whole = bytes * from.len() as u32;
         let (at, spaces) = self.resolve(w, pc, active, to);
         for (space, mask) in spaces.iter() {
-            let groups = &[][..];
             let mut on = Lanes {
                 w,
                 pc,
                 mask,
                 space,
                 at: &at,
-                groups,
+                groups: &[],
                 strong,
             };
-            let mut groups = self.count(&on, whole, false);
-            if !self.all_fine(&on, whole, Kind::Write) {
-                on.mask = self.fine_lanes(&on, whole, Kind::Write);
-                groups = coalesce::groups(&at, on.mask).into();
-            }
+            let groups = self.admit(&mut on, whole, Kind::Write);
             on.groups = &groups;
             for (k, slot) in (0..).zip(from) {
                 let at = at.map(|at| at + k * u64::from(bytes));
@@ -209,6 +216,17 @@ impl Block<'_> {
                 self.write_lanes(Lanes { at: &at, ..on }, bytes, &value);
             }
         }
+    }
+
+    /// Counts an access of `bytes` bytes a lane. What is wrong with a lane is a finding, and the others go on:
+    /// they are returned by their addresses.
+    pub fn admit(&mut self, on: &mut Lanes, bytes: u32, kind: Kind) -> Rc<[Group]> {
+        let groups = self.count(on, bytes, kind == Kind::Read);
+        if self.all_fine(on, bytes, kind) {
+            return groups;
+        }
+        on.mask = self.fine_lanes(on, bytes, kind);
+        coalesce::groups(on.at, on.mask).into()
     }
 
     /// What the lanes read: `N` elements of `bytes` bytes each, side by side, which are inside and aligned.
@@ -251,17 +269,8 @@ impl Block<'_> {
         bytes: u32,
         strong: bool,
     ) -> u64 {
-        let (mask, at) = (1 << lane, &[at; 32]);
-        let groups = &[Group::one(lane)];
-        let on = Lanes {
-            w,
-            pc,
-            mask,
-            space,
-            at,
-            groups,
-            strong,
-        };
+        let (at, group) = ([at; 32], Group::one(lane));
+        let on = Lanes::one(w, pc, space, &at, &group, strong);
         self.read_lanes::<1>(on, bytes)[0][lane]
     }
 
@@ -278,17 +287,8 @@ impl Block<'_> {
         value: u64,
         strong: bool,
     ) {
-        let (mask, at) = (1 << lane, &[at; 32]);
-        let groups = &[Group::one(lane)];
-        let on = Lanes {
-            w,
-            pc,
-            mask,
-            space,
-            at,
-            groups,
-            strong,
-        };
+        let (at, group) = ([at; 32], Group::one(lane));
+        let on = Lanes::one(w, pc, space, &at, &group, strong);
         self.write_lanes(on, bytes, &[value; 32]);
     }
 }

@@ -109,19 +109,10 @@ impl Block<'_> {
 
     /// A copy to `bytes` bytes at `at` begins, of one lane: for the shadow it is a write.
     pub fn start_copy(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32) {
-        let (mask, space, strong) = (1 << lane, Space::Shared, false);
+        let group = Group::one(lane);
         for word in (at as u64..).step_by(4).take(bytes as usize / 4) {
-            let at = &[word; 32];
-            let groups = &[Group::one(lane)];
-            let on = Lanes {
-                w,
-                pc,
-                mask,
-                space,
-                at,
-                groups,
-                strong,
-            };
+            let at = [word; 32];
+            let on = Lanes::one(w, pc, Space::Shared, &at, &group, false);
             if self.shared.memory.state(word as usize, 4) == State::InFlight {
                 self.in_flight(&on, lane, word as usize, "copy");
             }
