@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use candle_core::{Device, Result};
 
 use super::{Architecture, Feature};
+use crate::launch::is_simulated;
 
 /// A device, as far as kernels are chosen by it. Tests make up their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Facts {
     pub capability: Option<(u32, u32)>,
     /// SMs of a GPU, threads of a CPU.
     pub units: usize,
+    /// Whether kernels are simulated: the project's own run, a library's do not.
+    pub simulated: bool,
 }
 
 impl Facts {
@@ -28,6 +31,18 @@ impl Facts {
             driver: None,
             capability: None,
             units: threads,
+            simulated: false,
+        }
+    }
+
+    /// A GPU of this compute capability; its name is what the tables call any.
+    pub fn any_gpu(capability: (u32, u32), units: usize) -> Self {
+        Self {
+            name: super::tables::ANY_GPU.into(),
+            driver: None,
+            capability: Some(capability),
+            units,
+            simulated: false,
         }
     }
 
@@ -47,12 +62,13 @@ impl Facts {
         self.capability.is_some_and(|found| found >= capability)
     }
 
-    /// Of `device`, looked up once.
+    /// Of `device`, or of the simulator while kernels are simulated; looked up once.
     ///
     /// # Errors
     /// When the driver does not answer.
     pub fn of(device: &Device) -> Result<&'static Self> {
         match device {
+            Device::Cpu if is_simulated() => Ok(simulator()),
             Device::Cpu => Ok(host()),
             #[cfg(feature = "cuda")]
             Device::Cuda(cuda) => gpu(cuda),
@@ -67,6 +83,15 @@ impl Facts {
 fn host() -> &'static Facts {
     static HOST: OnceLock<Facts> = OnceLock::new();
     HOST.get_or_init(|| Facts::cpu(processor(), rayon::current_num_threads()))
+}
+
+/// Stands for a Hopper, whose capability every kernel here can run on.
+fn simulator() -> &'static Facts {
+    static SIMULATOR: OnceLock<Facts> = OnceLock::new();
+    SIMULATOR.get_or_init(|| Facts {
+        simulated: true,
+        ..Facts::any_gpu((9, 0), 132)
+    })
 }
 
 /// The name that the processor gives itself, or its architecture.
@@ -113,6 +138,7 @@ fn gpu(device: &candle_core::CudaDevice) -> Result<&'static Facts> {
         driver: driver(),
         capability: Some((major as u32, minor as u32)),
         units: context.attribute(SMS).w()? as usize,
+        simulated: false,
     }));
     if let Ok(mut known) = KNOWN.write() {
         known.insert(key, facts);
@@ -140,12 +166,7 @@ mod tests {
 
     #[test]
     fn a_gpu_has_the_features_of_its_architecture() {
-        let gpu = |capability| Facts {
-            name: "a GPU".into(),
-            driver: Some("1.2".into()),
-            capability: Some(capability),
-            units: 40,
-        };
+        let gpu = |capability| Facts::any_gpu(capability, 40);
         assert!(gpu((7, 5)).is_gpu() && !gpu((7, 5)).has(Feature::Bf16));
         assert!(gpu((8, 6)).has(Feature::Bf16) && gpu((8, 6)).at_least((8, 0)));
         assert!(!gpu((8, 6)).at_least((9, 0)));

@@ -9,12 +9,15 @@
 
 mod architecture;
 mod facts;
+mod memo;
 mod problem;
 mod registry;
 mod table;
+mod tables;
 
 pub use architecture::{Architecture, Feature};
 pub use facts::Facts;
 pub use problem::{Layout, Op, Problem};
 pub use registry::{Entry, Picked, Registry, Why};
-pub use table::{Range, Rule, Table};
+pub use table::{Range, Rule, Table, is_tuned};
+pub use tables::{ANY_CPU, ANY_GPU, folder, tables};

@@ -17,6 +17,21 @@ pub enum Op {
     LinearGelu,
     /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
     LinearSwiglu,
+    /// softmax(q·kᵀ/√D)·v over all keys: `batch` heads, m queries, n keys, k = D.
+    Attention,
+    /// The same over the keys up to each query's own.
+    CausalAttention,
+    /// RMS norm: m rows of n columns.
+    AddRmsNorm,
+    /// Layer norm: m rows of n columns.
+    AddLayerNorm,
+}
+
+impl fmt::Display for Op {
+    /// As in a table's file: `linear_gelu`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// How a matrix lies in memory.
@@ -51,7 +66,7 @@ impl Layout {
 }
 
 /// `batch` products of A (m, k) and B (k, n).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// Which operation.
     pub op: Op,
@@ -73,12 +88,8 @@ impl fmt::Display for Problem {
     /// `matmul f32 8 × (64×32·32×16)`
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self { batch, m, n, k, .. } = self;
-        let op = format!("{:?}", self.op).to_lowercase();
-        write!(
-            f,
-            "{op} {} {batch} × ({m}×{k}·{k}×{n})",
-            self.dtype.as_str()
-        )
+        let (op, dtype) = (self.op, self.dtype.as_str());
+        write!(f, "{op} {dtype} {batch} × ({m}×{k}·{k}×{n})")
     }
 }
 
@@ -86,6 +97,20 @@ impl fmt::Display for Problem {
 mod tests {
     use super::*;
     use candle_core::{Device, Result};
+
+    #[test]
+    fn a_problem_is_named_as_in_a_file() {
+        let problem = Problem {
+            op: Op::LinearGelu,
+            batch: 1,
+            m: 4,
+            n: 8,
+            k: 2,
+            dtype: DType::BF16,
+            layout: [Layout::Rows; 2],
+        };
+        assert_eq!(problem.to_string(), "linear_gelu bf16 1 × (4×2·2×8)");
+    }
 
     #[test]
     fn layouts_are_told_apart() -> Result<()> {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Facts, Problem, Rule, Table};
+use super::tables::tables;
+use super::{Facts, Problem, Rule, Table, memo};
+use crate::error::mismatch;
 
 /// A kernel that can be picked; `F` is what runs it.
 #[derive(Debug)]
@@ -40,6 +42,13 @@ impl fmt::Display for Why<'_> {
     }
 }
 
+impl<F> fmt::Display for Picked<'_, F> {
+    /// `candle: no measurement; the first that can`
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {}", self.entry.name, self.why)
+    }
+}
+
 /// An entry, and why.
 #[derive(Debug)]
 pub struct Picked<'a, F: 'static> {
@@ -50,9 +59,32 @@ pub struct Picked<'a, F: 'static> {
 }
 
 impl<F> Registry<F> {
+    /// [`pick_from`](Self::pick_from) the [`tables`] of the device: looked up once a thread and problem.
+    ///
+    /// # Errors
+    /// When no entry can.
+    pub fn pick(
+        &self,
+        problem: &Problem,
+        facts: &'static Facts,
+    ) -> candle_core::Result<Picked<'static, F>> {
+        let picked = memo::recall(problem, facts, || {
+            let picked = self.pick_from(problem, facts, tables(facts))?;
+            let same = |e: &Entry<F>| e.name == picked.entry.name;
+            let place = self.entries.iter().position(same)?;
+            Some((place, picked.why))
+        });
+        let (place, why) = picked.ok_or_else(|| {
+            let name = problem.op.to_string();
+            mismatch(&name, "a kernel for it on this device", problem)
+        })?;
+        let entry = &self.entries[place];
+        Ok(Picked { entry, why })
+    }
+
     /// The entry of the first rule, table after table, that holds and whose kernel can run; else the first
     /// entry that can. None if none can.
-    pub fn pick<'a>(
+    pub fn pick_from<'a>(
         &self,
         problem: &Problem,
         facts: &Facts,
@@ -121,12 +153,7 @@ mod tests {
     };
 
     fn gpu(capability: (u32, u32)) -> Facts {
-        Facts {
-            name: "a GPU".into(),
-            driver: None,
-            capability: Some(capability),
-            units: 40,
-        }
+        Facts::any_gpu(capability, 40)
     }
 
     fn problem(m: usize, dtype: DType) -> Problem {
@@ -154,6 +181,8 @@ mod tests {
             us: 1.,
             next: String::new(),
             next_us: 0.,
+            untuned: "any".into(),
+            untuned_us: 1.,
         }
     }
 
@@ -180,12 +209,12 @@ mod tests {
             ((12, 0), 64, DType::F32, "any"),
         ] {
             let problem = problem(m, dtype);
-            let picked = KERNELS.pick(&problem, &gpu(capability), []).expect("one");
+            let picked = KERNELS.pick_from(&problem, &gpu(capability), []).expect("one");
             assert_eq!(picked.entry.name, name, "{capability:?} {problem}");
             assert_eq!(picked.why, Why::First);
         }
         let cpu = Facts::cpu("a CPU", 2);
-        assert!(KERNELS.pick(&problem(8, DType::F32), &cpu, []).is_none());
+        assert!(KERNELS.pick_from(&problem(8, DType::F32), &cpu, []).is_none());
     }
 
     #[test]
@@ -196,7 +225,7 @@ mod tests {
         for (m, name, of) in [(8, "any", 0), (17, "small", 1)] {
             let problem = problem(m, DType::F32);
             let picked = KERNELS
-                .pick(&problem, &turing, [&measured, &generic])
+                .pick_from(&problem, &turing, [&measured, &generic])
                 .expect("one");
             assert_eq!(picked.entry.name, name);
             assert_eq!(picked.why, Why::Measured(&measured.rules[of], "a GPU"));
@@ -204,7 +233,7 @@ mod tests {
         // `small` cannot, and the next table speaks of it.
         let problem = problem(60, DType::F32);
         let picked = KERNELS
-            .pick(&problem, &turing, [&measured, &generic])
+            .pick_from(&problem, &turing, [&measured, &generic])
             .expect("one");
         assert_eq!(picked.entry.name, "any");
         assert_eq!(picked.why, Why::Measured(&generic.rules[0], "a GPU"));
@@ -214,7 +243,7 @@ mod tests {
     fn a_rule_of_a_kernel_that_is_not_there_is_passed_over() {
         let table = table(vec![rule(Range(0, 99), "of another version")]);
         let problem = problem(8, DType::F32);
-        let picked = KERNELS.pick(&problem, &gpu((7, 5)), [&table]).expect("one");
+        let picked = KERNELS.pick_from(&problem, &gpu((7, 5)), [&table]).expect("one");
         assert_eq!((picked.entry.name, picked.why), ("small", Why::First));
     }
 

@@ -54,6 +54,10 @@ pub struct Rule {
     pub next: String,
     /// Microseconds of the next fastest.
     pub next_us: f64,
+    /// What runs without a table, and its microseconds.
+    pub untuned: String,
+    /// Microseconds of what runs without a table.
+    pub untuned_us: f64,
 }
 
 impl Rule {
@@ -69,15 +73,18 @@ impl Rule {
 }
 
 impl fmt::Display for Rule {
-    /// `batch 1, m 33–64, n 33–64, k any: 2.1 µs, next cublas 3.2 µs`
+    /// `batch 1, m 33–64, n 33–64, k any: 2.10 µs, next candle 3.20 µs`
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self {
             batch, m, n, k, us, ..
         } = self;
-        write!(f, "batch {batch}, m {m}, n {n}, k {k}: {us:.1} µs")?;
-        match self.next.is_empty() {
+        write!(f, "batch {batch}, m {m}, n {n}, k {k}: {us:.2} µs")?;
+        if !self.next.is_empty() {
+            write!(f, ", next {} {:.2} µs", self.next, self.next_us)?;
+        }
+        match self.kernel == self.untuned {
             true => Ok(()),
-            false => write!(f, ", next {} {:.1} µs", self.next, self.next_us),
+            false => write!(f, ", untuned {} {:.2} µs", self.untuned, self.untuned_us),
         }
     }
 }
@@ -155,22 +162,22 @@ impl Table {
         self.rules.iter().find(|rule| rule.holds(problem))
     }
 
-    /// The name of its file in the cache folder: of the device and its driver, in letters, digits and `-`.
+    /// The name of its file in the cache folder: of the device and its driver, of a CPU its threads, in letters,
+    /// digits and `-`.
     pub fn file_name(facts: &Facts) -> String {
-        let name = format!(
-            "{} {}",
-            facts.name,
-            facts.driver.as_deref().unwrap_or_default()
-        );
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
+        let second = match (&facts.driver, facts.is_gpu()) {
+            (Some(driver), _) => driver.clone(),
+            (None, true) => String::new(),
+            (None, false) => format!("{} threads", facts.units),
+        };
+        let name = format!("{} {second}", facts.name);
+        let plain = |c: char| match c {
+            '.' => '.',
+            c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
+            _ => '-',
         };
         let name: String = name.trim().chars().map(plain).collect();
-        format!("{}.json", name.to_lowercase())
+        format!("{name}.json")
     }
 }
 

@@ -3,9 +3,9 @@
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::View;
-use super::cpu::{self, Operand};
+use super::cpu::{self, Operand, Threads};
 use crate::cpu::Slice;
-use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Table};
+use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
 use crate::error::mismatch;
 use crate::launch::{Launch, Module, module};
 use crate::output;
@@ -17,8 +17,10 @@ static MODULE: Module = module!("matmul_level5", "level5.ptx");
 pub enum Run {
     /// candle's own product: cuBLAS on a GPU, gemm on a CPU.
     Candle,
-    /// Operands as they lie, on a CPU.
-    Cpu,
+    /// gemm on this thread alone, on a CPU.
+    Gemm,
+    /// Operands as they lie, on a CPU, by so many threads.
+    Cpu(Threads),
     /// A kernel of `level5.cu`.
     Tile(Tile),
 }
@@ -40,14 +42,12 @@ pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
             name: "candle",
-            can: |_, _| true,
+            can: |_, facts| !facts.simulated,
             run: Run::Candle,
         },
-        Entry {
-            name: "matmul_level5_cpu",
-            can: |p, facts| p.dtype == DType::F32 && !facts.is_gpu(),
-            run: Run::Cpu,
-        },
+        on_cpu("gemm_one_thread", Run::Gemm),
+        on_cpu("matmul_level5_cpu", Run::Cpu(Threads::One)),
+        on_cpu("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
         tile("matmul_f32_level5_16x16_k32", 16, 16, 256, 1),
         tile("matmul_f32_level5_16x16_k64", 16, 16, 256, 1),
         tile("matmul_f32_level5_16x16_k128", 16, 16, 256, 1),
@@ -59,6 +59,14 @@ pub static REGISTRY: Registry<Run> = Registry {
         tile("matmul_f32_level5_warp_16x16", 16, 16, 32, 4),
     ],
 };
+
+const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {
+    Entry {
+        name,
+        can: |p, facts| p.dtype == DType::F32 && !facts.is_gpu(),
+        run,
+    }
+}
 
 /// Blocks along y and z of a grid.
 const MOST_BLOCKS: usize = 65_535;
@@ -86,6 +94,28 @@ const fn tile(
             matrices,
         }),
     }
+}
+
+/// A·B + b: A (…, M, K), B (…, K, N), b (N) or none → (…, M, N), by the entry that the registry picks.
+///
+/// # Errors
+/// As of [`Call::new`], or when the driver does not answer.
+pub fn matmul(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    Ok(matmul_with_info(a, b, bias)?.0)
+}
+
+/// The same, with the entry that ran and why.
+///
+/// # Errors
+/// As of [`Call::new`], or when the driver does not answer.
+pub fn matmul_with_info(
+    a: &Tensor,
+    b: &Tensor,
+    bias: Option<&Tensor>,
+) -> Result<(Tensor, Picked<'static, Run>)> {
+    let call = Call::new(a, b, bias)?;
+    let picked = call.pick()?;
+    Ok((call.run(picked.entry.run)?, picked))
 }
 
 /// A product that has been looked at.
@@ -144,11 +174,9 @@ impl<'a> Call<'a> {
     /// Which entry is for it, and why.
     ///
     /// # Errors
-    /// When the driver does not answer.
-    pub fn pick<'t>(&self, tables: impl IntoIterator<Item = &'t Table>) -> Result<Picked<'t, Run>> {
-        let facts = Facts::of(self.a.device())?;
-        let picked = REGISTRY.pick(&self.problem, facts, tables);
-        picked.ok_or_else(|| mismatch("matmul_level5", "an entry that can", self.problem))
+    /// When the driver does not answer, or no entry can.
+    pub fn pick(&self) -> Result<Picked<'static, Run>> {
+        REGISTRY.pick(&self.problem, Facts::of(self.a.device())?)
     }
 
     /// Computes it: (…, M, N).
@@ -158,7 +186,8 @@ impl<'a> Call<'a> {
     pub fn run(&self, run: Run) -> Result<Tensor> {
         match run {
             Run::Candle => self.candle(),
-            Run::Cpu => self.cpu(),
+            Run::Gemm => self.cpu(cpu::gemm),
+            Run::Cpu(threads) => self.cpu(|a, b, bias, c| cpu::matmul(a, b, bias, c, threads)),
             Run::Tile(tile) => self.tile(tile),
         }
     }
@@ -171,13 +200,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn cpu(&self) -> Result<Tensor> {
+    fn cpu(
+        &self,
+        product: impl FnOnce(Operand, Operand, Option<&[f32]>, &mut [f32]),
+    ) -> Result<Tensor> {
         let [a, b] = [self.a, self.b].map(Slice::<f32>::strided);
         let (a, b) = (a?, b?);
         let bias = self.bias.map(Slice::<f32>::new).transpose()?;
         let mut c = output::vec::<f32>(self.dims.iter().product());
         let operand = |x, view| Operand { x, view };
-        cpu::matmul(
+        product(
             operand(&a, self.views[0]),
             operand(&b, self.views[1]),
             bias.as_deref(),

@@ -2,10 +2,11 @@
 //!
 //! A library's product copies both operands into panels, for the sake of large ones, and wakes all threads,
 //! which takes longer than a small product. Here B is read as it lies where its rows are contiguous, a copy
-//! is made only of what is not, and threads share the work only where there is enough of it.
+//! is made only of what is not, and who picks the product picks the number of threads.
 //!
 //! To be faster: for more than a few hundred rows and columns, the panels and blocks of level 4's `linear`.
 
+mod gemm;
 mod tile;
 
 use std::borrow::Cow;
@@ -14,10 +15,17 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::View;
 use crate::cpu::parallel;
+pub use gemm::gemm;
 use tile::{MAX_ROWS, Panel, max_rows, tile};
 
-/// Multiply-adds that are worth a thread: waking one takes as long as this many.
-const WORTH: usize = 1 << 18;
+/// How many threads share a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The one that calls.
+    One,
+    /// All of rayon's.
+    All,
+}
 
 /// A batch of operands: elements from the first to the last, and how they lie.
 #[derive(Clone, Copy)]
@@ -52,12 +60,15 @@ impl<'a> Operand<'a> {
 }
 
 /// C = A·B + b, C (batch, M, N): all of it.
-pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32]) {
+pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     if c.is_empty() {
         return;
     }
-    let threads = (c.len() * k / WORTH).clamp(1, rayon::current_num_threads());
+    let threads = match threads {
+        Threads::One => 1,
+        Threads::All => rayon::current_num_threads(),
+    };
     // Whole matrices, or where there are fewer of them than threads, rows of each.
     let parts = threads.div_ceil(c.len() / (m * n)).min(m);
     let rows = m.div_ceil(parts);

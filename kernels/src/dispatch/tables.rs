@@ -1,0 +1,132 @@
+//! The tables in use on a device: the user's own first, then the committed ones.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+
+use super::{Facts, Table};
+
+/// The device of the table for GPUs on which nothing was measured.
+pub const ANY_GPU: &str = "any GPU";
+/// The device of the table for CPUs on which nothing was measured.
+pub const ANY_CPU: &str = "any CPU";
+
+/// As `tune` wrote them.
+const COMMITTED: &[&str] = &[include_str!("tables/cpu.json")];
+
+/// The folder of the user's own tables; none where the system does not say.
+pub fn folder() -> Option<PathBuf> {
+    Some(dirs::cache_dir()?.join("candlepower"))
+}
+
+/// In the order in which they are asked: the user's own, the committed one of this device, the one of any.
+///
+/// Read once. A file that cannot be read is passed over, with a line on stderr that says why.
+pub fn tables(facts: &Facts) -> &'static [Table] {
+    static READ: LazyLock<Mutex<HashMap<String, &'static [Table]>>> = LazyLock::new(Mutex::default);
+    let mut read = READ.lock().unwrap_or_else(|e| e.into_inner());
+    read.entry(Table::file_name(facts)).or_insert_with(|| {
+        let (tables, complaint) = find(facts, folder().as_deref(), COMMITTED);
+        if let Some(complaint) = complaint {
+            eprintln!("{complaint}; passed over");
+        }
+        Box::leak(tables.into())
+    })
+}
+
+/// Those for a device, and what is wrong with the user's own.
+fn find(facts: &Facts, folder: Option<&Path>, committed: &[&str]) -> (Vec<Table>, Option<String>) {
+    let own = folder.map(|folder| own(facts, &folder.join(Table::file_name(facts))));
+    let (own, complaint) = match own.unwrap_or(Ok(None)) {
+        Ok(table) => (table, None),
+        Err(complaint) => (None, Some(complaint)),
+    };
+    // A test reads them all.
+    let committed: Vec<_> = committed.iter().flat_map(|t| Table::parse(t)).collect();
+    let any = if facts.is_gpu() { ANY_GPU } else { ANY_CPU };
+    let of = |device: &str| committed.iter().find(|t| t.device == device).cloned();
+    let tables = [own, of(&facts.name), of(any).filter(|_| facts.name != any)];
+    (tables.into_iter().flatten().collect(), complaint)
+}
+
+fn own(facts: &Facts, path: &Path) -> Result<Option<Table>, String> {
+    let table = Table::load(path)?;
+    match &table {
+        Some(table) if table.device != facts.name => Err(format!(
+            "{}: device: expected {:?}, found {:?}",
+            path.display(),
+            facts.name,
+            table.device
+        )),
+        _ => Ok(table),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(device: &str, date: &str) -> String {
+        let table = Table {
+            schema: 1,
+            device: device.into(),
+            driver: None,
+            commit: "abc".into(),
+            date: date.into(),
+            rules: vec![],
+        };
+        table.text().expect("finite")
+    }
+
+    fn names(tables: &[Table]) -> Vec<(&str, &str)> {
+        tables.iter().map(|t| (&*t.device, &*t.date)).collect()
+    }
+
+    #[test]
+    fn the_users_own_comes_first() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let facts = Facts::cpu("a CPU", 2);
+        let file = folder.path().join("a-cpu-2-threads.json");
+        let committed = [table(ANY_GPU, "1"), table("a CPU", "2"), table(ANY_CPU, "3")];
+        let committed: Vec<&str> = committed.iter().map(String::as_str).collect();
+        let find = || find(&facts, Some(folder.path()), &committed);
+
+        let (found, complaint) = find();
+        assert_eq!(names(&found), [("a CPU", "2"), (ANY_CPU, "3")]);
+        assert_eq!(complaint, None);
+
+        std::fs::write(&file, table("a CPU", "0"))?;
+        let (found, complaint) = find();
+        assert_eq!(names(&found), [("a CPU", "0"), ("a CPU", "2"), (ANY_CPU, "3")]);
+        assert_eq!(complaint, None);
+
+        for (damaged, says) in [
+            ("{".to_string(), "EOF"),
+            (table("another", "0"), r#"expected "a CPU", found "another""#),
+        ] {
+            std::fs::write(&file, damaged)?;
+            let (found, complaint) = find();
+            assert_eq!(names(&found), [("a CPU", "2"), (ANY_CPU, "3")]);
+            let complaint = complaint.expect("a line");
+            assert!(complaint.contains(says) && complaint.contains("a-cpu-2-threads.json"));
+            assert_eq!(complaint.lines().count(), 1);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_gpu_has_the_table_of_any_gpu() {
+        let committed = [table(ANY_GPU, "1"), table(ANY_CPU, "2")];
+        let committed: Vec<&str> = committed.iter().map(String::as_str).collect();
+        let (found, _) = find(&Facts::any_gpu((8, 6), 40), None, &committed);
+        assert_eq!(names(&found), [(ANY_GPU, "1")]);
+    }
+
+    #[test]
+    fn the_committed_ones_are_whole() {
+        for text in COMMITTED {
+            let table = Table::parse(text).expect("a table");
+            assert!(!table.rules.is_empty(), "{}", table.device);
+        }
+    }
+}
