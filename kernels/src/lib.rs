@@ -15,6 +15,7 @@ pub mod element;
 pub mod embedding;
 pub mod error;
 pub mod gelu;
+pub mod graph;
 pub mod launch;
 pub mod linear;
 pub mod matmul;

@@ -32,8 +32,8 @@ impl Ops for Costed {
         self.0.level()
     }
 
-    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache> {
-        self.0.new_cache(shape)
+    fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
+        self.0.new_caches(shape)
     }
 
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {

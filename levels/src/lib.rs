@@ -15,6 +15,7 @@ use level1::Level1;
 use level2::Level2;
 use level3::Level3;
 use level4::Level4;
+use level5::Level5;
 use models::Ops;
 
 pub use at::at;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Level> {
         Arc::new(Level2::default()),
         Arc::new(Level3),
         Arc::new(Level4),
+        Arc::new(Level5),
     ]
 }
 

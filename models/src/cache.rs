@@ -4,7 +4,7 @@ use std::any::Any;
 
 use candle_core::{Result, bail};
 
-/// The cache of one layer, made by [`crate::Ops::new_cache`].
+/// The cache of one layer, made by [`crate::Ops::new_caches`].
 ///
 /// The model sees how many positions it holds; what is inside belongs to the level that made it.
 pub struct KvCache {

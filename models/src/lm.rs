@@ -209,14 +209,14 @@ impl LanguageModel {
 
     /// One empty cache a block, for `batch` sequences of at most `capacity` tokens.
     pub fn new_caches(&self, ops: &dyn Ops, batch: usize, capacity: usize) -> Result<Vec<KvCache>> {
-        let shape = CacheShape {
+        ops.new_caches(&CacheShape {
+            layers: self.blocks.len(),
             batch,
             capacity: capacity.min(self.config.max_position_embeddings),
             heads: self.config.heads,
             dtype: self.dtype,
             device: self.device.clone(),
-        };
-        self.blocks.iter().map(|_| ops.new_cache(&shape)).collect()
+        })
     }
 
     // ANCHOR: forward

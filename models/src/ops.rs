@@ -1,5 +1,7 @@
 //! The seam: everything that the models compute, and nothing about how.
 
+use std::any::Any;
+
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::{Csr, KvCache, Rope, Sampling, Segments, Weight};
@@ -51,6 +53,8 @@ impl Heads {
 /// What a level has to know to make room for keys and values.
 #[derive(Debug, Clone)]
 pub struct CacheShape {
+    /// Of the model.
+    pub layers: usize,
     /// B: sequences.
     pub batch: usize,
     /// Positions at most.
@@ -61,6 +65,17 @@ pub struct CacheShape {
     pub dtype: DType,
     /// Of keys and values.
     pub device: Device,
+}
+
+impl CacheShape {
+    /// A cache for each layer, around what `state` makes.
+    ///
+    /// # Errors
+    /// Those of `state`.
+    pub fn caches<T: Any + Send>(&self, state: impl Fn() -> Result<T>) -> Result<Vec<KvCache>> {
+        let cache = |_| Ok(KvCache::new(self.capacity, state()?));
+        (0..self.layers).map(cache).collect()
+    }
 }
 
 /// One level of optimization: the operations of all three models.
@@ -76,8 +91,8 @@ pub trait Ops: Send + Sync {
     /// 1 for naive candle ops, and so on.
     fn level(&self) -> u8;
 
-    /// An empty cache for one layer of the language model.
-    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache>;
+    /// Empty caches for the language model, one a layer.
+    fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>>;
 
     /// Row `ids[b][t]` of `w`: ids (B, T) u32, w (V, C) → (B, T, C)
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor>;

@@ -48,6 +48,7 @@ impl Causal {
             past: qkv(past)?,
             new: qkv(new)?,
             shape: CacheShape {
+                layers: 1,
                 batch: 1,
                 capacity: past + new,
                 heads,
@@ -73,7 +74,7 @@ impl Timed for Causal {
     }
 
     fn prepare(&mut self) -> Result<()> {
-        self.cache = Some(self.level.new_cache(&self.shape)?);
+        self.cache = self.level.new_caches(&self.shape)?.pop();
         if self.past[0].dim(1)? > 0 {
             self.attend(true)?;
         }

@@ -46,7 +46,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 }
 
 /// Queries of a sequence up to which the keys are split, in place of a tile of queries a block.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 fn launch(x: &Operands) -> Result<Tensor> {
     if x.head_dim > 128 {
@@ -120,25 +120,56 @@ const SPLIT: usize = 256;
 /// large GPU.
 const BLOCKS: usize = 512;
 
-/// Few queries: the keys are split over blocks until there are [`BLOCKS`], or [`SPLIT`] keys in each.
-fn decode(x: &Operands, y: &Tensor) -> Result<()> {
-    let rows = x.queries * x.heads / x.kv_heads; // that read the same keys
+/// How the keys of few queries are split.
+pub(super) struct Split<'a> {
+    /// Splits.
+    pub count: usize,
+    /// Keys of each.
+    pub keys: usize,
+    /// Blocks of a split and sequence.
+    pub blocks: usize,
+    /// Rows that read the same keys.
+    pub rows: usize,
+    /// Of each row and split D sums, the greatest score and the sum of exponentials; none of a single split.
+    pub partial: Option<&'a Tensor>,
+}
+
+/// Few queries: up to `keys` keys are split over blocks until there are [`BLOCKS`], or [`SPLIT`] keys in each;
+/// `launch` computes the splits, and they are joined.
+pub(super) fn splits(
+    x: &Operands,
+    y: &Tensor,
+    keys: usize,
+    launch: impl FnOnce(Split) -> Result<()>,
+) -> Result<()> {
+    let rows = x.queries * x.heads / x.kv_heads;
     let blocks = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(4) };
     let most = BLOCKS.div_ceil((blocks * x.batch).max(1));
-    let splits = x.keys.div_ceil(SPLIT).clamp(1, most);
-    // Of each row and split D sums, the greatest score and the sum of exponentials.
-    let shape = (x.batch * x.queries * x.heads, splits, x.head_dim + 2);
-    let partial = (splits > 1).then(|| output::tensor(shape, DType::F32, y.device()));
+    let count = keys.div_ceil(SPLIT).clamp(1, most);
+    let shape = (x.batch * x.queries * x.heads, count, x.head_dim + 2);
+    let partial = (count > 1).then(|| output::tensor(shape, DType::F32, y.device()));
     let partial = partial.transpose()?;
-    let launch = Launch::new(&DECODE, decode_entry(x.head_dim, rows, y.dtype())?)
-        .grid(splits, blocks, x.batch)
-        .block(THREADS, 1, 1);
-    let launch = x.arguments(launch).write(y).u32(x.keys.div_ceil(splits));
-    launch.write_or_null(partial.as_ref()).run()?;
+    launch(Split {
+        count,
+        keys: keys.div_ceil(count),
+        blocks,
+        rows,
+        partial: partial.as_ref(),
+    })?;
     match &partial {
         Some(partial) => combine(partial, y),
         None => Ok(()),
     }
+}
+
+fn decode(x: &Operands, y: &Tensor) -> Result<()> {
+    splits(x, y, x.keys, |split| {
+        let entry = decode_entry(x.head_dim, split.rows, y.dtype())?;
+        let launch = Launch::new(&DECODE, entry).grid(split.count, split.blocks, x.batch);
+        let launch = x.arguments(launch.block(THREADS, 1, 1));
+        let launch = launch.write(y).u32(split.keys);
+        launch.write_or_null(split.partial).run()
+    })
 }
 
 fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
@@ -153,7 +184,7 @@ fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
 }
 
 /// Of a block of `level4_decode.cu`.
-const THREADS: usize = 256;
+pub(super) const THREADS: usize = 256;
 
 /// Joins the splits of each row: a block a row.
 fn combine(partial: &Tensor, y: &Tensor) -> Result<()> {

@@ -16,6 +16,7 @@ mod cache;
 mod cpu;
 pub mod level3;
 pub mod level4;
+pub mod level5;
 mod operands;
 
 pub use cache::Cache;

@@ -44,6 +44,6 @@ pub fn rope_append(
     let launch = Launch::new(module, entry!("rope_append", q.dtype(), "level3")?)
         .grid(tokens, heads + cache.kv_heads, batch)
         .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
-    x.arguments(launch, &y, cache, position)?.run()?;
+    x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
 }

@@ -36,15 +36,20 @@ pub fn rope_append(
             cpu::level4::rope_append(&x, cache, position)
         );
     }
-    let (batch, tokens, heads, d) = q.dims4()?;
+    let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let vectors = (d / 2)
-        .div_ceil(16 / q.dtype().size_in_bytes())
-        .clamp(1, 32);
-    let rows = (heads + cache.kv_heads).clamp(1, THREADS / vectors);
+    let (vectors, rows) = block(q, heads + cache.kv_heads);
     let launch = Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level4")?)
         .grid(tokens, batch, 1)
         .block(vectors, rows, 1);
-    x.arguments(launch, &y, cache, position)?.run()?;
+    x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
+}
+
+/// Threads of a block for q (B, T, H, D): 16 bytes of half a head each, and heads.
+pub(super) fn block(q: &Tensor, heads: usize) -> (usize, usize) {
+    let d = q.dims().last().copied().unwrap_or_default();
+    let vectors = (d / 2).div_ceil(16 / q.dtype().size_in_bytes());
+    let vectors = vectors.clamp(1, 32);
+    (vectors, heads.clamp(1, THREADS / vectors))
 }

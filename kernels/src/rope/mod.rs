@@ -11,6 +11,7 @@
 mod cpu;
 pub mod level3;
 pub mod level4;
+pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
 
@@ -73,13 +74,12 @@ impl Operands<'_> {
         cache.check(kernel, q, position, tokens)
     }
 
-    /// The parameters of the kernels of both levels.
+    /// The parameters of the kernels of all levels, but for the position, which is the last.
     fn arguments<'a>(
         &'a self,
         launch: Launch<'a>,
         y: &'a Tensor,
         cache: &'a Cache,
-        position: usize,
     ) -> Result<Launch<'a>> {
         let (_, _, heads, d) = self.q.dims4()?;
         let (q, kv) = (
@@ -101,8 +101,7 @@ impl Operands<'_> {
             .u32(heads)
             .u32(cache.kv_heads)
             .u32(d / 2)
-            .u32(cache.capacity)
-            .u32(position))
+            .u32(cache.capacity))
     }
 }
 

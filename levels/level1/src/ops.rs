@@ -20,11 +20,11 @@ impl Ops for Level1 {
         1
     }
 
-    // ANCHOR: new_cache
-    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache> {
-        Ok(KvCache::new(shape.capacity, Cached::None))
+    // ANCHOR: new_caches
+    fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
+        shape.caches(|| Ok(Cached::None))
     }
-    // ANCHOR_END: new_cache
+    // ANCHOR_END: new_caches
 
     // ANCHOR: embedding
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {

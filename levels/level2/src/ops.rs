@@ -21,12 +21,12 @@ impl Ops for Level2 {
         2
     }
 
-    // ANCHOR: new_cache
-    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache> {
+    // ANCHOR: new_caches
+    fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         // (B, Hkv, capacity, D), made once and filled in place.
-        Ok(KvCache::new(shape.capacity, Slots::new(2, shape.capacity)))
+        shape.caches(|| Ok(Slots::new(2, shape.capacity)))
     }
-    // ANCHOR_END: new_cache
+    // ANCHOR_END: new_caches
 
     // ANCHOR: embedding
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {

@@ -18,20 +18,21 @@ impl Ops for Level4 {
         4
     }
 
-    // ANCHOR: new_cache
-    fn new_cache(&self, shape: &CacheShape) -> Result<KvCache> {
+    // ANCHOR: new_caches
+    fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         let heads = shape.heads;
-        let cache = attention::Cache::new(
-            shape.batch,
-            shape.capacity,
-            heads.num_kv_heads,
-            heads.head_dim,
-            shape.dtype,
-            &shape.device,
-        )?;
-        Ok(KvCache::new(shape.capacity, cache))
+        shape.caches(|| {
+            attention::Cache::new(
+                shape.batch,
+                shape.capacity,
+                heads.num_kv_heads,
+                heads.head_dim,
+                shape.dtype,
+                &shape.device,
+            )
+        })
     }
-    // ANCHOR_END: new_cache
+    // ANCHOR_END: new_caches
 
     // ANCHOR: embedding
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {

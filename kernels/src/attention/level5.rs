@@ -1,0 +1,213 @@
+//! Level 5: the position of a decode step lies in the device's memory, so that a recorded step can be repeated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::{Operands, level4};
+use crate::element::entry;
+use crate::error::{mismatch, unsupported};
+use crate::graph::is_recording;
+use crate::launch::{Launch, Module, module, on_cpu};
+use crate::output;
+
+static DECODE: Module = module!("attention_level5_decode", "level5_decode.ptx");
+
+/// A position that kernels read: a number in the device's memory, and what the host knows of it.
+#[derive(Debug)]
+pub struct Position {
+    value: Tensor, // (1) u32
+    known: AtomicUsize,
+}
+
+/// Not yet written.
+const UNKNOWN: usize = usize::MAX;
+
+impl Position {
+    /// None on a CPU, whose loops are told.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn new(device: &Device) -> Result<Option<Arc<Self>>> {
+        if on_cpu(device) {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(Self {
+            value: Tensor::zeros(1, DType::U32, device)?,
+            known: AtomicUsize::new(UNKNOWN),
+        })))
+    }
+
+    /// Makes it `position`, with a launch if it is another.
+    ///
+    /// # Errors
+    /// When it is another and launches are being recorded: each replay would set it back.
+    pub fn set(&self, position: usize) -> Result<()> {
+        if self.known.load(Relaxed) == position {
+            return Ok(());
+        }
+        if is_recording() {
+            let found = format!("{position}, which no kernel has set");
+            return Err(mismatch("position_set_level5", "a known position", found));
+        }
+        self.launch("position_set_level5", position)?;
+        self.known.store(position, Relaxed);
+        Ok(())
+    }
+
+    /// Launches the kernel that adds `tokens`. Recorded, it adds them at each replay, of which
+    /// [`advanced`](Self::advanced) tells the host.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn advance(&self, tokens: usize) -> Result<()> {
+        self.launch("position_advance_level5", tokens)?;
+        if !is_recording() {
+            self.advanced(tokens);
+        }
+        Ok(())
+    }
+
+    /// A replay has added `tokens`.
+    pub fn advanced(&self, tokens: usize) {
+        self.known.fetch_add(tokens, Relaxed);
+    }
+
+    /// What the device holds.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    pub fn read(&self) -> Result<usize> {
+        Ok(self.value.to_vec1::<u32>()?[0] as usize)
+    }
+
+    fn launch(&self, entry: &'static str, number: usize) -> Result<()> {
+        Launch::new(&DECODE, entry)
+            .block(1, 1, 1)
+            .write(&self.value)
+            .u32(number)
+            .run()
+    }
+}
+
+/// Keys and values of one layer, and the position that all layers share.
+pub struct Cache {
+    inner: super::Cache,
+    position: Option<Arc<Position>>,
+}
+
+/// A cache whose next tokens stand at a position that the device knows.
+pub struct At<'a> {
+    pub(crate) cache: &'a mut super::Cache,
+    /// What the device holds; for checks on the host, not for launches.
+    pub(crate) host: usize,
+    pub(crate) position: &'a Tensor,
+}
+
+impl Cache {
+    /// Around level 4's.
+    pub fn new(inner: super::Cache, position: Option<Arc<Position>>) -> Self {
+        Self { inner, position }
+    }
+
+    /// Level 4's.
+    pub fn inner(&mut self) -> &mut super::Cache {
+        &mut self.inner
+    }
+
+    /// The position that the layers share; none on a CPU.
+    pub fn position(&self) -> Option<&Arc<Position>> {
+        self.position.as_ref()
+    }
+
+    /// The number of positions up to which a step that is recorded with `keys` of them may be repeated: the next
+    /// power of two, for a doubling of the keys is worth other launches.
+    pub fn bucket(&self, keys: usize) -> usize {
+        bucket(keys, self.inner.capacity)
+    }
+
+    /// For a few queries on a GPU, of heads that level 4's decode can read: the position is in the device's
+    /// memory from here on. Otherwise none: the launches have to be told.
+    ///
+    /// # Errors
+    /// When there is none and launches are being recorded: a replay would write over the same position.
+    pub fn on_device(&mut self, q: &Tensor, position: usize) -> Result<Option<At<'_>>> {
+        let (_, tokens, _, d) = q.dims4()?;
+        let vector = 16 / self.inner.dtype.size_in_bytes();
+        let able = tokens <= level4::FEW && d <= 128 && d.is_multiple_of(vector);
+        match &self.position {
+            Some(shared) if able => {
+                shared.set(position)?;
+                Ok(Some(At {
+                    cache: &mut self.inner,
+                    host: position,
+                    position: &shared.value,
+                }))
+            }
+            Some(_) if is_recording() && position > 0 => {
+                let expected = format!("up to {} tokens of D = {vector}·n ≤ 128", level4::FEW);
+                let found = format!("{tokens} of {d}");
+                Err(unsupported(
+                    "a recorded causal_attention_level5",
+                    expected,
+                    found,
+                    4,
+                ))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Of fewer keys than this there is one split, and a step is the same for all.
+const LEAST: usize = 256;
+
+fn bucket(keys: usize, capacity: usize) -> usize {
+    keys.next_power_of_two().max(LEAST).min(capacity)
+}
+
+/// softmax(q·kᵀ/√D)·v over the keys up to each query's own: q (B, T, H, D), T up to 4, → (B, T, H·D)
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
+    let x = Operands::causal("causal_attention_level5", q, at.cache, at.host)?;
+    let y = output::tensor(
+        (x.batch, x.queries, x.heads * x.head_dim),
+        q.dtype(),
+        q.device(),
+    )?;
+    let keys = bucket(x.keys, at.cache.capacity);
+    level4::splits(&x, &y, keys, |split| {
+        let entry = decode_entry(x.head_dim, split.rows, y.dtype())?;
+        let launch = Launch::new(&DECODE, entry).grid(split.count, split.blocks, x.batch);
+        let launch = x.arguments(launch.block(level4::THREADS, 1, 1));
+        let launch = launch.write(&y).u32(split.keys);
+        launch.write_or_null(split.partial).read(at.position).run()
+    })?;
+    Ok(y)
+}
+
+fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
+    match (d, rows) {
+        (0..=32, 1) => entry!("attention_decode_d32x1", dtype, "level5"),
+        (0..=32, _) => entry!("attention_decode_d32x4", dtype, "level5"),
+        (33..=64, 1) => entry!("attention_decode_d64x1", dtype, "level5"),
+        (33..=64, _) => entry!("attention_decode_d64x4", dtype, "level5"),
+        (_, 1) => entry!("attention_decode_d128x1", dtype, "level5"),
+        (_, _) => entry!("attention_decode_d128x4", dtype, "level5"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_at_a_power_of_two_or_with_the_cache() {
+        let buckets = [1, 256, 257, 512, 513, 999, 1000].map(|keys| bucket(keys, 1000));
+        assert_eq!(buckets, [256, 256, 512, 512, 1000, 1000, 1000]);
+        assert_eq!(bucket(1, 7), 7);
+    }
+}

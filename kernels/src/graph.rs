@@ -1,0 +1,111 @@
+//! Launches recorded once and repeated: a CUDA graph.
+//!
+//! A launch costs the host some microseconds, whatever the kernel does; a recorded one costs the GPU less than one.
+//! What is recorded is the launches with their arguments, addresses among them: a graph reads and writes the
+//! memory that it was recorded with. Inputs are put there before each replay, and outputs taken from there.
+//!
+//! "CUDA C++ Programming Guide", section on CUDA graphs.
+
+use std::cell::Cell;
+
+use candle_core::{Device, Result};
+
+thread_local! {
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the launches of this thread are being recorded, and not run.
+pub fn is_recording() -> bool {
+    RECORDING.get()
+}
+
+/// What was launched while it was recorded.
+pub struct Graph(imp::Graph);
+
+impl Graph {
+    /// Records what `f` launches on the stream of `device`; the launches are not run. `f` has run before, with the
+    /// same shapes, so that all kernels are loaded.
+    ///
+    /// What `f` makes stays where it is for as long as the graph: it is valid after a launch, until the next.
+    /// A tensor from before may not be dropped in `f`, and no value may come to the host.
+    ///
+    /// # Errors
+    /// When `device` is no GPU with a stream of its own, those of `f`, and what the driver refuses to record.
+    pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
+        let (graph, value) = imp::Graph::record(device, || {
+            RECORDING.set(true);
+            let value = f();
+            RECORDING.set(false);
+            value
+        })?;
+        Ok((Self(graph), value))
+    }
+
+    /// Starts all of it; returns before it ends.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn launch(&self) -> Result<()> {
+        self.0.launch()
+    }
+
+    /// Kernels in it, candle's and cuBLAS's among them.
+    pub fn kernels(&self) -> usize {
+        self.0.kernels()
+    }
+}
+
+/// Runs `f`, in which what the host sends to the device is kept there: candle's kernels are told shapes and
+/// strides that way, and a replay has to find them.
+pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
+    imp::warm(device, f)
+}
+
+#[cfg(not(feature = "cuda"))]
+mod imp {
+    use candle_core::{Device, Result};
+
+    use crate::error::mismatch;
+
+    pub enum Graph {}
+
+    impl Graph {
+        pub fn record<T>(_: &Device, _: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
+            Err(mismatch(
+                "a CUDA graph",
+                "a build with the feature `cuda`",
+                "a build without it",
+            ))
+        }
+
+        pub fn launch(&self) -> Result<()> {
+            match *self {}
+        }
+
+        pub fn kernels(&self) -> usize {
+            match *self {}
+        }
+    }
+
+    pub fn warm<T>(_: &Device, f: impl FnOnce() -> T) -> T {
+        f()
+    }
+}
+
+#[cfg(feature = "cuda")]
+#[path = "graph/cuda.rs"]
+mod imp;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_has_no_graphs() {
+        let error = Graph::record(&Device::Cpu, || Ok(()))
+            .map(|_| ())
+            .unwrap_err();
+        assert!(error.to_string().contains("expected a"), "{error}");
+        assert!(!is_recording());
+    }
+}

@@ -1,0 +1,83 @@
+//! Recording through the driver.
+
+use candle_core::cuda_backend::WrapErr;
+use candle_core::cuda_backend::cudarc::driver::CudaGraph;
+use candle_core::cuda_backend::cudarc::driver::sys;
+use candle_core::{Device, Result};
+use sys::CUgraphInstantiate_flags_enum::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH as AUTO_FREE;
+use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
+
+use crate::error::mismatch;
+
+pub struct Graph {
+    graph: CudaGraph,
+    kernels: usize,
+}
+
+// SAFETY: the driver asks that calls with one graph do not run at the same time; `CudaGraph` is owned here, is
+// not cloned, and is not `Sync`, so that at most one thread has it at a time.
+unsafe impl Send for Graph {}
+
+impl Graph {
+    pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
+        let Device::Cuda(cuda) = device else {
+            let found = format!("{:?}", device.location());
+            return Err(mismatch("a CUDA graph", "a GPU", found));
+        };
+        let stream = cuda.cuda_stream();
+        if stream.cu_stream().is_null() {
+            let expected = "a device with a stream of its own (`Device::new_cuda_with_stream`)";
+            return Err(mismatch("a CUDA graph", expected, "the default stream"));
+        }
+        let _cached = cuda.enable_cuda_graph_htod_cache();
+        stream.begin_capture(RELAXED).w()?;
+        let value = f();
+        let graph = stream.end_capture(AUTO_FREE).w();
+        // Why `f` failed says more than that the capture did.
+        let value = value?;
+        let graph = graph?.ok_or_else(|| mismatch("a CUDA graph", "launches", "none"))?;
+        graph.upload().w()?;
+        let kernels = kernels(graph.cu_graph())?;
+        Ok((Self { graph, kernels }, value))
+    }
+
+    pub fn launch(&self) -> Result<()> {
+        self.graph.launch().w()
+    }
+
+    pub fn kernels(&self) -> usize {
+        self.kernels
+    }
+}
+
+/// Nodes that are kernels.
+fn kernels(graph: sys::CUgraph) -> Result<usize> {
+    let mut count = 0;
+    // SAFETY: the graph is alive, and with no room for nodes their number is all that is written.
+    unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) }
+        .result()
+        .w()?;
+    let mut nodes = vec![std::ptr::null_mut(); count];
+    // SAFETY: there is room for `count` nodes.
+    unsafe { sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &raw mut count) }
+        .result()
+        .w()?;
+    let mut kernels = 0;
+    for node in nodes {
+        let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is one of the graph's, and `kind` is what is written.
+        unsafe { sys::cuGraphNodeGetType(node, &raw mut kind) }
+            .result()
+            .w()?;
+        kernels += usize::from(kind == sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL);
+    }
+    Ok(kernels)
+}
+
+pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
+    let _cached = match device {
+        Device::Cuda(cuda) => Some(cuda.enable_cuda_graph_htod_cache()),
+        _ => None,
+    };
+    f()
+}

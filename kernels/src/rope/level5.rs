@@ -1,0 +1,46 @@
+//! Level 5: level 4's rotation, at a position that the device knows.
+
+use candle_core::{Result, Tensor};
+
+use super::{Operands, level4};
+use crate::attention::level5::At;
+use crate::element::entry;
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("rope_append_level5", "level5.ptx");
+
+/// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position of the cache, and returns q,
+/// contiguous. cos and sin (positions, D/2) are of all positions.
+///
+/// # Errors
+/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+pub fn rope_append(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    at: &At,
+) -> Result<Tensor> {
+    let (batch, tokens, heads, _) = q.dims4()?;
+    let here = |angles: &Tensor| angles.narrow(0, at.host, tokens);
+    let (cos_here, sin_here) = (here(cos)?, here(sin)?);
+    let rows = Operands {
+        q,
+        k,
+        v,
+        cos: &cos_here,
+        sin: &sin_here,
+    };
+    rows.check("rope_append_level5", at.cache, at.host)?;
+    let y = output::tensor(q.shape(), q.dtype(), q.device())?;
+    let (vectors, rows) = level4::block(q, heads + at.cache.kv_heads);
+    let launch = Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level5")?)
+        .grid(tokens, batch, 1)
+        .block(vectors, rows, 1);
+    let all = Operands { q, k, v, cos, sin };
+    let launch = all.arguments(launch, &y, at.cache)?;
+    launch.read(at.position).run()?;
+    Ok(y)
+}

@@ -1,0 +1,8 @@
+//! The graph transformer at level 5:
+//! `cargo run --release -p level5 --example gnn -- --edges FILE.csv`
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::gnn::main(levels::at(5))
+}
