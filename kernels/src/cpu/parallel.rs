@@ -8,6 +8,25 @@ const ALONE: usize = 1 << 15;
 /// Tasks for each thread: a thread that falls behind leaves some to the others.
 const TASKS_A_THREAD: usize = 4;
 
+/// How many threads share an operation, where its caller says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The one that calls.
+    One,
+    /// All of rayon's.
+    All,
+}
+
+impl Threads {
+    /// The number.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::All => rayon::current_num_threads(),
+        }
+    }
+}
+
 /// How many of `rows` rows of `c` elements one task takes: all of them, or a share.
 pub fn rows_per_task(rows: usize, c: usize) -> usize {
     if rows * c < ALONE {

@@ -22,11 +22,7 @@ thread_local! {
 }
 
 /// What `find` found when `problem` was met for the first time.
-pub fn recall(
-    problem: &Problem,
-    facts: &'static Facts,
-    find: impl FnOnce() -> Known,
-) -> Known {
+pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> Known) -> Known {
     let key = (*problem, ptr::from_ref(facts));
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).copied()) {
         return known;

@@ -209,12 +209,18 @@ mod tests {
             ((12, 0), 64, DType::F32, "any"),
         ] {
             let problem = problem(m, dtype);
-            let picked = KERNELS.pick_from(&problem, &gpu(capability), []).expect("one");
+            let picked = KERNELS
+                .pick_from(&problem, &gpu(capability), [])
+                .expect("one");
             assert_eq!(picked.entry.name, name, "{capability:?} {problem}");
             assert_eq!(picked.why, Why::First);
         }
         let cpu = Facts::cpu("a CPU", 2);
-        assert!(KERNELS.pick_from(&problem(8, DType::F32), &cpu, []).is_none());
+        assert!(
+            KERNELS
+                .pick_from(&problem(8, DType::F32), &cpu, [])
+                .is_none()
+        );
     }
 
     #[test]
@@ -243,7 +249,9 @@ mod tests {
     fn a_rule_of_a_kernel_that_is_not_there_is_passed_over() {
         let table = table(vec![rule(Range(0, 99), "of another version")]);
         let problem = problem(8, DType::F32);
-        let picked = KERNELS.pick_from(&problem, &gpu((7, 5)), [&table]).expect("one");
+        let picked = KERNELS
+            .pick_from(&problem, &gpu((7, 5)), [&table])
+            .expect("one");
         assert_eq!((picked.entry.name, picked.why), ("small", Why::First));
     }
 

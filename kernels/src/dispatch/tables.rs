@@ -87,7 +87,11 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let facts = Facts::cpu("a CPU", 2);
         let file = folder.path().join("a-cpu-2-threads.json");
-        let committed = [table(ANY_GPU, "1"), table("a CPU", "2"), table(ANY_CPU, "3")];
+        let committed = [
+            table(ANY_GPU, "1"),
+            table("a CPU", "2"),
+            table(ANY_CPU, "3"),
+        ];
         let committed: Vec<&str> = committed.iter().map(String::as_str).collect();
         let find = || find(&facts, Some(folder.path()), &committed);
 
@@ -97,12 +101,18 @@ mod tests {
 
         std::fs::write(&file, table("a CPU", "0"))?;
         let (found, complaint) = find();
-        assert_eq!(names(&found), [("a CPU", "0"), ("a CPU", "2"), (ANY_CPU, "3")]);
+        assert_eq!(
+            names(&found),
+            [("a CPU", "0"), ("a CPU", "2"), (ANY_CPU, "3")]
+        );
         assert_eq!(complaint, None);
 
         for (damaged, says) in [
             ("{".to_string(), "EOF"),
-            (table("another", "0"), r#"expected "a CPU", found "another""#),
+            (
+                table("another", "0"),
+                r#"expected "a CPU", found "another""#,
+            ),
         ] {
             std::fs::write(&file, damaged)?;
             let (found, complaint) = find();

@@ -68,7 +68,11 @@ impl Packed {
 pub fn linear(x: &Tensor, w: &Packed, b: Option<&Tensor>) -> Result<Tensor> {
     let shape = super::check("linear_level4", x, w.dims, w.dtype, b)?;
     match &w.form {
-        Form::Panels(w) => dispatch!("linear_level4", x.dtype(), cpu::level4::linear(x, w, b)),
+        Form::Panels(w) => dispatch!(
+            "linear_level4",
+            x.dtype(),
+            cpu::level4::linear(x, w, b, None)
+        ),
         Form::Tensor(w) => Product {
             op: Op::Linear,
             x,
@@ -91,7 +95,7 @@ pub fn linear_gelu(x: &Tensor, w: &Packed, b: &Tensor) -> Result<Tensor> {
             dispatch!(
                 "linear_gelu_level4",
                 x.dtype(),
-                cpu::level4::linear_gelu(x, w, b)
+                cpu::level4::linear_gelu(x, w, b, None)
             )
         }
         Form::Tensor(w) => Product {
@@ -118,7 +122,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Packed) -> Result<Tensor> {
             dispatch!(
                 "linear_swiglu_level4",
                 x.dtype(),
-                cpu::level4::linear_swiglu(x, w)
+                cpu::level4::linear_swiglu(x, w, None)
             )
         }
         Form::Tensor(w) => Product {
@@ -166,13 +170,13 @@ pub(super) struct Product<'a> {
 }
 
 /// Rows of x up to which w is read once for all of them, by [`Product::decode`].
-const FEW_ROWS: usize = 8;
+pub(super) const FEW_ROWS: usize = 8;
 
 /// Warps of a block of `level4_decode.cu`.
 const WARPS: usize = 4;
 
 impl Product<'_> {
-    fn run(self) -> Result<Tensor> {
+    pub(super) fn run(self) -> Result<Tensor> {
         if self.shape.m <= FEW_ROWS {
             return self.decode();
         }
@@ -202,7 +206,7 @@ impl Product<'_> {
     }
 
     /// By warps that have a few rows of w each; for up to 8 rows of x.
-    fn decode(self) -> Result<Tensor> {
+    pub(super) fn decode(self) -> Result<Tensor> {
         let m = self.shape.m;
         let dtype = self.x.dtype();
         let entry = match self.op {
@@ -233,7 +237,7 @@ impl Product<'_> {
         }
     }
 
-    fn launch<'a>(&'a self, launch: Launch<'a>) -> Result<Tensor> {
+    pub(super) fn launch<'a>(&'a self, launch: Launch<'a>) -> Result<Tensor> {
         let Shape { m, n, k } = self.shape;
         let y = super::output_like(self.x, n)?;
         launch

@@ -13,6 +13,7 @@
 pub(crate) mod cpu;
 pub mod level3;
 pub mod level4;
+pub mod level5;
 pub(crate) mod tile;
 
 use candle_core::{D, DType, Result, Tensor};

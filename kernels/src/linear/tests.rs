@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! Every level, and every entry of level 5, against the oracle, on every device that is here.
 
 use candle_core::cpu::erf::erf_f64;
 use candle_core::{DType, Device, Result, Tensor};
@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use super::level4::{Op, Packed, Product};
+use super::level5::Call;
 use super::tile::tiles;
-use super::{Shape, level3, level4};
+use super::{Shape, level3, level4, level5};
+use crate::dispatch::Facts;
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, cases, devices, gpu, pairwise, rng, tolerance, uniform,
@@ -24,7 +26,7 @@ struct Level {
     swiglu: fn(&Tensor, &Tensor) -> Result<Tensor>,
 }
 
-const LEVELS: [Level; 2] = [
+const LEVELS: [Level; 3] = [
     Level {
         name: "level 3",
         linear: level3::linear,
@@ -36,6 +38,12 @@ const LEVELS: [Level; 2] = [
         linear: |x, w, b| level4::linear(x, &Packed::new(w)?, b),
         gelu: |x, w, b| level4::linear_gelu(x, &Packed::new(w)?, b),
         swiglu: |x, w| level4::linear_swiglu(x, &Packed::gate_up(w)?),
+    },
+    Level {
+        name: "level 5",
+        linear: |x, w, b| level5::linear(x, &Packed::new(w)?, b),
+        gelu: |x, w, b| level5::linear_gelu(x, &Packed::new(w)?, b),
+        swiglu: |x, w| level5::linear_swiglu(x, &Packed::gate_up(w)?),
     },
 ];
 
@@ -115,12 +123,26 @@ fn compare(
     let linear_gelu = expected(biased().map(gelu));
     let linear_swiglu = expected(gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u)));
 
+    let tolerance = tolerance(dtype, 1e-4);
+    let (plain, gated) = (Packed::new(&half)?, Packed::gate_up(&w)?);
+    for (call, expected) in [
+        (Call::linear(&x, &plain, bias.then_some(&b))?, &linear),
+        (Call::gelu(&x, &plain, &b)?, &linear_gelu),
+        (Call::swiglu(&x, &gated)?, &linear_swiglu),
+    ] {
+        let facts = Facts::of(device)?;
+        for entry in level5::REGISTRY.able(&call.problem, facts) {
+            let y = poisoned(|| call.run(entry.run))?;
+            let what = format!("{} {device:?} {} bias {bias}", entry.name, call.problem);
+            assert_close(&what, &y, expected, tolerance)?;
+        }
+    }
+
     for level in &LEVELS {
         let what = format!(
             "{} {device:?} {dtype:?} {m}×{n}×{k} bias {bias}",
             level.name
         );
-        let tolerance = tolerance(dtype, 1e-4);
         let y = poisoned(|| (level.linear)(&x, &half, bias.then_some(&b)))?;
         assert_close(&format!("linear {what}"), &y, &linear, tolerance)?;
         let y = poisoned(|| (level.gelu)(&x, &half, &b))?;

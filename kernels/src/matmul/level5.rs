@@ -3,8 +3,9 @@
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::View;
-use super::cpu::{self, Operand, Threads};
+use super::cpu::{self, Operand};
 use crate::cpu::Slice;
+use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
 use crate::error::mismatch;
 use crate::launch::{Launch, Module, module};
@@ -28,7 +29,8 @@ pub enum Run {
 /// What a block computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
-    entry: &'static str,
+    /// Its name in `level5.cu`.
+    pub entry: &'static str,
     m: usize,
     n: usize,
     /// Of a matrix.
@@ -36,6 +38,36 @@ pub struct Tile {
     /// Of a block.
     matrices: usize,
 }
+
+impl Tile {
+    const fn new(
+        entry: &'static str,
+        (m, n): (usize, usize),
+        threads: usize,
+        matrices: usize,
+    ) -> Self {
+        Self {
+            entry,
+            m,
+            n,
+            threads,
+            matrices,
+        }
+    }
+}
+
+/// The first seven are for a single matrix too.
+pub(crate) const TILES: [Tile; 9] = [
+    Tile::new("matmul_f32_level5_16x16_k32", (16, 16), 256, 1),
+    Tile::new("matmul_f32_level5_16x16_k64", (16, 16), 256, 1),
+    Tile::new("matmul_f32_level5_16x16_k128", (16, 16), 256, 1),
+    Tile::new("matmul_f32_level5_16x16_k256", (16, 16), 512, 1),
+    Tile::new("matmul_f32_level5_32x16_k128", (32, 16), 512, 1),
+    Tile::new("matmul_f32_level5_32x32_k64", (32, 32), 256, 1),
+    Tile::new("matmul_f32_level5_32x32_k32", (32, 32), 64, 1),
+    Tile::new("matmul_f32_level5_64x64_k16", (64, 64), 128, 1),
+    Tile::new("matmul_f32_level5_warp_16x16", (16, 16), 32, 4),
+];
 
 /// All that compute products, candle's first: without a measurement nothing else is known to be faster.
 pub static REGISTRY: Registry<Run> = Registry {
@@ -48,15 +80,15 @@ pub static REGISTRY: Registry<Run> = Registry {
         on_cpu("gemm_one_thread", Run::Gemm),
         on_cpu("matmul_level5_cpu", Run::Cpu(Threads::One)),
         on_cpu("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
-        tile("matmul_f32_level5_16x16_k32", 16, 16, 256, 1),
-        tile("matmul_f32_level5_16x16_k64", 16, 16, 256, 1),
-        tile("matmul_f32_level5_16x16_k128", 16, 16, 256, 1),
-        tile("matmul_f32_level5_16x16_k256", 16, 16, 512, 1),
-        tile("matmul_f32_level5_32x16_k128", 32, 16, 512, 1),
-        tile("matmul_f32_level5_32x32_k64", 32, 32, 256, 1),
-        tile("matmul_f32_level5_32x32_k32", 32, 32, 64, 1),
-        tile("matmul_f32_level5_64x64_k16", 64, 64, 128, 1),
-        tile("matmul_f32_level5_warp_16x16", 16, 16, 32, 4),
+        tile(TILES[0]),
+        tile(TILES[1]),
+        tile(TILES[2]),
+        tile(TILES[3]),
+        tile(TILES[4]),
+        tile(TILES[5]),
+        tile(TILES[6]),
+        tile(TILES[7]),
+        tile(TILES[8]),
     ],
 };
 
@@ -71,28 +103,19 @@ const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {
 /// Blocks along y and z of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
-const fn tile(
-    entry: &'static str,
-    m: usize,
-    n: usize,
-    threads: usize,
-    matrices: usize,
-) -> Entry<Run> {
+/// Where a tile of `level5.cu` can run.
+pub(crate) fn can(p: &Problem, facts: &Facts) -> bool {
+    p.dtype == DType::F32
+        && facts.at_least((7, 5))
+        && p.m.div_ceil(16) <= MOST_BLOCKS
+        && p.batch <= MOST_BLOCKS
+}
+
+const fn tile(tile: Tile) -> Entry<Run> {
     Entry {
-        name: entry,
-        can: |p, facts| {
-            p.dtype == DType::F32
-                && facts.at_least((7, 5))
-                && p.m.div_ceil(16) <= MOST_BLOCKS
-                && p.batch <= MOST_BLOCKS
-        },
-        run: Run::Tile(Tile {
-            entry,
-            m,
-            n,
-            threads,
-            matrices,
-        }),
+        name: tile.entry,
+        can,
+        run: Run::Tile(tile),
     }
 }
 

@@ -9,21 +9,25 @@ use pulp::{Arch, Simd, WithSimd};
 use super::panels::{Panels, Stored};
 use super::tile::{MAX_ROWS, Strip, Sums, max_rows, tile};
 use super::{Rectangle, rectangles, threads};
-use crate::cpu::parallel;
+use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
 use crate::output;
 
-/// y = epilogue(x·wᵀ), y (M, N), where `x` gives the rows of x that it is asked for.
+/// y = epilogue(x·wᵀ), y (M, N), where `x` gives the rows of x that it is asked for; by so many threads, or as
+/// many as the work is worth.
 pub fn product<'x, T: Stored>(
     x: impl Fn(Range<usize>) -> Rows<'x> + Send + Sync,
     w: &Panels,
     epilogue: &impl Epilogue<T>,
     y: &mut [T],
+    by: Option<Threads>,
 ) {
     if y.is_empty() {
         return;
     }
-    let (rows, panels) = plan(y.len() / w.n, w);
+    let m = y.len() / w.n;
+    let threads = by.map_or_else(|| threads(m * w.n * w.k), Threads::count);
+    let (rows, panels) = plan(m, w, threads);
     let blocks = rectangles(y, w.n, (rows, panels * w.width));
     parallel::for_each(blocks, |y| {
         let x = x(y.row..y.row + y.rows.len());
@@ -58,8 +62,7 @@ const HALF: usize = 1 << 18;
 /// A w that fits the cache stays there, and rows of x and y pass by, few at a time. A larger one passes by,
 /// and as many rows of x as fit stay. Threads share the columns of y where there are more of them than
 /// rows, or else the rows: what one of them reads, another should not have to read too.
-fn plan(m: usize, w: &Panels) -> (usize, usize) {
-    let threads = threads(m * w.n * w.k);
+fn plan(m: usize, w: &Panels, threads: usize) -> (usize, usize) {
     let rows = if w.n * w.k <= HALF {
         HALF / 4 / (w.n + w.k)
     } else {

@@ -20,29 +20,49 @@ use super::panels::{Order, Stored};
 use crate::cpu::Slice;
 use crate::cpu::lanes::{load, store};
 use crate::cpu::math::{gelu_f32s, silu_f32s};
+use crate::cpu::parallel::Threads;
 use crate::element::Element;
 use crate::output;
 
 /// x·wᵀ + b
-pub fn linear<T: Stored>(x: &Tensor, w: &Panels, b: Option<&Tensor>) -> Result<Tensor> {
+pub fn linear<T: Stored>(
+    x: &Tensor,
+    w: &Panels,
+    b: Option<&Tensor>,
+    threads: Option<Threads>,
+) -> Result<Tensor> {
     w.check("linear_level4", Order::Plain)?;
     let b = b.map(Slice::<T>::new).transpose()?;
-    with(x, w, &Bias(b.as_deref().unwrap_or_default()))
+    with(x, w, &Bias(b.as_deref().unwrap_or_default()), threads)
 }
 
 /// gelu(x·wᵀ + b)
-pub fn linear_gelu<T: Stored>(x: &Tensor, w: &Panels, b: &Tensor) -> Result<Tensor> {
+pub fn linear_gelu<T: Stored>(
+    x: &Tensor,
+    w: &Panels,
+    b: &Tensor,
+    threads: Option<Threads>,
+) -> Result<Tensor> {
     w.check("linear_gelu_level4", Order::Plain)?;
-    with(x, w, &Gelu(&Slice::<T>::new(b)?))
+    with(x, w, &Gelu(&Slice::<T>::new(b)?), threads)
 }
 
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
-pub fn linear_swiglu<T: Stored>(x: &Tensor, w: &Panels) -> Result<Tensor> {
+pub fn linear_swiglu<T: Stored>(
+    x: &Tensor,
+    w: &Panels,
+    threads: Option<Threads>,
+) -> Result<Tensor> {
     w.check("linear_swiglu_level4", Order::GateUp)?;
-    with::<T>(x, w, &SwiGlu)
+    with::<T>(x, w, &SwiGlu, threads)
 }
 
-fn with<T: Stored>(x: &Tensor, w: &Panels, epilogue: &impl Epilogue<T>) -> Result<Tensor> {
+fn with<T: Stored>(
+    x: &Tensor,
+    w: &Panels,
+    epilogue: &impl Epilogue<T>,
+    threads: Option<Threads>,
+) -> Result<Tensor> {
     let mut dims = x.dims().to_vec();
     if let Some(last) = dims.last_mut() {
         *last = w.n;
@@ -51,7 +71,7 @@ fn with<T: Stored>(x: &Tensor, w: &Panels, epilogue: &impl Epilogue<T>) -> Resul
     let x = Slice::<T>::new(x)?;
     let x = &*x;
     let rows = |rows: Range<usize>| Rows::new(&x[rows.start * w.k..rows.end * w.k], w.k);
-    product(rows, w, epilogue, &mut y);
+    product(rows, w, epilogue, &mut y, threads);
     Tensor::from_vec(y, dims, &Device::Cpu)
 }
 

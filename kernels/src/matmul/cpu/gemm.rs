@@ -14,7 +14,14 @@ pub fn gemm(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32]) {
         if let Some(bias) = bias {
             c.chunks_mut(n).for_each(|row| row.copy_from_slice(bias));
         }
-        product(a.matrix(i), b.matrix(i), (a, b), c, bias.is_some(), (m, n, k));
+        product(
+            a.matrix(i),
+            b.matrix(i),
+            (a, b),
+            c,
+            bias.is_some(),
+            (m, n, k),
+        );
     }
 }
 

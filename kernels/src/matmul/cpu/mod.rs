@@ -14,18 +14,9 @@ use std::borrow::Cow;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::View;
-use crate::cpu::parallel;
+use crate::cpu::parallel::{self, Threads};
 pub use gemm::gemm;
 use tile::{MAX_ROWS, Panel, max_rows, tile};
-
-/// How many threads share a product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// The one that calls.
-    One,
-    /// All of rayon's.
-    All,
-}
 
 /// A batch of operands: elements from the first to the last, and how they lie.
 #[derive(Clone, Copy)]
@@ -65,10 +56,7 @@ pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threa
     if c.is_empty() {
         return;
     }
-    let threads = match threads {
-        Threads::One => 1,
-        Threads::All => rayon::current_num_threads(),
-    };
+    let threads = threads.count();
     // Whole matrices, or where there are fewer of them than threads, rows of each.
     let parts = threads.div_ceil(c.len() / (m * n)).min(m);
     let rows = m.div_ceil(parts);

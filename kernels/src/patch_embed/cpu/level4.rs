@@ -36,7 +36,7 @@ pub fn patch_embed<T: Stored>(
         tokens,
     };
     let mut y = output::vec::<T>(shape.rows() * c);
-    product(rows, w, &epilogue, &mut y);
+    product(rows, w, &epilogue, &mut y, None);
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
 }
 
