@@ -14,6 +14,7 @@ mod problem;
 mod registry;
 mod table;
 mod tables;
+pub mod tune;
 
 pub use architecture::{Architecture, Feature};
 pub use facts::Facts;

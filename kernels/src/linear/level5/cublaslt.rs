@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use candle_core::backend::BackendStorage;
+use candle_core::cuda_backend::CudaDType;
 use candle_core::cuda_backend::cudarc::cublaslt::{
     CudaBlasLT, Matmul, MatmulConfig, MatmulShared, Workspace, sys,
 };
 use candle_core::cuda_backend::cudarc::driver::{CudaStream, CudaView, DeviceRepr};
-use candle_core::cuda_backend::{CudaDType, WrapErr};
 use candle_core::{
-    CpuStorage, CudaStorage, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor,
+    CpuStorage, CudaStorage, CustomOp2, DType, Error, Layout, Result, Shape, Storage, Tensor,
 };
 use half::bf16;
 
@@ -77,7 +77,7 @@ fn library(stream: &Arc<CudaStream>) -> Result<Arc<Exact>> {
     if let Some(library) = made.get(&key) {
         return Ok(library.clone());
     }
-    let library = Arc::new(Exact(CudaBlasLT::new(stream.clone()).w()?));
+    let library = Arc::new(Exact(CudaBlasLT::new(stream.clone()).map_err(Error::wrap)?));
     made.insert(key, library.clone());
     Ok(library)
 }
@@ -162,7 +162,7 @@ where
     // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of T, and b has n, which `product`
     // and `linear::check` compared; all live on this device until the product is queued, and the allocator frees
     // in the stream's order.
-    unsafe { library.matmul(config, &w, &x, &mut y, b.as_ref(), None) }.w()?;
+    unsafe { library.matmul(config, &w, &x, &mut y, b.as_ref(), None) }.map_err(Error::wrap)?;
     Ok((
         CudaStorage::wrap_cuda_slice(y, device.clone()),
         (m, n).into(),

@@ -1,0 +1,171 @@
+//! Measures every kernel that can, on a grid of shapes, and makes rules of the fastest.
+
+mod calls;
+mod grid;
+mod merge;
+mod sampler;
+
+use candle_core::{Device, Result};
+
+use super::{Facts, Problem, Rule};
+pub use calls::{CallOn, calls};
+pub use grid::{Axis, Grid};
+use sampler::Sampler;
+
+/// What was measured of a problem.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The problem.
+    pub problem: Problem,
+    /// Kernels and microseconds, in the order of the registry.
+    pub times: Vec<(&'static str, f64)>,
+}
+
+/// How much faster than what runs without a table a kernel has to be, or the difference is noise.
+const MARGIN: f64 = 1.03;
+
+/// Samples of each kernel, taken in turns: what disturbs one disturbs all.
+const SAMPLES: usize = 9;
+
+impl Measured {
+    /// Of each kernel that can, on fresh operands.
+    ///
+    /// # Errors
+    /// What a kernel says.
+    pub fn new(problem: Problem, device: &Device) -> Result<Self> {
+        Self::with(problem, device, SAMPLES)
+    }
+
+    /// The same, by the median of as many samples.
+    ///
+    /// # Errors
+    /// What a kernel says.
+    pub fn with(problem: Problem, device: &Device, samples: usize) -> Result<Self> {
+        let mut times = vec![];
+        let mut samplers = vec![];
+        for CallOn { name, sets, call } in calls(&problem, device)? {
+            samplers.push(Sampler::new(device, sets, call)?);
+            times.push((name, vec![]));
+        }
+        for _ in 0..samples {
+            for ((_, us), sampler) in times.iter_mut().zip(&mut samplers) {
+                us.push(sampler.sample()?);
+            }
+        }
+        let times = times.into_iter().map(|(name, us)| (name, median(us)));
+        Ok(Self {
+            problem,
+            times: times.collect(),
+        })
+    }
+
+    /// The places of the fastest and of the next.
+    fn places(&self) -> (usize, Option<usize>) {
+        let us = |&i: &usize| self.times[i].1;
+        let mut order: Vec<usize> = (0..self.times.len()).collect();
+        order.sort_by(|a, b| us(a).total_cmp(&us(b)));
+        // What runs without a table is first in its registry.
+        if us(&0) <= us(&order[0]) * MARGIN {
+            order.retain(|&i| i != 0);
+            order.insert(0, 0);
+        }
+        (order[0], order.get(1).copied())
+    }
+}
+
+fn median(mut us: Vec<f64>) -> f64 {
+    us.sort_by(f64::total_cmp);
+    us[us.len() / 2]
+}
+
+/// The rules of all grids, in their order; `seen` is told of every problem, with how many there are.
+///
+/// # Errors
+/// What a kernel or the driver says.
+pub fn tune(
+    device: &Device,
+    grids: &[Grid],
+    mut seen: impl FnMut(&Measured, usize),
+) -> Result<Vec<Rule>> {
+    let facts = Facts::of(device)?;
+    let problems: usize = grids.iter().map(|grid| grid.problems(facts).count()).sum();
+    let mut rules = vec![];
+    for grid in grids {
+        let mut cells = vec![];
+        for (ranges, problem) in grid.problems(facts) {
+            let measured = Measured::new(problem, device)?;
+            seen(&measured, problems);
+            cells.push(merge::Cell::new(ranges, &measured));
+        }
+        rules.extend(merge::rules(grid, cells));
+    }
+    Ok(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::DType;
+
+    use super::*;
+    use crate::dispatch::{Layout, Op, Range};
+
+    fn measured(times: &[(&'static str, f64)]) -> Measured {
+        let problem = Problem {
+            op: Op::Matmul,
+            batch: 1,
+            m: 8,
+            n: 8,
+            k: 8,
+            dtype: DType::F32,
+            layout: [Layout::Rows; 2],
+        };
+        let times = times.to_vec();
+        Measured { problem, times }
+    }
+
+    #[test]
+    fn noise_is_no_reason_to_leave_the_first() {
+        let places = |times: &[_]| measured(times).places();
+        assert_eq!(places(&[("a", 3.0), ("b", 2.0), ("c", 2.5)]), (1, Some(2)));
+        assert_eq!(places(&[("a", 2.01), ("b", 2.0), ("c", 2.5)]), (0, Some(1)));
+        assert_eq!(places(&[("a", 2.0)]), (0, None));
+    }
+
+    #[test]
+    fn a_grid_becomes_rules_that_hold_where_it_was_measured() -> Result<()> {
+        let sizes = |sizes: &[usize]| Axis::up_to(sizes);
+        let grid = Grid {
+            op: Op::Matmul,
+            dtype: DType::F32,
+            batch: sizes(&[1]),
+            m: sizes(&[4, 8]),
+            n: sizes(&[8, 16]).and_above(),
+            k: Axis::only(8),
+        };
+        let mut seen = 0;
+        let rules = tune(&Device::Cpu, &[grid], |measured, problems| {
+            assert_eq!(problems, 4);
+            assert!(measured.times.iter().all(|(_, us)| *us > 0.));
+            seen += 1;
+        })?;
+        assert_eq!(seen, 4);
+        for (m, n, k, holds) in [
+            (1, 8, 8, true),
+            (8, 9, 8, true),
+            (8, 9000, 8, true),
+            (9, 8, 8, false),
+            (8, 8, 9, false),
+        ] {
+            let problem = Problem {
+                m,
+                n,
+                k,
+                ..measured(&[]).problem
+            };
+            let found = rules.iter().filter(|rule| rule.holds(&problem)).count();
+            assert_eq!(found, usize::from(holds), "{problem}");
+        }
+        assert!(rules.iter().all(|rule| rule.batch == Range(0, 1)));
+        Ok(())
+    }
+}

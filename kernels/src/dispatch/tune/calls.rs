@@ -1,0 +1,123 @@
+//! A call of every kernel that can compute a problem, on random operands.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::dispatch::{Facts, Op, Problem};
+use crate::error::mismatch;
+use crate::linear::level5 as linear;
+use crate::matmul::level5 as matmul;
+
+/// Computes with the next set of operands.
+pub type Call = Box<dyn FnMut() -> Result<()>>;
+
+/// A kernel's calls.
+pub struct CallOn {
+    /// Of the entry.
+    pub name: &'static str,
+    /// How many sets of operands there are.
+    pub sets: usize,
+    /// With the next set.
+    pub call: Call,
+}
+
+/// Of every entry that can, in the order of its registry.
+///
+/// # Errors
+/// When there is no memory for the operands, or no registry for the operation.
+pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
+    let facts = Facts::of(device)?;
+    match problem.op {
+        Op::Matmul => matmuls(problem, device, facts),
+        Op::Linear | Op::LinearGelu | Op::LinearSwiglu => linears(problem, device, facts),
+        op => Err(mismatch("tune", "a product", op)),
+    }
+}
+
+/// Bytes of the operands of all sets: more than a GPU's second cache holds, as the weights of a model are.
+const ROTATED: usize = 128 << 20;
+
+/// Sets of operands at the most: a model has about as many layers.
+const SETS: usize = 8;
+
+fn sets(bytes: usize) -> usize {
+    (ROTATED / bytes.max(1)).clamp(1, SETS)
+}
+
+/// In −1..1.
+fn random(dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
+    Tensor::rand(-1f32, 1., dims, device)?.to_dtype(dtype)
+}
+
+/// `run` with one set after the other.
+fn in_turn<T: 'static>(
+    name: &'static str,
+    all: &Rc<Vec<T>>,
+    run: impl Fn(&T) -> Result<Tensor> + 'static,
+) -> CallOn {
+    let (sets, all, mut next) = (all.len(), all.clone(), 0);
+    let call = move || {
+        black_box(run(&all[next])?);
+        next = (next + 1) % all.len();
+        Ok(())
+    };
+    CallOn {
+        name,
+        sets,
+        call: Box::new(call),
+    }
+}
+
+fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
+    let Problem {
+        batch,
+        m,
+        n,
+        k,
+        dtype,
+        ..
+    } = *problem;
+    let one = |_| {
+        let a = random(&[batch, m, k], dtype, device)?;
+        Ok((a, random(&[batch, k, n], dtype, device)?))
+    };
+    let bytes = 4 * batch * (m * k + k * n);
+    let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
+    let all = Rc::new(all);
+    let able = matmul::REGISTRY.able(problem, facts);
+    let call = |run| move |(a, b): &(Tensor, Tensor)| matmul::Call::new(a, b, None)?.run(run);
+    Ok(able.map(|e| in_turn(e.name, &all, call(e.run))).collect())
+}
+
+/// x, w and b.
+type Operands = (Tensor, linear::Packed, Tensor);
+
+fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
+    let Problem {
+        op, m, n, k, dtype, ..
+    } = *problem;
+    let rows = if op == Op::LinearSwiglu { 2 * n } else { n };
+    let one = |_| {
+        let w = random(&[rows, k], dtype, device)?;
+        let w = match op {
+            Op::LinearSwiglu => linear::Packed::gate_up(&w)?,
+            _ => linear::Packed::new(&w)?,
+        };
+        let b = random(&[n], dtype, device)?;
+        Ok((random(&[m, k], dtype, device)?, w, b))
+    };
+    let bytes = dtype.size_in_bytes() * (rows + m) * k;
+    let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
+    let all = Rc::new(all);
+    let call = move |run| {
+        move |(x, w, b): &Operands| match op {
+            Op::LinearGelu => linear::Call::gelu(x, w, b)?.run(run),
+            Op::LinearSwiglu => linear::Call::swiglu(x, w)?.run(run),
+            _ => linear::Call::linear(x, w, Some(b))?.run(run),
+        }
+    };
+    let able = linear::REGISTRY.able(problem, facts);
+    Ok(able.map(|e| in_turn(e.name, &all, call(e.run))).collect())
+}

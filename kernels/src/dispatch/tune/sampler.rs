@@ -1,0 +1,82 @@
+//! Times of one kernel's call.
+
+use std::time::{Duration, Instant};
+
+use candle_core::{Device, Result};
+
+use super::calls::Call;
+use crate::graph::{Graph, warm};
+
+/// A sample is about this long.
+const SAMPLE: Duration = Duration::from_micros(300);
+
+/// Calls in a CUDA graph at the most.
+const RECORDED: usize = 32;
+
+/// A kernel's calls, ready to be timed.
+pub struct Sampler<'a> {
+    device: &'a Device,
+    call: Call,
+    /// On a GPU, a graph of some calls: one alone would say how fast the host is.
+    graph: Option<Graph>,
+    /// Calls of a graph, or of a sample.
+    calls: usize,
+    /// Launches of the graph.
+    launches: usize,
+}
+
+impl<'a> Sampler<'a> {
+    /// After a warm-up; `call` takes `sets` sets of operands in turn.
+    pub fn new(device: &'a Device, sets: usize, mut call: Call) -> Result<Self> {
+        warm(device, || (0..sets).try_for_each(|_| call()))?;
+        let us = host(device, || call())?.max(0.02);
+        let wanted = (SAMPLE.as_secs_f64() * 1e6 / us).ceil() as usize;
+        let (graph, calls) = match device.is_cpu() {
+            true => (None, wanted),
+            false => {
+                let calls = wanted.next_multiple_of(sets).min(RECORDED.max(sets));
+                let record = || (0..calls).try_for_each(|_| call());
+                (Some(Graph::record(device, record)?.0), calls)
+            }
+        };
+        let mut sampler = Self {
+            device,
+            call,
+            graph,
+            calls,
+            launches: 1,
+        };
+        if sampler.graph.is_some() {
+            sampler.sample()?; // the first launch is slower
+            let us = sampler.sample()? * calls as f64;
+            sampler.launches = (SAMPLE.as_secs_f64() * 1e6 / us).ceil() as usize;
+        }
+        Ok(sampler)
+    }
+
+    /// Microseconds of a call.
+    pub fn sample(&mut self) -> Result<f64> {
+        let Self { device, call, .. } = self;
+        match &self.graph {
+            None => {
+                let all = host(device, || (0..self.calls).try_for_each(|_| call()))?;
+                Ok(all / self.calls as f64)
+            }
+            Some(graph) => {
+                let all = host(device, || {
+                    (0..self.launches).try_for_each(|_| graph.launch())
+                })?;
+                Ok(all / (self.launches * self.calls) as f64)
+            }
+        }
+    }
+}
+
+/// Microseconds until the device has done it.
+fn host(device: &Device, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    device.synchronize()?;
+    let start = Instant::now();
+    work()?;
+    device.synchronize()?;
+    Ok(start.elapsed().as_secs_f64() * 1e6)
+}
