@@ -4,6 +4,7 @@ mod bench_charts;
 mod compare;
 mod ops;
 mod sim;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use ops::OpsArgs;
 use sim::SimArgs;
+use tune::TuneArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
@@ -36,6 +38,8 @@ enum Command {
     BenchCharts(BenchChartsArgs),
     /// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
     Sim(SimArgs),
+    /// Measure which kernel is the fastest for which shape on this device
+    Tune(TuneArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
     /// Classify pictures with the vision transformer
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
                 is_clean = sim::run(&args)?;
                 Ok(())
             }
+            Some(Command::Tune(args)) => tune::run(&args),
             Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),

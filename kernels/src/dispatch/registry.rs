@@ -191,7 +191,7 @@ mod tests {
             schema: 1,
             device: "a GPU".into(),
             driver: None,
-            commit: "abc".into(),
+            version: "1.2".into(),
             date: "2026-11-21".into(),
             rules,
         }

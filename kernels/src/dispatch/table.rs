@@ -99,16 +99,16 @@ pub struct Table {
     pub device: String,
     /// The GPU's driver.
     pub driver: Option<String>,
-    /// What was measured: the commit of the program.
-    pub commit: String,
+    /// Of the program that measured.
+    pub version: String,
     /// When: `2026-11-21`.
     pub date: String,
     /// The first that holds wins.
     pub rules: Vec<Rule>,
 }
 
-/// The only one so far.
-const SCHEMA: u32 = 1;
+/// Of a table: the only one so far.
+pub const SCHEMA: u32 = 1;
 
 impl Table {
     /// Reads a table.

@@ -71,7 +71,7 @@ mod tests {
             schema: 1,
             device: device.into(),
             driver: None,
-            commit: "abc".into(),
+            version: "1.2".into(),
             date: date.into(),
             rules: vec![],
         };

@@ -78,23 +78,18 @@ fn median(mut us: Vec<f64>) -> f64 {
     us[us.len() / 2]
 }
 
-/// The rules of all grids, in their order; `seen` is told of every problem, with how many there are.
+/// The rules of all grids, in their order; `seen` is told of every problem.
 ///
 /// # Errors
 /// What a kernel or the driver says.
-pub fn tune(
-    device: &Device,
-    grids: &[Grid],
-    mut seen: impl FnMut(&Measured, usize),
-) -> Result<Vec<Rule>> {
+pub fn tune(device: &Device, grids: &[Grid], mut seen: impl FnMut(&Measured)) -> Result<Vec<Rule>> {
     let facts = Facts::of(device)?;
-    let problems: usize = grids.iter().map(|grid| grid.problems(facts).count()).sum();
     let mut rules = vec![];
     for grid in grids {
         let mut cells = vec![];
         for (ranges, problem) in grid.problems(facts) {
             let measured = Measured::new(problem, device)?;
-            seen(&measured, problems);
+            seen(&measured);
             cells.push(merge::Cell::new(ranges, &measured));
         }
         rules.extend(merge::rules(grid, cells));
@@ -143,8 +138,7 @@ mod tests {
             k: Axis::only(8),
         };
         let mut seen = 0;
-        let rules = tune(&Device::Cpu, &[grid], |measured, problems| {
-            assert_eq!(problems, 4);
+        let rules = tune(&Device::Cpu, &[grid], |measured| {
             assert!(measured.times.iter().all(|(_, us)| *us > 0.));
             seen += 1;
         })?;

@@ -5,5 +5,6 @@
 //! serves all that follow.
 
 mod ops;
+pub mod tuning;
 
 pub use ops::Level5;

@@ -66,7 +66,7 @@ pub struct Grid {
 
 /// Multiply-adds beyond which a problem is left out: a GPU's milliseconds, a CPU's tenths of a second.
 const MOST_GPU: usize = 1 << 37;
-const MOST_CPU: usize = 1 << 30;
+const MOST_CPU: usize = 1 << 29;
 
 impl Grid {
     /// Problems, and the ranges of batch, m, n and k that each stands for. Without those that would take too

@@ -1,0 +1,230 @@
+//! What is measured on a device, and the table that comes of it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use candle_core::{DType, Device, Result};
+use kernels::dispatch::tune::{Axis, Grid, Measured, tune};
+use kernels::dispatch::{Facts, Op, Rule, Table, folder};
+use models::{Heads, presets};
+
+/// Problems that [`table`] measures.
+///
+/// # Errors
+/// When the driver does not answer.
+pub fn problems(device: &Device) -> Result<usize> {
+    let facts = Facts::of(device)?;
+    Ok(grids()
+        .iter()
+        .map(|grid| grid.problems(facts).count())
+        .sum())
+}
+
+/// Measures all of [`grids`] on `device`; `seen` is told of every problem.
+///
+/// # Errors
+/// What a kernel or the driver says.
+pub fn table(device: &Device, seen: impl FnMut(&Measured)) -> Result<Table> {
+    let facts = Facts::of(device)?;
+    let rules = tune(device, &grids(), seen)?;
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    Ok(Table {
+        schema: kernels::dispatch::SCHEMA,
+        device: facts.name.clone(),
+        driver: facts.driver.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        date: now.chars().take_while(|c| *c != 'T').collect(),
+        rules,
+    })
+}
+
+/// Where the table of `device` is looked for; none where the system has no folder for caches.
+///
+/// # Errors
+/// When the driver does not answer.
+pub fn place(device: &Device) -> Result<Option<PathBuf>> {
+    let name = Table::file_name(Facts::of(device)?);
+    Ok(folder().map(|folder| folder.join(name)))
+}
+
+/// Small products of every shape, and the products of the presets.
+pub fn grids() -> Vec<Grid> {
+    let mut grids = small();
+    for dtype in [DType::F32, DType::BF16] {
+        grids.extend(weights().into_iter().map(|w| of_weight(w, dtype)));
+        grids.extend(any_weight(dtype));
+    }
+    grids
+}
+
+/// Of a single matrix, and of batches.
+fn small() -> Vec<Grid> {
+    let grid = |batches: &[usize], sizes: &[usize]| Grid {
+        op: Op::Matmul,
+        dtype: DType::F32,
+        batch: Axis::up_to(batches),
+        m: Axis::up_to(sizes),
+        n: Axis::up_to(sizes),
+        k: Axis::up_to(sizes),
+    };
+    vec![
+        grid(&[1], &[1, 4, 16, 32, 64, 128, 192, 256, 512]),
+        grid(&[8, 64, 512], &[16, 32, 64, 128, 256]),
+    ]
+}
+
+/// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, a picture, prompts.
+const ROWS: [usize; 8] = [1, 4, 8, 32, 128, 197, 512, 4096];
+
+type Weight = (Op, usize, usize);
+
+fn of_weight((op, n, k): Weight, dtype: DType) -> Grid {
+    Grid {
+        op,
+        dtype,
+        batch: Axis::up_to(&[1]),
+        m: Axis::up_to(&ROWS).and_above(),
+        n: Axis::only(n),
+        k: Axis::only(k),
+    }
+}
+
+/// For weights that no preset has.
+fn any_weight(dtype: DType) -> [Grid; 3] {
+    let sizes = [128, 512, 2048];
+    [Op::Linear, Op::LinearGelu, Op::LinearSwiglu].map(|op| Grid {
+        op,
+        dtype,
+        batch: Axis::up_to(&[1]),
+        m: Axis::up_to(&[1, 4, 8, 64, 512, 4096]).and_above(),
+        n: Axis::up_to(&sizes).and_above(),
+        k: Axis::up_to(&sizes).and_above(),
+    })
+}
+
+/// The (N, K) of every preset, each once.
+fn weights() -> Vec<Weight> {
+    let names = |i: usize| presets::NAMES[i].1.iter();
+    let lms = names(0).filter_map(|name| presets::lm(name)).flat_map(|c| {
+        let attention = attention(c.hidden_size, c.heads);
+        let mlp = [
+            (Op::LinearSwiglu, c.intermediate_size, c.hidden_size),
+            (Op::Linear, c.hidden_size, c.intermediate_size),
+        ];
+        let head = (Op::Linear, c.vocab_size, c.hidden_size);
+        [&attention[..], &mlp, &[head]].concat()
+    });
+    let vits = names(1)
+        .filter_map(|name| presets::vit(name))
+        .flat_map(|c| {
+            let heads = Heads::full(c.num_attention_heads, c.hidden_size / c.num_attention_heads);
+            let head = (Op::Linear, c.labels.len(), c.hidden_size);
+            let mlp = mlp(c.hidden_size, c.intermediate_size);
+            [&attention(c.hidden_size, heads)[..], &mlp, &[head]].concat()
+        });
+    let gnns = names(2)
+        .filter_map(|name| presets::gnn(name))
+        .flat_map(|c| {
+            let ends = [
+                (Op::Linear, c.hidden_size, c.node_features),
+                (Op::Linear, 4 * c.hidden_size, c.hidden_size), // q, k, v and skip
+                (Op::Linear, c.num_classes, c.hidden_size),
+            ];
+            [&mlp(c.hidden_size, c.intermediate_size)[..], &ends].concat()
+        });
+    let mut weights = vec![];
+    for weight in lms.chain(vits).chain(gnns) {
+        if !weights.contains(&weight) {
+            weights.push(weight);
+        }
+    }
+    weights
+}
+
+/// q, k and v in one, and what follows them.
+fn attention(hidden: usize, heads: Heads) -> [Weight; 2] {
+    let q = heads.num_heads * heads.head_dim;
+    let kv = heads.num_kv_heads * heads.head_dim;
+    [(Op::Linear, q + 2 * kv, hidden), (Op::Linear, hidden, q)]
+}
+
+fn mlp(hidden: usize, intermediate: usize) -> [Weight; 2] {
+    [
+        (Op::LinearGelu, intermediate, hidden),
+        (Op::Linear, hidden, intermediate),
+    ]
+}
+
+/// Writes `table` to `path`, whole or not at all.
+///
+/// # Errors
+/// When the folder cannot be made or the file not be written.
+pub fn save(table: &Table, path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let beside = path.with_extension("json.part");
+    std::fs::write(&beside, table.text()?)?;
+    std::fs::rename(beside, path)
+}
+
+/// A line for each operation and kernel: in how many rules it wins, and by how much over what runs without a
+/// table.
+///
+/// # Errors
+/// When `out` is closed.
+pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::Result<()> {
+    let Table { device, rules, .. } = table;
+    writeln!(
+        out,
+        "{device}: {} rules in {:.0} s",
+        rules.len(),
+        took.as_secs_f64()
+    )?;
+    let mut wins: Vec<(&Rule, Vec<f64>)> = vec![];
+    for rule in rules {
+        let gain = rule.untuned_us / rule.us;
+        let same = |(r, _): &&mut (&Rule, _)| {
+            (r.op, &r.dtype, &r.kernel) == (rule.op, &rule.dtype, &rule.kernel)
+        };
+        match wins.iter_mut().find(same) {
+            Some((_, gains)) => gains.push(gain),
+            None => wins.push((rule, vec![gain])),
+        }
+    }
+    wins.sort_by_key(|(rule, _)| (rule.op.to_string(), rule.dtype.clone()));
+    writeln!(
+        out,
+        "{:<14} {:<5} {:<30} {:>5} {:>8} {:>8}",
+        "op", "dtype", "kernel", "rules", "median", "best"
+    )?;
+    for (rule, mut gains) in wins {
+        gains.sort_by(f64::total_cmp);
+        let (median, best) = (gains[gains.len() / 2], gains[gains.len() - 1]);
+        let (op, dtype, kernel, n) = (rule.op.to_string(), &rule.dtype, &rule.kernel, gains.len());
+        writeln!(
+            out,
+            "{op:<14} {dtype:<5} {kernel:<30} {n:>5} {median:>7.2}× {best:>7.2}×"
+        )?;
+    }
+    Ok(())
+}
+
+/// Measures `device`, prints the summary to `out` and writes the table to `path`.
+///
+/// # Errors
+/// What a kernel, the driver or the file system says.
+pub fn run(
+    device: &Device,
+    path: &Path,
+    seen: impl FnMut(&Measured),
+    out: &mut impl Write,
+) -> Result<()> {
+    let start = Instant::now();
+    let table = table(device, seen)?;
+    save(&table, path)?;
+    summary(&table, start.elapsed(), out)?;
+    writeln!(out, "{}", path.display())?;
+    Ok(())
+}
