@@ -21,9 +21,6 @@ pub struct Position {
     known: AtomicUsize,
 }
 
-/// Not yet written.
-const UNKNOWN: usize = usize::MAX;
-
 impl Position {
     /// None on a CPU, whose loops are told.
     ///
@@ -35,7 +32,7 @@ impl Position {
         }
         Ok(Some(Arc::new(Self {
             value: Tensor::zeros(1, DType::U32, device)?,
-            known: AtomicUsize::new(UNKNOWN),
+            known: AtomicUsize::new(0),
         })))
     }
 
