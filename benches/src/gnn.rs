@@ -119,4 +119,8 @@ impl Job for Classify {
         device.synchronize()?;
         Ok(logits)
     }
+
+    fn recorded(&self) -> Option<usize> {
+        self.pass.kernels()
+    }
 }

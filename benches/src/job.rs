@@ -56,6 +56,11 @@ pub trait Job {
     fn forwards(&self) -> usize {
         1
     }
+
+    /// Kernels of a forward pass, where it was recorded.
+    fn recorded(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A job and its name.

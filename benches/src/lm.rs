@@ -160,6 +160,10 @@ impl Job for Prefill {
         device.synchronize()?;
         Ok(logits)
     }
+
+    fn recorded(&self) -> Option<usize> {
+        self.pass.kernels()
+    }
 }
 
 /// One token after the other, behind a prompt. The tokens are given, so that every level reads the
@@ -217,6 +221,13 @@ impl Job for Decode {
 
     fn forwards(&self) -> usize {
         self.next.len()
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        match &self.steps {
+            Some(Steps::Recorded(decoder)) => decoder.kernels().max(),
+            _ => None,
+        }
     }
 }
 

@@ -93,6 +93,14 @@ impl Pass {
         }
     }
 
+    /// Kernels of the largest recording, if there is one.
+    pub fn kernels(&self) -> Option<usize> {
+        match self {
+            Self::Eager => None,
+            Self::Graph(replay) => replay.kernels().max(),
+        }
+    }
+
     /// `forward` of `inputs`, as [`Replay::run`] has it.
     ///
     /// # Errors
