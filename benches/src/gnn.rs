@@ -10,6 +10,7 @@ use models::GraphTransformer;
 use models::gnn::{Config, GraphBatch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
@@ -25,7 +26,7 @@ const LARGE: (usize, usize) = (169_343, 2_332_486);
 
 /// Graphs of all families for `tiny`, which was trained on their like; graphs of one size for a preset, and
 /// on a GPU one large graph besides.
-pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::gnn(request)?;
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
     let draw = |i: usize| match loaded.folder {
@@ -41,6 +42,7 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
             batch,
             model: model.clone(),
             level: level.clone(),
+            pass: Pass::new(graph),
         };
         Workload {
             model: Model::Gnn,
@@ -101,13 +103,24 @@ pub fn regular(rng: &mut ChaCha8Rng) -> Graph {
 struct Classify {
     model: Arc<GraphTransformer>,
     level: Level,
+    pass: Pass,
     batch: GraphBatch,
 }
 
 impl Job for Classify {
     fn run(&mut self) -> Result<Tensor> {
-        let logits = self.model.forward(&*self.level, &self.batch)?;
-        logits.device().synchronize()?;
+        let (batch, device) = (&self.batch, self.batch.x.device());
+        let logits = self
+            .pass
+            .run(device, &[&batch.x, &batch.edges], |features| {
+                let batch = batch.with(features[0].clone(), features[1].clone());
+                self.model.forward(&*self.level, &batch)
+            })?;
+        device.synchronize()?;
         Ok(logits)
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        self.pass.kernels()
     }
 }

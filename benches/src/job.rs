@@ -56,6 +56,11 @@ pub trait Job {
     fn forwards(&self) -> usize {
         1
     }
+
+    /// Kernels of a forward pass, where it was recorded.
+    fn recorded(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A job and its name.
@@ -101,12 +106,17 @@ pub fn all_presets() -> Vec<String> {
 }
 
 /// Loads `model` as `request` says, with weights of its own for `level`: a weight is packed for one
-/// level.
-pub fn load(model: Model, request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+/// level. With `graph`, forward passes are recorded at their first run and repeated.
+pub fn load(
+    model: Model,
+    request: &Request,
+    level: &Level,
+    graph: bool,
+) -> models::Result<Vec<Workload>> {
     match model {
-        Model::Lm => lm::load(request, level),
-        Model::Vit => vit::load(request, level),
-        Model::Gnn => gnn::load(request, level),
+        Model::Lm => lm::load(request, level, graph),
+        Model::Vit => vit::load(request, level, graph),
+        Model::Gnn => gnn::load(request, level, graph),
     }
 }
 

@@ -7,6 +7,7 @@ use cli::load::{self, Loaded, Request};
 use data::BadInput;
 use models::lm::Logits;
 use models::{KvCache, LanguageModel};
+use replay::{Decoder, Pass};
 use tokenizers::Tokenizer;
 
 use crate::job::{Job, Model, Workload};
@@ -24,7 +25,7 @@ const DECODE: usize = 16;
 const POSITION: usize = 255;
 
 /// `prefill` and `decode`, which share their weights; for a preset on a GPU `prefill4` too.
-pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::lm(request)?;
     let context = loaded.model.config().max_position_embeddings;
     let prefill = PREFILL.min(context);
@@ -50,13 +51,15 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
         model: model.clone(),
         prompt: prompt(start)?,
         next: tokens[start..].iter().map(single).collect::<Result<_>>()?,
-        caches: vec![],
+        steps: None,
+        graph,
     };
     let read = |batch: usize| {
         let job = Prefill {
             model: model.clone(),
             prompt: prompt(prefill)?.repeat((batch, 1))?,
             caches: vec![],
+            pass: Pass::new(graph),
         };
         let name = match batch {
             1 => "prefill".to_string(),
@@ -109,10 +112,14 @@ impl Shared {
         self.model.new_caches(&*self.level, batch, capacity)
     }
 
+    fn read(&self, ids: &Tensor, caches: &mut [KvCache]) -> Result<Tensor> {
+        let level = &*self.level;
+        self.model.forward(level, ids, caches, Logits::Last)
+    }
+
+    /// [`read`](Self::read), and the device done with it.
     fn forward(&self, ids: &Tensor, caches: &mut [KvCache]) -> Result<Tensor> {
-        let logits = self
-            .model
-            .forward(&*self.level, ids, caches, Logits::Last)?;
+        let logits = self.read(ids, caches)?;
         self.model.device().synchronize()?;
         Ok(logits)
     }
@@ -123,6 +130,7 @@ struct Prefill {
     model: Shared,
     prompt: Tensor, // (B, T)
     caches: Vec<KvCache>,
+    pass: Pass,
 }
 
 impl Job for Prefill {
@@ -132,13 +140,29 @@ impl Job for Prefill {
 
     fn prepare(&mut self) -> Result<()> {
         self.reset();
-        let (batch, t) = self.prompt.dims2()?;
-        self.caches = self.model.caches(batch, t)?;
+        if let Pass::Eager = self.pass {
+            let (batch, t) = self.prompt.dims2()?;
+            self.caches = self.model.caches(batch, t)?;
+        }
         Ok(())
     }
 
     fn run(&mut self) -> Result<Tensor> {
-        self.model.forward(&self.prompt, &mut self.caches)
+        let (model, device) = (&self.model, self.prompt.device());
+        let Pass::Graph(replay) = &mut self.pass else {
+            return model.forward(&self.prompt, &mut self.caches);
+        };
+        let logits = replay.run(device, &[&self.prompt], |ids| {
+            // Recorded with the rest: a replay begins with empty caches.
+            let (batch, t) = ids[0].dims2()?;
+            model.read(&ids[0], &mut model.caches(batch, t)?)
+        })?;
+        device.synchronize()?;
+        Ok(logits)
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        self.pass.kernels()
     }
 }
 
@@ -148,32 +172,62 @@ struct Decode {
     model: Shared,
     prompt: Tensor,    // (1, T)
     next: Vec<Tensor>, // (1, 1) each
-    caches: Vec<KvCache>,
+    steps: Option<Steps>,
+    graph: bool,
+}
+
+/// Behind the prompt.
+enum Steps {
+    Eager(Vec<KvCache>),
+    Recorded(Decoder),
 }
 
 impl Job for Decode {
     fn reset(&mut self) {
-        self.caches.clear();
+        self.steps = None;
     }
 
     fn prepare(&mut self) -> Result<()> {
+        let t = self.prompt.dim(1)?;
+        if let Some(Steps::Recorded(decoder)) = &mut self.steps {
+            return decoder.rewind(t); // what it has recorded is kept
+        }
         self.reset();
-        let capacity = self.prompt.dim(1)? + self.next.len();
-        self.caches = self.model.caches(1, capacity)?;
-        self.model.forward(&self.prompt, &mut self.caches)?;
+        let mut caches = self.model.caches(1, t + self.next.len())?;
+        self.model.forward(&self.prompt, &mut caches)?;
+        self.steps = Some(match self.graph {
+            true => Steps::Recorded(Decoder::new(&self.model.model, caches, 1)?),
+            false => Steps::Eager(caches),
+        });
         Ok(())
     }
 
     fn run(&mut self) -> Result<Tensor> {
         let mut logits = None;
+        let Shared { model, level } = &self.model;
         for token in &self.next {
-            logits = Some(self.model.forward(token, &mut self.caches)?);
+            logits = Some(match &mut self.steps {
+                Some(Steps::Eager(caches)) => self.model.forward(token, caches)?,
+                Some(Steps::Recorded(decoder)) => {
+                    let logits = decoder.read(&**level, model, token)?;
+                    model.device().synchronize()?;
+                    logits
+                }
+                None => candle_core::bail!("decode without a prompt"),
+            });
         }
         logits.ok_or_else(|| candle_core::Error::msg("no token to decode"))
     }
 
     fn forwards(&self) -> usize {
         self.next.len()
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        match &self.steps {
+            Some(Steps::Recorded(decoder)) => decoder.kernels().max(),
+            _ => None,
+        }
     }
 }
 

@@ -8,13 +8,14 @@ use cli::load::{self, Loaded, Request};
 use data::picture::{self, Preprocessor};
 use data::shapes::CLASSES;
 use models::VisionTransformer;
+use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
 
 /// All sample pictures for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
 /// besides as fill it.
-pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::vit(request)?;
     let batches = match (loaded.folder.is_some(), request.device.is_cpu()) {
         (true, _) => vec![CLASSES.len()],
@@ -35,6 +36,7 @@ pub fn load(request: &Request, level: &Level) -> models::Result<Vec<Workload>> {
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
+            pass: Pass::new(graph),
             pixels: Tensor::from_vec(pixels, (batch, 3, side, side), &request.device)?
                 .to_dtype(request.dtype)?,
         };
@@ -67,13 +69,21 @@ fn pixels(loaded: &Loaded<VisionTransformer>, count: usize) -> models::Result<Ve
 struct Classify {
     model: Arc<VisionTransformer>,
     level: Level,
+    pass: Pass,
     pixels: Tensor, // (B, 3, S, S)
 }
 
 impl Job for Classify {
     fn run(&mut self) -> Result<Tensor> {
-        let logits = self.model.forward(&*self.level, &self.pixels)?;
-        self.pixels.device().synchronize()?;
+        let device = self.pixels.device();
+        let logits = self.pass.run(device, &[&self.pixels], |x| {
+            self.model.forward(&*self.level, &x[0])
+        })?;
+        device.synchronize()?;
         Ok(logits)
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        self.pass.kernels()
     }
 }

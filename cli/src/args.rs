@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use candle_core::DType;
+use candle_core::{DType, Device};
 use clap::{Args, Parser, ValueEnum};
 use data::BadInput;
+use models::Ops;
 
 use crate::device;
 use crate::files::Output;
@@ -58,6 +59,53 @@ impl RunArgs {
         match (&self.input, &self.output) {
             (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
             _ => Ok(None),
+        }
+    }
+}
+
+/// `on` or `off`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Do it.
+    On,
+    /// Do it not.
+    Off,
+}
+
+/// Whether a forward pass becomes a CUDA graph.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct GraphArgs {
+    /// Record a forward pass as a CUDA graph and repeat it [default: on at level 5 on a GPU, off with --trace]
+    #[arg(
+        long,
+        alias = "cuda-graph",
+        value_enum,
+        value_name = "on|off",
+        conflicts_with = "trace"
+    )]
+    pub graph: Option<Switch>,
+}
+
+impl Switch {
+    /// Whether forward passes of `ops` on `device` are recorded and repeated, as `--graph` asks for or
+    /// leaves open.
+    ///
+    /// # Errors
+    /// [`BadInput`] when they are to be, and `device` is no GPU.
+    pub fn of(
+        asked: Option<Self>,
+        ops: &dyn Ops,
+        device: &Device,
+        trace: bool,
+    ) -> Result<bool, BadInput> {
+        match asked {
+            Some(Self::Off) => Ok(false),
+            Some(Self::On) if !device.is_cuda() => {
+                let found = device::name(device);
+                Err(BadInput::new("a CUDA graph", "a GPU", found))
+            }
+            Some(Self::On) => Ok(true),
+            None => Ok(device.is_cuda() && ops.level() == 5 && !trace),
         }
     }
 }

@@ -7,12 +7,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use candle_core::Tensor;
 use clap::Args;
 use data::graph::Graph;
+use models::gnn::GraphBatch;
 use models::{GraphTransformer, Ops};
+use replay::Pass;
 
 use crate::Compose;
-use crate::args::{ModelArgs, RunArgs, parse};
+use crate::args::{ModelArgs, RunArgs, Switch, parse};
 use crate::load::{self, Loaded, Request};
 use crate::simulation::simulated;
 use crate::top;
@@ -33,6 +36,9 @@ pub struct GnnArgs {
     /// A folder in the text format of the TU collection [default: graphs drawn from the seed]
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     pub graph: Option<PathBuf>,
+    /// Record a forward pass as a CUDA graph and repeat it [default: on at level 5 on a GPU, off with --trace]
+    #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
+    pub cuda_graph: Option<Switch>,
     /// One graph: lines `source,target`, each a directed edge between nodes counted from 0
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["input", "graph"])]
     pub edges: Option<PathBuf>,
@@ -50,12 +56,14 @@ pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::gnn(&request)?;
-        traced(args.run.trace, &request.device, || match files {
+        let trace = args.run.trace;
+        let recorded = Switch::of(args.cuda_graph, ops, &request.device, trace)?;
+        let pass = || Pass::new(recorded);
+        traced(trace, &request.device, || match files {
             Some((input, output)) => {
-                let trace = args.run.trace;
-                tensors::run(trace, ops, &loaded.model, &request, input, &output)
+                tensors::run(trace, ops, pass(), &loaded.model, &request, input, &output)
             }
-            None => graphs(args, ops, &request, &loaded),
+            None => graphs(args, ops, pass, &request, &loaded),
         })
     })
 }
@@ -64,6 +72,7 @@ pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
 fn graphs(
     args: &GnnArgs,
     ops: &dyn Ops,
+    pass: impl Fn() -> Pass,
     request: &Request,
     loaded: &Loaded<GraphTransformer>,
 ) -> anyhow::Result<()> {
@@ -77,7 +86,7 @@ fn graphs(
     let mut out = std::io::stdout().lock();
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;
-        let logits = loaded.model.forward(ops, &batch)?;
+        let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
         let rows = top::top(&logits, 3)?;
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
             let head = describe(i, graph, source.truth(graph));
@@ -87,6 +96,19 @@ fn graphs(
     let level = args.run.level(ops);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
+}
+
+/// One pass is for one batch: which node points to which is recorded with it.
+fn forward(
+    pass: &mut Pass,
+    ops: &dyn Ops,
+    model: &GraphTransformer,
+    batch: &GraphBatch,
+) -> candle_core::Result<Tensor> {
+    pass.run(batch.x.device(), &[&batch.x, &batch.edges], |features| {
+        let batch = batch.with(features[0].clone(), features[1].clone());
+        model.forward(ops, &batch)
+    })
 }
 
 fn describe(index: usize, graph: &Graph, truth: Option<String>) -> String {

@@ -2,6 +2,7 @@
 
 mod generation;
 mod prompt;
+mod steps;
 mod tensors;
 mod text;
 
@@ -13,7 +14,7 @@ use data::BadInput;
 use models::Sampling;
 
 use crate::Compose;
-use crate::args::{ModelArgs, RunArgs, parse};
+use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
 use crate::load::{self, Request};
 use crate::simulation::simulated;
 use crate::trace::traced;
@@ -27,6 +28,9 @@ pub struct LmArgs {
     /// Tensors from a file and into one.
     #[command(flatten)]
     pub run: RunArgs,
+    /// Launch by launch, or recorded.
+    #[command(flatten)]
+    pub graph: GraphArgs,
     /// The text to continue
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
@@ -85,9 +89,13 @@ pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::lm(&request)?;
-        traced(args.run.trace, &request.device, || match files {
-            Some((input, output)) => tensors::run(args, ops, &loaded.model, input, &output),
-            None => prompt::run(args, sampling, ops, &loaded),
+        let trace = args.run.trace;
+        let recorded = Switch::of(args.graph.graph, ops, &request.device, trace)?;
+        traced(trace, &request.device, || match files {
+            Some((input, output)) => {
+                tensors::run(args, ops, &loaded.model, recorded, input, &output)
+            }
+            None => prompt::run(args, sampling, ops, &loaded, recorded),
         })
     })
 }

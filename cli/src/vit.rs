@@ -12,9 +12,10 @@ use clap::Args;
 use data::BadInput;
 use image::RgbImage;
 use models::{Ops, VisionTransformer};
+use replay::Pass;
 
 use crate::Compose;
-use crate::args::{ModelArgs, RunArgs, parse};
+use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
 use crate::simulation::simulated;
@@ -31,6 +32,9 @@ pub struct VitArgs {
     /// Tensors from a file and into one.
     #[command(flatten)]
     pub run: RunArgs,
+    /// Launch by launch, or recorded.
+    #[command(flatten)]
+    pub graph: GraphArgs,
     /// PNG or JPEG files to classify [default: the sample pictures of the repository]
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
     pub image: Vec<PathBuf>,
@@ -52,12 +56,13 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::vit(&request)?;
+        let trace = args.run.trace;
+        let pass = Pass::new(Switch::of(args.graph.graph, ops, &request.device, trace)?);
         traced(args.run.trace, &request.device, || match files {
             Some((input, output)) => {
-                let trace = args.run.trace;
-                tensors::run(trace, ops, &loaded.model, &request, input, &output)
+                tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
             }
-            None => pictures(args, ops, &request, &loaded, paint),
+            None => pictures(args, ops, pass, &request, &loaded, paint),
         })
     })
 }
@@ -66,6 +71,7 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
 fn pictures(
     args: &VitArgs,
     ops: &dyn Ops,
+    mut pass: Pass,
     request: &Request,
     loaded: &Loaded<VisionTransformer>,
     paint: Option<Output>,
@@ -82,7 +88,8 @@ fn pictures(
     })?;
     let mut out = std::io::stdout().lock();
     for (path, pixels) in paths.iter().zip(&pixels) {
-        let logits = model.forward(ops, &view.tensor(pixels, request)?)?;
+        let pixels = view.tensor(pixels, request)?;
+        let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
         let classes = &top::top(&logits, 5)?[0];
         let lines = top::lines(classes, &model.config().labels);
         write!(out, "{}\n{lines}", path.display())?;

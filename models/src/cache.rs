@@ -33,6 +33,16 @@ impl KvCache {
         self.len == 0
     }
 
+    /// The level's state, if it is of this type.
+    pub fn state<T: Any>(&self) -> Option<&T> {
+        self.state.downcast_ref()
+    }
+
+    /// Forgets all but the first `len` positions: the next token stands behind them.
+    pub fn rewind(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Makes room for `tokens` more positions and hands out the level's state.
     ///
     /// # Errors

@@ -90,6 +90,16 @@ pub struct GraphBatch {
 }
 
 impl GraphBatch {
+    /// The same graphs with other features, x (N, node_features) and edges (E, edge_features).
+    pub fn with(&self, x: Tensor, edges: Tensor) -> Self {
+        Self {
+            x,
+            edges,
+            graph: self.graph.clone(),
+            segments: self.segments.clone(),
+        }
+    }
+
     /// `graphs` side by side, with the features that the model of `config` takes.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use data::BadInput;
 /// The edges of one or more graphs, sorted by destination (CSR).
 ///
 /// Edges `row_ptr[i]..row_ptr[i + 1]` are the incoming edges of node i; `col_idx` holds their sources.
+#[derive(Clone)]
 pub struct Csr {
     /// N
     pub num_nodes: usize,
@@ -65,6 +66,7 @@ impl Csr {
 }
 
 /// Which nodes belong to which graph: consecutive runs.
+#[derive(Clone)]
 pub struct Segments {
     /// G
     pub num_segments: usize,

@@ -15,6 +15,9 @@ pub struct Row {
     pub workload: String,
     /// 1 for naive candle ops, and so on.
     pub level: u8,
+    /// Whether the forward pass was one CUDA graph.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
     /// Of one forward pass, milliseconds.
@@ -49,7 +52,13 @@ impl Row {
         format!("{} {} {}{dtype}", self.model, self.preset, self.workload)
     }
 
-    /// The row's address: `lm.tiny.decode.f32.level1`.
+    /// `level 5`, `level 5 in a graph`
+    pub fn variant(&self) -> String {
+        let graph = if self.graph { " in a graph" } else { "" };
+        format!("level {}{graph}", self.level)
+    }
+
+    /// The row's address: `lm.tiny.decode.f32.level1`, `….level5.graph`.
     pub fn key(&self) -> String {
         let Self {
             model,
@@ -57,9 +66,11 @@ impl Row {
             workload,
             dtype,
             level,
+            graph,
             ..
         } = self;
-        format!("{model}.{preset}.{workload}.{dtype}.level{level}")
+        let graph = if *graph { ".graph" } else { "" };
+        format!("{model}.{preset}.{workload}.{dtype}.level{level}{graph}")
     }
 
     /// Whether both are the same workload, at whatever level.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use benches::Model;
 use benches::job::{all_presets, models_of};
+use candle_core::Device;
 use clap::Args;
 use cli::args::Precision;
 use cli::device::Choice;
@@ -21,6 +22,7 @@ use cli::files;
 use cli::load::Request;
 use data::BadInput;
 
+use measure::Graphs;
 pub use readme::significant;
 use record::{Record, Results};
 pub use stats::quantile;
@@ -40,6 +42,9 @@ pub struct CompareArgs {
     /// Timed runs of each workload at each level
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
+    /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]
+    #[arg(long, value_enum)]
+    pub graph: Option<Graphs>,
     /// Also write benches/results/NAME.json, its chart, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
@@ -57,6 +62,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let record = args.record.as_deref();
     let record = record.map(|name| Record::new(&root, name)).transpose()?;
     let device = args.device.open()?;
+    let graphs = graphs(args.graph, &device)?;
     let cases = cases(args, &device)?;
     for dtype in &args.dtype {
         // A GPU that is too old for a level compares the others.
@@ -68,7 +74,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
-        let measured = measure::compare(case.model, &case.request, args.samples as usize)?;
+        let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
     }
@@ -87,8 +93,17 @@ pub fn redraw() -> Result<()> {
     Ok(())
 }
 
+/// What `--graph` asks for; a CPU has none.
+fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
+    match (asked, device.is_cuda()) {
+        (Some(Graphs::Off), _) | (None, false) => Ok(Graphs::Off),
+        (asked, true) => Ok(asked.unwrap_or(Graphs::Both)),
+        (Some(_), false) => Err(BadInput::new("--graph", "a GPU, or off", "a CPU")),
+    }
+}
+
 /// Every model that the presets name, in every number format.
-fn cases(args: &CompareArgs, device: &candle_core::Device) -> Result<Vec<Case>, BadInput> {
+fn cases(args: &CompareArgs, device: &Device) -> Result<Vec<Case>, BadInput> {
     let presets = match args.preset.iter().any(|name| name == "all") {
         true => all_presets(),
         false => args.preset.clone(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use candle_core::Tensor;
 use models::gnn::{Config, GraphBatch};
 use models::{GraphTransformer, Ops};
+use replay::Pass;
 
 use crate::files::Output;
 use crate::load::Request;
@@ -19,6 +20,7 @@ const MAX_GRAPHS: usize = 1 << 24;
 pub fn run(
     trace: bool,
     ops: &dyn Ops,
+    mut pass: Pass,
     model: &GraphTransformer,
     request: &Request,
     input: &Path,
@@ -26,7 +28,7 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let batch = read(input, model.config(), request)?;
     warm_up(trace, || Ok(model.forward(ops, &batch)?))?;
-    let logits = model.forward(ops, &batch)?;
+    let logits = super::forward(&mut pass, ops, model, &batch)?;
     write(output, &[Named::floats("logits", &logits)?])
 }
 

@@ -6,19 +6,36 @@ use std::time::{Duration, Instant};
 use candle_core::Tensor;
 use kernels::launch::is_simulated;
 use models::lm::Logits;
-use models::{KvCache, LanguageModel, Ops, Sampling};
+use models::{LanguageModel, Ops, Sampling};
+use replay::Decoder;
 
 use super::ids;
+use super::steps::{Steps, repeatable};
 use crate::tensors::finite;
+
+/// How tokens are read behind the prompt.
+enum Reader {
+    /// Given each token by the host.
+    Given(Steps),
+    /// Recorded with the choice of the next token in it.
+    Greedy(Box<Decoder>),
+}
+
+/// What a step leaves behind.
+enum Next {
+    /// Of the next token, (V).
+    Logits(Tensor),
+    /// The token itself.
+    Token(u32),
+}
 
 /// A text in progress.
 pub struct Generation<'a> {
     ops: &'a dyn Ops,
     model: &'a LanguageModel,
-    caches: Vec<KvCache>,
+    reader: Reader,
     sampling: Sampling,
-    /// Of the next token, (V).
-    logits: Tensor,
+    next: Next,
     prompt: usize,
     /// Tokens read after the prompt.
     decoded: usize,
@@ -34,6 +51,7 @@ impl<'a> Generation<'a> {
         tokens: &[u32],
         limit: usize,
         sampling: Sampling,
+        recorded: bool,
     ) -> anyhow::Result<Self> {
         let start = Instant::now();
         let mut caches = model.new_caches(ops, 1, tokens.len() + limit)?;
@@ -45,9 +63,15 @@ impl<'a> Generation<'a> {
         Ok(Self {
             ops,
             model,
-            caches,
+            reader: match recorded && sampling.is_greedy() {
+                true => {
+                    repeatable(ops, &caches)?;
+                    Reader::Greedy(Box::new(Decoder::greedy(model, caches)?))
+                }
+                false => Reader::Given(Steps::new(ops, model, caches, recorded, 1)?),
+            },
             sampling,
-            logits: logits.flatten_all()?,
+            next: Next::Logits(logits.flatten_all()?),
             prompt: tokens.len(),
             decoded: 0,
             prefill,
@@ -58,7 +82,10 @@ impl<'a> Generation<'a> {
     /// The token that the logits and the sampling choose.
     pub fn next(&mut self) -> anyhow::Result<u32> {
         let start = Instant::now();
-        let token = self.ops.next_token(&self.logits, &mut self.sampling)?;
+        let token = match &self.next {
+            Next::Logits(logits) => self.ops.next_token(logits, &mut self.sampling)?,
+            Next::Token(token) => *token,
+        };
         // The first token belongs to neither: it is drawn from the prompt's logits.
         if self.decoded > 0 {
             self.decode += start.elapsed();
@@ -69,11 +96,14 @@ impl<'a> Generation<'a> {
     /// Reads a token.
     pub fn push(&mut self, token: u32) -> anyhow::Result<()> {
         let start = Instant::now();
-        let ids = ids(&[vec![token]], self.model.device())?;
-        let logits = self
-            .model
-            .forward(self.ops, &ids, &mut self.caches, Logits::Last)?;
-        self.logits = logits.flatten_all()?;
+        let (ops, model) = (self.ops, self.model);
+        self.next = match &mut self.reader {
+            Reader::Given(steps) => {
+                let ids = ids(&[vec![token]], model.device())?;
+                Next::Logits(steps.read(ops, model, &ids)?.flatten_all()?)
+            }
+            Reader::Greedy(decoder) => Next::Token(decoder.next(ops, model, token)?),
+        };
         self.decoded += 1;
         self.decode += start.elapsed();
         Ok(())

@@ -28,6 +28,7 @@ pub fn run(
     sampling: Sampling,
     ops: &dyn Ops,
     loaded: &Loaded<LanguageModel>,
+    recorded: bool,
 ) -> anyhow::Result<()> {
     let prompt = args.prompt.as_deref().unwrap_or(DEFAULT_PROMPT);
     let text = Text::open(loaded)?;
@@ -45,9 +46,11 @@ pub fn run(
         note("a preset has no tokenizer: prompt read as bytes, tokens printed as numbers")?;
     }
 
+    let start =
+        |sampling| Generation::start(ops, &loaded.model, &tokens, limit, sampling, recorded);
     warm_up(args.run.trace, || {
         let sampling = args.sampling()?;
-        let mut first = Generation::start(ops, &loaded.model, &tokens, limit, sampling)?;
+        let mut first = start(sampling)?;
         let token = first.next()?;
         match limit {
             0 | 1 => Ok(()),
@@ -58,7 +61,7 @@ pub fn run(
     let mut out = std::io::stdout().lock();
     write!(out, "{prompt}")?;
     out.flush()?;
-    let mut generation = Generation::start(ops, &loaded.model, &tokens, limit, sampling)?;
+    let mut generation = start(sampling)?;
     let count = stream_text(&mut generation, stream, &end, limit, &mut out)?;
     if count == room && args.max_tokens.is_some_and(|wanted| wanted > count) {
         let context = config.max_position_embeddings;

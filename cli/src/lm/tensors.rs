@@ -6,6 +6,7 @@ use candle_core::Tensor;
 use models::lm::Logits;
 use models::{LanguageModel, Ops, Sampling};
 
+use super::steps::Steps;
 use super::{LmArgs, ids};
 use crate::files::Output;
 use crate::progress::Progress;
@@ -17,15 +18,16 @@ pub fn run(
     args: &LmArgs,
     ops: &dyn Ops,
     model: &LanguageModel,
+    recorded: bool,
     input: &Path,
     output: &Output,
 ) -> anyhow::Result<()> {
     let new = args.generate.unwrap_or(0);
     let mut rows = read(input, model, new)?;
     warm_up(args.run.trace, || {
-        logits(ops, model, &mut rows.clone(), new.min(2))
+        logits(ops, model, &mut rows.clone(), new.min(2), recorded)
     })?;
-    let logits = logits(ops, model, &mut rows, new)?;
+    let logits = logits(ops, model, &mut rows, new, recorded)?;
     let mut answer = vec![Named::floats("logits", &logits)?];
     if args.generate.is_some() {
         answer.push(Named::tokens("tokens", &rows));
@@ -39,11 +41,14 @@ fn logits(
     model: &LanguageModel,
     rows: &mut [Vec<u32>],
     new: usize,
+    recorded: bool,
 ) -> anyhow::Result<Tensor> {
     let mut caches = model.new_caches(ops, rows.len(), rows[0].len() + new)?;
     let prompt = ids(rows, model.device())?;
     let logits = model.forward(ops, &prompt, &mut caches, Logits::All)?; // (B, T, V)
     let mut last = logits.narrow(1, logits.dim(1)? - 1, 1)?.squeeze(1)?; // (B, V)
+    let batch = rows.len();
+    let mut steps = Steps::new(ops, model, caches, recorded, batch)?;
     let progress = Progress::new("tokens", new);
     for n in 0..new {
         let next = next_tokens(ops, &last)?;
@@ -52,8 +57,7 @@ fn logits(
         }
         if n + 1 < new {
             let next = Tensor::from_vec(next, (rows.len(), 1), model.device())?;
-            let logits = model.forward(ops, &next, &mut caches, Logits::Last)?;
-            last = logits.squeeze(1)?;
+            last = steps.read(ops, model, &next)?.squeeze(1)?;
         }
         progress.step();
     }

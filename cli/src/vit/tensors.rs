@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use models::{Ops, VisionTransformer};
+use replay::Pass;
 
 use crate::files::Output;
 use crate::load::Request;
@@ -13,6 +14,7 @@ use crate::trace::warm_up;
 pub fn run(
     trace: bool,
     ops: &dyn Ops,
+    mut pass: Pass,
     model: &VisionTransformer,
     request: &Request,
     input: &Path,
@@ -28,6 +30,6 @@ pub fn run(
     }
     let pixels = pixels.to_dtype(request.dtype)?.to_device(&request.device)?;
     warm_up(trace, || Ok(model.forward(ops, &pixels)?))?;
-    let logits = model.forward(ops, &pixels)?;
+    let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
     write(output, &[Named::floats("logits", &logits)?])
 }

@@ -21,9 +21,6 @@ pub struct Position {
     known: AtomicUsize,
 }
 
-/// Not yet written.
-const UNKNOWN: usize = usize::MAX;
-
 impl Position {
     /// None on a CPU, whose loops are told.
     ///
@@ -35,7 +32,7 @@ impl Position {
         }
         Ok(Some(Arc::new(Self {
             value: Tensor::zeros(1, DType::U32, device)?,
-            known: AtomicUsize::new(UNKNOWN),
+            known: AtomicUsize::new(0),
         })))
     }
 
@@ -51,7 +48,8 @@ impl Position {
             let found = format!("{position}, which no kernel has set");
             return Err(mismatch("position_set_level5", "a known position", found));
         }
-        self.launch("position_set_level5", position)?;
+        let launch = Launch::new(&DECODE, "position_set_level5").block(1, 1, 1);
+        launch.write(&self.value).u32(position).run()?;
         self.known.store(position, Relaxed);
         Ok(())
     }
@@ -62,7 +60,9 @@ impl Position {
     /// # Errors
     /// When the driver refuses.
     pub fn advance(&self, tokens: usize) -> Result<()> {
-        self.launch("position_advance_level5", tokens)?;
+        let launch = Launch::new(&DECODE, "position_advance_level5").block(1, 1, 1);
+        let launch = launch.read(&self.value).write(&self.value);
+        launch.u32(tokens).run()?;
         if !is_recording() {
             self.advanced(tokens);
         }
@@ -80,14 +80,6 @@ impl Position {
     /// When the driver does not answer.
     pub fn read(&self) -> Result<usize> {
         Ok(self.value.to_vec1::<u32>()?[0] as usize)
-    }
-
-    fn launch(&self, entry: &'static str, number: usize) -> Result<()> {
-        Launch::new(&DECODE, entry)
-            .block(1, 1, 1)
-            .write(&self.value)
-            .u32(number)
-            .run()
     }
 }
 

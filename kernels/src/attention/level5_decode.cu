@@ -43,6 +43,6 @@ extern "C" __global__ void __launch_bounds__(1) position_set_level5(unsigned *po
   *position = value;
 }
 
-extern "C" __global__ void __launch_bounds__(1) position_advance_level5(unsigned *position, unsigned tokens) {
-  *position += tokens;
+extern "C" __global__ void __launch_bounds__(1) position_advance_level5(const unsigned *from, unsigned *to, unsigned tokens) {
+  *to = *from + tokens;
 }

@@ -26,17 +26,22 @@ pub fn argmax(logits: &Tensor) -> Result<u32> {
         return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
     }
     let token = output::tensor(1, DType::U32, logits.device())?;
-    Launch::new(&MODULE, entry!("argmax", logits.dtype(), "level4")?)
-        .block(THREADS, 1, 1)
-        .read(logits)
-        .write(&token)
-        .u32(vocab)
-        .run()?;
+    launch_argmax(logits, &token, vocab)?;
     let token = token.to_vec1::<u32>()?[0];
     match (token as usize) < vocab {
         true => Ok(token),
         false => Err(not_finite("argmax_level4")),
     }
+}
+
+/// To `token` (1): the index, or `vocab` where a logit is NaN.
+pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Result<()> {
+    Launch::new(&MODULE, entry!("argmax", logits.dtype(), "level4")?)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(token)
+        .u32(vocab)
+        .run()
 }
 
 /// The k most probable tokens of softmax(logits/temperature), with their probabilities; all of them where

@@ -10,6 +10,7 @@
 
 mod cpu;
 pub mod level4;
+pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
 

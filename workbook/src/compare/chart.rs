@@ -31,7 +31,7 @@ pub fn speed(results: &Results) -> BarChart {
 fn bar(row: &Row, first: &Row) -> Bar {
     let ratio = |ms: f64| first.median_ms / ms;
     Bar {
-        name: format!("level {}", row.level),
+        name: row.variant(),
         value: ratio(row.median_ms),
         spread: (ratio(row.high_ms), ratio(row.low_ms)),
         label: format!("{:.2}× · {} ms", row.speedup, significant(row.median_ms)),

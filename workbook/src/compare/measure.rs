@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
-use benches::levels::{self, Level};
+use benches::levels;
 use benches::{Model, Workload, job};
 use candle_core::{DType, Tensor};
+use clap::ValueEnum;
 use cli::load::Request;
 use cli::progress::Progress;
 use models::trace::count_tensors;
@@ -22,9 +23,31 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The share of samples below `low_ms`, and above `high_ms`.
 const TAIL: f64 = 0.1;
 
+/// Which variants of a level are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Graphs {
+    /// Forward passes as CUDA graphs.
+    On,
+    /// Launch by launch.
+    Off,
+    /// Both, side by side.
+    Both,
+}
+
+impl Graphs {
+    fn variants(self) -> &'static [bool] {
+        match self {
+            Self::On => &[true],
+            Self::Off => &[false],
+            Self::Both => &[false, true],
+        }
+    }
+}
+
 /// One workload at one level, and what was measured of it.
 struct Contender {
     level: u8,
+    graph: bool,
     workload: Workload,
     tensors: usize,
     launches: Option<usize>,
@@ -42,19 +65,26 @@ pub struct Measured {
 }
 
 /// Every workload of `model` at every level, `samples` timed runs each.
-pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measured> {
-    let levels = levels::able(request.dtype, &request.device);
-    let load = |level: &Level| job::load(model, request, level);
-    let loaded: Vec<Vec<Workload>> = levels.iter().map(load).collect::<Result<_, _>>()?;
-    let workloads = by_workload(&levels, loaded);
+pub fn compare(
+    model: Model,
+    request: &Request,
+    graphs: Graphs,
+    samples: usize,
+) -> Result<Measured> {
+    let mut variants = vec![];
+    for level in levels::able(request.dtype, &request.device) {
+        for &graph in graphs.variants() {
+            let workloads = job::load(model, request, &level, graph)?;
+            variants.push((level.level(), graph, workloads));
+        }
+    }
+    let workloads = by_workload(variants);
     let progress = Progress::new(model.name(), workloads.len() * samples);
     let (mut rows, mut inputs) = (vec![], vec![]);
     for mut contenders in workloads {
         let Workload { name, input, .. } = &contenders[0].workload;
         inputs.push(format!("{name}: {input}"));
-        for contender in &mut contenders {
-            contender.inspect(request)?;
-        }
+        inspect(&mut contenders, request)?;
         let start = Instant::now();
         for round in 0..samples {
             // What takes seconds a run is sampled once or a few times.
@@ -68,16 +98,37 @@ pub fn compare(model: Model, request: &Request, samples: usize) -> Result<Measur
     Ok(Measured { rows, inputs })
 }
 
+/// All but the times. A level whose launches cannot be recorded is left out of the comparison, by name.
+fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
+    let mut failure = None;
+    contenders.retain_mut(|contender| match contender.inspect(request) {
+        Err(error) if contender.graph => {
+            let (workload, level) = (&contender.workload.name, contender.level);
+            let message = error.to_string();
+            let why = message.lines().next().unwrap_or_default();
+            eprintln!("skipped: {workload} at level {level} in a graph: {why}");
+            false
+        }
+        Err(error) => {
+            failure = Some(error);
+            true
+        }
+        Ok(()) => true,
+    });
+    failure.map_or(Ok(()), Err)
+}
+
 /// From the workloads of each level to the levels of each workload.
-fn by_workload(levels: &[Level], loaded: Vec<Vec<Workload>>) -> Vec<Vec<Contender>> {
+fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
     let mut workloads: Vec<Vec<Contender>> = vec![];
-    for (level, of_level) in levels.iter().zip(loaded) {
+    for (level, graph, of_level) in variants {
         for (i, workload) in of_level.into_iter().enumerate() {
             if workloads.len() <= i {
                 workloads.push(vec![]);
             }
             workloads[i].push(Contender {
-                level: level.level(),
+                level,
+                graph,
                 workload,
                 tensors: 0,
                 launches: None,
@@ -104,10 +155,11 @@ impl Contender {
         }
         job.prepare()?;
         let on_gpu = !request.device.is_cpu();
-        let counter = on_gpu.then(LaunchCounter::begin).flatten();
+        let counter = (on_gpu && !self.graph).then(LaunchCounter::begin).flatten();
         let (logits, tensors) = count_tensors(|| job.run())?;
         self.tensors = tensors / job.forwards();
-        self.launches = counter.map(|counter| counter.end() / job.forwards());
+        let counted = counter.map(|counter| counter.end() / job.forwards());
+        self.launches = job.recorded().or(counted);
         self.logits = values(&logits)?;
         let (workload, level) = (&self.workload.name, self.level);
         ensure!(
@@ -157,6 +209,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         preset: request.model.clone(),
         workload: c.workload.name.clone(),
         level: c.level,
+        graph: c.graph,
         dtype: request.dtype.as_str().into(),
         median_ms: median(c),
         low_ms: quantile(&c.ms, TAIL),
@@ -194,6 +247,7 @@ mod tests {
     fn contenders() -> Vec<Contender> {
         let contender = |level, ms, logit: f32| Contender {
             level,
+            graph: false,
             workload: Workload {
                 model: Model::Lm,
                 preset: "tiny".into(),

@@ -38,37 +38,41 @@ fn between(text: &str, new: &str) -> Option<String> {
     Some(format!("{}\n\n{new}\n{}", &text[..begin], &text[end..]))
 }
 
-/// One machine: a row a workload, a column a level.
+/// One machine: a row a workload, a column a level, and a level in a graph.
 fn table(results: &Results) -> String {
-    let mut levels: Vec<u8> = results.rows.iter().map(|row| row.level).collect();
-    levels.sort_unstable();
-    levels.dedup();
+    let mut columns: Vec<(bool, u8)> = results.rows.iter().map(column).collect();
+    columns.sort_unstable();
+    columns.dedup();
     let machine = &results.machine;
     let mut text = format!(
         "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
         machine.commit, machine.date
     );
-    let titles: String = levels
-        .iter()
-        .map(|level| format!(" level {level} |"))
-        .collect();
-    text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(levels.len()));
+    let title = |&(graph, level): &(bool, u8)| match graph {
+        true => format!(" {level}, graph |"),
+        false => format!(" level {level} |"),
+    };
+    let titles: String = columns.iter().map(title).collect();
+    text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
     for rows in results.workloads() {
-        let cell = |level: &u8| {
-            rows.iter()
-                .find(|row| row.level == *level)
-                .map_or("—".into(), time)
+        let cell = |wanted: &(bool, u8)| {
+            let found = rows.iter().find(|row| column(row) == *wanted);
+            found.map_or("—".into(), time)
         };
-        let cells: Vec<String> = levels.iter().map(cell).collect();
+        let cells: Vec<String> = columns.iter().map(cell).collect();
         text += &format!("| {} | {} |\n", rows[0].title(), cells.join(" | "));
     }
     text
 }
 
+fn column(row: &Row) -> (bool, u8) {
+    (row.graph, row.level)
+}
+
 /// `0.98 ms (1.26×)`; level 1 is the measure and has no ratio.
 fn time(row: &Row) -> String {
-    let ratio = match row.level {
-        1 => String::new(),
+    let ratio = match (row.level, row.graph) {
+        (1, false) => String::new(),
         _ => format!(" ({:.2}×)", row.speedup),
     };
     format!("{} ms{ratio}", significant(row.median_ms))

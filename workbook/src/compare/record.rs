@@ -115,6 +115,7 @@ pub mod tests {
             preset: "tiny".into(),
             workload: "decode".into(),
             level,
+            graph: false,
             dtype: "f32".into(),
             median_ms,
             low_ms: 0.95 * median_ms,

@@ -48,7 +48,7 @@ fn cells(row: &Row, first: bool) -> [String; 8] {
         } else {
             String::new()
         },
-        row.level.to_string(),
+        format!("{}{}", row.level, if row.graph { " graph" } else { "" }),
         format!("{:.3}", row.median_ms),
         format!("{:.2}×", row.speedup),
         row.tensors.to_string(),

@@ -1,0 +1,61 @@
+//! Decode steps: launch by launch, or one recorded step over and over.
+
+use candle_core::Tensor;
+use data::BadInput;
+use models::lm::Logits;
+use models::{KvCache, LanguageModel, Ops};
+use replay::Decoder;
+
+/// How tokens are read behind a prompt.
+pub enum Steps {
+    /// Each launch by the host.
+    Eager(Vec<KvCache>),
+    /// Recorded.
+    Recorded(Box<Decoder>),
+}
+
+impl Steps {
+    /// Behind the prompt in `caches`, of `batch` sequences.
+    pub fn new(
+        ops: &dyn Ops,
+        model: &LanguageModel,
+        caches: Vec<KvCache>,
+        recorded: bool,
+        batch: usize,
+    ) -> anyhow::Result<Self> {
+        match recorded {
+            false => Ok(Self::Eager(caches)),
+            true => {
+                repeatable(ops, &caches)?;
+                Ok(Self::Recorded(Box::new(Decoder::new(
+                    model, caches, batch,
+                )?)))
+            }
+        }
+    }
+
+    /// ids (B, 1) → logits (B, 1, V), which the next step may write over.
+    pub fn read(
+        &mut self,
+        ops: &dyn Ops,
+        model: &LanguageModel,
+        ids: &Tensor,
+    ) -> candle_core::Result<Tensor> {
+        match self {
+            Self::Eager(caches) => model.forward(ops, ids, caches, Logits::Last),
+            Self::Recorded(decoder) => decoder.read(ops, model, ids),
+        }
+    }
+}
+
+/// Whether the steps of `ops` behind `caches` can be recorded.
+pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
+    match Decoder::can_follow(caches) {
+        true => Ok(()),
+        false => {
+            let expected = "level 5, whose decode steps differ by what is in memory alone";
+            let found = format!("level {}", ops.level());
+            Err(BadInput::new("--graph on", expected, found))
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Steps whose position is in memory.
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::case::{Case, LEVELS};
+use crate::attention::level5::{self, Position};
+use crate::launch::on_cpu;
+use crate::output::poisoned;
+use crate::rope;
+use crate::testing::{assert_close, devices, pairwise, rng, tolerance};
+
+/// Steps behind `position`, whose past level 4 has appended: the result, and what the device holds as position.
+fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
+    let mut inner = case.cache(device)?;
+    if case.position > 0 {
+        case.append(&LEVELS[1], product, &mut inner, 0, case.position)?;
+    }
+    let position = Position::new(device)?;
+    let mut cache = level5::Cache::new(inner, position.clone());
+    let [q, k, v] = case.cut(product, case.position, case.tokens)?;
+    let Some(at) = cache.on_device(&q, case.position)? else {
+        candle_core::bail!("{case:?} is left to level 4")
+    };
+    // Angles of all positions: those of others would turn keys and queries apart.
+    let rows = case.position + case.tokens;
+    let angles = |here: f64, before: f64| -> Result<Tensor> {
+        let row = |x: f64, n| Tensor::full(x as f32, (n, case.d / 2), device);
+        let all = Tensor::cat(&[row(before, case.position)?, row(here, case.tokens)?], 0)?;
+        assert_eq!(all.dim(0)?, rows);
+        all.to_dtype(case.dtype)
+    };
+    let (cos, sin) = (angles(1., 0.3)?, angles(0., -0.7)?);
+    let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
+    let y = level5::causal_attention(&q, &at)?;
+    Ok((y, position.map_or(Ok(0), |p| p.read())?))
+}
+
+#[test]
+fn steps_equal_the_oracle_wherever_they_stand() -> Result<()> {
+    let mut rng = rng();
+    let axes: [&[usize]; 6] = [
+        &[1, 2],
+        &[1, 2, 4],
+        &[0, 1, 62, 255, 256, 300, 520],
+        &[0, 1, 2],
+        &[8, 32, 64, 128],
+        &[0, 1],
+    ];
+    for device in devices() {
+        if on_cpu(&device) {
+            continue; // whose loops are told the position
+        }
+        for shape in pairwise(&axes) {
+            let (heads, kv_heads) = [(2, 2), (3, 1), (6, 2)][shape[3]];
+            let case = Case {
+                batch: shape[0],
+                tokens: shape[1],
+                position: shape[2],
+                heads,
+                kv_heads,
+                d: shape[4],
+                dtype: [DType::F32, DType::BF16][shape[5]],
+                offset: 0,
+            };
+            let case = case.capped(1 << 22);
+            let (product, values) = case.product(&mut rng, &device)?;
+            let (y, position) = poisoned(|| step(case, &product, &device))?;
+            let what = format!("level 5 {device:?} {case:?}");
+            let expected = case.oracle(&values, true);
+            assert_close(&what, &y, &expected, tolerance(case.dtype, 1e-4))?;
+            assert_eq!(position, case.position, "{what}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_position_is_set_and_advanced_on_the_device() -> Result<()> {
+    for device in devices() {
+        let Some(position) = Position::new(&device)? else {
+            assert!(on_cpu(&device));
+            continue;
+        };
+        assert_eq!(position.read()?, 0);
+        position.set(41)?;
+        position.advance(2)?;
+        assert_eq!(position.read()?, 43);
+        position.set(43)?; // known: nothing is launched
+        position.set(7)?;
+        assert_eq!(position.read()?, 7);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_level_5_leaves_to_level_4_is_none() -> Result<()> {
+    for device in devices() {
+        let case = |d, tokens| {
+            let cache = crate::attention::Cache::new(1, 9, 1, d, DType::BF16, &device)?;
+            let mut cache = level5::Cache::new(cache, Position::new(&device)?);
+            let q = Tensor::zeros((1, tokens, 1, d), DType::BF16, &device)?;
+            let here = cache.on_device(&q, 0)?.is_some();
+            Ok::<_, candle_core::Error>(here)
+        };
+        let gpu = !on_cpu(&device);
+        assert_eq!(case(64, 4)?, gpu);
+        assert!(!case(64, 5)?, "too many tokens");
+        assert!(!case(20, 1)?, "heads that are no whole number of 16 bytes");
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! A forward pass as one CUDA graph: recorded at its first run, repeated from then on.
+//!
+//! The graph and the level are two things: whatever a level launches can be recorded, and a level is no faster for
+//! it on the device; what goes is the host's time for each launch. [`Replay`] is for a forward pass of tensors,
+//! [`Decoder`] for the steps of a language model, each of which stands at another position.
+
+mod decoder;
+
+use std::collections::HashMap;
+
+use candle_core::{DType, Device, Result, Tensor};
+use kernels::graph::{Graph, warm};
+
+pub use decoder::Decoder;
+
+/// Runs before a recording: they load kernels and pack weights, and put the shapes that candle's kernels are told
+/// where a replay finds them.
+const WARM_UP: usize = 2;
+
+/// A forward pass that was recorded.
+struct Recorded {
+    /// Made by the graph: dropped before it.
+    output: Tensor,
+    inputs: Vec<Tensor>,
+    graph: Graph,
+}
+
+/// Recordings of one forward pass, one for the shapes and formats of its inputs.
+#[derive(Default)]
+pub struct Replay {
+    recorded: HashMap<Vec<(Vec<usize>, DType)>, Recorded>,
+}
+
+impl Replay {
+    /// `forward` of `inputs`, recorded if it was not with inputs of these shapes. `forward` depends on nothing else
+    /// that changes, and leaves nothing behind.
+    ///
+    /// The result is the recording's own memory: the next run with the same shapes writes over it.
+    ///
+    /// # Errors
+    /// Those of `forward`, and when the device is no GPU or cannot record what `forward` does.
+    pub fn run(
+        &mut self,
+        device: &Device,
+        inputs: &[&Tensor],
+        forward: impl Fn(&[Tensor]) -> Result<Tensor>,
+    ) -> Result<Tensor> {
+        let shape = |x: &&Tensor| (x.dims().to_vec(), x.dtype());
+        let key: Vec<_> = inputs.iter().map(shape).collect();
+        if let Some(recorded) = self.recorded.get(&key) {
+            for (own, x) in recorded.inputs.iter().zip(inputs) {
+                copy(x, own)?;
+            }
+            recorded.graph.launch()?;
+            return Ok(recorded.output.clone());
+        }
+        let inputs: Vec<Tensor> = inputs.iter().map(|x| x.copy()).collect::<Result<_>>()?;
+        warm(device, || {
+            (0..WARM_UP).try_for_each(|_| forward(&inputs).map(drop))
+        })?;
+        device.synchronize()?;
+        let (graph, output) = Graph::record(device, || forward(&inputs))?;
+        graph.launch()?;
+        let recorded = Recorded {
+            output: output.clone(),
+            inputs,
+            graph,
+        };
+        self.recorded.insert(key, recorded);
+        Ok(output)
+    }
+
+    /// Kernels of each recording.
+    pub fn kernels(&self) -> impl Iterator<Item = usize> {
+        self.recorded.values().map(|r| r.graph.kernels())
+    }
+}
+
+/// How forward passes run: launch by launch, or recorded.
+pub enum Pass {
+    /// Each launch by the host.
+    Eager,
+    /// Recorded at the first run with inputs of each shape.
+    Graph(Replay),
+}
+
+impl Pass {
+    /// Recorded if `graph`.
+    pub fn new(graph: bool) -> Self {
+        match graph {
+            true => Self::Graph(Replay::default()),
+            false => Self::Eager,
+        }
+    }
+
+    /// Kernels of the largest recording, if there is one.
+    pub fn kernels(&self) -> Option<usize> {
+        match self {
+            Self::Eager => None,
+            Self::Graph(replay) => replay.kernels().max(),
+        }
+    }
+
+    /// `forward` of `inputs`, as [`Replay::run`] has it.
+    ///
+    /// # Errors
+    /// Those of [`Replay::run`].
+    pub fn run(
+        &mut self,
+        device: &Device,
+        inputs: &[&Tensor],
+        forward: impl Fn(&[Tensor]) -> Result<Tensor>,
+    ) -> Result<Tensor> {
+        match self {
+            Self::Eager => forward(&inputs.iter().map(|&x| x.clone()).collect::<Vec<_>>()),
+            Self::Graph(replay) => replay.run(device, inputs, forward),
+        }
+    }
+}
+
+/// `x` into the memory of `to`, of the same shape.
+fn copy(x: &Tensor, to: &Tensor) -> Result<()> {
+    match x.rank() {
+        0 => to.unsqueeze(0)?.slice_set(&x.unsqueeze(0)?, 0, 0),
+        _ => to.slice_set(&x.contiguous()?, 0, 0),
+    }
+}

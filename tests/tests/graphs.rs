@@ -1,0 +1,233 @@
+//! What was recorded does what it was recorded from: on a GPU, in a process of its own.
+//!
+//! Each test opens the GPU for itself. A stream is recorded whole: what another thread launched on it meanwhile would
+//! be in the graph.
+
+use candle_core::{DType, Device, Result, Tensor};
+use levels::Level;
+use models::lm::Logits;
+use models::random::RandomWeights;
+use models::{Heads, LanguageModel, Sampling, lm};
+use rand::RngExt;
+use replay::{Decoder, Replay};
+use tests::inputs::{Graphs, graph_transformer, rng, tokens, uniform, vision_transformer};
+use tests::levels;
+
+/// A GPU with a stream of its own, or none, which is said.
+fn gpu() -> Option<Device> {
+    if !cfg!(feature = "cuda") {
+        eprintln!("skipped: CUDA graphs: built without the feature `cuda`");
+        return None;
+    }
+    let device = Device::new_cuda_with_stream(0);
+    let device = device.inspect_err(|e| eprintln!("skipped: CUDA graphs: CUDA device 0: {e}"));
+    #[cfg(feature = "cuda")]
+    if let Ok(Device::Cuda(cuda)) = &device {
+        // SAFETY: events keep streams apart that share a tensor; each test computes on the one stream of the
+        // device that it has opened.
+        unsafe { cuda.disable_event_tracking() };
+    }
+    device.ok()
+}
+
+fn values(x: &Tensor) -> Result<Vec<f32>> {
+    x.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
+}
+
+fn level5() -> Level {
+    levels::level(5).expect("level 5")
+}
+
+/// Grouped queries, heads that level 5's kernels read, and a context of several buckets.
+fn language_model(seed: u64, dtype: DType, device: &Device) -> models::Result<LanguageModel> {
+    let config = lm::Config {
+        vocab_size: 61,
+        hidden_size: 48,
+        intermediate_size: 56,
+        num_hidden_layers: 2,
+        heads: Heads {
+            num_heads: 6,
+            num_kv_heads: 2,
+            head_dim: 16,
+        },
+        rms_norm_eps: 1e-5,
+        rope_theta: 5000.,
+        max_position_embeddings: 600,
+        tie_word_embeddings: false,
+    };
+    let weights = RandomWeights::weights(seed, dtype, device);
+    Ok(LanguageModel::load(weights, &config)?)
+}
+
+#[test]
+fn a_replay_is_the_forward_pass_of_new_inputs() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let vit = vision_transformer(1, &device)?;
+    let gnn = graph_transformer(1, &device)?;
+    let lm = language_model(1, DType::F32, &device)?;
+    let mut rng = rng(3);
+    let batch = Graphs::random(&mut rng, &[(5, 9), (40, 170)]).batch(&device)?;
+    for ops in levels() {
+        let (ops, level) = (&*ops, ops.level());
+        let (mut pictures, mut graphs, mut texts) =
+            (Replay::default(), Replay::default(), Replay::default());
+        for (round, rows) in [2, 2, 1, 2, 1].into_iter().enumerate() {
+            let what = format!("level {level}, round {round}, {rows} rows");
+            let mut random = |shape: &[usize]| {
+                let values = uniform(&mut rng, 1, shape.iter().product());
+                Tensor::from_vec(values, shape, &device)
+            };
+            let pixels = random(&[rows, 3, 15, 15])?;
+            let (x, edges) = (random(batch.x.dims())?, random(batch.edges.dims())?);
+            let ids = Tensor::new(tokens(&mut rng, rows, 7), &device)?;
+
+            let expected = vit.forward(ops, &pixels)?;
+            let found = pictures.run(&device, &[&pixels], |x| vit.forward(ops, &x[0]))?;
+            assert_eq!(values(&found)?, values(&expected)?, "vit, {what}");
+
+            // index_add of candle adds in no fixed order: levels 1 and 2 are the same within rounding.
+            let forward = |x: &[Tensor]| gnn.forward(ops, &batch.with(x[0].clone(), x[1].clone()));
+            let expected = forward(&[x.clone(), edges.clone()])?;
+            let found = graphs.run(&device, &[&x, &edges], forward)?;
+            let apart = tests::difference(&found, &expected)?;
+            assert!(
+                apart <= if level <= 2 { 1e-6 } else { 0. },
+                "gnn, {what}: {apart}"
+            );
+
+            let forward = |ids: &[Tensor]| {
+                let mut caches = lm.new_caches(ops, rows, 7)?;
+                lm.forward(ops, &ids[0], &mut caches, Logits::All)
+            };
+            let expected = forward(std::slice::from_ref(&ids))?;
+            let found = texts.run(&device, &[&ids], forward)?;
+            assert_eq!(values(&found)?, values(&expected)?, "lm, {what}");
+        }
+        assert_eq!(pictures.kernels().count(), 2, "one recording a shape");
+        assert!(graphs.kernels().all(|kernels| kernels > 10));
+    }
+    Ok(())
+}
+
+/// Reads `count` random tokens behind a prompt of `start`, over again where the context ends: the logits of
+/// replays are, bit by bit, those of launches one by one.
+fn decode(seed: u64, dtype: DType, start: usize, count: usize) -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let (ops, model) = (level5(), language_model(seed, dtype, &device)?);
+    let (mut rng, context) = (rng(seed), model.config().max_position_embeddings);
+    let prompt = Tensor::new(tokens(&mut rng, 2, start), &device)?;
+    let caches = || {
+        let mut caches = model.new_caches(&*ops, 2, context)?;
+        model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let mut decoder = Decoder::new(&model, caches()?, 2)?;
+    let mut eager = caches()?;
+    for step in 0..count {
+        if decoder.len() == context {
+            decoder.rewind(start)?;
+            eager.iter_mut().for_each(|cache| cache.rewind(start));
+        }
+        let ids = Tensor::new(tokens(&mut rng, 2, 1), &device)?;
+        let found = decoder.read(&*ops, &model, &ids)?;
+        let expected = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        assert_eq!(values(&found)?, values(&expected)?, "step {step}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ten_thousand_replays_are_as_many_steps() -> models::Result<()> {
+    decode(1, DType::F32, 5, 10_000)
+}
+
+#[test]
+fn replays_in_bf16_across_a_bucket() -> models::Result<()> {
+    decode(2, DType::BF16, 250, 20)?;
+    decode(3, DType::BF16, 500, 20)
+}
+
+#[test]
+fn two_threads_have_a_gpu_and_recordings_each() -> models::Result<()> {
+    let threads = [4, 5].map(|seed| {
+        std::thread::spawn(move || decode(seed, DType::F32, 3, 300).map_err(|e| e.to_string()))
+    });
+    for thread in threads {
+        let result = thread.join().expect("a thread that does not panic");
+        assert_eq!(result, Ok(()));
+    }
+    Ok(())
+}
+
+#[test]
+fn two_models_on_one_stream() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let ops = level5();
+    let mut rng = rng(6);
+    let models = [6, 7].map(|seed| language_model(seed, DType::F32, &device));
+    let [first, second] = models;
+    let models = [first?, second?];
+    let start = |model: &LanguageModel| {
+        let mut caches = model.new_caches(&*ops, 1, 40)?;
+        let ids = Tensor::new(&[[1u32, 2, 3]], &device)?;
+        model.forward(&*ops, &ids, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let mut decoders = vec![];
+    let mut eager = vec![];
+    for model in &models {
+        decoders.push(Decoder::new(model, start(model)?, 1)?);
+        eager.push(start(model)?);
+    }
+    for _ in 0..30 {
+        for (i, model) in models.iter().enumerate() {
+            let ids = Tensor::new(&[[rng.random_range(0..61u32)]], &device)?;
+            let found = decoders[i].read(&*ops, model, &ids)?;
+            let expected = model.forward(&*ops, &ids, &mut eager[i], Logits::Last)?;
+            assert_eq!(values(&found)?, values(&expected)?, "model {i}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let ops = level5();
+    let model = language_model(8, DType::F32, &device)?;
+    let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
+    let start = || {
+        let mut caches = model.new_caches(&*ops, 1, 300)?;
+        let logits = model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
+        let token = ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+        Ok::<_, candle_core::Error>((caches, token))
+    };
+    let (caches, mut token) = start()?;
+    let mut decoder = Decoder::greedy(&model, caches)?;
+    let (mut eager, mut expected) = start()?;
+    for step in 0..297 {
+        assert_eq!(token, expected, "step {step}");
+        token = decoder.next(&*ops, &model, token)?;
+        let ids = Tensor::new(&[[expected]], &device)?;
+        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        expected = ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+    }
+    assert!(
+        decoder.next(&*ops, &model, token).is_err(),
+        "the cache is full"
+    );
+    Ok(())
+}
+
+#[test]
+fn other_levels_tell_their_launches_the_position() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let model = language_model(9, DType::F32, &device)?;
+    for ops in levels().iter().filter(|ops| ops.level() != 5) {
+        let caches = model.new_caches(&**ops, 1, 8)?;
+        assert!(!Decoder::can_follow(&caches));
+        let error = Decoder::new(&model, caches, 1).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("expected a level"), "{error}");
+    }
+    Ok(())
+}
