@@ -21,6 +21,8 @@ struct Row {
     time: Duration,
     /// Launches that are the same in everything, and how many there were, in the order of the first.
     launches: Vec<(Launched, usize)>,
+    /// Reasons for which the kernel was picked, and how often each, in the order of the first.
+    reasons: Vec<(String, usize)>,
 }
 
 /// Runs `program`, and with `on` prints a table of the kernels that it ran.
@@ -96,6 +98,12 @@ impl Row {
             match self.launches.iter_mut().find(|(known, _)| known == launch) {
                 Some((_, count)) => *count += 1,
                 None => self.launches.push((*launch, 1)),
+            }
+        }
+        if let Some(why) = &event.why {
+            match self.reasons.iter_mut().find(|(known, _)| known == why) {
+                Some((_, count)) => *count += 1,
+                None => self.reasons.push((why.clone(), 1)),
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct Event {
     pub time: Duration,
     /// Kernels that were started on a GPU by this op itself, in order.
     pub launches: Vec<Launched>,
+    /// Why this kernel and no other, where it was picked from several.
+    pub why: Option<String>,
 }
 
 /// What an op has to do at the least, whatever the kernel.
@@ -131,6 +133,18 @@ pub fn launched(launch: impl FnOnce() -> Launched) {
     })
 }
 
+/// Says why the kernel of the op in progress was picked; `why` is called when it is being recorded.
+pub fn why(why: impl FnOnce() -> String) {
+    RECORDER.with_borrow_mut(|recorder| {
+        let Some(recorder) = recorder.as_mut() else {
+            return;
+        };
+        if let Some(&index) = recorder.open.last() {
+            recorder.events[index].why = Some(why());
+        }
+    })
+}
+
 /// Drops what was recorded so far: it was a warm-up. Not for use inside an op.
 pub fn forget() {
     RECORDER.with_borrow_mut(|recorder| {
@@ -165,6 +179,7 @@ impl Open {
                 needs: recorder.next.take(),
                 time: Duration::ZERO,
                 launches: Vec::new(),
+                why: None,
             });
             recorder.open.push(index);
             Some(Self {

@@ -17,6 +17,9 @@ pub struct TuneArgs {
     /// Where the table goes [default: the folder of the user's caches, where level 5 looks for it]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// As the table of all GPUs, or all CPUs, for which there is no other
+    #[arg(long, requires = "json")]
+    any: bool,
 }
 
 /// Measures, writes the table and prints what won.
@@ -27,6 +30,6 @@ pub fn run(args: &TuneArgs) -> Result<()> {
         None => tuning::place(&device)?.context("--json: no folder for caches on this system")?,
     };
     let progress = Progress::new("shapes", tuning::problems(&device)?);
-    tuning::run(&device, &path, |_| progress.step(), &mut stdout())?;
+    tuning::run(&device, &path, args.any, |_| progress.step(), &mut stdout())?;
     Ok(())
 }

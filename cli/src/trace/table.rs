@@ -13,7 +13,8 @@ ms: time on the host with the device synchronised before and after each op; an u
 A pass before the first that counts has compiled the kernels for the GPU and packed the weights.
 bytes, FLOPs: what the op needs at the least (each operand read once, each result written once), whatever the
 kernel does; GB/s and GFLOP/s are these over the time. tensors: made inside, views included.
-Indented: kernels that an op called on its way, and launches of this workbook's own kernels on a GPU.
+Indented: kernels that an op called on its way, why level 5 picked one, and launches of this workbook's own
+kernels on a GPU.
 ";
 
 /// Titles of the columns.
@@ -33,6 +34,7 @@ pub fn table(rows: &[Row]) -> String {
     for row in rows {
         let depth = row.path.len() - 1;
         lines.push(Line::of(cells(row, depth, total.time)));
+        lines.extend(reasons(&row.reasons, depth + 1));
         lines.extend(launches(&row.launches, depth + 1));
     }
     if ops().count() > 1 {
@@ -109,6 +111,20 @@ fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Reasons of one kernel that are listed.
+const REASONS: usize = 4;
+
+/// Why a kernel was picked, the commonest first.
+fn reasons(reasons: &[(String, usize)], depth: usize) -> Vec<Line> {
+    let mut reasons: Vec<_> = reasons.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let line = |(why, count): &(String, usize)| Line {
+        cells: vec![indented("picked", depth), count.to_string()],
+        words: vec![why.clone()],
+    };
+    reasons.into_iter().take(REASONS).map(line).collect()
 }
 
 fn line(launch: &Launched, count: usize, depth: usize) -> Line {

@@ -8,6 +8,7 @@ fn event(kernel: &'static str, depth: usize, ms: u64) -> Event {
         needs: None,
         time: Duration::from_millis(ms),
         launches: vec![],
+        why: None,
     }
 }
 
@@ -114,4 +115,26 @@ fn the_table_and_its_legend_fit_a_terminal() {
 fn a_program_that_runs_no_kernel_has_an_empty_table() -> anyhow::Result<()> {
     assert_eq!(traced(true, &Device::Cpu, || Ok(7))?, 7);
     Ok(())
+}
+
+#[test]
+fn why_a_kernel_was_picked_stands_below_it() {
+    let picked = |why: &str| Event {
+        why: Some(why.into()),
+        ..event("candle", 1, 1)
+    };
+    let events = [
+        event("linear_level5", 0, 1),
+        picked("m 1: 2.00 µs"),
+        event("linear_level5", 0, 1),
+        picked("m 4: 3.00 µs"),
+        event("linear_level5", 0, 1),
+        picked("m 1: 2.00 µs"),
+    ];
+    let table = table(&rows(&events));
+    let lines: Vec<_> = table.lines().map(str::trim_end).collect();
+    assert!(lines[2].trim_start().starts_with("candle"));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(lines[3]), "picked 2 m 1: 2.00 µs");
+    assert_eq!(words(lines[4]), "picked 1 m 4: 3.00 µs");
 }

@@ -38,11 +38,11 @@ impl fmt::Display for Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Elements of a row are neighbours.
+    /// Row after row, with nothing between.
     Rows,
-    /// Elements of a column are neighbours: a transposed view.
+    /// Column after column: a transposed view.
     Columns,
-    /// Neither.
+    /// Part of a larger matrix, or with gaps.
     Strided,
 }
 
@@ -55,12 +55,13 @@ impl Layout {
         let [.., rows, columns] = x.dims() else {
             return Self::Rows;
         };
-        match (row, column) {
-            (_, 1) => Self::Rows,
-            _ if *columns <= 1 => Self::Rows,
-            (1, _) => Self::Columns,
-            _ if *rows <= 1 => Self::Columns,
-            _ => Self::Strided,
+        let after = |stride: &usize, count: usize, other: usize| count <= 1 || *stride == other;
+        if after(column, *columns, 1) && after(row, *rows, *columns) {
+            Self::Rows
+        } else if after(row, *rows, 1) && after(column, *columns, *rows) {
+            Self::Columns
+        } else {
+            Self::Strided
         }
     }
 }
@@ -117,9 +118,14 @@ mod tests {
         let x = Tensor::zeros((2, 4, 6), DType::F32, &Device::Cpu)?;
         assert_eq!(Layout::of(&x), Layout::Rows);
         assert_eq!(Layout::of(&x.t()?), Layout::Columns);
-        assert_eq!(Layout::of(&x.narrow(2, 1, 3)?), Layout::Rows);
+        assert_eq!(Layout::of(&x.narrow(2, 1, 3)?), Layout::Strided);
+        assert_eq!(Layout::of(&x.narrow(1, 1, 2)?), Layout::Rows);
+        assert_eq!(
+            Layout::of(&x.narrow(1, 1, 1)?.narrow(2, 1, 3)?),
+            Layout::Rows
+        );
         assert_eq!(Layout::of(&x.permute((2, 1, 0))?), Layout::Strided);
-        assert_eq!(Layout::of(&x.narrow(2, 0, 1)?.t()?), Layout::Columns);
+        assert_eq!(Layout::of(&x.narrow(2, 0, 1)?), Layout::Strided);
         Ok(())
     }
 }

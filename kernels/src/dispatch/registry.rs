@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use trace::Span;
+
 use super::tables::tables;
 use super::{Facts, Problem, Rule, Table, memo};
 use crate::error::mismatch;
@@ -56,6 +58,15 @@ pub struct Picked<'a, F: 'static> {
     pub entry: &'static Entry<F>,
     /// Why it.
     pub why: Why<'a>,
+}
+
+impl<F> Picked<'_, F> {
+    /// The entry's own part of a trace, with the reason.
+    pub fn span(&self) -> Span {
+        let span = trace::span(self.entry.name);
+        trace::why(|| self.why.to_string());
+        span
+    }
 }
 
 impl<F> Registry<F> {

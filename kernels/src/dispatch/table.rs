@@ -6,7 +6,7 @@ use std::path::Path;
 use candle_core::DType;
 use serde::{Deserialize, Serialize};
 
-use super::{Facts, Op, Problem};
+use super::{ANY_CPU, ANY_GPU, Facts, Op, Problem};
 
 /// Of a size, both ends included: `[33, 64]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +155,15 @@ impl Table {
             false => format!("\"rules\": [\n{}\n  ]", rules.join(",\n")),
         };
         Ok(head.replace("\"rules\": []", &rules) + "\n")
+    }
+
+    /// The same as the table of all devices of its kind.
+    pub fn of_any(self, facts: &Facts) -> Self {
+        let device = if facts.is_gpu() { ANY_GPU } else { ANY_CPU };
+        Self {
+            device: device.into(),
+            ..self
+        }
     }
 
     /// The first rule that holds.

@@ -27,6 +27,10 @@ const MARGIN: f64 = 1.03;
 /// Samples of each kernel, taken in turns: what disturbs one disturbs all.
 const SAMPLES: usize = 9;
 
+/// Of kernels that take milliseconds, whose times vary less.
+const FEW: usize = 3;
+const LONG: f64 = 5e3;
+
 impl Measured {
     /// Of each kernel that can, on fresh operands.
     ///
@@ -41,13 +45,17 @@ impl Measured {
     /// # Errors
     /// What a kernel says.
     pub fn with(problem: Problem, device: &Device, samples: usize) -> Result<Self> {
-        let mut times = vec![];
+        let mut times: Vec<(_, Vec<f64>)> = vec![];
         let mut samplers = vec![];
         for CallOn { name, sets, call } in calls(&problem, device)? {
             samplers.push(Sampler::new(device, sets, call)?);
             times.push((name, vec![]));
         }
-        for _ in 0..samples {
+        for done in 0..samples {
+            let slow = times.iter().any(|(_, us)| us.iter().any(|us| *us > LONG));
+            if slow && done >= FEW {
+                break;
+            }
             for ((_, us), sampler) in times.iter_mut().zip(&mut samplers) {
                 us.push(sampler.sample()?);
             }

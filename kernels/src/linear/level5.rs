@@ -244,6 +244,7 @@ impl<'a> Call<'a> {
     /// When x and w are on different devices, or the driver does not answer.
     pub fn picked(&self) -> Result<(Tensor, Picked<'static, Run>)> {
         let picked = REGISTRY.pick(&self.problem, Facts::of(self.x.device())?)?;
+        let _span = picked.span();
         Ok((self.run(picked.entry.run)?, picked))
     }
 }

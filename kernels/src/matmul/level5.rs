@@ -74,7 +74,7 @@ pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
             name: "candle",
-            can: |_, facts| !facts.simulated,
+            can: candle,
             run: Run::Candle,
         },
         on_cpu("gemm_one_thread", Run::Gemm),
@@ -91,6 +91,12 @@ pub static REGISTRY: Registry<Run> = Registry {
         tile(TILES[8]),
     ],
 };
+
+/// Not of nothing, which cuBLAS refuses; and on a GPU whole matrices alone.
+fn candle(p: &Problem, facts: &Facts) -> bool {
+    let whole = !facts.is_gpu() || !p.layout.contains(&Layout::Strided);
+    !facts.simulated && whole && p.batch * p.m * p.n * p.k > 0
+}
 
 const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {
     Entry {
@@ -138,6 +144,7 @@ pub fn matmul_with_info(
 ) -> Result<(Tensor, Picked<'static, Run>)> {
     let call = Call::new(a, b, bias)?;
     let picked = call.pick()?;
+    let _span = picked.span();
     Ok((call.run(picked.entry.run)?, picked))
 }
 

@@ -2,7 +2,8 @@
 //! decode step in the device's memory.
 
 use candle_core::{Result, Tensor};
-use kernels::{attention, rope};
+use kernels::linear::level5::Packed;
+use kernels::{attention, linear, rope};
 use level4::Level4;
 use models::trace::span;
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
@@ -42,7 +43,8 @@ impl Ops for Level5 {
 
     // ANCHOR: linear
     fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        Level4.linear(x, w, b)
+        let _span = span("linear_level5");
+        linear::level5::linear(x, w.packed(Packed::new)?.as_ref(), b)
     }
     // ANCHOR_END: linear
 
@@ -74,13 +76,15 @@ impl Ops for Level5 {
 
     // ANCHOR: linear_gelu
     fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        Level4.linear_gelu(x, w, b)
+        let _span = span("linear_gelu_level5");
+        linear::level5::linear_gelu(x, w.packed(Packed::new)?.as_ref(), b)
     }
     // ANCHOR_END: linear_gelu
 
     // ANCHOR: linear_swiglu
     fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        Level4.linear_swiglu(x, w)
+        let _span = span("linear_swiglu_level5");
+        linear::level5::linear_swiglu(x, w.packed(Packed::gate_up)?.as_ref())
     }
     // ANCHOR_END: linear_swiglu
 

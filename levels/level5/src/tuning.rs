@@ -69,7 +69,7 @@ fn small() -> Vec<Grid> {
         k: Axis::up_to(sizes),
     };
     vec![
-        grid(&[1], &[1, 4, 16, 32, 64, 128, 192, 256, 512]),
+        grid(&[1], &[1, 4, 8, 16, 32, 64, 128, 256, 512]),
         grid(&[8, 64, 512], &[16, 32, 64, 128, 256]),
     ]
 }
@@ -211,18 +211,23 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
     Ok(())
 }
 
-/// Measures `device`, prints the summary to `out` and writes the table to `path`.
+/// Measures `device`, prints the summary to `out` and writes the table to `path`; with `any` as the table of all
+/// devices of its kind.
 ///
 /// # Errors
 /// What a kernel, the driver or the file system says.
 pub fn run(
     device: &Device,
     path: &Path,
+    any: bool,
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
     let start = Instant::now();
-    let table = table(device, seen)?;
+    let mut table = table(device, seen)?;
+    if any {
+        table = table.of_any(Facts::of(device)?);
+    }
     save(&table, path)?;
     summary(&table, start.elapsed(), out)?;
     writeln!(out, "{}", path.display())?;

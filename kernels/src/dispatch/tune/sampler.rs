@@ -8,7 +8,7 @@ use super::calls::Call;
 use crate::graph::{Graph, warm};
 
 /// A sample is about this long.
-const SAMPLE: Duration = Duration::from_micros(300);
+const SAMPLE: Duration = Duration::from_micros(200);
 
 /// Calls in a CUDA graph at the most.
 const RECORDED: usize = 32;

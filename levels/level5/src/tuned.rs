@@ -1,0 +1,136 @@
+//! The dispatch for code that is not of this workbook: products of candle's tensors, and a linear layer.
+//!
+//!     use level5::tuned::{Linear, Tuned};
+//!     let c = a.mm_tuned(&b)?;
+//!     let y = Linear::new(weight, Some(bias)).forward(&x)?;
+//!
+//! Each gives what candle's own gives, gradients included, and is candle's own for what the registry has no kernel
+//! for: other number formats, ranks and devices.
+
+mod linear;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CudaStorage, CustomOp2, DType, Device, Layout, Result, Shape, Storage, Tensor,
+};
+use kernels::matmul::level5::{Call, matmul_with_info};
+
+pub use linear::Linear;
+
+/// Products of matrices by the kernel that is the fastest for their shape.
+pub trait Tuned {
+    /// A·B: A (M, K), B (K, N) → (M, N)
+    ///
+    /// # Errors
+    /// Those of candle's `matmul`.
+    fn mm_tuned(&self, b: &Tensor) -> Result<Tensor>;
+
+    /// A·B, matrix by matrix: A (batch, M, K), B (batch, K, N) → (batch, M, N)
+    ///
+    /// # Errors
+    /// Those of candle's `matmul`.
+    fn bmm_tuned(&self, b: &Tensor) -> Result<Tensor>;
+
+    /// Which kernel [`mm_tuned`](Tuned::mm_tuned) or [`bmm_tuned`](Tuned::bmm_tuned) runs, and why.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    fn product_info(&self, b: &Tensor) -> Result<String>;
+}
+
+impl Tuned for Tensor {
+    fn mm_tuned(&self, b: &Tensor) -> Result<Tensor> {
+        match self.rank() {
+            2 => product(self, b),
+            _ => self.matmul(b),
+        }
+    }
+
+    fn bmm_tuned(&self, b: &Tensor) -> Result<Tensor> {
+        match self.rank() {
+            3 => product(self, b),
+            _ => self.matmul(b),
+        }
+    }
+
+    fn product_info(&self, b: &Tensor) -> Result<String> {
+        match eligible(self, b) {
+            Some(call) => Ok(call.pick()?.to_string()),
+            None => Ok("candle: not eligible".into()),
+        }
+    }
+}
+
+/// What the registry can be asked; none for what only candle can compute, or refuse.
+fn eligible<'a>(a: &'a Tensor, b: &'a Tensor) -> Option<Call<'a>> {
+    let here = matches!(a.device(), Device::Cpu | Device::Cuda(_));
+    if a.dtype() != DType::F32 || !here || !a.device().same_device(b.device()) {
+        return None;
+    }
+    Call::new(a, b, None).ok()
+}
+
+fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if eligible(a, b).is_none() {
+        return a.matmul(b);
+    }
+    if !a.track_op() && !b.track_op() {
+        return Ok(matmul_with_info(a, b, None)?.0);
+    }
+    let (c, _) = matmul_with_info(&a.detach(), &b.detach(), None)?;
+    a.apply_op2(b, Product { c })
+}
+
+/// A product for the chain rule. It has been computed: candle asks an operation for memory of its own, so that
+/// with gradients a result is copied once.
+struct Product {
+    c: Tensor,
+}
+
+impl CustomOp2 for Product {
+    fn name(&self) -> &'static str {
+        "matmul_tuned"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        match &*self.c.storage_and_layout().0 {
+            Storage::Cpu(c) => Ok((c.clone(), self.c.shape().clone())),
+            _ => candle_core::bail!("matmul_tuned: expected a result on the CPU"),
+        }
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        let (storage, layout) = self.c.storage_and_layout();
+        match &*storage {
+            Storage::Cuda(c) => Ok((c.try_clone(layout)?, self.c.shape().clone())),
+            _ => candle_core::bail!("matmul_tuned: expected a result on the GPU"),
+        }
+    }
+
+    /// ∂A = ∂C·Bᵀ, ∂B = Aᵀ·∂C
+    fn bwd(
+        &self,
+        a: &Tensor,
+        b: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (a, b) = (a.detach().t()?, b.detach().t()?);
+        Ok((Some(product(grad, &b)?), Some(product(&a, grad)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
