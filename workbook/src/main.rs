@@ -4,6 +4,7 @@ mod bench_charts;
 mod compare;
 mod ops;
 mod sim;
+mod small;
 mod tune;
 
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use ops::OpsArgs;
 use sim::SimArgs;
+use small::SmallArgs;
 use tune::TuneArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
@@ -40,6 +42,8 @@ enum Command {
     Sim(SimArgs),
     /// Measure which kernel is the fastest for which shape on this device
     Tune(TuneArgs),
+    /// Time small products by level 5 against candle and gemm
+    Small(SmallArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
     /// Classify pictures with the vision transformer
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
                 Ok(())
             }
             Some(Command::Tune(args)) => tune::run(&args),
+            Some(Command::Small(args)) => small::run(&args),
             Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),

@@ -8,7 +8,8 @@ mod sampler;
 use candle_core::{Device, Result};
 
 use super::{Facts, Problem, Rule};
-pub use calls::{CallOn, calls};
+pub use calls::PICKED;
+use calls::{CallOn, calls};
 pub use grid::{Axis, Grid};
 use sampler::Sampler;
 
@@ -37,17 +38,30 @@ impl Measured {
     /// # Errors
     /// What a kernel says.
     pub fn new(problem: Problem, device: &Device) -> Result<Self> {
-        Self::with(problem, device, SAMPLES)
+        let mut all = calls(&problem, device)?;
+        all.retain(|call| call.name != PICKED);
+        Self::of(problem, device, all, SAMPLES)
     }
 
-    /// The same, by the median of as many samples.
+    /// The same, and last the one that is picked, with what picking costs, as [`PICKED`]; by the medians of as
+    /// many samples.
     ///
     /// # Errors
     /// What a kernel says.
-    pub fn with(problem: Problem, device: &Device, samples: usize) -> Result<Self> {
+    pub fn with_picked(problem: Problem, device: &Device, samples: usize) -> Result<Self> {
+        Self::of(problem, device, calls(&problem, device)?, samples)
+    }
+
+    /// Of the kernel with this name, microseconds.
+    pub fn us(&self, name: &str) -> Option<f64> {
+        let (_, us) = self.times.iter().find(|(known, _)| *known == name)?;
+        Some(*us)
+    }
+
+    fn of(problem: Problem, device: &Device, calls: Vec<CallOn>, samples: usize) -> Result<Self> {
         let mut times: Vec<(_, Vec<f64>)> = vec![];
         let mut samplers = vec![];
-        for CallOn { name, sets, call } in calls(&problem, device)? {
+        for CallOn { name, sets, call } in calls {
             samplers.push(Sampler::new(device, sets, call)?);
             times.push((name, vec![]));
         }

@@ -5,6 +5,7 @@
 //! serves all that follow.
 
 mod ops;
+pub mod system;
 pub mod tuned;
 pub mod tuning;
 

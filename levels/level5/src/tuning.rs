@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use candle_core::{DType, Device, Result};
 use kernels::dispatch::tune::{Axis, Grid, Measured, tune};
-use kernels::dispatch::{Facts, Op, Rule, Table, folder};
+use kernels::dispatch::{Facts, Layout, Op, Problem, Rule, Table, folder};
+use kernels::matmul::level5::REGISTRY;
 use models::{Heads, presets};
 
 /// Problems that [`table`] measures.
@@ -48,6 +49,14 @@ pub fn place(device: &Device) -> Result<Option<PathBuf>> {
     Ok(folder().map(|folder| folder.join(name)))
 }
 
+/// The name of the kernel that is picked for a product of matrices.
+///
+/// # Errors
+/// When the driver does not answer, or no kernel can.
+pub fn picked(problem: &Problem, device: &Device) -> Result<&'static str> {
+    Ok(REGISTRY.pick(problem, Facts::of(device)?)?.entry.name)
+}
+
 /// Small products of every shape, and the products of the presets.
 pub fn grids() -> Vec<Grid> {
     let mut grids = small();
@@ -72,6 +81,42 @@ fn small() -> Vec<Grid> {
         grid(&[1], &[1, 4, 8, 16, 32, 64, 128, 256, 512]),
         grid(&[8, 64, 512], &[16, 32, 64, 128, 256]),
     ]
+}
+
+/// What the small products are held against a library on: squares, tall and flat ones, rows, batches, and the
+/// products of the presets as plain matrices.
+pub fn shapes() -> Vec<Problem> {
+    let squares = [1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512].map(|n| [1, n, n, n]);
+    let others = [
+        [1, 1, 512, 512],
+        [1, 4, 256, 256],
+        [1, 512, 16, 64],
+        [1, 16, 512, 64],
+        [1, 32, 32, 512],
+        [8, 64, 64, 64],
+        [64, 16, 16, 16],
+        [64, 32, 32, 32],
+        [64, 64, 64, 64],
+        [64, 128, 128, 128],
+        [512, 16, 16, 16],
+        [512, 32, 32, 32],
+        [512, 64, 64, 64],
+    ];
+    let few = |&(_, n, k): &Weight| n * k < 1 << 18;
+    let presets = weights().into_iter().filter(few);
+    let presets = presets.flat_map(|(_, n, k)| [1, 4, 128, 197].map(|m| [1, m, n, k]));
+    let mut shapes: Vec<_> = squares.into_iter().chain(others).chain(presets).collect();
+    shapes.dedup();
+    let problem = |[batch, m, n, k]: [usize; 4]| Problem {
+        op: Op::Matmul,
+        batch,
+        m,
+        n,
+        k,
+        dtype: DType::F32,
+        layout: [Layout::Rows; 2],
+    };
+    shapes.into_iter().map(problem).collect()
 }
 
 /// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, a picture, prompts.

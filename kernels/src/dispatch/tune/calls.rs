@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::dispatch::{Facts, Op, Problem};
+use crate::dispatch::{Entry, Facts, Op, Problem};
 use crate::error::mismatch;
 use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
@@ -23,7 +23,10 @@ pub struct CallOn {
     pub call: Call,
 }
 
-/// Of every entry that can, in the order of its registry.
+/// The name of a call that goes the whole way, through the tables.
+pub const PICKED: &str = "level5";
+
+/// Of every entry that can, in the order of its registry, and last the one that is picked, as [`PICKED`].
 ///
 /// # Errors
 /// When there is no memory for the operands, or no registry for the operation.
@@ -86,9 +89,11 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let bytes = 4 * batch * (m * k + k * n);
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    let able = matmul::REGISTRY.able(problem, facts);
     let call = |run| move |(a, b): &(Tensor, Tensor)| matmul::Call::new(a, b, None)?.run(run);
-    Ok(able.map(|e| in_turn(e.name, &all, call(e.run))).collect())
+    let able = matmul::REGISTRY.able(problem, facts);
+    let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
+    calls.push(in_turn(PICKED, &all, |(a, b)| matmul::matmul(a, b, None)));
+    Ok(calls)
 }
 
 /// x, w and b.
@@ -111,13 +116,24 @@ fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let bytes = dtype.size_in_bytes() * (rows + m) * k;
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    let call = move |run| {
-        move |(x, w, b): &Operands| match op {
-            Op::LinearGelu => linear::Call::gelu(x, w, b)?.run(run),
-            Op::LinearSwiglu => linear::Call::swiglu(x, w)?.run(run),
-            _ => linear::Call::linear(x, w, Some(b))?.run(run),
+    let product = move |(x, w, b): &Operands, run: Option<linear::Run>| {
+        let call = match op {
+            Op::LinearGelu => linear::Call::gelu(x, w, b)?,
+            Op::LinearSwiglu => linear::Call::swiglu(x, w)?,
+            _ => linear::Call::linear(x, w, Some(b))?,
+        };
+        match run {
+            Some(run) => call.run(run),
+            None => Ok(call.picked()?.0),
         }
     };
     let able = linear::REGISTRY.able(problem, facts);
-    Ok(able.map(|e| in_turn(e.name, &all, call(e.run))).collect())
+    let one = |e: &'static Entry<linear::Run>| {
+        in_turn(e.name, &all, move |operands| product(operands, Some(e.run)))
+    };
+    let mut calls: Vec<_> = able.map(one).collect();
+    calls.push(in_turn(PICKED, &all, move |operands| {
+        product(operands, None)
+    }));
+    Ok(calls)
 }
