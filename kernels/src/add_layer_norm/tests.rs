@@ -11,9 +11,10 @@ use crate::testing::{
 
 type Kernel = fn(&Tensor, Option<&Tensor>, &Tensor, &Tensor, f64) -> Result<(Tensor, Tensor)>;
 
-const KERNELS: [(&str, Kernel); 2] = [
+const KERNELS: [(&str, Kernel); 3] = [
     ("level 3", super::level3::add_layer_norm),
     ("level 4", super::level4::add_layer_norm),
+    ("level 5", super::level5::add_layer_norm),
 ];
 
 const EPS: f64 = 1e-6;

@@ -9,9 +9,10 @@ use crate::testing::{Expected, assert_close, cases, devices, pairwise, rng, tole
 
 type Kernel = fn(&Tensor, Option<&Tensor>, &Tensor, f64) -> Result<(Tensor, Tensor)>;
 
-const KERNELS: [(&str, Kernel); 2] = [
+const KERNELS: [(&str, Kernel); 3] = [
     ("level 3", super::level3::add_rms_norm),
     ("level 4", super::level4::add_rms_norm),
+    ("level 5", super::level5::add_rms_norm),
 ];
 
 const EPS: f64 = 1e-6;

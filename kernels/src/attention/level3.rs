@@ -50,12 +50,20 @@ const SHARED: usize = 64 << 10;
 /// Threads of a block, and keys of a tile.
 const THREADS: usize = 128;
 
+/// Floats of shared memory besides the scores: a query and a tile of keys.
+fn rest(head_dim: usize) -> usize {
+    head_dim.next_multiple_of(32) + THREADS * 33
+}
+
+/// Keys whose scores fit in shared memory.
+pub(super) fn most_keys(head_dim: usize) -> usize {
+    (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
+}
+
 fn launch(x: &Operands) -> Result<Tensor> {
-    let query = x.head_dim.next_multiple_of(32);
-    let rest = query + THREADS * 33;
-    let bytes = size_of::<f32>() * (rest + x.keys);
+    let bytes = size_of::<f32>() * (rest(x.head_dim) + x.keys);
     if bytes > SHARED {
-        let keys = (SHARED / size_of::<f32>()).saturating_sub(rest);
+        let keys = most_keys(x.head_dim);
         let expected = format!("at most {keys} keys, whose scores fit in shared memory");
         let level = if x.head_dim <= 128 { 4 } else { 2 };
         return Err(unsupported("attention_level3", expected, x.keys, level));

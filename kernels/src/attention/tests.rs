@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-use super::Cache;
+use super::{Cache, level5_pick};
 use crate::output::poisoned;
 use crate::testing::{assert_close, cases, devices, hardware, host, pairwise, rng, tolerance};
 use case::{Case, LEVELS};
@@ -36,6 +36,12 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
             let y = poisoned(|| (level.attention)(&q, &k, &v))?;
             assert_close(&format!("full {what}"), &y, full, tolerance)?;
         }
+    }
+    if let Some(full) = &full {
+        let [q, k, v] = case.cut(&product, 0, case.tokens)?;
+        let y = poisoned(|| level5_pick::attention(&q, &k, &v))?;
+        let what = format!("picked {device:?} {case:?}");
+        assert_close(&what, &y, full, tolerance(case.dtype, 1e-4))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use trace::Span;
 
 use super::tables::tables;
 use super::{Facts, Problem, Rule, Table, memo};
-use crate::error::mismatch;
+use crate::error::unsupported;
 
 /// A kernel that can be picked; `F` is what runs it.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl<F> Registry<F> {
         });
         let (place, why) = picked.ok_or_else(|| {
             let name = problem.op.to_string();
-            mismatch(&name, "a kernel for it on this device", problem)
+            unsupported(&name, "a kernel for it on this device", problem, 2)
         })?;
         let entry = &self.entries[place];
         Ok(Picked { entry, why })

@@ -3,7 +3,7 @@
 
 use candle_core::{Result, Tensor};
 use kernels::linear::level5::Packed;
-use kernels::{attention, linear, rope};
+use kernels::{add_layer_norm, add_rms_norm, attention, linear, rope};
 use level4::Level4;
 use models::trace::span;
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
@@ -96,7 +96,8 @@ impl Ops for Level5 {
         w: &Tensor,
         eps: f64,
     ) -> Result<(Tensor, Tensor)> {
-        Level4.add_rms_norm(x, residual, w, eps)
+        let _span = span("add_rms_norm_level5");
+        add_rms_norm::level5::add_rms_norm(x, residual, w, eps)
     }
     // ANCHOR_END: add_rms_norm
 
@@ -109,7 +110,8 @@ impl Ops for Level5 {
         b: &Tensor,
         eps: f64,
     ) -> Result<(Tensor, Tensor)> {
-        Level4.add_layer_norm(x, residual, w, b, eps)
+        let _span = span("add_layer_norm_level5");
+        add_layer_norm::level5::add_layer_norm(x, residual, w, b, eps)
     }
     // ANCHOR_END: add_layer_norm
 
@@ -139,7 +141,8 @@ impl Ops for Level5 {
 
     // ANCHOR: attention
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        Level4.attention(q, k, v)
+        let _span = span("attention_level5");
+        attention::level5_pick::attention(q, k, v)
     }
     // ANCHOR_END: attention
 

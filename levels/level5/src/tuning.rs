@@ -63,6 +63,7 @@ pub fn grids() -> Vec<Grid> {
     for dtype in [DType::F32, DType::BF16] {
         grids.extend(weights().into_iter().map(|w| of_weight(w, dtype)));
         grids.extend(any_weight(dtype));
+        grids.extend(attention_and_norms(dtype));
     }
     grids
 }
@@ -146,6 +147,27 @@ fn any_weight(dtype: DType) -> [Grid; 3] {
         n: Axis::up_to(&sizes).and_above(),
         k: Axis::up_to(&sizes).and_above(),
     })
+}
+
+/// Of a picture's heads, and of rows of any length.
+fn attention_and_norms(dtype: DType) -> [Grid; 3] {
+    let norm = |op| Grid {
+        op,
+        dtype,
+        batch: Axis::up_to(&[1]),
+        m: Axis::up_to(&[1, 32, 512, 4096]).and_above(),
+        n: Axis::up_to(&[128, 512, 1024]).and_above(),
+        k: Axis::up_to(&[1]),
+    };
+    let attention = Grid {
+        op: Op::Attention,
+        dtype,
+        batch: Axis::up_to(&[6, 12, 192]).and_above(),
+        m: Axis::up_to(&[64, 197]).and_above(),
+        n: Axis::up_to(&[1]).and_above(), // as many keys as queries
+        k: Axis::up_to(&[32, 64, 128]),
+    };
+    [norm(Op::AddRmsNorm), norm(Op::AddLayerNorm), attention]
 }
 
 /// The (N, K) of every preset, each once.

@@ -5,6 +5,9 @@ use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
+use crate::add_layer_norm::level5 as layer;
+use crate::add_rms_norm::level5 as rms;
+use crate::attention::level5_pick as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
 use crate::error::mismatch;
 use crate::linear::level5 as linear;
@@ -35,7 +38,9 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
     match problem.op {
         Op::Matmul => matmuls(problem, device, facts),
         Op::Linear | Op::LinearGelu | Op::LinearSwiglu => linears(problem, device, facts),
-        op => Err(mismatch("tune", "a product", op)),
+        Op::Attention => attentions(problem, device, facts),
+        Op::AddRmsNorm | Op::AddLayerNorm => norms(problem, device, facts),
+        op => Err(mismatch("tune", "an operation that has a registry", op)),
     }
 }
 
@@ -135,5 +140,51 @@ fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     calls.push(in_turn(PICKED, &all, move |operands| {
         product(operands, None)
     }));
+    Ok(calls)
+}
+
+/// As many heads as the problem has matrices, in one sequence; as many keys as queries.
+fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
+    let Problem {
+        batch, m, k, dtype, ..
+    } = *problem;
+    let random = || random(&[1, m, batch, k], dtype, device);
+    let one = |_| Ok([random()?, random()?, random()?]);
+    let bytes = 3 * dtype.size_in_bytes() * batch * m * k;
+    let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
+    let all = Rc::new(all);
+    let able = attention::REGISTRY.able(problem, facts);
+    let one =
+        |e: &'static Entry<attention::Kernel>| in_turn(e.name, &all, |[q, k, v]| (e.run)(q, k, v));
+    let mut calls: Vec<_> = able.map(one).collect();
+    let picked = |[q, k, v]: &[Tensor; 3]| attention::attention(q, k, v);
+    calls.push(in_turn(PICKED, &all, picked));
+    Ok(calls)
+}
+
+const EPS: f64 = 1e-5;
+
+/// With a residual.
+fn norms(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
+    let Problem { m, n, dtype, .. } = *problem;
+    let matrix = || random(&[m, n], dtype, device);
+    let vector = || random(&[n], dtype, device);
+    let one = |_| Ok([matrix()?, matrix()?, vector()?, vector()?]);
+    let bytes = 2 * dtype.size_in_bytes() * m * n;
+    let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
+    let all = Rc::new(all);
+    if problem.op == Op::AddRmsNorm {
+        let call =
+            |run: rms::Kernel| move |[x, r, w, _]: &[Tensor; 4]| Ok(run(x, Some(r), w, EPS)?.1);
+        let able = rms::REGISTRY.able(problem, facts);
+        let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
+        calls.push(in_turn(PICKED, &all, call(rms::add_rms_norm)));
+        return Ok(calls);
+    }
+    let call =
+        |run: layer::Kernel| move |[x, r, w, b]: &[Tensor; 4]| Ok(run(x, Some(r), w, b, EPS)?.1);
+    let able = layer::REGISTRY.able(problem, facts);
+    let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
+    calls.push(in_turn(PICKED, &all, call(layer::add_layer_norm)));
     Ok(calls)
 }
