@@ -6,8 +6,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Request};
 use data::families::{self, FAMILIES};
 use data::graph::Graph;
-use models::GraphTransformer;
 use models::gnn::{Config, GraphBatch};
+use models::{Csr, GraphTransformer, Segments};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use replay::Pass;
@@ -118,6 +118,31 @@ impl Job for Classify {
             })?;
         device.synchronize()?;
         Ok(logits)
+    }
+
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
+        let Csr {
+            col_idx, row_idx, ..
+        } = &self.batch.graph;
+        let Segments {
+            index,
+            num_segments,
+            ..
+        } = &self.batch.segments;
+        let number = |x: &Tensor| x.to_dtype(DType::I64);
+        Ok(vec![
+            ("x", self.batch.x.clone()),
+            ("edge_attr", self.batch.edges.clone()),
+            (
+                "edge_index",
+                number(&Tensor::stack(&[col_idx, row_idx], 0)?)?,
+            ),
+            ("batch", number(index)?),
+            (
+                "num_graphs",
+                Tensor::new(&[*num_segments as i64], &Device::Cpu)?,
+            ),
+        ])
     }
 
     fn recorded(&self) -> Option<usize> {

@@ -57,6 +57,12 @@ pub trait Job {
         1
     }
 
+    /// What a forward pass is given, under the names that other frameworks use.
+    ///
+    /// # Errors
+    /// When a tensor cannot be made of it.
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>>;
+
     /// Kernels of a forward pass, where it was recorded.
     fn recorded(&self) -> Option<usize> {
         None

@@ -161,6 +161,10 @@ impl Job for Prefill {
         Ok(logits)
     }
 
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
+        Ok(vec![("input_ids", self.prompt.to_dtype(DType::I64)?)])
+    }
+
     fn recorded(&self) -> Option<usize> {
         self.pass.kernels()
     }
@@ -221,6 +225,12 @@ impl Job for Decode {
 
     fn forwards(&self) -> usize {
         self.next.len()
+    }
+
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
+        let next = Tensor::cat(&self.next, 1)?.to_dtype(DType::I64)?;
+        let prompt = self.prompt.to_dtype(DType::I64)?;
+        Ok(vec![("input_ids", prompt), ("next", next)])
     }
 
     fn recorded(&self) -> Option<usize> {

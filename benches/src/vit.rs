@@ -83,6 +83,10 @@ impl Job for Classify {
         Ok(logits)
     }
 
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
+        Ok(vec![("pixel_values", self.pixels.clone())])
+    }
+
     fn recorded(&self) -> Option<usize> {
         self.pass.kernels()
     }

@@ -13,8 +13,11 @@ pub struct Row {
     pub preset: String,
     /// What was timed.
     pub workload: String,
-    /// 1 for naive candle ops, and so on.
+    /// 1 for naive candle ops, and so on; 0 for another framework.
     pub level: u8,
+    /// Of another framework, `pytorch_compile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
@@ -52,8 +55,11 @@ impl Row {
         format!("{} {} {}{dtype}", self.model, self.preset, self.workload)
     }
 
-    /// `level 5`, `level 5 in a graph`
+    /// `level 5`, `level 5 in a graph`, `PyTorch compile`
     pub fn variant(&self) -> String {
+        if let Some(system) = &self.system {
+            return system.replace("pytorch_", "PyTorch ");
+        }
         let graph = if self.graph { " in a graph" } else { "" };
         format!("level {}{graph}", self.level)
     }
@@ -66,9 +72,13 @@ impl Row {
             workload,
             dtype,
             level,
+            system,
             graph,
             ..
         } = self;
+        if let Some(system) = system {
+            return format!("{model}.{preset}.{workload}.{dtype}.{system}");
+        }
         let graph = if *graph { ".graph" } else { "" };
         format!("{model}.{preset}.{workload}.{dtype}.level{level}{graph}")
     }

@@ -4,6 +4,7 @@ mod chart;
 pub mod machine;
 mod measure;
 mod memory;
+mod peers;
 mod readme;
 pub mod record;
 mod stats;
@@ -45,6 +46,9 @@ pub struct CompareArgs {
     /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]
     #[arg(long, value_enum)]
     pub graph: Option<Graphs>,
+    /// Measure the same in PyTorch too, with this Python; it needs torch, transformers and torch_geometric
+    #[arg(long, value_name = "PYTHON")]
+    pub peers: Option<String>,
     /// Also write benches/results/NAME.json, its chart, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
@@ -77,6 +81,11 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
+    }
+    if let Some(python) = &args.peers {
+        println!();
+        let cases: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
+        peers::measure(&root, python, &cases, args.samples, &mut results.rows)?;
     }
     write(&root, &results, record)
 }

@@ -4,10 +4,13 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::CudaGraph;
 use candle_core::cuda_backend::cudarc::driver::sys;
 use candle_core::{Device, Result};
-use sys::CUgraphInstantiate_flags_enum::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH as AUTO_FREE;
 use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
 use crate::error::mismatch;
+
+/// What a replay has not freed, the next launch frees.
+const AUTO_FREE: sys::CUgraphInstantiate_flags =
+    sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
 
 pub struct Graph {
     graph: CudaGraph,

@@ -209,6 +209,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         preset: request.model.clone(),
         workload: c.workload.name.clone(),
         level: c.level,
+        system: None,
         graph: c.graph,
         dtype: request.dtype.as_str().into(),
         median_ms: median(c),
@@ -241,6 +242,10 @@ mod tests {
 
         fn forwards(&self) -> usize {
             2
+        }
+
+        fn inputs(&self) -> candle_core::Result<Vec<(&'static str, Tensor)>> {
+            Ok(vec![])
         }
     }
 

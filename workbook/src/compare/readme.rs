@@ -40,7 +40,7 @@ fn between(text: &str, new: &str) -> Option<String> {
 
 /// One machine: a row a workload, a column a level, and a level in a graph.
 fn table(results: &Results) -> String {
-    let mut columns: Vec<(bool, u8)> = results.rows.iter().map(column).collect();
+    let mut columns: Vec<Column> = results.rows.iter().map(column).collect();
     columns.sort_unstable();
     columns.dedup();
     let machine = &results.machine;
@@ -48,14 +48,10 @@ fn table(results: &Results) -> String {
         "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
         machine.commit, machine.date
     );
-    let title = |&(graph, level): &(bool, u8)| match graph {
-        true => format!(" {level}, graph |"),
-        false => format!(" level {level} |"),
-    };
-    let titles: String = columns.iter().map(title).collect();
+    let titles: String = columns.iter().map(|c| format!(" {} |", title(c))).collect();
     text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
     for rows in results.workloads() {
-        let cell = |wanted: &(bool, u8)| {
+        let cell = |wanted: &Column| {
             let found = rows.iter().find(|row| column(row) == *wanted);
             found.map_or("—".into(), time)
         };
@@ -65,8 +61,19 @@ fn table(results: &Results) -> String {
     text
 }
 
-fn column(row: &Row) -> (bool, u8) {
-    (row.graph, row.level)
+/// The levels, each in a graph behind them, other frameworks at the end.
+type Column<'a> = (Option<&'a str>, bool, u8);
+
+fn column(row: &Row) -> Column<'_> {
+    (row.system.as_deref(), row.graph, row.level)
+}
+
+fn title((system, graph, level): &Column) -> String {
+    match (system, graph) {
+        (Some(system), _) => system.replace("pytorch_", "PyTorch "),
+        (None, true) => format!("{level}, graph"),
+        (None, false) => format!("level {level}"),
+    }
 }
 
 /// `0.98 ms (1.26×)`; level 1 is the measure and has no ratio.

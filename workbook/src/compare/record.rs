@@ -115,6 +115,7 @@ pub mod tests {
             preset: "tiny".into(),
             workload: "decode".into(),
             level,
+            system: None,
             graph: false,
             dtype: "f32".into(),
             median_ms,

@@ -48,7 +48,7 @@ fn cells(row: &Row, first: bool) -> [String; 8] {
         } else {
             String::new()
         },
-        format!("{}{}", row.level, if row.graph { " graph" } else { "" }),
+        row.variant().replace("level ", "").replace("in a ", ""),
         format!("{:.3}", row.median_ms),
         format!("{:.2}×", row.speedup),
         row.tensors.to_string(),
