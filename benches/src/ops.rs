@@ -132,6 +132,8 @@ impl Timed for HostCopy {
     }
 }
 
+pub use products::small;
+
 /// All of them, in the order of the `Ops` trait, and then what is beside it.
 pub fn all(bench: &mut impl Bench) -> Result<()> {
     gathers::embedding(bench)?;

@@ -88,6 +88,8 @@ pub struct Library {
     pub models: Shelf<Row>,
     /// Single ops.
     pub ops: Shelf<OpRow>,
+    /// Small products.
+    pub small: Shelf<OpRow>,
 }
 
 impl Library {
@@ -97,6 +99,7 @@ impl Library {
         Ok(Self {
             models: Shelf::open(folder.into(), own)?,
             ops: Shelf::open(folder.join("ops"), &own.with_file_name("ops.json"))?,
+            small: Shelf::open(folder.join("small"), &own.with_file_name("small.json"))?,
         })
     }
 }

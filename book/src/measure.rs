@@ -6,7 +6,8 @@
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
 //! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.host`, `.rate`.
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` narrows it.
-//! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were.
+//! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
+//! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //!
 //! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
 //! before the braces leaves them as they are. It runs after the includes, and takes the indentation
@@ -69,7 +70,7 @@ fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
 
 /// `text` with every directive replaced; the first that cannot be is the error.
 pub fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|ops|machine)\b([^{}]*)\}\}")?;
+    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|ops|small|machine)\b([^{}]*)\}\}")?;
     let mut failed = None;
     let expanded = directive.replace_all(text, |found: &Captures| {
         if let Some(verbatim) = found[0].strip_prefix('\\') {
@@ -92,6 +93,8 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
     match (directive, subject) {
         ("measure", key) => return measure(key, named.get("unit").unwrap_or(&"ms"), on, library),
         ("ops", op) => return ops::ops(op, library.ops.on(on)?.0, named.get("dtype").copied()),
+        ("small", op) => return ops::ops(op, library.small.on(on)?.0, None),
+        ("machine", "small") => return Ok(machine(&library.small.on(on)?.0.machine)),
         ("machine", "ops") => return Ok(machine(&library.ops.on(on)?.0.machine)),
         _ => {}
     }

@@ -13,6 +13,7 @@ fn main() -> std::process::ExitCode {
     cli::run(|| {
         let mut harness = Harness::new()?;
         benches::ops::all(&mut harness)?;
+        benches::ops::small(&mut harness)?;
         models::all(&mut harness)?;
         harness.finish();
         Ok(())

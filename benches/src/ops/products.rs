@@ -1,6 +1,7 @@
 //! Matrix products, and what is fused to them.
 
 use candle_core::Result;
+use kernels::matmul::level5 as matmul;
 use models::{Heads, Weight};
 
 use super::{Bench, Work};
@@ -102,6 +103,24 @@ pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
             let (pixels, bias) = (pixels.clone(), bias.clone());
             let (class, positions) = (class.clone(), positions.clone());
             Ok(move || level.patch_embed(&pixels, &w, &bias, &class, &positions))
+        })?;
+    }
+    Ok(())
+}
+
+/// C = A·B of matrices that are small: candle's product, gemm's on one thread where it can, and level 5's pick.
+pub fn small(bench: &mut impl Bench) -> Result<()> {
+    for n in [8, 16, 32, 64, 128, 256] {
+        let a = bench.tensor("a", &[n, n])?;
+        let b = bench.tensor("b", &[n, n])?;
+        let (shape, work) = (format!("{n}x{n}x{n}"), Work::Flops(2 * n * n * n));
+        bench.one("matmul", "candle", &shape, work, || a.matmul(&b))?;
+        if bench.device().is_cpu() {
+            let gemm = || matmul::Call::new(&a, &b, None)?.run(matmul::Run::Gemm);
+            bench.one("matmul", "gemm", &shape, work, gemm)?;
+        }
+        bench.one("matmul", "level5", &shape, work, || {
+            matmul::matmul(&a, &b, None)
         })?;
     }
     Ok(())

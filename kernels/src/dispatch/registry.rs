@@ -8,6 +8,7 @@ use super::tables::tables;
 use super::{Facts, Problem, Rule, Table, memo};
 use crate::error::unsupported;
 
+// ANCHOR: entry
 /// A kernel that can be picked; `F` is what runs it.
 #[derive(Debug)]
 pub struct Entry<F> {
@@ -18,6 +19,7 @@ pub struct Entry<F> {
     /// Runs it.
     pub run: F,
 }
+// ANCHOR_END: entry
 
 /// The kernels of an operation. Without a measurement the first that can run does.
 #[derive(Debug)]
