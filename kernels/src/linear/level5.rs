@@ -50,8 +50,8 @@ pub static REGISTRY: Registry<Run> = Registry {
             can: |p, _| is_ours(p),
             run: Run::Level4,
         },
-        panels("linear_level5_one_thread", Threads::One),
-        panels("linear_level5_threads", Threads::All),
+        panels("linear_level5_one_thread", Threads::One, is_shared),
+        panels("linear_level5_threads", Threads::All, is_not_by_all),
         Entry {
             name: "linear_level4_decode",
             can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= FEW_ROWS,
@@ -95,12 +95,30 @@ fn is_library(facts: &Facts) -> bool {
     facts.is_gpu() && !facts.simulated
 }
 
-const fn panels(name: &'static str, threads: Threads) -> Entry<Run> {
+/// Another number of threads than level 4 takes.
+const fn panels(
+    name: &'static str,
+    threads: Threads,
+    can: fn(&Problem, &Facts) -> bool,
+) -> Entry<Run> {
     Entry {
         name,
-        can: |p, facts| is_ours(p) && !facts.is_gpu(),
+        can,
         run: Run::Panels(threads),
     }
+}
+
+fn is_shared(p: &Problem, facts: &Facts) -> bool {
+    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) > 1
+}
+
+fn is_not_by_all(p: &Problem, facts: &Facts) -> bool {
+    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) < facts.units
+}
+
+/// That level 4 takes on a CPU.
+fn level4_threads(p: &Problem, facts: &Facts) -> usize {
+    super::cpu::threads(p.m * p.n * p.k).min(facts.units)
 }
 
 const fn split(name: &'static str, split: Split) -> Entry<Run> {
