@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Loaded, Request};
 use data::BadInput;
 use models::lm::Logits;
