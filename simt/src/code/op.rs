@@ -225,6 +225,15 @@ pub enum Op {
         /// Where this lane's row begins.
         from: Address,
     },
+    /// `stmatrix`.
+    StoreMatrix {
+        /// Where this lane's row begins.
+        to: Address,
+        /// 1, 2 or 4 blocks.
+        from: Vec<Reg>,
+        /// Whether matrices are transposed.
+        transposed: bool,
+    },
     /// `mma.sync`, `wmma.mma.sync`: d = a·b + c.
     Mma(Box<Mma>),
     /// `wmma.load` and `wmma.store`: rows of a fragment.
