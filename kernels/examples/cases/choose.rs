@@ -40,6 +40,10 @@ enum Numbers {
     Listed,
 }
 
+/// Instructions of warps up to which a launch is kept for its sizes alone, or for where its greatest number is: a
+/// mutant that survives runs through all launches.
+const CHEAP: u64 = 20_000;
+
 /// For each entry those that do something which no cheaper one does.
 pub fn cases(ptx: &str, launches: &[&Recorded]) -> Result<Vec<Case>> {
     let module = Module::parse(ptx)?;
@@ -123,7 +127,9 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
         let greatest = (0..list.len()).max_by(|a, b| value(a).total_cmp(&value(b)));
         Some(Feature::Greatest(place, greatest?))
     });
-    let rest = blocks.chain(args).chain(sizes).chain(greatest);
+    let is_cheap = report.total.warps <= CHEAP;
+    let of_numbers = sizes.chain(greatest).filter(|_| is_cheap);
+    let rest = blocks.chain(args).chain(of_numbers);
     lines.chain(rest).flatten().collect()
 }
 
