@@ -8,6 +8,7 @@
 mod argument;
 mod element;
 mod fill;
+mod list;
 pub mod npy;
 mod operands;
 #[cfg(test)]

@@ -5,11 +5,15 @@
 //! while a thread runs (`%tid.x` and the like) have registers of their own, which are filled before the
 //! first instruction, so that there is one kind of operand.
 
+mod matrices;
 mod op;
+mod parts;
 
 use crate::ast::Space;
 use crate::error::Place;
+pub use matrices::*;
 pub use op::*;
+pub use parts::*;
 
 /// Generic addresses of a space other than global begin here, and are its own addresses, from 0, plus this.
 /// Global addresses are their own generic addresses and lie above all windows.

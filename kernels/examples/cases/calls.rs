@@ -3,8 +3,10 @@
 
 mod attention;
 mod graphs;
+mod peaks;
 mod products;
 mod rows;
+mod ties;
 
 use candle_core::{DType, Device, Result, Tensor};
 use rand::{RngExt, SeedableRng};
@@ -21,6 +23,8 @@ pub fn all() -> Result<()> {
         attention::all(&mut draw, dtype)?;
         graphs::all(&mut draw, dtype)?;
         products::all(&mut draw, dtype)?;
+        ties::all(dtype)?;
+        peaks::all(dtype)?;
     }
     Ok(())
 }

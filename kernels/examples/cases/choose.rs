@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use kernels::launch::Recorded;
-use simt::case::{Argument, Fill};
+use simt::case::{Argument, Element, Fill};
 use simt::{Case, Dim, Module, Options, Report};
 
 /// Something that a launch does and another may not.
@@ -22,6 +22,11 @@ enum Feature {
     /// An argument is null, or begins inside its buffer.
     Null(usize),
     Inside(usize),
+    /// The greatest of floats that are listed is there.
+    Greatest(usize, usize),
+    /// A size of so many bits, a multiple of this power of two (of 16 at the most), in a launch of which an
+    /// argument begins inside its buffer or none does: limits, and tails of vectors, lie between such.
+    Size(usize, u32, u32, bool),
 }
 
 /// The largest floats that a launch is given.
@@ -34,6 +39,10 @@ enum Numbers {
     /// Ties, or one that is no number.
     Listed,
 }
+
+/// Instructions of warps up to which a launch is kept for its sizes alone, or for where its greatest number is: a
+/// mutant that survives runs through all launches.
+const CHEAP: u64 = 20_000;
 
 /// For each entry those that do something which no cheaper one does.
 pub fn cases(ptx: &str, launches: &[&Recorded]) -> Result<Vec<Case>> {
@@ -103,7 +112,36 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
         Argument::Buffer { offset: 1.., .. } => Some(Feature::Inside(place)),
         _ => None,
     });
-    lines.chain(blocks).chain(args).flatten().collect()
+    let inside = |arg: &Argument| matches!(arg, Argument::Buffer { offset: 1.., .. });
+    let shifted = case.args.iter().any(inside);
+    let sizes = case.args.iter().enumerate().map(|(place, arg)| {
+        let Argument::Scalar(Element::U32, size) = arg else {
+            return None;
+        };
+        let (bits, multiple) = (u64::BITS - size.leading_zeros(), size.trailing_zeros());
+        Some(Feature::Size(place, bits, multiple.min(4), shifted))
+    });
+    let greatest = case.args.iter().enumerate().map(|(place, arg)| {
+        let (element, list) = listed(arg)?;
+        let value = |i: &usize| element.to_f64(list[*i]);
+        let greatest = (0..list.len()).max_by(|a, b| value(a).total_cmp(&value(b)));
+        Some(Feature::Greatest(place, greatest?))
+    });
+    let is_cheap = report.total.warps <= CHEAP;
+    let of_numbers = sizes.chain(greatest).filter(|_| is_cheap);
+    let rest = blocks.chain(args).chain(of_numbers);
+    lines.chain(rest).flatten().collect()
+}
+
+/// Floats that are listed.
+fn listed(arg: &Argument) -> Option<(Element, &[u64])> {
+    match arg {
+        Argument::Buffer { contents, .. } => match &contents.fill {
+            Fill::List(list) if contents.element.is_float() => Some((contents.element, list)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn numbers(arg: &Argument) -> Numbers {
@@ -111,7 +149,7 @@ fn numbers(arg: &Argument) -> Numbers {
         return Numbers::Small;
     };
     match &contents.fill {
-        Fill::List(_) if contents.element.is_float() => Numbers::Listed,
+        _ if listed(arg).is_some() => Numbers::Listed,
         Fill::Random(Some(20.0..)) => Numbers::Huge,
         Fill::Random(Some(2.0..)) => Numbers::Large,
         _ => Numbers::Small,

@@ -1,11 +1,12 @@
 //! Small launches of what only large sizes choose.
 //!
 //! A product takes its large tiles where there are hundreds of blocks, and attention its tall ones. A tile is
-//! right or wrong in a few blocks too, so the launches of the small tiles are given to the large ones.
+//! right or wrong in a few blocks too, so the launches of the small tiles are given to the large ones. And a
+//! graph is split into many parts where it has many thousand nodes, of which joining them knows nothing.
 
 use kernels::launch::Recorded;
 use simt::Case;
-use simt::case::Argument;
+use simt::case::{Argument, Fill};
 
 /// Blocks beyond which a launch is one that was made large to choose a tile.
 const LARGE: u32 = 200;
@@ -21,7 +22,38 @@ pub fn smaller(launches: Vec<Recorded>) -> Vec<Recorded> {
         let like = small.iter().filter(|s| s.module.ptx == large.module.ptx);
         all.extend(like.filter_map(|small| retiled(large, small)));
     }
+    let split: Vec<Recorded> = all.iter().filter_map(more_splits).collect();
+    all.extend(split);
     all
+}
+
+/// Parts of a graph, more than a block has rows of threads for.
+const SPLITS: u64 = 41;
+
+/// The join of as many sums, random ones as those of `launch` are.
+fn more_splits(launch: &Recorded) -> Option<Recorded> {
+    if !entry(launch).starts_with("segment_mean_join") {
+        return None;
+    }
+    let mut launch = launch.clone();
+    let [
+        Argument::Buffer { contents, .. },
+        _,
+        _,
+        Argument::Scalar(_, splits),
+        ..,
+    ] = &mut launch.case.args[..]
+    else {
+        return None;
+    };
+    let (Fill::Random(_), Some(shape)) = (&contents.fill, &mut contents.shape) else {
+        return None;
+    };
+    shape
+        .iter_mut()
+        .for_each(|len| *len = *len / *splits * SPLITS);
+    *splits = SPLITS;
+    Some(launch)
 }
 
 fn is_large(launch: &Recorded) -> bool {

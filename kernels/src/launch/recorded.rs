@@ -131,7 +131,7 @@ fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
 }
 
 /// Floats that are listed at the most: where many are equal, and where one is no number.
-const LISTED: usize = 1024;
+const LISTED: usize = 2048;
 const FEW: usize = 64;
 
 /// Random numbers as large as these; themselves where many are equal, as ties and masks are, or where a few hold a

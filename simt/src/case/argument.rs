@@ -7,6 +7,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 
 use super::element::Element;
+use super::list;
 use super::npy::MAX_DIMENSIONS;
 
 /// Bytes of a buffer at most: more is a slip of the finger, and each byte has a shadow besides.
@@ -21,7 +22,7 @@ const MAX_BYTES: u64 = 1 << 30;
 /// | `hex:0a0b0c0d` | a struct, by its bytes |
 /// | `f32:4096:random` | the address of a buffer of that many numbers, and what is in it: see [`Fill`] |
 /// | `f32:64x64:random` | the same with a shape, which a saved file keeps |
-/// | `u32:[0,3,5]`, `f32:FILE.npy` | a buffer as long as its content |
+/// | `u32:[0,3,5]`, `u32:[100*0,4]`, `f32:FILE.npy` | a buffer as long as its content |
 /// | `f32:4096:zeros@16` | an address inside a buffer: that of its element 16 |
 /// | `same:0`, `same:0@16` | an address in the buffer of argument 0, counted in its elements |
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +72,7 @@ pub enum Fill {
     Poison,
     /// `zeros`, or any number: everywhere the same bits.
     Value(u64),
-    /// `[0,3,5]`
+    /// `[0,3,5]`; `[100*0,4]` is a hundred zeros and a four.
     List(Vec<u64>),
     /// The array of a .npy file of the same type; bf16, which NumPy lacks, by its bits as uint16.
     File(PathBuf),
@@ -166,8 +167,7 @@ impl Contents {
             let Some(list) = list.strip_suffix(']') else {
                 return wrong(text, "a list that ends with ]", rest);
             };
-            let values: Option<Vec<u64>> = list.split(',').map(|n| element.parse(n)).collect();
-            return match values {
+            return match list::parse(element, list) {
                 Some(values) => Ok(Some(Self {
                     element,
                     shape: Some(vec![values.len() as u64]),
@@ -274,8 +274,7 @@ impl fmt::Display for Contents {
             Fill::Value(0) => write!(f, "zeros"),
             Fill::Value(bits) => write!(f, "{}", self.element.text(*bits)),
             Fill::List(values) => {
-                let texts: Vec<String> = values.iter().map(|&v| self.element.text(v)).collect();
-                write!(f, "[{}]", texts.join(","))
+                write!(f, "[{}]", list::text(self.element, values))
             }
             Fill::File(path) => write!(f, "{}", path.display()),
         }

@@ -56,6 +56,7 @@ fn buffers_hold_what_is_said() {
     assert_eq!(floats("--arg f32:3:zeros"), [0.; 3]);
     assert_eq!(floats("--arg f32:2x2:-0.5"), [-0.5; 4]);
     assert_eq!(floats("--arg f32:[1,2.5]"), [1., 2.5]);
+    assert_eq!(floats("--arg f32:[1,3*-2,0]"), [1., -2., -2., -2., 0.]);
     let bytes = |line: &str| operands(line).unwrap().buffers[0].bytes.clone();
     assert_eq!(bytes("--arg u8:3:iota"), [0, 1, 2]);
     assert_eq!(bytes("--arg bf16:2:1"), [0x80, 0x3f, 0x80, 0x3f]);
@@ -236,5 +237,27 @@ proptest! {
         let argument: Argument = text.parse().unwrap();
         let again: Argument = argument.to_string().parse().unwrap();
         prop_assert_eq!(again, argument);
+    }
+}
+
+#[test]
+fn equal_numbers_of_a_list_are_counted() {
+    for (text, shown) in [
+        ("u32:[7,7,7,7,1,1,0]", "u32:[4*7,1,1,0]"),
+        ("f32:[3*NaN,-0.0,0.0]", "f32:[3*NaN,-0.0,0.0]"),
+        ("bf16:[2*1,1]", "bf16:[3*1.0]"),
+    ] {
+        let argument: Argument = text.parse().unwrap();
+        assert_eq!(argument.to_string(), shown);
+        assert_eq!(shown.parse::<Argument>().unwrap().to_string(), shown);
+    }
+    for text in [
+        "u32:[2000000*0]",
+        "u32:[900000*0,900000*0]",
+        "u32:[*1]",
+        "u32:[2*]",
+        "u32:[-1*2]",
+    ] {
+        assert!(text.parse::<Argument>().is_err(), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! What an instruction does, and the parts of which that is said.
 
-use super::{Address, Reg, Slot};
+use super::{Address, Atomic, CarryOp, Logic, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory};
 use crate::alu::{Alu, Compare};
 
 /// What an instruction does. Registers that are written come first.
@@ -225,6 +225,15 @@ pub enum Op {
         /// Where this lane's row begins.
         from: Address,
     },
+    /// `stmatrix`.
+    StoreMatrix {
+        /// Where this lane's row begins.
+        to: Address,
+        /// 1, 2 or 4 blocks.
+        from: Vec<Reg>,
+        /// Whether matrices are transposed.
+        transposed: bool,
+    },
     /// `mma.sync`, `wmma.mma.sync`: d = a·b + c.
     Mma(Box<Mma>),
     /// `wmma.load` and `wmma.store`: rows of a fragment.
@@ -267,131 +276,4 @@ pub enum Op {
         /// Addresses of texts; the third is the line.
         from: Vec<Slot>,
     },
-}
-
-/// What has a carry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum CarryOp {
-    Add,
-    Sub,
-    /// The low half of a product, and a sum.
-    MadLow,
-    /// The high half.
-    MadHigh {
-        signed: bool,
-    },
-}
-
-/// Of predicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Logic {
-    And,
-    Or,
-    Xor,
-}
-
-/// The lane that a shuffle reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Shuffle {
-    Up,
-    Down,
-    Butterfly,
-    Index,
-}
-
-/// What is asked of all lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Vote {
-    All,
-    Any,
-    Uniform,
-    Ballot,
-    /// Of `bar.red` only.
-    Popc,
-}
-
-/// Threads to which a fence holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Scope {
-    Block,
-    Device,
-    System,
-}
-
-/// The function of an atomic update: new = f(old, operand), and its type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Atomic {
-    Add(crate::ast::Type),
-    Min(crate::ast::Type),
-    Max(crate::ast::Type),
-    And,
-    Or,
-    Xor,
-    Exch,
-    Cas,
-    Inc,
-    Dec,
-}
-
-/// Elements of a matrix product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Element {
-    F16,
-    Bf16,
-    Tf32,
-    F32,
-    S8,
-    U8,
-    S32,
-}
-
-/// A product of a warp.
-#[derive(Debug, Clone)]
-pub struct Mma {
-    /// M, N, K.
-    pub shape: (u32, u32, u32),
-    /// Of a and b.
-    pub a: Element,
-    /// Of a and b.
-    pub b: Element,
-    /// Of c and d.
-    pub c: Element,
-    /// Registers of each fragment.
-    pub d_regs: Vec<Reg>,
-    /// Registers of each fragment.
-    pub a_regs: Vec<Reg>,
-    /// Registers of each fragment.
-    pub b_regs: Vec<Reg>,
-    /// Registers of each fragment.
-    pub c_regs: Vec<Reg>,
-    /// Whether the fragments are `wmma`'s, whose layout only `wmma.load` and `wmma.store` know.
-    pub wmma: bool,
-}
-
-/// A fragment of `wmma` in memory.
-#[derive(Debug, Clone)]
-pub struct WmmaMemory {
-    /// `a`, `b`, `c` or `d`.
-    pub matrix: char,
-    /// M, N, K.
-    pub shape: (u32, u32, u32),
-    /// Of the elements.
-    pub element: Element,
-    /// `.col`: columns lie side by side.
-    pub column_major: bool,
-    /// Of the first element.
-    pub at: Address,
-    /// Elements from a row (or column) to the next.
-    pub stride: Option<Reg>,
-    /// The fragment.
-    pub regs: Vec<Reg>,
-    /// Whether it is a store.
-    pub store: bool,
 }

@@ -49,6 +49,7 @@ impl<'a> Lowering<'a> {
             ("bar" | "barrier", _) if mods.first() != Some(&"cluster") => self.barrier(i),
             ("membar" | "fence", _) => self.fence(i),
             ("ldmatrix", _) => self.load_matrix(i),
+            ("stmatrix", _) => self.store_matrix(i),
             ("mma", ["sync", ..]) => self.mma(i),
             ("wmma", ["mma", ..]) => self.wmma(i),
             ("wmma", ["load" | "store", ..]) => self.wmma_memory(i),

@@ -6,6 +6,7 @@ mod arithmetic;
 mod asynchronous;
 mod atomics;
 mod barriers;
+mod blocks;
 mod branches;
 mod calls;
 mod carry;

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 use super::Lowering;
 use super::atomics::update;
-use super::modifiers::{has, mods, space_of};
+use super::modifiers::mods;
 use super::registers::Width;
 
 /// `d|p` → d and p; `d` → d alone.
@@ -126,28 +126,6 @@ impl Lowering<'_> {
         let [d] = self.operands::<1>(i)?;
         let d = self.word_destination(d)?;
         self.emit(Op::ActiveMask { d });
-        Ok(())
-    }
-
-    /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {a, b, c, d}, [from]`
-    pub fn load_matrix(&mut self, i: &Instruction) -> Result<()> {
-        let count = match mods(i).as_slice() {
-            ["sync", "aligned", "m8n8", "x1", .., "b16"] => 1,
-            ["sync", "aligned", "m8n8", "x2", .., "b16"] => 2,
-            ["sync", "aligned", "m8n8", "x4", .., "b16"] => 4,
-            _ => return Err(self.unsupported("")),
-        };
-        let [d, from] = self.operands::<2>(i)?;
-        let d = self.fragment_destination(d)?;
-        if d.len() != count {
-            return Err(self.count_error(count, d.len()));
-        }
-        let from = self.address(space_of(i), from)?;
-        self.emit(Op::LoadMatrix {
-            d,
-            transposed: has(i, "trans"),
-            from,
-        });
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
 use super::shared::Shared;
-use super::warp::{Fragment, Shape, State, Warp};
+use super::warp::{Fragment, Shape, Warp};
 use super::{Options, Schedule};
 
 /// What all blocks of a launch have in common.
@@ -55,7 +55,8 @@ pub struct Block<'a> {
     pub trace: Vec<Step>,
     /// Whether the addresses of the current instruction are kept.
     pub recording: bool,
-    random: u64,
+    /// The state of the schedule's random numbers.
+    pub random: u64,
     stopped: bool,
 }
 
@@ -69,11 +70,6 @@ pub enum Next {
 
 /// Instructions that a warp runs before the next one has its turn.
 const SLICE: u64 = 4096;
-
-/// Turns after which lanes that wait to meet others wait no longer.
-const PATIENCE: u64 = 64;
-/// The same if the others may be spinning until these have done something.
-const SPINNING: u64 = 2;
 
 impl<'a> Block<'a> {
     /// Before its first instruction.
@@ -129,54 +125,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The order in which warps have their turns.
-    fn order(&mut self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.warps.len()).collect();
-        match self.grid.options.schedule {
-            Schedule::PostDominator | Schedule::MinPc => {}
-            Schedule::MaxPc => order.reverse(),
-            Schedule::Random => {
-                for i in (1..order.len()).rev() {
-                    order.swap(i, self.draw(i + 1));
-                }
-            }
-        }
-        order
-    }
-
-    /// A random number below `n`: xorshift, the same for the same seed and block.
-    fn draw(&mut self, n: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % n as u64) as usize
-    }
-
-    /// Which of a warp's fragments goes on, if any can.
-    fn choose(&mut self, w: usize) -> Option<usize> {
-        let fragments = &self.warps[w].fragments;
-        if let [one] = &fragments[..] {
-            return (one.state == State::Ready).then_some(0);
-        }
-        let ready = |i: &usize| fragments[*i].state == State::Ready;
-        let ready: Vec<usize> = (0..fragments.len()).filter(ready).collect();
-        let turns = self.warps[w].turns as usize;
-        match self.grid.options.schedule {
-            Schedule::PostDominator => ready.last().copied(),
-            // Every second turn another one: whoever is behind may be waiting for who is ahead.
-            Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
-                Some(ready[turns / 2 % ready.len()])
-            }
-            Schedule::MinPc => ready.into_iter().min_by_key(|&i| fragments[i].pc),
-            Schedule::MaxPc => ready.into_iter().max_by_key(|&i| fragments[i].pc),
-            Schedule::Random if ready.is_empty() => None,
-            Schedule::Random => {
-                let i = self.draw(ready.len());
-                Some(ready[i])
-            }
-        }
-    }
-
     /// Runs a warp until it waits, returns or has had its turn.
     fn run_warp(&mut self, w: usize) {
         let before = self.fuel;
@@ -199,24 +147,6 @@ impl<'a> Block<'a> {
             self.stop();
         } else if self.fuel <= until {
             self.take_turns(w);
-        }
-    }
-
-    /// After a whole turn another fragment goes first; after some, those who wait to meet go on: lanes may be
-    /// spinning until these, which wait for them, have done something.
-    fn take_turns(&mut self, w: usize) {
-        let warp = &mut self.warps[w];
-        // It may have returned with its last instruction.
-        if !warp.fragments.is_empty() {
-            warp.fragments.rotate_right(1);
-        }
-        warp.turns += 1;
-        let spins = std::mem::take(&mut warp.spins);
-        if warp
-            .turns
-            .is_multiple_of(if spins { SPINNING } else { PATIENCE })
-        {
-            warp.stop_waiting();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory.
 
 use crate::ast::Space;
-use crate::code::{Address, Reg};
+use crate::code::{Address, Reg, Slot};
 use crate::report::Class;
 
 use super::access::Kind;
@@ -27,7 +27,7 @@ impl Block<'_> {
     ) {
         let (to, _) = self.resolve(w, pc, active, to);
         let (from, _) = self.resolve(w, pc, active, from);
-        let sizes = size.map(|r| self.warps[w].words[r as usize]);
+        let sizes = size.map(|r| self.source_sizes(w, pc, active, r, bytes));
         let counts = &mut self.counts[pc as usize];
         counts.shared_store_requests += 1;
         counts.shared_store_wavefronts += wavefronts(&to, active, bytes, false);
@@ -76,6 +76,19 @@ impl Block<'_> {
                 pc,
             });
         }
+    }
+
+    /// How many bytes each lane's source has: more than the copy's are undefined.
+    fn source_sizes(&mut self, w: usize, pc: u32, active: u32, r: Reg, bytes: u32) -> [u32; 32] {
+        self.check_read(w, pc, active, &[Slot::Word(r)]);
+        let sizes = self.warps[w].words[r as usize];
+        for lane in lanes(active).filter(|&l| sizes[l] > bytes) {
+            self.find(Class::OutOfBounds, w, pc, lane, || {
+                let size = sizes[lane];
+                format!("copy of {bytes} bytes from a source of {size}, which is undefined")
+            });
+        }
+        sizes
     }
 
     /// The source of a copy: aligned as the copy, inside as far as it is read.

@@ -28,6 +28,7 @@ mod shared_access;
 mod step;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod warp;
 mod watch;
 

@@ -113,7 +113,7 @@ impl Block<'_> {
             | Op::Match { members, .. }
             | Op::Redux { members, .. }
             | Op::WarpSync { members } => return self.sync(w, i, pc, active, *members),
-            Op::LoadMatrix { .. } | Op::Mma(_) | Op::WmmaMemory(_) => {
+            Op::LoadMatrix { .. } | Op::StoreMatrix { .. } | Op::Mma(_) | Op::WmmaMemory(_) => {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),

@@ -7,7 +7,7 @@ use crate::ast::{Instruction, Operand, Space, Statement, Type, Variable};
 fn bytes(site: &Site) -> Option<i64> {
     match site.instruction.opcode.as_str() {
         // Of an 8×8 matrix of 16-bit elements.
-        "ldmatrix" => return Some(16),
+        "ldmatrix" | "stmatrix" => return Some(16),
         "cp" if site.has("async") => return site.integer(2).and_then(|n| n.try_into().ok()),
         "ld" | "st" | "atom" | "red" if !site.has("param") => {}
         _ => return None,
@@ -44,7 +44,7 @@ pub fn shift(site: &Site) -> Vec<Change> {
 pub fn drop_store(site: &Site) -> Vec<Change> {
     let opcode = site.instruction.opcode.as_str();
     let copies = opcode == "cp" && bytes(site).is_some();
-    let stores = matches!(opcode, "st" | "red") && !site.has("param");
+    let stores = matches!(opcode, "st" | "red" | "stmatrix") && !site.has("param");
     match stores || copies {
         true => vec![Change::Dropped],
         false => vec![],

@@ -35,8 +35,14 @@ const fn wide(shape: Shape) -> Shape {
     Shape { most: 40., ..shape }
 }
 
+/// Channels of a head: those that there are tiles for, and some between.
+const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
+
+/// The same, not in pieces of 16 bytes, nor of 4: these have no rotary embedding.
+const ODD_DIMS: [usize; 5] = [9, 27, 51, 75, 101];
+
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
-    for d in [10, 16, 24, 32, 64, 80, 128] {
+    for d in DIMS {
         for shape in [
             shape(70, 0, (2, 1), d),
             wide(shape(70, 0, (2, 2), d)),
@@ -67,6 +73,21 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
             )?;
         }
     }
+    for beside in 0..5 {
+        rotate_beside(draw, dtype, beside)?;
+    }
+    for d in ODD_DIMS {
+        for shape in [
+            shape(9, 0, (2, 1), d),
+            wide(shape(70, 0, (2, 1), d)),
+            shape(130, 0, (2, 2), d),
+            wide(shape(70, 0, (32, 2), d)),
+        ] {
+            for level in [3, 4] {
+                full(draw, dtype, &shape, level)?;
+            }
+        }
+    }
     for (tokens, heads, d) in [
         (3, (3, 1), 2),
         (2, (2, 2), 20),
@@ -92,13 +113,19 @@ fn run(draw: &mut Draw, dtype: DType, shape: &Shape) -> Result<()> {
     for level in [3, 4] {
         causal(draw, dtype, shape, level)?;
         if shape.position == 0 && shape.d <= 128 {
-            let [q, k, v] = shape.cut(draw, dtype)?;
-            match level {
-                3 => attention::level3::attention(&q, &k, &v)?,
-                _ => attention::level4::attention(&q, &k, &v)?,
-            };
+            full(draw, dtype, shape, level)?;
         }
     }
+    Ok(())
+}
+
+/// Every token sees every other.
+fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
+    let [q, k, v] = shape.cut(draw, dtype)?;
+    match level {
+        3 => attention::level3::attention(&q, &k, &v)?,
+        _ => attention::level4::attention(&q, &k, &v)?,
+    };
     Ok(())
 }
 
@@ -122,6 +149,24 @@ fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<
             _ => attention::level4::causal_attention(&q, &cache, position)?,
         };
     }
+    Ok(())
+}
+
+/// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.
+fn rotate_beside(draw: &mut Draw, dtype: DType, shifted: usize) -> Result<()> {
+    let (tokens, d) = (3, 32);
+    let mut operand = |place, shape: &[usize]| {
+        let offset = usize::from(place == shifted);
+        draw.shifted(shape, dtype, offset)
+    };
+    let q = operand(0, &[1, tokens, 2, d])?;
+    let (k, v) = (
+        operand(1, &[1, tokens, 1, d])?,
+        operand(2, &[1, tokens, 1, d])?,
+    );
+    let (cos, sin) = (operand(3, &[tokens, d / 2])?, operand(4, &[tokens, d / 2])?);
+    let mut cache = Cache::new(1, tokens + 1, 1, d, dtype, q.device())?;
+    rope::level4::rope_append(&q, &k, &v, &cos, &sin, &mut cache, 1)?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use kernels::segment_mean;
 use super::Draw;
 
 /// Heads, channels of a head, features of an edge.
-const SHAPES: [(usize, usize, usize); 11] = [
+const SHAPES: [(usize, usize, usize); 16] = [
     (1, 3, 1),
     (2, 8, 4),
     (3, 20, 7),
@@ -19,6 +19,12 @@ const SHAPES: [(usize, usize, usize); 11] = [
     (2, 256, 64),
     (1, 400, 33),
     (1, 400, 36),
+    // Heads that are filled up to whole vectors, with w in shared memory and too large for it.
+    (12, 3, 5),
+    (3, 50, 70),
+    (2, 137, 9),
+    (1, 399, 35),
+    (2, 1, 3),
 ];
 
 /// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
@@ -27,8 +33,11 @@ const DEGREES: [u32; 11] = [2, 0, 1, 5, 70, 0, 40, 3, 64, 135, 1];
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for shape in SHAPES {
         for most in [1., 40.] {
-            edges(draw, dtype, shape, most)?;
+            edges(draw, dtype, shape, most, &DEGREES)?;
         }
+    }
+    for shape in [(2, 8, 4), (2, 7, 4), (1, 136, 8), (1, 135, 8)] {
+        edges(draw, dtype, shape, 1., &[1])?;
     }
     for (nodes, channels, starts) in [
         (9, 7, &[0, 2, 2, 9][..]),
@@ -38,6 +47,10 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         (1200, 8, &[0, 1200]),
         (1100, 37, &[0, 1100]),
         (2100, 132, &[0, 1000, 2100]),
+        (33, 32, &[0, 32, 33]),
+        (50, 124, &[0, 17, 17, 50]),
+        (1030, 3, &[0, 1030]),
+        (1540, 16, &[0, 1540]),
     ] {
         let x = draw.floats(&[nodes, channels], dtype)?;
         let residual = draw.floats(&[nodes, channels], dtype)?;
@@ -53,18 +66,19 @@ fn edges(
     dtype: DType,
     (heads, d, features): (usize, usize, usize),
     most: f32,
+    degrees: &[u32],
 ) -> Result<()> {
-    let (nodes, channels) = (DEGREES.len(), heads * d);
+    let (nodes, channels) = (degrees.len(), heads * d);
     let product = draw.wide(&[nodes, 4 * channels], dtype, most)?;
     let parts = product.reshape((nodes, 4 * heads, d))?;
     let part = |i: usize| parts.narrow(1, i * heads, heads);
     let skip = product.narrow(1, 3 * channels, channels)?;
-    let ends = DEGREES.iter().scan(0, |end, degree| {
+    let ends = degrees.iter().scan(0, |end, degree| {
         *end += degree;
         Some(*end)
     });
     let row_ptr: Vec<u32> = [0].into_iter().chain(ends).collect();
-    let count = DEGREES.iter().sum::<u32>() as usize;
+    let count = degrees.iter().sum::<u32>() as usize;
     let edges = draw.floats(&[count, features], dtype)?;
     let w = draw.floats(&[channels, features], dtype)?;
     let (row_ptr, col_idx) = (

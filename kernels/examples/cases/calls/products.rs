@@ -8,7 +8,7 @@ use kernels::{linear, patch_embed};
 use super::Draw;
 
 /// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
-const SHAPES: [(usize, usize, usize); 16] = [
+const SHAPES: [(usize, usize, usize); 29] = [
     (1, 5, 7),
     (1, 9, 264),
     (3, 6, 40),
@@ -25,18 +25,38 @@ const SHAPES: [(usize, usize, usize); 16] = [
     (70, 136, 64),
     (130, 130, 24),
     (65, 67, 265),
+    (1, 16, 256),
+    (2, 3, 1025),
+    (5, 12, 1032),
+    (8, 19, 200),
+    (9, 48, 40),
+    (33, 80, 72),
+    (64, 144, 64),
+    (130, 144, 40),
+    // Rows to the end of each part of a tile that its threads write in turn.
+    (23, 40, 16),
+    (55, 33, 16),
+    (87, 40, 16),
+    (100, 33, 16),
+    (119, 40, 16),
 ];
 
 /// Few sums, and so many columns that there are blocks enough for the large tiles.
 const LARGE: [usize; 2] = [64 * 256, 128 * 256];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
-    for (m, n, k) in SHAPES {
-        linears(draw, dtype, (m, n, k), 3)?;
-        linears(draw, dtype, (m, n, k), 4)?;
+    for level in [3, 4] {
+        for shape in SHAPES {
+            linears(draw, dtype, shape, [0; 3], level)?;
+        }
+        for shape in [(3, 16, 64), (8, 16, 64), (9, 16, 64)] {
+            for offsets in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+                linears(draw, dtype, shape, offsets, level)?;
+            }
+        }
     }
     for n in LARGE {
-        linears(draw, dtype, (9, n, 8), 4)?;
+        linears(draw, dtype, (9, n, 8), [0; 3], 4)?;
     }
     for (batch, grid, patch, c) in [
         (1, (1, 3), 4, 5),
@@ -48,6 +68,10 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         (1, (5, 5), 4, 72),
         (2, (7, 5), 8, 136),
         (1, (3, 4), 16, 64),
+        (1, (12, 11), 2, 40),
+        (2, (9, 8), 4, 136),
+        (3, (5, 5), 4, 40),
+        (3, (5, 5), 8, 24),
     ] {
         for level in [3, 4] {
             patches(draw, dtype, batch, grid, patch, c, level)?;
@@ -59,16 +83,18 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     ternary(draw, dtype)
 }
 
+/// With so many elements before x, w and b.
 fn linears(
     draw: &mut Draw,
     dtype: DType,
     (m, n, k): (usize, usize, usize),
+    offsets: [usize; 3],
     level: usize,
 ) -> Result<()> {
-    let x = draw.floats(&[m, k], dtype)?;
-    let w = draw.floats(&[n, k], dtype)?;
-    let gate_up = draw.floats(&[2 * n.div_ceil(2), k], dtype)?;
-    let b = draw.floats(&[n], dtype)?;
+    let x = draw.shifted(&[m, k], dtype, offsets[0])?;
+    let w = draw.shifted(&[n, k], dtype, offsets[1])?;
+    let gate_up = draw.shifted(&[2 * n.div_ceil(2), k], dtype, offsets[1])?;
+    let b = draw.shifted(&[n], dtype, offsets[2])?;
     if level == 3 {
         linear::level3::linear(&x, &w, Some(&b))?;
         linear::level3::linear(&x, &w, None)?;
@@ -112,15 +138,23 @@ fn ternary(draw: &mut Draw, dtype: DType) -> Result<()> {
         (1, 5, 7),
         (2, 33, 40),
         (1, 34, 515),
-        (3, 40, 1024),
+        (3, 31, 1024),
         (5, 33, 40),
-        (9, 70, 515),
+        (9, 42, 515),
         (17, 5, 600),
         (1, 2, 4096),
         (1, 2, 5003),
         (5, 2, 4096),
         (5, 2, 5003),
         (5, 1, 9000),
+        (1, 7, 130),
+        (2, 3, 4100),
+        (1, 3, 1300),
+        (1, 2, 1301),
+        (1, 3, 1602),
+        (1, 2, 1603),
+        (1, 1, 20001),
+        (5, 1, 20002),
     ] {
         let x = draw.floats(&[m, k], dtype)?;
         let w = Ternary::quantize(&draw.floats(&[n, k], DType::F32)?)?;

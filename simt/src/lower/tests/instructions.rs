@@ -368,6 +368,10 @@ fn barriers() {
 fn matrices() {
     let load = op("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%r2];");
     assert!(matches!(load, Op::LoadMatrix { transposed: true, ref d, .. } if d.len() == 2));
+    let store = op("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r0};");
+    assert!(
+        matches!(store, Op::StoreMatrix { transposed: false, ref from, .. } if from.len() == 1)
+    );
     let Op::Mma(mma) = op(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3},
         {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};",

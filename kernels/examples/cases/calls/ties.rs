@@ -1,0 +1,165 @@
+//! Results that lie in the middle between two numbers of bf16, with the even one below and above.
+//!
+//! From 256 to 512 bf16 has the even integers: 257 becomes 256, and 259 becomes 260. All operands are integers as
+//! small as that, so that f32 has every sum exactly.
+
+use candle_core::{DType, Device, Result, Tensor};
+use kernels::attention;
+use kernels::edge_attention::{self, Graph};
+use kernels::linear::level4::Packed;
+use kernels::ternary_linear::{self, Ternary};
+use kernels::{add_layer_norm, add_rms_norm, linear, patch_embed, rope, segment_mean};
+
+/// All of them.
+pub fn all(dtype: DType) -> Result<()> {
+    rows(dtype)?;
+    graphs(dtype)?;
+    heads(dtype)?;
+    products(dtype)
+}
+
+/// A tensor whose elements are these, over and over.
+fn repeated(values: &[f32], shape: &[usize], dtype: DType) -> Result<Tensor> {
+    let all: Vec<f32> = (values.iter().copied().cycle())
+        .take(shape.iter().product())
+        .collect();
+    Tensor::from_vec(all, shape, &Device::Cpu)?.to_dtype(dtype)
+}
+
+/// 256 + 1 and 258 + 1.
+fn rows(dtype: DType) -> Result<()> {
+    for c in [16, 17] {
+        let x = repeated(&[256., 258.], &[2, c], dtype)?;
+        let one = repeated(&[1.], &[2, c], dtype)?;
+        let w = repeated(&[1.], &[c], dtype)?;
+        add_rms_norm::level3::add_rms_norm(&x, Some(&one), &w, 0.01)?;
+        add_rms_norm::level4::add_rms_norm(&x, Some(&one), &w, 0.01)?;
+        add_layer_norm::level3::add_layer_norm(&x, Some(&one), &w, &w, 0.01)?;
+        add_layer_norm::level4::add_layer_norm(&x, Some(&one), &w, &w, 0.01)?;
+    }
+    Ok(())
+}
+
+/// Means of 256 and 258, of 258 and 260; and 256 + 1, 258 + 1 from one edge each, whose weight is 1.
+fn graphs(dtype: DType) -> Result<()> {
+    let starts = Tensor::new(&[0u32, 2, 4], &Device::Cpu)?;
+    for c in [16, 3] {
+        let x = repeated(&[256., 258.], &[2, 1], dtype)?.broadcast_as((2, c))?;
+        let x = Tensor::cat(
+            &[
+                &x,
+                &repeated(&[258., 260.], &[2, 1], dtype)?.broadcast_as((2, c))?,
+            ],
+            0,
+        )?;
+        let nothing = x.zeros_like()?;
+        segment_mean::level3::segment_mean(&x, &nothing, &starts)?;
+        segment_mean::level4::segment_mean(&x, &nothing, &starts)?;
+    }
+    // The sums of two shares of 257 and 259 a node.
+    let x = repeated(&[256., 258., 256., 258., 256.], &[1024, 5], dtype)?;
+    let one = repeated(&[1.], &[1024, 5], dtype)?;
+    segment_mean::level4::segment_mean(&x, &one, &Tensor::new(&[0u32, 1024], &Device::Cpu)?)?;
+    for (heads, d) in [(2, 8), (1, 7), (1, 136), (1, 135)] {
+        let nodes = 4;
+        let zeros = repeated(&[0.], &[nodes, heads, d], dtype)?;
+        let v = repeated(&[256., 258.], &[nodes, heads, d], dtype)?;
+        let skip = repeated(&[0.], &[nodes, heads * d], dtype)?;
+        let edges = repeated(&[1., 0., 0., 0.], &[nodes, 4], dtype)?;
+        let w = repeated(&[1., 0., 0., 0.], &[heads * d, 4], dtype)?;
+        let row_ptr = Tensor::new(&[0u32, 1, 2, 3, 4], &Device::Cpu)?;
+        let col_idx = Tensor::new(&[1u32, 2, 3, 0], &Device::Cpu)?;
+        let graph = Graph {
+            row_ptr: &row_ptr,
+            col_idx: &col_idx,
+            max_degree: 1,
+        };
+        edge_attention::level3::edge_attention(&zeros, &zeros, &v, &skip, &edges, &w, graph)?;
+        edge_attention::level4::edge_attention(&zeros, &zeros, &v, &skip, &edges, &w, graph)?;
+    }
+    Ok(())
+}
+
+/// The mean of two values, and 256·1 ± 1·1.
+fn heads(dtype: DType) -> Result<()> {
+    for (tokens, d) in [(2, 16), (6, 16), (6, 15)] {
+        let q = repeated(&[0.], &[1, tokens, 2, d], dtype)?;
+        let row = |x: f32| repeated(&[x, x + 2.], &[1, 1, 2, d], dtype);
+        let rows: Vec<Tensor> = (0..tokens)
+            .map(|t| row(if t % 2 == 0 { 256. } else { 258. }))
+            .collect::<Result<_>>()?;
+        let v = Tensor::cat(&rows, 1)?;
+        attention::level3::attention(&q, &q, &v)?;
+        attention::level4::attention(&q, &q, &v)?;
+    }
+    for d in [16, 10] {
+        let half = |values| repeated(values, &[1, 2, 2, d / 2], dtype);
+        let q = Tensor::cat(&[half(&[256., 258., 260.])?, half(&[1.])?], 3)?;
+        let one = repeated(&[1.], &[2, d / 2], dtype)?;
+        for append in [rope::level3::rope_append, rope::level4::rope_append] {
+            let mut cache = attention::Cache::new(1, 4, 2, d, dtype, q.device())?;
+            append(&q, &q, &q, &one, &one, &mut cache, 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sums of 256 or 258 and ones.
+fn products(dtype: DType) -> Result<()> {
+    for (m, n, k) in [(2, 6, 16), (6, 6, 16), (9, 6, 16), (9, 8, 16)] {
+        // 257 and 259 in turn, column by column.
+        let x = repeated(&[1.], &[m, k], dtype)?;
+        let w = [[256., 1.], [258., 1.]].map(|[first, second]| {
+            let rest = repeated(&[0.], &[1, k - 2], dtype)?;
+            Tensor::cat(&[&repeated(&[first, second], &[1, 2], dtype)?, &rest], 1)
+        });
+        let [even, odd] = w;
+        let w = Tensor::cat(&[&even?, &odd?], 0)?.repeat((n / 2, 1))?;
+        linear::level3::linear(&x, &w, None)?;
+        linear::level4::linear(&x, &Packed::new(&w)?, None)?;
+        // silu(g) is g where g is as large as this.
+        let ones = Tensor::cat(
+            &[
+                repeated(&[1.], &[n, 1], dtype)?,
+                repeated(&[0.], &[n, k - 1], dtype)?,
+            ],
+            1,
+        )?;
+        let gate_up = Tensor::cat(&[&w, &ones], 0)?;
+        linear::level3::linear_swiglu(&x, &gate_up)?;
+        linear::level4::linear_swiglu(&x, &Packed::gate_up(&gate_up)?)?;
+        linear::level3::linear_gelu(&x, &w, &repeated(&[0.], &[n], dtype)?)?;
+        linear::level4::linear_gelu(&x, &Packed::new(&w)?, &repeated(&[0.], &[n], dtype)?)?;
+    }
+    patches(dtype)?;
+    ternary(dtype)
+}
+
+/// Of a picture of zeros: 256 from the bias, 1 and 3 from the positions.
+fn patches(dtype: DType) -> Result<()> {
+    let (patch, c) = (2, 10);
+    let pixels = repeated(&[0.], &[1, 3, 2 * patch, 2 * patch], dtype)?;
+    let w = repeated(&[1.], &[c, 3, patch, patch], dtype)?;
+    let b = repeated(&[256.], &[c], dtype)?;
+    let positions = repeated(&[1., 3.], &[1, 5, c], dtype)?;
+    let class = repeated(&[256.], &[1, 1, c], dtype)?;
+    patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)?;
+    let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
+    patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)?;
+    Ok(())
+}
+
+/// 127 + 127 + 4 ∓ 1, with weights ±1 whose scale is 1, and 127 the greatest: q is x.
+fn ternary(dtype: DType) -> Result<()> {
+    for m in [1, 5] {
+        let mut x = vec![127., 127., 4., 1.];
+        x.resize(16, 0.);
+        let x = repeated(&x, &[m, 16], dtype)?;
+        let row = |last: f32| repeated(&[1., 1., 1., last], &[1, 16], DType::F32);
+        let w = Tensor::cat(&[row(-1.)?, row(1.)?], 0)?.repeat((6, 1))?;
+        let w = Ternary::quantize(&w)?;
+        ternary_linear::level4::lut(&x, &w)?;
+        ternary_linear::level4::dp4a(&x, &w)?;
+    }
+    Ok(())
+}

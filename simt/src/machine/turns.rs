@@ -1,0 +1,78 @@
+//! Whose turn it is: which warp of a block goes on, and which of a warp's fragments.
+
+use super::Schedule;
+use super::block::Block;
+use super::warp::State;
+
+/// Turns after which lanes that wait to meet others wait no longer.
+const PATIENCE: u64 = 64;
+/// The same if the others may be spinning until these have done something.
+const SPINNING: u64 = 2;
+
+impl Block<'_> {
+    /// The order in which warps have their turns.
+    pub(super) fn order(&mut self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.warps.len()).collect();
+        match self.grid.options.schedule {
+            Schedule::PostDominator | Schedule::MinPc => {}
+            Schedule::MaxPc => order.reverse(),
+            Schedule::Random => {
+                for i in (1..order.len()).rev() {
+                    order.swap(i, self.draw(i + 1));
+                }
+            }
+        }
+        order
+    }
+
+    /// A random number below `n`: xorshift, the same for the same seed and block.
+    fn draw(&mut self, n: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % n as u64) as usize
+    }
+
+    /// Which of a warp's fragments goes on, if any can.
+    pub(super) fn choose(&mut self, w: usize) -> Option<usize> {
+        let fragments = &self.warps[w].fragments;
+        if let [one] = &fragments[..] {
+            return (one.state == State::Ready).then_some(0);
+        }
+        let ready = |i: &usize| fragments[*i].state == State::Ready;
+        let ready: Vec<usize> = (0..fragments.len()).filter(ready).collect();
+        let turns = self.warps[w].turns as usize;
+        match self.grid.options.schedule {
+            Schedule::PostDominator => ready.last().copied(),
+            // Every second turn another one: whoever is behind may be waiting for who is ahead.
+            Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
+                Some(ready[turns / 2 % ready.len()])
+            }
+            Schedule::MinPc => ready.into_iter().min_by_key(|&i| fragments[i].pc),
+            Schedule::MaxPc => ready.into_iter().max_by_key(|&i| fragments[i].pc),
+            Schedule::Random if ready.is_empty() => None,
+            Schedule::Random => {
+                let i = self.draw(ready.len());
+                Some(ready[i])
+            }
+        }
+    }
+
+    /// After a whole turn another fragment goes first; after some, those who wait to meet go on: lanes may be
+    /// spinning until these, which wait for them, have done something.
+    pub(super) fn take_turns(&mut self, w: usize) {
+        let warp = &mut self.warps[w];
+        // It may have returned with its last instruction.
+        if !warp.fragments.is_empty() {
+            warp.fragments.rotate_right(1);
+        }
+        warp.turns += 1;
+        let spins = std::mem::take(&mut warp.spins);
+        if warp
+            .turns
+            .is_multiple_of(if spins { SPINNING } else { PATIENCE })
+        {
+            warp.stop_waiting();
+        }
+    }
+}
