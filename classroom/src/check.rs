@@ -14,6 +14,8 @@ use data::BadInput;
 use serde::{Serialize, Serializer};
 use simt::Class;
 
+pub use limits::short;
+pub use questions::options;
 pub use rust::Rustc;
 
 use crate::exercise::{Exercise, Language};

@@ -72,7 +72,8 @@ impl Exercise {
         let text = text(&path)?;
         let (starter, solution) = match has_solution {
             true => {
-                let starter = source::starter(&text, &spec.bugs, &path.display().to_string())?;
+                let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
+                let starter = source::starter(&text, &faults, &path.display().to_string())?;
                 (starter, Some(source::solution(&text)))
             }
             false => (text, None),

@@ -8,12 +8,17 @@
 mod answers;
 pub mod check;
 pub mod exercise;
+pub mod grade;
+pub mod handout;
+pub mod learner;
 mod metric;
 pub mod oracles;
+pub mod page;
 pub mod problem;
 pub mod source;
 pub mod spec;
 
 pub use check::{Failure, Outcome, Part, Rustc, Tools};
 pub use exercise::{Exercise, Language};
+pub use learner::{Learner, Progress};
 pub use spec::Kind;

@@ -60,9 +60,6 @@ pub struct Spec {
     pub hints: [String; 3],
     /// An exercise about the same thing that needs less.
     pub sibling: Option<String>,
-    /// The faults of the starter, where it is the solution with faults.
-    #[serde(default, rename = "bug")]
-    pub bugs: Vec<Edit>,
     /// The kernels of the file; none of an exercise in Rust.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<KernelSpec>,
@@ -179,6 +176,9 @@ pub enum Truth {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrongFile {
+    /// The faults of the starter, where that is the solution with faults.
+    #[serde(default)]
+    pub starter: Vec<Edit>,
     /// Each a plausible mistake.
     pub wrong: Vec<Wrong>,
 }

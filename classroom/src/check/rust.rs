@@ -41,6 +41,18 @@ impl Rustc {
         }
     }
 
+    /// What a submission may run.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Whether the library has been built once; it may be stale.
+    pub fn is_built(&self) -> bool {
+        let own = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        let target = own.unwrap_or_else(|| self.repository.join("target"));
+        target.join("release/libexercise.rlib").is_file()
+    }
+
     /// What a check may take at the most, once the library is built.
     pub fn longest(&self) -> Duration {
         TO_COMPILE + self.limit
