@@ -38,7 +38,9 @@ impl Desk {
     fn new() -> Self {
         Self {
             folder: TempDir::new().unwrap(),
-            rust: Rustc::new(&repository(), Duration::from_secs(3)),
+            rust: Rustc {
+                limit: Duration::from_secs(3),
+            },
         }
     }
 

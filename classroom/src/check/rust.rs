@@ -1,16 +1,14 @@
 //! Exercises in Rust: the submission and its check become one program, which has a time limit.
 //!
-//! Cargo builds the crate `exercise` (candle and the tools of the checks) once; each submission is then a single
-//! call of rustc against it, into a folder of its own.
+//! The program that checks was built with the crate `exercise` (candle and the tools of the checks), so that this is
+//! compiled and lies beside it. A submission is one call of rustc against it, into a folder of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use data::BadInput;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::process::{self, Ended};
@@ -21,77 +19,16 @@ use crate::exercise::Exercise;
 const TO_COMPILE: Duration = Duration::from_secs(60);
 
 /// How exercises in Rust are compiled and run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rustc {
-    /// The folder of the workspace.
-    repository: PathBuf,
     /// What a submission may run.
-    limit: Duration,
-    /// The file of the crate `exercise`, once it is built.
-    library: OnceLock<Result<PathBuf, BadInput>>,
+    pub limit: Duration,
 }
 
 impl Rustc {
-    /// Builds nothing yet.
-    pub fn new(repository: &Path, limit: Duration) -> Self {
-        Self {
-            repository: repository.to_path_buf(),
-            limit,
-            library: OnceLock::new(),
-        }
-    }
-
-    /// What a submission may run.
-    pub fn limit(&self) -> Duration {
-        self.limit
-    }
-
-    /// Whether the library has been built once; it may be stale.
-    pub fn is_built(&self) -> bool {
-        let own = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        let target = own.unwrap_or_else(|| self.repository.join("target"));
-        target.join("release/libexercise.rlib").is_file()
-    }
-
-    /// What a check may take at the most, once the library is built.
+    /// What a check may take at the most.
     pub fn longest(&self) -> Duration {
         TO_COMPILE + self.limit
-    }
-
-    /// Builds what all exercises in Rust need: minutes the first time, nothing afterwards.
-    ///
-    /// # Errors
-    /// There is no cargo, or it fails.
-    pub fn library(&self) -> Result<&Path, BadInput> {
-        let built = self.library.get_or_init(|| self.build());
-        built.as_deref().map_err(Clone::clone)
-    }
-
-    fn build(&self) -> Result<PathBuf, BadInput> {
-        let arguments =
-            "build --release --package exercise --message-format json-render-diagnostics";
-        let mut cargo = Command::new("cargo");
-        cargo
-            .args(arguments.split(' '))
-            .current_dir(&self.repository);
-        let what = "cargo build --release --package exercise";
-        let output = cargo
-            .output()
-            .map_err(|e| BadInput::new(what, "cargo in the PATH", e))?;
-        if !output.status.success() {
-            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-            let error = stderr
-                .lines()
-                .find(|l| l.starts_with("error"))
-                .unwrap_or("an error");
-            return Err(BadInput::new(what, "it to succeed", error));
-        }
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        let library = stdout
-            .lines()
-            .filter_map(|line| library_of(&serde_json::from_str(line).ok()?))
-            .last();
-        library.ok_or_else(|| BadInput::new(what, "a library", "none"))
     }
 
     /// Compiles and runs a submission with its check.
@@ -116,7 +53,7 @@ impl Rustc {
         path: &Path,
         folder: &Path,
     ) -> Result<Result<PathBuf, Failure>, BadInput> {
-        let library = self.library()?;
+        let library = library()?;
         let absolute = |path: &Path| {
             path.canonicalize()
                 .map_err(|e| BadInput::new(path.display(), "a file", e))
@@ -132,7 +69,7 @@ impl Rustc {
         );
         fs::write(&main, text).map_err(|e| BadInput::new(main.display(), "a file", e))?;
         let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
-        let dependencies = library.with_file_name("deps");
+        let dependencies = library.parent().unwrap_or(Path::new("."));
         let mut rustc = Command::new("rustc");
         rustc
             .args([
@@ -156,8 +93,7 @@ impl Rustc {
             .arg("--extern")
             .arg(format!("exercise={}", library.display()))
             .arg("-o")
-            .args([&program, &main])
-            .current_dir(&self.repository);
+            .args([&program, &main]);
         let ended = run(rustc, TO_COMPILE)?;
         let error = ended.stderr.lines().find(|line| line.contains("error"));
         Ok(match ended.status {
@@ -183,15 +119,33 @@ fn run(command: Command, limit: Duration) -> Result<Ended, BadInput> {
     process::run(command, limit).map_err(|e| BadInput::new(name, "a program that starts", e))
 }
 
-/// The library that one of cargo's messages is about, if it is that of the crate `exercise`.
-fn library_of(message: &Value) -> Option<PathBuf> {
-    let is_it = message["reason"] == "compiler-artifact" && message["target"]["name"] == "exercise";
-    let files = message["filenames"].as_array().filter(|_| is_it)?;
-    let rlib = files
-        .iter()
-        .filter_map(Value::as_str)
-        .find(|file| file.ends_with(".rlib"));
-    rlib.map(PathBuf::from)
+/// The crate `exercise`, compiled: among the libraries that the running program was built from, the newest of its name.
+fn library() -> Result<PathBuf, BadInput> {
+    let missing = |found: String| {
+        BadInput::new(
+            "the library of the exercises in Rust",
+            "libexercise-….rlib beside this program",
+            found,
+        )
+    };
+    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    // A test is among the libraries itself.
+    let folder = Some(folder.join("deps"))
+        .filter(|deps| deps.is_dir())
+        .unwrap_or(folder.into());
+    let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libexercise-") && name.ends_with(".rlib")
+    };
+    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
+    let found = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(is_it)
+        .max_by_key(modified);
+    found.ok_or_else(|| missing(format!("none in {}", folder.display())))
 }
 
 fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {

@@ -109,7 +109,7 @@ pub fn check(
 ) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
     let exercise = begun(exercises, &learner, name)?;
-    let passed = judge(exercise, &mut learner, &Checker::new(LIMIT)?, seed)?;
+    let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), seed)?;
     if passed && let Some(next) = learner.next(exercises) {
         println!(
             "Next: `{COMMAND} start` begins {} {}.",
@@ -206,7 +206,9 @@ pub fn solution(
     match &exercise.solution {
         Some(solution) => print!("{solution}"),
         None => {
-            return Err(BadInput::new(&exercise.id, "a solution", "none: this is a handout").into());
+            return Err(
+                BadInput::new(&exercise.id, "a solution", "none: this is a handout").into(),
+            );
         }
     }
     Ok(true)

@@ -47,8 +47,7 @@ pub fn grade(exercises: Vec<Exercise>, place: &Place, args: &GradeArgs) -> Resul
     let (json, xml) = (output(&args.json)?, output(&args.junit)?);
     let exercises = of_session(exercises, args.session)?;
     let limit = Duration::from_secs_f32(args.limit);
-    let checker = Checker::new(limit)?;
-    checker.prepare(&exercises)?;
+    let checker = Checker::new(limit);
     let grades = grades(&args.submissions, &exercises, |exercise, file| {
         in_a_process(
             exercise,
@@ -127,7 +126,7 @@ fn in_a_process(
 /// Checks one submission and prints what came of it.
 pub fn verdict(exercises: &[Exercise], name: &str, file: &Path, limit: Duration) -> Result<bool> {
     let exercise = exercise::find(exercises, name)?;
-    let outcome = Checker::new(limit)?.check(exercise, file, rand::random());
+    let outcome = Checker::new(limit).check(exercise, file, rand::random());
     println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use classroom::{Exercise, Language, Outcome, Rustc, Tools, check};
-use cli::files;
 use data::BadInput;
 
 use crate::sim::nvrtc;
@@ -15,22 +14,15 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Compiles nothing yet.
-    pub fn new(limit: Duration) -> Result<Self, BadInput> {
-        let prelude = files::find("exercises/prelude/Cargo.toml")?;
-        let repository = prelude.ancestors().nth(3).unwrap_or(Path::new(""));
-        // An empty path is the current folder.
-        let repository = Path::new(".").join(repository);
-        Ok(Self {
-            rust: Rustc::new(&repository, limit),
-        })
+    /// For submissions that may run for `limit`.
+    pub fn new(limit: Duration) -> Self {
+        Self {
+            rust: Rustc { limit },
+        }
     }
 
     /// Checks the submission in `file`.
     pub fn check(&self, exercise: &Exercise, file: &Path, seed: u64) -> Outcome {
-        if exercise.language == Language::Rust && !self.rust.is_built() {
-            eprintln!("building candle for the exercises in Rust: once, and it takes minutes");
-        }
         let tools = Tools {
             cuda: &cuda,
             rust: &self.rust,
@@ -42,15 +34,7 @@ impl Checker {
     pub fn longest(&self, exercise: &Exercise) -> Duration {
         match exercise.language {
             Language::Rust => self.rust.longest(),
-            _ => self.rust.limit(),
-        }
-    }
-
-    /// Builds what all exercises in Rust need, so that it is no submission's time.
-    pub fn prepare(&self, exercises: &[Exercise]) -> Result<(), BadInput> {
-        match exercises.iter().any(|e| e.language == Language::Rust) {
-            true => self.rust.library().map(|_| ()),
-            false => Ok(()),
+            Language::Ptx | Language::Cuda => self.rust.limit,
         }
     }
 }

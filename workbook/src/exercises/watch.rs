@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// Checks the exercise in hand until it passes, then the next one, until none is left.
 pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
-    let checker = Checker::new(LIMIT)?;
+    let checker = Checker::new(LIMIT);
     let unsolved = |learner: &Learner| {
         let current = learner.current(exercises);
         let current = current.filter(|e| !learner.progress.passed.contains(&e.id));
