@@ -9,7 +9,7 @@ use super::{Failure, Outcome, Part, limits, questions};
 use crate::answers::Answers;
 use crate::exercise::Exercise;
 use crate::problem::Launch;
-use crate::spec::{KernelSpec, Sizes};
+use crate::spec::{KernelSpec, Kind, Sizes};
 
 /// A submission, as its check sees it.
 pub struct Submission<'a> {
@@ -31,6 +31,11 @@ pub fn check(exercise: &Exercise, path: &Path, text: &str, ptx: &str, seed: u64)
         text,
         answers,
     };
+    if exercise.spec.kind == Kind::OptimisationThatLoses
+        && let Err(failure) = questions::written(exercise, &submission)
+    {
+        return Ok(Err(failure));
+    }
     let module = match Module::parse(ptx) {
         Ok(module) => module,
         Err(error) => return Ok(Err(submission.not_a_kernel(&error))),

@@ -11,6 +11,39 @@ use crate::exercise::Exercise;
 use crate::metric;
 use crate::spec::{Sizes, Truth};
 
+/// The first answer that is missing or no answer at all: where predictions come first, nothing runs before.
+pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failure> {
+    for question in &exercise.spec.questions {
+        let (line, answer) = given(&question.name, submission)?;
+        let options = options(&question.truth);
+        let expected = match options.is_empty() {
+            true if answer.parse::<f64>().is_ok() => continue,
+            true => "a number".to_owned(),
+            false if options.contains(&answer.to_owned()) => continue,
+            false => format!("one of {}", options.join(", ")),
+        };
+        let what = format!(
+            "{}: expected a prediction first, {expected}, found `{answer}`",
+            question.name
+        );
+        return Err(Failure::new(Part::Question, at(submission, line), what));
+    }
+    Ok(())
+}
+
+fn at(submission: &Submission, line: usize) -> String {
+    format!("{}:{line}", submission.path.display())
+}
+
+/// The line of an answer, and the answer.
+fn given<'s>(name: &str, submission: &'s Submission) -> Result<(usize, &'s str), Failure> {
+    submission.answers.get(name).ok_or_else(|| {
+        let what =
+            format!("expected an answer to {name}, found no line `// {name} = …` in a region");
+        Failure::new(Part::Question, submission.path.display(), what)
+    })
+}
+
 /// The first answer that is missing or wrong. A wrong number is told its direction, not the right one.
 pub fn check(
     exercise: &Exercise,
@@ -20,24 +53,17 @@ pub fn check(
     let sizes = &exercise.spec.shapes.counted;
     for question in &exercise.spec.questions {
         let truth = truth(&question.truth, submission, counted, sizes)?;
-        let fail = |line: Option<usize>, what: String| {
-            let place = match line {
-                Some(line) => format!("{}:{line}", submission.path.display()),
-                None => submission.path.display().to_string(),
-            };
-            Ok(Err(Failure::new(Part::Question, place, what)))
+        let (line, answer) = match given(&question.name, submission) {
+            Ok(given) => given,
+            Err(failure) => return Ok(Err(failure)),
         };
-        let name = &question.name;
-        let Some((line, answer)) = submission.answers.get(name) else {
-            let what =
-                format!("expected an answer to {name}, found no line `// {name} = …` in a region");
-            return fail(None, what);
-        };
-        if let Some(hint) = wrong(answer, &truth, &question.truth) {
-            return fail(
-                Some(line),
-                format!("{name}: expected {hint}, found `{answer}`"),
-            );
+        if let Some(expected) = wrong(answer, &truth, &question.truth) {
+            let what = format!("{}: expected {expected}, found `{answer}`", question.name);
+            return Ok(Err(Failure::new(
+                Part::Question,
+                at(submission, line),
+                what,
+            )));
         }
     }
     Ok(Ok(()))
