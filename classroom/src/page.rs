@@ -158,6 +158,25 @@ pub fn table(exercises: &[&Exercise]) -> String {
     text + &format!("\n{} exercises, {minutes} minutes.\n", exercises.len())
 }
 
+/// A session of the syllabus: what it is for, its exercises, its graded task, and its minutes with those of reading.
+pub fn session(exercises: &[&Exercise], reading: u32) -> String {
+    let mut text = "After this session you can\n\n".to_owned();
+    for exercise in exercises {
+        text += &format!("- {};\n", exercise.spec.objective);
+    }
+    text += &format!("\n{}", table(exercises));
+    let minutes: u32 = exercises.iter().map(|e| e.spec.minutes).sum();
+    text += &format!(
+        "With {reading} minutes of reading: **{} minutes**.\n",
+        reading + minutes
+    );
+    for exercise in exercises.iter().filter(|e| e.spec.graded) {
+        let (title, name) = (&exercise.spec.title, exercise.name());
+        text += &format!("\nGraded: [{title}](exercises/{name}.md).\n");
+    }
+    text
+}
+
 /// `find the bug, Rust`
 fn what(exercise: &Exercise) -> String {
     let language = match exercise.language {

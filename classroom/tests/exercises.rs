@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use classroom::page::page;
 use classroom::source::Edit;
 use classroom::spec::Wrong;
-use classroom::{Exercise, Failure, Language, Outcome, Part, Rustc, Tools, check, exercise};
+use classroom::{Exercise, Failure, Kind, Language, Outcome, Part, Rustc, Tools, check, exercise};
 use data::BadInput;
 use rayon::prelude::*;
 use tempfile::TempDir;
@@ -147,5 +148,72 @@ fn each_has_five_wrong_solutions_that_differ() {
             "{}",
             exercise.id
         );
+    }
+}
+
+/// ptxas and the drivers refuse anything else, even in a comment.
+#[test]
+fn ptx_is_ascii() {
+    for exercise in all().iter().filter(|e| e.language == Language::Ptx) {
+        let text = solution(exercise).to_owned() + &exercise.starter;
+        let place = text.lines().position(|line| !line.is_ascii());
+        assert_eq!(place, None, "{}", exercise.id);
+    }
+}
+
+#[test]
+fn an_exercise_stands_in_a_chapter_that_there_is() {
+    for exercise in all() {
+        let spec = &exercise.spec;
+        let chapter = repository().join("book/chapters").join(&spec.chapter);
+        assert!(chapter.is_file(), "{}: {}", exercise.id, spec.chapter);
+        assert!(
+            (1..=5).contains(&spec.session) && (1..=5).contains(&spec.level),
+            "{}",
+            exercise.id
+        );
+        let mut hints: Vec<usize> = spec.hints.iter().map(String::len).collect();
+        hints.retain(|&length| length > 20);
+        assert_eq!(hints.len(), 3, "{}: each hint says something", exercise.id);
+        if let Some(sibling) = &spec.sibling {
+            let sibling = exercise::find(&all(), sibling).unwrap().clone();
+            assert_ne!(sibling.language, Language::Cuda, "{}", exercise.id);
+        }
+    }
+}
+
+/// What the project promises of its exercises.
+#[test]
+fn there_are_enough_of_each_kind() {
+    if std::env::var_os("CANDLEPOWER_EXERCISE").is_some() {
+        return;
+    }
+    let all = all();
+    let count = |kind: Kind| all.iter().filter(|e| e.spec.kind == kind).count();
+    assert!(all.len() >= 16);
+    assert!(count(Kind::FindTheBug) >= 4);
+    assert!(count(Kind::Detective) >= 2);
+    assert!(count(Kind::OptimisationThatLoses) >= 2);
+    for session in 1..=5 {
+        let graded = all
+            .iter()
+            .filter(|e| e.spec.session == session && e.spec.graded);
+        assert_eq!(graded.count(), 1, "session {session} has one graded task");
+    }
+    let numbers: Vec<String> = (1..=all.len()).map(|n| format!("{n:02}")).collect();
+    let found: Vec<&str> = all.iter().map(|e| e.number()).collect();
+    assert_eq!(found, numbers);
+}
+
+/// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.
+#[test]
+fn pages_come_from_the_source() {
+    for exercise in all() {
+        let page = page(&exercise);
+        assert!(page.contains(&exercise.starter), "{}", exercise.id);
+        for hint in &exercise.spec.hints {
+            assert!(page.contains(hint), "{}", exercise.id);
+        }
+        assert!(!page.contains(solution(&exercise)), "{}", exercise.id);
     }
 }
