@@ -3,7 +3,7 @@
 #
 #   scripts/ptx.sh [FOLDER or FILE.cu …]   writes X.ptx beside each X.cu (default: all under
 #                                         kernels/src and book/simulated)
-#   scripts/ptx.sh --check                 writes nothing; fails where the PTX beside a file is another
+#   scripts/ptx.sh --check                 writes nothing, assembles the exercises' solutions, too; fails where the PTX beside a file is another
 #
 # X.cu is compiled for compute_75 (Turing), X_sm80.cu for compute_80, X_sm90a.cu for compute_90a. The
 # PTX version is lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
@@ -14,7 +14,8 @@ export LC_ALL=C
 check=
 if [ "${1:-}" = --check ]; then check=1; shift; fi
 folders=("$@")
-[ $# -gt 0 ] || folders=(kernels/src book/simulated)
+assembled=("$@")
+[ $# -gt 0 ] || { folders=(kernels/src book/simulated); assembled=("${folders[@]}" exercises); }
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 
@@ -93,5 +94,5 @@ while read -r ptx; do
   for gpu in $(gpus "$(target "$ptx")"); do
     assemble "$ptx" "$gpu" || { echo "$ptx: ptxas refuses it for sm_$gpu" >&2; failed=1; }
   done
-done < <(find "${folders[@]}" -name '*.ptx' | sort)
+done < <(find "${assembled[@]}" -name '*.ptx' | sort)
 exit $failed

@@ -7,6 +7,7 @@
 mod chart;
 mod check;
 mod dedent;
+mod exercises;
 mod format;
 mod includes;
 mod library;

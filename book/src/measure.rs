@@ -9,17 +9,21 @@
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //!
+//! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
+//!
 //! Where the reader has a run of their own, its value stands beside the recorded one. A backslash
 //! before the braces leaves them as they are. It runs after the includes, and takes the indentation
 //! of included methods away as well.
 
 use crate::chart::chart;
 use crate::dedent::dedent_code;
+use crate::exercises;
 use crate::format;
 use crate::library::{Key, Library};
 use crate::ops;
 use crate::table::{Filter, machine, table};
 use anyhow::{Context, Result, bail};
+use classroom::Exercise;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
@@ -38,10 +42,12 @@ impl Preprocessor for Measure {
     fn run(&self, ctx: &PreprocessorContext, mut book: Book) -> Result<Book> {
         let [folder, own] = sources(&ctx.root, &ctx.config)?;
         let mut library = Library::open(&folder, &own)?;
+        let exercises = exercises::of(&ctx.root, &ctx.config)?;
+        exercises::add_pages(&mut book, &exercises);
         let mut outcome = Ok(());
         book.for_each_mut(|item| {
             if let (BookItem::Chapter(chapter), true) = (item, outcome.is_ok()) {
-                outcome = fill(chapter, &mut library);
+                outcome = fill(chapter, &mut library, &exercises);
             }
         });
         outcome.map(|()| book)
@@ -58,13 +64,14 @@ pub fn sources(root: &Path, config: &Config) -> Result<[PathBuf; 2]> {
     Ok([path("results")?, path("own")?])
 }
 
-fn fill(chapter: &mut Chapter, library: &mut Library) -> Result<()> {
+fn fill(chapter: &mut Chapter, library: &mut Library, exercises: &[Exercise]) -> Result<()> {
     let name = chapter
         .source_path
         .clone()
         .unwrap_or_else(|| chapter.name.clone().into());
-    chapter.content = expand(&dedent_code(&chapter.content), library)
-        .map_err(|error| error.context(format!("{}", name.display())))?;
+    let filled = expand(&dedent_code(&chapter.content), library)
+        .and_then(|text| exercises::expand(&text, exercises));
+    chapter.content = filled.map_err(|error| error.context(format!("{}", name.display())))?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Times of modification are polled: that also works on network drives and under WSL, where
 //! notifications of the file system do not arrive, and it costs some forty calls of `stat` a round.
 
+use crate::exercises;
 use crate::includes::includes;
 use crate::measure::sources;
 use anyhow::Result;
@@ -18,7 +19,9 @@ pub type Snapshot = Vec<(PathBuf, Option<SystemTime>)>;
 pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
     let [results, own] = sources(&book.root, &book.config)?;
     let mut files = vec![book.root.join("book.toml"), own];
-    for folder in [book.source_dir(), book.theme_dir(), results] {
+    let exercises = exercises::folder(&book.root, &book.config)?;
+    let folders = [book.source_dir(), book.theme_dir(), results];
+    for folder in folders.into_iter().chain(exercises) {
         list(&folder, &mut files);
     }
     files.extend(

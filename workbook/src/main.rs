@@ -2,6 +2,7 @@
 
 mod bench_charts;
 mod compare;
+mod exercises;
 mod ops;
 mod sim;
 mod small;
@@ -13,6 +14,7 @@ use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
+use exercises::ExercisesArgs;
 use ops::OpsArgs;
 use sim::SimArgs;
 use small::SmallArgs;
@@ -44,6 +46,8 @@ enum Command {
     Tune(TuneArgs),
     /// Time small products by level 5 against candle and gemm
     Small(SmallArgs),
+    /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
+    Exercises(ExercisesArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
     /// Classify pictures with the vision transformer
@@ -84,12 +88,16 @@ fn main() -> ExitCode {
             }
             Some(Command::Tune(args)) => tune::run(&args),
             Some(Command::Small(args)) => small::run(&args),
+            Some(Command::Exercises(args)) => {
+                is_clean = exercises::run(&args)?;
+                Ok(())
+            }
             Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
             Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),
         }
     });
-    // A kernel with a defect is an answer, not an error: no line on stderr, and exit code 1.
+    // A kernel with a defect, or an exercise that is not solved yet, is an answer, not an error: no line on stderr, and exit code 1.
     match is_clean {
         true => code,
         false => ExitCode::FAILURE,

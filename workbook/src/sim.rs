@@ -3,7 +3,7 @@
 
 mod args;
 mod findings;
-mod nvrtc;
+pub mod nvrtc;
 mod outputs;
 mod show;
 mod text;

@@ -55,6 +55,11 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     Ok(ptx.to_src())
 }
 
+/// Whether there is no compiler, which is not the text's fault.
+pub fn is_missing(bad: &BadInput) -> bool {
+    bad.expected == MISSING
+}
+
 /// What the compiler says is wrong: its first error, which names the line.
 fn refused(path: &Path, error: &CompileError) -> BadInput {
     let CompileError::CompileError { log, nvrtc, .. } = error else {

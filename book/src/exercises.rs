@@ -1,0 +1,98 @@
+//! The exercises in the book: a page each below the chapter `exercises.md`, and tables of them.
+
+use anyhow::{Context, Result, bail, ensure};
+use classroom::page::{page, session, table};
+use classroom::{Exercise, exercise};
+use mdbook_driver::config::Config;
+use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
+use regex::{Captures, Regex};
+use std::path::{Path, PathBuf};
+
+/// The chapter whose pages are made here.
+const CHAPTER: &str = "exercises.md";
+
+/// The folder that `[preprocessor.measure]` names, if the book has exercises.
+pub fn folder(root: &Path, config: &Config) -> Result<Option<PathBuf>> {
+    let folder = config.get::<PathBuf>("preprocessor.measure.exercises")?;
+    Ok(folder.map(|folder| root.join(folder)))
+}
+
+/// The exercises of the book; none where its configuration names no folder.
+pub fn of(root: &Path, config: &Config) -> Result<Vec<Exercise>> {
+    match folder(root, config)? {
+        Some(folder) => Ok(exercise::all(&folder)?),
+        None => Ok(vec![]),
+    }
+}
+
+/// Puts a page for each exercise below the chapter.
+pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
+    book.for_each_mut(|item| {
+        if let BookItem::Chapter(chapter) = item
+            && chapter.path.as_deref() == Some(Path::new(CHAPTER))
+        {
+            let pages = (1..).zip(exercises).map(|(n, e)| below(chapter, n, e));
+            let pages: Vec<BookItem> = pages.collect();
+            chapter.sub_items.extend(pages);
+        }
+    });
+}
+
+fn below(chapter: &Chapter, n: u32, exercise: &Exercise) -> BookItem {
+    let path = format!("exercises/{}.md", exercise.name());
+    let mut page = Chapter::new(
+        &exercise.spec.title,
+        page(exercise),
+        path,
+        vec![chapter.name.clone()],
+    );
+    // Made of several files: there is none to edit.
+    page.source_path = None;
+    let number = chapter.number.as_ref();
+    page.number = number.map(|number| SectionNumber::new([&number[..], &[n]].concat()));
+    page.into()
+}
+
+/// `text` with `{{exercises}}` and `{{session N reading=MINUTES}}` replaced.
+pub fn expand(text: &str, exercises: &[Exercise]) -> Result<String> {
+    let directive = Regex::new(r"\{\{\s*(exercises|session)\b([^{}]*)\}\}")?;
+    let mut failed = None;
+    let expanded = directive.replace_all(text, |found: &Captures| {
+        replace(&found[1], &found[2], exercises).unwrap_or_else(|error| {
+            failed.get_or_insert(error.context(found[0].to_string()));
+            String::new()
+        })
+    });
+    let expanded = expanded.into_owned();
+    failed.map_or(Ok(expanded), Err)
+}
+
+fn replace(directive: &str, arguments: &str, exercises: &[Exercise]) -> Result<String> {
+    ensure!(
+        !exercises.is_empty(),
+        "expected `exercises` in book.toml, found none"
+    );
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    match (directive, arguments.as_slice()) {
+        ("exercises", []) => Ok(table(&exercises.iter().collect::<Vec<_>>())),
+        ("session", [number, reading]) => {
+            let number: u8 = number.parse().context("expected the number of a session")?;
+            let reading = reading
+                .strip_prefix("reading=")
+                .context("expected reading=MINUTES")?;
+            let of_it: Vec<_> = exercises
+                .iter()
+                .filter(|e| e.spec.session == number)
+                .collect();
+            ensure!(
+                !of_it.is_empty(),
+                "expected a session that has exercises, found {number}"
+            );
+            Ok(session(
+                &of_it,
+                reading.parse().context("expected reading=MINUTES")?,
+            ))
+        }
+        _ => bail!("expected {{{{exercises}}}} or {{{{session N reading=MINUTES}}}}"),
+    }
+}

@@ -1,0 +1,93 @@
+//! What a learner writes down in the file itself: lines `// name = value` in a region.
+
+use std::collections::BTreeMap;
+
+use data::BadInput;
+
+use crate::source::regions;
+
+/// Answers by their names, and where they stand.
+#[derive(Debug, Clone, Default)]
+pub struct Answers(BTreeMap<String, (usize, String)>);
+
+impl Answers {
+    /// Those in the regions of a text; what stands behind a second `//` is left out.
+    pub fn read(text: &str) -> Self {
+        let mut answers = BTreeMap::new();
+        for region in regions(text) {
+            for (number, line) in (region.line..).zip(&region.lines) {
+                if let Some((name, value)) = answer(line) {
+                    answers.insert(name.to_owned(), (number, value.to_owned()));
+                }
+            }
+        }
+        Self(answers)
+    }
+
+    /// The answer to a question, and its line.
+    pub fn get(&self, name: &str) -> Option<(usize, &str)> {
+        self.0
+            .get(name)
+            .map(|(line, value)| (*line, value.as_str()))
+    }
+
+    /// `launch` with the learner's own in place of `{launch}`.
+    ///
+    /// # Errors
+    /// There is none, or it says more than grid, block and shared memory.
+    pub fn in_launch(&self, launch: &str) -> Result<String, BadInput> {
+        if !launch.contains("{launch}") {
+            return Ok(launch.to_owned());
+        }
+        let expected = "a line `// launch = --grid … --block …` in a region";
+        let (_, own) = self
+            .get("launch")
+            .ok_or_else(|| BadInput::new("the launch", expected, "none"))?;
+        let flags = own.split_whitespace().filter(|word| word.starts_with("--"));
+        match flags
+            .map(|flag| flag.split('=').next())
+            .find(|flag| !matches!(flag, Some("--grid" | "--block" | "--smem")))
+        {
+            Some(other) => Err(BadInput::new(
+                "the launch",
+                expected,
+                other.unwrap_or_default(),
+            )),
+            None => Ok(launch.replace("{launch}", own)),
+        }
+    }
+}
+
+/// `// sectors = 4   // of 32 bytes` → (sectors, 4)
+fn answer(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.trim().strip_prefix("//")?.split_once('=')?;
+    let name = name.trim();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let value = value.split("//").next().unwrap_or_default().trim();
+    is_name.then_some((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_stand_in_regions() {
+        let text = "// a = 1\n// REGION: r\n//  b_2 = x y // why\n// no answer = 2\n// END\n";
+        let answers = Answers::read(text);
+        assert_eq!(answers.get("b_2"), Some((3, "x y")));
+        assert_eq!(answers.get("a"), None);
+        assert_eq!(answers.get("no answer"), None);
+    }
+
+    #[test]
+    fn a_learners_launch_says_grid_and_block() {
+        let launch = |own: &str| {
+            let text = format!("// REGION: r\n// launch = {own}\n// END\n");
+            Answers::read(&text).in_launch("{launch}")
+        };
+        assert_eq!(launch("--grid 3").unwrap(), "--grid 3");
+        assert!(launch("--grid 3 --arg i32:1").is_err());
+        assert!(Answers::default().in_launch("{launch}").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether a submission solves its exercise; if not, one line says what is wrong and where.
+
+mod kernel;
+mod limits;
+pub mod process;
+mod questions;
+mod rust;
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use data::BadInput;
+use serde::{Serialize, Serializer};
+use simt::Class;
+
+pub use limits::short;
+pub use questions::options;
+pub use rust::Rustc;
+
+use crate::exercise::{Exercise, Language};
+use crate::source::compare;
+
+/// The part of a check that rejected a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The file differs from the starter outside of its regions.
+    Outside,
+    /// It does not parse or compile, or its launch is none.
+    Text,
+    /// The simulator found a fault of this class.
+    Finding(Class),
+    /// A wrong result.
+    Output,
+    /// It costs too much.
+    Limit,
+    /// An answer or a prediction is wrong.
+    Question,
+    /// The check of an exercise in Rust.
+    Check,
+    /// It ran too long.
+    Time,
+    /// It ended before the check did.
+    Crash,
+    /// There is no file.
+    Missing,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finding(class) => return class.fmt(f),
+            Self::Outside => "outside",
+            Self::Text => "text",
+            Self::Output => "output",
+            Self::Limit => "limit",
+            Self::Question => "question",
+            Self::Check => "check",
+            Self::Time => "time",
+            Self::Crash => "crash",
+            Self::Missing => "missing",
+        })
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why a submission is rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The part of the check.
+    pub by: Part,
+    /// What is wrong and where, in one line.
+    pub line: String,
+}
+
+impl Failure {
+    /// A failure at `place`; newlines become blanks.
+    pub fn new(by: Part, place: impl fmt::Display, what: impl fmt::Display) -> Self {
+        let line = format!("{place}: {what}");
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { by, line }
+    }
+}
+
+/// What a check comes to; bad input, such as a file or a compiler that is not there, is neither.
+pub type Outcome = Result<Result<(), Failure>, BadInput>;
+
+/// PTX of the CUDA text of a file; the inner error is the compiler's first.
+pub type Compile<'a> = &'a (dyn Fn(&Path, &str) -> Result<Result<String, String>, BadInput> + Sync);
+
+/// What checks need besides the simulator.
+#[derive(Clone, Copy)]
+pub struct Tools<'a> {
+    /// For exercises in CUDA.
+    pub cuda: Compile<'a>,
+    /// For exercises in Rust.
+    pub rust: &'a Rustc,
+}
+
+/// Checks the submission in `path` with numbers from `seed`.
+///
+/// # Errors
+/// The file cannot be read, or a compiler that it needs is not there.
+pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outcome {
+    let text = fs::read_to_string(path)
+        .map_err(|e| BadInput::new(path.display(), "the text of a submission", e))?;
+    if let Err(changed) = compare(&text, &exercise.starter) {
+        let what = format!(
+            "expected `{}` as in the starter, outside of the regions, found `{}`",
+            changed.expected, changed.found
+        );
+        let place = format!("{}:{}", path.display(), changed.line);
+        return Ok(Err(Failure::new(Part::Outside, place, what)));
+    }
+    match exercise.language {
+        Language::Rust => tools.rust.check(exercise, path, seed),
+        Language::Ptx => kernel::check(exercise, path, &text, &text, seed),
+        Language::Cuda => match (tools.cuda)(path, &text)? {
+            Ok(ptx) => kernel::check(exercise, path, &text, &ptx, seed),
+            Err(error) => Ok(Err(Failure::new(Part::Text, path.display(), error))),
+        },
+    }
+}

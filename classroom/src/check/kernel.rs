@@ -1,0 +1,227 @@
+//! Kernels in the simulator: findings, results on odd shapes, and what a counted launch costs.
+
+use std::path::Path;
+
+use data::BadInput;
+use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
+
+use super::{Failure, Outcome, Part, limits, questions};
+use crate::answers::Answers;
+use crate::exercise::Exercise;
+use crate::problem::Launch;
+use crate::spec::{KernelSpec, Kind, Sizes};
+
+/// A submission, as its check sees it.
+pub struct Submission<'a> {
+    /// The learner's file.
+    pub path: &'a Path,
+    /// What stands in it.
+    pub text: &'a str,
+    /// What the learner answered in it.
+    pub answers: Answers,
+}
+
+/// The reports of the counted launches, in the order of the kernels.
+pub type Counted<'a> = Vec<(&'a KernelSpec, Report)>;
+
+pub fn check(exercise: &Exercise, path: &Path, text: &str, ptx: &str, seed: u64) -> Outcome {
+    let answers = Answers::read(text);
+    let submission = Submission {
+        path,
+        text,
+        answers,
+    };
+    if exercise.spec.kind == Kind::OptimisationThatLoses
+        && let Err(failure) = questions::written(exercise, &submission)
+    {
+        return Ok(Err(failure));
+    }
+    let module = match Module::parse(ptx) {
+        Ok(module) => module,
+        Err(error) => return Ok(Err(submission.not_a_kernel(&error))),
+    };
+    let mut counted = vec![];
+    for kernel in &exercise.spec.kernels {
+        let shapes = &exercise.spec.shapes;
+        for (number, sizes) in (1..).zip(&shapes.odd) {
+            let seed = seed.wrapping_add(number);
+            for schedule in [Schedule::default(), Schedule::Random] {
+                let run = submission.run(kernel, &module, sizes, seed, schedule)?;
+                if let Err(failure) = run {
+                    return Ok(Err(failure));
+                }
+            }
+        }
+        match submission.run(kernel, &module, &shapes.counted, seed, Schedule::default())? {
+            Ok(report) => counted.push((kernel, report)),
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    Ok(match limits::check(exercise, &submission, &counted)? {
+        Ok(()) => questions::check(exercise, &submission, &counted)?,
+        failed => failed,
+    })
+}
+
+/// Far above what an exercise needs, and a second or two at most.
+fn options(schedule: Schedule, seed: u64) -> Options {
+    Options {
+        fuel: 2_000_000,
+        launch_fuel: 40_000_000,
+        memory: 1 << 28,
+        schedule,
+        seed,
+        ..Options::default()
+    }
+}
+
+impl Submission<'_> {
+    /// Launches a kernel once; the report of a launch with no finding and the right result.
+    fn run(
+        &self,
+        kernel: &KernelSpec,
+        module: &Module,
+        sizes: &Sizes,
+        seed: u64,
+        schedule: Schedule,
+    ) -> Result<Result<Report, Failure>, BadInput> {
+        let own_launch = kernel.launch.contains("{launch}");
+        let mut launch = match Launch::new(kernel, sizes, &self.answers, seed) {
+            Ok(launch) => launch,
+            Err(bad) if own_launch => {
+                return Ok(Err(Failure::new(Part::Text, self.path.display(), bad)));
+            }
+            Err(bad) => return Err(bad),
+        };
+        let entry = match launch.case.kernel(module) {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Err(self.not_a_kernel(&error))),
+        };
+        let before = launch.clone();
+        let operands = &mut launch.operands;
+        let options = options(schedule, seed);
+        let report = match entry.launch(
+            operands.dim,
+            &mut operands.buffers,
+            &operands.args,
+            &options,
+        ) {
+            Ok(report) => report,
+            Err(error) => return Ok(Err(self.not_a_kernel(&error))),
+        };
+        if let Some(finding) = worst(&report) {
+            return Ok(Err(self.found(finding, sizes)));
+        }
+        Ok(match wrong_result(kernel, &before, &launch) {
+            Some(what) => {
+                let what = format!("{} at {}: {what}", kernel.entry, named(sizes));
+                Err(Failure::new(Part::Output, self.path.display(), what))
+            }
+            None => Ok(report),
+        })
+    }
+
+    /// Line `number` of the file, from 1.
+    pub fn line(&self, number: u32) -> &str {
+        self.text
+            .lines()
+            .nth((number as usize).saturating_sub(1))
+            .unwrap_or_default()
+            .trim()
+    }
+
+    /// `FILE:LINE` and what stands there: of the source where the PTX names the learner's file.
+    pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (u32, String) {
+        let own = source.filter(|(file, _)| Path::new(file).file_name() == self.path.file_name());
+        let line = own.map_or(line, |(_, line)| *line);
+        (line, format!("{}:{line}", self.path.display()))
+    }
+
+    fn not_a_kernel(&self, error: &Error) -> Failure {
+        let at = |line: u32| format!("{}:{line}", self.path.display());
+        let (place, what) = match error {
+            Error::Syntax {
+                line,
+                expected,
+                found,
+            } => (at(*line), format!("expected {expected}, found {found}")),
+            Error::Name {
+                place,
+                expected,
+                found,
+            } => (
+                at(place.line),
+                format!("expected {expected}, found `{found}`"),
+            ),
+            Error::Unsupported { place, form, why } => {
+                let expected = "an instruction that the simulator runs";
+                (
+                    at(place.line),
+                    format!("expected {expected}, found `{form}`{why}"),
+                )
+            }
+            launch => (self.path.display().to_string(), launch.to_string()),
+        };
+        Failure::new(Part::Text, place, what)
+    }
+
+    /// `FILE:41: race: thread 32 of block 0: … (3 times) | the line (at rows = 3)`
+    fn found(&self, finding: &Finding, sizes: &Sizes) -> Failure {
+        let (line, place) = self.place(finding.line, finding.source.as_ref());
+        let times = match finding.count {
+            1 => String::new(),
+            n => format!(" ({n} times)"),
+        };
+        let Finding {
+            class,
+            thread,
+            what,
+            ..
+        } = finding;
+        let what = format!(
+            "{class}: {thread}: {what}{times} | {} (at {})",
+            self.line(line),
+            named(sizes)
+        );
+        Failure::new(Part::Finding(*class), place, what)
+    }
+}
+
+/// The finding to mend first: a barrier that some threads miss is the cause of races, and a race that of others.
+fn worst(report: &Report) -> Option<&Finding> {
+    let first = |class| report.findings.iter().find(|f| f.class == class);
+    let cause = first(Class::BarrierDivergence).or_else(|| first(Class::Race));
+    cause.or_else(|| report.findings.first())
+}
+
+/// `columns = 100, rows = 3`
+pub fn named(sizes: &Sizes) -> String {
+    let each = sizes.iter().map(|(name, size)| format!("{name} = {size}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// The first number of the output that is wrong, or an input that was changed.
+fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
+    let found = after.values(kernel.output);
+    for (i, (f, e)) in found.iter().zip(&before.expected).enumerate() {
+        let is_close = f == e || (f - e).abs() <= kernel.tolerance * e.abs().max(1.);
+        if !is_close {
+            let never = if f.is_nan() {
+                " (never written, or not a number)"
+            } else {
+                ""
+            };
+            return Some(format!(
+                "element {i} of argument {}: expected {e}, found {f}{never}",
+                kernel.output
+            ));
+        }
+    }
+    let output = after.operands.buffer(kernel.output);
+    let inputs = (0..after.case.args.len()).filter(|&k| after.operands.buffer(k) != output);
+    let changed = inputs.into_iter().find(|&k| {
+        let buffer = after.operands.buffer(k);
+        buffer.is_some_and(|b| after.operands.buffers[b] != before.operands.buffers[b])
+    });
+    changed.map(|k| format!("argument {k}: expected an input that is only read, found it changed"))
+}

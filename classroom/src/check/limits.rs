@@ -1,0 +1,67 @@
+//! What the counted launch may cost.
+
+use data::BadInput;
+
+use super::kernel::{Counted, Submission, named};
+use super::{Failure, Part};
+use crate::exercise::Exercise;
+use crate::metric;
+use crate::spec::Limit;
+
+/// The first limit that is not kept, with the line of the file that costs most.
+pub fn check(
+    exercise: &Exercise,
+    submission: &Submission,
+    counted: &Counted,
+) -> Result<Result<(), Failure>, BadInput> {
+    let sizes = &exercise.spec.shapes.counted;
+    for limit in &exercise.spec.limits {
+        let is_it = |entry: &str| limit.entry.as_deref().is_none_or(|e| e == entry);
+        for (kernel, report) in counted.iter().filter(|(kernel, _)| is_it(&kernel.entry)) {
+            let found = metric::value(&limit.of, report, sizes)?;
+            let Some(expected) = broken(limit, found) else {
+                continue;
+            };
+            let at = match metric::costliest(&limit.of, report) {
+                Some(line) => {
+                    let (number, _) = submission.place(line.line, line.source.as_ref());
+                    format!(
+                        "; most of it on line {number} | {}",
+                        submission.line(number)
+                    )
+                }
+                None => String::new(),
+            };
+            let what = format!(
+                "{} at {}: {}: expected {expected}, found {}{at}",
+                kernel.entry,
+                named(sizes),
+                limit.what,
+                short(found)
+            );
+            return Ok(Err(Failure::new(
+                Part::Limit,
+                submission.path.display(),
+                what,
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// What was expected, if `found` is not that.
+fn broken(limit: &Limit, found: f64) -> Option<String> {
+    if let Some(most) = limit.at_most.filter(|&most| found.is_nan() || found > most) {
+        return Some(format!("at most {}", short(most)));
+    }
+    let least = limit
+        .at_least
+        .filter(|&least| found.is_nan() || found < least);
+    least.map(|least| format!("at least {}", short(least)))
+}
+
+/// Two digits behind the point, where there are any.
+pub fn short(x: f64) -> String {
+    let text = format!("{x:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

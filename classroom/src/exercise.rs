@@ -1,0 +1,180 @@
+//! An exercise, read from its folder: `exercise.toml`, `page.md`, `solution.*` (or, in a handout, `starter.*`),
+//! `check.rs` of one in Rust, and `wrong.toml`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use data::BadInput;
+use serde::de::DeserializeOwned;
+
+use crate::source;
+use crate::spec::{Spec, Wrong, WrongFile};
+
+/// What an exercise is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// Checked in the simulator.
+    Ptx,
+    /// Compiled by NVRTC, then as [`Language::Ptx`].
+    Cuda,
+    /// Compiled by rustc together with its check.
+    Rust,
+}
+
+impl Language {
+    /// Each by the extension of its files.
+    const ALL: [(&str, Self); 3] = [("ptx", Self::Ptx), ("cu", Self::Cuda), ("rs", Self::Rust)];
+
+    /// Of a file's name, without the point.
+    pub fn extension(self) -> &'static str {
+        let own = Self::ALL.iter().find(|(_, language)| *language == self);
+        own.map_or("", |(extension, _)| extension)
+    }
+}
+
+/// One exercise.
+#[derive(Debug, Clone)]
+pub struct Exercise {
+    /// `07-row-sum`, the name of its folder.
+    pub id: String,
+    /// Where it is.
+    pub folder: PathBuf,
+    /// `exercise.toml`.
+    pub spec: Spec,
+    /// What it is written in.
+    pub language: Language,
+    /// What the learner begins with.
+    pub starter: String,
+    /// The answer; a handout has none.
+    pub solution: Option<String>,
+    /// The task, in Markdown.
+    pub task: String,
+}
+
+impl Exercise {
+    /// Reads the exercise in `folder`.
+    ///
+    /// # Errors
+    /// A file that is missing or not what it has to be.
+    pub fn read(folder: &Path) -> Result<Self, BadInput> {
+        let spec: Spec = toml(&folder.join("exercise.toml"))?;
+        let named = |stem: &str| {
+            let candidates = Language::ALL.map(|(e, l)| (folder.join(format!("{stem}.{e}")), l));
+            candidates.into_iter().find(|(path, _)| path.is_file())
+        };
+        let found = named("solution").map(|found| (found, true));
+        let Some(((path, language), has_solution)) =
+            found.or_else(|| Some((named("starter")?, false)))
+        else {
+            let expected = "solution.ptx, .cu or .rs, or a starter";
+            return Err(BadInput::new(folder.display(), expected, "none"));
+        };
+        let text = text(&path)?;
+        let (starter, solution) = match has_solution {
+            true => {
+                let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
+                let starter = source::starter(&text, &faults, &path.display().to_string())?;
+                (starter, Some(source::solution(&text)))
+            }
+            false => (text, None),
+        };
+        Ok(Self {
+            id: folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            folder: folder.to_path_buf(),
+            task: self::text(&folder.join("page.md"))?,
+            spec,
+            language,
+            starter,
+            solution,
+        })
+    }
+
+    /// Its name without the number: `row-sum`.
+    pub fn name(&self) -> &str {
+        self.id.split_once('-').map_or(&self.id, |(_, name)| name)
+    }
+
+    /// Its number, as it is written: `07`.
+    pub fn number(&self) -> &str {
+        self.id
+            .split_once('-')
+            .map_or(&self.id, |(number, _)| number)
+    }
+
+    /// The name of the learner's file.
+    pub fn file(&self) -> String {
+        format!("{}.{}", self.id, self.language.extension())
+    }
+
+    /// The wrong solutions that the check has to reject.
+    ///
+    /// # Errors
+    /// `wrong.toml` is missing or not what it has to be.
+    pub fn wrong(&self) -> Result<Vec<Wrong>, BadInput> {
+        Ok(toml::<WrongFile>(&self.folder.join("wrong.toml"))?.wrong)
+    }
+}
+
+/// All exercises under `root`, each in a folder of a topic, in the order of their numbers.
+///
+/// # Errors
+/// One that cannot be read, or none at all.
+pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
+    let topics = folders(root)?.into_iter().map(|topic| folders(&topic));
+    let topics: Vec<Vec<PathBuf>> = topics.collect::<Result<_, _>>()?;
+    let with_spec = topics
+        .into_iter()
+        .flatten()
+        .filter(|f| f.join("exercise.toml").is_file());
+    let mut exercises: Vec<Exercise> = with_spec
+        .map(|f| Exercise::read(&f))
+        .collect::<Result<_, _>>()?;
+    exercises.sort_by(|a, b| a.id.cmp(&b.id));
+    match exercises.is_empty() {
+        true => Err(BadInput::new(
+            root.display(),
+            "folders of exercises",
+            "none",
+        )),
+        false => Ok(exercises),
+    }
+}
+
+/// The exercise that a person means by `07`, `7`, `row-sum` or `07-row-sum`.
+///
+/// # Errors
+/// There is none.
+pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, BadInput> {
+    let number = |e: &Exercise| e.number().parse::<u32>().ok();
+    let is_meant = |e: &&Exercise| {
+        e.id == name || e.name() == name || number(e).is_some_and(|n| name.parse() == Ok(n))
+    };
+    exercises.iter().find(is_meant).ok_or_else(|| {
+        let expected = "the number or the name of an exercise (`exercises list` has them)";
+        BadInput::new("exercise", expected, format!("\"{name}\""))
+    })
+}
+
+fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
+    let entries = fs::read_dir(root);
+    let entries = entries.map_err(|e| BadInput::new(root.display(), "a folder of exercises", e))?;
+    let mut folders: Vec<PathBuf> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.is_dir())
+        .collect();
+    folders.sort();
+    Ok(folders)
+}
+
+fn text(path: &Path) -> Result<String, BadInput> {
+    fs::read_to_string(path).map_err(|e| BadInput::new(path.display(), "a readable text", e))
+}
+
+fn toml<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
+    toml::from_str(&text(path)?).map_err(|e| BadInput::new(path.display(), "an exercise", e))
+}

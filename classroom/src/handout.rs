@@ -1,0 +1,74 @@
+//! What a teacher gives to a class: exercises without their solutions and without the bank of wrong ones.
+//!
+//! A handout is a folder of exercises like any other (`--exercises DIR` of the runner), with `starter.*` in place
+//! of `solution.*`, and a page of each as Markdown under `pages/`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use data::BadInput;
+use tempfile::TempDir;
+
+use crate::exercise::{Exercise, Language};
+use crate::page::{COMMAND, page};
+
+/// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
+///
+/// # Errors
+/// The folder is there, or cannot be written.
+pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
+    let bad = |expected: &str, found: String| BadInput::new(folder.display(), expected, found);
+    if folder.exists() {
+        return Err(bad("the name of a new folder", "one that is there".into()));
+    }
+    let parent = folder.parent().filter(|parent| *parent != Path::new(""));
+    let written = || -> io::Result<()> {
+        let beside = TempDir::new_in(parent.unwrap_or(Path::new(".")))?;
+        let whole = beside.path().join("handout");
+        fs::create_dir_all(whole.join("pages"))?;
+        fs::write(whole.join("README.md"), read_me(exercises))?;
+        for exercise in exercises {
+            one(exercise, &whole)?;
+        }
+        fs::rename(&whole, folder)
+    };
+    written().map_err(|e| bad("a folder that can be made", e.to_string()))
+}
+
+fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
+    let topic = exercise
+        .folder
+        .parent()
+        .and_then(Path::file_name)
+        .unwrap_or_default();
+    let folder = whole.join(topic).join(&exercise.id);
+    fs::create_dir_all(&folder)?;
+    for name in ["exercise.toml", "page.md"] {
+        fs::copy(exercise.folder.join(name), folder.join(name))?;
+    }
+    if exercise.language == Language::Rust {
+        fs::copy(exercise.folder.join("check.rs"), folder.join("check.rs"))?;
+    }
+    let starter = format!("starter.{}", exercise.language.extension());
+    fs::write(folder.join(starter), &exercise.starter)?;
+    fs::write(
+        whole.join("pages").join(format!("{}.md", exercise.id)),
+        page(exercise),
+    )
+}
+
+fn read_me(exercises: &[Exercise]) -> String {
+    let mut text = format!(
+        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{COMMAND} --exercises THIS_FOLDER list\n\
+         {COMMAND} --exercises THIS_FOLDER start\n{COMMAND} --exercises THIS_FOLDER check\n```\n\n"
+    );
+    for exercise in exercises {
+        let (id, title) = (&exercise.id, &exercise.spec.title);
+        text += &format!(
+            "- [{id}](pages/{id}.md): {title} ({} minutes)\n",
+            exercise.spec.minutes
+        );
+    }
+    text
+}

@@ -1,0 +1,141 @@
+//! A learner's own folder: the files of the exercises, and how far the learner is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use data::BadInput;
+use serde::{Deserialize, Serialize};
+
+use crate::exercise::Exercise;
+
+/// How far a learner is; exercises by their ids.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// The exercise in hand.
+    pub current: Option<String>,
+    /// Those that have passed their check.
+    pub passed: BTreeSet<String>,
+    /// How many hints were taken of each.
+    pub hints: BTreeMap<String, usize>,
+}
+
+/// A folder, and the progress that is kept in it.
+#[derive(Debug)]
+pub struct Learner {
+    folder: PathBuf,
+    /// To be saved with [`Learner::save`].
+    pub progress: Progress,
+}
+
+const PROGRESS: &str = ".candlepower.json";
+
+impl Learner {
+    /// The learner of `folder`, which need not be there yet.
+    ///
+    /// # Errors
+    /// What is kept there is not a progress.
+    pub fn open(folder: &Path) -> Result<Self, BadInput> {
+        let path = folder.join(PROGRESS);
+        let progress = match path.exists() {
+            false => Progress::default(),
+            true => {
+                let text =
+                    fs::read_to_string(&path).map_err(|e| bad(&path, "a readable file", e))?;
+                let expected = "what `exercises` wrote there, or no such file";
+                serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))?
+            }
+        };
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            progress,
+        })
+    }
+
+    /// Keeps the progress, whole or not at all.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn save(&self) -> Result<(), BadInput> {
+        let text = serde_json::to_string_pretty(&self.progress).unwrap_or_default();
+        self.write(PROGRESS, &text)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The learner's file of an exercise.
+    pub fn file(&self, exercise: &Exercise) -> PathBuf {
+        self.folder.join(exercise.file())
+    }
+
+    /// Takes an exercise in hand; its file is made where there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn start(&mut self, exercise: &Exercise) -> Result<(), BadInput> {
+        if !self.file(exercise).exists() {
+            self.write(&exercise.file(), &exercise.starter)?;
+        }
+        self.progress.current = Some(exercise.id.clone());
+        self.save()
+    }
+
+    /// Begins an exercise again; what was written stays beside it, as `….old`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn reset(&self, exercise: &Exercise) -> Result<(), BadInput> {
+        let path = self.file(exercise);
+        if path.exists() {
+            let old = self.folder.join(format!("{}.old", exercise.file()));
+            fs::rename(&path, &old).map_err(|e| bad(&old, "a file that can be written", e))?;
+        }
+        self.write(&exercise.file(), &exercise.starter)
+    }
+
+    /// The exercise in hand, if there is one.
+    pub fn current<'e>(&self, exercises: &'e [Exercise]) -> Option<&'e Exercise> {
+        let current = self.progress.current.as_ref()?;
+        exercises.iter().find(|e| e.id == *current)
+    }
+
+    /// The first that has not passed: behind the one in hand, or else from the beginning.
+    pub fn next<'e>(&self, exercises: &'e [Exercise]) -> Option<&'e Exercise> {
+        let current = self.progress.current.as_ref();
+        let place = exercises
+            .iter()
+            .position(|e| Some(&e.id) == current)
+            .unwrap_or(0);
+        let (before, from) = exercises.split_at(place);
+        from.iter()
+            .chain(before)
+            .find(|e| !self.progress.passed.contains(&e.id))
+    }
+
+    /// The next graded hint: its number and its text; the last one again when there is no other.
+    pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> (usize, &'e str) {
+        let hints = &exercise.spec.hints;
+        let taken = self.progress.hints.entry(exercise.id.clone()).or_default();
+        *taken = (*taken + 1).min(hints.len());
+        (*taken, &hints[*taken - 1])
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), BadInput> {
+        let (path, beside) = (
+            self.folder.join(name),
+            self.folder.join(format!(".{name}.new")),
+        );
+        let written = fs::create_dir_all(&self.folder)
+            .and_then(|()| fs::write(&beside, text))
+            .and_then(|()| fs::rename(&beside, &path));
+        written.map_err(|e| bad(&path, "a file that can be written", e))
+    }
+}
+
+fn bad(path: &Path, expected: &str, found: impl std::fmt::Display) -> BadInput {
+    BadInput::new(path.display(), expected, found)
+}

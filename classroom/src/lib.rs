@@ -1,0 +1,24 @@
+//! The exercises: one source each, from which come the starter, the page, the check and the test of the check.
+//!
+//! [`exercise::all`] reads them, [`check::check`] checks a submission, and [`page`] makes the book's pages. The
+//! learner's own folder is [`learner`]'s, and [`handout`] and [`grade`] are a teacher's.
+
+#![forbid(unsafe_code)]
+
+mod answers;
+pub mod check;
+pub mod exercise;
+pub mod grade;
+pub mod handout;
+pub mod learner;
+mod metric;
+pub mod oracles;
+pub mod page;
+pub mod problem;
+pub mod source;
+pub mod spec;
+
+pub use check::{Failure, Outcome, Part, Rustc, Tools};
+pub use exercise::{Exercise, Language};
+pub use learner::{Learner, Progress};
+pub use spec::Kind;

@@ -1,0 +1,102 @@
+//! What a launch cost, as a formula of its counters: `global_load_sectors / global_load_requests`.
+//!
+//! A formula is terms with ` / ` and ` * ` between them, worked out from the left. A term is
+//!
+//! - a counter of [`simt::Counts`], by its name;
+//! - `op:bar.sync`, how often a warp executed instructions that begin so;
+//! - a size of the launch, `rows`;
+//! - a number.
+
+use data::BadInput;
+use serde_json::Value;
+use simt::{Counts, Report};
+
+use crate::spec::Sizes;
+
+/// The value of `formula` for a launch.
+///
+/// # Errors
+/// A term that is none.
+pub fn value(formula: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
+    let mut words = formula.split_whitespace();
+    let mut value = term(words.next().unwrap_or_default(), report, sizes)?;
+    while let Some(operator) = words.next() {
+        let with = term(words.next().unwrap_or_default(), report, sizes)?;
+        value = match operator {
+            "/" => value / with,
+            "*" => value * with,
+            _ => {
+                return Err(BadInput::new(
+                    formula,
+                    "` / ` or ` * ` between terms",
+                    operator,
+                ));
+            }
+        };
+    }
+    Ok(value)
+}
+
+fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
+    if let Some(form) = term.strip_prefix("op:") {
+        let lines = report
+            .lines
+            .iter()
+            .filter(|line| line.form.starts_with(form));
+        return Ok(lines.map(|line| line.counts.warps).sum::<u64>() as f64);
+    }
+    let size = sizes.get(term).map(|&n| n as f64);
+    let found = size
+        .or_else(|| counter(term, &report.total))
+        .or_else(|| term.parse().ok());
+    found.ok_or_else(|| BadInput::new("a formula", "a counter, op:, a size or a number", term))
+}
+
+/// A counter by its name.
+fn counter(name: &str, counts: &Counts) -> Option<f64> {
+    let counts = serde_json::to_value(counts).ok()?;
+    counts.get(name).and_then(Value::as_f64)
+}
+
+/// The line of the text, or of the source that it was compiled from, that has most of what the formula
+/// begins with; with what stands there.
+pub fn costliest<'a>(formula: &str, report: &'a Report) -> Option<&'a simt::Line> {
+    let name = formula.split_whitespace().next()?;
+    let cost = |line: &simt::Line| match name.strip_prefix("op:") {
+        Some(form) => line
+            .form
+            .starts_with(form)
+            .then_some(line.counts.warps as f64),
+        None => counter(name, &line.counts),
+    };
+    let costs = report
+        .lines
+        .iter()
+        .filter_map(|line| Some((cost(line)?, line)));
+    let most = costs
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(cost, _)| *cost > 0.);
+    most.map(|(_, line)| line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_formula_of_counters_sizes_and_numbers() {
+        let mut report = Report::default();
+        report.total.global_load_sectors = 12;
+        report.total.global_load_requests = 3;
+        let sizes = Sizes::from([("rows".into(), 2)]);
+        let value = |formula| value(formula, &report, &sizes);
+        assert_eq!(
+            value("global_load_sectors / global_load_requests * rows").unwrap(),
+            8.
+        );
+        assert_eq!(value("op:bar.sync / 2").unwrap(), 0.);
+        for wrong in ["", "columns", "rows + 1", "rows /"] {
+            assert!(value(wrong).is_err(), "{wrong}");
+        }
+    }
+}

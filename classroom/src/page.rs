@@ -1,0 +1,227 @@
+//! The page of an exercise, in Markdown, and tables of several.
+
+use crate::check::{options, short};
+use crate::exercise::{Exercise, Language};
+use crate::spec::{KernelSpec, Kind, Limit, Question, Sizes};
+
+/// What every command of the runner begins with.
+pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
+
+/// The page: task, starter, what is checked, hints. Links of the task are relative to `exercises/`, in the book.
+pub fn page(exercise: &Exercise) -> String {
+    let (number, spec) = (exercise.number(), &exercise.spec);
+    let mut text = format!("# {number} · {}\n\n*{}*\n\n", spec.title, about(exercise));
+    text += &format!(
+        "After it you can {}.\n\n{}\n",
+        spec.objective,
+        exercise.task.trim_end()
+    );
+    text += &format!(
+        "\n## What you begin with\n\n```sh\n{COMMAND} start {name}\n```\n\nputs this into `my-exercises/{file}`:\n\n\
+         ```{fence}\n{starter}```\n",
+        name = exercise.name(),
+        file = exercise.file(),
+        fence = fence(exercise.language),
+        starter = exercise.starter,
+    );
+    text += &format!("\n## What is checked\n\n{}\n", checked(exercise));
+    text += "\n## Hints\n\n";
+    for (number, hint) in (1..).zip(&spec.hints) {
+        text += &format!("<details><summary>Hint {number}</summary>\n\n{hint}\n\n</details>\n\n");
+    }
+    text
+}
+
+/// `build · PTX · level 3 · 35 minutes · session 2, graded`
+pub fn about(exercise: &Exercise) -> String {
+    let spec = &exercise.spec;
+    let language = match exercise.language {
+        Language::Ptx => "PTX",
+        Language::Cuda => "CUDA, which needs NVRTC",
+        Language::Rust => "Rust",
+    };
+    let graded = if spec.graded { ", graded" } else { "" };
+    format!(
+        "{} · {language} · level {} · {} minutes · session {}{graded}",
+        spec.kind, spec.level, spec.minutes, spec.session
+    )
+}
+
+fn fence(language: Language) -> &'static str {
+    match language {
+        Language::Ptx => "text",
+        Language::Cuda => "cuda",
+        Language::Rust => "rust",
+    }
+}
+
+/// A list of all that a submission is held to.
+fn checked(exercise: &Exercise) -> String {
+    let spec = &exercise.spec;
+    let mut lines = vec!["Outside of the regions the file is the starter's.".to_owned()];
+    match exercise.language {
+        Language::Rust => lines.push(
+            "`check.rs`, beside the exercise's source, runs your functions on fresh random numbers, for a few seconds \
+             at the most."
+                .into(),
+        ),
+        _ => lines.push("The simulator finds nothing wrong, under two schedules.".into()),
+    }
+    for kernel in &spec.kernels {
+        lines.push(launched(kernel));
+    }
+    if !spec.shapes.odd.is_empty() {
+        let shapes: Vec<String> = spec.shapes.odd.iter().map(sizes).collect();
+        lines.push(format!(
+            "The sizes: {}; inputs are random, and fresh each time.",
+            shapes.join("; ")
+        ));
+    }
+    if !spec.limits.is_empty() || !spec.questions.is_empty() {
+        lines.push(format!(
+            "Costs are counted at {}.",
+            sizes(&spec.shapes.counted)
+        ));
+    }
+    lines.extend(spec.limits.iter().map(limit));
+    lines.extend(spec.questions.iter().map(question));
+    lines.iter().map(|line| format!("- {line}\n")).collect()
+}
+
+fn launched(kernel: &KernelSpec) -> String {
+    let launch = match kernel.launch.contains("{launch}") {
+        true => "launched as your line `// launch = …` says".to_owned(),
+        false => format!("launched with `{}`", kernel.launch),
+    };
+    format!(
+        "`{}`, {launch}, on the arguments `{}`, writes argument {} (counted from 0) as the formula has it, within {:e}.",
+        kernel.entry,
+        kernel.args.join(" "),
+        kernel.output,
+        kernel.tolerance
+    )
+}
+
+fn sizes(sizes: &Sizes) -> String {
+    let each = sizes.iter().map(|(name, size)| format!("{name} {size}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn limit(limit: &Limit) -> String {
+    let of = limit
+        .entry
+        .as_ref()
+        .map(|entry| format!(" of `{entry}`"))
+        .unwrap_or_default();
+    let bounds = [("at most", limit.at_most), ("at least", limit.at_least)];
+    let bounds = bounds
+        .iter()
+        .filter_map(|(word, bound)| Some(format!("{word} {}", short((*bound)?))));
+    format!(
+        "{}{of}: {} (`{}`).",
+        limit.what,
+        bounds.collect::<Vec<_>>().join(", "),
+        limit.of
+    )
+}
+
+fn question(question: &Question) -> String {
+    let options = options(&question.truth);
+    let answer = match options.is_empty() {
+        true => "a number".to_owned(),
+        false => format!("one of `{}`", options.join("`, `")),
+    };
+    format!(
+        "`// {} = …`: {} Answer with {answer}.",
+        question.name, question.ask
+    )
+}
+
+/// A table of exercises, with links from the book's chapters, and a line of what they take together.
+pub fn table(exercises: &[&Exercise]) -> String {
+    let mut text =
+        "| | exercise | what you do | level | minutes |\n|---|---|---|---:|---:|\n".to_owned();
+    for exercise in exercises {
+        let spec = &exercise.spec;
+        let graded = if spec.graded { " (graded)" } else { "" };
+        text += &format!(
+            "| {} | [{}](exercises/{}.md){graded} | {} | {} | {} |\n",
+            exercise.number(),
+            spec.title,
+            exercise.name(),
+            what(exercise),
+            spec.level,
+            spec.minutes
+        );
+    }
+    let minutes: u32 = exercises.iter().map(|e| e.spec.minutes).sum();
+    text + &format!("\n{} exercises, {minutes} minutes.\n", exercises.len())
+}
+
+/// A session of the syllabus: what it is for, its exercises, its graded task, and its minutes with those of reading.
+pub fn session(exercises: &[&Exercise], reading: u32) -> String {
+    let mut text = "After this session you can\n\n".to_owned();
+    for exercise in exercises {
+        text += &format!("- {};\n", exercise.spec.objective);
+    }
+    text += &format!("\n{}", table(exercises));
+    let minutes: u32 = exercises.iter().map(|e| e.spec.minutes).sum();
+    text += &format!(
+        "With {reading} minutes of reading: **{} minutes**.\n",
+        reading + minutes
+    );
+    for exercise in exercises.iter().filter(|e| e.spec.graded) {
+        let (title, name) = (&exercise.spec.title, exercise.name());
+        text += &format!("\nGraded: [{title}](exercises/{name}.md).\n");
+    }
+    text
+}
+
+/// `find the bug, Rust`
+fn what(exercise: &Exercise) -> String {
+    let language = match exercise.language {
+        Language::Ptx => "PTX",
+        Language::Cuda => "CUDA",
+        Language::Rust => "Rust",
+    };
+    match exercise.spec.kind {
+        Kind::Build => format!("write {language}"),
+        kind => format!("{kind}, {language}"),
+    }
+}
+
+/// Markdown for a terminal: links are their text.
+pub fn plain(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown;
+    while let Some((before, link)) = rest.split_once('[') {
+        text += before;
+        let parts = link
+            .split_once("](")
+            .and_then(|(name, to)| Some((name, to.split_once(')')?.1)));
+        match parts.filter(|(name, _)| !name.contains(['[', '\n'])) {
+            Some((name, after)) => {
+                text += name;
+                rest = after;
+            }
+            None => {
+                text.push('[');
+                rest = link;
+            }
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_become_their_text() {
+        assert_eq!(
+            plain("see [a b](c.md), `x[1]` and [y]"),
+            "see a b, `x[1]` and [y]"
+        );
+    }
+}

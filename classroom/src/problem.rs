@@ -1,0 +1,121 @@
+//! A launch of a learner's kernel: its arguments with fresh numbers, and what it has to write.
+
+use std::path::Path;
+
+use data::BadInput;
+use simt::case::Operands;
+use simt::{Argument, Case};
+
+use crate::answers::Answers;
+use crate::oracles;
+use crate::spec::{KernelSpec, Sizes};
+
+/// What an oracle computes from.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// Of the launch.
+    pub sizes: &'a Sizes,
+    /// The arguments before the launch, in f64; a number is an array of one.
+    pub args: Vec<Vec<f64>>,
+}
+
+impl Problem<'_> {
+    /// A size by its name; 0 for one that there is not, which [`Launch::new`] has refused.
+    pub fn size(&self, name: &str) -> usize {
+        self.sizes.get(name).map_or(0, |&n| n as usize)
+    }
+}
+
+/// A launch that is ready to run.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Kernel, grid and block.
+    pub case: Case,
+    /// The buffers before the launch.
+    pub operands: Operands,
+    /// What has to be in the output after it.
+    pub expected: Vec<f64>,
+}
+
+impl Launch {
+    /// The launch of `kernel` at `sizes`, with numbers from `seed` and, where the learner chooses the
+    /// launch, what the file's `answers` say.
+    ///
+    /// # Errors
+    /// A launch that cannot be read.
+    pub fn new(
+        kernel: &KernelSpec,
+        sizes: &Sizes,
+        answers: &Answers,
+        seed: u64,
+    ) -> Result<Self, BadInput> {
+        let launch = fill(&answers.in_launch(&kernel.launch)?, sizes)?;
+        let mut case = Case::parse(&launch).map_err(|e| bad(&launch, e))?;
+        case.entry = Some(kernel.entry.clone());
+        for arg in &kernel.args {
+            let arg = fill(arg, sizes)?;
+            let parsed: Argument = arg.parse().map_err(|e| bad(&arg, e))?;
+            case.args.push(parsed);
+        }
+        let operands = case
+            .operands(seed, Path::new(""))
+            .map_err(|e| bad(&launch, e))?;
+        let args = (0..case.args.len()).map(|k| values(&case.args[k], &operands, k));
+        let problem = Problem {
+            sizes,
+            args: args.collect(),
+        };
+        let expected = oracles::by_name(&kernel.oracle)?(&problem);
+        Ok(Self {
+            case,
+            operands,
+            expected,
+        })
+    }
+
+    /// What is in the buffer of argument `k`.
+    pub fn values(&self, k: usize) -> Vec<f64> {
+        values(&self.case.args[k], &self.operands, k)
+    }
+}
+
+fn bad(what: &str, error: simt::Error) -> BadInput {
+    BadInput::new(what, "a launch that can be made", error)
+}
+
+/// The numbers of an argument.
+fn values(argument: &Argument, operands: &Operands, k: usize) -> Vec<f64> {
+    if let Argument::Scalar(element, bits) = argument {
+        return vec![element.to_f64(*bits)];
+    }
+    let Some(buffer) = operands.buffer(k) else {
+        return vec![];
+    };
+    let element = operands.layouts[buffer].0;
+    let bits = |bytes: &[u8]| {
+        let mut all = [0; 8];
+        all[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(all)
+    };
+    let bytes = operands.buffers[buffer].bytes.chunks_exact(element.bytes());
+    bytes.map(|bytes| element.to_f64(bits(bytes))).collect()
+}
+
+/// `text` with the sizes in place of their names in braces.
+fn fill(text: &str, sizes: &Sizes) -> Result<String, BadInput> {
+    let mut filled = text.to_owned();
+    for (name, size) in sizes {
+        filled = filled.replace(&format!("{{{name}}}"), &size.to_string());
+    }
+    match filled.contains('{') {
+        false => Ok(filled),
+        true => {
+            let names: Vec<String> = sizes.keys().map(|name| format!("{{{name}}}")).collect();
+            Err(BadInput::new(
+                text,
+                format!("sizes: {}", names.join(", ")),
+                filled,
+            ))
+        }
+    }
+}

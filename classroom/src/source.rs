@@ -1,0 +1,266 @@
+//! One file that is the solution and the starter.
+//!
+//! ```text
+//! // REGION: guard
+//!     setp.ge.u32 %done, %i, %n;
+//! //|     // Threads beyond the last element have nothing to do.
+//! // END
+//! ```
+//!
+//! What stands between `// REGION: name` and `// END` is the learner's to write. Lines that begin with `//|` are
+//! what the starter has there; the others are the solution's. A region without `//|` begins as the solution
+//! with a fault in it: see [`Edit`].
+
+use data::BadInput;
+use serde::Deserialize;
+
+/// A change of a text in one place.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// Stands in the text just once.
+    pub replace: String,
+    /// What stands there afterwards.
+    pub with: String,
+}
+
+impl Edit {
+    /// `text` with the change; `name` is the text's, for the error.
+    ///
+    /// # Errors
+    /// What is to be replaced is not there, or more than once.
+    pub fn apply(&self, text: &str, name: &str) -> Result<String, BadInput> {
+        match text.matches(&self.replace).count() {
+            1 => Ok(text.replacen(&self.replace, &self.with, 1)),
+            n => {
+                let expected = format!("`{}` in the solution once", self.replace);
+                Err(BadInput::new(name, expected, format!("it {n} times")))
+            }
+        }
+    }
+}
+
+/// A submission differs from the starter outside of the regions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// Of the submission, from 1.
+    pub line: usize,
+    /// The starter's line.
+    pub expected: String,
+    /// The submission's.
+    pub found: String,
+}
+
+/// What a learner wrote into a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled<'a> {
+    /// Of the region.
+    pub name: &'a str,
+    /// The line of the submission that is its first, from 1.
+    pub line: usize,
+    /// The lines.
+    pub lines: Vec<&'a str>,
+}
+
+const BEGIN: &str = "// REGION:";
+const STARTER: &str = "//|";
+const END: &str = "// END";
+
+/// A line's region, if it begins one.
+fn begins(line: &str) -> Option<&str> {
+    line.trim().strip_prefix(BEGIN).map(str::trim)
+}
+
+fn ends(line: &str) -> bool {
+    line.trim() == END
+}
+
+/// The solution of a source: all but the lines of the starter.
+pub fn solution(source: &str) -> String {
+    let lines = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with(STARTER));
+    joined(lines)
+}
+
+/// The starter of a source; `edits` are the faults in it.
+///
+/// # Errors
+/// An edit that does not fit, a region without an end, or one that is the same in both.
+pub fn starter(source: &str, edits: &[Edit], name: &str) -> Result<String, BadInput> {
+    let mut lines: Vec<&str> = vec![];
+    let mut region: Option<(Vec<&str>, Vec<&str>)> = None;
+    for line in source.lines() {
+        let trimmed = line.trim_start();
+        match (&mut region, trimmed.strip_prefix(STARTER)) {
+            (Some(_), _) if ends(line) => {
+                let (solution, starter) = region.take().unwrap_or_default();
+                lines.extend(if starter.is_empty() {
+                    solution
+                } else {
+                    starter
+                });
+                lines.push(line);
+            }
+            (Some((_, starter)), Some(text)) => {
+                starter.push(text.strip_prefix(' ').unwrap_or(text))
+            }
+            (Some((solution, _)), None) => solution.push(line),
+            (None, _) => {
+                lines.push(line);
+                region = begins(line).map(|_| (vec![], vec![]));
+            }
+        }
+    }
+    if region.is_some() {
+        return Err(BadInput::new(
+            name,
+            format!("`{END}` behind each region"),
+            "none",
+        ));
+    }
+    let mut text = joined(lines.into_iter());
+    for edit in edits {
+        text = edit.apply(&text, name)?;
+    }
+    let found = match (regions(&text), regions(source)) {
+        (_, whole) if whole.is_empty() => "none",
+        (starter, whole) if starter == whole => "the solution's",
+        _ => return Ok(text),
+    };
+    Err(BadInput::new(
+        name,
+        "a region that differs in the starter",
+        found,
+    ))
+}
+
+fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The regions of a text, in their order.
+pub fn regions(text: &str) -> Vec<Filled<'_>> {
+    let mut found: Vec<Filled> = vec![];
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        match (inside, begins(line)) {
+            (true, _) if ends(line) => inside = false,
+            (true, _) => found
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|f| f.lines.push(line)),
+            (false, Some(name)) => {
+                inside = true;
+                found.push(Filled {
+                    name,
+                    line: number + 1,
+                    lines: vec![],
+                });
+            }
+            (false, None) => {}
+        }
+    }
+    found
+}
+
+/// Holds a submission to its starter: whether they are the same outside of the regions, but for blanks at
+/// the ends of lines.
+///
+/// # Errors
+/// The first line that is not.
+pub fn compare(submission: &str, starter: &str) -> Result<(), Changed> {
+    let mut expected = outside(starter).into_iter();
+    let mut last = 0;
+    for (line, found) in outside(submission) {
+        last = line;
+        match expected.next() {
+            Some((_, text)) if text.trim_end() == found.trim_end() => {}
+            Some((_, text)) => return Err(changed(line, text, found)),
+            None if found.trim().is_empty() => {}
+            None => return Err(changed(line, "the end of the file", found)),
+        }
+    }
+    match expected.find(|(_, text)| !text.trim().is_empty()) {
+        None => Ok(()),
+        Some((_, text)) => Err(changed(last + 1, text, "the end of the file")),
+    }
+}
+
+fn changed(line: usize, expected: &str, found: &str) -> Changed {
+    Changed {
+        line,
+        expected: expected.trim().to_owned(),
+        found: found.trim().to_owned(),
+    }
+}
+
+/// The lines that are no region's, with their numbers; the markers are among them.
+fn outside(text: &str) -> Vec<(usize, &str)> {
+    let mut inside = false;
+    let mut lines = vec![];
+    for (number, line) in (1..).zip(text.lines()) {
+        inside &= !ends(line);
+        if !inside {
+            lines.push((number, line));
+            inside = begins(line).is_some();
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "a\n// REGION: one\nright\n  //| todo\n// END\nb\n";
+
+    #[test]
+    fn the_solution_and_the_starter_of_a_source() {
+        assert_eq!(solution(SOURCE), "a\n// REGION: one\nright\n// END\nb\n");
+        let starter = starter(SOURCE, &[], "x").unwrap();
+        assert_eq!(starter, "a\n// REGION: one\ntodo\n// END\nb\n");
+    }
+
+    #[test]
+    fn a_fault_is_an_edit_of_the_solution() {
+        let source = "// REGION: one\nx > n\n// END\n";
+        let edit = |replace: &str| Edit {
+            replace: replace.into(),
+            with: "<".into(),
+        };
+        assert!(
+            starter(source, &[edit(">")], "x")
+                .unwrap()
+                .contains("x < n")
+        );
+        for edits in [vec![edit("=")], vec![edit("E")], vec![]] {
+            let error = starter(source, &edits, "x").unwrap_err().to_string();
+            assert!(error.starts_with("x: expected "), "{error}");
+        }
+        assert!(starter("// REGION: a\nb\n", &[], "x").is_err());
+    }
+
+    #[test]
+    fn only_the_regions_may_differ() {
+        let starter = starter(SOURCE, &[], "x").unwrap();
+        let filled = "a  \r\n// REGION: one\nmy\nown\n// END\nb\n\n";
+        assert_eq!(compare(filled, &starter), Ok(()));
+        let of_one = Filled {
+            name: "one",
+            line: 3,
+            lines: vec!["my", "own"],
+        };
+        assert_eq!(regions(filled), [of_one]);
+        for (text, line) in [
+            ("A\n// REGION: one\n// END\nb\n", 1),
+            ("a\n// REGION: one\n// END\nb\nc\n", 5),
+            ("a\n// REGION: one\n// END\n", 4),
+            ("a\n// REGION: one\nb\n", 3),
+            ("", 1),
+        ] {
+            assert_eq!(compare(text, &starter).unwrap_err().line, line, "{text:?}");
+        }
+    }
+}

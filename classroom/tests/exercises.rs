@@ -1,0 +1,219 @@
+//! Every exercise: its solution passes, its starter does not, and its check rejects each wrong solution, by
+//! the part that is meant to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use classroom::page::page;
+use classroom::source::Edit;
+use classroom::spec::Wrong;
+use classroom::{Exercise, Failure, Kind, Language, Outcome, Part, Rustc, Tools, check, exercise};
+use data::BadInput;
+use rayon::prelude::*;
+use tempfile::TempDir;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn all() -> Vec<Exercise> {
+    let mut all = exercise::all(&repository().join("exercises")).unwrap();
+    if let Ok(only) = std::env::var("CANDLEPOWER_EXERCISE") {
+        all.retain(|e| e.id.contains(&only));
+    }
+    all
+}
+
+fn no_cuda(path: &Path, _: &str) -> Result<Result<String, String>, BadInput> {
+    Err(BadInput::new(path.display(), "NVRTC", "none"))
+}
+
+/// Where submissions are checked: a folder and what checks need.
+struct Desk {
+    folder: TempDir,
+    rust: Rustc,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+            rust: Rustc {
+                limit: Duration::from_secs(3),
+            },
+        }
+    }
+
+    /// `name` tells submissions of one exercise apart.
+    fn check(&self, exercise: &Exercise, name: &str, text: &str) -> Outcome {
+        let folder = self.folder.path().join(format!("{}-{name}", exercise.id));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(exercise.file());
+        fs::write(&path, text).unwrap();
+        let tools = Tools {
+            cuda: &no_cuda,
+            rust: &self.rust,
+        };
+        check::check(exercise, &path, &tools, rand::random())
+    }
+}
+
+/// Exercises in CUDA are checked where the compiler is: by the tests of the command.
+fn here() -> Vec<Exercise> {
+    all()
+        .into_iter()
+        .filter(|e| e.language != Language::Cuda)
+        .collect()
+}
+
+fn solution(exercise: &Exercise) -> &str {
+    exercise.solution.as_deref().unwrap()
+}
+
+#[test]
+fn solutions_pass() {
+    let desk = Desk::new();
+    let exercises = here();
+    let wrong = exercises.par_iter().filter_map(|exercise| {
+        let outcome = desk
+            .check(exercise, "solution", solution(exercise))
+            .unwrap();
+        Some(format!("{}: {}", exercise.id, outcome.err()?.line))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A starter is something that can be run: it fails for what it computes, not for how it is written.
+#[test]
+fn starters_are_well_formed_and_fail() {
+    let desk = Desk::new();
+    let exercises = here();
+    let wrong = exercises.par_iter().filter_map(|exercise| {
+        match desk.check(exercise, "starter", &exercise.starter).unwrap() {
+            Err(Failure {
+                by: Part::Text | Part::Outside | Part::Time,
+                line,
+            }) => Some(line),
+            Err(_) => None,
+            Ok(()) => Some(format!("{}: the starter passes", exercise.id)),
+        }
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn wrong_solutions_are_rejected() {
+    let desk = Desk::new();
+    let rejected = |exercise: &Exercise| {
+        let wrong = exercise.wrong().unwrap();
+        let mut complaints = vec![];
+        for (number, wrong) in wrong.iter().enumerate() {
+            let Wrong {
+                what,
+                replace,
+                with,
+                caught_by,
+            } = wrong.clone();
+            let edit = Edit { replace, with };
+            let text = edit
+                .apply(solution(exercise), &format!("{} ({what})", exercise.id))
+                .unwrap();
+            let found = match desk.check(exercise, &number.to_string(), &text).unwrap() {
+                Ok(()) => "it passes".to_owned(),
+                Err(failure) if failure.by.to_string() == caught_by => continue,
+                Err(failure) => format!("{}: {}", failure.by, failure.line),
+            };
+            complaints.push(format!(
+                "{}: {what}: expected {caught_by}, found {found}",
+                exercise.id
+            ));
+        }
+        complaints
+    };
+    let wrong: Vec<String> = here().par_iter().flat_map(rejected).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+#[test]
+fn each_has_five_wrong_solutions_that_differ() {
+    for exercise in all() {
+        let wrong = exercise.wrong().unwrap();
+        let mut edits: Vec<_> = wrong.iter().map(|w| (&w.replace, &w.with)).collect();
+        edits.sort();
+        edits.dedup();
+        assert!(
+            edits.len() >= 5 && edits.len() == wrong.len(),
+            "{}",
+            exercise.id
+        );
+    }
+}
+
+/// ptxas and the drivers refuse anything else, even in a comment.
+#[test]
+fn ptx_is_ascii() {
+    for exercise in all().iter().filter(|e| e.language == Language::Ptx) {
+        let text = solution(exercise).to_owned() + &exercise.starter;
+        let place = text.lines().position(|line| !line.is_ascii());
+        assert_eq!(place, None, "{}", exercise.id);
+    }
+}
+
+#[test]
+fn an_exercise_stands_in_a_chapter_that_there_is() {
+    for exercise in all() {
+        let spec = &exercise.spec;
+        let chapter = repository().join("book/chapters").join(&spec.chapter);
+        assert!(chapter.is_file(), "{}: {}", exercise.id, spec.chapter);
+        assert!(
+            (1..=5).contains(&spec.session) && (1..=5).contains(&spec.level),
+            "{}",
+            exercise.id
+        );
+        let mut hints: Vec<usize> = spec.hints.iter().map(String::len).collect();
+        hints.retain(|&length| length > 20);
+        assert_eq!(hints.len(), 3, "{}: each hint says something", exercise.id);
+        if let Some(sibling) = &spec.sibling {
+            let sibling = exercise::find(&all(), sibling).unwrap().clone();
+            assert_ne!(sibling.language, Language::Cuda, "{}", exercise.id);
+        }
+    }
+}
+
+/// What the project promises of its exercises.
+#[test]
+fn there_are_enough_of_each_kind() {
+    if std::env::var_os("CANDLEPOWER_EXERCISE").is_some() {
+        return;
+    }
+    let all = all();
+    let count = |kind: Kind| all.iter().filter(|e| e.spec.kind == kind).count();
+    assert!(all.len() >= 16);
+    assert!(count(Kind::FindTheBug) >= 4);
+    assert!(count(Kind::Detective) >= 2);
+    assert!(count(Kind::OptimisationThatLoses) >= 2);
+    for session in 1..=5 {
+        let graded = all
+            .iter()
+            .filter(|e| e.spec.session == session && e.spec.graded);
+        assert_eq!(graded.count(), 1, "session {session} has one graded task");
+    }
+    let numbers: Vec<String> = (1..=all.len()).map(|n| format!("{n:02}")).collect();
+    let found: Vec<&str> = all.iter().map(|e| e.number()).collect();
+    assert_eq!(found, numbers);
+}
+
+/// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.
+#[test]
+fn pages_come_from_the_source() {
+    for exercise in all() {
+        let page = page(&exercise);
+        assert!(page.contains(&exercise.starter), "{}", exercise.id);
+        for hint in &exercise.spec.hints {
+            assert!(page.contains(hint), "{}", exercise.id);
+        }
+        assert!(!page.contains(solution(&exercise)), "{}", exercise.id);
+    }
+}

@@ -1,0 +1,28 @@
+// Against two passes in f64; in one piece, and merged from pieces as the lanes of a warp would.
+
+use crate::submission::{NOTHING, Stats, merge, stats};
+use exercise::{Fresh, Verdict, close, expect};
+
+pub fn check(fresh: &mut Fresh) -> Verdict {
+    expect(stats(std::iter::empty()) == NOTHING, "stats of no number", "NOTHING", "something else")?;
+    for len in [1, 2, 31, 1000] {
+        // Far apart, so that a sum of differences from another maximum overflows or vanishes.
+        let shift = 200. * (fresh.below(5) as f32 - 2.);
+        let row: Vec<f32> = fresh.numbers(len, 100.).iter().map(|x| x + shift).collect();
+        held(&format!("stats of {len} numbers"), stats(row.iter().copied()), &row)?;
+        let lanes = row.chunks(len.div_ceil(4)).map(|part| stats(part.iter().copied()));
+        let merged = lanes.fold(NOTHING, merge);
+        held(&format!("{len} numbers merged from parts"), merged, &row)?;
+        let turned = row.chunks(3).rev().map(|part| stats(part.iter().copied()));
+        held(&format!("{len} numbers merged backwards"), turned.fold(NOTHING, |a, b| merge(b, a)), &row)?;
+    }
+    let nothing = merge(NOTHING, NOTHING);
+    expect(nothing == NOTHING, "NOTHING merged with NOTHING", "NOTHING", format!("{nothing:?}"))
+}
+
+fn held(what: &str, found: Stats, row: &[f32]) -> Verdict {
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = row.iter().map(|&x| f64::from(x - max).exp()).sum();
+    let found = [found.max, found.sum].map(f64::from);
+    close(format!("{what} (max, then sum)"), &found, &[f64::from(max), sum], 1e-4)
+}

@@ -1,0 +1,36 @@
+// The maximum m and the sum Σ exp(x − m) of a row, in one pass: online softmax (Milakov and Gimelshein 2018),
+// which is what lets attention forget its scores.
+
+/// What is known of the numbers so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stats {
+    /// The greatest; −∞ of none.
+    pub max: f32,
+    /// Σ exp(x − max); 0 of none.
+    pub sum: f32,
+}
+
+pub const NOTHING: Stats = Stats { max: f32::NEG_INFINITY, sum: 0. };
+
+/// The numbers of both, as if they had come in one row.
+pub fn merge(a: Stats, b: Stats) -> Stats {
+    // REGION: merge
+    //|     // Both sums have to be of differences from the same maximum before they can be added.
+    //|     // Take care of NOTHING: −∞ − (−∞) is NaN.
+    //|     Stats { max: a.max.max(b.max), sum: a.sum + b.sum }
+    let max = a.max.max(b.max);
+    let scaled = |s: Stats| if s.sum == 0. { 0. } else { s.sum * (s.max - max).exp() };
+    Stats { max, sum: scaled(a) + scaled(b) }
+    // END
+}
+
+/// Of all numbers that come, each of them seen once.
+pub fn stats(numbers: impl Iterator<Item = f32>) -> Stats {
+    // REGION: stats
+    //|     let max = numbers.fold(f32::NEG_INFINITY, f32::max);
+    //|     // The numbers are gone now. What else can be done with each while it is here?
+    //|     Stats { max, sum: 0. }
+    let one = |x: f32| Stats { max: x, sum: 1. };
+    numbers.fold(NOTHING, |so_far, x| merge(so_far, one(x)))
+    // END
+}

@@ -1,0 +1,39 @@
+// A clock whose first runs are slow, as those of a GPU are, and which has an outlier now and then.
+
+use crate::submission::{Summary, summary};
+use exercise::{Fresh, Verdict, expect};
+
+pub fn check(fresh: &mut Fresh) -> Verdict {
+    for (warmup, samples) in [(0, 1), (1, 3), (3, 11), (5, 101)] {
+        let mut times: Vec<f64> = fresh.numbers(warmup + samples, 1.).iter().map(|&x| 10. + f64::from(x)).collect();
+        // The first runs are not like the others: they compile and allocate, or nobody waits for their end.
+        let odd_ones = [500., 0.001].into_iter().cycle();
+        times.iter_mut().take(warmup).zip(odd_ones).for_each(|(time, odd)| *time = odd);
+        if samples > 10 {
+            times[warmup + fresh.below(samples)] = 400.;
+        }
+        let mut runs = 0;
+        let found = summary(
+            || {
+                runs += 1;
+                times.get(runs - 1).copied().unwrap_or(f64::NAN)
+            },
+            warmup,
+            samples,
+        );
+        let what = format!("{warmup} runs to warm up, {samples} samples");
+        expect(runs == warmup + samples, format!("{what}: runs"), warmup + samples, runs)?;
+        let mut counted = times[warmup..].to_vec();
+        counted.sort_by(f64::total_cmp);
+        let at = |share: f64| counted[(share * (samples - 1) as f64).round() as usize];
+        let expected = Summary { median: at(0.5), low: at(0.1), high: at(0.9) };
+        for (name, f, e) in [
+            ("median", found.median, expected.median),
+            ("low", found.low, expected.low),
+            ("high", found.high, expected.high),
+        ] {
+            expect(f == e, format!("{what}: {name}"), e, f)?;
+        }
+    }
+    Ok(())
+}

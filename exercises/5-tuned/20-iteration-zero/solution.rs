@@ -1,0 +1,25 @@
+// What a benchmark reports of a run that is repeated.
+
+/// Of the samples, in the unit of the clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Half of the samples took less.
+    pub median: f64,
+    /// A tenth of the samples took less.
+    pub low: f64,
+    /// A tenth of the samples took more.
+    pub high: f64,
+}
+
+/// Runs `run` `warmup` times, which are not counted, and then `samples` times, an odd number. `run` says how long it took.
+pub fn summary(mut run: impl FnMut() -> f64, warmup: usize, samples: usize) -> Summary {
+    // REGION: summary
+    for _ in 0..warmup {
+        run();
+    }
+    let mut times: Vec<f64> = (0..samples).map(|_| run()).collect();
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[(share * (samples - 1) as f64).round() as usize];
+    Summary { median: at(0.5), low: at(0.1), high: at(0.9) }
+    // END
+}

@@ -1,0 +1,109 @@
+//! What an exercise in Rust is compiled with: candle, and the small tools of the checks.
+//!
+//! A check is a file `check.rs` beside the exercise, with a function `check(&mut Fresh) -> Verdict`. The
+//! program that is made of both calls [`run`].
+
+use std::error::Error;
+use std::fmt::Display;
+
+pub use candle_core;
+pub use candle_nn;
+pub use trace;
+
+use candle_core::{DType, Device, Tensor};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a check comes to: nothing, or one line that says what is wrong.
+pub type Verdict = Result<(), Box<dyn Error>>;
+
+/// Fresh numbers, from the seed of this run.
+pub struct Fresh(ChaCha8Rng);
+
+impl Fresh {
+    /// `len` numbers in -bound..bound.
+    pub fn numbers(&mut self, len: usize, bound: f32) -> Vec<f32> {
+        let number = |_| (self.0.random::<f32>() * 2. - 1.) * bound;
+        (0..len).map(number).collect()
+    }
+
+    /// A tensor of numbers in -1..1.
+    ///
+    /// # Errors
+    /// candle's.
+    pub fn tensor(&mut self, shape: &[usize]) -> candle_core::Result<Tensor> {
+        let numbers = self.numbers(shape.iter().product(), 1.);
+        Tensor::from_vec(numbers, shape, &Device::Cpu)
+    }
+
+    /// A whole number in 0..n.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n)
+    }
+}
+
+/// The elements in f64.
+///
+/// # Errors
+/// candle's.
+pub fn values(x: &Tensor) -> candle_core::Result<Vec<f64>> {
+    let x = x.to_dtype(DType::F64)?.flatten_all()?;
+    x.to_vec1()
+}
+
+/// Whether a condition holds, or else what was expected and what was found.
+///
+/// # Errors
+/// `{what}: expected {expected}, found {found}`
+pub fn expect(
+    holds: bool,
+    what: impl Display,
+    expected: impl Display,
+    found: impl Display,
+) -> Verdict {
+    match holds {
+        true => Ok(()),
+        false => Err(format!("{what}: expected {expected}, found {found}").into()),
+    }
+}
+
+/// Whether two lists of numbers are the same, each within `tolerance` of max(1, |expected|). NaN never is.
+///
+/// # Errors
+/// The first number that is off, or the wrong length.
+pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64) -> Verdict {
+    let lengths = (found.len(), expected.len());
+    expect(
+        lengths.0 == lengths.1,
+        &what,
+        format!("{} numbers", lengths.1),
+        lengths.0,
+    )?;
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        let is_close = f == e || (f - e).abs() <= tolerance * e.abs().max(1.);
+        expect(is_close, format!("{what}, element {i}"), e, f)?;
+    }
+    Ok(())
+}
+
+/// The program of a check: arguments are the seed and a word. The last line of the output is the word and
+/// the verdict, so that a submission that ends the program early has not passed.
+pub fn run(check: fn(&mut Fresh) -> Verdict) {
+    let mut arguments = std::env::args().skip(1);
+    let seed = arguments.next().and_then(|seed| seed.parse().ok());
+    let word = arguments.next().unwrap_or_default();
+    let verdict = check(&mut Fresh(ChaCha8Rng::seed_from_u64(
+        seed.unwrap_or_default(),
+    )));
+    match verdict {
+        Ok(()) => println!("\n{word} passed"),
+        Err(error) => {
+            // candle prints a backtrace behind its message.
+            let text = error.to_string();
+            println!(
+                "\n{word} failed {}",
+                text.lines().next().unwrap_or("without a reason")
+            );
+        }
+    }
+}

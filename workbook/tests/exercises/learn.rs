@@ -1,0 +1,232 @@
+//! A learner's way through an exercise.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::run::{Folder, changed, exercises, named};
+
+#[test]
+fn all_exercises_are_listed() {
+    let folder = Folder::new();
+    let run = folder.run(&[]);
+    assert_eq!(run.ended(0).lines().count(), exercises().len() + 1);
+    assert_eq!(run.stdout, folder.run(&["list"]).stdout);
+    for exercise in exercises() {
+        assert!(run.stdout.contains(exercise.name()), "{}", exercise.id);
+    }
+    assert!(
+        !folder.path("my-exercises").exists(),
+        "a list writes nothing"
+    );
+}
+
+#[test]
+fn from_the_start_to_the_next_exercise() {
+    let folder = Folder::new();
+    let first = &exercises()[0];
+    let run = folder.run(&["start"]);
+    assert!(run.ended(0).contains(&first.spec.title), "{}", run.stdout);
+    let file = folder.file(first);
+    assert_eq!(fs::read_to_string(&file).unwrap(), first.starter);
+
+    let run = folder.run(&["check"]);
+    let place = format!("my-exercises/{}:", first.file());
+    assert!(run.ended(1).starts_with(&place), "{}", run.stdout);
+
+    fs::write(&file, first.solution.as_deref().unwrap()).unwrap();
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(0).starts_with(&format!("{}: passed\n", first.id)),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        folder
+            .run(&["list"])
+            .stdout
+            .contains(&format!("✓ {}", first.number()))
+    );
+
+    let second = &exercises()[1];
+    assert!(folder.run(&["start"]).ended(0).contains(&second.spec.title));
+    assert!(folder.file(second).is_file());
+    // What is there is not written over.
+    fs::write(folder.file(second), "mine").unwrap();
+    folder.run(&["start"]).ended(0);
+    assert_eq!(fs::read_to_string(folder.file(second)).unwrap(), "mine");
+}
+
+/// One line names the file, the line, the finding, the thread and the sizes.
+#[test]
+fn a_finding_has_its_line() {
+    let folder = Folder::new();
+    let exercise = named("row-sum");
+    folder.run(&["start", "7"]).ended(0);
+    let wrong = changed(
+        &exercise,
+        "    bar.sync        0;\n    setp.lt.u32     %active, %thread, %stride;",
+        "    setp.lt.u32     %active, %thread, %stride;",
+    );
+    fs::write(folder.file(&exercise), &wrong).unwrap();
+    let run = folder.run(&["check", "row-sum"]);
+    let line = run.ended(1).lines().next().unwrap();
+    let at = wrong
+        .lines()
+        .position(|l| l.contains("st.shared.f32   [%mine]"))
+        .unwrap()
+        + 1;
+    assert!(
+        line.starts_with(&format!("my-exercises/07-row-sum.ptx:{at}: race: thread ")),
+        "{line}"
+    );
+    assert!(
+        line.contains("| st.shared.f32 [%mine], %sum; (at columns = "),
+        "{line}"
+    );
+}
+
+/// The same seed gives the same numbers, and another seed others.
+#[test]
+fn a_check_can_be_repeated() {
+    let folder = Folder::new();
+    folder.run(&["start", "row-sum"]).ended(0);
+    let check = |seed: &str| folder.run(&["check", "--seed", seed]).ended(1).to_owned();
+    assert_eq!(check("1"), check("1"));
+    assert_ne!(check("1"), check("2"));
+}
+
+#[test]
+fn outside_of_the_regions_nothing_may_change() {
+    let folder = Folder::new();
+    let exercise = named("row-sum");
+    folder.run(&["start", "row-sum"]).ended(0);
+    let wrong = changed(&exercise, "partial[128]", "partial[256]");
+    fs::write(folder.file(&exercise), &wrong).unwrap();
+    let run = folder.run(&["check"]);
+    let at = wrong
+        .lines()
+        .position(|l| l.contains("partial[256]"))
+        .unwrap()
+        + 1;
+    let expected = format!(
+        "my-exercises/07-row-sum.ptx:{at}: expected `.shared .align 4 .f32 partial[128];` as in the starter, outside of \
+         the regions, found `.shared .align 4 .f32 partial[256];`\n"
+    );
+    assert!(run.ended(1).starts_with(&expected), "{}", run.stdout);
+}
+
+/// rustc's own line for what does not compile; the check's for what does.
+#[test]
+fn rust_that_does_not_compile_and_rust_that_is_wrong() {
+    let folder = Folder::new();
+    let exercise = named("swapped-gate");
+    folder.run(&["start", "swapped-gate"]).ended(0);
+    let run = folder.run(&["check"]);
+    let place = "my-exercises/06-swapped-gate.rs: swiglu at T = ";
+    assert!(run.ended(1).starts_with(place), "{}", run.stdout);
+    fs::write(
+        folder.file(&exercise),
+        changed(&exercise, "gate.silu()? * up", "gate.silu()? * down"),
+    )
+    .unwrap();
+    let run = folder.run(&["check"]);
+    let place = "my-exercises/06-swapped-gate.rs:";
+    assert!(
+        run.ended(1).starts_with(place) && run.stdout.contains("`down`"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn hints_come_one_after_the_other() {
+    let folder = Folder::new();
+    let exercise = named("guard");
+    folder.run(&["start", "guard"]).ended(0);
+    for number in [1, 2, 3, 3] {
+        let run = folder.run(&["hint"]);
+        let hint = &exercise.spec.hints[number - 1];
+        let expected = format!("Hint {number} of 3 for 01-guard: {hint}\n");
+        assert_eq!(run.ended(0), expected);
+    }
+    assert!(
+        folder
+            .run(&["hint", "row-sum"])
+            .ended(0)
+            .starts_with("Hint 1 of 3 for 07-row-sum")
+    );
+}
+
+#[test]
+fn a_reset_keeps_what_was_written() {
+    let folder = Folder::new();
+    let exercise = named("guard");
+    folder.run(&["start", "guard"]).ended(0);
+    fs::write(folder.file(&exercise), "mine").unwrap();
+    folder.run(&["reset"]).ended(0);
+    assert_eq!(
+        fs::read_to_string(folder.file(&exercise)).unwrap(),
+        exercise.starter
+    );
+    assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
+}
+
+#[test]
+fn the_solution_comes_after_a_pass_or_when_asked_for_outright() {
+    let folder = Folder::new();
+    let exercise = named("guard");
+    let solution = exercise.solution.as_deref().unwrap();
+    folder.run(&["start", "guard"]).ended(0);
+    folder
+        .run(&["solution"])
+        .refused(&["01-guard: expected it to have passed its check, or --reveal"]);
+    assert_eq!(folder.run(&["solution", "--reveal"]).ended(0), solution);
+    fs::write(folder.file(&exercise), solution).unwrap();
+    folder.run(&["check"]).ended(0);
+    assert_eq!(folder.run(&["solution"]).ended(0), solution);
+}
+
+/// Predictions come first: nothing runs before they are written.
+#[test]
+fn an_optimisation_is_predicted_first() {
+    let folder = Folder::new();
+    folder.run(&["start", "tile-without-reuse"]).ended(0);
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(1)
+            .contains("loads: expected a prediction first, one of more, same, fewer, found ``"),
+        "{}",
+        run.stdout
+    );
+    let exercise = named("tile-without-reuse");
+    fs::write(
+        folder.file(&exercise),
+        changed(&exercise, "// wavefronts = 64", "// wavefronts = 60"),
+    )
+    .unwrap();
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(1)
+            .contains("wavefronts: expected what is counted, which is more, found `60`"),
+        "{}",
+        run.stdout
+    );
+}
+
+/// A learner waits for a check: three seconds at the most, once the library is in the cache.
+#[test]
+fn a_check_is_soon_done() {
+    let folder = Folder::new();
+    for name in ["row-sum", "tile", "warps-of-a-row"] {
+        folder.run(&["start", name]).ended(0);
+        let solution = named(name).solution.unwrap();
+        fs::write(folder.file(&named(name)), solution).unwrap();
+        let start = Instant::now();
+        folder.run(&["check"]).ended(0);
+        assert!(
+            start.elapsed() < Duration::from_secs(3),
+            "{name}: {:?}",
+            start.elapsed()
+        );
+    }
+}

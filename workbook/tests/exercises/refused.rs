@@ -1,0 +1,84 @@
+//! Bad input: one line, exit code 2, nothing written.
+
+use crate::run::Folder;
+
+#[test]
+fn names_and_places() {
+    let folder = Folder::new();
+    folder
+        .run(&["check"])
+        .refused(&["my-exercises: expected the name of an exercise"]);
+    folder
+        .run(&["hint"])
+        .refused(&["my-exercises: expected the name of an exercise"]);
+    folder.run(&["start", "row-product"]).refused(&[
+        "expected the number or the name of an exercise",
+        "found \"row-product\"",
+    ]);
+    folder.run(&["start", "99"]).refused(&["found \"99\""]);
+    folder
+        .run(&["check", "guard"])
+        .refused(&["01-guard.ptx: expected the file that `exercises start guard` makes"]);
+    folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
+    folder.run(&["jump"]).refused(&["jump"]);
+    assert!(!folder.path("my-exercises").exists());
+}
+
+#[test]
+fn a_progress_that_is_none() {
+    let folder = Folder::new();
+    folder.write("my-exercises/.candlepower.json", "{\"current\": 7}");
+    folder
+        .run(&["list"])
+        .refused(&[".candlepower.json: expected what `exercises` wrote there"]);
+}
+
+#[test]
+fn exercises_that_are_none() {
+    let folder = Folder::new();
+    folder
+        .run(&["--exercises", "nowhere", "list"])
+        .refused(&["nowhere: expected a folder of exercises"]);
+    folder.write("empty/readme", "");
+    folder
+        .run(&["--exercises", "empty", "list"])
+        .refused(&["empty: expected folders of exercises, found none"]);
+    folder.write("odd/1-topic/01-one/exercise.toml", "title = 3\n");
+    folder
+        .run(&["--exercises", "odd", "list"])
+        .refused(&["exercise.toml: expected an exercise", "line 1"]);
+}
+
+#[test]
+fn a_folder_that_is_a_file() {
+    let folder = Folder::new();
+    folder.write("my-exercises", "");
+    folder.run(&["start"]).refused(&["my-exercises"]);
+}
+
+#[test]
+fn what_a_teacher_may_get_wrong() {
+    let folder = Folder::new();
+    folder
+        .run(&["grade", "nowhere"])
+        .refused(&["nowhere: expected a folder of submissions, or of students"]);
+    folder.write("empty/readme", "");
+    folder
+        .run(&["grade", "empty"])
+        .refused(&["empty: expected a folder of submissions", "found none"]);
+    folder
+        .run(&["grade", "empty", "--limit", "0"])
+        .refused(&["--limit"]);
+    folder
+        .run(&["grade", "empty", "--session", "9"])
+        .refused(&["--session: expected 1 to 5, found 9"]);
+    folder
+        .run(&["grade", "empty", "--json", "no/where.json"])
+        .refused(&["no/where.json"]);
+    folder
+        .run(&["handout", "empty"])
+        .refused(&["empty: expected the name of a new folder"]);
+    folder
+        .run(&["handout", "no/where"])
+        .refused(&["no/where: expected a folder that can be made"]);
+}

@@ -1,0 +1,93 @@
+//! `watch` checks whenever the file is saved.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::run::{Folder, exercises};
+
+/// A watch that ends with the test, and what it prints, line by line.
+struct Watch(Child, Receiver<String>);
+
+impl Watch {
+    fn start(folder: &Folder, args: &[&str]) -> Self {
+        let mut command = folder.command(&[&["watch"], args].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
+        Self(child, lines)
+    }
+
+    /// Waits for a line that has `part`.
+    fn says(&self, part: &str) {
+        loop {
+            let line = self.1.recv_timeout(Duration::from_secs(20));
+            if line
+                .unwrap_or_else(|_| panic!("no line with {part:?}"))
+                .contains(part)
+            {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn goes_on_when_a_file_is_saved(args: &[&str]) {
+    let folder = Folder::new();
+    let [first, second] = &exercises()[..2] else {
+        panic!()
+    };
+    let watch = Watch::start(&folder, args);
+    watch.says(&first.spec.title);
+    watch.says("uninitialised");
+    // Time to begin watching: a change before is seen at the next one only.
+    thread::sleep(Duration::from_millis(700));
+    fs::write(folder.file(first), first.starter.replace("4. ", "")).unwrap();
+    let solution = first.solution.as_deref().unwrap();
+    fs::write(
+        folder.file(first),
+        solution.replace("    @%out bra       end;\n", ""),
+    )
+    .unwrap();
+    watch.says("out-of-bounds");
+    fs::write(folder.file(first), solution).unwrap();
+    watch.says(&format!("{}: passed", first.id));
+    watch.says(&second.spec.title);
+    assert!(folder.file(second).is_file());
+}
+
+#[test]
+fn with_the_systems_notices() {
+    goes_on_when_a_file_is_saved(&[]);
+}
+
+#[test]
+fn by_polling() {
+    goes_on_when_a_file_is_saved(&["--poll"]);
+}
+
+/// A watch goes on where the learner was.
+#[test]
+fn the_place_is_kept() {
+    let folder = Folder::new();
+    folder.run(&["start", "row-sum"]).ended(0);
+    let watch = Watch::start(&folder, &["--poll"]);
+    watch.says("07 The sum of a row");
+    watch.says("not yet");
+}
