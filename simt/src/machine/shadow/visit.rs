@@ -30,7 +30,8 @@ impl Visit<'_> {
     }
 
     /// A lane writes: the access that it is not in order with, and the first byte of the word in which they
-    /// meet. Lanes that write the same value by one instruction do no harm: whichever wins, it is the same.
+    /// meet. Threads that write the same value by one instruction do no harm, in one turn of a loop or in several:
+    /// PTX lets one of such writes win, and whichever does, it is the same.
     #[inline]
     pub fn write(
         &mut self,
