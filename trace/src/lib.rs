@@ -112,6 +112,19 @@ pub fn span(kernel: &'static str) -> Span {
     Span(Open::begin(kernel))
 }
 
+/// The same for a kernel that was picked from several; `why` is called when it is being recorded.
+pub fn span_because(kernel: &'static str, why: impl FnOnce() -> String) -> Span {
+    let span = span(kernel);
+    if let Some(open) = &span.0 {
+        RECORDER.with_borrow_mut(|recorder| {
+            if let Some(event) = recorder.as_mut().and_then(|r| r.events.get_mut(open.index)) {
+                event.why = Some(why());
+            }
+        });
+    }
+    span
+}
+
 /// Says what the op that runs next needs at the least; its span takes it.
 pub fn needs(needs: Needs) {
     RECORDER.with_borrow_mut(|recorder| {
@@ -129,18 +142,6 @@ pub fn launched(launch: impl FnOnce() -> Launched) {
         };
         if let Some(&index) = recorder.open.last() {
             recorder.events[index].launches.push(launch());
-        }
-    })
-}
-
-/// Says why the kernel of the op in progress was picked; `why` is called when it is being recorded.
-pub fn why(why: impl FnOnce() -> String) {
-    RECORDER.with_borrow_mut(|recorder| {
-        let Some(recorder) = recorder.as_mut() else {
-            return;
-        };
-        if let Some(&index) = recorder.open.last() {
-            recorder.events[index].why = Some(why());
         }
     })
 }

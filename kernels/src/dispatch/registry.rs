@@ -65,9 +65,7 @@ pub struct Picked<'a, F: 'static> {
 impl<F> Picked<'_, F> {
     /// The entry's own part of a trace, with the reason.
     pub fn span(&self) -> Span {
-        let span = trace::span(self.entry.name);
-        trace::why(|| self.why.to_string());
-        span
+        trace::span_because(self.entry.name, || self.why.to_string())
     }
 }
 

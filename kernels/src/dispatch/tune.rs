@@ -76,7 +76,12 @@ impl Measured {
             if slow && done >= FEW {
                 break;
             }
-            for ((_, us), sampler) in times.iter_mut().zip(&mut samplers) {
+            let mut turn: Vec<_> = times.iter_mut().zip(&mut samplers).collect();
+            // Threads that one has woken spin for a while beside the next: each comes before and after each.
+            if done % 2 == 1 {
+                turn.reverse();
+            }
+            for ((_, us), sampler) in turn {
                 us.push(sampler.sample()?);
             }
         }

@@ -29,7 +29,7 @@ impl<'a> Sampler<'a> {
     /// After a warm-up; `call` takes `sets` sets of operands in turn.
     pub fn new(device: &'a Device, sets: usize, mut call: Call) -> Result<Self> {
         warm(device, || (0..sets).try_for_each(|_| call()))?;
-        let us = host(device, || call())?.max(0.02);
+        let us = host(device, &mut call)?.max(0.02);
         let wanted = (SAMPLE.as_secs_f64() * 1e6 / us).ceil() as usize;
         let (graph, calls) = match device.is_cpu() {
             true => (None, wanted),
