@@ -56,7 +56,7 @@ fn fence(language: Language) -> &'static str {
 }
 
 /// A list of all that a submission is held to.
-fn checked(exercise: &Exercise) -> String {
+pub fn checked(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
     let mut lines = vec!["Outside of the regions the file is the starter's.".to_owned()];
     match exercise.language {
