@@ -23,6 +23,8 @@ pub fn value(formula: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadIn
     while let Some(operator) = words.next() {
         let with = term(words.next().unwrap_or_default(), report, sizes)?;
         value = match operator {
+            // No request needs no sector.
+            "/" if value == 0. => 0.,
             "/" => value / with,
             "*" => value * with,
             _ => {
@@ -95,6 +97,10 @@ mod tests {
             8.
         );
         assert_eq!(value("op:bar.sync / 2").unwrap(), 0.);
+        assert_eq!(
+            value("shared_load_wavefronts / shared_load_requests").unwrap(),
+            0.
+        );
         for wrong in ["", "columns", "rows + 1", "rows /"] {
             assert!(value(wrong).is_err(), "{wrong}");
         }

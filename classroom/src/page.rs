@@ -56,7 +56,7 @@ fn fence(language: Language) -> &'static str {
 }
 
 /// A list of all that a submission is held to.
-fn checked(exercise: &Exercise) -> String {
+pub fn checked(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
     let mut lines = vec!["Outside of the regions the file is the starter's.".to_owned()];
     match exercise.language {
@@ -93,12 +93,15 @@ fn launched(kernel: &KernelSpec) -> String {
         true => "launched as your line `// launch = …` says".to_owned(),
         false => format!("launched with `{}`", kernel.launch),
     };
+    let within = match kernel.tolerance {
+        0. => "exactly".to_owned(),
+        tolerance => format!("within {tolerance:e}"),
+    };
     format!(
-        "`{}`, {launch}, on the arguments `{}`, writes argument {} (counted from 0) as the formula has it, within {:e}.",
+        "`{}`, {launch}, on the arguments `{}`, writes argument {} (counted from 0) as the formula has it, {within}.",
         kernel.entry,
         kernel.args.join(" "),
         kernel.output,
-        kernel.tolerance
     )
 }
 
@@ -118,7 +121,7 @@ fn limit(limit: &Limit) -> String {
         .iter()
         .filter_map(|(word, bound)| Some(format!("{word} {}", short((*bound)?))));
     format!(
-        "{}{of}: {} (`{}`).",
+        "Limit: {}{of}: {} (`{}`).",
         limit.what,
         bounds.collect::<Vec<_>>().join(", "),
         limit.of

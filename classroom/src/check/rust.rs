@@ -3,8 +3,9 @@
 //! The program that checks was built with the crate `exercise` (candle and the tools of the checks), so that this is
 //! compiled and lies beside it. A submission is one call of rustc against it, into a folder of its own.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod compile;
+
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Rustc {
     /// Compiles and runs a submission with its check.
     pub fn check(&self, exercise: &Exercise, path: &Path, seed: u64) -> Outcome {
         let folder = TempDir::new().map_err(|e| BadInput::new("a temporary folder", "one", e))?;
-        let program = match self.compile(exercise, path, folder.path())? {
+        let program = match compile::compile(exercise, path, folder.path())? {
             Ok(program) => program,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -46,108 +47,15 @@ impl Rustc {
         let ended = run(command, self.limit)?;
         Ok(verdict(&ended, &word, path, self.limit))
     }
-
-    fn compile(
-        &self,
-        exercise: &Exercise,
-        path: &Path,
-        folder: &Path,
-    ) -> Result<Result<PathBuf, Failure>, BadInput> {
-        let library = library()?;
-        let absolute = |path: &Path| {
-            path.canonicalize()
-                .map_err(|e| BadInput::new(path.display(), "a file", e))
-        };
-        let (submission, check) = (
-            absolute(path)?,
-            absolute(&exercise.folder.join("check.rs"))?,
-        );
-        let main = folder.join("main.rs");
-        let text = format!(
-            "#[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
-             fn main() {{\n    exercise::run(check::check)\n}}\n"
-        );
-        fs::write(&main, text).map_err(|e| BadInput::new(main.display(), "a file", e))?;
-        let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
-        let dependencies = library.parent().unwrap_or(Path::new("."));
-        let mut rustc = Command::new("rustc");
-        rustc
-            .args([
-                "--edition",
-                "2024",
-                "--crate-name",
-                "program",
-                "--cap-lints",
-                "allow",
-            ])
-            .args([
-                "-C",
-                "opt-level=1",
-                "-C",
-                "debuginfo=0",
-                "--error-format",
-                "short",
-            ])
-            .arg("-L")
-            .arg(format!("dependency={}", dependencies.display()))
-            .arg("--extern")
-            .arg(format!("exercise={}", library.display()))
-            .arg("-o")
-            .args([&program, &main]);
-        let ended = run(rustc, TO_COMPILE)?;
-        let error = ended.stderr.lines().find(|line| line.contains("error"));
-        Ok(match ended.status {
-            Some(status) if status.success() => Ok(program),
-            Some(_) => {
-                let error = error.unwrap_or("an error").replace(
-                    &submission.display().to_string(),
-                    &path.display().to_string(),
-                );
-                let line = Failure::new(Part::Text, "rustc", error).line;
-                Err(Failure {
-                    by: Part::Text,
-                    line: line.trim_start_matches("rustc: ").to_owned(),
-                })
-            }
-            None => Err(too_long(path, "compiles", TO_COMPILE)),
-        })
-    }
 }
 
+/// Runs a program, which has to be there.
 fn run(command: Command, limit: Duration) -> Result<Ended, BadInput> {
     let name = command.get_program().to_string_lossy().into_owned();
     process::run(command, limit).map_err(|e| BadInput::new(name, "a program that starts", e))
 }
 
-/// The crate `exercise`, compiled: among the libraries that the running program was built from, the newest of its name.
-fn library() -> Result<PathBuf, BadInput> {
-    let missing = |found: String| {
-        BadInput::new(
-            "the library of the exercises in Rust",
-            "libexercise-….rlib beside this program",
-            found,
-        )
-    };
-    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    // A test is among the libraries itself.
-    let folder = Some(folder.join("deps"))
-        .filter(|deps| deps.is_dir())
-        .unwrap_or(folder.into());
-    let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
-    let is_it = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libexercise-") && name.ends_with(".rlib")
-    };
-    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).ok();
-    let found = entries
-        .flatten()
-        .map(|e| e.path())
-        .filter(is_it)
-        .max_by_key(modified);
-    found.ok_or_else(|| missing(format!("none in {}", folder.display())))
-}
-
+/// A submission that does not end.
 fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     let what = format!(
         "expected an end after {} s at the most, found that it still {what}",

@@ -1,6 +1,6 @@
 // What a benchmark reports of a run that is repeated.
 
-/// Of the samples, in the unit of the clock.
+/// Of the sorted samples, in the unit of the clock: at a share s of the way is number round(s * (samples - 1)).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Half of the samples took less.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use classroom::page::{COMMAND, about, plain};
+use classroom::page::{COMMAND, about, checked, plain};
 use classroom::{Exercise, Language, Learner, exercise};
 use data::BadInput;
 
@@ -67,7 +67,8 @@ pub fn introduce(exercise: &Exercise, learner: &Learner) {
         exercise.spec.title,
         about(exercise)
     );
-    println!("{}", plain(&exercise.task));
+    println!("{}\nWhat is checked:\n", plain(&exercise.task));
+    println!("{}", checked(exercise));
     println!("Your file: {}", learner.file(exercise).display());
 }
 

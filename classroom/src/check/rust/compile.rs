@@ -1,0 +1,102 @@
+//! One call of rustc for a submission and its check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use data::BadInput;
+
+use super::{Failure, Part, TO_COMPILE, run, too_long};
+use crate::exercise::Exercise;
+
+/// The program that is made of a submission and its check, or what the compiler says is wrong with the submission.
+pub fn compile(
+    exercise: &Exercise,
+    path: &Path,
+    folder: &Path,
+) -> Result<Result<PathBuf, Failure>, BadInput> {
+    let absolute = |path: &Path| {
+        path.canonicalize()
+            .map_err(|e| BadInput::new(path.display(), "a file", e))
+    };
+    let submission = absolute(path)?;
+    let check = absolute(&exercise.folder.join("check.rs"))?;
+    let main = folder.join("main.rs");
+    let text = format!(
+        "#[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
+         fn main() {{\n    exercise::run(check::check)\n}}\n"
+    );
+    fs::write(&main, text).map_err(|e| BadInput::new(main.display(), "a file", e))?;
+    let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
+    let mut unfit = "none".to_owned();
+    for library in libraries()? {
+        let ended = run(rustc(&library, &main, &program), TO_COMPILE)?;
+        match ended.status {
+            Some(status) if status.success() => return Ok(Ok(program)),
+            None => return Ok(Err(too_long(path, "compiles", TO_COMPILE))),
+            Some(_) => {}
+        }
+        let error = ended.stderr.lines().find(|line| line.contains("error"));
+        let error = error.unwrap_or("an error");
+        if !is_about_the_library(error) {
+            let absolute = submission.display().to_string();
+            let line = error.replace(&absolute, &path.display().to_string());
+            return Ok(Err(Failure {
+                by: Part::Text,
+                line,
+            }));
+        }
+        unfit = error.to_owned();
+    }
+    let expected = "one that can be linked (`cargo build --release -p workbook`, without --features cuda, makes it)";
+    Err(BadInput::new(LIBRARY, expected, unfit))
+}
+
+fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
+    let options = "--edition 2024 --crate-name program --cap-lints allow --error-format short \
+                   -C opt-level=1 -C debuginfo=0";
+    let dependencies = library.parent().unwrap_or(Path::new("."));
+    let mut rustc = Command::new("rustc");
+    rustc.args(options.split_whitespace());
+    rustc
+        .arg("-L")
+        .arg(format!("dependency={}", dependencies.display()));
+    rustc
+        .arg("--extern")
+        .arg(format!("exercise={}", library.display()));
+    rustc.arg("-o").args([program, main]);
+    rustc
+}
+
+/// Whether an error is not the submission's: a library of another compiler, with dependencies that are gone, or
+/// built with CUDA, which this call does not link.
+fn is_about_the_library(error: &str) -> bool {
+    let said = ["E0460", "E0461", "E0462", "E0463", "E0514", "linking with"];
+    said.iter().any(|word| error.contains(word))
+}
+
+const LIBRARY: &str = "the library of the exercises in Rust";
+
+/// The crate `exercise`, compiled, among the libraries that the running program was built from: one for each choice of
+/// features that has been built, the newest first.
+fn libraries() -> Result<Vec<PathBuf>, BadInput> {
+    let missing =
+        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib beside this program", found);
+    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    // A test is among the libraries itself.
+    let deps = Some(folder.join("deps")).filter(|deps| deps.is_dir());
+    let folder = deps.unwrap_or(folder.into());
+    let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libexercise-") && name.ends_with(".rlib")
+    };
+    let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_it).collect();
+    found.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
+    found.reverse();
+    match found.is_empty() {
+        true => Err(missing(format!("none in {}", folder.display()))),
+        false => Ok(found),
+    }
+}
