@@ -1,6 +1,6 @@
 """The same models in PyTorch: transformers' LlamaForCausalLM and ViTForImageClassification, PyG's TransformerConv.
 
-    python3 benches/peers/peers.py FOLDER [--systems eager graph compile] [--samples N] [--processes N]
+    python3 benches/peers/peers.py FOLDER [--systems eager graph compile] [--modes MODE …] [--samples N] [--processes N]
 
 FOLDER is what `workbook export` writes: a folder a workload with config.json, model.safetensors and
 workload.safetensors (the inputs, and the logits of level 1). A line of JSON for each workload, number format and
@@ -9,7 +9,7 @@ system goes to stdout: milliseconds of one forward pass, the device done with it
 
 eager     as the library runs it
 graph     the same, captured as a CUDA graph and replayed
-compile   torch.compile, the faster of its modes `reduce-overhead` and `max-autotune`
+compile   torch.compile, the fastest of the modes of --modes
 
 --warm-only compiles and times nothing: several processes can fill the compiler's cache at once.
 """
@@ -27,7 +27,6 @@ from safetensors.torch import load_file
 from torch import nn
 
 LONGEST = 10.0  # seconds of samples of one system
-MODES = ["reduce-overhead", "max-autotune"]
 
 
 class Block(nn.Module):
@@ -199,13 +198,13 @@ def compiled(job, mode):
     return step
 
 
-def variants(job, systems):
+def variants(job, systems, modes):
     if "eager" in systems:
         yield "eager", job.forward
     if "graph" in systems and torch.cuda.is_available():
         yield "graph", captured(job)
     if "compile" in systems:
-        for mode in MODES if torch.cuda.is_available() else ["default"]:
+        for mode in modes if torch.cuda.is_available() else ["default"]:
             yield "compile", compiled(job, mode)
 
 
@@ -228,7 +227,7 @@ def measure(folder, args):
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[folder.name.split(".")[3]]
     best = {}
     work = job(folder, dtype, args.device)
-    for system, forward in variants(work, args.systems):
+    for system, forward in variants(work, args.systems, args.modes):
         try:
             times, logits = sample(work, forward, 0 if args.warm_only else args.samples)
         except Exception as error:  # a system that cannot run a workload is named, the others go on
@@ -250,6 +249,7 @@ def measure(folder, args):
 def warm(args):
     """Compiles every workload in processes of their own; what they leave in the cache is quick to load."""
     command = [sys.executable, __file__, "--systems", "compile", "--warm-only", "--device", args.device]
+    command += ["--modes", *args.modes]
     folders, running = sorted(args.folder.iterdir()), []
     while folders or running:
         running = [process for process in running if process.poll() is None]
@@ -262,6 +262,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--systems", nargs="+", default=["eager", "graph", "compile"])
+    parser.add_argument("--modes", nargs="+", default=["reduce-overhead"], help="also max-autotune: minutes a workload")
     parser.add_argument("--samples", type=int, default=30)
     parser.add_argument("--warm-only", action="store_true")
     parser.add_argument("--processes", type=int, default=1, help="that compile beforehand, side by side")
