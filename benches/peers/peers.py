@@ -248,13 +248,12 @@ def measure(folder, args):
 
 def warm(args):
     """Compiles every workload in processes of their own; what they leave in the cache is quick to load."""
-    command = [sys.executable, __file__, "--systems", "compile", "--warm-only", "--device", args.device]
-    command += ["--modes", *args.modes]
+    options = ["--warm-only", "--device", args.device, "--systems", "compile", "--modes", *args.modes]
     folders, running = sorted(args.folder.iterdir()), []
     while folders or running:
         running = [process for process in running if process.poll() is None]
         while folders and len(running) < args.processes:
-            running.append(subprocess.Popen([*command, str(folders.pop(0))]))
+            running.append(subprocess.Popen([sys.executable, __file__, str(folders.pop(0)), *options]))
         time.sleep(0.2)
 
 
