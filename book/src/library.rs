@@ -19,17 +19,18 @@ pub struct Key {
 }
 
 impl Key {
-    /// Splits `model.preset.workload.dtype.levelN[.field]` or `op.name.shape.dtype.level[.field]`.
+    /// Splits `model.preset.workload.dtype.levelN[.graph][.field]` or `op.name.shape.dtype.level[.field]`.
     pub fn parse(text: &str) -> Result<Self> {
         let parts: Vec<&str> = text.split('.').collect();
+        let address = if parts.get(5) == Some(&"graph") { 6 } else { 5 };
         ensure!(
-            matches!(parts.len(), 5 | 6),
-            "expected a key `model.preset.workload.dtype.levelN[.field]` or \
+            (address..=address + 1).contains(&parts.len()),
+            "expected a key `model.preset.workload.dtype.levelN[.graph][.field]` or \
              `op.name.shape.dtype.level[.field]`, found `{text}`"
         );
-        let field = parts.get(5).copied().unwrap_or("median").to_string();
+        let field = parts.get(address).copied().unwrap_or("median").to_string();
         Ok(Self {
-            row: parts[..5].join("."),
+            row: parts[..address].join("."),
             field,
         })
     }

@@ -128,6 +128,7 @@ impl Decoder {
         Ok(token)
     }
 
+    // ANCHOR: step
     fn step(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
         let len = self.len();
         let state = self.caches[0].state::<Cache>();
@@ -145,6 +146,7 @@ impl Decoder {
         self.position.advanced(1);
         Ok(recorded.logits.clone())
     }
+    // ANCHOR_END: step
 
     /// Records the step behind the tokens read so far, which are the same afterwards.
     fn record(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Recorded> {

@@ -32,6 +32,7 @@ pub struct Replay {
 }
 
 impl Replay {
+    // ANCHOR: run
     /// `forward` of `inputs`, recorded if it was not with inputs of these shapes. `forward` depends on nothing else
     /// that changes, and leaves nothing behind.
     ///
@@ -69,6 +70,7 @@ impl Replay {
         self.recorded.insert(key, recorded);
         Ok(output)
     }
+    // ANCHOR_END: run
 
     /// Kernels of each recording.
     pub fn kernels(&self) -> impl Iterator<Item = usize> {

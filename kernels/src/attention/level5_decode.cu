@@ -13,6 +13,7 @@
 // What would make it faster: the rotation of level5.cu in `rope` and this in one launch.
 #include "attention/level4_decode.cuh"
 
+// ANCHOR: at
 // The operands of queries that stand at `position` and behind.
 template <typename T>
 __device__ __forceinline__ Operands<T> at(Operands<T> o, const unsigned *position) {
@@ -20,6 +21,7 @@ __device__ __forceinline__ Operands<T> at(Operands<T> o, const unsigned *positio
   o.keys = *position + o.queries;
   return o;
 }
+// ANCHOR_END: at
 
 #define DECODE(D, ROWS, NAME, T)                                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                           \
