@@ -47,6 +47,9 @@ fn book(chapter: &str) -> TempDir {
     write("book.toml", config);
     fs::create_dir(root.path().join("ops")).unwrap();
     write("ops/cpu.json", &op_results().to_string());
+    fs::create_dir(root.path().join("small")).unwrap();
+    let small = op_results().to_string().replace("linear", "matmul");
+    write("small/cpu.json", &small);
     write("src/SUMMARY.md", "- [One](one.md)\n");
     write("src/one.md", chapter);
     write("cpu.json", &results("cpu", 2.0).to_string());
@@ -124,6 +127,16 @@ fn an_op_at_all_levels() {
         "{page}"
     );
     assert!(error("{{ops softmax on=cpu}}").contains("found none"));
+}
+
+#[test]
+fn small_products_have_records_of_their_own() {
+    let page = page(book("{{small matmul on=cpu}}\n\n{{machine small on=cpu}}").path());
+    assert!(
+        page.contains("1 × 2 × 3, f32") && page.contains("A CPU"),
+        "{page}"
+    );
+    assert!(error("{{small linear on=cpu}}").contains("found none"));
 }
 
 #[test]

@@ -21,9 +21,7 @@ pub struct Golden {
 impl Golden {
     /// Opens `goldens/{name}`.
     pub fn open(name: &str) -> Result<Self> {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("goldens")
-            .join(name);
+        let folder = crate::root().join("tests/goldens").join(name);
         let case = safetensors::load(folder.join("case.safetensors"), &Device::Cpu)?;
         Ok(Self { folder, case })
     }

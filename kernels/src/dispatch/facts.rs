@@ -95,7 +95,7 @@ fn simulator() -> &'static Facts {
 }
 
 /// The name that the processor gives itself, or its architecture.
-fn processor() -> String {
+pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = model_name(&text).map(str::to_string);
     let named = named.or_else(|| match cfg!(target_os = "macos") {

@@ -17,7 +17,7 @@ mod tables;
 pub mod tune;
 
 pub use architecture::{Architecture, Feature};
-pub use facts::Facts;
+pub use facts::{Facts, processor};
 pub use problem::{Layout, Op, Problem};
 pub use registry::{Entry, Picked, Registry, Why};
 pub use table::{Range, Rule, SCHEMA, Table, is_tuned};

@@ -65,6 +65,7 @@ fn own(facts: &Facts, path: &Path) -> Result<Option<Table>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dispatch::Op;
 
     fn table(device: &str, date: &str) -> String {
         let table = Table {
@@ -137,6 +138,29 @@ mod tests {
         for text in COMMITTED {
             let table = Table::parse(text).expect("a table");
             assert!(!table.rules.is_empty(), "{}", table.device);
+            for rule in &table.rules {
+                let (kernel, device) = (&rule.kernel, &table.device);
+                assert!(is_there(rule.op, kernel), "{device}: {} {kernel}", rule.op);
+                assert!(rule.us > 0. && rule.untuned_us > 0., "{device}: {rule}");
+            }
+        }
+    }
+
+    fn is_there(op: Op, kernel: &str) -> bool {
+        match op {
+            Op::Matmul => crate::matmul::level5::REGISTRY.named(kernel).is_some(),
+            Op::Linear | Op::LinearGelu | Op::LinearSwiglu => {
+                crate::linear::level5::REGISTRY.named(kernel).is_some()
+            }
+            Op::Attention | Op::CausalAttention => crate::attention::level5_pick::REGISTRY
+                .named(kernel)
+                .is_some(),
+            Op::AddRmsNorm => crate::add_rms_norm::level5::REGISTRY
+                .named(kernel)
+                .is_some(),
+            Op::AddLayerNorm => crate::add_layer_norm::level5::REGISTRY
+                .named(kernel)
+                .is_some(),
         }
     }
 }

@@ -28,9 +28,9 @@ const MARGIN: f64 = 1.05;
 /// Samples of each kernel, taken in turns: what disturbs one disturbs all.
 const SAMPLES: usize = 9;
 
-/// Of kernels that take milliseconds, whose times vary less.
-const FEW: usize = 3;
-const LONG: f64 = 5e3;
+/// Of kernels that take longer than so many microseconds, whose times vary less.
+const FEW: usize = 4;
+const LONG: f64 = 1e3;
 
 impl Measured {
     /// Of each kernel that can, on fresh operands, by the fastest of a few samples.

@@ -78,9 +78,7 @@ pub static REGISTRY: Registry<Run> = Registry {
         },
         Entry {
             name: "cublaslt",
-            can: |p, facts| {
-                cfg!(feature = "cuda") && is_ours(p) && is_library(facts) && p.m * p.n * p.k > 0
-            },
+            can: |p, facts| cfg!(feature = "cuda") && is_library(facts) && in_whole_chunks(p),
             run: Run::CublasLt,
         },
     ],
@@ -119,6 +117,12 @@ fn is_not_by_all(p: &Problem, facts: &Facts) -> bool {
 /// That level 4 takes on a CPU.
 fn level4_threads(p: &Problem, facts: &Facts) -> usize {
     super::cpu::threads(p.m * p.n * p.k).min(facts.units)
+}
+
+/// Rows of whole 16 bytes: of others cuBLASLt may have no kernel.
+fn in_whole_chunks(p: &Problem) -> bool {
+    let whole = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(16);
+    is_ours(p) && p.m > 0 && whole(p.n) && whole(p.k)
 }
 
 const fn split(name: &'static str, split: Split) -> Entry<Run> {

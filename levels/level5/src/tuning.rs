@@ -300,3 +300,91 @@ pub fn run(
     writeln!(out, "{}", path.display())?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_product_of_the_presets_is_measured() {
+        let weights = weights();
+        for weight in [
+            (Op::Linear, 1536, 512),       // qkv of readme
+            (Op::LinearSwiglu, 1536, 576), // smollm
+            (Op::Linear, 49152, 576),      // its head
+            (Op::Linear, 960, 576),        // three of nine heads have keys
+            (Op::LinearGelu, 3072, 768),   // b16
+            (Op::Linear, 512, 128),        // q, k, v and skip of base
+        ] {
+            assert!(weights.contains(&weight), "{weight:?}");
+        }
+        let mut once = weights.clone();
+        once.dedup();
+        assert_eq!(once, weights);
+        let facts = Facts::any_gpu((9, 0), 132);
+        for grid in grids() {
+            assert!(grid.problems(&facts).count() > 0, "{grid:?}");
+        }
+    }
+
+    fn table(rules: Vec<Rule>) -> Table {
+        Table {
+            schema: kernels::dispatch::SCHEMA,
+            device: "a CPU".into(),
+            driver: None,
+            version: "1.2".into(),
+            date: "2026-11-21".into(),
+            rules,
+        }
+    }
+
+    fn rule(kernel: &str, us: f64) -> Rule {
+        let any = kernels::dispatch::Range(0, 9);
+        Rule {
+            op: Op::Matmul,
+            dtype: "f32".into(),
+            batch: any,
+            m: any,
+            n: any,
+            k: any,
+            kernel: kernel.into(),
+            us,
+            next: String::new(),
+            next_us: 0.,
+            untuned: "candle".into(),
+            untuned_us: 6.,
+        }
+    }
+
+    #[test]
+    fn a_summary_counts_what_won() -> std::io::Result<()> {
+        let table = table(vec![
+            rule("small", 2.),
+            rule("candle", 6.),
+            rule("small", 3.),
+        ]);
+        let mut text = vec![];
+        summary(&table, Duration::from_secs(7), &mut text)?;
+        let text = String::from_utf8(text).expect("text");
+        let line = |words: &str| {
+            let same = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ") == words;
+            assert!(text.lines().any(same), "{words} in\n{text}");
+        };
+        line("a CPU: 3 rules in 7 s");
+        line("matmul f32 small 2 3.00× 3.00×");
+        line("matmul f32 candle 1 1.00× 1.00×");
+        Ok(())
+    }
+
+    #[test]
+    fn a_table_is_written_whole_where_it_is_looked_for() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a folder/a-cpu.json");
+        let table = table(vec![rule("small", 2.)]);
+        save(&table, &path)?;
+        assert_eq!(Table::load(&path), Ok(Some(table)));
+        let files = std::fs::read_dir(path.parent().expect("a folder"))?;
+        assert_eq!(files.count(), 1, "nothing beside it");
+        Ok(())
+    }
+}

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use candle_core::Device;
+use kernels::dispatch::processor;
 
 use super::record::Machine;
 
@@ -26,23 +27,6 @@ pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
         driver,
         toolkit,
     })
-}
-
-/// The name that the processor gives itself, or its architecture.
-fn processor() -> String {
-    let unknown = || format!("{} processor", std::env::consts::ARCH);
-    if cfg!(target_os = "macos") {
-        return output("sysctl", &["-n", "machdep.cpu.brand_string"]).unwrap_or_else(unknown);
-    }
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    model_name(&text).map_or_else(unknown, str::to_string)
-}
-
-fn model_name(cpuinfo: &str) -> Option<&str> {
-    let line = cpuinfo
-        .lines()
-        .find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim())
 }
 
 /// The commit of the working tree, with `-dirty` behind it when files differ from it; in a bundle,
@@ -121,10 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_what_the_kernel_says() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nflags\t\t: fpu\n";
-        assert_eq!(model_name(cpuinfo), Some("Some CPU @ 2.0GHz"));
-        assert_eq!(model_name("Hardware : board\n"), None);
+    fn a_version_is_found_in_what_the_driver_says() {
         let version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release";
         assert_eq!(driver(version), Some("580.82.07"));
     }

@@ -64,8 +64,8 @@ pub struct Grid {
     pub k: Axis,
 }
 
-/// Multiply-adds beyond which a problem is left out: a GPU's milliseconds, a CPU's tenths of a second.
-const MOST_GPU: usize = 1 << 37;
+/// Multiply-adds beyond which a problem is left out: a millisecond or two of a large GPU, some of a CPU.
+const MOST_GPU: usize = 1 << 35;
 const MOST_CPU: usize = 1 << 29;
 
 impl Grid {
