@@ -34,7 +34,7 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
         check(&folder, exercise, &exercise.starter)
             .unwrap()
             .ended(1);
-        for wrong in exercise.wrong().unwrap() {
+        for wrong in exercise.bank().unwrap().wrong {
             let Wrong {
                 what,
                 replace,
