@@ -40,7 +40,7 @@ impl Desk {
         Self {
             folder: TempDir::new().unwrap(),
             rust: Rustc {
-                limit: Duration::from_secs(3),
+                limit: Duration::from_secs(20),
             },
         }
     }
