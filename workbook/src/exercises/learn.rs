@@ -154,7 +154,7 @@ fn with_sibling(bad: BadInput, exercise: &Exercise) -> BadInput {
     match (&exercise.spec.sibling, exercise.language) {
         (Some(sibling), Language::Cuda) => {
             let found = format!(
-                "{}; without it, {sibling} is the same exercise in PTX",
+                "{}; the exercise {sibling} is about the same and needs none",
                 bad.found
             );
             BadInput::new(bad.what, bad.expected, found)
