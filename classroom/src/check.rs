@@ -125,6 +125,13 @@ pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outc
         let place = format!("{}:{}", path.display(), changed.line);
         return Ok(Err(Failure::new(Part::Outside, place, what)));
     }
+    if exercise.language == Language::Ptx
+        && let Some(line) = text.lines().position(|line| !line.is_ascii())
+    {
+        let place = format!("{}:{}", path.display(), line + 1);
+        let what = "expected ASCII, also in comments: ptxas and the drivers take nothing else";
+        return Ok(Err(Failure::new(Part::Text, place, what)));
+    }
     match exercise.language {
         Language::Rust => tools.rust.check(exercise, path, seed),
         Language::Ptx => kernel::check(exercise, path, &text, &text, seed),

@@ -250,6 +250,23 @@ fn pages_come_from_the_source() {
     }
 }
 
+/// The simulator would take it, and no GPU.
+#[test]
+fn a_comment_in_ptx_is_ascii() {
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    let exercise = exercise::find(&all, "guard").unwrap();
+    let text = solution(exercise).replace("// END", "// ⌈n/128⌉\n    // END");
+    let failure = Desk::new()
+        .check(exercise, "ascii", &text)
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        failure.line.contains(": expected ASCII, also in comments"),
+        "{}",
+        failure.line
+    );
+}
+
 /// What is no text at all is a failure like others.
 #[test]
 fn bytes_are_no_submission() {
