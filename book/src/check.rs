@@ -3,7 +3,7 @@
 mod chapters;
 mod pages;
 
-use crate::render;
+use crate::{exercises, render};
 use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,6 +27,9 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     let chapters = render::load(root)?.source_dir();
     let mut found = chapters::stale_anchors(&chapters)?;
     found.extend(chapters::typed_figures(&chapters)?);
+    for exercise in exercises::of(root, &render::load(root)?.config)? {
+        found.extend(chapters::typed_figures(&exercise.folder)?);
+    }
     found.extend(chapters::ops_without_a_section(&chapters)?);
     found.extend(pages::dead_links(built)?);
     found.extend(pages::loads_from_the_network(built)?);

@@ -107,8 +107,16 @@ pub struct Tools<'a> {
 /// # Errors
 /// The file cannot be read, or a compiler that it needs is not there.
 pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outcome {
-    let text = fs::read_to_string(path)
-        .map_err(|e| BadInput::new(path.display(), "the text of a submission", e))?;
+    let bytes =
+        fs::read(path).map_err(|e| BadInput::new(path.display(), "the text of a submission", e))?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let offset = error.utf8_error().valid_up_to();
+            let what = format!("expected UTF-8 text, found other bytes at offset {offset}");
+            return Ok(Err(Failure::new(Part::Text, path.display(), what)));
+        }
+    };
     if let Err(changed) = compare(&text, &exercise.starter) {
         let what = format!(
             "expected `{}` as in the starter, outside of the regions, found `{}`",
@@ -116,6 +124,13 @@ pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outc
         );
         let place = format!("{}:{}", path.display(), changed.line);
         return Ok(Err(Failure::new(Part::Outside, place, what)));
+    }
+    if exercise.language == Language::Ptx
+        && let Some(line) = text.lines().position(|line| !line.is_ascii())
+    {
+        let place = format!("{}:{}", path.display(), line + 1);
+        let what = "expected ASCII, also in comments: ptxas and the drivers take nothing else";
+        return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     match exercise.language {
         Language::Rust => tools.rust.check(exercise, path, seed),

@@ -8,7 +8,7 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 
 use crate::source;
-use crate::spec::{Spec, Wrong, WrongFile};
+use crate::spec::{Spec, WrongFile};
 
 /// What an exercise is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,12 +110,12 @@ impl Exercise {
         format!("{}.{}", self.id, self.language.extension())
     }
 
-    /// The wrong solutions that the check has to reject.
+    /// The bank of solutions that the check has to reject or to accept.
     ///
     /// # Errors
     /// `wrong.toml` is missing or not what it has to be.
-    pub fn wrong(&self) -> Result<Vec<Wrong>, BadInput> {
-        Ok(toml::<WrongFile>(&self.folder.join("wrong.toml"))?.wrong)
+    pub fn bank(&self) -> Result<WrongFile, BadInput> {
+        toml(&self.folder.join("wrong.toml"))
     }
 }
 

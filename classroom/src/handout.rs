@@ -11,7 +11,7 @@ use data::BadInput;
 use tempfile::TempDir;
 
 use crate::exercise::{Exercise, Language};
-use crate::page::{COMMAND, page};
+use crate::page::{COMMAND, page, plain};
 
 /// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
 ///
@@ -54,7 +54,8 @@ fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
     fs::write(folder.join(starter), &exercise.starter)?;
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
-        page(exercise),
+        // Links lead into the book, which is not here.
+        plain(&page(exercise)),
     )
 }
 

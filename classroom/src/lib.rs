@@ -11,7 +11,7 @@ pub mod exercise;
 pub mod grade;
 pub mod handout;
 pub mod learner;
-mod metric;
+pub mod metric;
 pub mod oracles;
 pub mod page;
 pub mod problem;

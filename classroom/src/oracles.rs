@@ -7,13 +7,14 @@ use crate::problem::Problem;
 /// The output of a launch, from its arguments before it.
 pub type Oracle = fn(&Problem) -> Vec<f64>;
 
-const ALL: [(&str, Oracle); 7] = [
+const ALL: [(&str, Oracle); 8] = [
     ("axpy", axpy),
     ("doubled", doubled),
     ("layer_norm", layer_norm),
     ("rope", rope),
     ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
+    ("softmax", softmax),
     ("transpose", transpose),
 ];
 
@@ -55,6 +56,19 @@ fn row_sum(p: &Problem) -> Vec<f64> {
     p.args[0]
         .chunks(p.size("columns"))
         .map(|row| row.iter().sum())
+        .collect()
+}
+
+/// y (rows, columns): exp(x − max x) / Σ exp(x − max x) over each row of x.
+fn softmax(p: &Problem) -> Vec<f64> {
+    let of_row = |row: &[f64]| -> Vec<f64> {
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = row.iter().map(|x| (x - max).exp()).sum();
+        row.iter().map(|x| (x - max).exp() / sum).collect()
+    };
+    p.args[0]
+        .chunks(p.size("columns"))
+        .flat_map(of_row)
         .collect()
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use data::BadInput;
 use simt::case::Operands;
-use simt::{Argument, Case};
+use simt::{Argument, Case, Kernel};
 
 use crate::answers::Answers;
 use crate::oracles;
@@ -71,6 +71,24 @@ impl Launch {
             operands,
             expected,
         })
+    }
+
+    /// Calls buffers in reports what the learner's file calls them: `x` where the parameter is `param_x`.
+    pub fn name_buffers(&mut self, kernel: &Kernel) {
+        for (k, (name, _)) in kernel.params().enumerate() {
+            if let (Some(buffer), Some(name)) =
+                (self.operands.buffer(k), name.strip_prefix("param_"))
+            {
+                let known = &mut self.operands.buffers[buffer].name;
+                *known = known.replace(&format!("argument {k}"), name);
+            }
+        }
+    }
+
+    /// What the buffer of argument `k` is called.
+    pub fn name(&self, k: usize) -> &str {
+        let buffer = self.operands.buffer(k);
+        buffer.map_or("", |buffer| &self.operands.buffers[buffer].name)
     }
 
     /// What is in the buffer of argument `k`.

@@ -181,6 +181,21 @@ pub struct WrongFile {
     pub starter: Vec<Edit>,
     /// Each a plausible mistake.
     pub wrong: Vec<Wrong>,
+    /// Other ways to do it, which the check has to accept.
+    #[serde(default)]
+    pub right: Vec<Right>,
+}
+
+/// Another right solution: this project's, changed in one place.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Right {
+    /// What is different.
+    pub what: String,
+    /// Stands in the solution just once.
+    pub replace: String,
+    /// What stands there instead.
+    pub with: String,
 }
 
 /// A plausible wrong solution: the right one, changed in one place.

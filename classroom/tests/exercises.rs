@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use classroom::page::page;
 use classroom::source::Edit;
-use classroom::spec::Wrong;
+use classroom::spec::{Right, Wrong};
 use classroom::{Exercise, Failure, Kind, Language, Outcome, Part, Rustc, Tools, check, exercise};
 use data::BadInput;
 use rayon::prelude::*;
@@ -40,13 +40,13 @@ impl Desk {
         Self {
             folder: TempDir::new().unwrap(),
             rust: Rustc {
-                limit: Duration::from_secs(3),
+                limit: Duration::from_secs(20),
             },
         }
     }
 
     /// `name` tells submissions of one exercise apart.
-    fn check(&self, exercise: &Exercise, name: &str, text: &str) -> Outcome {
+    fn check(&self, exercise: &Exercise, name: &str, text: impl AsRef<[u8]>) -> Outcome {
         let folder = self.folder.path().join(format!("{}-{name}", exercise.id));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(exercise.file());
@@ -108,7 +108,7 @@ fn starters_are_well_formed_and_fail() {
 fn wrong_solutions_are_rejected() {
     let desk = Desk::new();
     let rejected = |exercise: &Exercise| {
-        let wrong = exercise.wrong().unwrap();
+        let wrong = exercise.bank().unwrap().wrong;
         let mut complaints = vec![];
         for (number, wrong) in wrong.iter().enumerate() {
             let Wrong {
@@ -136,10 +136,42 @@ fn wrong_solutions_are_rejected() {
     let wrong: Vec<String> = here().par_iter().flat_map(rejected).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+/// A check is no copy of the solution: other ways to the same end pass as well.
+#[test]
+fn other_right_solutions_pass() {
+    let desk = Desk::new();
+    let passes = |exercise: &Exercise| {
+        let mut complaints = vec![];
+        for (number, right) in exercise.bank().unwrap().right.into_iter().enumerate() {
+            let Right {
+                what,
+                replace,
+                with,
+            } = right;
+            let name = format!("{} ({what})", exercise.id);
+            let text = Edit { replace, with }
+                .apply(solution(exercise), &name)
+                .unwrap();
+            let outcome = desk
+                .check(exercise, &format!("right-{number}"), &text)
+                .unwrap();
+            complaints.extend(
+                outcome
+                    .err()
+                    .map(|failure| format!("{name}: {}", failure.line)),
+            );
+        }
+        complaints
+    };
+    let exercises = here();
+    let complaints: Vec<String> = exercises.par_iter().flat_map(passes).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
 #[test]
 fn each_has_five_wrong_solutions_that_differ() {
     for exercise in all() {
-        let wrong = exercise.wrong().unwrap();
+        let wrong = exercise.bank().unwrap().wrong;
         let mut edits: Vec<_> = wrong.iter().map(|w| (&w.replace, &w.with)).collect();
         edits.sort();
         edits.dedup();
@@ -215,5 +247,37 @@ fn pages_come_from_the_source() {
             assert!(page.contains(hint), "{}", exercise.id);
         }
         assert!(!page.contains(solution(&exercise)), "{}", exercise.id);
+    }
+}
+
+/// The simulator would take it, and no GPU.
+#[test]
+fn a_comment_in_ptx_is_ascii() {
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    let exercise = exercise::find(&all, "guard").unwrap();
+    let text = solution(exercise).replace("// END", "// ⌈n/128⌉\n    // END");
+    let failure = Desk::new()
+        .check(exercise, "ascii", &text)
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        failure.line.contains(": expected ASCII, also in comments"),
+        "{}",
+        failure.line
+    );
+}
+
+/// What is no text at all is a failure like others.
+#[test]
+fn bytes_are_no_submission() {
+    for exercise in here().iter().take(3) {
+        let outcome = Desk::new().check(exercise, "bytes", b"// \xff").unwrap();
+        let failure = outcome.unwrap_err();
+        assert_eq!(failure.by, Part::Text, "{}", failure.line);
+        assert!(
+            failure.line.ends_with("found other bytes at offset 3"),
+            "{}",
+            failure.line
+        );
     }
 }

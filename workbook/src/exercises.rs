@@ -29,7 +29,7 @@ struct Place {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "my-exercises",
+        default_value = FOLDER,
         global = true
     )]
     dir: PathBuf,
@@ -140,6 +140,9 @@ fn seconds(text: &str) -> Result<f32, String> {
         .filter(|s: &f32| (0.001..=3600.).contains(s));
     number.ok_or_else(|| "expected seconds, from 0.001 to 3600".into())
 }
+
+/// The learner's folder, where none is named.
+const FOLDER: &str = "my-exercises";
 
 /// What a submission may run when a learner checks it.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -97,6 +97,7 @@ impl Submission<'_> {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(self.not_a_kernel(&error))),
         };
+        launch.name_buffers(&entry);
         let before = launch.clone();
         let operands = &mut launch.operands;
         let options = options(schedule, seed);
@@ -130,7 +131,7 @@ impl Submission<'_> {
             .trim()
     }
 
-    /// `FILE:LINE` and what stands there: of the source where the PTX names the learner's file.
+    /// A line of the learner's file and `FILE:LINE`: the source's where the PTX names it.
     pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (u32, String) {
         let own = source.filter(|(file, _)| Path::new(file).file_name() == self.path.file_name());
         let line = own.map_or(line, |(_, line)| *line);
@@ -212,8 +213,8 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
                 ""
             };
             return Some(format!(
-                "element {i} of argument {}: expected {e}, found {f}{never}",
-                kernel.output
+                "element {i} of {}: expected {e}, found {f}{never}",
+                after.name(kernel.output)
             ));
         }
     }
@@ -223,5 +224,6 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
         let buffer = after.operands.buffer(k);
         buffer.is_some_and(|b| after.operands.buffers[b] != before.operands.buffers[b])
     });
-    changed.map(|k| format!("argument {k}: expected an input that is only read, found it changed"))
+    let what = "expected an input that is only read, found it changed";
+    changed.map(|k| format!("{}: {what}", after.name(k)))
 }

@@ -2,6 +2,9 @@
 //!
 //! The program that checks was built with the crate `exercise` (candle and the tools of the checks), so that this is
 //! compiled and lies beside it. A submission is one call of rustc against it, into a folder of its own.
+//!
+//! Endless loops, crashes and early ends are noticed. A submission that means to deceive can: it runs with the check
+//! in one process, as the user who checks.
 
 mod compile;
 

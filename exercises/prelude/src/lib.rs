@@ -99,7 +99,12 @@ pub fn run(check: fn(&mut Fresh) -> Verdict) {
         Ok(()) => println!("\n{word} passed"),
         Err(error) => {
             // candle prints a backtrace behind its message.
-            let text = error.to_string();
+            let of_candle = error.is::<candle_core::Error>();
+            let text = if of_candle {
+                format!("candle refuses an operation: {error}")
+            } else {
+                error.to_string()
+            };
             println!(
                 "\n{word} failed {}",
                 text.lines().next().unwrap_or("without a reason")

@@ -7,8 +7,8 @@ use classroom::page::{COMMAND, about, checked, plain};
 use classroom::{Exercise, Language, Learner, exercise};
 use data::BadInput;
 
-use super::LIMIT;
 use super::tools::Checker;
+use super::{FOLDER, LIMIT};
 
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
 pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
@@ -55,8 +55,17 @@ pub fn start(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<b
     };
     learner.start(exercise)?;
     introduce(exercise, &learner);
-    println!("Check it with `{COMMAND} check`, or `watch`; its page is in the book.");
+    let command = command(dir);
+    println!("Check it with `{command} check`, or `watch`; its page is in the book.");
     Ok(true)
+}
+
+/// What the runner's commands begin with, for a learner of this folder.
+fn command(dir: &Path) -> String {
+    match dir == Path::new(FOLDER) {
+        true => COMMAND.to_owned(),
+        false => format!("{COMMAND} --dir {}", dir.display()),
+    }
 }
 
 /// The title, the task and the file.
@@ -113,7 +122,8 @@ pub fn check(
     let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), seed)?;
     if passed && let Some(next) = learner.next(exercises) {
         println!(
-            "Next: `{COMMAND} start` begins {} {}.",
+            "Next: `{} start` begins {} {}.",
+            command(dir),
             next.number(),
             next.name()
         );
@@ -154,7 +164,7 @@ fn with_sibling(bad: BadInput, exercise: &Exercise) -> BadInput {
     match (&exercise.spec.sibling, exercise.language) {
         (Some(sibling), Language::Cuda) => {
             let found = format!(
-                "{}; without it, {sibling} is the same exercise in PTX",
+                "{}; the exercise {sibling} is about the same and needs none",
                 bad.found
             );
             BadInput::new(bad.what, bad.expected, found)

@@ -1,4 +1,4 @@
-//! The exercise in CUDA, where NVRTC is found; where it is not, one line names its sibling in PTX.
+//! The exercise in CUDA, where NVRTC is found; where it is not, one line names its sibling.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn check(folder: &Folder, exercise: &Exercise, text: &str) -> Option<Run> {
     let run = folder.run(&["check"]);
     if run.stderr.contains("expected NVRTC") {
         let sibling = exercise.spec.sibling.as_deref().unwrap();
-        run.refused(&["without it", sibling, "is the same exercise in PTX"]);
+        run.refused(&["the exercise", sibling, "is about the same and needs none"]);
         eprintln!("skipped: {}: {}", exercise.id, run.stderr);
         return None;
     }
@@ -34,7 +34,7 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
         check(&folder, exercise, &exercise.starter)
             .unwrap()
             .ended(1);
-        for wrong in exercise.wrong().unwrap() {
+        for wrong in exercise.bank().unwrap().wrong {
             let Wrong {
                 what,
                 replace,

@@ -75,7 +75,7 @@ fn every_submission_is_graded_whatever_it_does() {
         "--session",
         "1",
         "--limit",
-        "1",
+        "3",
         "--json",
         "g.json",
         "--junit",

@@ -230,3 +230,16 @@ fn a_check_is_soon_done() {
         );
     }
 }
+
+/// What is printed to be typed next works for a folder of another name as well.
+#[test]
+fn another_folder_is_named_in_the_next_command() {
+    let folder = Folder::new();
+    let run = folder.run(&["start", "--dir", "mine"]);
+    assert!(
+        run.ended(0).contains(" exercises --dir mine check`"),
+        "{}",
+        run.stdout
+    );
+    assert!(folder.path("mine/01-guard.ptx").is_file());
+}
