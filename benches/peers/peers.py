@@ -7,6 +7,9 @@ workload.safetensors (the inputs, and the logits of level 1). A line of JSON for
 system goes to stdout: milliseconds of one forward pass, the device done with it before the next begins, as
 `workbook compare` times the levels.
 
+The language model and the vision transformer are transformers' own classes, which do more a step than these models written out
+in PyTorch would: what is measured here is what a user of the library gets, and no bound on PyTorch.
+
 eager     as the library runs it
 graph     the same, captured as a CUDA graph and replayed
 compile   torch.compile, the fastest of the modes of --modes

@@ -1,8 +1,9 @@
-//! Calls of every op at levels 3 and 4: sizes below, at and beyond those of warps, vectors, tiles and blocks, rows
+//! Calls of every op at levels 3 to 5: sizes below, at and beyond those of warps, vectors, tiles and blocks, rows
 //! that begin beside a multiple of 16 bytes, and numbers that are small and large.
 
 mod attention;
 mod graphs;
+mod level5;
 mod peaks;
 mod products;
 mod rows;
@@ -23,6 +24,7 @@ pub fn all() -> Result<()> {
         attention::all(&mut draw, dtype)?;
         graphs::all(&mut draw, dtype)?;
         products::all(&mut draw, dtype)?;
+        level5::all(&mut draw, dtype)?;
         ties::all(dtype)?;
         peaks::all(dtype)?;
     }

@@ -12,7 +12,11 @@ pub const ANY_GPU: &str = "any GPU";
 pub const ANY_CPU: &str = "any CPU";
 
 /// As `tune` wrote them.
-const COMMITTED: &[&str] = &[include_str!("tables/cpu.json")];
+const COMMITTED: &[&str] = &[
+    include_str!("tables/cpu.json"),
+    include_str!("tables/gpu.json"),
+    include_str!("tables/h200.json"),
+];
 
 /// The folder of the user's own tables; none where the system does not say.
 pub fn folder() -> Option<PathBuf> {

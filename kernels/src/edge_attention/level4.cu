@@ -21,9 +21,9 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 73d736858, 2026-11-21):
-//   edge_attention 4096x16384 f32: level 2 8530.3, level 3 29.7, level 4 14.0, copy 4.6
-//   edge_attention 4096x16384 bf16: level 2 8630.0, level 3 31.7, level 4 12.3, copy 3.5
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
+//   edge_attention 4096x16384 f32: level 2 8528.1, level 3 29.6, level 4 14.0, copy 4.5
+//   edge_attention 4096x16384 bf16: level 2 8621.5, level 3 31.7, level 4 12.3, copy 3.5
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

@@ -1,8 +1,18 @@
 //! The dispatch for code that is not of this workbook: products of candle's tensors, and a linear layer.
 //!
-//!     use level5::tuned::{Linear, Tuned};
-//!     let c = a.mm_tuned(&b)?;
-//!     let y = Linear::new(weight, Some(bias)).forward(&x)?;
+//! ```
+//! use candle_core::{DType, Device, Module, Tensor};
+//! use level5::tuned::{Linear, Tuned};
+//!
+//! # fn main() -> candle_core::Result<()> {
+//! let (a, b) = (Tensor::ones((2, 3), DType::F32, &Device::Cpu)?, Tensor::ones((3, 4), DType::F32, &Device::Cpu)?);
+//! let c = a.mm_tuned(&b)?; // (2, 4)
+//! let bias = Tensor::zeros(2, DType::F32, &Device::Cpu)?;
+//! let y = Linear::new(a, Some(bias)).forward(&b.t()?)?; // (4, 2)
+//! assert_eq!((c.dims(), y.dims()), (&[2, 4][..], &[4, 2][..]));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! Each gives what candle's own gives, gradients included, and is candle's own for what the registry has no kernel
 //! for: other number formats, ranks and devices.
