@@ -68,7 +68,7 @@ fn same_workload(a: &Row, b: &Row) -> bool {
 fn bar(row: &Row, level1_ms: f64) -> Bar {
     let speedup = level1_ms / row.median_ms;
     Bar {
-        name: format!("level {}", row.level),
+        name: row.variant(),
         value: speedup,
         spread: (level1_ms / row.high_ms, level1_ms / row.low_ms),
         label: format!(

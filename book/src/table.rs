@@ -74,7 +74,7 @@ fn line(row: &Row) -> String {
         row.preset,
         row.workload,
         row.dtype,
-        row.level,
+        row.variant().replace("level ", "").replace("in a ", ""),
         format::three_digits(row.median_ms),
         format::three_digits(row.low_ms),
         format::three_digits(row.high_ms),
