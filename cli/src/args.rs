@@ -72,6 +72,20 @@ pub enum Switch {
     Off,
 }
 
+/// On which device kernels are measured, and where the table goes.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: device::Choice,
+    /// Where the table goes [default: the folder of the user's caches, where level 5 looks for it]
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// As the table of all GPUs, or all CPUs, for which there is no other
+    #[arg(long, requires = "json")]
+    pub any: bool,
+}
+
 /// Whether a forward pass becomes a CUDA graph.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct GraphArgs {

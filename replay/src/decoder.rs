@@ -117,7 +117,6 @@ impl Decoder {
         if self.chosen != Some(token) {
             copy(&Tensor::new(&[[token]], model.device())?, &self.ids)?;
         }
-        self.chosen = None;
         self.step(ops, model)?;
         let token = self.ids.flatten_all()?.to_vec1::<u32>()?[0];
         let vocab = model.config().vocab_size;
@@ -142,6 +141,7 @@ impl Decoder {
             cache.advance::<Cache>(1)?;
         }
         let recorded = &self.recorded[&bucket];
+        self.chosen = None;
         recorded.graph.launch()?;
         self.position.advanced(1);
         Ok(recorded.logits.clone())

@@ -90,6 +90,13 @@ impl Row {
 }
 
 impl Results {
+    /// Whether a row is shown where there is little room: each level launch by launch and other frameworks are, and
+    /// of the graphs the last level's.
+    pub fn is_shown(&self, row: &Row) -> bool {
+        let highest = self.rows.iter().map(|row| row.level).max();
+        !row.graph || Some(row.level) == highest
+    }
+
     /// The rows of one workload each, levels in order.
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)

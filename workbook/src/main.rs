@@ -12,13 +12,13 @@ use std::process::ExitCode;
 
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
+use cli::args::TuneArgs;
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use exercises::ExercisesArgs;
 use ops::OpsArgs;
 use sim::SimArgs;
 use small::SmallArgs;
-use tune::TuneArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
                 is_clean = sim::run(&args)?;
                 Ok(())
             }
-            Some(Command::Tune(args)) => tune::run(&args),
+            Some(Command::Tune(args)) => tune::run(args),
             Some(Command::Small(args)) => small::run(&args),
             Some(Command::Exercises(args)) => {
                 is_clean = exercises::run(&args)?;

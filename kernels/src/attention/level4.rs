@@ -164,7 +164,7 @@ pub(super) fn splits(
 
 fn decode(x: &Operands, y: &Tensor) -> Result<()> {
     splits(x, y, x.keys, |split| {
-        let entry = decode_entry(x.head_dim, split.rows, y.dtype())?;
+        let entry = decode_entry!(x.head_dim, split.rows, y.dtype(), "level4")?;
         let launch = Launch::new(&DECODE, entry).grid(split.count, split.blocks, x.batch);
         let launch = x.arguments(launch.block(THREADS, 1, 1));
         let launch = launch.write(y).u32(split.keys);
@@ -172,16 +172,20 @@ fn decode(x: &Operands, y: &Tensor) -> Result<()> {
     })
 }
 
-fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
-    match (d, rows) {
-        (0..=32, 1) => entry!("attention_decode_d32x1", dtype, "level4"),
-        (0..=32, _) => entry!("attention_decode_d32x4", dtype, "level4"),
-        (33..=64, 1) => entry!("attention_decode_d64x1", dtype, "level4"),
-        (33..=64, _) => entry!("attention_decode_d64x4", dtype, "level4"),
-        (_, 1) => entry!("attention_decode_d128x1", dtype, "level4"),
-        (_, _) => entry!("attention_decode_d128x4", dtype, "level4"),
-    }
+/// The entry for heads up to D channels, and one row or several that read the same keys.
+macro_rules! decode_entry {
+    ($d:expr, $rows:expr, $dtype:expr, $level:literal) => {
+        match ($d, $rows) {
+            (0..=32, 1) => entry!("attention_decode_d32x1", $dtype, $level),
+            (0..=32, _) => entry!("attention_decode_d32x4", $dtype, $level),
+            (33..=64, 1) => entry!("attention_decode_d64x1", $dtype, $level),
+            (33..=64, _) => entry!("attention_decode_d64x4", $dtype, $level),
+            (_, 1) => entry!("attention_decode_d128x1", $dtype, $level),
+            (_, _) => entry!("attention_decode_d128x4", $dtype, $level),
+        }
+    };
 }
+pub(super) use decode_entry;
 
 /// Of a block of `level4_decode.cu`.
 pub(super) const THREADS: usize = 256;

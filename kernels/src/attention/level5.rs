@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::{Operands, level4};
+use super::Operands;
+use super::level4::{self, decode_entry};
 use crate::element::entry;
 use crate::error::{mismatch, unsupported};
 use crate::graph::is_recording;
@@ -172,24 +173,13 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     )?;
     let keys = bucket(x.keys, at.cache.capacity);
     level4::splits(&x, &y, keys, |split| {
-        let entry = decode_entry(x.head_dim, split.rows, y.dtype())?;
+        let entry = decode_entry!(x.head_dim, split.rows, y.dtype(), "level5")?;
         let launch = Launch::new(&DECODE, entry).grid(split.count, split.blocks, x.batch);
         let launch = x.arguments(launch.block(level4::THREADS, 1, 1));
         let launch = launch.write(&y).u32(split.keys);
         launch.write_or_null(split.partial).read(at.position).run()
     })?;
     Ok(y)
-}
-
-fn decode_entry(d: usize, rows: usize, dtype: DType) -> Result<&'static str> {
-    match (d, rows) {
-        (0..=32, 1) => entry!("attention_decode_d32x1", dtype, "level5"),
-        (0..=32, _) => entry!("attention_decode_d32x4", dtype, "level5"),
-        (33..=64, 1) => entry!("attention_decode_d64x1", dtype, "level5"),
-        (33..=64, _) => entry!("attention_decode_d64x4", dtype, "level5"),
-        (_, 1) => entry!("attention_decode_d128x1", dtype, "level5"),
-        (_, _) => entry!("attention_decode_d128x4", dtype, "level5"),
-    }
 }
 
 #[cfg(test)]

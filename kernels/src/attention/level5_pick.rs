@@ -1,6 +1,6 @@
 //! Level 5: full attention, by the kernel that was the fastest for this shape on this device.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
@@ -13,29 +13,25 @@ pub static REGISTRY: Registry<Kernel> = Registry {
     entries: &[
         Entry {
             name: "attention_level4",
-            can: |p, facts| can_level4(p, facts),
+            can: can_level4,
             run: level4::attention,
         },
         Entry {
             name: "attention_level3",
-            can: |p, facts| can_level3(p, facts),
+            can: can_level3,
             run: level3::attention,
         },
     ],
 };
 
 fn can_level4(p: &Problem, facts: &Facts) -> bool {
-    match (p.dtype, facts.is_gpu()) {
-        (DType::F32, true) => facts.at_least((7, 5)) && p.k <= 128,
-        (DType::BF16, true) => facts.has(Feature::Bf16) && p.k <= 128,
-        (dtype, false) => matches!(dtype, DType::F32 | DType::BF16),
-        _ => false,
-    }
+    let fits = !facts.is_gpu() || p.k <= 128;
+    fits && facts.computes(p.dtype, facts.has(Feature::Bf16))
 }
 
 fn can_level3(p: &Problem, facts: &Facts) -> bool {
-    let fits = !facts.is_gpu() || (facts.at_least((7, 5)) && p.n <= level3::most_keys(p.k));
-    fits && matches!(p.dtype, DType::F32 | DType::BF16)
+    let fits = !facts.is_gpu() || p.n <= level3::most_keys(p.k);
+    fits && facts.computes(p.dtype, facts.at_least((7, 5)))
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)

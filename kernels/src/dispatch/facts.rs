@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use candle_core::{Device, Result};
+use candle_core::{DType, Device, Result};
 
 use super::{Architecture, Feature};
 use crate::launch::is_simulated;
@@ -60,6 +60,16 @@ impl Facts {
     /// Whether this is a GPU of at least this compute capability.
     pub fn at_least(&self, capability: (u32, u32)) -> bool {
         self.capability.is_some_and(|found| found >= capability)
+    }
+
+    /// Whether it computes in f32 or bf16 as the kernels here need it: a GPU in f32 from 7.5 on and in bf16 where
+    /// `bf16` holds, a CPU in both.
+    pub fn computes(&self, dtype: DType, bf16: bool) -> bool {
+        match dtype {
+            DType::F32 => !self.is_gpu() || self.at_least((7, 5)),
+            DType::BF16 => !self.is_gpu() || bf16,
+            _ => false,
+        }
     }
 
     /// Of `device`, or of the simulator while kernels are simulated; looked up once.

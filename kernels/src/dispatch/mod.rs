@@ -20,5 +20,5 @@ pub use architecture::{Architecture, Feature};
 pub use facts::{Facts, processor};
 pub use problem::{Layout, Op, Problem};
 pub use registry::{Entry, Picked, Registry, Why};
-pub use table::{Range, Rule, SCHEMA, Table, is_tuned};
+pub use table::{Range, Rule, SCHEMA, Table};
 pub use tables::{ANY_CPU, ANY_GPU, folder, tables};

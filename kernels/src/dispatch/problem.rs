@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use candle_core::{DType, Tensor};
+use candle_core::{DType, Result, Tensor};
 use serde::{Deserialize, Serialize};
+
+use crate::cpu::rows;
 
 /// Operations of which there is more than one kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,6 +87,25 @@ pub struct Problem {
     pub layout: [Layout; 2],
 }
 
+impl Problem {
+    /// An operation on each row of x (…, N).
+    ///
+    /// # Errors
+    /// When x has no dimensions.
+    pub fn of_rows(op: Op, x: &Tensor) -> Result<Self> {
+        let (m, n) = rows(x)?;
+        Ok(Self {
+            op,
+            batch: 1,
+            m,
+            n,
+            k: 1,
+            dtype: x.dtype(),
+            layout: [Layout::Rows; 2],
+        })
+    }
+}
+
 impl fmt::Display for Problem {
     /// `matmul f32 8 × (64×32·32×16)`
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -97,7 +118,7 @@ impl fmt::Display for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::{Device, Result};
+    use candle_core::Device;
 
     #[test]
     fn a_problem_is_named_as_in_a_file() {

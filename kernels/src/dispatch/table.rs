@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use candle_core::DType;
 use serde::{Deserialize, Serialize};
 
 use super::{ANY_CPU, ANY_GPU, Facts, Op, Problem};
@@ -188,9 +187,4 @@ impl Table {
         let name: String = name.trim().chars().map(plain).collect();
         format!("{name}.json")
     }
-}
-
-/// Whether tables speak of this format.
-pub fn is_tuned(dtype: DType) -> bool {
-    matches!(dtype, DType::F32 | DType::BF16)
 }

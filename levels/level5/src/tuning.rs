@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use candle_core::{DType, Device, Result};
+use candle_core::{DType, Device, Result, bail};
 use kernels::dispatch::tune::{Axis, Grid, Measured, tune};
 use kernels::dispatch::{Facts, Layout, Op, Problem, Rule, Table, folder};
 use kernels::matmul::level5::REGISTRY;
@@ -278,24 +278,28 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
     Ok(())
 }
 
-/// Measures `device`, prints the summary to `out` and writes the table to `path`; with `any` as the table of all
-/// devices of its kind.
+/// Measures `device`, prints the summary to `out` and writes the table to `path`, or where there is none, to its
+/// [`place`]; with `any` as the table of all devices of its kind.
 ///
 /// # Errors
 /// What a kernel, the driver or the file system says.
 pub fn run(
     device: &Device,
-    path: &Path,
+    path: Option<PathBuf>,
     any: bool,
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
+    let path = path.map_or_else(|| place(device), |path| Ok(Some(path)))?;
+    let Some(path) = path else {
+        bail!("--json: no folder for caches on this system")
+    };
     let start = Instant::now();
     let mut table = table(device, seen)?;
     if any {
         table = table.of_any(Facts::of(device)?);
     }
-    save(&table, path)?;
+    save(&table, &path)?;
     summary(&table, start.elapsed(), out)?;
     writeln!(out, "{}", path.display())?;
     Ok(())

@@ -15,7 +15,9 @@ const LINEAR: f64 = 20.;
 pub fn speed(results: &Results) -> BarChart {
     let group = |rows: &[Row]| Group {
         name: rows[0].title(),
-        bars: rows.iter().map(|row| bar(row, &rows[0])).collect(),
+        bars: (rows.iter().filter(|row| results.is_shown(row)))
+            .map(|row| bar(row, &rows[0]))
+            .collect(),
     };
     let machine = &results.machine;
     let wide = results.rows.iter().any(|row| row.speedup > LINEAR);

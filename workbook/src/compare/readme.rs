@@ -40,10 +40,12 @@ fn between(text: &str, new: &str) -> Option<String> {
 
 /// One machine: a row a workload, a column a level, and the last level in a graph.
 fn table(results: &Results) -> String {
-    let highest = results.rows.iter().map(|row| row.level).max();
-    // A graph at every level is in the book: here the last one's stands for them.
-    let shown = |row: &&Row| !row.graph || Some(row.level) == highest;
-    let mut columns: Vec<Column> = results.rows.iter().filter(shown).map(column).collect();
+    let mut columns: Vec<Column> = results
+        .rows
+        .iter()
+        .filter(|row| results.is_shown(row))
+        .map(column)
+        .collect();
     columns.sort_unstable();
     columns.dedup();
     let machine = &results.machine;
