@@ -125,7 +125,9 @@ impl Decoder {
     ) -> Result<Self> {
         let Some(choice) = Choice::of(sampling, model.device())? else {
             let found = sampling.top_k;
-            bail!("a draw in a recorded decode step: expected top_k from 1 to 1024, found {found:?}")
+            bail!(
+                "a draw in a recorded decode step: expected top_k from 1 to 1024, found {found:?}"
+            )
         };
         Ok(Self {
             choice,

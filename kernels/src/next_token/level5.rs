@@ -2,8 +2,8 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::level4::{self, MOST};
 use super::check;
+use super::level4::{self, MOST};
 use crate::error::{mismatch, unsupported};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;

@@ -153,7 +153,12 @@ fn a_draw_of_what_it_cannot_is_an_error() -> Result<()> {
         }
         for (k, chance, token, expected) in [
             (0, &chance, &token, "expected k from 1 to 1024, found 0"),
-            (1025, &chance, &token, "expected k from 1 to 1024, found 1025"),
+            (
+                1025,
+                &chance,
+                &token,
+                "expected k from 1 to 1024, found 1025",
+            ),
             (40, &token, &token, "expected chance (2) of f64"),
             (40, &chance, &chance, "expected one u32 for the token"),
         ] {

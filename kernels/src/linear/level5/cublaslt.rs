@@ -6,7 +6,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDType;
 use candle_core::cuda_backend::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr};
 use candle_core::{
-    CpuStorage, CudaStorage, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor,
+    CpuStorage, CudaStorage, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor, WithDType,
 };
 use half::bf16;
 
@@ -76,7 +76,7 @@ impl CustomOp2 for Product<'_> {
 /// A tensor's memory, and how it lies there.
 type Lying<'a> = (&'a CudaStorage, &'a Layout);
 
-fn typed<T: CudaDType + DeviceRepr>(
+fn typed<T: CudaDType + DeviceRepr + WithDType>(
     x: Lying,
     w: Lying,
     b: Option<&Tensor>,
@@ -115,7 +115,7 @@ fn typed<T: CudaDType + DeviceRepr>(
 }
 
 /// Of the first element. The one stream of the device keeps the order of those that read and write.
-fn address<T: CudaDType>(
+fn address<T: CudaDType + WithDType>(
     (storage, layout): Lying,
     stream: &std::sync::Arc<CudaStream>,
 ) -> Result<u64> {

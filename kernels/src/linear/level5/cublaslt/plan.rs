@@ -13,6 +13,9 @@ use candle_core::{DType, Error, Result};
 
 use crate::element::no_kernel;
 
+/// What a call of the library comes to.
+type Status<T> = std::result::Result<T, CublasError>;
+
 /// Bytes on which every operand has to begin.
 pub const ALIGNMENT: u32 = 16;
 
@@ -41,7 +44,7 @@ pub struct Addresses {
 struct Matrix(sys::cublasLtMatrixLayout_t);
 
 impl Matrix {
-    fn new(dtype: sys::cudaDataType, rows: usize, columns: usize) -> Result<Self, CublasError> {
+    fn new(dtype: sys::cudaDataType, rows: usize, columns: usize) -> Status<Self> {
         let (rows, columns) = (rows as u64, columns as u64);
         result::create_matrix_layout(dtype, rows, columns, rows as i64).map(Self)
     }
@@ -58,7 +61,7 @@ impl Drop for Matrix {
 struct Product(sys::cublasLtMatmulDesc_t);
 
 impl Product {
-    fn new() -> Result<Self, CublasError> {
+    fn new() -> Status<Self> {
         use sys::{cublasComputeType_t::CUBLAS_COMPUTE_32F, cudaDataType_t::CUDA_R_32F};
         result::create_matmul_desc(CUBLAS_COMPUTE_32F, CUDA_R_32F).map(Self)
     }
@@ -69,7 +72,7 @@ impl Product {
         &self,
         attribute: sys::cublasLtMatmulDescAttributes_t,
         value: &T,
-    ) -> Result<(), CublasError> {
+    ) -> Status<()> {
         let value = ptr::from_ref(value).cast();
         // SAFETY: the descriptor lives as long as `self`; `value` is size_of::<T>() bytes, which are copied.
         unsafe { result::set_matmul_desc_attribute(self.0, attribute, value, size_of::<T>()) }
@@ -87,7 +90,7 @@ impl Drop for Product {
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
-    fn new() -> Result<Self, CublasError> {
+    fn new() -> Status<Self> {
         use sys::cublasLtMatmulPreferenceAttributes_t::*;
         let preference = Self(result::create_matmul_pref()?);
         let set = |attribute, value: *const _, size| {
@@ -143,7 +146,7 @@ impl Plan {
         handle: sys::cublasLtHandle_t,
         shape: Shape,
         dtype: sys::cudaDataType,
-    ) -> Result<Self, CublasError> {
+    ) -> Status<Self> {
         use sys::cublasLtEpilogue_t::{CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_DEFAULT};
         use sys::cublasLtMatmulDescAttributes_t::*;
         let Shape { m, n, k, bias, .. } = shape;
@@ -161,15 +164,7 @@ impl Plan {
         let preference = Preference::new()?;
         // SAFETY: all of it lives until the end of this function.
         let found = unsafe {
-            result::get_matmul_algo_heuristic(
-                handle,
-                product.0,
-                w.0,
-                x.0,
-                y.0,
-                y.0,
-                preference.0,
-            )?
+            result::get_matmul_algo_heuristic(handle, product.0, w.0, x.0, y.0, y.0, preference.0)?
         };
         Ok(Self {
             product,
