@@ -13,7 +13,8 @@ from job import Job, buffers
 def angles(config, positions, dtype):
     """cos and sin of p·θᵢ, θᵢ = base^(−2i/D): (positions, 1, D/2) each."""
     d = config["head_dim"]
-    theta = config["rope_theta"] ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
+    base = config.get("rope_parameters", config)["rope_theta"]
+    theta = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
     p = torch.arange(positions, dtype=torch.float32)[:, None, None] * theta.float()
     return p.cos().to(dtype), p.sin().to(dtype)
 

@@ -121,6 +121,7 @@ pub mod tests {
             median_ms,
             low_ms: 0.95 * median_ms,
             high_ms: 1.1 * median_ms,
+            device_ms: None,
             speedup: 1.23 / median_ms,
             tensors,
             launches: None,
