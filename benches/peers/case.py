@@ -54,6 +54,8 @@ def main():
     parser.add_argument("--device", required=True)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    if ":" in args.device:
+        torch.cuda.set_device(args.device)
     # f32 is f32, as at the levels: no TF32 in products or convolutions.
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 

@@ -55,9 +55,10 @@ def in_turns(job, steps, samples):
 
 def device_ms(job, step, samples):
     """The median on the device alone; None on a CPU."""
-    if not torch.cuda.is_available():
+    device = job.steps[0][0].device
+    if device.type == "cpu":
         return None
-    busy = torch.randn(4096, 4096, device="cuda")
+    busy = torch.randn(4096, 4096, device=device)
     return statistics.median(on_device(job, step, busy) for _ in range(min(samples, ON_DEVICE)))
 
 

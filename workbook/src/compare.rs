@@ -4,7 +4,7 @@ mod chart;
 pub mod machine;
 mod measure;
 mod memory;
-mod peers;
+pub mod peers;
 mod readme;
 pub mod record;
 mod stats;

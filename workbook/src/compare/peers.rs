@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use benches::Model;
-use candle_core::Device;
+use candle_core::{Device, DeviceLocation};
 use clap::{Args, ValueEnum};
 use cli::load::Request;
 use data::BadInput;
@@ -99,7 +99,7 @@ impl Peers {
             return Ok(None);
         };
         let modes = modes(&args.peer_modes, device)?;
-        has_torch(python)?;
+        torch(python)?;
         let folder = tempfile::tempdir()?;
         let wanted = |name: &str| {
             args.peer_cases.is_empty() || args.peer_cases.iter().any(|part| name.contains(part))
@@ -149,8 +149,11 @@ fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
     }
 }
 
-/// Whether the program could run at all, before anything is measured.
-fn has_torch(python: &str) -> Result<(), BadInput> {
+/// PyTorch's version, so that what cannot run at all is found before anything is measured.
+///
+/// # Errors
+/// For a Python that cannot be started, or has not what the peers need.
+pub fn torch(python: &str) -> Result<String, BadInput> {
     let bad = |found: &str| {
         let expected = "a Python with torch and safetensors";
         Err(BadInput::new(
@@ -159,9 +162,11 @@ fn has_torch(python: &str) -> Result<(), BadInput> {
             format!("{python:?}: {found}"),
         ))
     };
-    let import = "import torch, safetensors.torch";
+    let import = "import torch, safetensors.torch; print(torch.__version__)";
     match Command::new(python).args(["-c", import]).output() {
-        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+        }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
             bad(text.lines().last().unwrap_or("it failed without a word"))
@@ -184,11 +189,7 @@ fn command(
     let mut command = Command::new(python);
     command.arg(program).arg(folder).arg("--modes");
     command.args(modes.iter().map(|mode| mode.name()));
-    let device = match device.location() {
-        candle_core::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
-        _ => "cpu".into(),
-    };
-    command.args(["--device", &device]);
+    command.args(["--device", &device_name(device)]);
     for (option, value) in [
         ("--samples", samples.to_string()),
         ("--threads", threads.to_string()),
@@ -198,4 +199,12 @@ fn command(
         command.args([option, &value]);
     }
     command
+}
+
+/// As PyTorch calls it.
+pub fn device_name(device: &Device) -> String {
+    match device.location() {
+        DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        _ => "cpu".into(),
+    }
 }

@@ -146,7 +146,7 @@ fn plain_models_answer_as_the_libraries_do() {
         .output()
         .unwrap();
     let lines = lines(&output);
-    let of = |kind: &str| lines.iter().filter(move |line| line["kind"] == kind);
+    let of = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
     let found: Vec<_> = of("row").collect();
     assert_eq!(found.len(), 2 * lms.len() + others.len(), "{lines:?}");
     for row in found {
