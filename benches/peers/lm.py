@@ -10,9 +10,13 @@ from torch import nn
 from job import Job, buffers
 
 
+def head_dim(config):
+    return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+
+
 def angles(config, positions, dtype):
     """cos and sin of p·θᵢ, θᵢ = base^(−2i/D): (positions, 1, D/2) each."""
-    d = config["head_dim"]
+    d = head_dim(config)
     base = config.get("rope_parameters", config)["rope_theta"]
     theta = base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
     p = torch.arange(positions, dtype=torch.float32)[:, None, None] * theta.float()
@@ -28,7 +32,8 @@ def rotate(x, cos, sin):
 class Block(nn.Module):
     def __init__(self, w, i, config, batch, capacity, dtype):
         super().__init__()
-        self.h, self.h_kv, self.d = config["num_attention_heads"], config["num_key_value_heads"], config["head_dim"]
+        self.h, self.h_kv = config["num_attention_heads"], config["num_key_value_heads"]
+        self.d = head_dim(config)
         self.eps = config["rms_norm_eps"]
         at = lambda name: w[f"model.layers.{i}.{name}.weight"]
         cache = lambda: torch.zeros(batch, self.h_kv, capacity, self.d, dtype=dtype)

@@ -105,7 +105,7 @@ fn plain_models_answer_as_the_libraries_do() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let lms = ["lm-mqa", "lm-theta", "lm-tied-gqa", "lm-untied-full"];
+    let lms = ["lm-mqa", "lm-theta", "lm-tied-gqa"];
     let others = [
         "vit-patch4",
         "vit-patch8",
