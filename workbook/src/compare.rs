@@ -52,6 +52,9 @@ pub struct CompareArgs {
     /// Also write benches/results/NAME.json, its chart, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
+    /// Keep what NAME.json has of other models and number formats: a measurement in parts
+    #[arg(long, requires = "record")]
+    pub add: bool,
 }
 
 /// A model of one size in one number format.
@@ -77,6 +80,9 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let of_peers: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
     let peers = Peers::prepare(&root, &args.peers, &device, args.samples, &of_peers)?;
     let mut results = Results::new(machine::describe(&device, &root)?);
+    if let (true, Some(record)) = (args.add, &record) {
+        record.added(results.clone())?; // refused before anything is measured
+    }
     println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
@@ -87,6 +93,9 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     if let Some(peers) = peers {
         println!();
         peers.measure(&mut results)?;
+    }
+    if let (true, Some(record)) = (args.add, &record) {
+        results = record.added(results)?;
     }
     write(&root, &results, record)
 }

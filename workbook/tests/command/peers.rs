@@ -142,7 +142,7 @@ fn plain_models_answer_as_the_libraries_do() {
         .arg(root().join("benches/peers/peers.py"))
         .arg(folder.path())
         .args(["--device", "cpu", "--modes", "eager", "--samples", "2"])
-        .args(["--processes", "2"])
+        .args(["--processes", "2", "--threads", "1"])
         .output()
         .unwrap();
     let lines = lines(&output);
