@@ -15,6 +15,9 @@ struct Shape {
     d: usize,
     /// Elements before q, k and v.
     offset: usize,
+    /// Positions of the cache beyond those that are written. Without them a read beyond the last key is one beyond
+    /// the cache.
+    spare: usize,
     /// The greatest of q, k and v: with large scores the running maximum of online softmax matters.
     most: f32,
 }
@@ -27,6 +30,7 @@ const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) 
         heads,
         d,
         offset: 0,
+        spare: 0,
         most: 1.,
     }
 }
@@ -38,8 +42,11 @@ const fn wide(shape: Shape) -> Shape {
 /// Channels of a head: those that there are tiles for, and some between.
 const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
 
-/// The same, not in pieces of 16 bytes, nor of 4: these have no rotary embedding.
-const ODD_DIMS: [usize; 5] = [9, 27, 51, 75, 101];
+/// The same, not in pieces of 16 bytes, with an end at each place of four: these have no rotary embedding.
+const ODD_DIMS: [usize; 8] = [9, 27, 51, 75, 89, 90, 91, 101];
+
+/// Keys, to the end of each step of a lane that has eight of them.
+const ENDS: std::ops::RangeInclusive<usize> = 9..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for d in DIMS {
@@ -68,9 +75,15 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
                 &Shape {
                     batch: 2,
                     offset,
+                    spare: 3,
                     ..shape(9, 0, (4, 2), d)
                 },
             )?;
+        }
+    }
+    for d in [24, 40, 104] {
+        for (keys, heads) in ENDS.flat_map(|keys| [(keys, (1, 1)), (keys, (2, 1))]) {
+            causal(draw, dtype, &shape(1, keys - 1, heads, d), 4)?;
         }
     }
     for beside in 0..5 {
@@ -101,6 +114,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
                 &Shape {
                     batch: 2,
                     offset,
+                    spare: 3,
                     ..shape(tokens, 2, heads, d)
                 },
             )?;
@@ -133,7 +147,7 @@ fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()
 fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
     let (tokens, d, position) = (shape.tokens, shape.d, shape.position);
     let [q, k, v] = shape.cut(draw, dtype)?;
-    let capacity = position + tokens + 3;
+    let capacity = position + tokens + shape.spare;
     let kv_heads = shape.heads.1;
     let mut cache = Cache::new(shape.batch, capacity, kv_heads, d, dtype, q.device())?;
     let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
