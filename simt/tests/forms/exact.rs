@@ -80,7 +80,10 @@ impl Exact {
         if x == 0. || !x.is_finite() {
             return x;
         }
-        let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(least);
+        // Just below a power of two the neighbours are nearer to each other.
+        let is_power = x.to_bits() << 12 == 0;
+        let below = i32::from(is_power && rest != 0. && (rest < 0.) != (x < 0.));
+        let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023 - below).max(least);
         // The distance of two neighbours of the format.
         let unit = 2f64.powi(exponent - digits + 1);
         let scaled = x / unit;
