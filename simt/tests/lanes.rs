@@ -71,9 +71,10 @@ fn shuffles() {
         }
     }
     // Each lane from another.
-    check("xor.b32 %r1, %i, 21; shfl.sync.idx.b32 %r0, %x, %r1, 31, -1;", |lane| {
-        x(lane ^ 21)
-    });
+    check(
+        "xor.b32 %r1, %i, 21; shfl.sync.idx.b32 %r0, %x, %r1, 31, -1;",
+        |lane| x(lane ^ 21),
+    );
 }
 
 #[test]
@@ -87,8 +88,12 @@ fn votes() {
     ];
     for (set, holds) in cases {
         let mask = all(holds);
-        check(&format!("{set} vote.sync.ballot.b32 %r0, %p, -1;"), |_| mask);
-        check(&format!("{set} vote.sync.ballot.b32 %r0, !%p, -1;"), |_| !mask);
+        check(&format!("{set} vote.sync.ballot.b32 %r0, %p, -1;"), |_| {
+            mask
+        });
+        check(&format!("{set} vote.sync.ballot.b32 %r0, !%p, -1;"), |_| {
+            !mask
+        });
         for (mode, expected) in [
             ("all", mask == !0),
             ("any", mask != 0),
@@ -113,7 +118,8 @@ fn matches() {
     ] {
         let a = if ty == "b32" { "%r1" } else { "%d0" };
         for (divisor, all) in [(32, true), (31, false)] {
-            let both = format!("mov.u32 %r2, {divisor}; {set} match.all.sync.{ty} %r0|%p, {a}, -1;");
+            let both =
+                format!("mov.u32 %r2, {divisor}; {set} match.all.sync.{ty} %r0|%p, {a}, -1;");
             check(&both, |_| if all { !0 } else { 0 });
             check(&format!("{both} selp.u32 %r0, 1, 0, %p;"), |_| all.into());
         }

@@ -291,11 +291,10 @@ fn wmma() {
         };
         let mut memory = vec![0u8; sizes[..3].iter().map(|&size| bytes(size)).sum()];
         let mut first = 0;
-        let numbers: [&dyn Fn(usize, usize) -> i32; 3] = [
-            &|r, k| all.a(r, k),
-            &|k, n| all.b(k, n),
-            &|r, n| all.c(r, n),
-        ];
+        let numbers: [&dyn Fn(usize, usize) -> i32; 3] =
+            [&|r, k| all.a(r, k), &|k, n| all.b(k, n), &|r, n| {
+                all.c(r, n)
+            }];
         let at = |size: (usize, usize, Format, &str), row: usize, column: usize| {
             let index = match size.3 {
                 "row" => row * stride(size) + column,
@@ -328,9 +327,8 @@ fn wmma() {
                 stride(sizes[i])
             )
         };
-        let of = |letter: char, format| {
-            names(&letter.to_string(), registers(letter, shape, format))
-        };
+        let of =
+            |letter: char, format| names(&letter.to_string(), registers(letter, shape, format));
         let body = format!(
             "{}{}{}
             wmma.mma.sync.aligned.{la}.{lb}.{}.{form} {}, {}, {}, {};

@@ -159,7 +159,11 @@ fn what_is_narrower_than_its_register_is_extended() {
     let input = bytes();
     for (ty, bytes, signed) in TYPES.into_iter().filter(|(ty, ..)| !ty.starts_with('f')) {
         let body = format!("ld.global.{ty} %d0, [%in+4]; st.global.u64 [%out], %d0;");
-        let body = if bytes == 8 { body.replace("+4", "+8") } else { body };
+        let body = if bytes == 8 {
+            body.replace("+4", "+8")
+        } else {
+            body
+        };
         let first = if bytes == 8 { 8 } else { 4 };
         let cells = input.chunks(CELL);
         let expected = cells.flat_map(|cell| {
@@ -233,21 +237,35 @@ const UPDATES: [(&str, &str, usize, Update); 29] = [
     ("xor", "b64", 8, |old, a| old ^ a),
     ("exch", "b32", 4, |_, a| a),
     ("exch", "b64", 8, |_, a| a),
-    ("add", "u32", 4, |old, a| (old as u32).wrapping_add(a as u32).into()),
-    ("add", "s32", 4, |old, a| (old as u32).wrapping_add(a as u32).into()),
+    ("add", "u32", 4, |old, a| {
+        (old as u32).wrapping_add(a as u32).into()
+    }),
+    ("add", "s32", 4, |old, a| {
+        (old as u32).wrapping_add(a as u32).into()
+    }),
     ("add", "u64", 8, |old, a| old.wrapping_add(a)),
     ("add", "f32", 4, |old, a| (f(old) + f(a)).to_bits().into()),
     ("add", "f64", 8, |old, a| (g(old) + g(a)).to_bits()),
     ("add.noftz", "f16", 2, add_f16),
     ("add.noftz", "bf16", 2, add_bf16),
-    ("add.noftz", "f16x2", 4, |old, a| add_f16(old, a) | add_f16(old >> 16, a >> 16) << 16),
-    ("add.noftz", "bf16x2", 4, |old, a| add_bf16(old, a) | add_bf16(old >> 16, a >> 16) << 16),
+    ("add.noftz", "f16x2", 4, |old, a| {
+        add_f16(old, a) | add_f16(old >> 16, a >> 16) << 16
+    }),
+    ("add.noftz", "bf16x2", 4, |old, a| {
+        add_bf16(old, a) | add_bf16(old >> 16, a >> 16) << 16
+    }),
     ("inc", "u32", 4, |old, a| if old >= a { 0 } else { old + 1 }),
-    ("dec", "u32", 4, |old, a| if old == 0 || old > a { a } else { old - 1 }),
+    ("dec", "u32", 4, |old, a| {
+        if old == 0 || old > a { a } else { old - 1 }
+    }),
     ("min", "u32", 4, |old, a| old.min(a)),
     ("max", "u32", 4, |old, a| old.max(a)),
-    ("min", "s32", 4, |old, a| (old as i32).min(a as i32) as u32 as u64),
-    ("max", "s32", 4, |old, a| (old as i32).max(a as i32) as u32 as u64),
+    ("min", "s32", 4, |old, a| {
+        (old as i32).min(a as i32) as u32 as u64
+    }),
+    ("max", "s32", 4, |old, a| {
+        (old as i32).max(a as i32) as u32 as u64
+    }),
     ("min", "u64", 8, |old, a| old.min(a)),
     ("max", "u64", 8, |old, a| old.max(a)),
     ("min", "s64", 8, |old, a| (old as i64).min(a as i64) as u64),
@@ -305,7 +323,9 @@ fn atomic_updates() {
                 "ld{}.b{width} {z}, [{at}]; st.global.b{width} [%out], {z};",
                 if at == "%s" { ".shared" } else { ".global" }
             );
-            let (op, noftz) = name.split_once('.').map_or((name, ""), |(op, _)| (op, ".noftz"));
+            let (op, noftz) = name
+                .split_once('.')
+                .map_or((name, ""), |(op, _)| (op, ".noftz"));
             let atom = format!(
                 "{begin} atom{how}.{op}{noftz}.{ty} {old}, [{at}], {a}{third}; {end}
                 st.global.b{width} [%out+{bytes}], {old};"

@@ -39,9 +39,7 @@ fn main() -> Result<()> {
         parts.is_empty() || parts.iter().any(|part| path.contains(part))
     });
     ensure!(!texts.is_empty(), "no text's path holds {parts:?}");
-    texts
-        .par_iter()
-        .try_for_each(|path| write(path, &launches))
+    texts.par_iter().try_for_each(|path| write(path, &launches))
 }
 
 /// The file of cases of a text.

@@ -65,7 +65,9 @@ impl Equivalents {
                     m.entry == known.entry && m.was == known.was && m.now == known.now
                 };
                 let Some(mutant) = all.iter().filter(same).nth(known.nth.wrapping_sub(1)) else {
-                    let Known { entry, was, now, .. } = known;
+                    let Known {
+                        entry, was, now, ..
+                    } = known;
                     return Err(format!(
                         "{file}: expected the mutant that is listed as equivalent, `{was}` → `{now}` of {entry}, found no such"
                     ));

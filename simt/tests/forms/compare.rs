@@ -32,11 +32,16 @@ const OF_INTEGERS: [(&str, bool, Holds<i128>); 10] = [
 /// Each comparison of a type, with whether it holds.
 fn comparisons(ty: &'static str) -> Vec<(String, Box<dyn Fn(u64, u64) -> bool>)> {
     if TYPES.contains(&ty) {
-        let named = OF_INTEGERS.iter().filter(|(_, unsigned, _)| !unsigned || ty.starts_with('u'));
+        let named = OF_INTEGERS
+            .iter()
+            .filter(|(_, unsigned, _)| !unsigned || ty.starts_with('u'));
         return named
             .map(|(name, _, holds)| {
                 let of = move |a, b| holds(&number(ty, a), &number(ty, b));
-                (name.to_string(), Box::new(of) as Box<dyn Fn(u64, u64) -> bool>)
+                (
+                    name.to_string(),
+                    Box::new(of) as Box<dyn Fn(u64, u64) -> bool>,
+                )
             })
             .collect();
     }
@@ -51,7 +56,10 @@ fn comparisons(ty: &'static str) -> Vec<(String, Box<dyn Fn(u64, u64) -> bool>)>
     for (name, holds) in ORDERED {
         let of = move |a, b| holds(&value(ty, a), &value(ty, b));
         all.push((name.into(), Box::new(of)));
-        all.push((format!("{name}u"), Box::new(move |a, b| unordered(a, b) || of(a, b))));
+        all.push((
+            format!("{name}u"),
+            Box::new(move |a, b| unordered(a, b) || of(a, b)),
+        ));
     }
     all.push(("num".into(), Box::new(move |a, b| !unordered(a, b))));
     all.push(("nan".into(), Box::new(unordered)));
@@ -66,10 +74,12 @@ const COMPARED: [&str; 13] = [
 fn predicates() {
     for ty in COMPARED {
         for (name, holds) in comparisons(ty) {
-            let body = format!("setp.{name}.{ty} {{p}}, {{0}}, {{1}}; selp.u32 {{d}}, 1, 0, {{p}};");
+            let body =
+                format!("setp.{name}.{ty} {{p}}, {{0}}, {{1}}; selp.u32 {{d}}, 1, 0, {{p}};");
             check(&body, &[ty, ty], "u32", |x| Some(holds(x[0], x[1]).into()));
             // Equal numbers too.
-            let body = format!("setp.{name}.{ty} {{p}}, {{0}}, {{0}}; selp.u32 {{d}}, 1, 0, {{p}};");
+            let body =
+                format!("setp.{name}.{ty} {{p}}, {{0}}, {{0}}; selp.u32 {{d}}, 1, 0, {{p}};");
             check(&body, &[ty], "u32", |x| Some(holds(x[0], x[0]).into()));
         }
     }
@@ -106,11 +116,20 @@ fn flushed_before_they_are_compared() {
 
 #[test]
 fn masks_and_ones() {
-    for ty in COMPARED.into_iter().filter(|ty| !["f16", "bf16"].contains(ty)) {
+    for ty in COMPARED
+        .into_iter()
+        .filter(|ty| !["f16", "bf16"].contains(ty))
+    {
         for (name, holds) in comparisons(ty) {
-            for (to, yes) in [("u32", 0xffff_ffff), ("s32", 0xffff_ffff), ("f32", 1f32.to_bits().into())] {
+            for (to, yes) in [
+                ("u32", 0xffff_ffff),
+                ("s32", 0xffff_ffff),
+                ("f32", 1f32.to_bits().into()),
+            ] {
                 let body = format!("set.{name}.{to}.{ty} {{d}}, {{0}}, {{1}};");
-                check(&body, &[ty, ty], to, |x| Some(if holds(x[0], x[1]) { yes } else { 0 }));
+                check(&body, &[ty, ty], to, |x| {
+                    Some(if holds(x[0], x[1]) { yes } else { 0 })
+                });
             }
         }
     }

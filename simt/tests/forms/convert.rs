@@ -24,13 +24,21 @@ fn in_register(ty: &str, x: i128) -> u64 {
 fn between_integers() {
     for from in INTEGERS {
         for to in INTEGERS {
-            check(&format!("cvt.{to}.{from} {{d}}, {{0}};"), &[register(from)], register(to), |x| {
-                Some(in_register(to, number(from, x[0])))
-            });
-            check(&format!("cvt.sat.{to}.{from} {{d}}, {{0}};"), &[register(from)], register(to), |x| {
-                let (least, most) = range(to);
-                Some(in_register(to, number(from, x[0]).clamp(least, most)))
-            });
+            check(
+                &format!("cvt.{to}.{from} {{d}}, {{0}};"),
+                &[register(from)],
+                register(to),
+                |x| Some(in_register(to, number(from, x[0]))),
+            );
+            check(
+                &format!("cvt.sat.{to}.{from} {{d}}, {{0}};"),
+                &[register(from)],
+                register(to),
+                |x| {
+                    let (least, most) = range(to);
+                    Some(in_register(to, number(from, x[0]).clamp(least, most)))
+                },
+            );
         }
     }
 }
@@ -40,30 +48,40 @@ fn integers_to_floats() {
     for from in INTEGERS {
         for (name, mode) in MODES {
             for to in ["f16", "f32", "f64"] {
-                check(&format!("cvt.{name}.{to}.{from} {{d}}, {{0}};"), &[register(from)], to, |x| {
-                    let x = number(from, x[0]);
-                    let near = x as f64;
-                    let rest = (x - near as i128) as f64;
-                    Some(match to {
-                        "f64" => match mode {
-                            Mode::Down if rest < 0. => near.next_down(),
-                            Mode::Up if rest > 0. => near.next_up(),
-                            Mode::Zero if rest < 0. && near > 0. => near.next_down(),
-                            Mode::Zero if rest > 0. && near < 0. => near.next_up(),
-                            _ => near,
-                        }
-                        .to_bits(),
-                        _ => bits(to, Exact(near, rest).round(format(to), mode)),
-                    })
-                });
+                check(
+                    &format!("cvt.{name}.{to}.{from} {{d}}, {{0}};"),
+                    &[register(from)],
+                    to,
+                    |x| {
+                        let x = number(from, x[0]);
+                        let near = x as f64;
+                        let rest = (x - near as i128) as f64;
+                        Some(match to {
+                            "f64" => match mode {
+                                Mode::Down if rest < 0. => near.next_down(),
+                                Mode::Up if rest > 0. => near.next_up(),
+                                Mode::Zero if rest < 0. && near > 0. => near.next_down(),
+                                Mode::Zero if rest > 0. && near < 0. => near.next_up(),
+                                _ => near,
+                            }
+                            .to_bits(),
+                            _ => bits(to, Exact(near, rest).round(format(to), mode)),
+                        })
+                    },
+                );
             }
         }
-        check(&format!("cvt.rn.bf16.{from} {{d}}, {{0}};"), &[register(from)], "bf16", |x| {
-            let x = number(from, x[0]);
-            let near = x as f64;
-            let exact = Exact(near, (x - near as i128) as f64);
-            Some(bits("bf16", exact.round(format("bf16"), Mode::Nearest)))
-        });
+        check(
+            &format!("cvt.rn.bf16.{from} {{d}}, {{0}};"),
+            &[register(from)],
+            "bf16",
+            |x| {
+                let x = number(from, x[0]);
+                let near = x as f64;
+                let exact = Exact(near, (x - near as i128) as f64);
+                Some(bits("bf16", exact.round(format("bf16"), Mode::Nearest)))
+            },
+        );
     }
 }
 
@@ -82,17 +100,22 @@ fn floats_to_integers() {
     for from in ["f16", "bf16", "f32", "f64"] {
         for to in INTEGERS {
             for mode in ["rni", "rzi", "rmi", "rpi"] {
-                check(&format!("cvt.{mode}.{to}.{from} {{d}}, {{0}};"), &[from], register(to), |x| {
-                    if is_nan(from, x[0]) {
-                        // Zero, but for what 64 bits take part in: 1 and zeros.
-                        let long = from == "f64" || bytes(to) == 8;
-                        let first = 1i128 << (8 * bytes(to) - 1);
-                        return Some(in_register(to, if long { first } else { 0 }));
-                    }
-                    let (least, most) = range(to);
-                    let x = integral(value(from, x[0]), mode);
-                    Some(in_register(to, (x as i128).clamp(least, most)))
-                });
+                check(
+                    &format!("cvt.{mode}.{to}.{from} {{d}}, {{0}};"),
+                    &[from],
+                    register(to),
+                    |x| {
+                        if is_nan(from, x[0]) {
+                            // Zero, but for what 64 bits take part in: 1 and zeros.
+                            let long = from == "f64" || bytes(to) == 8;
+                            let first = 1i128 << (8 * bytes(to) - 1);
+                            return Some(in_register(to, if long { first } else { 0 }));
+                        }
+                        let (least, most) = range(to);
+                        let x = integral(value(from, x[0]), mode);
+                        Some(in_register(to, (x as i128).clamp(least, most)))
+                    },
+                );
             }
         }
     }
@@ -102,9 +125,12 @@ fn floats_to_integers() {
 fn floats_to_integers_of_the_same_format() {
     for ty in ["f16", "f32", "f64"] {
         for mode in ["rni", "rzi", "rmi", "rpi"] {
-            check(&format!("cvt.{mode}.{ty}.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
-                Some(bits(ty, integral(value(ty, x[0]), mode)))
-            });
+            check(
+                &format!("cvt.{mode}.{ty}.{ty} {{d}}, {{0}};"),
+                &[ty],
+                ty,
+                |x| Some(bits(ty, integral(value(ty, x[0]), mode))),
+            );
         }
     }
     check("cvt.sat.f32.f32 {d}, {0};", &["f32"], "f32", |x| {
@@ -120,17 +146,42 @@ fn floats_to_integers_of_the_same_format() {
 
 #[test]
 fn between_floats() {
-    for (from, to) in [("f16", "f32"), ("f16", "f64"), ("bf16", "f32"), ("f32", "f64")] {
-        check(&format!("cvt.{to}.{from} {{d}}, {{0}};"), &[from], to, |x| {
-            Some(bits(to, value(from, x[0])))
-        });
+    for (from, to) in [
+        ("f16", "f32"),
+        ("f16", "f64"),
+        ("bf16", "f32"),
+        ("f32", "f64"),
+    ] {
+        check(
+            &format!("cvt.{to}.{from} {{d}}, {{0}};"),
+            &[from],
+            to,
+            |x| Some(bits(to, value(from, x[0]))),
+        );
     }
-    for (from, to) in [("f32", "f16"), ("f64", "f16"), ("f64", "f32"), ("f32", "bf16")] {
-        let modes = if to == "bf16" { &MODES[..2] } else { &MODES[..] };
+    for (from, to) in [
+        ("f32", "f16"),
+        ("f64", "f16"),
+        ("f64", "f32"),
+        ("f32", "bf16"),
+    ] {
+        let modes = if to == "bf16" {
+            &MODES[..2]
+        } else {
+            &MODES[..]
+        };
         for &(name, mode) in modes {
-            check(&format!("cvt.{name}.{to}.{from} {{d}}, {{0}};"), &[from], to, |x| {
-                Some(bits(to, Exact(value(from, x[0]), 0.).round(format(to), mode)))
-            });
+            check(
+                &format!("cvt.{name}.{to}.{from} {{d}}, {{0}};"),
+                &[from],
+                to,
+                |x| {
+                    Some(bits(
+                        to,
+                        Exact(value(from, x[0]), 0.).round(format(to), mode),
+                    ))
+                },
+            );
         }
     }
     for (name, mode) in &MODES[..2] {
@@ -142,9 +193,12 @@ fn between_floats() {
                     bits(to, if relu && x <= 0. { 0. } else { x })
                 };
                 let pair = &*format!("{to}x2");
-                check(&format!("cvt.{name}{how}.{pair}.f32 {{d}}, {{0}}, {{1}};"), &["f32", "f32"], pair, |x| {
-                    Some(one(x[0]) << 16 | one(x[1]))
-                });
+                check(
+                    &format!("cvt.{name}{how}.{pair}.f32 {{d}}, {{0}}, {{1}};"),
+                    &["f32", "f32"],
+                    pair,
+                    |x| Some(one(x[0]) << 16 | one(x[1])),
+                );
             }
         }
     }

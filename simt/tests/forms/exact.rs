@@ -125,7 +125,13 @@ fn one_rounding() {
     }
     let tie = 1. + 2f64.powi(-24);
     assert_eq!(Exact(tie, 0.).round(F32, Mode::Nearest), 1.);
-    assert_eq!(Exact(tie, 1e-30).round(F32, Mode::Nearest), 1. + 2f64.powi(-23));
-    assert_eq!(Exact(1., -1e-30).round(F32, Mode::Down), 1. - 2f64.powi(-24));
+    assert_eq!(
+        Exact(tie, 1e-30).round(F32, Mode::Nearest),
+        1. + 2f64.powi(-23)
+    );
+    assert_eq!(
+        Exact(1., -1e-30).round(F32, Mode::Down),
+        1. - 2f64.powi(-24)
+    );
     assert_eq!(Exact(1e39, 0.).round(F32, Mode::Zero), f64::from(f32::MAX));
 }

@@ -28,7 +28,11 @@ pub fn bits(ty: &str, x: f64) -> u64 {
 
 /// Zero with its sign for what is below the normal numbers of f32.
 fn flushed(x: f64) -> f64 {
-    if x.abs() < f32::MIN_POSITIVE.into() { 0f64.copysign(x) } else { x }
+    if x.abs() < f32::MIN_POSITIVE.into() {
+        0f64.copysign(x)
+    } else {
+        x
+    }
 }
 
 /// To 0..1, NaN to 0.
@@ -66,7 +70,12 @@ fn of_f32_in_every_direction() {
     let f32s = ["f32"; 3];
     for (name, mode) in MODES {
         for (form, count, of) in FORMS {
-            for (how, ftz, sat) in [("", false, false), (".ftz", true, false), (".sat", false, true), (".ftz.sat", true, true)] {
+            for (how, ftz, sat) in [
+                ("", false, false),
+                (".ftz", true, false),
+                (".sat", false, true),
+                (".ftz.sat", true, true),
+            ] {
                 let body = text(&format!("{form}.{name}{how}.f32"), count);
                 check(&body, &f32s[..count], "f32", |x| {
                     let flush = |x| if ftz { flushed(x) } else { x };
@@ -94,10 +103,18 @@ fn of_f32_in_every_direction() {
         }
     }
     for (form, count, of) in &FORMS[..3] {
-        check(&text(&format!("{form}.f32"), *count), &f32s[..*count], "f32", |x| {
-            let x: Vec<f64> = x.iter().map(|&x| value("f32", x)).collect();
-            Some(bits("f32", of(&x, Mode::Nearest).round(super::exact::F32, Mode::Nearest)))
-        });
+        check(
+            &text(&format!("{form}.f32"), *count),
+            &f32s[..*count],
+            "f32",
+            |x| {
+                let x: Vec<f64> = x.iter().map(|&x| value("f32", x)).collect();
+                Some(bits(
+                    "f32",
+                    of(&x, Mode::Nearest).round(super::exact::F32, Mode::Nearest),
+                ))
+            },
+        );
     }
 }
 
@@ -114,7 +131,9 @@ fn of_halves() {
             check(&body, &[ty; 3][..count], ty, |x| Some(one(x, 0)));
             let pair = &*format!("{ty}x2");
             let body = text(&format!("{name}.{pair}"), count);
-            check(&body, &[pair; 3][..count], pair, |x| Some(one(x, 16) << 16 | one(x, 0)));
+            check(&body, &[pair; 3][..count], pair, |x| {
+                Some(one(x, 16) << 16 | one(x, 0))
+            });
         }
     }
 }
@@ -132,7 +151,8 @@ fn directed(x: f64, rest: f64, mode: Mode) -> f64 {
 
 /// Far enough from both ends that what is left of a product or a quotient is a number too.
 fn moderate(x: &[f64]) -> bool {
-    x.iter().all(|x| *x == 0. || (1e-100..1e100).contains(&x.abs()))
+    x.iter()
+        .all(|x| *x == 0. || (1e-100..1e100).contains(&x.abs()))
 }
 
 #[test]
@@ -142,17 +162,32 @@ fn of_f64_in_every_direction() {
         ("add", 2, |x| x[0] + x[1], |x, _| sum(x[0], x[1]).1),
         ("sub", 2, |x| x[0] - x[1], |x, _| sum(x[0], -x[1]).1),
         ("mul", 2, |x| x[0] * x[1], |x, y| x[0].mul_add(x[1], -y)),
-        ("div", 2, |x| x[0] / x[1], |x, y| (-y).mul_add(x[1], x[0]) * x[1].signum()),
-        ("rcp", 1, |x| 1. / x[0], |x, y| (-y).mul_add(x[0], 1.) * x[0].signum()),
+        (
+            "div",
+            2,
+            |x| x[0] / x[1],
+            |x, y| (-y).mul_add(x[1], x[0]) * x[1].signum(),
+        ),
+        (
+            "rcp",
+            1,
+            |x| 1. / x[0],
+            |x, y| (-y).mul_add(x[0], 1.) * x[0].signum(),
+        ),
         ("sqrt", 1, |x| x[0].sqrt(), |x, y| (-y).mul_add(y, x[0])),
-        ("fma", 3, |x| x[0].mul_add(x[1], x[2]), |x, y| {
-            let p = x[0] * x[1];
-            let low = x[0].mul_add(x[1], -p);
-            let Exact(s, t) = sum(p, x[2]);
-            let Exact(u, v) = sum(t, low);
-            let Exact(w, z) = sum(s - y, u);
-            if w != 0. { w } else { z + v }
-        }),
+        (
+            "fma",
+            3,
+            |x| x[0].mul_add(x[1], x[2]),
+            |x, y| {
+                let p = x[0] * x[1];
+                let low = x[0].mul_add(x[1], -p);
+                let Exact(s, t) = sum(p, x[2]);
+                let Exact(u, v) = sum(t, low);
+                let Exact(w, z) = sum(s - y, u);
+                if w != 0. { w } else { z + v }
+            },
+        ),
     ];
     for (name, mode) in MODES {
         for (form, count, nearest, rest) in forms {
@@ -173,25 +208,51 @@ fn of_f64_in_every_direction() {
 
 #[test]
 fn signs() {
-    for (ty, sign) in [("f16", 1 << 15), ("bf16", 1 << 15), ("f32", 1 << 31), ("f64", 1u64 << 63)] {
-        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| Some(x[0] ^ sign));
-        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| Some(x[0] & !sign));
+    for (ty, sign) in [
+        ("f16", 1 << 15),
+        ("bf16", 1 << 15),
+        ("f32", 1 << 31),
+        ("f64", 1u64 << 63),
+    ] {
+        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] ^ sign)
+        });
+        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] & !sign)
+        });
     }
     for ty in ["f16x2", "bf16x2"] {
-        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| Some(x[0] ^ 0x8000_8000));
-        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| Some(x[0] & 0x7fff_7fff));
+        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] ^ 0x8000_8000)
+        });
+        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] & 0x7fff_7fff)
+        });
     }
     for (ty, sign) in [("f32", 1u64 << 31), ("f64", 1 << 63)] {
-        check(&format!("copysign.{ty} {{d}}, {{0}}, {{1}};"), &[ty, ty], ty, |x| {
-            Some(x[0] & sign | x[1] & !sign)
-        });
+        check(
+            &format!("copysign.{ty} {{d}}, {{0}}, {{1}};"),
+            &[ty, ty],
+            ty,
+            |x| Some(x[0] & sign | x[1] & !sign),
+        );
     }
 }
 
 /// Largest error of an approximate form over operands of which `of` is finite and normal: relative, or absolute
 /// where the manual says so.
-fn error(body: &str, ty: &str, count: usize, absolute: bool, of: impl Fn(&[f64]) -> Option<f64>) -> f64 {
-    let least = if ty == "f16" { 6.2e-5 } else { f64::from(f32::MIN_POSITIVE) };
+fn error(
+    body: &str,
+    ty: &str,
+    count: usize,
+    absolute: bool,
+    of: impl Fn(&[f64]) -> Option<f64>,
+) -> f64 {
+    let least = if ty == "f16" {
+        6.2e-5
+    } else {
+        f64::from(f32::MIN_POSITIVE)
+    };
     let most = if ty == "f16" { 6e4 } else { 3e38 };
     let mut worst: f64 = 0.;
     let mut compared = 0;
@@ -228,8 +289,19 @@ fn approximate_functions() {
     ];
     for (form, count, of, granted) in forms {
         // A quotient by what is beyond 2^126 is 0 there.
-        let near = |x: &[f64]| x.iter().all(|x| x.abs() < two(126)).then(|| of(x)).filter(|y| y.is_finite());
-        let worst = error(&text(&format!("{form}.f32"), count), "f32", count, false, near);
+        let near = |x: &[f64]| {
+            x.iter()
+                .all(|x| x.abs() < two(126))
+                .then(|| of(x))
+                .filter(|y| y.is_finite())
+        };
+        let worst = error(
+            &text(&format!("{form}.f32"), count),
+            "f32",
+            count,
+            false,
+            near,
+        );
         assert!(worst <= granted, "{form}: {worst:e} of {granted:e}");
     }
     // Absolute errors, of the range for which the manual has them.
@@ -264,7 +336,13 @@ fn approximate_functions_of_f64() {
         ("rsqrt", |x: f64| 1. / x.sqrt()),
     ] {
         let of = |x: &[f64]| Some(of(x[0])).filter(|y| y.is_finite());
-        let worst = error(&text(&format!("{form}.approx.ftz.f64"), 1), "f64", 1, false, of);
+        let worst = error(
+            &text(&format!("{form}.approx.ftz.f64"), 1),
+            "f64",
+            1,
+            false,
+            of,
+        );
         assert!(worst <= 2f64.powi(-19), "{form}: {worst:e}");
     }
 }

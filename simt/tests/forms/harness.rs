@@ -32,9 +32,7 @@ fn integer(rng: &mut ChaCha8Rng) -> u64 {
     match rng.random_range(0..4) {
         0 => rng.random(),
         1 => rng.random_range(0..70),
-        _ => end
-            .wrapping_add(rng.random_range(0..5))
-            .wrapping_sub(2),
+        _ => end.wrapping_add(rng.random_range(0..5)).wrapping_sub(2),
     }
 }
 
@@ -183,10 +181,7 @@ pub fn check(
             let part = |bits: u64| bits >> shift & mask(ty);
             let (a, b) = (part(expected), part(found));
             let same = a == b || is_nan(ty, a) && is_nan(ty, b);
-            assert!(
-                same,
-                "{body} of {operands:x?}: expected {a:x}, found {b:x}"
-            );
+            assert!(same, "{body} of {operands:x?}: expected {a:x}, found {b:x}");
         }
     }
     assert!(compared > THREADS / 4, "{body}: {compared}");

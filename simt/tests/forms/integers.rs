@@ -49,10 +49,7 @@ fn of_two() {
             });
         }
         // Of zero nothing is said.
-        for (form, of) in [
-            ("div", (|a, b| a / b) as Of2),
-            ("rem", |a, b| a % b),
-        ] {
+        for (form, of) in [("div", (|a, b| a / b) as Of2), ("rem", |a, b| a % b)] {
             let body = format!("{form}.{ty} {{d}}, {{0}}, {{1}};");
             check(&body, &[ty, ty], ty, |x| {
                 let (a, b) = (number(ty, x[0]), number(ty, x[1]));
@@ -63,13 +60,21 @@ fn of_two() {
     for ty in ["u16", "s16"] {
         let pair = format!("{ty}x2");
         for (form, of) in [forms[0], forms[3], forms[4]] {
-            check(&format!("{form}.{pair} {{d}}, {{0}}, {{1}};"), &["b32", "b32"], "b32", |x| {
-                let part = |shift: u32| {
-                    let of = of(number(ty, x[0] >> shift & 0xffff), number(ty, x[1] >> shift & 0xffff));
-                    wrapped(ty, of)
-                };
-                Some(part(16)? << 16 | part(0)?)
-            });
+            check(
+                &format!("{form}.{pair} {{d}}, {{0}}, {{1}};"),
+                &["b32", "b32"],
+                "b32",
+                |x| {
+                    let part = |shift: u32| {
+                        let of = of(
+                            number(ty, x[0] >> shift & 0xffff),
+                            number(ty, x[1] >> shift & 0xffff),
+                        );
+                        wrapped(ty, of)
+                    };
+                    Some(part(16)? << 16 | part(0)?)
+                },
+            );
         }
     }
 }
@@ -92,23 +97,38 @@ fn products_and_sums() {
             ("u64", p) => (p as u128 >> 64) as i128,
             (_, p) => part("hi", bits, p),
         };
-        check(&format!("mul.hi.{ty} {{d}}, {{0}}, {{1}};"), &[ty, ty], ty, |x| {
-            wrapped(ty, high(x[0], x[1]))
-        });
-        check(&format!("mad.hi.{ty} {{d}}, {{0}}, {{1}}, {{2}};"), &[ty, ty, ty], ty, |x| {
-            wrapped(ty, high(x[0], x[1]) + number(ty, x[2]))
-        });
-        check(&format!("mad.lo.{ty} {{d}}, {{0}}, {{1}}, {{2}};"), &[ty, ty, ty], ty, |x| {
-            wrapped(ty, product(x[0], x[1]).wrapping_add(number(ty, x[2])))
-        });
+        check(
+            &format!("mul.hi.{ty} {{d}}, {{0}}, {{1}};"),
+            &[ty, ty],
+            ty,
+            |x| wrapped(ty, high(x[0], x[1])),
+        );
+        check(
+            &format!("mad.hi.{ty} {{d}}, {{0}}, {{1}}, {{2}};"),
+            &[ty, ty, ty],
+            ty,
+            |x| wrapped(ty, high(x[0], x[1]) + number(ty, x[2])),
+        );
+        check(
+            &format!("mad.lo.{ty} {{d}}, {{0}}, {{1}}, {{2}};"),
+            &[ty, ty, ty],
+            ty,
+            |x| wrapped(ty, product(x[0], x[1]).wrapping_add(number(ty, x[2]))),
+        );
         if bits < 64 {
             let wide = &format!("{}{}", &ty[..1], 2 * bits);
-            check(&format!("mul.wide.{ty} {{d}}, {{0}}, {{1}};"), &[ty, ty], wide, |x| {
-                wrapped(wide, product(x[0], x[1]))
-            });
-            check(&format!("mad.wide.{ty} {{d}}, {{0}}, {{1}}, {{2}};"), &[ty, ty, wide], wide, |x| {
-                wrapped(wide, product(x[0], x[1]) + number(wide, x[2]))
-            });
+            check(
+                &format!("mul.wide.{ty} {{d}}, {{0}}, {{1}};"),
+                &[ty, ty],
+                wide,
+                |x| wrapped(wide, product(x[0], x[1])),
+            );
+            check(
+                &format!("mad.wide.{ty} {{d}}, {{0}}, {{1}}, {{2}};"),
+                &[ty, ty, wide],
+                wide,
+                |x| wrapped(wide, product(x[0], x[1]) + number(wide, x[2])),
+            );
         }
     }
 }
@@ -118,11 +138,18 @@ fn saturating() {
     let ty = "s32";
     let clamped = |x: i128| wrapped(ty, x.clamp(range(ty).0, range(ty).1));
     let n = |x: u64| number(ty, x);
-    check("add.sat.s32 {d}, {0}, {1};", &[ty, ty], ty, |x| clamped(n(x[0]) + n(x[1])));
-    check("sub.sat.s32 {d}, {0}, {1};", &[ty, ty], ty, |x| clamped(n(x[0]) - n(x[1])));
-    check("mad.hi.sat.s32 {d}, {0}, {1}, {2};", &[ty, ty, ty], ty, |x| {
-        clamped((n(x[0]) * n(x[1]) >> 32) + n(x[2]))
+    check("add.sat.s32 {d}, {0}, {1};", &[ty, ty], ty, |x| {
+        clamped(n(x[0]) + n(x[1]))
     });
+    check("sub.sat.s32 {d}, {0}, {1};", &[ty, ty], ty, |x| {
+        clamped(n(x[0]) - n(x[1]))
+    });
+    check(
+        "mad.hi.sat.s32 {d}, {0}, {1}, {2};",
+        &[ty, ty, ty],
+        ty,
+        |x| clamped((n(x[0]) * n(x[1]) >> 32) + n(x[2])),
+    );
 }
 
 #[test]
@@ -148,16 +175,33 @@ fn sums_of_small_products() {
     };
     for a in ["u32", "s32"] {
         for b in ["u32", "s32"] {
-            let sum = |c: u64, products: i64| Some((c as i64).wrapping_add(products) as u64 & 0xffff_ffff);
+            let sum = |c: u64, products: i64| {
+                Some((c as i64).wrapping_add(products) as u64 & 0xffff_ffff)
+            };
             let types = ["b32", "b32", "b32"];
-            check(&format!("dp4a.{a}.{b} {{d}}, {{0}}, {{1}}, {{2}};"), &types, "b32", |x| {
-                sum(x[2], (0..4).map(|i| part(x[0], i, 8, a) * part(x[1], i, 8, b)).sum())
-            });
+            check(
+                &format!("dp4a.{a}.{b} {{d}}, {{0}}, {{1}}, {{2}};"),
+                &types,
+                "b32",
+                |x| {
+                    sum(
+                        x[2],
+                        (0..4)
+                            .map(|i| part(x[0], i, 8, a) * part(x[1], i, 8, b))
+                            .sum(),
+                    )
+                },
+            );
             for (half, first) in [("lo", 0), ("hi", 2)] {
-                check(&format!("dp2a.{half}.{a}.{b} {{d}}, {{0}}, {{1}}, {{2}};"), &types, "b32", |x| {
-                    let product = |i| part(x[0], i, 16, a) * part(x[1], first + i, 8, b);
-                    sum(x[2], product(0) + product(1))
-                });
+                check(
+                    &format!("dp2a.{half}.{a}.{b} {{d}}, {{0}}, {{1}}, {{2}};"),
+                    &types,
+                    "b32",
+                    |x| {
+                        let product = |i| part(x[0], i, 16, a) * part(x[1], first + i, 8, b);
+                        sum(x[2], product(0) + product(1))
+                    },
+                );
             }
         }
     }

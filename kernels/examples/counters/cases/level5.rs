@@ -86,10 +86,7 @@ fn decode(i: &mut Inputs, [batch, position, tokens, heads, kv_heads, d]: [usize;
         Ok([q?, k?, v?])
     };
     let ([q, k, v], [next_q, next_k, next_v]) = (part(position)?, part(tokens)?);
-    let (cos, sin) = (
-        i.tensor(&[capacity, d / 2])?,
-        i.tensor(&[capacity, d / 2])?,
-    );
+    let (cos, sin) = (i.tensor(&[capacity, d / 2])?, i.tensor(&[capacity, d / 2])?);
     let here = |angles: &Tensor| angles.narrow(0, 0, position);
     rope::level4::rope_append(&q, &k, &v, &here(&cos)?, &here(&sin)?, &mut inner, 0)?;
     let mut cache = attend::Cache::new(inner, attend::Position::new(&i.device)?);
