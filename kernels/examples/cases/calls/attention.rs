@@ -1,6 +1,6 @@
 //! Attention and what fills its cache.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention::{self, Cache};
 use kernels::rope;
 
@@ -45,8 +45,8 @@ const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
 /// The same, not in pieces of 16 bytes, with an end at each place of four: these have no rotary embedding.
 const ODD_DIMS: [usize; 8] = [9, 27, 51, 75, 89, 90, 91, 101];
 
-/// Keys, to the end of each step of a lane that has eight of them.
-const ENDS: std::ops::RangeInclusive<usize> = 9..=16;
+/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
+const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for d in DIMS {
@@ -143,20 +143,16 @@ fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()
     Ok(())
 }
 
-/// Appends the tokens to a cache whose other positions nobody wrote, and attends.
+/// Appends a sequence to a cache, all but the last tokens first, and attends with those.
 fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
-    let (tokens, d, position) = (shape.tokens, shape.d, shape.position);
-    let [q, k, v] = shape.cut(draw, dtype)?;
-    let capacity = position + tokens + shape.spare;
-    let kv_heads = shape.heads.1;
-    let mut cache = Cache::new(shape.batch, capacity, kv_heads, d, dtype, q.device())?;
-    let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
-    let (cos, sin) = (angles.get(0)?, angles.get(1)?);
-    let append = match level {
-        3 => rope::level3::rope_append,
-        _ => rope::level4::rope_append,
-    };
-    let q = append(&q, &k, &v, &cos, &sin, &mut cache, position)?;
+    let (d, position) = (shape.d, shape.position);
+    let capacity = position + shape.tokens + shape.spare;
+    let mut cache = Cache::new(shape.batch, capacity, shape.heads.1, d, dtype, &Device::Cpu)?;
+    if position > 0 {
+        append(draw, dtype, shape, &mut cache, (0, position), level)?;
+    }
+    let last = (position, shape.tokens);
+    let q = append(draw, dtype, shape, &mut cache, last, level)?;
     if d <= 128 {
         match level {
             3 => attention::level3::causal_attention(&q, &cache, position)?,
@@ -164,6 +160,25 @@ fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<
         };
     }
     Ok(())
+}
+
+/// So many tokens at a position: q, rotated.
+fn append(
+    draw: &mut Draw,
+    dtype: DType,
+    shape: &Shape,
+    cache: &mut Cache,
+    (position, tokens): (usize, usize),
+    level: usize,
+) -> Result<Tensor> {
+    let [q, k, v] = Shape { tokens, ..*shape }.cut(draw, dtype)?;
+    let angles = draw.floats(&[2, tokens, shape.d / 2], dtype)?;
+    let (cos, sin) = (angles.get(0)?, angles.get(1)?);
+    let append = match level {
+        3 => rope::level3::rope_append,
+        _ => rope::level4::rope_append,
+    };
+    append(&q, &k, &v, &cos, &sin, cache, position)
 }
 
 /// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.

@@ -105,8 +105,8 @@ const STEPS: [Step; 15] = [
     step(1, 2, (9, 3), 80),
 ];
 
-/// Keys, to the end of each step of a lane that has eight of them.
-const ENDS: std::ops::RangeInclusive<usize> = 9..=16;
+/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
+const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for (m, n, k) in FEW {
@@ -122,6 +122,19 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
             decode(draw, dtype, step(1, keys - 1, heads, d))?;
         }
     }
+    // The keys end in the third of four splits: the last one has none.
+    for (d, heads) in [8, 40, 104]
+        .into_iter()
+        .flat_map(|d| [(d, (1, 1)), (d, (2, 1))])
+    {
+        let spare = 1024 - 516;
+        let step = step(1, 515, heads, d);
+        decode(draw, dtype, Step { spare, ..step })?;
+    }
+    for beside in 0..5 {
+        rotate_beside(draw, dtype, beside)?;
+    }
+    ties(dtype)?;
     match dtype {
         DType::F32 => products(draw),
         _ => Ok(()),
@@ -194,6 +207,49 @@ fn decode(draw: &mut Draw, dtype: DType, step: Step) -> Result<()> {
         attend::causal_attention(&q, &at)?;
     }
     shared.map_or(Ok(()), |shared| shared.advance(tokens))
+}
+
+/// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.
+fn rotate_beside(draw: &mut Draw, dtype: DType, shifted: usize) -> Result<()> {
+    let (tokens, d) = (3, 32);
+    let mut operand = |place, shape: &[usize]| {
+        let offset = usize::from(place == shifted);
+        draw.shifted(shape, dtype, offset)
+    };
+    let q = operand(0, &[1, tokens, 2, d])?;
+    let (k, v) = (
+        operand(1, &[1, tokens, 1, d])?,
+        operand(2, &[1, tokens, 1, d])?,
+    );
+    let angles = [tokens + 1, d / 2];
+    let (cos, sin) = (operand(3, &angles)?, operand(4, &angles)?);
+    rotate([&q, &k, &v], [&cos, &sin], 1)
+}
+
+/// 256 ∓ 1 and 258 ∓ 1, which bf16 has no number for.
+fn ties(dtype: DType) -> Result<()> {
+    for d in [16, 10] {
+        let half = |values: [f32; 2]| {
+            let values = Tensor::new(&values, &Device::Cpu)?.to_dtype(dtype)?;
+            values.reshape((1, 2, 1, 1))?.broadcast_as((1, 2, 2, d / 2))
+        };
+        let q = Tensor::cat(&[half([256., 258.])?, half([1., 1.])?], 3)?;
+        let one = Tensor::ones((3, d / 2), dtype, &Device::Cpu)?;
+        rotate([&q, &q, &q], [&one, &one], 1)?;
+    }
+    Ok(())
+}
+
+/// q, k and v at a position, into a cache that they fill.
+fn rotate([q, k, v]: [&Tensor; 3], [cos, sin]: [&Tensor; 2], position: usize) -> Result<()> {
+    let (batch, tokens, kv_heads, d) = k.dims4()?;
+    let capacity = position + tokens;
+    let inner = attention::Cache::new(batch, capacity, kv_heads, d, q.dtype(), q.device())?;
+    let mut cache = attend::Cache::new(inner, attend::Position::new(q.device())?);
+    if let Some(at) = cache.on_device(q, position)? {
+        rope::level5::rope_append(q, k, v, cos, sin, &at)?;
+    }
+    Ok(())
 }
 
 impl Step {

@@ -14,8 +14,11 @@ const PRODUCTS: [[usize; 4]; 2] = [[1, 33, 35, 150], [5, 64, 32, 64]];
 const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
 
 /// Batch, position, tokens, heads, those of the cache, D.
-const STEPS: [[usize; 6]; 4] = [
+const STEPS: [[usize; 6]; 7] = [
     [1, 40, 1, 4, 4, 16],
+    [1, 20, 1, 6, 2, 32],
+    [1, 33, 1, 2, 2, 64],
+    [1, 33, 1, 2, 2, 128],
     [1, 300, 1, 4, 2, 64],
     [2, 33, 2, 2, 1, 48],
     [1, 270, 2, 2, 2, 128],
@@ -89,11 +92,12 @@ fn decode(i: &mut Inputs, [batch, position, tokens, heads, kv_heads, d]: [usize;
     let (cos, sin) = (i.tensor(&[capacity, d / 2])?, i.tensor(&[capacity, d / 2])?);
     let here = |angles: &Tensor| angles.narrow(0, 0, position);
     rope::level4::rope_append(&q, &k, &v, &here(&cos)?, &here(&sin)?, &mut inner, 0)?;
-    let mut cache = attend::Cache::new(inner, attend::Position::new(&i.device)?);
+    let shared = attend::Position::new(&i.device)?;
+    let mut cache = attend::Cache::new(inner, shared.clone());
     let Some(at) = cache.on_device(&next_q, position)? else {
         candle_core::bail!("heads of {d}: expected a position on the device, found none");
     };
     let q = rope::level5::rope_append(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
     attend::causal_attention(&q, &at)?;
-    Ok(())
+    shared.map_or(Ok(()), |shared| shared.advance(tokens))
 }
