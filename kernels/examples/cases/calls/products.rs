@@ -8,7 +8,7 @@ use kernels::{linear, patch_embed};
 use super::Draw;
 
 /// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
-const SHAPES: [(usize, usize, usize); 31] = [
+const SHAPES: [(usize, usize, usize); 33] = [
     (1, 5, 7),
     (1, 9, 264),
     (3, 6, 40),
@@ -42,6 +42,9 @@ const SHAPES: [(usize, usize, usize); 31] = [
     // The same of the rows of w, and of each half of them.
     (9, 56, 16),
     (9, 112, 16),
+    // Whole tiles side by side.
+    (40, 64, 16),
+    (40, 128, 16),
 ];
 
 /// Few sums, and so many columns that there are blocks enough for the large tiles.
