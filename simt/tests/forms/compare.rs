@@ -8,7 +8,9 @@ type Holds<T> = fn(&T, &T) -> bool;
 
 const ORDERED: [(&str, Holds<f64>); 6] = [
     ("eq", |a, b| a == b),
-    ("ne", |a, b| a < b || a > b),
+    ("ne", |a, b| {
+        a.partial_cmp(b).is_some_and(|order| order.is_ne())
+    }),
     ("lt", |a, b| a < b),
     ("le", |a, b| a <= b),
     ("gt", |a, b| a > b),
@@ -29,8 +31,11 @@ const OF_INTEGERS: [(&str, bool, Holds<i128>); 10] = [
     ("hs", true, |a, b| a >= b),
 ];
 
+type OfBits = Box<dyn Fn(u64, u64) -> bool>;
+type Comparison = (String, OfBits);
+
 /// Each comparison of a type, with whether it holds.
-fn comparisons(ty: &'static str) -> Vec<(String, Box<dyn Fn(u64, u64) -> bool>)> {
+fn comparisons(ty: &'static str) -> Vec<Comparison> {
     if TYPES.contains(&ty) {
         let named = OF_INTEGERS
             .iter()
@@ -38,10 +43,7 @@ fn comparisons(ty: &'static str) -> Vec<(String, Box<dyn Fn(u64, u64) -> bool>)>
         return named
             .map(|(name, _, holds)| {
                 let of = move |a, b| holds(&number(ty, a), &number(ty, b));
-                (
-                    name.to_string(),
-                    Box::new(of) as Box<dyn Fn(u64, u64) -> bool>,
-                )
+                (name.to_string(), Box::new(of) as OfBits)
             })
             .collect();
     }
@@ -51,7 +53,7 @@ fn comparisons(ty: &'static str) -> Vec<(String, Box<dyn Fn(u64, u64) -> bool>)>
             ("ne".into(), Box::new(|a, b| a != b)),
         ];
     }
-    let mut all: Vec<(String, Box<dyn Fn(u64, u64) -> bool>)> = vec![];
+    let mut all: Vec<Comparison> = vec![];
     let unordered = move |a, b| is_nan(ty, a) || is_nan(ty, b);
     for (name, holds) in ORDERED {
         let of = move |a, b| holds(&value(ty, a), &value(ty, b));

@@ -52,6 +52,8 @@ fn added(a: f64, b: f64, mode: Mode) -> Exact {
 }
 
 type Of = fn(&[f64], Mode) -> Exact;
+type Function = fn(&[f64]) -> f64;
+type OfOne = fn(f64) -> f64;
 
 const FORMS: [(&str, usize, Of); 4] = [
     ("add", 2, |x, mode| added(x[0], x[1], mode)),
@@ -158,7 +160,7 @@ fn moderate(x: &[f64]) -> bool {
 #[test]
 fn of_f64_in_every_direction() {
     let f64s = ["f64"; 3];
-    let forms: [(&str, usize, fn(&[f64]) -> f64, fn(&[f64], f64) -> f64); 7] = [
+    let forms: [(&str, usize, Function, fn(&[f64], f64) -> f64); 7] = [
         ("add", 2, |x| x[0] + x[1], |x, _| sum(x[0], x[1]).1),
         ("sub", 2, |x| x[0] - x[1], |x, _| sum(x[0], -x[1]).1),
         ("mul", 2, |x| x[0] * x[1], |x, y| x[0].mul_add(x[1], -y)),
@@ -273,7 +275,7 @@ fn error(
 #[test]
 fn approximate_functions() {
     let two = |e: i32| 2f64.powi(e);
-    let forms: [(&str, usize, fn(&[f64]) -> f64, f64); 12] = [
+    let forms: [(&str, usize, Function, f64); 12] = [
         ("ex2.approx", 1, |x| x[0].exp2(), two(-22)),
         ("ex2.approx.ftz", 1, |x| x[0].exp2(), two(-22)),
         ("rcp.approx", 1, |x| 1. / x[0], two(-23)),
@@ -305,17 +307,17 @@ fn approximate_functions() {
         assert!(worst <= granted, "{form}: {worst:e} of {granted:e}");
     }
     // Absolute errors, of the range for which the manual has them.
-    let forms: [(&str, fn(f64) -> f64, fn(f64) -> bool); 3] = [
+    let forms: [(&str, OfOne, fn(f64) -> bool); 3] = [
         ("lg2.approx", |x| x.log2(), |x| (0.5..2.).contains(&x)),
-        ("sin.approx", |x| x.sin(), |x| x.abs() < 3.14),
-        ("cos.approx", |x| x.cos(), |x| x.abs() < 3.14),
+        ("sin.approx", |x| x.sin(), |x| x.abs() < 3.),
+        ("cos.approx", |x| x.cos(), |x| x.abs() < 3.),
     ];
     for (form, of, within) in forms {
         let of = |x: &[f64]| within(x[0]).then(|| of(x[0]));
         let worst = error(&text(&format!("{form}.f32"), 1), "f32", 1, true, of);
         assert!(worst <= two(-20), "{form}: {worst:e}");
     }
-    let forms: [(&str, &str, fn(f64) -> f64, f64); 4] = [
+    let forms: [(&str, &str, OfOne, f64); 4] = [
         ("ex2.approx", "f16", |x| x.exp2(), two(-9)),
         ("ex2.approx.ftz", "bf16", |x| x.exp2(), two(-7)),
         ("tanh.approx", "f16", |x| x.tanh(), two(-10)),

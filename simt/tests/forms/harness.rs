@@ -53,7 +53,7 @@ fn single(rng: &mut ChaCha8Rng) -> f32 {
         0x7f80_0000,
         0x7fc0_0000,
     ];
-    let sign = rng.random::<bool>().then_some(1 << 31).unwrap_or(0);
+    let sign = u32::from(rng.random::<bool>()) << 31;
     let bits = match rng.random_range(0..4) {
         0 => edges[rng.random_range(0..edges.len())],
         1 => rng.random::<u32>() >> 1,

@@ -148,7 +148,7 @@ fn saturating() {
         "mad.hi.sat.s32 {d}, {0}, {1}, {2};",
         &[ty, ty, ty],
         ty,
-        |x| clamped((n(x[0]) * n(x[1]) >> 32) + n(x[2])),
+        |x| clamped(((n(x[0]) * n(x[1])) >> 32) + n(x[2])),
     );
 }
 

@@ -231,7 +231,10 @@ fn ties(dtype: DType) -> Result<()> {
     for d in [16, 10] {
         let half = |values: [f32; 2]| {
             let values = Tensor::new(&values, &Device::Cpu)?.to_dtype(dtype)?;
-            values.reshape((1, 2, 1, 1))?.broadcast_as((1, 2, 2, d / 2))
+            let all = values
+                .reshape((1, 2, 1, 1))?
+                .broadcast_as((1, 2, 2, d / 2))?;
+            all.contiguous()
         };
         let q = Tensor::cat(&[half([256., 258.])?, half([1., 1.])?], 3)?;
         let one = Tensor::ones((3, d / 2), dtype, &Device::Cpu)?;
