@@ -77,10 +77,12 @@ fn shuffles() {
     );
 }
 
+type Holds = fn(u32) -> bool;
+
 #[test]
 fn votes() {
     let all = |holds: fn(u32) -> bool| (0..32).fold(0, |m, i| m | u32::from(holds(i)) << i);
-    let cases: [(&str, fn(u32) -> bool); 4] = [
+    let cases: [(&str, Holds); 4] = [
         ("setp.lt.u32 %p, %i, 40;", |_| true),
         ("setp.gt.u32 %p, %i, 40;", |_| false),
         ("setp.eq.u32 %p, %i, 7;", |i| i == 7),

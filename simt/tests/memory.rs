@@ -290,7 +290,10 @@ fn operands(ty: &str, bytes: usize) -> Vec<u8> {
         }
     };
     let cell = |i: u64| {
-        let (old, a) = (number(i), number(if i % 5 == 0 { i } else { i + 9 }));
+        let (old, a) = (
+            number(i),
+            number(if i.is_multiple_of(5) { i } else { i + 9 }),
+        );
         let part = |x: u64| x.to_le_bytes()[..bytes].to_vec();
         let mut cell = [part(old), part(a)].concat();
         cell.resize(CELL, 0);

@@ -54,6 +54,9 @@ fn added(a: f64, b: f64, mode: Mode) -> Exact {
 type Of = fn(&[f64], Mode) -> Exact;
 type Function = fn(&[f64]) -> f64;
 type OfOne = fn(f64) -> f64;
+type Within = fn(f64) -> bool;
+/// What is left of the operands when the rounded result is taken off.
+type Rest = fn(&[f64], f64) -> f64;
 
 const FORMS: [(&str, usize, Of); 4] = [
     ("add", 2, |x, mode| added(x[0], x[1], mode)),
@@ -160,7 +163,7 @@ fn moderate(x: &[f64]) -> bool {
 #[test]
 fn of_f64_in_every_direction() {
     let f64s = ["f64"; 3];
-    let forms: [(&str, usize, Function, fn(&[f64], f64) -> f64); 7] = [
+    let forms: [(&str, usize, Function, Rest); 7] = [
         ("add", 2, |x| x[0] + x[1], |x, _| sum(x[0], x[1]).1),
         ("sub", 2, |x| x[0] - x[1], |x, _| sum(x[0], -x[1]).1),
         ("mul", 2, |x| x[0] * x[1], |x, y| x[0].mul_add(x[1], -y)),
@@ -307,7 +310,7 @@ fn approximate_functions() {
         assert!(worst <= granted, "{form}: {worst:e} of {granted:e}");
     }
     // Absolute errors, of the range for which the manual has them.
-    let forms: [(&str, OfOne, fn(f64) -> bool); 3] = [
+    let forms: [(&str, OfOne, Within); 3] = [
         ("lg2.approx", |x| x.log2(), |x| (0.5..2.).contains(&x)),
         ("sin.approx", |x| x.sin(), |x| x.abs() < 3.),
         ("cos.approx", |x| x.cos(), |x| x.abs() < 3.),
