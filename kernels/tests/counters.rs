@@ -42,6 +42,9 @@ enum Why {
     Copied,
 }
 
+/// Cases that no GPU has read yet, by a part of their names; their launches run all the same.
+const UNREAD: [&str; 1] = ["level 5"];
+
 /// Kernels whose names hold all of these parts, and what is counted otherwise there.
 const OTHERWISE: [(&[&str], &str, Why); 13] = [
     (&["attention_", "level3"], SHARED_LOADS, Why::Joined),
@@ -95,13 +98,17 @@ impl Difference {
 fn counters_are_those_of_an_h200() {
     let read: Value = serde_json::from_str(READ).unwrap();
     let mut readings = read["launches"].as_array().unwrap().iter();
-    let (mut compared, mut differences) = (0, vec![]);
+    let (mut compared, mut differences, mut unread) = (0, vec![], 0);
     for case in cases::all() {
         let (ran, reports) = simulated(Default::default(), || case.run(&Device::Cpu));
         ran.unwrap();
         for report in reports {
             let launch = format!("{}: {}", case.name, report.entry);
             assert!(report.is_clean(), "{launch}: {:?}", report.findings);
+            if UNREAD.iter().any(|part| case.name.contains(part)) {
+                unread += 1;
+                continue;
+            }
             let reading = readings.next().expect("a reading for each launch");
             same_launch(&launch, reading, &report);
             for counter in COUNTERS {
@@ -118,7 +125,8 @@ fn counters_are_those_of_an_h200() {
             }
         }
     }
-    assert_eq!(readings.len(), 0, "readings without a launch");
+    let left = readings.next().map(|reading| &reading["case"]);
+    assert_eq!(left, None, "a reading without a launch, or one of UNREAD");
     let unknown = differences
         .iter()
         .filter(|d| !OTHERWISE.iter().any(|o| d.is(o)));
@@ -133,7 +141,8 @@ fn counters_are_those_of_an_h200() {
             "not found: {otherwise:?}"
         );
     }
-    eprintln!("{} of {compared} equal", compared - differences.len());
+    let equal = compared - differences.len();
+    eprintln!("{equal} of {compared} equal; not read on a GPU: {unread} launches of {UNREAD:?}");
     assert!(compared > 2000 && differences.len() < compared / 20);
 }
 

@@ -381,7 +381,7 @@ fn a_race_is_with_others() {
         setp.eq.u32 %p, %i, 0;
         @%p st.global.u32 [%out], %i;";
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
-    let expected = "write at byte 0 of out and read by lanes of the warp of thread 0 of block 0 in line 14: \
+    let expected = "write at byte 0 of out and read by lanes of one warp, thread 0 of block 0 among them, in line 14: \
                     nothing puts them in order: no barrier between them, not even of the warp, and not both atomic";
     assert_eq!(report.findings[0].what, expected);
 }

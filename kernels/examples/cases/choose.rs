@@ -17,6 +17,8 @@ enum Feature {
     Again(u32),
     Partly(u32),
     Divergent(u32),
+    /// Fewer threads come here than to the instruction before: what skips it does so for some.
+    Skipped(u32),
     /// More than one block along x, y or z.
     Blocks(usize),
     /// An argument is null, or begins inside its buffer.
@@ -24,9 +26,9 @@ enum Feature {
     Inside(usize),
     /// The greatest of floats that are listed is there.
     Greatest(usize, usize),
-    /// A size of so many bits, a multiple of this power of two (of 16 at the most), in a launch of which an
-    /// argument begins inside its buffer or none does: limits, and tails of vectors, lie between such.
-    Size(usize, u32, u32, bool),
+    /// A size of so many bits, with this rest by 16, in a launch of which an argument begins inside its buffer or
+    /// none does: limits, and tails of vectors and of unrolled loops, lie between such.
+    Size(usize, u32, u64, bool),
 }
 
 /// The largest floats that a launch is given.
@@ -106,6 +108,7 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
             divergent.then_some(Feature::Divergent(line.line)),
         ]
     });
+    let skipped = skipped(report).map(Some);
     let blocks = (0..3).map(|axis| (grid[axis] > 1).then_some(Feature::Blocks(axis)));
     let args = case.args.iter().enumerate().map(|(place, arg)| match arg {
         Argument::Null => Some(Feature::Null(place)),
@@ -118,8 +121,8 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
         let Argument::Scalar(Element::U32, size) = arg else {
             return None;
         };
-        let (bits, multiple) = (u64::BITS - size.leading_zeros(), size.trailing_zeros());
-        Some(Feature::Size(place, bits, multiple.min(4), shifted))
+        let bits = u64::BITS - size.leading_zeros();
+        Some(Feature::Size(place, bits, size % 16, shifted))
     });
     let greatest = case.args.iter().enumerate().map(|(place, arg)| {
         let (element, list) = listed(arg)?;
@@ -129,8 +132,17 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
     });
     let is_cheap = report.total.warps <= CHEAP;
     let of_numbers = sizes.chain(greatest).filter(|_| is_cheap);
-    let rest = blocks.chain(args).chain(of_numbers);
+    let rest = skipped.chain(blocks).chain(args).chain(of_numbers);
     lines.chain(rest).flatten().collect()
+}
+
+fn skipped(report: &Report) -> impl Iterator<Item = Feature> {
+    let threads = |line: &simt::Line| (line.line, line.counts.threads);
+    let mut lines: Vec<(u32, u64)> = report.lines.iter().map(threads).collect();
+    lines.sort_unstable();
+    let pairs: Vec<_> = lines.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    let fewer = |((_, before), (line, here))| (here < before).then_some(Feature::Skipped(line));
+    pairs.into_iter().filter_map(fewer)
 }
 
 /// Floats that are listed.

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p kernels --example cases
+//! cargo run --release -p kernels --example cases -- softmax rope/level4      those whose paths hold one of these
 //! ```
 //!
 //! The calls are those of `calls`, of every op at levels 3 and 4, on sizes with tails; what they launch is
@@ -15,7 +16,7 @@ mod tiles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use kernels::launch::{Recorded, recorded};
 use kernels::output::poisoned;
 use rayon::prelude::*;
@@ -31,9 +32,14 @@ fn main() -> Result<()> {
     println!("{} launches", launches.len());
     let launches = tiles::smaller(launches);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    texts(&sources)?
-        .par_iter()
-        .try_for_each(|path| write(path, &launches))
+    let parts: Vec<String> = std::env::args().skip(1).collect();
+    let mut texts = texts(&sources)?;
+    texts.retain(|path| {
+        let path = path.to_string_lossy();
+        parts.is_empty() || parts.iter().any(|part| path.contains(part))
+    });
+    ensure!(!texts.is_empty(), "no text's path holds {parts:?}");
+    texts.par_iter().try_for_each(|path| write(path, &launches))
 }
 
 /// The file of cases of a text.

@@ -1,5 +1,6 @@
 //! Mutants that are no mistakes, as people have found them to be.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -22,20 +23,26 @@ struct Group {
 struct Known {
     /// The end of the path.
     file: String,
+    entry: String,
     was: String,
     /// Empty for an instruction that is left out.
     now: String,
+    /// Which it is of those in the entry that read the same, from 1 on.
+    #[serde(default = "first")]
+    nth: usize,
 }
 
-impl Known {
-    fn is(&self, file: &str, mutant: &Mutant) -> bool {
-        Path::new(file).ends_with(&self.file) && mutant.was == self.was && mutant.now == self.now
-    }
+fn first() -> usize {
+    1
 }
 
 /// The list.
 #[derive(Debug, Default)]
 pub struct Equivalents(Vec<Group>);
+
+/// What of the list is about one text: by entry, line and what stands there.
+#[derive(Debug, Default)]
+pub struct Reasons<'a>(HashMap<(&'a str, u32, &'a str), &'a str>);
 
 impl Equivalents {
     /// Reads the list.
@@ -47,27 +54,36 @@ impl Equivalents {
             .map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Each of the list that names `file` is one of its mutants: the list does not outlive what it is about.
-    pub fn check<'a>(
-        &self,
-        file: &str,
-        mutants: impl Iterator<Item = &'a Mutant> + Clone,
-    ) -> Result<(), String> {
-        let all = self.0.iter().flat_map(|group| &group.mutants);
-        for known in all.filter(|known| Path::new(file).ends_with(&known.file)) {
-            if !mutants.clone().any(|m| known.is(file, m)) {
-                let Known { was, now, .. } = known;
-                return Err(format!(
-                    "{file}: expected the mutant that is listed as equivalent, `{was}` → `{now}`, found no such"
-                ));
+    /// The reasons of a text's mutants. Each of the list that names `file` has to be one of them: the list does not
+    /// outlive what it is about.
+    pub fn of<'a>(&'a self, file: &str, all: &[&'a Mutant]) -> Result<Reasons<'a>, String> {
+        let mut reasons = HashMap::new();
+        for group in &self.0 {
+            let here = |known: &&Known| Path::new(file).ends_with(&known.file);
+            for known in group.mutants.iter().filter(here) {
+                let same = |m: &&&'a Mutant| {
+                    m.entry == known.entry && m.was == known.was && m.now == known.now
+                };
+                let Some(mutant) = all.iter().filter(same).nth(known.nth.wrapping_sub(1)) else {
+                    let Known {
+                        entry, was, now, ..
+                    } = known;
+                    return Err(format!(
+                        "{file}: expected the mutant that is listed as equivalent, `{was}` → `{now}` of {entry}, found no such"
+                    ));
+                };
+                let key = (&*mutant.entry, mutant.line, &*mutant.now);
+                reasons.insert(key, &*group.reason);
             }
         }
-        Ok(())
+        Ok(Reasons(reasons))
     }
+}
 
+impl Reasons<'_> {
     /// Why a mutant is none, if it is listed.
-    pub fn reason(&self, file: &str, mutant: &Mutant) -> Option<&str> {
-        let has = |group: &&Group| group.mutants.iter().any(|known| known.is(file, mutant));
-        self.0.iter().find(has).map(|group| group.reason.as_str())
+    pub fn reason(&self, mutant: &Mutant) -> Option<&str> {
+        let key = (&*mutant.entry, mutant.line, &*mutant.now);
+        self.0.get(&key).copied()
     }
 }

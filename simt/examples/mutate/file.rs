@@ -41,12 +41,13 @@ pub fn mutate(path: &Path, options: &Options, known: &Equivalents) -> Result<Fil
         .iter()
         .flat_map(|(judge, mutants)| mutants.iter().map(move |m| (judge, m)));
     let all: Vec<(&Judge, &Mutant)> = all.collect();
-    known.check(&name, all.iter().map(|(_, m)| *m))?;
+    let mutants: Vec<&Mutant> = all.iter().map(|(_, mutant)| *mutant).collect();
+    let known = known.of(&name, &mutants)?;
     let made = all.len();
     let chosen = sample(all, options.sample, options.seed);
     let judged = chosen.into_par_iter().map(|(judge, mutant)| Judged {
         mutant: mutant.clone(),
-        fate: fate(judge.verdict(&module, mutant), known.reason(&name, mutant)),
+        fate: fate(judge.verdict(&module, mutant), known.reason(mutant)),
     });
     Ok(FileResult {
         kernels: entries.len(),

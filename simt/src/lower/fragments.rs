@@ -5,7 +5,7 @@ use crate::code::{Op, Reg, WmmaMemory};
 use crate::error::Result;
 
 use super::Lowering;
-use super::matrix::{element, shape};
+use super::matrix::{element, of_wmma, shape};
 use super::modifiers::{mods, space_of};
 
 impl Lowering<'_> {
@@ -22,6 +22,17 @@ impl Lowering<'_> {
         let matrix = matrix.chars().next().unwrap_or('d');
         let column_major = layout == "col";
         let (at, regs, stride) = self.wmma_operands(i, store)?;
+        let (m, n, k) = shape;
+        let size = match matrix {
+            'a' => (m, k),
+            'b' => (k, n),
+            _ => (m, n),
+        };
+        let expected = of_wmma(matrix, size, element);
+        if regs.len() != expected {
+            let found = regs.len().to_string();
+            return Err(self.wrong(&format!("a fragment of {expected} registers"), &found));
+        }
         let at = self.address(space_of(i), at)?;
         let memory = WmmaMemory {
             matrix,

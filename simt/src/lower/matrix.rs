@@ -21,12 +21,33 @@ pub(super) fn element(name: &str) -> Option<Element> {
     })
 }
 
+/// M, N, K.
+type Shape = (u32, u32, u32);
+
 /// `m16n8k16` → (16, 8, 16).
-pub(super) fn shape(name: &str) -> Option<(u32, u32, u32)> {
+pub(super) fn shape(name: &str) -> Option<Shape> {
     let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     let parse = |n: &str| n.parse().ok().filter(|n| *n <= 256);
     Some((parse(m)?, parse(n)?, parse(k)?))
+}
+
+/// Whether there is a product of this shape, of elements of a and b, with these sums. m8n8k4, which is four products
+/// at once, is not.
+fn is_there(wmma: bool, shape: Shape, (a, b): (Element, Element), c: Element) -> bool {
+    use Element::{Bf16, F16, F32, S8, S32, Tf32, U8};
+    let of_16_bits = matches!((a, b, c), (F16, F16, F16 | F32) | (Bf16, Bf16, F32));
+    let of_8_bits = matches!((a, b, c), (S8 | U8, S8 | U8, S32)) && (a == b || !wmma);
+    let of_tf32 = (a, b, c) == (Tf32, Tf32, F32);
+    match (wmma, shape) {
+        (false, (16, 8, 8)) => of_16_bits || of_tf32,
+        (false, (16, 8, 16)) => of_16_bits || of_8_bits,
+        (false, (16, 8, 4)) => of_tf32,
+        (false, (8, 8, 16) | (16, 8, 32)) => of_8_bits,
+        (true, (16, 16, 16) | (32, 8, 16) | (8, 32, 16)) => of_16_bits || of_8_bits,
+        (true, (16, 16, 8)) => of_tf32,
+        _ => false,
+    }
 }
 
 /// Words of a lane, if each of the 32 has an equal share of the elements.
@@ -37,6 +58,14 @@ fn share(rows: u32, columns: u32, element: Element) -> usize {
         Element::Tf32 | Element::F32 | Element::S32 => 4,
     };
     (rows * columns * bytes / 128) as usize
+}
+
+/// The same of a matrix of `wmma`; a and b of f16 have twice as many as they need.
+pub(super) fn of_wmma(matrix: char, (rows, columns): (u32, u32), element: Element) -> usize {
+    match (matrix, element) {
+        ('a' | 'b', Element::F16) => 8,
+        _ => share(rows, columns, element),
+    }
 }
 
 impl Lowering<'_> {
@@ -76,6 +105,9 @@ impl Lowering<'_> {
         if d != c {
             return Err(self.unsupported(": sums of another type than the result"));
         }
+        if !is_there(wmma, shape, (a, b), c) {
+            return Err(self.unsupported(": its shape with these elements"));
+        }
         let operands = self.operands::<4>(i)?;
         let a_regs = self.fragment(&operands[1])?;
         let b_regs = self.fragment(&operands[2])?;
@@ -96,19 +128,15 @@ impl Lowering<'_> {
         self.emit_only(Op::Mma(Box::new(mma)))
     }
 
-    /// Whether the fragments have as many registers as the shape needs. Those of `wmma`, and of m8n8k4, which is
-    /// four products at once, hold elements more than once.
+    /// Whether the fragments have as many registers as the shape needs. a and b of f16 have twice as many in `wmma`.
     fn check_fragments(&self, mma: &Mma) -> Result<()> {
         let (m, n, k) = mma.shape;
-        if mma.wmma || mma.shape == (8, 8, 4) {
-            return Ok(());
-        }
-        let expected = [
-            share(m, n, mma.c),
-            share(m, k, mma.a),
-            share(k, n, mma.b),
-            share(m, n, mma.c),
-        ];
+        let operand = |rows, columns, element| match mma.wmma {
+            true => of_wmma('a', (rows, columns), element),
+            false => share(rows, columns, element),
+        };
+        let sums = share(m, n, mma.c);
+        let expected = [sums, operand(m, k, mma.a), operand(k, n, mma.b), sums];
         let found = [&mma.d_regs, &mma.a_regs, &mma.b_regs, &mma.c_regs].map(Vec::len);
         if expected == found {
             Ok(())

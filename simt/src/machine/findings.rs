@@ -89,10 +89,7 @@ impl Block<'_> {
             let lane = fragment.mask.trailing_zeros() as usize;
             let what = match fragment.state {
                 State::Ready => continue,
-                State::Lanes(wanted) => format!(
-                    "waits for {}, which do not come",
-                    names(wanted & !fragment.mask)
-                ),
+                State::Lanes(wanted) => self.absent(w, wanted & !fragment.mask),
                 State::Barrier(id) => {
                     format!("waits at barrier {id}, which some of {total} threads never reach")
                 }
@@ -100,6 +97,26 @@ impl Block<'_> {
             self.find(Class::Deadlock, w, fragment.pc, lane, || what);
         }
         self.stop();
+    }
+
+    /// That lanes are waited for, and where the first of them is instead.
+    fn absent(&self, w: usize, wanted: u32) -> String {
+        let warp = &self.warps[w];
+        let first = 1 << wanted.trailing_zeros();
+        let place = |pc: u32| self.grid.kernel.code[pc as usize].place.words();
+        let is_there = |f: &&Fragment| f.mask & first != 0;
+        let instead = match warp.fragments.iter().find(is_there) {
+            Some(f) if matches!(f.state, State::Barrier(_)) => {
+                format!("waits at the barrier in {}", place(f.pc))
+            }
+            Some(f) => format!("is in {}", place(f.pc)),
+            None => "has returned".into(),
+        };
+        let (lanes, first) = (names(wanted), names(first));
+        match wanted.count_ones() {
+            1 => format!("waits for {lanes}, which {instead}"),
+            _ => format!("waits for {lanes}, of which {first} {instead}"),
+        }
     }
 }
 

@@ -61,9 +61,9 @@ impl Block<'_> {
         };
         let (a, b, c) = (words(&mma.a_regs), words(&mma.b_regs), words(&mma.c_regs));
         let layout = if mma.wmma { Layout::Wmma } else { Layout::Mma };
-        let a = gather(&a, mma.a, m, k, |e, i| layout.a(e, i, k));
-        let b = gather(&b, mma.b, k, n, |e, i| layout.b(e, i, n));
-        let c = gather(&c, mma.c, m, n, |e, i| layout.c(e, i, n));
+        let a = gather(&a, mma.a, (m, k), |e, i, size| layout.a(e, i, size));
+        let b = gather(&b, mma.b, (k, n), |e, i, size| layout.b(e, i, size));
+        let c = gather(&c, mma.c, (m, n), |e, i, size| layout.c(e, i, size));
         let mut d = c;
         for row in 0..m {
             for column in 0..n {
@@ -71,7 +71,9 @@ impl Block<'_> {
                 d[row * n + column] += products.sum::<f64>();
             }
         }
-        let packed = scatter(&d, mma.c, mma.d_regs.len(), |e, i| layout.c(e, i, n));
+        let packed = scatter(&d, mma.c, mma.d_regs.len(), (m, n), |e, i, size| {
+            layout.c(e, i, size)
+        });
         for (&r, value) in mma.d_regs.iter().zip(packed) {
             self.warps[w].set_word(r, !0, value);
         }

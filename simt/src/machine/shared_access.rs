@@ -165,8 +165,8 @@ impl Block<'_> {
         let place = self.grid.kernel.code[other_pc as usize].place.words();
         let who = match spread {
             Spread::One => thread.to_string(),
-            Spread::Lanes => format!("lanes of the warp of {thread}"),
-            Spread::Warps => format!("warps of the block of {thread}"),
+            Spread::Lanes => format!("lanes of one warp, {thread} among them,"),
+            Spread::Warps => format!("several warps, {thread} among them,"),
             Spread::Blocks => "threads of several blocks".into(),
         };
         let of_warp = spread != Spread::Warps && other.warp as usize == on.w;

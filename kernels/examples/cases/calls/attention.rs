@@ -1,6 +1,6 @@
 //! Attention and what fills its cache.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention::{self, Cache};
 use kernels::rope;
 
@@ -15,6 +15,9 @@ struct Shape {
     d: usize,
     /// Elements before q, k and v.
     offset: usize,
+    /// Positions of the cache beyond those that are written. Without them a read beyond the last key is one beyond
+    /// the cache.
+    spare: usize,
     /// The greatest of q, k and v: with large scores the running maximum of online softmax matters.
     most: f32,
 }
@@ -27,6 +30,7 @@ const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) 
         heads,
         d,
         offset: 0,
+        spare: 0,
         most: 1.,
     }
 }
@@ -38,8 +42,11 @@ const fn wide(shape: Shape) -> Shape {
 /// Channels of a head: those that there are tiles for, and some between.
 const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
 
-/// The same, not in pieces of 16 bytes, nor of 4: these have no rotary embedding.
-const ODD_DIMS: [usize; 5] = [9, 27, 51, 75, 101];
+/// The same, not in pieces of 16 bytes, with an end at each place of four: these have no rotary embedding.
+const ODD_DIMS: [usize; 8] = [9, 27, 51, 75, 89, 90, 91, 101];
+
+/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
+const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for d in DIMS {
@@ -68,9 +75,15 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
                 &Shape {
                     batch: 2,
                     offset,
+                    spare: 3,
                     ..shape(9, 0, (4, 2), d)
                 },
             )?;
+        }
+    }
+    for d in [24, 40, 104] {
+        for (keys, heads) in ENDS.flat_map(|keys| [(keys, (1, 1)), (keys, (2, 1))]) {
+            causal(draw, dtype, &shape(1, keys - 1, heads, d), 4)?;
         }
     }
     for beside in 0..5 {
@@ -101,6 +114,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
                 &Shape {
                     batch: 2,
                     offset,
+                    spare: 3,
                     ..shape(tokens, 2, heads, d)
                 },
             )?;
@@ -129,20 +143,16 @@ fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()
     Ok(())
 }
 
-/// Appends the tokens to a cache whose other positions nobody wrote, and attends.
+/// Appends a sequence to a cache, all but the last tokens first, and attends with those.
 fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
-    let (tokens, d, position) = (shape.tokens, shape.d, shape.position);
-    let [q, k, v] = shape.cut(draw, dtype)?;
-    let capacity = position + tokens + 3;
-    let kv_heads = shape.heads.1;
-    let mut cache = Cache::new(shape.batch, capacity, kv_heads, d, dtype, q.device())?;
-    let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
-    let (cos, sin) = (angles.get(0)?, angles.get(1)?);
-    let append = match level {
-        3 => rope::level3::rope_append,
-        _ => rope::level4::rope_append,
-    };
-    let q = append(&q, &k, &v, &cos, &sin, &mut cache, position)?;
+    let (d, position) = (shape.d, shape.position);
+    let capacity = position + shape.tokens + shape.spare;
+    let mut cache = Cache::new(shape.batch, capacity, shape.heads.1, d, dtype, &Device::Cpu)?;
+    if position > 0 {
+        append(draw, dtype, shape, &mut cache, (0, position), level)?;
+    }
+    let last = (position, shape.tokens);
+    let q = append(draw, dtype, shape, &mut cache, last, level)?;
     if d <= 128 {
         match level {
             3 => attention::level3::causal_attention(&q, &cache, position)?,
@@ -150,6 +160,25 @@ fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<
         };
     }
     Ok(())
+}
+
+/// So many tokens at a position: q, rotated.
+fn append(
+    draw: &mut Draw,
+    dtype: DType,
+    shape: &Shape,
+    cache: &mut Cache,
+    (position, tokens): (usize, usize),
+    level: usize,
+) -> Result<Tensor> {
+    let [q, k, v] = Shape { tokens, ..*shape }.cut(draw, dtype)?;
+    let angles = draw.floats(&[2, tokens, shape.d / 2], dtype)?;
+    let (cos, sin) = (angles.get(0)?, angles.get(1)?);
+    let append = match level {
+        3 => rope::level3::rope_append,
+        _ => rope::level4::rope_append,
+    };
+    append(&q, &k, &v, &cos, &sin, cache, position)
 }
 
 /// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.

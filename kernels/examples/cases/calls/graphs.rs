@@ -7,7 +7,7 @@ use kernels::segment_mean;
 use super::Draw;
 
 /// Heads, channels of a head, features of an edge.
-const SHAPES: [(usize, usize, usize); 16] = [
+const SHAPES: [(usize, usize, usize); 18] = [
     (1, 3, 1),
     (2, 8, 4),
     (3, 20, 7),
@@ -25,6 +25,9 @@ const SHAPES: [(usize, usize, usize); 16] = [
     (2, 137, 9),
     (1, 399, 35),
     (2, 1, 3),
+    // Weights that the threads of a block copy in turns of four, and a rest.
+    (1, 131, 9),
+    (1, 132, 8),
 ];
 
 /// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
@@ -39,7 +42,8 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
             edges(draw, dtype, shape, most, &DEGREES)?;
         }
     }
-    for shape in [(2, 8, 4), (2, 7, 4), (1, 136, 8), (1, 135, 8)] {
+    // Small ones; of one channel all that the first thread of a row does is done by the only one.
+    for shape in [(2, 8, 4), (2, 7, 4), (2, 1, 3), (1, 136, 8), (1, 135, 8)] {
         edges(draw, dtype, shape, 1., &[1])?;
     }
     for shape in [(4, 32, 16), (3, 7, 1), (5, 20, 3)] {

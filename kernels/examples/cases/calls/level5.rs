@@ -8,7 +8,7 @@ use kernels::{linear, matmul, rope};
 use super::Draw;
 
 /// (batch, m, n, k): below, at and beyond tiles and their steps of k.
-const PRODUCTS: [[usize; 4]; 9] = [
+const PRODUCTS: [[usize; 4]; 17] = [
     [1, 5, 7, 3],
     [1, 16, 16, 32],
     [2, 17, 33, 40],
@@ -18,10 +18,20 @@ const PRODUCTS: [[usize; 4]; 9] = [
     [5, 9, 16, 16],
     [1, 64, 64, 0],
     [1, 16, 20, 300],
+    // Rests of K by 4, of the first piece of K and of those behind it.
+    [1, 3, 5, 1],
+    [1, 6, 9, 6],
+    [1, 17, 18, 131],
+    [1, 19, 17, 262],
+    [1, 17, 18, 517],
+    [1, 16, 20, 520],
+    // Whole quads, and a second tile of 64 rows.
+    [1, 68, 72, 36],
+    [3, 40, 48, 20],
 ];
 
 /// (m, n, k) of few rows.
-const FEW: [(usize, usize, usize); 8] = [
+const FEW: [(usize, usize, usize); 9] = [
     (1, 5, 7),
     (1, 9, 264),
     (2, 6, 40),
@@ -30,20 +40,73 @@ const FEW: [(usize, usize, usize); 8] = [
     (1, 16, 1024),
     (4, 8, 64),
     (1, 3, 2056),
+    (1, 2, 4104),
 ];
 
-/// (tokens, position, (heads, key heads), D)
-const STEPS: [(usize, usize, (usize, usize), usize); 9] = [
-    (1, 0, (2, 2), 8),
-    (1, 6, (2, 2), 32),
-    (1, 69, (3, 1), 64),
-    (1, 300, (2, 2), 64),
-    (3, 69, (6, 2), 32),
-    (2, 300, (5, 1), 64),
-    (4, 17, (4, 2), 128),
-    (1, 290, (2, 1), 128),
-    (1, 33, (2, 2), 128),
+/// A decode step: the last `tokens` of a sequence, at `position`.
+#[derive(Clone, Copy)]
+struct Step {
+    batch: usize,
+    tokens: usize,
+    position: usize,
+    heads: (usize, usize),
+    d: usize,
+    /// Elements before q, k and v.
+    offset: usize,
+    /// Positions of the cache beyond the last token: without them a read beyond it is one beyond the cache.
+    spare: usize,
+    /// The greatest of q, k and v.
+    most: f32,
+}
+
+const fn step(tokens: usize, position: usize, heads: (usize, usize), d: usize) -> Step {
+    Step {
+        batch: 1,
+        tokens,
+        position,
+        heads,
+        d,
+        offset: 0,
+        spare: 0,
+        most: 1.,
+    }
+}
+
+const fn wide(step: Step) -> Step {
+    Step { most: 40., ..step }
+}
+
+const fn two(step: Step) -> Step {
+    Step {
+        batch: 2,
+        spare: 3,
+        ..step
+    }
+}
+
+const STEPS: [Step; 15] = [
+    step(1, 0, (2, 2), 8),
+    step(1, 6, (2, 2), 32),
+    wide(step(1, 69, (3, 1), 64)),
+    step(1, 300, (2, 2), 64),
+    wide(step(3, 69, (6, 2), 32)),
+    wide(step(2, 300, (5, 1), 64)),
+    step(4, 17, (4, 2), 128),
+    wide(step(1, 290, (2, 1), 128)),
+    step(1, 33, (2, 2), 128),
+    two(step(1, 5, (2, 1), 24)),
+    two(step(1, 5, (1, 1), 40)),
+    two(step(2, 260, (3, 1), 104)),
+    Step {
+        offset: 1,
+        ..two(step(2, 5, (2, 1), 16))
+    },
+    step(3, 4, (20, 2), 16),
+    step(1, 2, (9, 3), 80),
 ];
+
+/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
+const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for (m, n, k) in FEW {
@@ -52,8 +115,26 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         }
     }
     for step in STEPS {
-        steps(draw, dtype, step)?;
+        decode(draw, dtype, step)?;
     }
+    for d in [24, 40, 104] {
+        for (keys, heads) in ENDS.flat_map(|keys| [(keys, (1, 1)), (keys, (2, 1))]) {
+            decode(draw, dtype, step(1, keys - 1, heads, d))?;
+        }
+    }
+    // The keys end in the third of four splits: the last one has none.
+    for (d, heads) in [8, 40, 104]
+        .into_iter()
+        .flat_map(|d| [(d, (1, 1)), (d, (2, 1))])
+    {
+        let spare = 1024 - 516;
+        let step = step(1, 515, heads, d);
+        decode(draw, dtype, Step { spare, ..step })?;
+    }
+    for beside in 0..5 {
+        rotate_beside(draw, dtype, beside)?;
+    }
+    ties(dtype)?;
     match dtype {
         DType::F32 => products(draw),
         _ => Ok(()),
@@ -104,35 +185,88 @@ fn products(draw: &mut Draw) -> Result<()> {
 }
 
 /// Tokens behind `position`, which the device knows; the keys and values before them are level 4's.
-fn steps(
-    draw: &mut Draw,
-    dtype: DType,
-    (tokens, position, (heads, kv_heads), d): (usize, usize, (usize, usize), usize),
-) -> Result<()> {
+fn decode(draw: &mut Draw, dtype: DType, step: Step) -> Result<()> {
+    let (tokens, position, d) = (step.tokens, step.position, step.d);
     let device = Device::Cpu;
-    let mut rows = |tokens: usize, heads: usize| draw.floats(&[1, tokens, heads, d], dtype);
-    let capacity = position + tokens + 3;
-    let mut inner = attention::Cache::new(1, capacity, kv_heads, d, dtype, &device)?;
-    let angles = Tensor::zeros((capacity, d / 2), dtype, &device)?;
-    if position > 0 {
-        let (q, k, v) = (
-            rows(position, heads)?,
-            rows(position, kv_heads)?,
-            rows(position, kv_heads)?,
-        );
-        let here = angles.narrow(0, 0, position)?;
-        rope::level4::rope_append(&q, &k, &v, &here, &here, &mut inner, 0)?;
-    }
-    let (q, k, v) = (
-        rows(tokens, heads)?,
-        rows(tokens, kv_heads)?,
-        rows(tokens, kv_heads)?,
+    let capacity = position + tokens + step.spare;
+    let mut inner = attention::Cache::new(step.batch, capacity, step.heads.1, d, dtype, &device)?;
+    let (cos, sin) = (
+        draw.floats(&[capacity, d / 2], dtype)?,
+        draw.floats(&[capacity, d / 2], dtype)?,
     );
+    if position > 0 {
+        let [q, k, v] = step.cut(draw, dtype, position)?;
+        let here = |angles: &Tensor| angles.narrow(0, 0, position);
+        rope::level4::rope_append(&q, &k, &v, &here(&cos)?, &here(&sin)?, &mut inner, 0)?;
+    }
+    let [q, k, v] = step.cut(draw, dtype, tokens)?;
     let shared = attend::Position::new(&device)?;
     let mut cache = attend::Cache::new(inner, shared.clone());
     if let Some(at) = cache.on_device(&q, position)? {
-        let q = rope::level5::rope_append(&q, &k, &v, &angles, &angles, &at)?;
+        let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
         attend::causal_attention(&q, &at)?;
     }
     shared.map_or(Ok(()), |shared| shared.advance(tokens))
+}
+
+/// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.
+fn rotate_beside(draw: &mut Draw, dtype: DType, shifted: usize) -> Result<()> {
+    let (tokens, d) = (3, 32);
+    let mut operand = |place, shape: &[usize]| {
+        let offset = usize::from(place == shifted);
+        draw.shifted(shape, dtype, offset)
+    };
+    let q = operand(0, &[1, tokens, 2, d])?;
+    let (k, v) = (
+        operand(1, &[1, tokens, 1, d])?,
+        operand(2, &[1, tokens, 1, d])?,
+    );
+    let angles = [tokens + 1, d / 2];
+    let (cos, sin) = (operand(3, &angles)?, operand(4, &angles)?);
+    rotate([&q, &k, &v], [&cos, &sin], 1)
+}
+
+/// 256 ∓ 1 and 258 ∓ 1, which bf16 has no number for.
+fn ties(dtype: DType) -> Result<()> {
+    for d in [16, 10] {
+        let half = |values: [f32; 2]| {
+            let values = Tensor::new(&values, &Device::Cpu)?.to_dtype(dtype)?;
+            let all = values
+                .reshape((1, 2, 1, 1))?
+                .broadcast_as((1, 2, 2, d / 2))?;
+            all.contiguous()
+        };
+        let q = Tensor::cat(&[half([256., 258.])?, half([1., 1.])?], 3)?;
+        let one = Tensor::ones((3, d / 2), dtype, &Device::Cpu)?;
+        rotate([&q, &q, &q], [&one, &one], 1)?;
+    }
+    Ok(())
+}
+
+/// q, k and v at a position, into a cache that they fill.
+fn rotate([q, k, v]: [&Tensor; 3], [cos, sin]: [&Tensor; 2], position: usize) -> Result<()> {
+    let (batch, tokens, kv_heads, d) = k.dims4()?;
+    let capacity = position + tokens;
+    let inner = attention::Cache::new(batch, capacity, kv_heads, d, q.dtype(), q.device())?;
+    let mut cache = attend::Cache::new(inner, attend::Position::new(q.device())?);
+    if let Some(at) = cache.on_device(q, position)? {
+        rope::level5::rope_append(q, k, v, cos, sin, &at)?;
+    }
+    Ok(())
+}
+
+impl Step {
+    /// q, k and v of so many tokens: views of one product.
+    fn cut(&self, draw: &mut Draw, dtype: DType, tokens: usize) -> Result<[Tensor; 3]> {
+        let (heads, kv_heads) = self.heads;
+        let dims = (self.batch, tokens, heads + 2 * kv_heads, self.d);
+        let len = dims.0 * dims.1 * dims.2 * dims.3;
+        let all = draw.wide(&[self.offset + len], dtype, self.most)?;
+        let all = all.narrow(0, self.offset, len)?.reshape(dims)?;
+        Ok([
+            all.narrow(2, 0, heads)?,
+            all.narrow(2, heads, kv_heads)?,
+            all.narrow(2, heads + kv_heads, kv_heads)?,
+        ])
+    }
 }

@@ -8,7 +8,7 @@ use kernels::{linear, patch_embed};
 use super::Draw;
 
 /// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
-const SHAPES: [(usize, usize, usize); 29] = [
+const SHAPES: [(usize, usize, usize); 33] = [
     (1, 5, 7),
     (1, 9, 264),
     (3, 6, 40),
@@ -39,6 +39,12 @@ const SHAPES: [(usize, usize, usize); 29] = [
     (87, 40, 16),
     (100, 33, 16),
     (119, 40, 16),
+    // The same of the rows of w, and of each half of them.
+    (9, 56, 16),
+    (9, 112, 16),
+    // Whole tiles side by side.
+    (40, 64, 16),
+    (40, 128, 16),
 ];
 
 /// Few sums, and so many columns that there are blocks enough for the large tiles.
@@ -72,6 +78,10 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         (2, (9, 8), 4, 136),
         (3, (5, 5), 4, 40),
         (3, (5, 5), 8, 24),
+        // A class token in each quarter of a tile's rows.
+        (4, (4, 4), 2, 5),
+        (4, (4, 4), 4, 5),
+        (4, (4, 4), 8, 5),
     ] {
         for level in [3, 4] {
             patches(draw, dtype, batch, grid, patch, c, level)?;

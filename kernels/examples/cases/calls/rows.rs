@@ -127,6 +127,8 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
         (1500, 40),
         (2500, 700),
         (1300, 1024),
+        // One more than are sorted, and all but one of them are wanted.
+        (1025, 1024),
         (9001, 40),
         (17_003, 700),
     ] {

@@ -1,10 +1,11 @@
-//! What is counted: every op at levels 3 and 4, in f32 and bf16, on odd and even shapes.
+//! What is counted: every op at levels 3 to 5, in f32 and bf16, on odd and even shapes.
 //!
 //! Inputs come from one seed, so that indices, and with them the addresses that a kernel touches, are the
 //! same on a GPU and in the simulator.
 
 mod attentions;
 mod graphs;
+mod level5;
 mod products;
 mod rows;
 
@@ -43,6 +44,7 @@ pub fn all() -> Vec<Case> {
     products::add(&mut list);
     attentions::add(&mut list);
     graphs::add(&mut list);
+    level5::add(&mut list);
     list.0
 }
 
@@ -57,8 +59,19 @@ impl List {
         shape: &str,
         run: impl Fn(&mut Inputs) -> Result<T> + 'static,
     ) {
+        self.add_in(&[DType::F32, DType::BF16], what, shape, run);
+    }
+
+    /// The same in these formats.
+    fn add_in<T>(
+        &mut self,
+        dtypes: &[DType],
+        what: &str,
+        shape: &str,
+        run: impl Fn(&mut Inputs) -> Result<T> + 'static,
+    ) {
         let run: Run = std::rc::Rc::new(move |inputs| run(inputs).map(drop));
-        for dtype in [DType::F32, DType::BF16] {
+        for &dtype in dtypes {
             self.0.push(Case {
                 name: format!("{what}, {}: {shape}", dtype.as_str()),
                 dtype,

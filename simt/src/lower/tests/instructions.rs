@@ -386,8 +386,8 @@ fn matrices() {
         (mma.d_regs.len(), mma.a_regs.len(), mma.b_regs.len()),
         (4, 4, 2)
     );
-    let Op::WmmaMemory(memory) =
-        op("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%r0, %r1}, [%r2], 16;")
+    let Op::WmmaMemory(memory) = op("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16
+        {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%r8], 16;")
     else {
         panic!()
     };

@@ -9,21 +9,22 @@ use crate::code::Element;
 pub(super) enum Layout {
     /// Of `mma.sync`, as the PTX manual draws it.
     Mma,
-    /// Of `wmma`: eight elements a lane, row by row; only this machine has to know.
+    /// Of `wmma`: row by row, as many elements in each lane; only this machine has to know.
     Wmma,
 }
 
 impl Layout {
-    /// Row and column of part `i` of register `r` in lane `l` of a, with `per` elements a register.
+    /// Row and column of part `i` of register `r` in lane `l` of a (rows, columns), with `per` elements a register.
     pub(super) fn a(
         self,
         per: usize,
         (r, l, i): (usize, usize, usize),
-        k: usize,
+        size: (usize, usize),
     ) -> (usize, usize) {
         match self {
+            Self::Mma if size.0 == 8 => (l / 4, l % 4 * per + i + 4 * per * r),
             Self::Mma => (l / 4 + 8 * (r & 1), l % 4 * per + i + 4 * per * (r >> 1)),
-            Self::Wmma => self.any(per, (r, l, i), k),
+            Self::Wmma => any(per, (r, l, i), size),
         }
     }
 
@@ -32,11 +33,11 @@ impl Layout {
         self,
         per: usize,
         (r, l, i): (usize, usize, usize),
-        n: usize,
+        size: (usize, usize),
     ) -> (usize, usize) {
         match self {
             Self::Mma => (l % 4 * per + i + 4 * per * r, l / 4),
-            Self::Wmma => self.any(per, (r, l, i), n),
+            Self::Wmma => any(per, (r, l, i), size),
         }
     }
 
@@ -45,45 +46,44 @@ impl Layout {
         self,
         per: usize,
         (r, l, i): (usize, usize, usize),
-        n: usize,
+        size: (usize, usize),
     ) -> (usize, usize) {
         match self {
             Self::Mma if per == 1 => (l / 4 + 8 * (r >> 1), l % 4 * 2 + (r & 1)),
             Self::Mma => (l / 4 + 8 * r, l % 4 * 2 + i),
-            Self::Wmma => self.any(per, (r, l, i), n),
+            Self::Wmma => any(per, (r, l, i), size),
         }
     }
+}
 
-    /// Elements one after the other: eight in each lane. A row beyond the matrix is a repetition.
-    pub(super) fn any(
-        self,
-        per: usize,
-        (r, l, i): (usize, usize, usize),
-        columns: usize,
-    ) -> (usize, usize) {
-        let in_lane = r * per + i;
-        if in_lane >= 8 {
-            return (usize::MAX, 0);
-        }
-        let index = 8 * l + in_lane;
-        (index / columns, index % columns)
+/// Elements one after the other, as many in each lane. What registers hold beyond them is nothing: for a and b in f16
+/// `wmma` has twice as many as are needed.
+pub(super) fn any(
+    per: usize,
+    (r, l, i): (usize, usize, usize),
+    (rows, columns): (usize, usize),
+) -> (usize, usize) {
+    let (in_lane, each) = (r * per + i, rows * columns / 32);
+    if in_lane >= each {
+        return (usize::MAX, 0);
     }
+    let index = each * l + in_lane;
+    (index / columns, index % columns)
 }
 
 /// The matrix (rows, columns) that registers hold.
 pub(super) fn gather(
     regs: &[[u32; 32]],
     element: Element,
-    rows: usize,
-    columns: usize,
-    place: impl Fn(usize, (usize, usize, usize)) -> (usize, usize),
+    (rows, columns): (usize, usize),
+    place: impl Fn(usize, (usize, usize, usize), (usize, usize)) -> (usize, usize),
 ) -> Vec<f64> {
     let per = (4 / bytes(element)) as usize;
     let mut matrix = vec![0.; rows * columns];
     for (r, register) in regs.iter().enumerate() {
         for (lane, &word) in register.iter().enumerate() {
             for i in 0..per {
-                let (row, column) = place(per, (r, lane, i));
+                let (row, column) = place(per, (r, lane, i), (rows, columns));
                 if row < rows && column < columns {
                     matrix[row * columns + column] = value(element, word >> (32 / per * i));
                 }
@@ -93,25 +93,22 @@ pub(super) fn gather(
     matrix
 }
 
-/// The registers that hold a matrix.
+/// The registers that hold a matrix (rows, columns).
 pub(super) fn scatter(
     matrix: &[f64],
     element: Element,
     regs: usize,
-    place: impl Fn(usize, (usize, usize, usize)) -> (usize, usize),
+    (rows, columns): (usize, usize),
+    place: impl Fn(usize, (usize, usize, usize), (usize, usize)) -> (usize, usize),
 ) -> Vec<[u32; 32]> {
     let per = (4 / bytes(element)) as usize;
     let mut packed = vec![[0; 32]; regs];
-    // The number of columns, from where the second row begins.
-    let columns = matrix.len() / 16;
     for (r, register) in packed.iter_mut().enumerate() {
         for (lane, word) in register.iter_mut().enumerate() {
             for i in 0..per {
-                let (row, column) = place(per, (r, lane, i));
-                if let Some(&x) = row
-                    .checked_mul(columns)
-                    .and_then(|at| matrix.get(at + column))
-                {
+                let (row, column) = place(per, (r, lane, i), (rows, columns));
+                if row < rows && column < columns {
+                    let x = matrix[row * columns + column];
                     *word |= bits(element, x) << (32 / per * i);
                 }
             }

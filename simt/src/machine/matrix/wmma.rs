@@ -5,7 +5,7 @@ use crate::code::WmmaMemory;
 
 use super::super::access::Kind;
 use super::super::block::Block;
-use super::fragment::{Layout, bytes};
+use super::fragment::{any, bytes};
 
 impl Block<'_> {
     /// `wmma.load` and `wmma.store`: the fragment's layout is this machine's own.
@@ -35,7 +35,7 @@ impl Block<'_> {
             };
             at[0].wrapping_add((index as u64).wrapping_mul(u64::from(size)))
         };
-        let place = |e: usize, i: (usize, usize, usize)| Layout::Wmma.any(e, i, columns);
+        let place = |e: usize, i: (usize, usize, usize)| any(e, i, (rows, columns));
         let per = (4 / size) as usize;
         let mut fragment: Vec<[u32; 32]> = memory
             .regs

@@ -1,0 +1,353 @@
+//! Sums, products, quotients and roots of floats: rounded once, in each direction, bit by bit; and the approximate
+//! functions within what the manual grants them.
+
+use half::{bf16, f16};
+
+use super::exact::{Exact, MODES, Mode, format, product, quotient, root, sum};
+use super::harness::{check, run};
+
+/// The number that bits are, of a format narrower than f64.
+pub fn value(ty: &str, bits: u64) -> f64 {
+    match ty {
+        "f16" => f16::from_bits(bits as u16).to_f64(),
+        "bf16" => bf16::from_bits(bits as u16).to_f64(),
+        "f32" => f32::from_bits(bits as u32).into(),
+        _ => f64::from_bits(bits),
+    }
+}
+
+/// The bits of a number that the format has.
+pub fn bits(ty: &str, x: f64) -> u64 {
+    match ty {
+        "f16" => f16::from_f64(x).to_bits().into(),
+        "bf16" => bf16::from_f64(x).to_bits().into(),
+        "f32" => (x as f32).to_bits().into(),
+        _ => x.to_bits(),
+    }
+}
+
+/// Zero with its sign for what is below the normal numbers of f32.
+fn flushed(x: f64) -> f64 {
+    if x.abs() < f32::MIN_POSITIVE.into() {
+        0f64.copysign(x)
+    } else {
+        x
+    }
+}
+
+/// To 0..1, NaN to 0.
+fn saturated(x: f64) -> f64 {
+    if x > 0. { x.min(1.) } else { 0. }
+}
+
+/// a + b, with the sign of a zero that it makes of numbers that are none.
+fn added(a: f64, b: f64, mode: Mode) -> Exact {
+    let total = sum(a, b);
+    let cancels = a == -b && (a != 0. || a.is_sign_negative() != b.is_sign_negative());
+    match cancels && a.is_finite() {
+        true if mode == Mode::Down => Exact(-0., 0.),
+        true => Exact(0., 0.),
+        false => total,
+    }
+}
+
+type Of = fn(&[f64], Mode) -> Exact;
+type Function = fn(&[f64]) -> f64;
+type OfOne = fn(f64) -> f64;
+type Within = fn(f64) -> bool;
+/// What is left of the operands when the rounded result is taken off.
+type Rest = fn(&[f64], f64) -> f64;
+
+const FORMS: [(&str, usize, Of); 4] = [
+    ("add", 2, |x, mode| added(x[0], x[1], mode)),
+    ("sub", 2, |x, mode| added(x[0], -x[1], mode)),
+    ("mul", 2, |x, _| Exact(product(x[0], x[1]), 0.)),
+    ("fma", 3, |x, mode| added(product(x[0], x[1]), x[2], mode)),
+];
+
+fn text(form: &str, operands: usize) -> String {
+    let operands: Vec<String> = (0..operands).map(|n| format!("{{{n}}}")).collect();
+    format!("{form} {{d}}, {};", operands.join(", "))
+}
+
+#[test]
+fn of_f32_in_every_direction() {
+    let f32s = ["f32"; 3];
+    for (name, mode) in MODES {
+        for (form, count, of) in FORMS {
+            for (how, ftz, sat) in [
+                ("", false, false),
+                (".ftz", true, false),
+                (".sat", false, true),
+                (".ftz.sat", true, true),
+            ] {
+                let body = text(&format!("{form}.{name}{how}.f32"), count);
+                check(&body, &f32s[..count], "f32", |x| {
+                    let flush = |x| if ftz { flushed(x) } else { x };
+                    let x: Vec<f64> = x.iter().map(|&x| flush(value("f32", x))).collect();
+                    let y = of(&x, mode).round(super::exact::F32, mode);
+                    // At the least normal number it matters whether it is flushed before it is rounded.
+                    if ftz && y.abs() == f32::MIN_POSITIVE.into() {
+                        return None;
+                    }
+                    let y = flush(y);
+                    Some(bits("f32", if sat { saturated(y) } else { y }))
+                });
+            }
+        }
+        for (form, count, of) in [
+            ("div", 2, (|x, _| quotient(x[0], x[1])) as Of),
+            ("rcp", 1, |x, _| quotient(1., x[0])),
+            ("sqrt", 1, |x, _| root(x[0])),
+        ] {
+            let body = text(&format!("{form}.{name}.f32"), count);
+            check(&body, &f32s[..count], "f32", |x| {
+                let x: Vec<f64> = x.iter().map(|&x| value("f32", x)).collect();
+                Some(bits("f32", of(&x, mode).round(super::exact::F32, mode)))
+            });
+        }
+    }
+    for (form, count, of) in &FORMS[..3] {
+        check(
+            &text(&format!("{form}.f32"), *count),
+            &f32s[..*count],
+            "f32",
+            |x| {
+                let x: Vec<f64> = x.iter().map(|&x| value("f32", x)).collect();
+                Some(bits(
+                    "f32",
+                    of(&x, Mode::Nearest).round(super::exact::F32, Mode::Nearest),
+                ))
+            },
+        );
+    }
+}
+
+#[test]
+fn of_halves() {
+    for ty in ["f16", "bf16"] {
+        for (form, count, of) in FORMS {
+            let one = |x: &[u64], shift: u32| {
+                let x: Vec<f64> = x.iter().map(|&x| value(ty, x >> shift & 0xffff)).collect();
+                bits(ty, of(&x, Mode::Nearest).round(format(ty), Mode::Nearest))
+            };
+            let name = if form == "fma" { "fma.rn" } else { form };
+            let body = text(&format!("{name}.{ty}"), count);
+            check(&body, &[ty; 3][..count], ty, |x| Some(one(x, 0)));
+            let pair = &*format!("{ty}x2");
+            let body = text(&format!("{name}.{pair}"), count);
+            check(&body, &[pair; 3][..count], pair, |x| {
+                Some(one(x, 16) << 16 | one(x, 0))
+            });
+        }
+    }
+}
+
+/// The neighbour of a number that is nearest, towards which the rest points, where the direction asks for it.
+fn directed(x: f64, rest: f64, mode: Mode) -> f64 {
+    match mode {
+        Mode::Down if rest < 0. => x.next_down(),
+        Mode::Up if rest > 0. => x.next_up(),
+        Mode::Zero if rest < 0. && x > 0. => x.next_down(),
+        Mode::Zero if rest > 0. && x < 0. => x.next_up(),
+        _ => x,
+    }
+}
+
+/// Far enough from both ends that what is left of a product or a quotient is a number too.
+fn moderate(x: &[f64]) -> bool {
+    x.iter()
+        .all(|x| *x == 0. || (1e-100..1e100).contains(&x.abs()))
+}
+
+#[test]
+fn of_f64_in_every_direction() {
+    let f64s = ["f64"; 3];
+    let forms: [(&str, usize, Function, Rest); 7] = [
+        ("add", 2, |x| x[0] + x[1], |x, _| sum(x[0], x[1]).1),
+        ("sub", 2, |x| x[0] - x[1], |x, _| sum(x[0], -x[1]).1),
+        ("mul", 2, |x| x[0] * x[1], |x, y| x[0].mul_add(x[1], -y)),
+        (
+            "div",
+            2,
+            |x| x[0] / x[1],
+            |x, y| (-y).mul_add(x[1], x[0]) * x[1].signum(),
+        ),
+        (
+            "rcp",
+            1,
+            |x| 1. / x[0],
+            |x, y| (-y).mul_add(x[0], 1.) * x[0].signum(),
+        ),
+        ("sqrt", 1, |x| x[0].sqrt(), |x, y| (-y).mul_add(y, x[0])),
+        (
+            "fma",
+            3,
+            |x| x[0].mul_add(x[1], x[2]),
+            |x, y| {
+                let p = x[0] * x[1];
+                let low = x[0].mul_add(x[1], -p);
+                let Exact(s, t) = sum(p, x[2]);
+                let Exact(u, v) = sum(t, low);
+                let Exact(w, z) = sum(s - y, u);
+                if w != 0. { w } else { z + v }
+            },
+        ),
+    ];
+    for (name, mode) in MODES {
+        for (form, count, nearest, rest) in forms {
+            let body = text(&format!("{form}.{name}.f64"), count);
+            check(&body, &f64s[..count], "f64", |x| {
+                let x: Vec<f64> = x.iter().map(|&x| f64::from_bits(x)).collect();
+                let y = nearest(&x);
+                if mode == Mode::Nearest {
+                    return Some(y.to_bits());
+                }
+                // Which zero a sum is that vanishes was tested above.
+                let known = moderate(&x) && y.is_finite() && y != 0.;
+                known.then(|| directed(y, rest(&x, y), mode).to_bits())
+            });
+        }
+    }
+}
+
+#[test]
+fn signs() {
+    for (ty, sign) in [
+        ("f16", 1 << 15),
+        ("bf16", 1 << 15),
+        ("f32", 1 << 31),
+        ("f64", 1u64 << 63),
+    ] {
+        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] ^ sign)
+        });
+        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] & !sign)
+        });
+    }
+    for ty in ["f16x2", "bf16x2"] {
+        check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] ^ 0x8000_8000)
+        });
+        check(&format!("abs.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
+            Some(x[0] & 0x7fff_7fff)
+        });
+    }
+    for (ty, sign) in [("f32", 1u64 << 31), ("f64", 1 << 63)] {
+        check(
+            &format!("copysign.{ty} {{d}}, {{0}}, {{1}};"),
+            &[ty, ty],
+            ty,
+            |x| Some(x[0] & sign | x[1] & !sign),
+        );
+    }
+}
+
+/// Largest error of an approximate form over operands of which `of` is finite and normal: relative, or absolute
+/// where the manual says so.
+fn error(
+    body: &str,
+    ty: &str,
+    count: usize,
+    absolute: bool,
+    of: impl Fn(&[f64]) -> Option<f64>,
+) -> f64 {
+    let least = if ty == "f16" {
+        6.2e-5
+    } else {
+        f64::from(f32::MIN_POSITIVE)
+    };
+    let most = if ty == "f16" { 6e4 } else { 3e38 };
+    let mut worst: f64 = 0.;
+    let mut compared = 0;
+    for (x, found) in run(body, &[ty; 2][..count], ty) {
+        let x: Vec<f64> = x.iter().map(|&x| value(ty, x)).collect();
+        let normal = x.iter().all(|x| x.is_finite() && x.abs() >= least);
+        let Some(y) = of(&x).filter(|y| normal && (least..most).contains(&y.abs())) else {
+            continue;
+        };
+        compared += 1;
+        let error = (value(ty, found) - y).abs();
+        worst = worst.max(if absolute { error } else { error / y.abs() });
+    }
+    assert!(compared > 30, "{body}: {compared}");
+    worst
+}
+
+#[test]
+fn approximate_functions() {
+    let two = |e: i32| 2f64.powi(e);
+    let forms: [(&str, usize, Function, f64); 12] = [
+        ("ex2.approx", 1, |x| x[0].exp2(), two(-22)),
+        ("ex2.approx.ftz", 1, |x| x[0].exp2(), two(-22)),
+        ("rcp.approx", 1, |x| 1. / x[0], two(-23)),
+        ("rcp.approx.ftz", 1, |x| 1. / x[0], two(-23)),
+        ("sqrt.approx", 1, |x| x[0].sqrt(), two(-23)),
+        ("sqrt.approx.ftz", 1, |x| x[0].sqrt(), two(-23)),
+        ("rsqrt.approx", 1, |x| 1. / x[0].sqrt(), two(-22)),
+        ("rsqrt.approx.ftz", 1, |x| 1. / x[0].sqrt(), two(-22)),
+        ("tanh.approx", 1, |x| x[0].tanh(), two(-11)),
+        ("div.approx", 2, |x| x[0] / x[1], two(-22)),
+        ("div.approx.ftz", 2, |x| x[0] / x[1], two(-22)),
+        ("div.full", 2, |x| x[0] / x[1], two(-22)),
+    ];
+    for (form, count, of, granted) in forms {
+        // A quotient by what is beyond 2^126 is 0 there.
+        let near = |x: &[f64]| {
+            x.iter()
+                .all(|x| x.abs() < two(126))
+                .then(|| of(x))
+                .filter(|y| y.is_finite())
+        };
+        let worst = error(
+            &text(&format!("{form}.f32"), count),
+            "f32",
+            count,
+            false,
+            near,
+        );
+        assert!(worst <= granted, "{form}: {worst:e} of {granted:e}");
+    }
+    // Absolute errors, of the range for which the manual has them.
+    let forms: [(&str, OfOne, Within); 3] = [
+        ("lg2.approx", |x| x.log2(), |x| (0.5..2.).contains(&x)),
+        ("sin.approx", |x| x.sin(), |x| x.abs() < 3.),
+        ("cos.approx", |x| x.cos(), |x| x.abs() < 3.),
+    ];
+    for (form, of, within) in forms {
+        let of = |x: &[f64]| within(x[0]).then(|| of(x[0]));
+        let worst = error(&text(&format!("{form}.f32"), 1), "f32", 1, true, of);
+        assert!(worst <= two(-20), "{form}: {worst:e}");
+    }
+    let forms: [(&str, &str, OfOne, f64); 4] = [
+        ("ex2.approx", "f16", |x| x.exp2(), two(-9)),
+        ("ex2.approx.ftz", "bf16", |x| x.exp2(), two(-7)),
+        ("tanh.approx", "f16", |x| x.tanh(), two(-10)),
+        ("tanh.approx", "bf16", |x| x.tanh(), two(-7)),
+    ];
+    for (form, ty, of, granted) in forms {
+        let of = |x: &[f64]| Some(of(x[0])).filter(|y| y.is_finite());
+        let worst = error(&text(&format!("{form}.{ty}"), 1), ty, 1, false, of);
+        assert!(worst <= granted, "{form}.{ty}: {worst:e} of {granted:e}");
+    }
+}
+
+/// `rcp` and `rsqrt` of f64 look at the high words alone.
+#[test]
+fn approximate_functions_of_f64() {
+    for (form, of) in [
+        ("rcp", (|x: f64| 1. / x) as fn(f64) -> f64),
+        ("rsqrt", |x: f64| 1. / x.sqrt()),
+    ] {
+        let of = |x: &[f64]| Some(of(x[0])).filter(|y| y.is_finite());
+        let worst = error(
+            &text(&format!("{form}.approx.ftz.f64"), 1),
+            "f64",
+            1,
+            false,
+            of,
+        );
+        assert!(worst <= 2f64.powi(-19), "{form}: {worst:e}");
+    }
+}
