@@ -6,6 +6,7 @@
 
 mod chart;
 mod check;
+mod copies;
 mod dedent;
 mod exercises;
 mod format;
@@ -13,6 +14,7 @@ mod includes;
 mod library;
 mod measure;
 mod ops;
+mod pictures;
 mod render;
 mod serve;
 mod table;
