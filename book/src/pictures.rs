@@ -29,7 +29,10 @@ pub fn picture(name: &str, on: Option<&str>, library: &mut Library) -> Result<St
         "online-softmax" => online_softmax::draw(),
         "tiles" => tiles::draw(),
         "replay" => replay::draw(library.models.on(recorded(on)?)?.0)?,
-        "roofline" => roofline::draw(library.ops.on(recorded(on)?)?.0)?,
+        "roofline" => {
+            let on = recorded(on)?;
+            roofline::draw(on, library.ops.on(on)?.0)?
+        }
         _ => bail!("expected the name of a picture, found `{name}`"),
     };
     Ok(canvas.figure())

@@ -11,7 +11,8 @@ const BANKS: usize = 32;
 const LEFT: f64 = 18.;
 /// Height of one word on a bank's pile.
 const WORD: f64 = 3.4;
-const PANEL: f64 = 176.;
+/// Heights of the two rows of panels: the piles of the first are low.
+const ROWS: [f64; 2] = [92., 176.];
 const PANELS: [(u32, &str); 4] = [
     (1, "lane t takes word t"),
     (2, "word 2·t"),
@@ -23,15 +24,17 @@ const PANELS: [(u32, &str); 4] = [
 pub fn draw() -> Result<Canvas> {
     let mut canvas = Canvas::new(
         "banks",
-        2. * PANEL,
+        ROWS[0] + ROWS[1],
         "Banks of shared memory",
         "For each of the 32 banks the number of words that the lanes of a warp want from it at once, four times. \
          Neighbouring words: one a bank, one wavefront. Every second word: two from each second bank, two wavefronts. Words \
          that are 32 apart: all 32 from bank 0, 32 wavefronts. Words that are 33 apart: one a bank again.",
     );
     for (i, (stride, title)) in PANELS.into_iter().enumerate() {
-        let corner = [(i % 2) as f64 * WIDTH / 2., (i / 2) as f64 * PANEL];
-        panel(&mut canvas, corner, title, &store(stride)?);
+        let row = i / 2;
+        let floor = ROWS[..=row].iter().sum::<f64>() - 26.;
+        let corner = [(i % 2) as f64 * WIDTH / 2., floor + 26. - ROWS[row]];
+        panel(&mut canvas, corner, floor, title, &store(stride)?);
     }
     Ok(canvas)
 }
@@ -56,10 +59,9 @@ fn piles(words: &[usize]) -> [usize; BANKS] {
     piles
 }
 
-fn panel(canvas: &mut Canvas, [left, top]: [f64; 2], title: &str, store: &Access) {
+fn panel(canvas: &mut Canvas, [left, top]: [f64; 2], floor: f64, title: &str, store: &Access) {
     let left = left + LEFT;
     let bank = (WIDTH / 2. - 2. * LEFT) / BANKS as f64;
-    let floor = top + 150.;
     let wavefronts = store.counts.shared_store_wavefronts;
     let plural = if wavefronts == 1 { "" } else { "s" };
     canvas.text([left, top + 16.], "", title);

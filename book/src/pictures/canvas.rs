@@ -10,13 +10,13 @@ pub const WIDTH: f64 = 740.;
 
 /// A picture that grows.
 pub struct Canvas {
-    name: &'static str,
+    name: String,
     document: Document,
 }
 
 impl Canvas {
     /// `name` is one in the book; `title` and `description` are what a screen reader says.
-    pub fn new(name: &'static str, height: f64, title: &str, description: &str) -> Self {
+    pub fn new(name: &str, height: f64, title: &str, description: &str) -> Self {
         let ids = format!("{name}-title {name}-description");
         let document = Document::new()
             .set("viewBox", (0, 0, WIDTH, height))
@@ -28,6 +28,7 @@ impl Canvas {
                     .set("id", format!("{name}-description"))
                     .add(svg::node::Text::new(description)),
             );
+        let name = name.to_string();
         Self { name, document }
     }
 
@@ -53,6 +54,15 @@ impl Canvas {
                 .set("y2", short(y2))
                 .set("class", class),
         );
+    }
+
+    /// A line with a head at its end.
+    pub fn arrow(&mut self, from: [f64; 2], to: [f64; 2], class: &str) {
+        let length = (to[0] - from[0]).hypot(to[1] - from[1]);
+        let [dx, dy] = [(to[0] - from[0]) / length, (to[1] - from[1]) / length];
+        let wing = |side: f64| [to[0] - 8. * dx - side * dy, to[1] - 8. * dy + side * dx];
+        self.line(from, to, class);
+        self.path(&[wing(4.), to, wing(-4.)], class);
     }
 
     /// A line through points.

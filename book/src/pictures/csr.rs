@@ -76,13 +76,9 @@ fn graph(canvas: &mut Canvas) {
 fn arrow(canvas: &mut Canvas, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], marked: bool) {
     let length = (x2 - x1).hypot(y2 - y1);
     let [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
-    let [sx, sy] = [-dy * 4., dx * 4.];
-    let along = |s: f64| [x1 + dx * s + sx, y1 + dy * s + sy];
-    let end = along(length - 15.);
-    let wing = |side: f64| [end[0] - dx * 8. - dy * side, end[1] - dy * 8. + dx * side];
+    let along = |s: f64| [x1 + dx * s - dy * 4., y1 + dy * s + dx * 4.];
     let class = if marked { "stroke b-line" } else { "stroke" };
-    canvas.line(along(15.), end, class);
-    canvas.path(&[wing(4.), end, wing(-4.)], class);
+    canvas.arrow(along(15.), along(length - 15.), class);
 }
 
 fn arrays(canvas: &mut Canvas, row_ptr: &[usize], col_idx: &[usize]) {

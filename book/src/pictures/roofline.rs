@@ -27,9 +27,9 @@ struct Plot {
 }
 
 /// Products of f32 at level 3 and at the highest recorded level.
-pub fn draw(results: &OpResults) -> Result<Canvas> {
+pub fn draw(on: &str, results: &OpResults) -> Result<Canvas> {
     let mut canvas = Canvas::new(
-        "roofline",
+        &format!("roofline-{on}"),
         FLOOR + 48.,
         "Products under the roofs of a machine",
         "Rate against FLOPs a byte, both axes logarithmic. A sloping line is what memory allows, a level line the fastest product \
@@ -168,7 +168,7 @@ fn roof(canvas: &mut Canvas, plot: &Plot, roofs: &Roofs) {
         f64::midpoint(points[0][0], points[1][0]),
         f64::midpoint(points[0][1], points[1][1]),
     ];
-    canvas.text([middle[0] - 10., middle[1] - 10.], "small end", memory);
+    canvas.text([middle[0] + 14., middle[1] + 16.], "small", memory);
     let arithmetic = format!(
         "the fastest product in f32: {} GFLOP/s",
         three_digits(roofs.flops)

@@ -46,11 +46,11 @@ fn block(canvas: &mut Canvas) {
     canvas.rect([right + 64., 40. + 48., 48., 24.], "a");
     canvas.rect([x + 48., y + 48., 24., 48.], "b");
     canvas.rect([right + 64., y + 48., 48., 48.], "c");
-    canvas.line([x + 80., y + 72.], [x + k, y + 72.], "stroke arrow");
-    canvas.line(
-        [right + 88., 40. + 80.],
-        [right + 88., 40. + k],
-        "stroke arrow",
+    canvas.arrow([x + 80., y + 72.], [x + k - 8., y + 72.], "stroke");
+    canvas.arrow(
+        [right + 88., 40. + 78.],
+        [right + 88., 40. + k - 4.],
+        "stroke",
     );
     canvas.text([right + 118., y + 76.], "small", "sums");
 }
