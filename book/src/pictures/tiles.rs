@@ -99,3 +99,60 @@ fn thread(canvas: &mut Canvas, [left, top]: [f64; 2], level: &str, [rows, column
 fn short(x: f64) -> String {
     format!("{x:.1}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::{Case, Module, Options};
+    use std::path::Path;
+
+    /// Words that a thread reads from shared memory for each multiply-add, as the simulator counts them.
+    fn words_a_product(ptx: &str, case: &str) -> f64 {
+        let case = Case::parse(case).unwrap();
+        let kernel = case.kernel(&Module::parse(ptx).unwrap()).unwrap();
+        let mut operands = case.operands(0, Path::new(".")).unwrap();
+        let report = kernel
+            .launch(
+                case.dim,
+                &mut operands.buffers,
+                &operands.args,
+                &Options::default(),
+            )
+            .unwrap();
+        let count = |words: fn(&str) -> u64| -> u64 {
+            let lines = report.lines.iter();
+            lines
+                .map(|line| words(&line.form) * line.counts.warps)
+                .sum()
+        };
+        let words = count(|form| match form {
+            _ if !form.starts_with("ld.shared") => 0,
+            _ if form.contains(".v4.") => 4,
+            _ if form.contains(".v2.") => 2,
+            _ => 1,
+        });
+        words as f64 / count(|form| u64::from(form == "fma.rn.f32")) as f64
+    }
+
+    #[test]
+    fn threads_read_what_is_drawn() {
+        let drawn = |[rows, columns]: [usize; 2]| (rows + columns) as f64 / (rows * columns) as f64;
+        let found = words_a_product(
+            include_str!("../../../kernels/src/linear/level3.ptx"),
+            "--entry linear_f32_level3 --block 32,8 --arg f32:16384:random --arg f32:16384:random \
+             --arg null --arg f32:1024:poison --arg u32:32 --arg u32:32 --arg u32:512 --arg u32:2048",
+        );
+        assert_eq!(found, drawn(THREADS[0].1));
+        let found = words_a_product(
+            include_str!("../../../kernels/src/linear/level4.ptx"),
+            "--entry linear_f32_level4_64x64 --block 128 --arg f32:32768:random --arg f32:32768:random \
+             --arg null --arg f32:4096:poison --arg u32:64 --arg u32:64 --arg u32:512",
+        );
+        // The two groups of threads that share K add their sums at the end, by way of shared memory.
+        let drawn = drawn(THREADS[1].1);
+        assert!(
+            (drawn..1.1 * drawn).contains(&found),
+            "expected {drawn}, found {found}"
+        );
+    }
+}
