@@ -33,7 +33,11 @@ fn op_results() -> Value {
         })
     };
     let mut all = results("cpu", 1.0);
-    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), row("copy", 1.0)]);
+    let copy = json!({
+        "op": "linear", "shape": "1x2x3", "level": "copy", "dtype": "f32",
+        "host_us": 9.0, "device_us": 1.0, "bytes": 12_000,
+    });
+    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), copy]);
     all
 }
 
@@ -137,6 +141,28 @@ fn small_products_have_records_of_their_own() {
         "{page}"
     );
     assert!(error("{{small linear on=cpu}}").contains("found none"));
+}
+
+#[test]
+fn copies_stand_by_size() {
+    let page = page(book("{{copies on=cpu}}").path());
+    assert!(page.contains("11.7 KiB") && page.contains("12.0"), "{page}");
+}
+
+#[test]
+fn a_picture_stands_in_the_page() {
+    let page = page(book("{{picture coalescing}}\n\nAfter.\n\n{{picture roofline on=cpu}}").path());
+    assert!(page.contains("a copy: 12.0 GB/s"), "{page}");
+    assert!(page.contains("<title id=\"coalescing-title\">"), "{page}");
+    assert!(
+        page.contains("32 sectors, of whose bytes 12.5 % are used"),
+        "{page}"
+    );
+    assert!(page.contains("<p>After.</p>"), "{page}");
+    assert!(error("{{picture sunset}}").contains("found `sunset`"));
+    assert!(error("{{picture replay}}").contains("expected `on=`"));
+    let missing = "expected a recorded row `lm.readme.decode.bf16.level5`, found none";
+    assert!(error("{{picture replay on=cpu}}").contains(missing));
 }
 
 #[test]
