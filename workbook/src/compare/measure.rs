@@ -206,6 +206,7 @@ fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
+// ANCHOR: summary
 /// The figures of one workload, a row a level; the first level is the measure of the others.
 fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     let first = &contenders[0];
@@ -230,6 +231,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     };
     contenders.iter().map(row).collect()
 }
+// ANCHOR_END: summary
 
 #[cfg(test)]
 mod tests {

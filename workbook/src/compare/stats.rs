@@ -1,6 +1,5 @@
 //! From samples to figures.
 
-// ANCHOR: quantile
 /// The value below which a share `q` of the samples lies, straight lines between neighbours
 /// (definition 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996); NaN without
 /// samples.
@@ -14,7 +13,6 @@ pub fn quantile(samples: &[f64], q: f64) -> f64 {
     let (below, above) = (at.floor() as usize, at.ceil() as usize);
     sorted[below] + (at - at.floor()) * (sorted[above] - sorted[below])
 }
-// ANCHOR_END: quantile
 
 /// The largest difference of two answers, as a share of the largest value of the first.
 pub fn relative_difference(expected: &[f32], found: &[f32]) -> f64 {
