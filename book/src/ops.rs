@@ -30,7 +30,10 @@ pub fn ops(op: &str, recorded: &OpResults, dtype: Option<&str>) -> Result<String
 
 /// `level4` as people write it.
 fn title(level: &str) -> String {
-    level.replace("level", "level ")
+    level
+        .replace("level", "level ")
+        .replace("pytorch", "PyTorch")
+        .replace('_', " ")
 }
 
 fn cell(cases: &[&OpRow], level: &str) -> String {

@@ -69,6 +69,8 @@ fn header(with_here: bool) -> String {
 }
 
 fn line(row: &Row) -> String {
+    // What is counted of the levels alone.
+    let of_level = |text: String| or_dash(row.system.is_none().then_some(text));
     format!(
         "| {} {}, {} | {} | {} | {}–{} | {} | {} | {} | {} | {} |",
         row.preset,
@@ -79,9 +81,9 @@ fn line(row: &Row) -> String {
         format::three_digits(row.low_ms),
         format::three_digits(row.high_ms),
         format::ratio(row.speedup),
-        row.tensors,
+        of_level(row.tensors.to_string()),
         or_dash(row.launches.map(|n| n.to_string())),
-        format::bytes(row.peak_bytes),
+        of_level(format::bytes(row.peak_bytes)),
         format::difference(row.max_difference),
     )
 }

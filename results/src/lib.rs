@@ -26,6 +26,10 @@ pub struct Recorded<R> {
     pub machine: Machine,
     /// What was measured.
     pub rows: Vec<R>,
+    /// What else there is to say of the run, a sentence each: other frameworks' versions, and what of them could not be
+    /// measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One run of `workbook compare`: a row a workload and level.
@@ -41,6 +45,7 @@ impl<R> Recorded<R> {
             schema: SCHEMA,
             machine,
             rows: vec![],
+            notes: vec![],
         }
     }
 }
@@ -102,7 +107,9 @@ mod tests {
         let json = example().json().unwrap();
         std::fs::write(&path, &json).unwrap();
         assert_eq!(OpResults::load(&path), Ok(example()));
-        assert!(json.contains("\"schema\": 1") && !json.contains("driver"));
+        assert!(
+            json.contains("\"schema\": 1") && !json.contains("driver") && !json.contains("notes")
+        );
         assert_eq!(example().rows[0].key(), "linear.1x512x512.f32.level4");
     }
 

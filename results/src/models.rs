@@ -15,7 +15,7 @@ pub struct Row {
     pub workload: String,
     /// 1 for naive candle ops, and so on; 0 for another framework.
     pub level: u8,
-    /// Of another framework, `pytorch_compile`.
+    /// Of another framework, and how it ran: `pytorch_eager`, `pytorch_compile_max_autotune`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.
@@ -29,15 +29,19 @@ pub struct Row {
     pub low_ms: f64,
     /// A tenth of the samples is above.
     pub high_ms: f64,
+    /// Of one forward pass on the device alone, without the host's part: median, milliseconds. Of other frameworks on
+    /// a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_ms: Option<f64>,
     /// Level 1's median over this one.
     pub speedup: f64,
-    /// Tensors made in one forward pass, views included.
+    /// Tensors made in one forward pass, views included; 0 for another framework.
     pub tensors: usize,
     /// Kernels started on a GPU in one forward pass, candle's and cuBLAS's own among them, where they
     /// were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<usize>,
-    /// The most bytes that one run needed at once, beyond the weights.
+    /// The most bytes that one run needed at once, beyond the weights; 0 for another framework.
     pub peak_bytes: u64,
     /// From level 1's logits, as a share of the largest of them.
     pub max_difference: f64,
@@ -55,13 +59,26 @@ impl Row {
         format!("{} {} {}{dtype}", self.model, self.preset, self.workload)
     }
 
-    /// `level 5`, `level 5 in a graph`, `PyTorch compile`
+    /// `level 5`, `level 5 in a graph`, `PyTorch compile reduce-overhead`
     pub fn variant(&self) -> String {
         if let Some(system) = &self.system {
-            return system.replace("pytorch_", "PyTorch ");
+            let system = system.replace("reduce_overhead", "reduce-overhead");
+            return system
+                .replace("max_autotune", "max-autotune")
+                .replace("pytorch_", "PyTorch ")
+                .replace('_', " ");
         }
         let graph = if self.graph { " in a graph" } else { "" };
         format!("level {}{graph}", self.level)
+    }
+
+    /// Its column where there is little room: `PyTorch compile` for every mode of that compiler.
+    pub fn family(&self) -> String {
+        let variant = self.variant();
+        match self.system {
+            Some(_) => variant.split(' ').take(2).collect::<Vec<_>>().join(" "),
+            None => variant,
+        }
     }
 
     /// The row's address: `lm.tiny.decode.f32.level1`, `….level5.graph`.
@@ -90,15 +107,37 @@ impl Row {
 }
 
 impl Results {
-    /// Whether a row is shown where there is little room: each level launch by launch and other frameworks are, and
-    /// of the graphs the last level's.
+    /// Whether a row is shown where there is little room: each level launch by launch is, of the graphs the last level's,
+    /// and of the modes of another framework's compiler the fastest.
     pub fn is_shown(&self, row: &Row) -> bool {
         let highest = self.rows.iter().map(|row| row.level).max();
-        !row.graph || Some(row.level) == highest
+        let slower = |other: &Row| {
+            other.same_workload(row)
+                && other.family() == row.family()
+                && other.median_ms < row.median_ms
+        };
+        match row.system {
+            Some(_) => !self.rows.iter().any(slower),
+            None => !row.graph || Some(row.level) == highest,
+        }
+    }
+
+    /// The workloads in which another framework is ahead of every level: the fastest level, and the fastest other.
+    pub fn behind(&self) -> Vec<(&Row, &Row)> {
+        let pair = |rows| Some((fastest(rows, true)?, fastest(rows, false)?));
+        let ahead = |(own, other): &(&Row, &Row)| other.median_ms < own.median_ms;
+        self.workloads().filter_map(pair).filter(ahead).collect()
     }
 
     /// The rows of one workload each, levels in order.
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)
     }
+}
+
+/// The fastest of the levels, or of the others.
+fn fastest(rows: &[Row], levels: bool) -> Option<&Row> {
+    rows.iter()
+        .filter(|row| row.system.is_none() == levels)
+        .min_by(|a, b| a.median_ms.total_cmp(&b.median_ms))
 }

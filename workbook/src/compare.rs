@@ -4,7 +4,7 @@ mod chart;
 pub mod machine;
 mod measure;
 mod memory;
-mod peers;
+pub mod peers;
 mod readme;
 pub mod record;
 mod stats;
@@ -24,6 +24,7 @@ use cli::load::Request;
 use data::BadInput;
 
 use measure::Graphs;
+use peers::{PeerArgs, Peers};
 pub use readme::significant;
 use record::{Record, Results};
 pub use stats::quantile;
@@ -46,12 +47,14 @@ pub struct CompareArgs {
     /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]
     #[arg(long, value_enum)]
     pub graph: Option<Graphs>,
-    /// Measure the same in PyTorch too, with this Python; it needs torch, transformers and torch_geometric
-    #[arg(long, value_name = "PYTHON")]
-    pub peers: Option<String>,
+    #[command(flatten)]
+    pub peers: PeerArgs,
     /// Also write benches/results/NAME.json, its chart, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
+    /// Keep what NAME.json has of other models and number formats: a measurement in parts
+    #[arg(long, requires = "record")]
+    pub add: bool,
 }
 
 /// A model of one size in one number format.
@@ -74,7 +77,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
             eprintln!("note: {old}");
         }
     }
+    let of_peers: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
+    let peers = Peers::prepare(&root, &args.peers, &device, args.samples, &of_peers)?;
     let mut results = Results::new(machine::describe(&device, &root)?);
+    if let (true, Some(record)) = (args.add, &record) {
+        record.added(results.clone())?; // refused before anything is measured
+    }
     println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
@@ -82,10 +90,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
     }
-    if let Some(python) = &args.peers {
+    if let Some(peers) = peers {
         println!();
-        let cases: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
-        peers::measure(&root, python, &cases, args.samples, &mut results.rows)?;
+        peers.measure(&mut results)?;
+    }
+    if let (true, Some(record)) = (args.add, &record) {
+        results = record.added(results)?;
     }
     write(&root, &results, record)
 }

@@ -1,6 +1,7 @@
 //! `workbook ops`: every op on the shapes of the models at every level, as a table and JSON.
 
 mod headers;
+pub mod peers;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ pub struct OpsArgs {
     /// Samples of each op, shape and level
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
+    /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
+    #[arg(long, value_name = "PYTHON")]
+    pub peers: Option<String>,
     /// Also write benches/results/ops/NAME.json
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
@@ -43,6 +47,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     let record = args.record.as_deref().map(record::checked).transpose()?;
     let device = args.device.open()?;
+    let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut recorder = Recorder::new(&device, args)?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     println!("{}\n{}", results.machine, table::legend(&device));
@@ -52,6 +57,10 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     }
     recorder.print();
     results.rows = recorder.rows;
+    if let Some(peers) = peers {
+        println!();
+        peers.measure(&root, &mut results)?;
+    }
     write(&root.join("target/workbook/ops.json"), &results)?;
     match record {
         Some(name) => write(

@@ -9,6 +9,7 @@ use level5::tuning;
 use results::{OpResults, OpRow};
 
 use crate::compare::{machine, record, root};
+use crate::ops::peers::Peers;
 
 /// On which device, how often, and whether to note it.
 #[derive(Debug, Args)]
@@ -19,6 +20,9 @@ pub struct SmallArgs {
     /// Samples of each kernel and shape, taken in turns
     #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     samples: u32,
+    /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
+    #[arg(long, value_name = "PYTHON")]
+    peers: Option<String>,
     /// Also write benches/results/small/NAME.json
     #[arg(long, value_name = "NAME")]
     record: Option<String>,
@@ -35,6 +39,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
     let record = args.record.as_deref().map(record::checked).transpose()?;
     let device = args.device.open()?;
+    let peers = Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     println!("{}", results.machine);
     println!(
@@ -52,6 +57,9 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         "{lost} of {} more than 5% behind the faster library",
         shapes.len()
     );
+    if let Some(peers) = peers {
+        peers.measure(&root, &mut results)?;
+    }
     match record {
         Some(name) => {
             let path = root.join(format!("benches/results/small/{name}.json"));

@@ -222,6 +222,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         median_ms: median(c),
         low_ms: quantile(&c.ms, TAIL),
         high_ms: quantile(&c.ms, 1. - TAIL),
+        device_ms: None,
         speedup: median(first) / median(c),
         tensors: c.tensors,
         launches: c.launches,

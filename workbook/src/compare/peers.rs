@@ -1,127 +1,210 @@
 //! The same models in PyTorch, measured by `benches/peers/peers.py` in the same run.
 
 mod export;
+mod lines;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use benches::Model;
+use candle_core::{Device, DeviceLocation};
+use clap::{Args, ValueEnum};
 use cli::load::Request;
 use data::BadInput;
-use serde::Deserialize;
+use tempfile::TempDir;
 
-use super::record::Row;
+use super::record::Results;
+use lines::Line;
 
 /// The program, in the repository or a copy of what a measurement needs.
 const PROGRAM: &str = "benches/peers/peers.py";
 
-/// A line that it prints.
-#[derive(Deserialize)]
-struct Line {
-    model: String,
-    preset: String,
-    workload: String,
-    dtype: String,
-    system: String,
-    median_ms: f64,
-    low_ms: f64,
-    high_ms: f64,
-    samples: usize,
-    max_difference: f64,
+/// What other frameworks are measured, and how.
+#[derive(Debug, Clone, Args)]
+pub struct PeerArgs {
+    /// Measure the same in PyTorch too, with this Python; it needs torch and safetensors
+    #[arg(long, value_name = "PYTHON")]
+    pub peers: Option<String>,
+    /// Ways to run PyTorch [default: eager and compile on a CPU, all but compile on a GPU]
+    #[arg(long, value_enum, value_name = "MODE", num_args = 1.., requires = "peers")]
+    pub peer_modes: Vec<Mode>,
+    /// Only workloads whose address, such as lm.readme.decode.f32, contains one of these
+    #[arg(long, value_name = "TEXT", num_args = 1.., requires = "peers")]
+    pub peer_cases: Vec<String>,
+    /// Seconds that a mode has to be ready, most of them for its compiler
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub peer_limit: u32,
+    /// Workloads that are compiled side by side, before any is timed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub peer_processes: u32,
 }
 
-/// Measures every workload of `cases` with `python`, and puts the rows behind those of the levels.
-///
-/// Each workload goes to a temporary folder, with its weights, its inputs and the logits of level 1, to which
-/// those of PyTorch are compared.
+/// How PyTorch runs a forward pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Op by op.
+    Eager,
+    /// The same as a CUDA graph.
+    Graph,
+    /// torch.compile as it comes.
+    Compile,
+    /// torch.compile with CUDA graphs.
+    ReduceOverhead,
+    /// The same, with kernels that are chosen by timing them.
+    MaxAutotune,
+}
+
+impl Mode {
+    /// What a device has, without being asked.
+    fn all(device: &Device) -> Vec<Self> {
+        match device.is_cpu() {
+            true => vec![Self::Eager, Self::Compile],
+            false => vec![
+                Self::Eager,
+                Self::Graph,
+                Self::ReduceOverhead,
+                Self::MaxAutotune,
+            ],
+        }
+    }
+
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_string())
+    }
+}
+
+/// Workloads that are written out, and the program that will measure them.
+pub struct Peers {
+    folder: TempDir,
+    command: Command,
+}
+
+impl Peers {
+    /// Writes every workload of `cases` to a temporary folder: its weights, its inputs, and the logits of level 1, to
+    /// which those of PyTorch are compared. Nothing if no other framework is asked for.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a mode that the device has not, a Python without PyTorch, cases that are none.
+    pub fn prepare(
+        root: &Path,
+        args: &PeerArgs,
+        device: &Device,
+        samples: u32,
+        cases: &[(Model, &Request)],
+    ) -> Result<Option<Self>> {
+        let Some(python) = &args.peers else {
+            return Ok(None);
+        };
+        let modes = modes(&args.peer_modes, device)?;
+        torch(python)?;
+        let folder = tempfile::tempdir()?;
+        let wanted = |name: &str| {
+            args.peer_cases.is_empty() || args.peer_cases.iter().any(|part| name.contains(part))
+        };
+        let mut written = 0;
+        for (model, request) in cases {
+            written += export::export(*model, request, folder.path(), &wanted)?;
+        }
+        if written == 0 {
+            let expected = "a part of a workload's address, such as lm.tiny.decode.f32";
+            return Err(BadInput::new("--peer-cases", expected, args.peer_cases.join(" ")).into());
+        }
+        let command = command(root, python, args, device, samples, &modes, folder.path());
+        Ok(Some(Self { folder, command }))
+    }
+
+    /// Measures all of them, and puts the rows behind those of the levels.
+    ///
+    /// # Errors
+    /// When the program cannot be started, fails, or prints something else than its lines.
+    pub fn measure(mut self, results: &mut Results) -> Result<()> {
+        let mut child = self.command.stdout(Stdio::piped()).spawn()?;
+        let lines = child.stdout.take().map(BufReader::new);
+        for line in lines.into_iter().flat_map(BufRead::lines) {
+            let line = line?;
+            let line: Line = serde_json::from_str(&line)
+                .with_context(|| format!("{PROGRAM}: expected a line as JSON, found {line:?}"))?;
+            println!("{line}");
+            line.add_to(results)?;
+        }
+        ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
+        Ok(self.folder.close()?)
+    }
+}
+
+/// What is asked for, or all that the device has.
+fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
+    let graphs = |mode: &&Mode| ![Mode::Eager, Mode::Compile].contains(mode);
+    match (asked, asked.iter().find(graphs)) {
+        ([], _) => Ok(Mode::all(device)),
+        (_, Some(mode)) if device.is_cpu() => Err(BadInput::new(
+            "--peer-modes",
+            "eager or compile on a CPU",
+            mode.name(),
+        )),
+        _ => Ok(asked.to_vec()),
+    }
+}
+
+/// PyTorch's version, so that what cannot run at all is found before anything is measured.
 ///
 /// # Errors
-/// When the program cannot be started, fails, or prints something else than rows.
-pub fn measure(
+/// For a Python that cannot be started, or has not what the peers need.
+pub fn torch(python: &str) -> Result<String, BadInput> {
+    let bad = |found: &str| {
+        let expected = "a Python with torch and safetensors";
+        Err(BadInput::new(
+            "--peers",
+            expected,
+            format!("{python:?}: {found}"),
+        ))
+    };
+    let import = "import torch, safetensors.torch; print(torch.__version__)";
+    match Command::new(python).args(["-c", import]).output() {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+        }
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            bad(text.lines().last().unwrap_or("it failed without a word"))
+        }
+        Err(error) => bad(&error.to_string()),
+    }
+}
+
+fn command(
     root: &Path,
     python: &str,
-    cases: &[(Model, &Request)],
+    args: &PeerArgs,
+    device: &Device,
     samples: u32,
-    rows: &mut Vec<Row>,
-) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    for (model, request) in cases {
-        export::export(*model, request, folder.path())?;
+    modes: &[Mode],
+    folder: &Path,
+) -> Command {
+    let program: PathBuf = root.join(PROGRAM);
+    let threads = candle_core::utils::get_num_threads();
+    let mut command = Command::new(python);
+    command.arg(program).arg(folder).arg("--modes");
+    command.args(modes.iter().map(|mode| mode.name()));
+    command.args(["--device", &device_name(device)]);
+    for (option, value) in [
+        ("--samples", samples.to_string()),
+        ("--threads", threads.to_string()),
+        ("--limit", args.peer_limit.to_string()),
+        ("--processes", args.peer_processes.to_string()),
+    ] {
+        command.args([option, &value]);
     }
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let mut child = Command::new(python)
-        .arg(root.join(PROGRAM))
-        .arg(folder.path())
-        .args(["--samples", &samples.to_string()])
-        .args(["--processes", &(threads / 2).clamp(1, 8).to_string()])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| {
-            BadInput::new(
-                "--peers",
-                "a Python that can be started",
-                format!("{python:?}: {e}"),
-            )
-        })?;
-    let lines = child.stdout.take().map(BufReader::new);
-    for line in lines.into_iter().flat_map(BufRead::lines) {
-        let line = line?;
-        let line: Line = serde_json::from_str(&line)
-            .with_context(|| format!("{PROGRAM}: expected a row as JSON, found {line:?}"))?;
-        println!("{}", describe(&line));
-        insert(rows, line);
-    }
-    ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
-    Ok(())
+    command
 }
 
-fn describe(line: &Line) -> String {
-    let Line {
-        model,
-        preset,
-        workload,
-        dtype,
-        system,
-        median_ms,
-        ..
-    } = line;
-    format!("{model} {preset} {workload} {dtype}  {system}  {median_ms:.3} ms")
-}
-
-/// Behind the other rows of its workload, if there are any.
-fn insert(rows: &mut Vec<Row>, line: Line) {
-    let same = |row: &Row| {
-        row.model == line.model
-            && row.preset == line.preset
-            && row.workload == line.workload
-            && row.dtype == line.dtype
-    };
-    let Some(last) = rows.iter().rposition(same) else {
-        return;
-    };
-    let first = rows.iter().find(|row| same(row));
-    let speedup = first.map_or(0., |row| row.median_ms * row.speedup / line.median_ms);
-    rows.insert(
-        last + 1,
-        Row {
-            model: line.model,
-            preset: line.preset,
-            workload: line.workload,
-            level: 0,
-            system: Some(line.system),
-            graph: false,
-            dtype: line.dtype,
-            median_ms: line.median_ms,
-            low_ms: line.low_ms,
-            high_ms: line.high_ms,
-            speedup,
-            tensors: 0,
-            launches: None,
-            peak_bytes: 0,
-            max_difference: line.max_difference,
-            samples: line.samples,
-        },
-    );
+/// As PyTorch calls it.
+pub fn device_name(device: &Device) -> String {
+    match device.location() {
+        DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
+        _ => "cpu".into(),
+    }
 }

@@ -40,14 +40,7 @@ fn between(text: &str, new: &str) -> Option<String> {
 
 /// One machine: a row a workload, a column a level, and the last level in a graph.
 fn table(results: &Results) -> String {
-    let mut columns: Vec<Column> = results
-        .rows
-        .iter()
-        .filter(|row| results.is_shown(row))
-        .map(column)
-        .collect();
-    columns.sort_unstable();
-    columns.dedup();
+    let columns = columns(results);
     let machine = &results.machine;
     let mut text = format!(
         "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
@@ -57,25 +50,54 @@ fn table(results: &Results) -> String {
     text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
     for rows in results.workloads() {
         let cell = |wanted: &Column| {
-            let found = rows.iter().find(|row| column(row) == *wanted);
+            let mut shown = rows.iter().filter(|row| results.is_shown(row));
+            let found = shown.find(|row| column(row) == *wanted);
             found.map_or("—".into(), time)
         };
         let cells: Vec<String> = columns.iter().map(cell).collect();
         text += &format!("| {} | {} |\n", rows[0].title(), cells.join(" | "));
     }
-    text
+    text + &footnotes(results)
 }
 
-/// The levels, each in a graph behind them, other frameworks at the end.
-type Column<'a> = (Option<&'a str>, bool, u8);
-
-fn column(row: &Row) -> Column<'_> {
-    (row.system.as_deref(), row.graph, row.level)
+/// Where no level is the fastest, and what else there is to say of the run.
+fn footnotes(results: &Results) -> String {
+    let behind = results.behind().into_iter().map(|(own, other)| {
+        let [own_ms, other_ms] = [own, other].map(|row| significant(row.median_ms));
+        let (title, own, other) = (own.title(), own.variant(), other.variant());
+        format!("{title}: {other} is ahead, {other_ms} ms against {own_ms} ms of {own}")
+    });
+    let sentences: Vec<String> = behind.chain(results.notes.iter().cloned()).collect();
+    let lines: String = sentences.iter().map(|s| format!("- {s}.\n")).collect();
+    match sentences.is_empty() {
+        true => lines,
+        false => format!("\n{lines}"),
+    }
 }
 
-fn title((system, graph, level): &Column) -> String {
-    match (system, graph) {
-        (Some(system), _) => system.replace("pytorch_", "PyTorch "),
+/// Of another framework its name, of a level whether it is in a graph, and its number.
+type Column = (Option<String>, bool, u8);
+
+/// The levels, each in a graph behind them; other frameworks at the end, in the order in which they were measured.
+fn columns(results: &Results) -> Vec<Column> {
+    let mut columns: Vec<Column> = vec![];
+    for row in results.rows.iter().filter(|row| results.is_shown(row)) {
+        if !columns.contains(&column(row)) {
+            columns.push(column(row));
+        }
+    }
+    columns.sort_by_key(|(system, graph, level)| (system.is_some(), *graph, *level));
+    columns
+}
+
+fn column(row: &Row) -> Column {
+    let other = row.system.as_ref().map(|_| row.family());
+    (other, row.graph, row.level)
+}
+
+fn title((other, graph, level): &Column) -> String {
+    match (other, graph) {
+        (Some(name), _) => name.clone(),
         (None, true) => format!("{level}, graph"),
         (None, false) => format!("level {level}"),
     }
@@ -127,6 +149,35 @@ Milliseconds of one forward pass, median.
 | lm tiny decode | 1.23 ms | 0.980 ms (1.26×) |
 ";
         assert_eq!(table(&example()), expected);
+    }
+
+    #[test]
+    fn another_framework_is_a_column_and_where_it_is_ahead_a_line() {
+        let mut results = example();
+        for (system, ms) in [
+            ("pytorch_eager", 2.46),
+            ("pytorch_compile_max_autotune", 0.615),
+            ("pytorch_compile_reduce_overhead", 1.),
+        ] {
+            let mut row = results.rows[0].clone();
+            (row.level, row.system, row.median_ms) = (0, Some(system.into()), ms);
+            row.speedup = 1.23 / ms;
+            results.rows.push(row);
+        }
+        results.notes.push("PyTorch 2, f32 without TF32".into());
+        let text = table(&results);
+        let (_, text) = text.split_once("\n\n").expect("a line, and a table");
+        let expected = "\
+| | level 1 | level 2 | PyTorch eager | PyTorch compile |
+|---|---:|---:|---:|---:|
+| lm tiny decode | 1.23 ms | 0.980 ms (1.26×) | 2.46 ms (0.50×) | 0.615 ms (2.00×) |
+
+- lm tiny decode: PyTorch compile max-autotune is ahead, 0.615 ms against 0.980 ms of level 2.
+- PyTorch 2, f32 without TF32.
+";
+        assert_eq!(text, expected);
+        results.rows.truncate(3);
+        assert!(!table(&results).contains("ahead"));
     }
 
     #[test]

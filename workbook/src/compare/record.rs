@@ -32,6 +32,31 @@ impl Record {
         })
     }
 
+    /// `new` behind what is kept already of other models, sizes and number formats.
+    ///
+    /// # Errors
+    /// [`BadInput`] when that is of another machine or commit.
+    pub fn added(&self, new: Results) -> Result<Results> {
+        let path = self.folder.join(format!("{}.json", self.name));
+        if !path.exists() {
+            return Ok(new);
+        }
+        let mut all = Results::load(&path)?;
+        let of = |m: &Machine| format!("{} at commit {}", m.name, m.commit);
+        if of(&all.machine) != of(&new.machine) {
+            let expected = format!("figures of {}", of(&new.machine));
+            return Err(BadInput::new(path.display(), expected, of(&all.machine)).into());
+        }
+        let part = |row: &Row| format!("{} {} {}", row.model, row.preset, row.dtype);
+        let again: Vec<String> = new.rows.iter().map(part).collect();
+        all.rows.retain(|row| !again.contains(&part(row)));
+        all.notes.retain(|note| !new.notes.contains(note));
+        all.rows.extend(new.rows);
+        all.notes.extend(new.notes);
+        all.machine = new.machine;
+        Ok(all)
+    }
+
     /// Writes the JSON, its chart, and the README's table; returns their paths.
     pub fn write(&self, results: &Results) -> Result<Vec<PathBuf>> {
         let context = || format!("{}", self.folder.display());
@@ -121,6 +146,7 @@ pub mod tests {
             median_ms,
             low_ms: 0.95 * median_ms,
             high_ms: 1.1 * median_ms,
+            device_ms: None,
             speedup: 1.23 / median_ms,
             tensors,
             launches: None,
@@ -160,6 +186,28 @@ pub mod tests {
             .collect();
         assert_eq!(names, ["cpu.json", "cpu.svg", "cpu.png", "README.md"]);
         assert!(std::fs::read_to_string(&readme)?.contains("| lm tiny decode | 1.23 ms |"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_part_is_added_to_the_others() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let record = Record::new(root.path(), "cpu")?;
+        assert_eq!(record.added(example())?, example(), "nothing is there yet");
+        record.write(&example())?;
+        let mut part = example();
+        part.rows.truncate(1);
+        part.rows[0].dtype = "bf16".into();
+        let all = record.added(part.clone())?;
+        assert_eq!(all.rows, [example().rows, part.rows.clone()].concat());
+        record.write(&all)?;
+        part.rows[0].median_ms = 7.;
+        let all = record.added(part.clone())?;
+        assert_eq!(all.rows, [example().rows, part.rows.clone()].concat());
+        part.machine.commit = "def".into();
+        let error = record.added(part).unwrap_err().to_string();
+        let end = "expected figures of A CPU at commit def, found A CPU at commit abc";
+        assert!(error.ends_with(end), "{error}");
         Ok(())
     }
 

@@ -86,7 +86,10 @@ fn line(path: &Path, case: &[&OpRow]) -> String {
         .iter()
         .filter(|row| number(row).is_none_or(|n| (2..=level).contains(&n)))
         .map(|row| {
-            let name = number(row).map_or(row.level.clone(), |n| format!("level {n}"));
+            let name = number(row).map_or(
+                row.level.replace("pytorch", "PyTorch").replace('_', " "),
+                |n| format!("level {n}"),
+            );
             format!("{name} {:.1}", row.us())
         })
         .collect();

@@ -8,6 +8,8 @@ mod bad_option;
 mod bad_picture;
 mod bad_tensor;
 mod fixture;
+#[cfg(unix)]
+mod peers;
 mod pictures;
 mod programs;
 mod simulated;

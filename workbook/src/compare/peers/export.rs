@@ -1,7 +1,7 @@
 //! A workload as files that other frameworks read.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
@@ -16,18 +16,26 @@ use models::{GraphTransformer, LanguageModel, VisionTransformer, gnn, lm, preset
 use serde_json::{Value, json};
 
 /// Writes `MODEL.PRESET.WORKLOAD.DTYPE/{config.json, model.safetensors, workload.safetensors}` for every
-/// workload; the last holds the inputs and the logits of level 1.
-pub fn export(model: Model, request: &Request, folder: &Path) -> Result<()> {
+/// workload whose name is `wanted`; the last holds the inputs and the logits of level 1. Says how many it wrote.
+pub fn export(
+    model: Model,
+    request: &Request,
+    folder: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<usize> {
     let Some(first) = levels::able(request.dtype, &request.device)
         .into_iter()
         .next()
     else {
         bail!("no level runs on this device")
     };
-    let mut written: Option<std::path::PathBuf> = None;
+    let (mut written, mut count): (Option<PathBuf>, usize) = (None, 0);
     for workload in job::load(model, request, &first, false)? {
         let (preset, dtype) = (&request.model, request.dtype.as_str());
         let name = format!("{}.{preset}.{}.{dtype}", model.name(), workload.name);
+        if !wanted(&name) {
+            continue;
+        }
         let to = folder.join(name);
         std::fs::create_dir(&to)?;
         match &written {
@@ -44,9 +52,9 @@ pub fn export(model: Model, request: &Request, folder: &Path) -> Result<()> {
         let mut tensors: HashMap<&str, Tensor> = job.inputs()?.into_iter().collect();
         tensors.insert("logits", job.run()?.to_dtype(DType::F32)?);
         safetensors::save(&tensors, to.join("workload.safetensors"))?;
-        written = Some(to);
+        (written, count) = (Some(to), count + 1);
     }
-    Ok(())
+    Ok(count)
 }
 
 /// config.json and model.safetensors: copied, or drawn as the preset's are.

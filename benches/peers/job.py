@@ -1,0 +1,61 @@
+"""A forward pass of fixed inputs, whichever model it is of."""
+
+import importlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from safetensors.torch import load_file
+import torch
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+# How far logits may be from those of level 1, as a share of the largest of them.
+TOLERANCE = {"f32": 1e-4, "bf16": 5e-2}
+
+
+def buffers(module, **tensors):
+    """Tensors of a module that no gradient goes to; a compiler may count on their addresses."""
+    for name, tensor in tensors.items():
+        module.register_buffer(name, tensor)
+
+
+@dataclass
+class Job:
+    forward: Callable  # of one step's inputs → logits
+    steps: list[tuple]  # the inputs of each forward pass of a run
+
+
+@dataclass
+class Case:
+    """A folder MODEL.PRESET.WORKLOAD.DTYPE, with config.json, model.safetensors, and in workload.safetensors the
+    inputs and level 1's logits."""
+
+    folder: Path
+
+    @property
+    def key(self):
+        return dict(zip(("model", "preset", "workload", "dtype"), self.folder.name.split(".")))
+
+    def load(self, device):
+        """The job, and the logits to expect of its last step."""
+        dtype = DTYPES[self.key["dtype"]]
+        cast = lambda x: x.to(dtype) if x.is_floating_point() else x
+        weights = {name: cast(w) for name, w in load_file(self.folder / "model.safetensors").items()}
+        inputs = load_file(self.folder / "workload.safetensors", device=device)
+        expected = inputs.pop("logits").float().flatten()
+        inputs = {name: cast(x) for name, x in inputs.items()}
+        config = json.loads((self.folder / "config.json").read_text())
+        model = importlib.import_module(self.key["model"])
+        return model.load(self.key["workload"], config, weights, inputs, dtype, device), expected
+
+    def check(self, logits, expected):
+        """The largest difference as a share of the largest logit.
+
+        Raises ValueError where it is more than rounding.
+        """
+        apart = float((logits.float().flatten() - expected).abs().max() / expected.abs().max())
+        limit = TOLERANCE[self.key["dtype"]]
+        if not apart <= limit:
+            raise ValueError(f"logits apart by {apart:.1e} of the largest, expected at most {limit:.0e}")
+        return apart

@@ -1,0 +1,96 @@
+"""Ways to run a forward pass in PyTorch.
+
+eager            op by op
+graph            the same, captured as a CUDA graph and replayed
+compile          torch.compile as it comes
+reduce-overhead  torch.compile with CUDA graphs
+max-autotune     the same, with kernels that are chosen by timing them
+"""
+
+import signal
+from contextlib import contextmanager
+from functools import partial
+
+import torch
+
+WARM_UP = 3  # runs: compilation, the recording, a replay
+
+
+def eager(job):
+    return job.forward
+
+
+def graph(job):
+    """Inputs are copied to where the recording reads them, as for the levels."""
+    inputs = [x.clone() for x in job.steps[0]]
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            job.forward(*inputs)
+    torch.cuda.current_stream().wait_stream(stream)
+    recording = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recording):
+        logits = job.forward(*inputs)
+
+    def replay(*new):
+        for own, x in zip(inputs, new):
+            own.copy_(x)
+        recording.replay()
+        return logits
+
+    return replay
+
+
+def compiled(mode, job):
+    forward = torch.compile(job.forward, mode=mode, fullgraph=True, dynamic=False)
+
+    def step(*inputs):
+        torch.compiler.cudagraph_mark_step_begin()
+        return forward(*inputs)
+
+    return step
+
+
+MODES = {
+    "eager": eager,
+    "graph": graph,
+    "compile": partial(compiled, "default"),
+    "reduce-overhead": partial(compiled, "reduce-overhead"),
+    "max-autotune": partial(compiled, "max-autotune"),
+}
+ON_CPU = ["eager", "compile"]  # the others are about CUDA graphs
+
+
+def system(mode):
+    """The name in the recorded figures."""
+    name = mode.replace("-", "_")
+    return f"pytorch_{name}" if mode in ("eager", "graph", "compile") else f"pytorch_compile_{name}"
+
+
+def prepare(mode, job):
+    """The step of a mode, warm, and the logits of the last."""
+    step = MODES[mode](job)
+    for _ in range(WARM_UP):
+        for inputs in job.steps:
+            logits = step(*inputs)
+    return step, logits
+
+
+class Overrun(BaseException):
+    """No Exception: a compiler that tries one thing after the other would go on to the next."""
+
+
+@contextmanager
+def limited(seconds):
+    """Raises Overrun in what takes longer."""
+
+    def late(*_):
+        raise Overrun(f"not ready after {seconds:.0f} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,137 @@
+"""Single ops in PyTorch, on the shapes of `workbook ops` and `workbook small`; `--peers PYTHON` of both runs this.
+
+    python3 benches/peers/ops.py --device cuda --dtype f32 linear.128x512x512 softmax.1024x1024
+
+Prints a line of JSON for each op and shape: `pytorch`, as a user of PyTorch writes it, and `pytorch_compile` where it is more
+than one kernel of PyTorch's. Values are random: times do not depend on them. The clocks are those of benches/src/timer.rs.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+
+from job import DTYPES
+from lm import rotate
+from timing import AHEAD, synchronize
+
+SAMPLE = 2e-3  # seconds of a sample at least
+QUEUED = 20  # calls at most that wait in the GPU's queue for one sample
+
+PLAIN = {  # one kernel, or one of a library's: the shape's numbers → shapes of inputs, and the op on them
+    "linear": lambda m, k, n: ([(m, k), (n, k), (n,)], F.linear),
+    "qkv": lambda t, c, n: ([(t, c), (n, c)], F.linear),
+    "qkv_skip": lambda t, c, n: ([(t, c), (n, c), (n,)], F.linear),
+    "attention": lambda b, t, h, d: (3 * [(b, h, t, d)], F.scaled_dot_product_attention),
+    "softmax": lambda m, n: ([(m, n)], lambda x: F.softmax(x, -1)),
+    "gelu": lambda m, n: ([(m, n)], F.gelu),
+    "matmul": lambda *s: ([(*s[:-3], s[-3], s[-1]), (*s[:-3], s[-1], s[-2])], torch.matmul),  # [B ×] M × N × K
+}
+FUSED = {  # several of PyTorch's kernels, which its compiler may make one
+    "linear_gelu": lambda m, k, n: ([(m, k), (n, k), (n,)], lambda x, w, b: F.gelu(F.linear(x, w, b))),
+    "linear_swiglu": lambda t, c, f: ([(t, c), (2 * f, c)], linear_swiglu),
+    "add_rms_norm": lambda t, c: ([(t, c), (t, c), (c,)], add_rms_norm),
+    "add_layer_norm": lambda t, c: ([(t, c), (t, c), (c,), (c,)], add_layer_norm),
+    "causal_attention_prefill": lambda t, h, h_kv, d: (causal(t, h, h_kv, d), causal_prefill),
+}
+
+
+def linear_swiglu(x, w):
+    gate, up = F.linear(x, w).chunk(2, -1)
+    return F.silu(gate) * up
+
+
+def add_rms_norm(x, residual, w):
+    x = x + residual
+    return x, F.rms_norm(x, w.shape, w, 1e-5)
+
+
+def add_layer_norm(x, residual, w, b):
+    x = x + residual
+    return x, F.layer_norm(x, w.shape, w, b, 1e-5)
+
+
+def causal(t, h, h_kv, d):
+    """q, k, v, both caches, cos and sin."""
+    return [(1, t, h, d), *2 * [(1, t, h_kv, d)], *2 * [(1, h_kv, t, d)], *2 * [(t, 1, d // 2)]]
+
+
+def causal_prefill(q, k, v, k_cache, v_cache, cos, sin):
+    q, k = (rotate(x, cos, sin).transpose(1, 2) for x in (q, k))
+    k_cache.copy_(k)
+    v_cache.copy_(v.transpose(1, 2))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k_cache, v_cache))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def host_us(call, calls):
+    """Microseconds of one of `calls` calls, until the device has done them all."""
+    synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    synchronize()
+    return (time.perf_counter() - start) * 1e6 / calls
+
+
+def device_us(call, calls, busy):
+    """Microseconds of one call between two events, when all wait in the GPU's queue beforehand."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(AHEAD):
+        busy @ busy
+    start.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e3 / calls
+
+
+def times(call, samples, busy):
+    calls = 1
+    while host_us(call, calls) * calls < SAMPLE * 1e6 and calls < 1 << 16:
+        calls *= 2
+    row = dict(host_us=statistics.median(host_us(call, calls) for _ in range(samples)), device_us=None)
+    if busy is not None:
+        queued = min(calls, QUEUED)
+        row["device_us"] = statistics.median(device_us(call, queued, busy) for _ in range(samples))
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="+", metavar="OP.SHAPE")
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--dtype", choices=DTYPES, required=True)
+    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    if ":" in args.device:
+        torch.cuda.set_device(args.device)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    busy = None if args.device == "cpu" else torch.randn(4096, 4096, device=args.device)
+    for case in args.cases:
+        op, shape = case.split(".")
+        make = PLAIN.get(op) or FUSED.get(op)
+        if make is None:
+            continue  # the caller names what is missing
+        shapes, run = make(*map(int, shape.split("x")))
+        tensors = [torch.randn(s, device=args.device, dtype=DTYPES[args.dtype]) / math.sqrt(s[-1]) for s in shapes]
+        levels = {"pytorch": run}
+        if op in FUSED:
+            levels["pytorch_compile"] = torch.compile(run, fullgraph=True, dynamic=False)
+        for level, run in levels.items():
+            row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
+            row.update(times(lambda: run(*tensors), args.samples, busy))
+            print(json.dumps(row), flush=True)
+        torch.compiler.reset()
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        main()

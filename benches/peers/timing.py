@@ -1,0 +1,69 @@
+"""Times of a forward pass, measured as `workbook compare` measures the levels.
+
+A sample is one run of a job: one forward pass, or the steps of a decode, the device done with each before the next
+begins. The modes take turns, so that a machine that grows warm or busy hits all alike.
+"""
+
+import statistics
+import time
+
+import torch
+
+LONGEST = 10.0  # seconds of samples of one workload, all modes together
+AHEAD = 8  # products that keep the GPU busy, some twenty milliseconds, while a forward pass is queued
+ON_DEVICE = 10  # samples on the device
+
+
+def synchronize():
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def host(job, step):
+    """Milliseconds of a forward pass, the host's part included."""
+    synchronize()
+    start = time.perf_counter()
+    for inputs in job.steps:
+        step(*inputs)
+        synchronize()
+    return (time.perf_counter() - start) * 1e3 / len(job.steps)
+
+
+def on_device(job, step, busy):
+    """Milliseconds between two events around a forward pass that waits in the GPU's queue as a whole."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(AHEAD):
+        busy @ busy
+    start.record()
+    step(*job.steps[len(job.steps) // 2])
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)
+
+
+def in_turns(job, steps, samples):
+    """Samples of each of `steps`, by name: milliseconds on the host's clock."""
+    times, begin, names = {name: [] for name in steps}, time.perf_counter(), list(steps)
+    for turn in range(samples):
+        if turn and time.perf_counter() - begin > LONGEST:
+            break
+        for i in range(len(names)):
+            name = names[(turn + i) % len(names)]
+            times[name].append(host(job, steps[name]))
+    return times
+
+
+def device_ms(job, step, samples):
+    """The median on the device alone; None on a CPU."""
+    device = job.steps[0][0].device
+    if device.type == "cpu":
+        return None
+    busy = torch.randn(4096, 4096, device=device)
+    return statistics.median(on_device(job, step, busy) for _ in range(min(samples, ON_DEVICE)))
+
+
+def summary(times):
+    """Median and the first and ninth decile, straight lines between neighbours."""
+    several = times if len(times) > 1 else 2 * times
+    deciles = statistics.quantiles(several, n=10, method="inclusive")
+    return dict(median_ms=deciles[4], low_ms=deciles[0], high_ms=deciles[8], samples=len(times))

@@ -1,0 +1,188 @@
+//! The same ops in PyTorch, timed by `benches/peers/ops.py` in the same run.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use candle_core::Device;
+use results::{OpResults, OpRow};
+use serde::Deserialize;
+
+use crate::compare::peers::{device_name, torch};
+
+const PROGRAM: &str = "benches/peers/ops.py";
+
+/// A line that the program prints.
+#[derive(Debug, Deserialize)]
+struct Line {
+    op: String,
+    shape: String,
+    dtype: String,
+    level: String,
+    host_us: f64,
+    device_us: Option<f64>,
+}
+
+/// Python, and how often it measures on which device.
+pub struct Peers<'a> {
+    python: &'a str,
+    version: String,
+    device: &'a Device,
+    samples: u32,
+}
+
+impl<'a> Peers<'a> {
+    /// Nothing if no Python is given.
+    ///
+    /// # Errors
+    /// [`data::BadInput`] for one without PyTorch.
+    pub fn new(python: Option<&'a str>, device: &'a Device, samples: u32) -> Result<Option<Self>> {
+        let peers = |python| {
+            Ok(Self {
+                python,
+                version: torch(python)?,
+                device,
+                samples,
+            })
+        };
+        python.map(peers).transpose()
+    }
+
+    /// Measures what is in `results`, and puts each row behind those of the same op and shape; what PyTorch
+    /// has no counterpart of is noted.
+    ///
+    /// # Errors
+    /// When the program cannot be started, fails, or prints something else than its lines.
+    pub fn measure(&self, root: &Path, results: &mut OpResults) -> Result<()> {
+        let mut formats: Vec<String> = vec![];
+        for row in &results.rows {
+            if !formats.contains(&row.dtype) {
+                formats.push(row.dtype.clone());
+            }
+        }
+        for dtype in formats {
+            self.of_format(root, &dtype, results)?;
+        }
+        let text = format!("PyTorch {}, f32 without TF32", self.version);
+        results.notes.push(text);
+        results.notes.extend(missing(&results.rows));
+        Ok(())
+    }
+
+    fn of_format(&self, root: &Path, dtype: &str, results: &mut OpResults) -> Result<()> {
+        let mut child = Command::new(self.python)
+            .arg(root.join(PROGRAM))
+            .args(cases(&results.rows, dtype))
+            .args(["--dtype", dtype, "--device", &device_name(self.device)])
+            .args(["--samples", &self.samples.to_string()])
+            .args([
+                "--threads",
+                &candle_core::utils::get_num_threads().to_string(),
+            ])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let lines = child.stdout.take().map(BufReader::new);
+        for line in lines.into_iter().flat_map(BufRead::lines) {
+            let line = line?;
+            let line: Line = serde_json::from_str(&line)
+                .with_context(|| format!("{PROGRAM}: expected a row as JSON, found {line:?}"))?;
+            insert(&mut results.rows, line)?;
+        }
+        ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
+        Ok(())
+    }
+}
+
+/// `OP.SHAPE` of each op and shape of a number format.
+fn cases(rows: &[OpRow], dtype: &str) -> Vec<String> {
+    let mut cases: Vec<String> = vec![];
+    for row in rows.iter().filter(|row| row.dtype == dtype) {
+        let case = format!("{}.{}", row.op, row.shape);
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    cases
+}
+
+fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
+    let Line {
+        op,
+        shape,
+        dtype,
+        level,
+        host_us,
+        device_us,
+    } = line;
+    let same = |row: &OpRow| (&row.op, &row.shape, &row.dtype) == (&op, &shape, &dtype);
+    let last = rows.iter().rposition(same);
+    let last = last.with_context(|| format!("{PROGRAM}: {op}.{shape} was not asked for"))?;
+    let (bytes, flops) = (rows[last].bytes, rows[last].flops);
+    let row = OpRow {
+        op,
+        shape,
+        level,
+        dtype,
+        host_us,
+        device_us,
+        bytes,
+        flops,
+    };
+    println!("{}  {:.2} µs", row.key(), row.us());
+    rows.insert(last + 1, row);
+    Ok(())
+}
+
+/// The ops that have no row of PyTorch's, in a sentence.
+fn missing(rows: &[OpRow]) -> Option<String> {
+    let has = |op: &str| {
+        rows.iter()
+            .any(|row| row.op == op && row.level == "pytorch")
+    };
+    let mut ops: Vec<&str> = rows.iter().map(|row| row.op.as_str()).collect();
+    ops.dedup();
+    ops.retain(|op| !has(op));
+    let text = format!("not written out in PyTorch: {}", ops.join(", "));
+    (!ops.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(op: &str, level: &str) -> OpRow {
+        OpRow {
+            op: op.into(),
+            shape: "2x3".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us: 1.,
+            device_us: None,
+            bytes: Some(48),
+            flops: None,
+        }
+    }
+
+    #[test]
+    fn a_row_goes_behind_its_op_and_what_has_none_is_named() -> Result<()> {
+        let mut rows = vec![
+            row("gelu", "level2"),
+            row("gelu", "copy"),
+            row("topk", "level2"),
+        ];
+        assert_eq!(cases(&rows, "f32"), ["gelu.2x3", "topk.2x3"]);
+        assert_eq!(cases(&rows, "bf16"), [""; 0]);
+        let line = r#"{"op":"gelu","shape":"2x3","dtype":"f32","level":"pytorch","host_us":4.5,"device_us":3.5}"#;
+        insert(&mut rows, serde_json::from_str(line)?)?;
+        assert_eq!(rows[2].key(), "gelu.2x3.f32.pytorch");
+        assert_eq!((rows[2].us(), rows[2].bytes), (3.5, Some(48)));
+        assert_eq!(
+            missing(&rows).as_deref(),
+            Some("not written out in PyTorch: topk")
+        );
+        let line = line.replace("gelu", "silu");
+        assert!(insert(&mut rows, serde_json::from_str(&line)?).is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! PyTorch beside the levels.
+//!
+//! `CANDLEPOWER_PYTHON` names a Python with torch and safetensors, `python3` without it; what needs one says
+//! so and is skipped where there is none.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::fixture::{Stored, Tensors, read, root, run};
+
+/// A Python that has what the peers need.
+fn python(test: &str) -> Option<String> {
+    let python = std::env::var("CANDLEPOWER_PYTHON").unwrap_or("python3".into());
+    let import = ["-c", "import torch, safetensors.torch"];
+    let output = Command::new(&python).args(import).output();
+    if output.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    eprintln!(
+        "skipped: {test}: {python} has no torch and safetensors; CANDLEPOWER_PYTHON names another"
+    );
+    None
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_beforehand() {
+    let compare = |more: &[&str]| run(&[&["compare", "--device", "cpu"], more].concat());
+    compare(&["--peers", "/no/such/python"]).refused(&["--peers", "/no/such/python"]);
+    // A program that starts, and is no Python.
+    compare(&["--peers", "false"]).refused(&["--peers", "torch and safetensors", "\"false\""]);
+    compare(&["--peers", "true", "--peer-modes", "eager", "graph"])
+        .refused(&["--peer-modes: expected eager or compile on a CPU, found graph"]);
+    compare(&["--peers", "true", "--peer-cases", "lm.huge"])
+        .refused(&["--peer-cases", "found lm.huge"]);
+    let alone = compare(&["--peer-modes", "eager"]);
+    assert_eq!(alone.code, Some(2), "{}", alone.stderr);
+}
+
+/// Writes a workload as `compare` does, from a golden.
+fn workload(folder: &Path, golden: &str, address: &str, edit: impl FnOnce(&mut Tensors)) {
+    let (from, to) = (
+        root().join("tests/goldens").join(golden),
+        folder.join(address),
+    );
+    fs::create_dir(&to).unwrap();
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(from.join(file), to.join(file)).unwrap();
+    }
+    let mut tensors = read(from.join("case.safetensors").to_str().unwrap());
+    edit(&mut tensors);
+    tensors.remove("tokens");
+    let views = tensors.iter().map(|(name, t)| {
+        let view = safetensors::tensor::TensorView::new(t.dtype, t.shape.clone(), &t.bytes);
+        (name.as_str(), view.unwrap())
+    });
+    let bytes = safetensors::serialize(views, None).unwrap();
+    fs::write(to.join("workload.safetensors"), bytes).unwrap();
+}
+
+/// Logits (B, T, V) of the last position alone.
+fn last(tensors: &mut Tensors) {
+    let logits = &tensors["logits"];
+    let [_, t, v] = logits.shape[..] else {
+        panic!("expected three dimensions, found {:?}", logits.shape)
+    };
+    let values = logits.to_floats();
+    let rows = values.chunks(t * v).flat_map(|of| of[(t - 1) * v..].iter());
+    let rows: Vec<f32> = rows.copied().collect();
+    let shape = [rows.len() / v, v];
+    tensors.insert("logits".into(), Stored::floats(&shape, &rows));
+}
+
+/// The first sequence, of which all but `start` tokens come one after the other.
+fn decode(tensors: &mut Tensors, start: usize) {
+    last(tensors);
+    let v = tensors["logits"].shape[1];
+    let logits = Stored::floats(&[1, v], &tensors["logits"].to_floats()[..v]);
+    let t = tensors["input_ids"].shape[1];
+    let (ids, _) = tensors["input_ids"].bytes.as_chunks();
+    let ids: Vec<i64> = ids[..t].iter().map(|b| i64::from_le_bytes(*b)).collect();
+    let part = |ids: &[i64]| Stored::integers(&[1, ids.len()], ids);
+    tensors.insert("input_ids".into(), part(&ids[..start]));
+    tensors.insert("next".into(), part(&ids[start..]));
+    tensors.insert("logits".into(), logits);
+}
+
+/// What the program prints, a line of JSON each.
+fn lines(output: &Output) -> Vec<Value> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
+}
+
+/// The models in plain PyTorch are transformers' and PyG's, and what is off is not timed.
+#[test]
+fn plain_models_answer_as_the_libraries_do() {
+    let Some(python) = python("plain_models_answer_as_the_libraries_do") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let lms = ["lm-mqa", "lm-theta", "lm-tied-gqa"];
+    let others = [
+        "vit-patch4",
+        "vit-patch8",
+        "gnn-plain",
+        "gnn-noedges",
+        "gnn-awkward",
+    ];
+    for golden in lms {
+        workload(
+            folder.path(),
+            golden,
+            &format!("lm.{golden}.prefill.f32"),
+            last,
+        );
+        let address = format!("lm.{golden}.decode.f32");
+        workload(folder.path(), golden, &address, |t| decode(t, 3));
+    }
+    for golden in others {
+        let address = format!("{}.{golden}.batch.f32", &golden[..3]);
+        workload(folder.path(), golden, &address, |_| ());
+    }
+    workload(
+        folder.path(),
+        "vit-patch4",
+        "vit.wrong.batch.f32",
+        |tensors| {
+            let mut logits = tensors["logits"].to_floats();
+            logits[0] += 0.01;
+            let shape = tensors["logits"].shape.clone();
+            tensors.insert("logits".into(), Stored::floats(&shape, &logits));
+        },
+    );
+    let output = Command::new(python)
+        .arg(root().join("benches/peers/peers.py"))
+        .arg(folder.path())
+        .args(["--device", "cpu", "--modes", "eager", "--samples", "2"])
+        .args(["--processes", "2", "--threads", "1"])
+        .output()
+        .unwrap();
+    let lines = lines(&output);
+    let of = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
+    let found: Vec<_> = of("row").collect();
+    assert_eq!(found.len(), 2 * lms.len() + others.len(), "{lines:?}");
+    for row in found {
+        assert!(row["max_difference"].as_f64().unwrap() < 1e-5, "{row}");
+        assert_eq!(row["samples"], 2, "{row}");
+        assert!(row["low_ms"].as_f64() <= row["median_ms"].as_f64(), "{row}");
+    }
+    let [failed] = of("failed").collect::<Vec<_>>()[..] else {
+        panic!("expected one failure, found {lines:?}")
+    };
+    assert_eq!(failed["preset"], "wrong");
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(reason.starts_with("logits apart by"), "{reason}");
+    let [note] = of("note").collect::<Vec<_>>()[..] else {
+        panic!("expected one note, found {lines:?}")
+    };
+    assert!(
+        note["text"].as_str().unwrap().starts_with("PyTorch "),
+        "{note}"
+    );
+}
+
+/// A folder in which `compare` finds what it reads, and writes.
+fn repository() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["models", "assets", "benches"] {
+        symlink(
+            root().canonicalize().unwrap().join(part),
+            folder.path().join(part),
+        )
+        .unwrap();
+    }
+    folder
+}
+
+/// Compares the trained models with one sample, beside `python`.
+fn compare(repository: &Path, python: &str, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_workbook"))
+        .args([
+            "compare",
+            "--device",
+            "cpu",
+            "--samples",
+            "1",
+            "--peers",
+            python,
+        ])
+        .args(more)
+        .current_dir(repository)
+        .output()
+        .unwrap()
+}
+
+/// A program in Python's place: what it fails to measure is in the figures by name, and if it fails itself
+/// there are none.
+#[test]
+fn failures_are_recorded() {
+    let repository = repository();
+    let key = r#""model":"lm","preset":"tiny","workload":"decode","dtype":"f32""#;
+    let fake = |name: &str, code: u8| {
+        let path = repository.path().join(name);
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n[ -s \"$2/lm.tiny.decode.f32/model.safetensors\" ] || exit 9\n\
+             echo '{{\"kind\":\"failed\",{key},\"system\":\"pytorch_eager\",\"reason\":\"no memory\"}}'\nexit {code}\n"
+        );
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let figures = repository.path().join("target/workbook/compare.json");
+    let broken = compare(
+        repository.path(),
+        &fake("broken", 3),
+        &["--peer-cases", "decode"],
+    );
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(!figures.exists());
+    let works = compare(
+        repository.path(),
+        &fake("works", 0),
+        &["--peer-cases", "decode"],
+    );
+    assert!(
+        works.status.success(),
+        "{}",
+        String::from_utf8_lossy(&works.stderr)
+    );
+    let figures: Value = serde_json::from_slice(&fs::read(figures).unwrap()).unwrap();
+    let note = "lm tiny decode f32 pytorch_eager failed: no memory";
+    assert_eq!(figures["notes"], serde_json::json!([note]));
+}
+
+#[test]
+fn pytorch_stands_beside_the_levels() {
+    let Some(python) = python("pytorch_stands_beside_the_levels") else {
+        return;
+    };
+    let repository = repository();
+    let modes = ["--peer-modes", "eager", "--peer-cases", "lm.tiny", "gnn"];
+    let output = compare(repository.path(), &python, &modes);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let path = repository.path().join("target/workbook/compare.json");
+    let figures: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let rows = figures["rows"].as_array().unwrap().iter();
+    let peers: Vec<_> = rows
+        .filter(|row| row["system"] == "pytorch_eager")
+        .collect();
+    let names: Vec<_> = peers
+        .iter()
+        .map(|row| row["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["prefill", "decode", "graphs128"]);
+    for row in peers {
+        assert!(row["max_difference"].as_f64().unwrap() < 1e-5, "{row}");
+        assert!(row["speedup"].as_f64().unwrap() > 0., "{row}");
+    }
+    assert_eq!(figures["notes"].as_array().unwrap().len(), 1);
+}
