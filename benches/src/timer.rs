@@ -49,6 +49,7 @@ impl Timer {
         Ok(Times { host, device })
     }
 
+    // ANCHOR: calls
     /// How many calls make a sample; the first calls are the warm-up.
     fn calls(&self, timed: &mut impl Timed) -> Result<usize> {
         if timed.has_state() {
@@ -66,7 +67,9 @@ impl Timer {
             calls *= 2;
         }
     }
+    // ANCHOR_END: calls
 
+    // ANCHOR: host
     /// Microseconds of `calls` calls.
     fn host(&self, timed: &mut impl Timed, calls: usize) -> Result<f64> {
         timed.prepare()?;
@@ -78,6 +81,7 @@ impl Timer {
         self.device.synchronize()?;
         Ok(start.elapsed().as_secs_f64() * 1e6)
     }
+    // ANCHOR_END: host
 
     #[cfg(not(feature = "cuda"))]
     fn on_device(&self, _: &mut impl Timed, _: usize, _: usize) -> Result<Option<Vec<f64>>> {
@@ -140,6 +144,7 @@ mod events {
             }))
         }
 
+        // ANCHOR: between
         /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
         /// for the host: the host runs ahead while the device is busy with something else.
         pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
@@ -153,6 +158,7 @@ mod events {
             end.synchronize().w()?;
             Ok(f64::from(start.elapsed_ms(&end).w()?) * 1e3)
         }
+        // ANCHOR_END: between
     }
 }
 

@@ -1,16 +1,23 @@
 //! `book test`: what a build lets pass and a reader stumbles over. One line a finding.
 
+mod browser;
 mod chapters;
 mod pages;
+mod text;
 
-use crate::{exercises, render};
+use crate::{exercises, render, shell};
 use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Builds the book in `root` and prints every finding; exit code 1 if there is one.
 pub fn test(root: &Path) -> Result<ExitCode> {
-    let found = findings(root, &render::build(root)?)?;
+    let built = render::build(root)?;
+    let mut found = findings(root, &built)?;
+    match browser::chromium() {
+        Some(chromium) => found.extend(browser::requests(&chromium, &built)?),
+        None => println!("skipped: what the pages ask the network for: no Chromium on the PATH"),
+    }
     for finding in &found {
         println!("{finding}");
     }
@@ -24,13 +31,18 @@ pub fn test(root: &Path) -> Result<ExitCode> {
 
 /// Findings in the chapters of `root` and in the pages built from them.
 pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
-    let chapters = render::load(root)?.source_dir();
+    let book = render::load(root)?;
+    let chapters = book.source_dir();
     let mut found = chapters::stale_anchors(&chapters)?;
     found.extend(chapters::typed_figures(&chapters)?);
-    for exercise in exercises::of(root, &render::load(root)?.config)? {
+    for exercise in exercises::of(root, &book.config)? {
         found.extend(chapters::typed_figures(&exercise.folder)?);
     }
     found.extend(chapters::ops_without_a_section(&chapters)?);
+    let texts = shell::files(root, &book)?;
+    found.extend(text::commands_outside_of_blocks(&texts)?);
+    found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);
+    found.extend(text::glossary(&chapters, &texts)?);
     found.extend(pages::dead_links(built)?);
     found.extend(pages::loads_from_the_network(built)?);
     Ok(found)

@@ -1,11 +1,14 @@
 //! The exercises in the book: a page each below the chapter `exercises.md`, and tables of them.
+//!
+//! A chapter ends with the exercises that name it, and the page of an exercise begins with its chapter.
 
 use anyhow::{Context, Result, bail, ensure};
-use classroom::page::{page, session, table};
+use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
 use regex::{Captures, Regex};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The chapter whose pages are made here.
@@ -25,27 +28,59 @@ pub fn of(root: &Path, config: &Config) -> Result<Vec<Exercise>> {
     }
 }
 
-/// Puts a page for each exercise below the chapter.
+/// Puts a page for each exercise below the chapter, and a table of its exercises under each other chapter.
 pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
+    let titles = titles(book);
     book.for_each_mut(|item| {
-        if let BookItem::Chapter(chapter) = item
-            && chapter.path.as_deref() == Some(Path::new(CHAPTER))
-        {
-            let pages = (1..).zip(exercises).map(|(n, e)| below(chapter, n, e));
+        let BookItem::Chapter(chapter) = item else {
+            return;
+        };
+        if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
+            let pages = (1..)
+                .zip(exercises)
+                .map(|(n, e)| below(chapter, n, e, &titles));
             let pages: Vec<BookItem> = pages.collect();
             chapter.sub_items.extend(pages);
+        } else {
+            add_table(chapter, exercises);
         }
     });
 }
 
-fn below(chapter: &Chapter, n: u32, exercise: &Exercise) -> BookItem {
+/// The title of each chapter by its path.
+fn titles(book: &Book) -> BTreeMap<PathBuf, String> {
+    let chapters = book.iter().filter_map(|item| match item {
+        BookItem::Chapter(chapter) => Some((chapter.path.clone()?, chapter.name.clone())),
+        _ => None,
+    });
+    chapters.collect()
+}
+
+fn add_table(chapter: &mut Chapter, exercises: &[Exercise]) {
+    let path = chapter.path.clone().unwrap_or_default();
+    let of_it = |e: &&Exercise| Path::new(&e.spec.chapter) == path;
+    let of_it: Vec<&Exercise> = exercises.iter().filter(of_it).collect();
+    if !of_it.is_empty() {
+        chapter.content += &format!("\n\n## Exercises\n\n{}", table(&of_it));
+    }
+}
+
+fn below(
+    chapter: &Chapter,
+    n: u32,
+    exercise: &Exercise,
+    titles: &BTreeMap<PathBuf, String>,
+) -> BookItem {
     let path = format!("exercises/{}.md", exercise.name());
-    let mut page = Chapter::new(
-        &exercise.spec.title,
-        page(exercise),
-        path,
-        vec![chapter.name.clone()],
-    );
+    let of = &exercise.spec.chapter;
+    let mut text = page(exercise);
+    if let Some(title) = titles.get(Path::new(of)) {
+        let head = format!("*{}*\n", about(exercise));
+        let link = format!("{head}\nChapter: [{title}](../{of})\n");
+        text = text.replacen(&head, &link, 1);
+    }
+    let parents = vec![chapter.name.clone()];
+    let mut page = Chapter::new(&exercise.spec.title, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
     let number = chapter.number.as_ref();

@@ -2,10 +2,12 @@
 //!
 //! `cargo run --release -p book -- build` does what `mdbook build book` does; `serve` adds a server
 //! that reloads the page when a chapter, an included source or a result changes; `test` looks for
-//! what a build lets pass; `measure` is the preprocessor that `book.toml` names.
+//! what a build lets pass; `commands` runs what a reader is told to run; `measure` is the preprocessor that `book.toml` names.
 
 mod chart;
 mod check;
+mod commands;
+mod copies;
 mod dedent;
 mod exercises;
 mod format;
@@ -13,8 +15,10 @@ mod includes;
 mod library;
 mod measure;
 mod ops;
+mod pictures;
 mod render;
 mod serve;
+mod shell;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -46,8 +50,14 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1")]
         bind: String,
     },
-    /// Build, then look for stale anchors, dead links and figures typed by hand
+    /// Build, then look for stale anchors, dead links, figures typed by hand and what pages load
     Test,
+    /// Run the commands that the README, the chapters and the exercises tell a reader to give
+    Commands {
+        /// Only those that contain this
+        #[arg(default_value = "")]
+        filter: String,
+    },
     /// The preprocessor, as mdBook calls it
     Measure {
         #[command(subcommand)]
@@ -84,6 +94,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Build => println!("{}", render::build(root())?.join("index.html").display()),
         Command::Serve { port, bind } => serve::serve(root(), &bind, port)?,
         Command::Test => return check::test(root()),
+        Command::Commands { filter } => return commands::run(root(), &filter),
         Command::Measure { query: None } => render::preprocess()?,
         Command::Measure {
             query: Some(Query::Supports { .. }),

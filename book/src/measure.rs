@@ -7,6 +7,8 @@
 //! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.host`, `.rate`.
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` narrows it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
+//! - `{{copies on=cpu}}`: copies of all sizes, with their rates.
+//! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //!
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
@@ -16,11 +18,13 @@
 //! of included methods away as well.
 
 use crate::chart::chart;
+use crate::copies::copies;
 use crate::dedent::dedent_code;
 use crate::exercises;
 use crate::format;
 use crate::library::{Key, Library};
 use crate::ops;
+use crate::pictures::picture;
 use crate::table::{Filter, machine, table};
 use anyhow::{Context, Result, bail};
 use classroom::Exercise;
@@ -77,7 +81,9 @@ fn fill(chapter: &mut Chapter, library: &mut Library, exercises: &[Exercise]) ->
 
 /// `text` with every directive replaced; the first that cannot be is the error.
 pub fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let directive = Regex::new(r"\\?\{\{\s*(measure|table|chart|ops|small|machine)\b([^{}]*)\}\}")?;
+    let directive = Regex::new(
+        r"\\?\{\{\s*(measure|table|chart|ops|small|copies|picture|machine)\b([^{}]*)\}\}",
+    )?;
     let mut failed = None;
     let expanded = directive.replace_all(text, |found: &Captures| {
         if let Some(verbatim) = found[0].strip_prefix('\\') {
@@ -94,12 +100,16 @@ pub fn expand(text: &str, library: &mut Library) -> Result<String> {
 
 fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<String> {
     let (subject, named) = split(arguments)?;
+    if directive == "picture" {
+        return picture(subject, named.get("on").copied(), library);
+    }
     let on = named
         .get("on")
         .context("expected `on=` and the name of recorded results")?;
     match (directive, subject) {
         ("measure", key) => return measure(key, named.get("unit").unwrap_or(&"ms"), on, library),
         ("ops", op) => return ops::ops(op, library.ops.on(on)?.0, named.get("dtype").copied()),
+        ("copies", _) => return copies(library.ops.on(on)?.0),
         ("small", op) => return ops::ops(op, library.small.on(on)?.0, None),
         ("machine", "small") => return Ok(machine(&library.small.on(on)?.0.machine)),
         ("machine", "ops") => return Ok(machine(&library.ops.on(on)?.0.machine)),

@@ -33,7 +33,11 @@ fn op_results() -> Value {
         })
     };
     let mut all = results("cpu", 1.0);
-    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), row("copy", 1.0)]);
+    let copy = json!({
+        "op": "linear", "shape": "1x2x3", "level": "copy", "dtype": "f32",
+        "host_us": 9.0, "device_us": 1.0, "bytes": 12_000,
+    });
+    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), copy]);
     all
 }
 
@@ -140,6 +144,28 @@ fn small_products_have_records_of_their_own() {
 }
 
 #[test]
+fn copies_stand_by_size() {
+    let page = page(book("{{copies on=cpu}}").path());
+    assert!(page.contains("11.7 KiB") && page.contains("12.0"), "{page}");
+}
+
+#[test]
+fn a_picture_stands_in_the_page() {
+    let page = page(book("{{picture coalescing}}\n\nAfter.\n\n{{picture roofline on=cpu}}").path());
+    assert!(page.contains("a copy: 12.0 GB/s"), "{page}");
+    assert!(page.contains("<title id=\"coalescing-title\">"), "{page}");
+    assert!(
+        page.contains("32 sectors, of whose bytes 12.5 % are used"),
+        "{page}"
+    );
+    assert!(page.contains("<p>After.</p>"), "{page}");
+    assert!(error("{{picture sunset}}").contains("found `sunset`"));
+    assert!(error("{{picture replay}}").contains("expected `on=`"));
+    let missing = "expected a recorded row `lm.readme.decode.bf16.level5`, found none";
+    assert!(error("{{picture replay on=cpu}}").contains(missing));
+}
+
+#[test]
 fn what_is_not_recorded_fails_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";
@@ -159,7 +185,9 @@ fn the_book_builds_and_has_no_findings() {
     let mut book = render::load(root).unwrap();
     book.config.build.build_dir = pages.path().to_path_buf();
     book.build().unwrap();
-    assert!(pages.path().join("level2.html").is_file());
+    let page = |name: &str| fs::read_to_string(pages.path().join(name)).unwrap();
+    assert!(page("level3.html").contains("href=\"exercises/row-sum.html\""));
+    assert!(page("exercises/row-sum.html").contains("href=\"../level3.html\""));
     let found = check::findings(root, pages.path()).unwrap();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

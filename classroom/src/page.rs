@@ -158,7 +158,11 @@ pub fn table(exercises: &[&Exercise]) -> String {
         );
     }
     let minutes: u32 = exercises.iter().map(|e| e.spec.minutes).sum();
-    text + &format!("\n{} exercises, {minutes} minutes.\n", exercises.len())
+    let count = match exercises.len() {
+        1 => "1 exercise".to_owned(),
+        n => format!("{n} exercises"),
+    };
+    text + &format!("\n{count}, {minutes} minutes.\n")
 }
 
 /// A session of the syllabus: what it is for, its exercises, its graded task, and its minutes with those of reading.

@@ -50,13 +50,20 @@ fn resolves(built: &Path, page: &Path, target: &str) -> Result<bool> {
 /// Scripts, styles, pictures and fonts that a page would load from the network.
 pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
     let load = Regex::new(concat!(
-        r#"<(?:script|link|img|iframe|source|video|audio)\b[^>]*\b(?:src|href)="(?:https?:)?//[^"]*""#,
+        r#"<(?:script|link|img|iframe|source|video|audio|embed|object|form)\b[^>]*"#,
+        r#"\b(?:src|href|srcset|data|action)="(?:https?:)?//[^"]*""#,
         r#"|(?:url\(|@import\s+)["']?(?:https?:)?//[^)"'\s]*"#,
     ))?;
+    // mdBook's own script asks the playground for its crates as soon as a page has a block of this class.
+    let script = Regex::new(concat!(
+        r#"(?:fetch|import|importScripts|WebSocket|EventSource|Worker)\(\s*["'`](?:https?|wss?)?:?//[^"'`]*"#,
+        r#"|<pre class="[^"]*\bplayground\b"#,
+    ))?;
     let mut found = Vec::new();
-    for file in files(built, &["html", "css"])? {
+    for file in files(built, &["html", "css", "js", "svg"])? {
         let text = fs::read_to_string(&file)?;
-        found.extend(load.find_iter(&text).map(|hit| {
+        let hits = load.find_iter(&text).chain(script.find_iter(&text));
+        found.extend(hits.map(|hit| {
             format!(
                 "{}: expected nothing from the network, found {}",
                 file.display(),
@@ -68,7 +75,7 @@ pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
 }
 
 /// The files under `folder` with one of these extensions, in order.
-fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+pub fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -117,5 +124,8 @@ mod tests {
             r#"<img src="a.png"><a href="https://x.y">a link may</a><style>url(http://x.y)</style>"#,
         );
         assert_eq!(loads_from_the_network(built(page).path()).unwrap().len(), 3);
+        let page =
+            r#"<script>fetch("https://x.y"); fetch("a.json")</script><pre class="playground">"#;
+        assert_eq!(loads_from_the_network(built(page).path()).unwrap().len(), 2);
     }
 }

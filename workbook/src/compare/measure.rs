@@ -144,6 +144,7 @@ fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> 
 impl Contender {
     /// All but the time, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
+        // ANCHOR: warm_up
         let job = &mut self.workload.job;
         let start = Instant::now();
         for round in 0..WARM_UP {
@@ -153,6 +154,7 @@ impl Contender {
                 job.run()?;
             }
         }
+        // ANCHOR_END: warm_up
         job.prepare()?;
         let on_gpu = !request.device.is_cpu();
         let counter = (on_gpu && !self.graph).then(LaunchCounter::begin).flatten();
@@ -162,10 +164,12 @@ impl Contender {
         self.launches = job.recorded().or(counted);
         self.logits = values(&logits)?;
         let (workload, level) = (&self.workload.name, self.level);
+        // ANCHOR: finite
         ensure!(
             self.logits.iter().all(|x| x.is_finite()),
             "{workload} at level {level}: expected finite logits, found NaN or infinity"
         );
+        // ANCHOR_END: finite
         drop(logits);
 
         let job = &mut self.workload.job;
@@ -179,6 +183,7 @@ impl Contender {
     }
 }
 
+// ANCHOR: turns
 /// One sample of each level; another one begins each round.
 fn time(contenders: &mut [Contender], round: usize) -> Result<()> {
     let count = contenders.len();
@@ -195,11 +200,13 @@ fn time(contenders: &mut [Contender], round: usize) -> Result<()> {
     }
     Ok(())
 }
+// ANCHOR_END: turns
 
 fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
+// ANCHOR: summary
 /// The figures of one workload, a row a level; the first level is the measure of the others.
 fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     let first = &contenders[0];
@@ -225,6 +232,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     };
     contenders.iter().map(row).collect()
 }
+// ANCHOR_END: summary
 
 #[cfg(test)]
 mod tests {

@@ -76,6 +76,7 @@ impl<'a> Sampler<'a> {
     pub fn sample(&mut self) -> Result<f64> {
         let Self { device, call, .. } = self;
         match &self.graph {
+            // ANCHOR: rests
             None if self.rests => {
                 let mut all = 0.;
                 for _ in 0..self.calls {
@@ -84,6 +85,7 @@ impl<'a> Sampler<'a> {
                 }
                 Ok(all / self.calls as f64)
             }
+            // ANCHOR_END: rests
             None => {
                 let all = host(device, || (0..self.calls).try_for_each(|_| call()))?;
                 Ok(all / self.calls as f64)

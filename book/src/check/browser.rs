@@ -1,0 +1,152 @@
+//! What the built pages ask the network for, by opening all of them in a headless Chromium.
+
+use super::pages::files;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Names that Chromium has, in the order in which they are looked for.
+const NAMES: [&str; 5] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+];
+/// A page that asks for this is opened with the others: a log without it would prove nothing.
+const CANARY: &str = "http://canary.invalid/";
+/// After which a browser hangs.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// A Chromium on the PATH, or the program that `CANDLEPOWER_CHROMIUM` names.
+pub fn chromium() -> Option<PathBuf> {
+    if let Some(program) = env::var_os("CANDLEPOWER_CHROMIUM") {
+        return Some(program.into());
+    }
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    let all = NAMES
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    all.into_iter().find(|program| program.is_file())
+}
+
+/// Requests to anything but files that the pages in `built` make when they are opened.
+///
+/// # Errors
+/// When the browser does not start, does not end, or its log does not hold what it must.
+pub fn requests(chromium: &Path, built: &Path) -> Result<Vec<String>> {
+    let folder = tempfile::tempdir()?;
+    let page = folder.path().join("all.html");
+    fs::write(&page, frames(built)?)?;
+    let log = folder.path().join("log.json");
+    open(chromium, folder.path(), &log, &page)?;
+    let mut asked = asked(&serde_json::from_reader(File::open(&log)?)?)?;
+    ensure!(
+        asked.remove(CANARY),
+        "chromium: expected a request for {CANARY} in its log, found none"
+    );
+    let finding = |url| format!("expected nothing from the network, found a request for {url}");
+    Ok(asked.into_iter().map(finding).collect())
+}
+
+/// One page with a frame for each page of the book, and the canary.
+fn frames(built: &Path) -> Result<String> {
+    let mut text = format!("<!doctype html><img src=\"{CANARY}\">\n");
+    for page in files(&built.canonicalize()?, &["html"])? {
+        text += &format!("<iframe src=\"file://{}\"></iframe>\n", page.display());
+    }
+    Ok(text)
+}
+
+fn open(chromium: &Path, folder: &Path, log: &Path, page: &Path) -> Result<()> {
+    let mut command = Command::new(chromium);
+    // Nothing is resolved, so that nothing is sent; and the pages are our own, which root may open in CI.
+    command
+        .args(["--headless", "--disable-gpu", "--no-sandbox", "--dump-dom"])
+        .args([
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--virtual-time-budget=20000",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .arg(format!("--log-net-log={}", log.display()))
+        .arg(format!("file://{}", page.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let name = chromium.display();
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("{name}: expected a browser"))?;
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        if let Some(status) = child.try_wait()? {
+            ensure!(
+                status.success(),
+                "{name}: expected exit code 0, found {status}"
+            );
+            return Ok(());
+        }
+        sleep(Duration::from_millis(50));
+    }
+    child.kill()?;
+    child.wait()?;
+    bail!("{name}: expected an end within {LIMIT:?}, found none")
+}
+
+/// Addresses that pages asked for. What the browser wants for itself has no origin.
+fn asked(log: &Value) -> Result<BTreeSet<String>> {
+    let start = &log["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"];
+    ensure!(
+        start.is_number(),
+        "chromium: expected a net log, found another format"
+    );
+    let events = log["events"]
+        .as_array()
+        .context("chromium: expected events, found none")?;
+    let asked = events
+        .iter()
+        .filter(|event| event["type"] == *start)
+        .filter_map(|event| {
+            let of_a_page = event["params"]["initiator"] != "not an origin";
+            event["params"]["url"].as_str().filter(|_| of_a_page)
+        });
+    Ok(asked.map(str::to_string).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_asks_the_network_is_found() {
+        let Some(chromium) = chromium() else {
+            eprintln!("skipped: a_page_that_asks_the_network_is_found: no Chromium on the PATH");
+            return;
+        };
+        let built = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(built.path().join(name), text).unwrap();
+        write(
+            "good.html",
+            "<p>Text</p><a href=\"https://a.example/\">a link may</a>",
+        );
+        assert_eq!(requests(&chromium, built.path()).unwrap(), [""; 0]);
+        write(
+            "bad.html",
+            "<script>fetch('https://b.example/x').catch(() => {})</script>",
+        );
+        let found = requests(&chromium, built.path()).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].ends_with("a request for https://b.example/x"),
+            "{found:?}"
+        );
+    }
+}
