@@ -21,7 +21,7 @@ const COLUMNS: usize = 2;
 const BAR: i32 = 16;
 const TITLE: i32 = 20;
 const GAP: i32 = 10;
-const AXIS: i32 = 50;
+const AXIS: i32 = 42;
 /// Room for the label behind the longest bar.
 const LABEL: i32 = 128;
 

@@ -37,7 +37,7 @@ pub struct Measured {
 }
 
 /// Height of the axes and all around them but the legend and the list, CSS pixels.
-const AXES: i32 = 420;
+const AXES: i32 = 500;
 
 impl Measured {
     fn shown(&self) -> impl Iterator<Item = (usize, f64)> + '_ {

@@ -298,7 +298,7 @@ fn capabilities(machine: &Machine) -> Vec<Fact> {
         let fix = format!("export CUDA_COMPUTE_CAP={major}{minor}");
         let fix = match gpu {
             Some(_) => fix,
-            None => format!("{fix} (an H200's; 75, 80, 86, 89, 120 for others)"),
+            None => format!("{fix} # an H200's; 75, 80, 86, 89, 120 for others"),
         };
         facts.push((Fault::NoCapability, true, found.into(), fix));
     }
@@ -358,7 +358,7 @@ fn on_path(folder: &str) -> String {
 }
 
 fn nvrtc(machine: &Machine) -> Vec<Fact> {
-    let fix = "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export CUDA_HOME=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13); or scripts/cuda-toolkit.sh";
+    let fix = "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export CUDA_HOME=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13) # or scripts/cuda-toolkit.sh";
     match &machine.nvrtc {
         Nvrtc::Works => vec![],
         Nvrtc::Missing(why) => vec![(Fault::NoNvrtc, true, format!("no NVRTC: {why}"), fix.into())],
