@@ -38,6 +38,11 @@ impl Sampling {
         self.temperature == 0.
     }
 
+    /// The number that is spent for the next token: in 0..1.
+    pub fn uniform(&mut self) -> f64 {
+        self.rng.random()
+    }
+
     /// Draws a token from `probabilities` (V), already divided by the temperature and normalised.
     pub fn draw(&mut self, probabilities: &[f32]) -> Result<u32> {
         finite(probabilities.iter().copied())?;
@@ -52,7 +57,7 @@ impl Sampling {
         finite(sorted.iter().map(|&(_, p)| p))?;
         let kept = self.keep(sorted);
         let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();
-        let mut left = self.rng.random::<f64>() * total;
+        let mut left = self.uniform() * total;
         for &(token, p) in &kept {
             left -= f64::from(p);
             if left < 0. {

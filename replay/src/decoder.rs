@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
 use kernels::graph::{Graph, warm};
-use kernels::next_token::level5::argmax;
+use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::lm::Logits;
-use models::{KvCache, LanguageModel, Ops};
+use models::{KvCache, LanguageModel, Ops, Sampling};
 
 use crate::copy;
 
@@ -19,6 +19,49 @@ struct Recorded {
     graph: Graph,
 }
 
+/// What a step does with its logits.
+enum Choice {
+    /// Leaves them to the caller.
+    Callers,
+    /// The most probable token is the next step's.
+    Greedy,
+    /// One of the k most probable is, drawn by chance (2): a uniform number, and top_p.
+    Drawn {
+        k: usize,
+        temperature: f64,
+        chance: Tensor,
+    },
+}
+
+impl Choice {
+    /// As `sampling` has it.
+    fn of(sampling: &Sampling, device: &Device) -> Result<Option<Self>> {
+        Ok(match sampling.top_k {
+            _ if sampling.is_greedy() => Some(Self::Greedy),
+            Some(k) if can_draw(k) => Some(Self::Drawn {
+                k,
+                temperature: sampling.temperature,
+                chance: Tensor::zeros(2, DType::F64, device)?,
+            }),
+            _ => None,
+        })
+    }
+
+    /// logits (1, 1, V) → ids (1, 1)
+    fn launch(&self, logits: &Tensor, ids: &Tensor) -> Result<()> {
+        let logits = logits.flatten_all()?;
+        match self {
+            Self::Callers => Ok(()),
+            Self::Greedy => argmax(&logits, ids),
+            Self::Drawn {
+                k,
+                temperature,
+                chance,
+            } => draw(&logits, *k, *temperature, chance, ids),
+        }
+    }
+}
+
 /// Reads one token after the other behind a prompt, with the launches of one recorded step.
 ///
 /// The position lies in the device's memory, and each step adds one to it; so does the token, if the next is chosen
@@ -27,7 +70,7 @@ pub struct Decoder {
     caches: Vec<KvCache>,
     position: Arc<Position>,
     ids: Tensor, // (B, 1)
-    greedy: bool,
+    choice: Choice,
     /// What is in `ids`, if a step has put it there.
     chosen: Option<u32>,
     /// By the number of positions up to which it can be repeated.
@@ -58,20 +101,36 @@ impl Decoder {
             position,
             caches,
             ids: Tensor::zeros((batch, 1), DType::U32, model.device())?,
-            greedy: false,
+            choice: Choice::Callers,
             chosen: None,
             recorded: BTreeMap::new(),
         })
     }
 
-    /// The same, with the most probable token of each step as the input of the next: chosen on the device, for one
-    /// sequence.
+    /// Whether what `sampling` asks for can be chosen on the device: the most probable token, or one of some of the
+    /// most probable. Where all may be drawn, the host draws.
+    pub fn can_choose(sampling: &Sampling) -> bool {
+        sampling.is_greedy() || sampling.top_k.is_some_and(can_draw)
+    }
+
+    /// The same, with the token that `sampling` chooses as the input of the next step: chosen on the device, for
+    /// one sequence.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
-    pub fn greedy(model: &LanguageModel, caches: Vec<KvCache>) -> Result<Self> {
+    /// Those of [`new`](Self::new), and when it is the host that has to [choose](Self::can_choose).
+    pub fn choosing(
+        model: &LanguageModel,
+        caches: Vec<KvCache>,
+        sampling: &Sampling,
+    ) -> Result<Self> {
+        let Some(choice) = Choice::of(sampling, model.device())? else {
+            let found = sampling.top_k;
+            bail!(
+                "a draw in a recorded decode step: expected top_k from 1 to 1024, found {found:?}"
+            )
+        };
         Ok(Self {
-            greedy: true,
+            choice,
             ..Self::new(model, caches, 1)?
         })
     }
@@ -109,11 +168,22 @@ impl Decoder {
         self.step(ops, model)
     }
 
-    /// Reads `token` → the most probable next, which is where the next step reads it.
+    /// Reads `token` → the next, which lies where the next step reads it. `sampling` is that of
+    /// [`choosing`](Self::choosing), for the number that it spends.
     ///
     /// # Errors
     /// As [`read`](Self::read), and when a logit is NaN.
-    pub fn next(&mut self, ops: &dyn Ops, model: &LanguageModel, token: u32) -> Result<u32> {
+    pub fn next(
+        &mut self,
+        ops: &dyn Ops,
+        model: &LanguageModel,
+        token: u32,
+        sampling: &mut Sampling,
+    ) -> Result<u32> {
+        if let Choice::Drawn { chance, .. } = &self.choice {
+            let of = [sampling.uniform(), sampling.top_p.unwrap_or(f64::INFINITY)];
+            copy(&Tensor::new(&of, model.device())?, chance)?;
+        }
         if self.chosen != Some(token) {
             copy(&Tensor::new(&[[token]], model.device())?, &self.ids)?;
         }
@@ -163,9 +233,7 @@ impl Decoder {
         device.synchronize()?;
         let (graph, logits) = Graph::record(&device, || {
             let logits = self.forward(ops, model)?;
-            if self.greedy {
-                argmax(&logits.flatten_all()?, &self.ids)?;
-            }
+            self.choice.launch(&logits, &self.ids)?;
             self.position.advance(1)?;
             Ok(logits)
         })?;

@@ -192,30 +192,51 @@ fn two_models_on_one_stream() -> models::Result<()> {
 
 #[test]
 fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
+    chosen_on_the_device(Sampling::greedy)
+}
+
+#[test]
+fn a_drawn_text_is_the_hosts() -> models::Result<()> {
+    chosen_on_the_device(|| Sampling::new(0.8, Some(40), None, 11))?;
+    chosen_on_the_device(|| Sampling::new(1.5, Some(7), Some(0.9), 12))
+}
+
+#[test]
+fn what_the_host_has_to_draw_is_not_recorded() -> models::Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
-    let ops = level5();
+    let model = language_model(8, DType::F32, &device)?;
+    let sampling = Sampling::new(1., None, None, 1);
+    let caches = model.new_caches(&*level5(), 1, 8)?;
+    assert!(!Decoder::can_choose(&sampling));
+    let error = Decoder::choosing(&model, caches, &sampling).map(|_| ());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("expected top_k from 1 to 1024"), "{error}");
+    Ok(())
+}
+
+fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let (ops, mut recorded, mut host) = (level5(), sampling(), sampling());
     let model = language_model(8, DType::F32, &device)?;
     let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
-    let start = || {
+    let start = |sampling: &mut Sampling| {
         let mut caches = model.new_caches(&*ops, 1, 300)?;
         let logits = model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
-        let token = ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+        let token = ops.next_token(&logits.flatten_all()?, sampling)?;
         Ok::<_, candle_core::Error>((caches, token))
     };
-    let (caches, mut token) = start()?;
-    let mut decoder = Decoder::greedy(&model, caches)?;
-    let (mut eager, mut expected) = start()?;
+    let (caches, mut token) = start(&mut recorded)?;
+    let mut decoder = Decoder::choosing(&model, caches, &recorded)?;
+    let (mut eager, mut expected) = start(&mut host)?;
     for step in 0..297 {
         assert_eq!(token, expected, "step {step}");
-        token = decoder.next(&*ops, &model, token)?;
+        token = decoder.next(&*ops, &model, token, &mut recorded)?;
         let ids = Tensor::new(&[[expected]], &device)?;
         let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
-        expected = ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+        expected = ops.next_token(&logits.flatten_all()?, &mut host)?;
     }
-    assert!(
-        decoder.next(&*ops, &model, token).is_err(),
-        "the cache is full"
-    );
+    let full = decoder.next(&*ops, &model, token, &mut recorded);
+    assert!(full.is_err(), "the cache is full");
     Ok(())
 }
 

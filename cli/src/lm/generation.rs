@@ -18,7 +18,7 @@ enum Reader {
     /// Given each token by the host.
     Given(Steps),
     /// Recorded with the choice of the next token in it.
-    Greedy(Box<Decoder>),
+    Choosing(Box<Decoder>),
 }
 
 /// What a step leaves behind.
@@ -63,10 +63,10 @@ impl<'a> Generation<'a> {
         Ok(Self {
             ops,
             model,
-            reader: match recorded && sampling.is_greedy() {
+            reader: match recorded && Decoder::can_choose(&sampling) {
                 true => {
                     repeatable(ops, &caches)?;
-                    Reader::Greedy(Box::new(Decoder::greedy(model, caches)?))
+                    Reader::Choosing(Box::new(Decoder::choosing(model, caches, &sampling)?))
                 }
                 false => Reader::Given(Steps::new(ops, model, caches, recorded, 1)?),
             },
@@ -102,7 +102,9 @@ impl<'a> Generation<'a> {
                 let ids = ids(&[vec![token]], model.device())?;
                 Next::Logits(steps.read(ops, model, &ids)?.flatten_all()?)
             }
-            Reader::Greedy(decoder) => Next::Token(decoder.next(ops, model, token)?),
+            Reader::Choosing(decoder) => {
+                Next::Token(decoder.next(ops, model, token, &mut self.sampling)?)
+            }
         };
         self.decoded += 1;
         self.decode += start.elapsed();

@@ -12,10 +12,10 @@ static MODULE: Module = module!("edge_attention_level4", "level4.ptx");
 
 const KERNEL: &str = "edge_attention_level4";
 
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// Warps of a block.
-const WARPS: usize = 8;
+pub(super) const WARPS: usize = 8;
 
 /// Channels, and features, in one load of a lane.
 const VECTOR: usize = 4;
@@ -84,48 +84,88 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         let expected = format!("at most {} features an edge", WARP * VECTOR);
         return Err(unsupported(KERNEL, expected, features, 3));
     }
-    let entry = match head_dim > WARP * VECTOR {
+    let entry = match is_wide(head_dim) {
         false => entry!("edge_attention", dtype, "level4")?,
         true => entry!("edge_attention_wide", dtype, "level4")?,
     };
-    // Lanes that share a head of a node: enough to hold its channels, and its folded features.
-    let lanes = head_dim.max(features).div_ceil(VECTOR).next_power_of_two();
-    let lanes = lanes.clamp(8, WARP);
-    let a_block = WARPS * (WARP / lanes);
-    // A feature's weights for all channels, each head's filled up to whole vectors; an odd number of
-    // vectors, so that neighbouring features start in other banks of shared memory.
-    let padded = VECTOR * ((heads * head_dim.div_ceil(VECTOR)) | 1);
-    let staged = features * padded * size_of::<f32>();
-    let fits = staged <= STAGED;
     let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
-    if y.elem_count() == 0 {
-        return Ok(y);
+    if y.elem_count() > 0 {
+        let shares = Shares::of(size);
+        let launch = Launch::new(&MODULE, entry).grid(shares.blocks(size), 1, 1);
+        shares.arguments(launch, o, size, &y).run()?;
     }
-    Launch::new(&MODULE, entry)
-        .grid((nodes * heads).div_ceil(a_block), 1, 1)
-        .block(WARP * WARPS, 1, 1)
-        .smem(if fits { staged } else { 0 })
-        .view(o.q)
-        .view(o.k)
-        .view(o.v)
-        .view(o.skip)
-        .read(o.edges)
-        .read(o.w)
-        .read(o.graph.row_ptr)
-        .read(o.graph.col_idx)
-        .write(&y)
-        .u32(nodes)
-        .u32(heads)
-        .u32(head_dim)
-        .u32(features)
-        .u32(lanes)
-        .u32(if fits { padded } else { 0 })
-        .u32(o.graph.max_degree)
-        .u32(o.q.stride()[0])
-        .u32(o.k.stride()[0])
-        .u32(o.v.stride()[0])
-        .u32(o.skip.stride()[0])
-        .f32(std::f64::consts::LOG2_E / (head_dim as f64).sqrt())
-        .run()?;
     Ok(y)
+}
+
+/// Whether one load of each lane does not cover a head.
+pub(super) fn is_wide(head_dim: usize) -> bool {
+    head_dim > WARP * VECTOR
+}
+
+/// How nodes are shared out, and what of w a block keeps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    /// Lanes that share a head of a node: enough to hold its channels, and its folded features.
+    lanes: usize,
+    /// From one feature of the transposed w to the next in shared memory; 0 where w does not fit there.
+    padded: usize,
+}
+
+impl Shares {
+    pub(super) fn of(size: Size) -> Self {
+        let (head_dim, features) = (size.head_dim, size.features);
+        let lanes = head_dim.max(features).div_ceil(VECTOR).next_power_of_two();
+        // A feature's weights for all channels, each head's filled up to whole vectors; an odd number of
+        // vectors, so that neighbouring features start in other banks of shared memory.
+        let padded = VECTOR * ((size.heads * head_dim.div_ceil(VECTOR)) | 1);
+        let fits = features * padded * size_of::<f32>() <= STAGED;
+        Self {
+            lanes: lanes.clamp(8, WARP),
+            padded: if fits { padded } else { 0 },
+        }
+    }
+
+    /// Heads that a warp has at once.
+    pub(super) fn heads_a_warp(self) -> usize {
+        WARP / self.lanes
+    }
+
+    /// For all heads of all nodes.
+    pub(super) fn blocks(self, size: Size) -> usize {
+        (size.nodes * size.heads).div_ceil(WARPS * self.heads_a_warp())
+    }
+
+    /// The block, its shared memory and the parameters, up to the scale.
+    pub(super) fn arguments<'a>(
+        self,
+        launch: Launch<'a>,
+        o: &Operands<'a>,
+        size: Size,
+        y: &'a Tensor,
+    ) -> Launch<'a> {
+        launch
+            .block(WARP * WARPS, 1, 1)
+            .smem(size.features * self.padded * size_of::<f32>())
+            .view(o.q)
+            .view(o.k)
+            .view(o.v)
+            .view(o.skip)
+            .read(o.edges)
+            .read(o.w)
+            .read(o.graph.row_ptr)
+            .read(o.graph.col_idx)
+            .write(y)
+            .u32(size.nodes)
+            .u32(size.heads)
+            .u32(size.head_dim)
+            .u32(size.features)
+            .u32(self.lanes)
+            .u32(self.padded)
+            .u32(o.graph.max_degree)
+            .u32(o.q.stride()[0])
+            .u32(o.k.stride()[0])
+            .u32(o.v.stride()[0])
+            .u32(o.skip.stride()[0])
+            .f32(std::f64::consts::LOG2_E / (size.head_dim as f64).sqrt())
+    }
 }

@@ -16,6 +16,7 @@
 mod cpu;
 pub mod level3;
 pub mod level4;
+pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
 

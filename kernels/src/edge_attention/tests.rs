@@ -62,6 +62,33 @@ fn hubs_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
+/// Nodes of more edges than a block takes at level 5: they begin and end beside the bounds of its chunks of 1024 and
+/// on them, one follows the other, and some span several.
+#[test]
+fn nodes_of_many_chunks_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (heads, head_dim, features) in [(4, 32, 16), (3, 7, 1), (1, 128, 64), (5, 20, 3)] {
+            let shape = Shape {
+                heads,
+                head_dim,
+                features,
+                dtype: DTYPES[heads % 2],
+            };
+            for degrees in [
+                &[1025][..],
+                &[3, 1024, 1025, 0, 1500, 70, 2, 1100],
+                &[0, 3072, 5, 1024, 2048, 1030],
+                &[1000, 24, 2049, 1023, 0, 0, 1026, 1],
+            ] {
+                let incoming = incoming(&mut rng, degrees);
+                Case::random(&mut rng, shape, incoming, &device)?.check()?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// 100000 edges into one node: `CANDLEPOWER_LARGE=1`.
 #[test]
 fn a_hub_of_100_000_edges() -> Result<()> {
@@ -259,7 +286,9 @@ fn sizes_beyond_a_kernel_are_errors() -> Result<()> {
         return Ok(());
     };
     let mut rng = rng();
-    for (head_dim, features, levels) in [(513, 1, [0, 3]), (1025, 1, [2, 2]), (8, 129, [0, 3])] {
+    for (head_dim, features, levels) in
+        [(513, 1, [0, 3, 3]), (1025, 1, [2; 3]), (8, 129, [0, 3, 3])]
+    {
         let shape = Shape {
             heads: 1,
             head_dim,

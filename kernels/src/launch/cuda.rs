@@ -131,9 +131,14 @@ fn address<'a>(
     let (start, sync) = match x.dtype() {
         DType::F32 => of::<f32>(cuda, stream),
         DType::BF16 => of::<bf16>(cuda, stream),
+        DType::F64 => of::<f64>(cuda, stream),
         DType::U32 => of::<u32>(cuda, stream),
         DType::U8 => of::<u8>(cuda, stream),
-        other => Err(mismatch("launch", "f32, bf16, u32 or u8", other.as_str())),
+        other => Err(mismatch(
+            "launch",
+            "f32, f64, bf16, u32 or u8",
+            other.as_str(),
+        )),
     }?;
     let offset = x.layout().start_offset() * x.dtype().size_in_bytes();
     Ok((start + offset as u64, sync))

@@ -113,12 +113,16 @@ fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
             x.len(),
             floats(Element::Bf16, x.iter().map(|x| x.to_f32())),
         ),
+        CpuStorage::F64(x) => {
+            let bits = x.iter().map(|x| x.to_bits()).collect();
+            (Element::F64, x.len(), Fill::List(bits))
+        }
         CpuStorage::U32(x) => (Element::U32, x.len(), integers(x)),
         CpuStorage::U8(x) => (Element::U8, x.len(), integers(x)),
         _ => {
             return Err(mismatch(
                 "a case",
-                "f32, bf16, u32 or u8",
+                "f32, f64, bf16, u32 or u8",
                 x.dtype().as_str(),
             ));
         }

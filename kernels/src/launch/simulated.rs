@@ -170,8 +170,12 @@ fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
         CpuStorage::U8(x) => x.clone(),
         CpuStorage::U32(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
         CpuStorage::F32(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        CpuStorage::F64(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
         CpuStorage::BF16(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        _ => return Err(mismatch("launch", "f32, bf16, u32 or u8", "another format")),
+        _ => {
+            let expected = "f32, f64, bf16, u32 or u8";
+            return Err(mismatch("launch", expected, "another format"));
+        }
     })
 }
 

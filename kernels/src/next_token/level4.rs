@@ -14,7 +14,7 @@ static MODULE: Module = module!("next_token_level4", "level4.ptx");
 const THREADS: usize = 1024;
 
 /// The most tokens that the block sorts.
-const MOST: usize = 1024;
+pub(super) const MOST: usize = 1024;
 
 /// The index of the greatest of logits (V), of equals the lowest.
 ///
@@ -41,6 +41,24 @@ pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Re
         .read(logits)
         .write(token)
         .u32(vocab)
+        .run()
+}
+
+/// To `out` (2, k): the k most probable tokens, most probable first, and the bits of their probabilities, which are
+/// NaN where a logit is NaN or ∞.
+pub(super) fn launch_top_k(
+    logits: &Tensor,
+    out: &Tensor,
+    vocab: usize,
+    temperature: f64,
+) -> Result<()> {
+    Launch::new(&MODULE, entry!("top_k", logits.dtype(), "level4")?)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(out)
+        .u32(vocab)
+        .u32(out.dim(1)?)
+        .f32(1. / temperature)
         .run()
 }
 
@@ -76,14 +94,7 @@ fn on_gpu(logits: &Tensor, vocab: usize, k: usize, temperature: f64) -> Result<V
         return Err(unsupported("top_k_level4", expected, k, 2));
     }
     let out = output::tensor((2, k), DType::U32, logits.device())?;
-    Launch::new(&MODULE, entry!("top_k", logits.dtype(), "level4")?)
-        .block(THREADS, 1, 1)
-        .read(logits)
-        .write(&out)
-        .u32(vocab)
-        .u32(k)
-        .f32(1. / temperature)
-        .run()?;
+    launch_top_k(logits, &out, vocab, temperature)?;
     let out = out.flatten_all()?.to_vec1::<u32>()?;
     let (tokens, bits) = out.split_at(k);
     let probabilities = bits.iter().map(|&bits| f32::from_bits(bits));

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::level4::{argmax, top_k};
+use super::level5;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::testing::{cases, devices, host, pairwise, rng, tolerance, uniform};
@@ -81,6 +82,91 @@ proptest! {
             compare(&tensor(&equal), k, 1.).unwrap();
         }
     }
+}
+
+/// Of (token, probability), most probable first: what reaches `top_p`, and of it where the sum passes `uniform`.
+fn drawn(kept: &[(u32, f32)], uniform: f64, top_p: f64) -> u32 {
+    let sum = |n: usize| kept[..n].iter().map(|&(_, p)| f64::from(p)).sum::<f64>();
+    let reaches = |n: &usize| sum(*n) >= top_p * sum(kept.len());
+    let n = (1..=kept.len()).find(reaches).unwrap_or(kept.len());
+    let mut left = uniform * sum(n);
+    let passes = |&&(_, p): &&(u32, f32)| {
+        left -= f64::from(p);
+        left < 0.
+    };
+    kept[..n].iter().find(passes).unwrap_or(&kept[n - 1]).0
+}
+
+#[test]
+fn a_draw_is_the_one_that_the_host_would_make() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        if on_cpu(&device) {
+            continue; // the host's own
+        }
+        for (vocab, k, dtype) in [
+            (1, 1, DType::F32),
+            (7, 40, DType::BF16),
+            (65, 33, DType::F32),
+            (1000, 32, DType::BF16),
+            (3001, 1024, DType::F32),
+        ] {
+            let (logits, _) = uniform(&mut rng, &[vocab], dtype, &device)?;
+            let temperature = rng.random_range(0.1..2.);
+            let kept = top_k(&logits, k, temperature)?;
+            let token = Tensor::full(u32::MAX, 1, &device)?;
+            for top_p in [f64::INFINITY, 0.9, 0.3, 0.] {
+                for at in [0., rng.random(), rng.random(), 1. - f64::EPSILON / 2.] {
+                    let chance = Tensor::new(&[at, top_p], &device)?;
+                    level5::draw(&logits, k, temperature, &chance, &token)?;
+                    let found = token.to_vec1::<u32>()?[0];
+                    let expected = drawn(&kept, at, top_p);
+                    assert_eq!(found, expected, "V {vocab} k {k} top_p {top_p} at {at}");
+                }
+            }
+        }
+        let chance = Tensor::new(&[0.5, 1.], &device)?;
+        for bad in [f32::NAN, f32::INFINITY] {
+            let logits = Tensor::new(&[1., bad, 2.], &device)?;
+            let token = Tensor::zeros(1, DType::U32, &device)?;
+            level5::draw(&logits, 2, 1., &chance, &token)?;
+            assert_eq!(token.to_vec1::<u32>()?, [3], "{bad}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_draw_of_what_it_cannot_is_an_error() -> Result<()> {
+    for device in devices() {
+        let logits = Tensor::zeros(3000, DType::F32, &device)?;
+        let token = Tensor::zeros(1, DType::U32, &device)?;
+        let chance = Tensor::new(&[0.5, 1.], &device)?;
+        let draw = |k, chance, token| match level5::draw(&logits, k, 1., chance, token) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        if on_cpu(&device) {
+            let error = draw(40, &chance, &token);
+            assert!(error.contains("expected logits on a GPU"), "{error}");
+            continue;
+        }
+        for (k, chance, token, expected) in [
+            (0, &chance, &token, "expected k from 1 to 1024, found 0"),
+            (
+                1025,
+                &chance,
+                &token,
+                "expected k from 1 to 1024, found 1025",
+            ),
+            (40, &token, &token, "expected chance (2) of f64"),
+            (40, &chance, &chance, "expected one u32 for the token"),
+        ] {
+            let error = draw(k, chance, token);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+    Ok(())
 }
 
 #[test]

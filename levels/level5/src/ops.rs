@@ -3,7 +3,7 @@
 
 use candle_core::{Result, Tensor};
 use kernels::linear::level5::Packed;
-use kernels::{add_layer_norm, add_rms_norm, attention, linear, rope};
+use kernels::{add_layer_norm, add_rms_norm, attention, edge_attention, linear, rope};
 use level4::Level4;
 use models::trace::span;
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
@@ -157,7 +157,13 @@ impl Ops for Level5 {
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor> {
-        Level4.edge_attention(q, k, v, skip, edges, w, graph)
+        let _span = span("edge_attention_level5");
+        let graph = edge_attention::Graph {
+            row_ptr: &graph.row_ptr,
+            col_idx: &graph.col_idx,
+            max_degree: graph.max_degree,
+        };
+        edge_attention::level5::edge_attention(q, k, v, skip, edges, w.tensor(), graph)
     }
     // ANCHOR_END: edge_attention
 

@@ -79,13 +79,7 @@ fn every_op_names_the_level_that_ran() -> Result<()> {
     // candle has nothing to fuse in these three: level 2 leaves them to level 1, and says so.
     let left_to_level1 = ["embedding", "linear", "segment_mean"];
     // And where level 5 picks among kernels, or tells them less.
-    let left_to_level4 = [
-        "edge_attention",
-        "embedding",
-        "next_token",
-        "patch_embed",
-        "segment_mean",
-    ];
+    let left_to_level4 = ["embedding", "next_token", "patch_embed", "segment_mean"];
     for device in devices() {
         for ops in levels() {
             let ran = events(ops.as_ref(), &device)?;

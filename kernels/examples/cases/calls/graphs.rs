@@ -30,6 +30,9 @@ const SHAPES: [(usize, usize, usize); 16] = [
 /// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
 const DEGREES: [u32; 11] = [2, 0, 1, 5, 70, 0, 40, 3, 64, 135, 1];
 
+/// And so many that they are the work of several, beside the bounds of level 5's chunks of 1024 edges and on them.
+const LONG: [&[u32]; 2] = [&[3, 1024, 1025, 0, 1100, 2], &[0, 2048, 1023, 1026, 1]];
+
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for shape in SHAPES {
         for most in [1., 40.] {
@@ -38,6 +41,11 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     }
     for shape in [(2, 8, 4), (2, 7, 4), (1, 136, 8), (1, 135, 8)] {
         edges(draw, dtype, shape, 1., &[1])?;
+    }
+    for shape in [(4, 32, 16), (3, 7, 1), (5, 20, 3)] {
+        for degrees in LONG {
+            edges(draw, dtype, shape, 1., degrees)?;
+        }
     }
     for (nodes, channels, starts) in [
         (9, 7, &[0, 2, 2, 9][..]),
@@ -88,10 +96,14 @@ fn edges(
     let graph = Graph {
         row_ptr: &row_ptr,
         col_idx: &col_idx,
-        max_degree: 135,
+        max_degree: degrees.iter().max().map_or(0, |&most| most as usize),
     };
     let (q, k, v) = (part(0)?, part(1)?, part(2)?);
-    edge_attention::level3::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
-    edge_attention::level4::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    if graph.max_degree <= 1024 {
+        edge_attention::level3::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+        edge_attention::level4::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    } else {
+        edge_attention::level5::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    }
     Ok(())
 }

@@ -118,6 +118,7 @@ fn embeddings(draw: &mut Draw, dtype: DType) -> Result<()> {
 
 /// Also with ties, which the lower index wins.
 fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
+    let zero = || Tensor::zeros(1, DType::U32, &Device::Cpu);
     for (vocab, k) in [
         (1, 1),
         (7, 3),
@@ -132,6 +133,10 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
         let logits = draw.wide(&[vocab], dtype, 4.)?;
         next_token::level4::argmax(&logits)?;
         next_token::level4::top_k(&logits, k, 0.7)?;
+        for top_p in [f64::INFINITY, 0.6] {
+            let (chance, token) = (Tensor::new(&[0.7, top_p], &Device::Cpu)?, zero()?);
+            next_token::level5::draw(&logits, k, 0.7, &chance, &token)?;
+        }
     }
     let few: Vec<f32> = (0..900).map(|i| (i * 7 % 5) as f32 - 3.).collect();
     // One more than the kernel's list of the greatest has room for.

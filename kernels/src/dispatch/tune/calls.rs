@@ -20,8 +20,11 @@ pub type Call = Box<dyn FnMut() -> Result<()>>;
 pub struct CallOn {
     /// Of the entry.
     pub name: &'static str,
-    /// How many sets of operands there are.
+    /// How many sets of operands there are, which the calls take in turn.
     pub sets: usize,
+    /// Whether it is an op of models, where others come between its calls. Products of two matrices are also asked
+    /// for in loops of their own.
+    pub rests: bool,
     /// With the next set.
     pub call: Call,
 }
@@ -74,6 +77,7 @@ fn in_turn<T: 'static>(
     CallOn {
         name,
         sets,
+        rests: true,
         call: Box::new(call),
     }
 }
@@ -98,6 +102,7 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let able = matmul::REGISTRY.able(problem, facts);
     let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
     calls.push(in_turn(PICKED, &all, |(a, b)| matmul::matmul(a, b, None)));
+    calls.iter_mut().for_each(|call| call.rests = false);
     Ok(calls)
 }
 

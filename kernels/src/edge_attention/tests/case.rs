@@ -4,15 +4,16 @@ use candle_core::{DType, Device, Result, Tensor};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::edge_attention::{Graph, level3, level4};
+use crate::edge_attention::{Graph, level3, level4, level5};
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, tolerance, uniform};
 
 pub type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, Graph) -> Result<Tensor>;
 
-pub const KERNELS: [(&str, Kernel); 2] = [
+pub const KERNELS: [(&str, Kernel); 3] = [
     ("level 3", level3::edge_attention),
     ("level 4", level4::edge_attention),
+    ("level 5", level5::edge_attention),
 ];
 
 pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];

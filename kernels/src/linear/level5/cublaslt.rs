@@ -1,21 +1,18 @@
 //! cuBLASLt, which adds the bias before it writes a product.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+mod plan;
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDType;
-use candle_core::cuda_backend::cudarc::cublaslt::{
-    CudaBlasLT, Matmul, MatmulConfig, MatmulShared, Workspace, sys,
-};
-use candle_core::cuda_backend::cudarc::driver::{CudaStream, CudaView, DeviceRepr};
+use candle_core::cuda_backend::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr};
 use candle_core::{
-    CpuStorage, CudaStorage, CustomOp2, DType, Error, Layout, Result, Shape, Storage, Tensor,
+    CpuStorage, CudaStorage, CustomOp2, DType, Layout, Result, Shape, Storage, Tensor, WithDType,
 };
 use half::bf16;
 
 use crate::element::no_kernel;
 use crate::error::mismatch;
+use plan::{ALIGNMENT, Addresses, Library};
 
 /// x·wᵀ + b: x (M, K), w (N, K), b (N) → (M, N), all contiguous, f32 or bf16; sums in f32.
 ///
@@ -28,58 +25,17 @@ pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
             return Err(mismatch("cublaslt", "contiguous tensors on one GPU", found));
         }
     }
-    x.apply_op2_no_bwd(w, &Product { b })
+    let b = b.map(aligned).transpose()?;
+    aligned(x)?.apply_op2_no_bwd(&aligned(w)?, &Product { b: b.as_ref() })
 }
 
-/// The library, and f32 in f32: cudarc's own product of f32 is in TF32, which has 10 bits of 23.
-struct Exact(CudaBlasLT);
-
-impl MatmulShared for Exact {
-    fn handle(&self) -> &sys::cublasLtHandle_t {
-        self.0.handle()
+/// `x`, or a copy where it begins beside a multiple of [`ALIGNMENT`] bytes of its memory, which is on one itself.
+fn aligned(x: &Tensor) -> Result<Tensor> {
+    let start = x.layout().start_offset() * x.dtype().size_in_bytes();
+    match start.is_multiple_of(ALIGNMENT as usize) {
+        true => Ok(x.clone()),
+        false => x.copy(),
     }
-
-    fn workspace(&self) -> &Workspace {
-        self.0.workspace()
-    }
-
-    fn stream(&self) -> &Arc<CudaStream> {
-        self.0.stream()
-    }
-}
-
-impl Matmul<f32> for Exact {
-    fn matrix_type() -> sys::cudaDataType {
-        sys::cudaDataType_t::CUDA_R_32F
-    }
-
-    fn compute_type() -> sys::cublasComputeType_t {
-        sys::cublasComputeType_t::CUBLAS_COMPUTE_32F
-    }
-}
-
-impl Matmul<bf16> for Exact {
-    fn matrix_type() -> sys::cudaDataType {
-        sys::cudaDataType_t::CUDA_R_16BF
-    }
-
-    fn compute_type() -> sys::cublasComputeType_t {
-        sys::cublasComputeType_t::CUBLAS_COMPUTE_32F
-    }
-}
-
-/// One for each stream, with a workspace of its own, made at first use.
-fn library(stream: &Arc<CudaStream>) -> Result<Arc<Exact>> {
-    static MADE: LazyLock<Mutex<HashMap<usize, Arc<Exact>>>> = LazyLock::new(Mutex::default);
-    let mut made = MADE.lock().unwrap_or_else(|e| e.into_inner());
-    // A stream is kept alive by the library that was made for it, so its address stays its own.
-    let key = Arc::as_ptr(stream).addr();
-    if let Some(library) = made.get(&key) {
-        return Ok(library.clone());
-    }
-    let library = Arc::new(Exact(CudaBlasLT::new(stream.clone()).map_err(Error::wrap)?));
-    made.insert(key, library.clone());
-    Ok(library)
 }
 
 /// Its two operands; b rides along.
@@ -120,56 +76,49 @@ impl CustomOp2 for Product<'_> {
 /// A tensor's memory, and how it lies there.
 type Lying<'a> = (&'a CudaStorage, &'a Layout);
 
-fn typed<T: CudaDType + DeviceRepr>(
+fn typed<T: CudaDType + DeviceRepr + WithDType>(
     x: Lying,
     w: Lying,
     b: Option<&Tensor>,
-) -> Result<(CudaStorage, Shape)>
-where
-    Exact: Matmul<T>,
-{
+) -> Result<(CudaStorage, Shape)> {
     let ((m, k), (n, _)) = (x.1.shape().dims2()?, w.1.shape().dims2()?);
     let device = x.0.device();
-    let library = library(&device.cuda_stream())?;
+    let stream = device.cuda_stream();
     let b = b.map(Tensor::storage_and_layout);
     let b = b.as_ref().map(|(storage, layout)| match &**storage {
-        Storage::Cuda(cuda) => view::<T>((cuda, layout)),
+        Storage::Cuda(cuda) => address::<T>((cuda, layout), &stream),
         _ => Err(mismatch("cublaslt", "b on the GPU", "another device")),
     });
-    let (x, w, b) = (view::<T>(x)?, view::<T>(w)?, b.transpose()?);
     // SAFETY: the product below writes all of it.
     let mut y = unsafe { device.alloc::<T>(m * n)? };
-    // The library's matrices are column-major: yᵀ (N, M) = w (N, K) · xᵀ (K, M), where w as it lies is its own
-    // transpose.
-    let config = MatmulConfig {
-        transa: true,
-        transb: false,
-        transc: false,
-        m: n as u64,
-        n: m as u64,
-        k: k as u64,
-        alpha: 1.,
-        lda: k as i64,
-        ldb: k as i64,
-        beta: 0.,
-        ldc: n as i64,
-        stride_a: None,
-        stride_b: None,
-        stride_c: None,
-        stride_bias: None,
-        batch_size: None,
+    let shape = plan::Shape {
+        m,
+        n,
+        k,
+        dtype: T::DTYPE,
+        bias: b.is_some(),
+    };
+    let at = Addresses {
+        x: address::<T>(x, &stream)?,
+        w: address::<T>(w, &stream)?,
+        b: b.transpose()?,
+        y: y.device_ptr_mut(&stream).0,
     };
     // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of T, and b has n, which `product`
-    // and `linear::check` compared; all live on this device until the product is queued, and the allocator frees
-    // in the stream's order.
-    unsafe { library.matmul(config, &w, &x, &mut y, b.as_ref(), None) }.map_err(Error::wrap)?;
+    // and `linear::check` compared, each on `ALIGNMENT` bytes; all live on this device until the product is queued,
+    // and the allocator frees in the stream's order.
+    Library::of(&stream, |library| unsafe { library.product(shape, &at) })?;
     Ok((
         CudaStorage::wrap_cuda_slice(y, device.clone()),
         (m, n).into(),
     ))
 }
 
-/// From the first element on.
-fn view<'a, T: CudaDType + DeviceRepr>((storage, layout): Lying<'a>) -> Result<CudaView<'a, T>> {
-    Ok(storage.as_cuda_slice::<T>()?.slice(layout.start_offset()..))
+/// Of the first element. The one stream of the device keeps the order of those that read and write.
+fn address<T: CudaDType + WithDType>(
+    (storage, layout): Lying,
+    stream: &std::sync::Arc<CudaStream>,
+) -> Result<u64> {
+    let (start, _read) = storage.as_cuda_slice::<T>()?.device_ptr(stream);
+    Ok(start + (layout.start_offset() * T::DTYPE.size_in_bytes()) as u64)
 }

@@ -1,0 +1,334 @@
+// What the kernels of levels 4 and 5 share: see level4.cu for the idea.
+#pragma once
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+constexpr int WARPS = 8;
+constexpr int VECTOR = 4;              // channels, or features, in one load of a lane
+constexpr unsigned HUB = 64;           // edges above which a node is the work of a block
+constexpr unsigned ANY = ~0u;          // as many edges as there are
+constexpr float LOWEST = -3.402823e38f; // below every score; -infinity less itself would be no number
+
+__device__ __forceinline__ float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+
+// sum + x*scale
+__device__ __forceinline__ float4 add_scaled(float4 sum, float4 x, float scale) {
+  return make_float4(sum.x + x.x * scale, sum.y + x.y * scale, sum.z + x.z * scale, sum.w + x.w * scale);
+}
+
+__device__ __forceinline__ float4 scaled(float4 x, float scale) {
+  return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
+}
+
+// A head's channels, filled up to whole vectors.
+__device__ __forceinline__ int filled(int head_dim) { return (head_dim + VECTOR - 1) / VECTOR * VECTOR; }
+
+// Elements `first` to `first` + 3 of a row of `length`. WHOLE: the four exist and are read at once, or none does;
+// then the row's first four stand in for them, which nothing uses: better than a branch, behind which the next read
+// would have to wait for this one. Otherwise zeros stand in.
+template <bool WHOLE, typename T>
+__device__ __forceinline__ float4 load_vector(const T *row, int first, int length) {
+  if constexpr (WHOLE) return load4(row + (first < length ? first : 0));
+  auto element = [&](int i) { return first + i < length ? widen(row[first + i]) : 0.f; };
+  return make_float4(element(0), element(1), element(2), element(3));
+}
+
+template <typename T>
+struct Operands {
+  const T *__restrict__ q, *__restrict__ k, *__restrict__ v, *__restrict__ skip;
+  const T *__restrict__ edges, *__restrict__ w;
+  const unsigned *__restrict__ row_ptr, *__restrict__ col_idx;
+  T *__restrict__ y;
+  int nodes, heads, head_dim, features, lanes, padded;
+  unsigned max_degree;
+  unsigned q_stride, k_stride, v_stride, skip_stride;
+  float scale; // log2(e)/sqrt(D): scores are those of 2^s
+
+  // Whether the four channels, or features, of every lane lie together and aligned, all four or none.
+  __device__ bool whole() const {
+    auto together = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
+    return head_dim % VECTOR == 0 && features > 0 && together(q, q_stride) && together(k, k_stride) &&
+           together(v, v_stride) && together(skip, skip_stride) && together(y, 0) && together(edges, features);
+  }
+};
+
+// One head of one node, as one of its lanes sees it: V*4 channels, VECTOR*lanes from one four to the next.
+struct Place {
+  unsigned node;
+  int head, lane; // lane among those of the head
+  unsigned first, end;
+
+  template <typename T>
+  __device__ Place(const Operands<T> &o, unsigned unit) {
+    node = unit / o.heads, head = unit % o.heads, lane = threadIdx.x % o.lanes;
+    bool exists = node < o.nodes;
+    first = exists ? o.row_ptr[node] : 0, end = exists ? o.row_ptr[node + 1] : 0;
+  }
+  __device__ unsigned degree() const { return end - first; }
+  __device__ int channel(int v, int lanes) const { return VECTOR * (lane + v * lanes); }
+};
+
+// A softmax in the making, and the sums that it weighs: those of a lane's channels and of its features.
+template <int V>
+struct Sums {
+  float max = LOWEST, total = 0.f;
+  float4 values[V] = {}, features = {};
+
+  __device__ __forceinline__ void shrink(float factor) {
+    total *= factor;
+#pragma unroll
+    for (int v = 0; v < V; v++) values[v] = scaled(values[v], factor);
+    features = scaled(features, factor);
+  }
+};
+
+// The weights of features f to f + 3 for the lane's v-th channels: from shared memory, which has W^T, or from W
+// itself. Where there is no such feature or channel, those of another stand in: what they are multiplied by is 0, or
+// what becomes of them is not written.
+template <typename T>
+__device__ __forceinline__ void weights(const Operands<T> &o, const float *w_t, const Place &at, int f, int v,
+                                        float4 (&w)[VECTOR]) {
+  int channel = at.channel(v, o.lanes);
+  if (o.padded) {
+    const float *column = w_t + at.head * filled(o.head_dim) + (channel < o.head_dim ? channel : 0);
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, o.features - 1) * o.padded);
+  } else {
+    const T *row = o.w + size_t(at.head) * o.head_dim * o.features;
+    auto element = [&](int c, int f) { return widen(row[min(c, o.head_dim - 1) * o.features + f]); };
+#pragma unroll
+    for (int i = 0; i < VECTOR; i++) {
+      int feature = min(f + i, o.features - 1);
+      w[i] = make_float4(element(channel, feature), element(channel + 1, feature), element(channel + 2, feature),
+                         element(channel + 3, feature));
+    }
+  }
+}
+
+// N sums over the lanes of a head, step by step together; all of them get them.
+template <int N>
+__device__ __forceinline__ void sum_over_head(float (&x)[N], int lanes) {
+#pragma unroll 1
+  for (int d = lanes / 2; d > 0; d /= 2)
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] += __shfl_xor_sync(ALL_LANES, x[i], d);
+}
+
+// W^T q, the lane's four features of it: every lane has a part of each feature's sum.
+template <int V, typename T>
+__device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, const float4 (&q)[V]) {
+  float4 folded = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll 1
+  for (int f = 0; f < o.features; f += VECTOR) {
+    float sums[VECTOR] = {};
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      float4 w[VECTOR];
+      weights(o, w_t, at, f, v, w);
+#pragma unroll
+      for (int i = 0; i < VECTOR; i++) sums[i] += dot(w[i], q[v]);
+    }
+    sum_over_head(sums, o.lanes);
+    if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
+  }
+  return folded;
+}
+
+// Walks over every `shares`-th batch of the node's edges, from batch `share` on; none where `mine` is false. All
+// lanes of a warp stay together: a lane whose edges have ended reads edge 0 of the graph, with weight 0.
+template <bool WHOLE, int V, int BATCH, typename T>
+__device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at, bool mine, unsigned share,
+                        unsigned shares) {
+  unsigned edge = at.first + share * BATCH, end = mine ? at.end : at.first;
+  unsigned sources[BATCH];
+  auto look_ahead = [&](unsigned edge) {
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) sources[b] = edge + b < end ? o.col_idx[edge + b] : 0;
+  };
+  look_ahead(edge);
+
+  float4 q[V];
+  int head = at.head * o.head_dim;
+  const T *q_row = o.q + size_t(mine ? at.node : 0) * o.q_stride + head;
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    int channel = at.channel(v, o.lanes);
+    float scale = channel < o.head_dim ? o.scale : 0.f;
+    q[v] = scaled(load_vector<WHOLE>(q_row, channel, o.head_dim), scale);
+  }
+  float4 folded = fold(o, w_t, at, q);
+
+  Sums<V> sums;
+#pragma unroll 1
+  for (; __any_sync(ALL_LANES, edge < end); edge += shares * BATCH) {
+    float4 k[BATCH][V], v[BATCH][V], e[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      const T *k_row = o.k + size_t(sources[b]) * o.k_stride + head, *v_row = o.v + size_t(sources[b]) * o.v_stride + head;
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        k[b][i] = load_vector<WHOLE>(k_row, at.channel(i, o.lanes), o.head_dim);
+        v[b][i] = load_vector<WHOLE>(v_row, at.channel(i, o.lanes), o.head_dim);
+      }
+      const T *e_row = o.edges + size_t(edge + b < end ? edge + b : 0) * o.features;
+      e[b] = load_vector<WHOLE>(e_row, VECTOR * at.lane, o.features);
+    }
+    look_ahead(edge + shares * BATCH);
+
+    float score[BATCH], max = sums.max;
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      score[b] = dot(folded, e[b]);
+#pragma unroll
+      for (int i = 0; i < V; i++) score[b] += dot(q[i], k[b][i]);
+    }
+    sum_over_head(score, o.lanes);
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+      if (edge + b < end) max = fmaxf(max, score[b]);
+
+    // A higher maximum shrinks what has been summed so far.
+    sums.shrink(exp2f(sums.max - max));
+    sums.max = max;
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      float weight = edge + b < end ? exp2f(score[b] - max) : 0.f;
+      sums.total += weight;
+#pragma unroll
+      for (int i = 0; i < V; i++) sums.values[i] = add_scaled(sums.values[i], v[b][i], weight);
+      sums.features = add_scaled(sums.features, e[b], weight);
+    }
+  }
+  return sums;
+}
+
+// y = skip + (sum a v + W (sum a e))/total; without edges the skip alone.
+template <bool WHOLE, int V, typename T>
+__device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, bool mine, Sums<V> sums) {
+#pragma unroll 1
+  for (int f = 0; f < o.features; f += VECTOR) {
+    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, o.lanes); };
+    float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
+                            feature(sums.features.w)};
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      float4 w[VECTOR];
+      weights(o, w_t, at, f, v, w);
+#pragma unroll
+      for (int i = 0; i < VECTOR; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
+    }
+  }
+  if (!mine) return;
+  float share = sums.total == 0.f ? 0.f : 1.f / sums.total;
+  int head = at.head * o.head_dim;
+  const T *skip = o.skip + size_t(at.node) * o.skip_stride + head;
+  T *y = o.y + size_t(at.node) * o.heads * o.head_dim + head;
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
+    if (count <= 0) continue;
+    float4 out = add_scaled(load_vector<WHOLE>(skip, channel, o.head_dim), sums.values[v], share);
+    if constexpr (WHOLE) {
+      store4(y + channel, out);
+    } else {
+      store(y + channel, out.x);
+      if (count > 1) store(y + channel + 1, out.y);
+      if (count > 2) store(y + channel + 2, out.z);
+      if (count > 3) store(y + channel + 3, out.w);
+    }
+  }
+}
+
+// Joins the softmaxes of the block's warps, lane by lane; all warps get the result. Warps add themselves one
+// after the other, so that the sum has the same order, and the same bits, each time.
+template <int V>
+__device__ Sums<V> join(Sums<V> sums) {
+  __shared__ float maxima[WARPS][WARP];
+  __shared__ Sums<V> joined[WARP];
+  int warp = threadIdx.x / WARP, lane = lane_id();
+  maxima[warp][lane] = sums.max;
+  __syncthreads();
+  float max = LOWEST;
+#pragma unroll
+  for (int other = 0; other < WARPS; other++) max = fmaxf(max, maxima[other][lane]);
+  sums.shrink(exp2f(sums.max - max));
+  sums.max = max;
+#pragma unroll 1
+  for (int turn = 0; turn < WARPS; turn++) {
+    if (warp == turn) {
+      if (turn > 0) {
+        Sums<V> before = joined[lane];
+        sums.total += before.total;
+#pragma unroll
+        for (int v = 0; v < V; v++) sums.values[v] = add_scaled(sums.values[v], before.values[v], 1.f);
+        sums.features = add_scaled(sums.features, before.features, 1.f);
+      }
+      joined[lane] = sums;
+    }
+    __syncthreads();
+  }
+  return joined[lane];
+}
+
+// W^T in f32, from feature to feature `padded`, with zeros behind each head's channels. A thread has one feature of
+// every so many channels.
+template <typename T>
+__device__ void stage(const Operands<T> &o, float *w_t) {
+  int width = VECTOR * o.lanes, f = threadIdx.x % width, a_head = filled(o.head_dim);
+  if (f >= o.features) return;
+#pragma unroll 4
+  for (int c = threadIdx.x / width; c < o.heads * a_head; c += WARPS * WARP / width) {
+    // Nothing to fill: nothing to divide.
+    int head = a_head == o.head_dim ? 0 : c / a_head, channel = c - head * a_head;
+    bool exists = a_head == o.head_dim || channel < o.head_dim;
+    w_t[f * o.padded + c] = exists ? widen(o.w[(head * o.head_dim + channel) * o.features + f]) : 0.f;
+  }
+}
+
+// The nodes of up to MOST edges: those of more are left as they are.
+template <unsigned MOST, bool WHOLE, int V, int BATCH, typename T>
+__device__ void attend(const Operands<T> &o) {
+  extern __shared__ float4 shared[];
+  __shared__ bool has_hub[WARPS];
+  float *w_t = reinterpret_cast<float *>(shared);
+  int warp = threadIdx.x / WARP, heads_a_warp = WARP / o.lanes;
+  unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / o.lanes;
+  Place own(o, unit + warp * heads_a_warp);
+  if (o.padded) stage(o, w_t);
+  bool any_hub = __any_sync(ALL_LANES, own.degree() > HUB && own.degree() <= MOST);
+  if (lane_id() == 0) has_hub[warp] = any_hub;
+  __syncthreads();
+
+  // First each warp alone with its own nodes that are no hubs; then, if there are any, all with each warp's hubs.
+  int rounds = o.max_degree > HUB ? 1 + WARPS : 1;
+#pragma unroll 1
+  for (int round = 0; round < rounds; round++) {
+    bool together = round > 0;
+    int owner = together ? round - 1 : warp;
+    if (together && !has_hub[owner]) continue;
+    Place at(o, unit + owner * heads_a_warp);
+    bool mine = at.node < o.nodes && (at.degree() > HUB) == together && at.degree() <= MOST;
+    Sums<V> sums = walk<WHOLE, V, BATCH>(o, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
+    if (together) sums = join(sums);
+    if (warp == owner) finish<WHOLE>(o, w_t, at, mine, sums);
+  }
+}
+
+template <unsigned MOST, int V, int BATCH, typename T>
+__device__ void edge_attention(const Operands<T> &o) {
+  if (o.whole())
+    attend<MOST, true, V, BATCH>(o);
+  else
+    attend<MOST, false, V, 1>(o);
+}
+
+// The parameters of a kernel, and the operands that they make.
+#define PARAMETERS(T)                                                                                                  \
+  const T *q, const T *k, const T *v, const T *skip, const T *edges, const T *w, const unsigned *row_ptr,              \
+      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features, int lanes, int padded,          \
+      unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride, float scale
+#define TAKE_PARAMETERS(T)                                                                                             \
+  Operands<T> {                                                                                                        \
+    q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features, lanes, padded, max_degree,         \
+        q_stride, k_stride, v_stride, skip_stride, scale                                                               \
+  }

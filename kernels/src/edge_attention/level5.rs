@@ -1,0 +1,81 @@
+//! Level 5: a node of very many edges is the work of many blocks.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::level4::{self, Shares, WARP, WARPS, is_wide};
+use super::{Graph, Operands, Size};
+use crate::element::entry;
+use crate::launch::{Launch, Module, module, on_cpu};
+use crate::output;
+
+static MODULE: Module = module!("edge_attention_level5", "level5.ptx");
+
+const KERNEL: &str = "edge_attention_level5";
+
+/// Edges of a chunk, and the most of a node that is one block's: `CHUNK` of the kernels.
+const CHUNK: usize = 1024;
+
+/// Floats of a lane's part of a node: `RECORD` of the kernels.
+const RECORD: usize = 3 * 4;
+
+/// y (N, H·D); see [the formula](super). Level 4's, but on a GPU where a node has more than 1024 edges and a head up
+/// to 128 channels.
+///
+/// # Errors
+/// Those of level 4.
+#[allow(clippy::too_many_arguments)]
+pub fn edge_attention(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    skip: &Tensor,
+    edges: &Tensor,
+    w: &Tensor,
+    graph: Graph,
+) -> Result<Tensor> {
+    let operands = Operands {
+        q,
+        k,
+        v,
+        skip,
+        edges,
+        w,
+        graph,
+    };
+    let size = operands.check(KERNEL)?;
+    if on_cpu(q.device()) || graph.max_degree <= CHUNK || is_wide(size.head_dim) {
+        let why = || format!("{} edges a node at the most", graph.max_degree);
+        let _span = trace::span_because("edge_attention_level4", why);
+        return level4::edge_attention(q, k, v, skip, edges, w, graph);
+    }
+    split(&operands, size)
+}
+
+fn split(o: &Operands, size: Size) -> Result<Tensor> {
+    let (dtype, shares) = (o.q.dtype(), Shares::of(size));
+    let (chunks, groups) = (
+        size.edges.div_ceil(CHUNK),
+        size.heads.div_ceil(shares.heads_a_warp()),
+    );
+    let y = output::tensor(
+        (size.nodes, size.heads * size.head_dim),
+        dtype,
+        o.q.device(),
+    )?;
+    let parts = (2 * chunks, groups, RECORD * WARP);
+    let parts = output::tensor(parts, DType::F32, o.q.device())?;
+
+    let launch = Launch::new(&MODULE, entry!("edge_attention", dtype, "level5")?);
+    let launch = launch.grid(shares.blocks(size), 1, 1);
+    shares.arguments(launch, o, size, &y).run()?;
+
+    let launch = Launch::new(&MODULE, entry!("edge_attention_part", dtype, "level5")?);
+    let launch = shares.arguments(launch.grid(chunks, groups, 1), o, size, &y);
+    launch.write(&parts).u32(size.edges).run()?;
+
+    let launch = Launch::new(&MODULE, entry!("edge_attention_join", dtype, "level5")?);
+    let launch = launch.grid(chunks.div_ceil(WARPS), groups, 1);
+    let launch = shares.arguments(launch, o, size, &y);
+    launch.read(&parts).u32(size.edges).run()?;
+    Ok(y)
+}
