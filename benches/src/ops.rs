@@ -2,6 +2,7 @@
 
 mod attentions;
 mod gathers;
+mod limits;
 mod norms;
 mod products;
 mod rows;
@@ -170,6 +171,7 @@ impl Timed for HostCopy {
     }
 }
 
+pub use limits::limits;
 pub use products::small;
 
 /// All of them, in the order of the `Ops` trait, and then what is beside it.

@@ -3,32 +3,7 @@
 //! Open a [`span`](crate::span) in each function that is to have a line of its own, say with [`needs`](crate::needs) what
 //! it has to do at the least, and let a [`Profiler`] repeat the whole:
 //!
-//! ```
-//! use candle_core::{D, DType, Device, Result, Tensor};
-//! use trace::profile::{Limits, Profiler};
-//! use trace::{Needs, needs, span};
-//!
-//! /// softmax(x) = exp(x − max x) / Σ exp(x − max x), row by row
-//! fn softmax(x: &Tensor) -> Result<Tensor> {
-//!     let elements = x.elem_count() as u64;
-//!     needs(Needs { bytes: 2 * 4 * elements, flops: 4 * elements });
-//!     let _span = span("softmax");
-//!     let exp = x.broadcast_sub(&x.max_keepdim(D::Minus1)?)?.exp()?;
-//!     exp.broadcast_div(&exp.sum_keepdim(D::Minus1)?)
-//! }
-//!
-//! let device = Device::Cpu;
-//! let x = Tensor::zeros((64, 256), DType::F32, &device)?;
-//! let profile = Profiler::new(&device).repeats(5).run(|| softmax(&softmax(&x)?))?;
-//!
-//! let op = &profile.ops[0];
-//! assert_eq!((op.name, op.calls), ("softmax", 2.));
-//! assert!(op.gb_per_s().unwrap() > 0.);
-//! // Of a machine that copies 20 GB and does 100 GFLOP in a second:
-//! let limits = Limits { bytes_per_s: 20e9, flops_per_s: 100e9 };
-//! print!("{}", profile.table(&limits));
-//! # Ok::<(), candle_core::Error>(())
-//! ```
+#![doc = include_str!("profile/example.md")]
 
 mod limits;
 mod table;

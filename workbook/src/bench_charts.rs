@@ -80,10 +80,26 @@ fn title(parameter: &str) -> String {
     }
 }
 
-/// Levels by number, and whatever is not one behind them.
+/// Levels by number, each by the host's time before the device's, and whatever is not one behind them.
 fn order(function: &str) -> (u64, &str) {
-    let number = function.strip_prefix("level").and_then(|n| n.parse().ok());
-    (number.unwrap_or(u64::MAX), function)
+    let number = function.strip_prefix("level").map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())].parse()
+    });
+    (number.and_then(Result::ok).unwrap_or(u64::MAX), function)
+}
+
+/// `level 4`, `level 4 on the device`, `level 4 in a graph`
+fn series(function: &str) -> String {
+    let name = function.replacen("level", "level ", 1);
+    let name = match name.strip_suffix("_device") {
+        Some(level) => format!("{level} on the device"),
+        None => name,
+    };
+    match name.strip_suffix("_graph") {
+        Some(level) => format!("{level} in a graph"),
+        None => name,
+    }
 }
 
 /// What the bars of a chart say.
@@ -128,7 +144,7 @@ impl Scale {
             Self::Speedup => "×",
         };
         Bar {
-            name: case.function.replacen("level", "level ", 1),
+            name: series(&case.function),
             value: value(case.median_ns),
             spread: (value(case.high_ns), value(case.low_ns)),
             label: format!("{number}{unit} · {time}"),
@@ -179,6 +195,19 @@ mod tests {
         assert_eq!(names, ["level 1", "level 2", "copy"]);
         assert_eq!(bars[1].label, "8.00 GB/s · 500 ns");
         assert!(chart.axis.label.contains("GB/s"));
+    }
+
+    #[test]
+    fn the_series_of_a_level_stay_together() {
+        let mut names = ["copy", "level4_graph", "level10", "level4_device", "level4"];
+        names.sort_by_key(|name| order(name));
+        let expected = ["level4", "level4_device", "level4_graph", "level10", "copy"];
+        assert_eq!(names, expected);
+        let expected = ["level 4", "level 4 on the device", "level 4 in a graph"];
+        assert_eq!(
+            ["level4", "level4_device", "level4_graph"].map(series),
+            expected
+        );
     }
 
     #[test]
