@@ -101,10 +101,12 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
     Ok(vec![
         Sweep {
             axis: "nodes",
+            what: format!("nodes, with {DEGREE} edges each"),
             points: nodes?,
         },
         Sweep {
             axis: "edges",
+            what: format!("edges, of {} nodes", graphs * NODES as usize),
             points: edges?,
         },
     ])

@@ -108,6 +108,7 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
     let points = doublings(first, last.min(context)).map(point);
     Ok(vec![Sweep {
         axis: "tokens",
+        what: "tokens of a prompt".into(),
         points: points.collect::<Result<_>>()?,
     }])
 }

@@ -10,6 +10,8 @@ use crate::{gnn, lm, vit};
 pub struct Sweep {
     /// What grows: `tokens`, `batch`, `nodes` or `edges`.
     pub axis: &'static str,
+    /// The same in words, with what stays.
+    pub what: String,
     /// From the smallest.
     pub points: Vec<Point>,
 }

@@ -71,6 +71,7 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
     };
     Ok(vec![Sweep {
         axis: "batch",
+        what: "pictures of a batch".into(),
         points: doublings(1, last).map(point).collect::<Result<_>>()?,
     }])
 }

@@ -11,6 +11,8 @@ pub struct SweepRow {
     pub preset: String,
     /// What grows: `tokens`, `batch`, `nodes` or `edges`.
     pub axis: String,
+    /// The same in words, with what stays: `edges, of 1024 nodes`.
+    pub what: String,
     /// How many.
     pub size: usize,
     /// 1 for naive candle ops, and so on.

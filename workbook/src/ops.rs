@@ -3,6 +3,7 @@
 mod headers;
 mod roofline;
 mod table;
+mod times;
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
             &root.join(format!("benches/results/ops/{name}.json")),
             &results,
         )?;
-        for path in roofline::redraw(&root)? {
+        for path in charts(&root)? {
             println!("recorded {}", path.display());
         }
     }
@@ -74,9 +75,14 @@ const HEADERS: &str = "benches/results/ops/h200.json";
 /// Draws what is recorded of the ops, and writes it into the headers of their kernels; returns the paths of the charts
 /// and of the headers that changed.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let charts = roofline::redraw(root)?;
+    let charts = charts(root)?;
     let headers = headers::rewrite(root, &OpResults::load(&root.join(HEADERS))?)?;
     Ok([charts, headers].concat())
+}
+
+/// Draws what is recorded: times, and rates below the roof.
+fn charts(root: &Path) -> Result<Vec<PathBuf>> {
+    Ok([times::redraw(root)?, roofline::redraw(root)?].concat())
 }
 
 fn write(path: &Path, results: &OpResults) -> Result<()> {

@@ -98,12 +98,19 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
         of_levels.push((level.level(), sweep::load(model, request, &level)?));
     }
     let mut rows = vec![];
-    while let Some((axis, size, mut contenders)) = next(&mut of_levels) {
+    while let Some(next) = next(&mut of_levels) {
+        let Next {
+            axis,
+            what,
+            size,
+            mut contenders,
+        } = next;
         time(&mut contenders, samples)?;
         rows.extend(contenders.iter().map(|contender| SweepRow {
             model: model.name().into(),
             preset: request.model.clone(),
             axis: axis.into(),
+            what: what.clone(),
             size,
             level: contender.level,
             dtype: request.dtype.as_str().into(),
@@ -116,17 +123,31 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
     Ok(rows)
 }
 
+/// One size of one axis, at every level.
+struct Next {
+    axis: &'static str,
+    what: String,
+    size: usize,
+    contenders: Vec<Contender>,
+}
+
 /// Takes the smallest size that is left of the first axis that has one, from every level.
-fn next(of_levels: &mut [(u8, Vec<Sweep>)]) -> Option<(&'static str, usize, Vec<Contender>)> {
+fn next(of_levels: &mut [(u8, Vec<Sweep>)]) -> Option<Next> {
     let sweeps = &of_levels.first()?.1;
     let at = sweeps.iter().position(|sweep| !sweep.points.is_empty())?;
-    let (axis, size) = (sweeps[at].axis, sweeps[at].points[0].size);
+    let Sweep { axis, what, points } = &sweeps[at];
+    let (axis, what, size) = (*axis, what.clone(), points[0].size);
     let contenders = of_levels.iter_mut().map(|(level, sweeps)| {
         let Point { job, .. } = sweeps[at].points.remove(0);
         let (level, ms) = (*level, vec![]);
         Contender { level, job, ms }
     });
-    Some((axis, size, contenders.collect()))
+    Some(Next {
+        axis,
+        what,
+        size,
+        contenders: contenders.collect(),
+    })
 }
 
 /// A warm-up of two runs, and then rounds that another level begins each time.

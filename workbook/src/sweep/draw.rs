@@ -70,26 +70,15 @@ fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
     let SweepRow {
         model,
         preset,
-        axis,
+        what,
         dtype,
         ..
     } = &rows[0];
     LineChart {
         title: format!("{model} {preset} in {dtype} on {machine}"),
-        x: Axis::log(what(axis)),
+        x: Axis::log(what),
         y: Axis::log("time of one forward pass (ms)"),
         series: levels_of(rows).into_iter().map(series).collect(),
-    }
-}
-
-/// What grows, with what stays.
-fn what(axis: &str) -> String {
-    match axis {
-        "tokens" => "tokens of the prompt".into(),
-        "batch" => "pictures of a batch".into(),
-        "nodes" => "nodes, with 4 edges each".into(),
-        "edges" => "edges, of 1024 nodes".into(),
-        other => other.into(),
     }
 }
 
@@ -140,6 +129,7 @@ mod tests {
             model: "gnn".into(),
             preset: "tiny".into(),
             axis: axis.into(),
+            what: format!("{axis}, of graphs"),
             size,
             level,
             dtype: "f32".into(),
@@ -175,6 +165,6 @@ slope     2.00     1.00
         let names: Vec<&str> = charts[0].series.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["level 1, slope 2.00", "level 2, slope 1.00"]);
         assert!(charts[0].x.log && charts[0].y.log);
-        assert_eq!(charts[0].x.label, "nodes, with 4 edges each");
+        assert_eq!(charts[0].x.label, "nodes, of graphs");
     }
 }
