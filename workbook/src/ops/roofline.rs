@@ -12,7 +12,7 @@ use results::{OpResults, OpRow};
 use crate::compare::record::{charts_of, files, stem};
 
 /// The name of the rows that hold what a device does in a second at the most, and their two shapes.
-pub const LIMITS: &str = "limits";
+const LIMITS: &str = "limits";
 const MEMORY: &str = "memory";
 const ARITHMETIC: &str = "arithmetic";
 

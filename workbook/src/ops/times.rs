@@ -7,27 +7,56 @@ use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use results::{OpResults, OpRow};
 
-use super::roofline::LIMITS;
 use crate::compare::record::{charts_of, files, stem};
 use crate::compare::significant;
 
-/// Ops that are limited by arithmetic where their matrices are large; the others stand in a chart of their own.
-const PRODUCTS: [&str; 8] = [
-    "linear",
-    "qkv",
-    "qkv_skip",
-    "linear_gelu",
-    "linear_swiglu",
-    "patch_embed",
-    "ternary_linear",
-    "matmul",
+/// The charts of a number format, and the ops in each: those whose ratios are of one size.
+const KINDS: [(&str, &str, &[&str]); 4] = [
+    (
+        "products",
+        "Products",
+        &[
+            "linear",
+            "qkv",
+            "qkv_skip",
+            "linear_gelu",
+            "linear_swiglu",
+            "patch_embed",
+            "ternary_linear",
+        ],
+    ),
+    (
+        "rows",
+        "Ops of rows",
+        &[
+            "embedding",
+            "add_rms_norm",
+            "add_layer_norm",
+            "softmax",
+            "gelu",
+            "next_token",
+        ],
+    ),
+    (
+        "attention",
+        "Attention",
+        &[
+            "causal_attention_prefill",
+            "causal_attention_decode",
+            "attention",
+        ],
+    ),
+    (
+        "graphs",
+        "Ops on graphs",
+        &["edge_attention", "segment_mean"],
+    ),
 ];
 
 /// The level that the others are compared with, as in the tables.
 const BASE: &str = "level2";
 
-/// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and `charts/NAME-others-DTYPE`;
-/// returns the paths.
+/// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and so on; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
     let results = root.join("benches/results");
     let mut paths = vec![];
@@ -40,22 +69,14 @@ pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Two charts a number format.
+/// Those of [`KINDS`], for each number format.
 fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let mut charts = vec![];
     for dtype in dtypes {
-        for (kind, title) in [
-            ("products", "Products"),
-            ("others", "Norms, attention, gathers"),
-        ] {
-            let of_kind =
-                |row: &&OpRow| PRODUCTS.contains(&row.op.as_str()) == (kind == "products");
-            let rows = recorded
-                .rows
-                .iter()
-                .filter(|row| row.dtype == dtype && row.op != LIMITS);
-            let rows: Vec<&OpRow> = rows.filter(of_kind).collect();
+        for (kind, title, ops) in KINDS {
+            let of_kind = |row: &&OpRow| row.dtype == dtype && ops.contains(&row.op.as_str());
+            let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_kind).collect();
             let groups = rows.chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape));
             let groups: Vec<Group> = groups.filter_map(group).collect();
             if !groups.is_empty() {
@@ -99,6 +120,21 @@ mod tests {
     use super::*;
     use results::Machine;
 
+    /// An op that is recorded and in no chart would be missed by nobody.
+    #[test]
+    fn every_recorded_op_has_a_chart() -> Result<()> {
+        let json = crate::compare::root()?.join("benches/results/ops/h200.json");
+        for row in OpResults::load(&json)?.rows {
+            let known = |ops: &[&str]| ops.contains(&row.op.as_str());
+            assert!(
+                row.op == "limits" || KINDS.iter().any(|(_, _, ops)| known(ops)),
+                "{}",
+                row.op
+            );
+        }
+        Ok(())
+    }
+
     #[test]
     fn products_and_others_are_compared_with_level_2() {
         let row = |op: &str, level: &str, host_us: f64| OpRow {
@@ -111,7 +147,7 @@ mod tests {
         };
         let mut results = OpResults::new(Machine::default());
         results.rows = vec![
-            row(LIMITS, LIMITS, 1e6),
+            row("limits", "limits", 1e6),
             row("linear", "level1", 8.),
             row("linear", "level2", 4.),
             row("linear", "level3", 2.),
@@ -121,7 +157,7 @@ mod tests {
         ];
         let charts = charts(&results);
         let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["products-f32", "others-f32"]);
+        assert_eq!(names, ["products-f32", "rows-f32"]);
         let group = &charts[0].1.groups[0];
         let labels: Vec<&str> = group.bars.iter().map(|bar| bar.label.as_str()).collect();
         assert_eq!(
