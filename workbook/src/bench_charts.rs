@@ -108,6 +108,7 @@ enum Scale {
     Bytes,
     Flops,
     Speedup,
+    Time,
 }
 
 impl Scale {
@@ -116,6 +117,7 @@ impl Scale {
         let bytes = |case: &&Case| matches!(case.throughput, Throughput::Bytes(_));
         match name {
             "lm" | "vit" | "gnn" => Self::Speedup,
+            "launch" => Self::Time,
             _ if cases.iter().all(bytes) => Self::Bytes,
             _ => Self::Flops,
         }
@@ -126,6 +128,7 @@ impl Scale {
             Self::Bytes => "least traffic over time (GB/s), longer is faster",
             Self::Flops => "operations over time (GFLOP/s), longer is faster",
             Self::Speedup => "speed-up over level 1 (×), longer is faster",
+            Self::Time => "time (µs), shorter is faster",
         }
     }
 
@@ -135,6 +138,7 @@ impl Scale {
         let value = |ns: f64| match self {
             Self::Bytes | Self::Flops => amount / ns,
             Self::Speedup => first.median_ns / ns,
+            Self::Time => ns / 1e3,
         };
         let time = duration(case.median_ns);
         let number = crate::compare::significant(value(case.median_ns));
@@ -142,12 +146,16 @@ impl Scale {
             Self::Bytes => " GB/s",
             Self::Flops => " GFLOP/s",
             Self::Speedup => "×",
+            Self::Time => "",
         };
         Bar {
             name: series(&case.function),
             value: value(case.median_ns),
             spread: (value(case.high_ns), value(case.low_ns)),
-            label: format!("{number}{unit} · {time}"),
+            label: match self {
+                Self::Time => time,
+                _ => format!("{number}{unit} · {time}"),
+            },
         }
     }
 }
@@ -195,6 +203,15 @@ mod tests {
         assert_eq!(names, ["level 1", "level 2", "copy"]);
         assert_eq!(bars[1].label, "8.00 GB/s · 500 ns");
         assert!(chart.axis.label.contains("GB/s"));
+    }
+
+    #[test]
+    fn a_launch_has_a_time_and_no_rate() {
+        let case = case("launch", "kernel", "empty", 2500., Throughput::Elements(1));
+        let chart = chart("launch", &[&case]);
+        let bar = &chart.groups[0].bars[0];
+        assert_eq!((bar.value, bar.label.as_str()), (2.5, "2.50 µs"));
+        assert!(chart.axis.label.contains("µs"));
     }
 
     #[test]

@@ -18,17 +18,17 @@ static EMPTY: Module = Module {
 /// Both of them.
 pub fn limits(bench: &mut impl Bench) -> Result<()> {
     let bytes = COPIED[usize::from(!bench.device().is_cpu())];
-    bench.copy("limits", &bytes.to_string(), 2 * bytes)?;
+    bench.copy("copy", &bytes.to_string(), 2 * bytes)?;
     let x = Tensor::zeros(1, DType::F32, bench.device())?;
     if bench.device().is_cpu() {
-        return bench.one("limits", "parallel_loop", "empty", Work::Items(1), || {
+        return bench.one("launch", "parallel_loop", "empty", Work::Items(1), || {
             (0..rayon::current_num_threads())
                 .into_par_iter()
                 .for_each(|_| ());
             Ok(x.clone())
         });
     }
-    bench.one("limits", "launch", "empty", Work::Items(1), || {
+    bench.one("launch", "kernel", "empty", Work::Items(1), || {
         launch(&x)?;
         Ok(x.clone())
     })
