@@ -110,12 +110,12 @@ fn clock(device: &Device) -> &'static str {
     match device.is_cpu() {
         true => {
             "ms: medians of one forward pass. bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the \
-             two takes at these limits, over the time taken. Above 100% the operands came out of the caches."
+             two takes at these limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
         }
         false => {
             "ms: medians of one forward pass, on the host, with the device synchronised around each op: launches and waiting are in it. \
              bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the two takes at these limits, over the time \
-             taken. Above 100% the operands came out of the caches."
+             taken. Above 100%: operands out of the caches, or a better product than the limit's."
         }
     }
 }
