@@ -14,6 +14,7 @@ use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
+use crate::sweep::{Point, Sweep, doublings};
 
 /// Graphs of a batch.
 const GRAPHS: usize = 128;
@@ -63,6 +64,54 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
     Ok(workloads)
 }
 
+/// Graphs of a sweep over nodes, the fewest and the most on a CPU and on a GPU.
+const SWEPT: [usize; 2] = [4, 128];
+const SWEPT_GPU: [usize; 2] = [4, 2048];
+/// Graphs of a sweep over edges, and the most edges of a node.
+const SWEPT_EDGES: (usize, usize) = (32, 32);
+
+/// More graphs of the same degree; and as many nodes with more edges.
+pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+    let loaded = load::gnn(request)?;
+    let model = Arc::new(loaded.model);
+    let job = |graphs: usize, degree: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
+        let graphs: Vec<Graph> = (0..graphs).map(|_| drawn(&mut rng, degree)).collect();
+        let config = model.config();
+        Ok::<_, models::Error>(Classify {
+            batch: GraphBatch::of(&graphs, config, request.dtype, &request.device)?,
+            model: model.clone(),
+            level: level.clone(),
+            pass: Pass::new(false),
+        })
+    };
+    let nodes = |graphs| Ok(Point::new(graphs * NODES as usize, job(graphs, DEGREE)?));
+    let (graphs, most) = SWEPT_EDGES;
+    let edges = |degree| {
+        let edges = graphs * NODES as usize * degree;
+        Ok(Point::new(edges, job(graphs, degree)?))
+    };
+    let [first, last] = if request.device.is_cpu() {
+        SWEPT
+    } else {
+        SWEPT_GPU
+    };
+    let nodes: models::Result<_> = doublings(first, last).map(nodes).collect();
+    let edges: models::Result<_> = doublings(1, most).map(edges).collect();
+    Ok(vec![
+        Sweep {
+            axis: "nodes",
+            what: format!("nodes, with {DEGREE} edges each"),
+            points: nodes?,
+        },
+        Sweep {
+            axis: "edges",
+            what: format!("edges, of {} nodes", graphs * NODES as usize),
+            points: edges?,
+        },
+    ])
+}
+
 /// One graph whose degrees follow a power law: an edge ends at node ⌊n·u³⌋ for a uniform u, so that the
 /// k-th node has about k^(−2/3) of the edges, and begins anywhere. Features are uniform.
 fn power_law(
@@ -92,7 +141,12 @@ fn power_law(
 
 /// A graph of 32 nodes, each with four incoming edges from random nodes.
 pub fn regular(rng: &mut ChaCha8Rng) -> Graph {
-    let to = (0..NODES).flat_map(|i| [i; DEGREE]);
+    drawn(rng, DEGREE)
+}
+
+/// The same with `degree` of them.
+fn drawn(rng: &mut ChaCha8Rng, degree: usize) -> Graph {
+    let to = (0..NODES).flat_map(|i| std::iter::repeat_n(i, degree));
     Graph {
         num_nodes: NODES as usize,
         edges: to.map(|i| [rng.random_range(0..NODES), i]).collect(),

@@ -20,7 +20,8 @@ pub enum Model {
 }
 
 impl Model {
-    const ALL: [Self; 3] = [Self::Lm, Self::Vit, Self::Gnn];
+    /// In the order of the book.
+    pub const ALL: [Self; 3] = [Self::Lm, Self::Vit, Self::Gnn];
 
     /// `lm`, `vit` or `gnn`.
     pub fn name(self) -> &'static str {

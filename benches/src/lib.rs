@@ -7,8 +7,10 @@ pub mod gnn;
 pub mod job;
 pub mod launches;
 pub mod levels;
+pub mod limits;
 pub mod lm;
 pub mod ops;
+pub mod sweep;
 pub mod timer;
 pub mod vit;
 

@@ -12,6 +12,7 @@ use tokenizers::Tokenizer;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
+use crate::sweep::{Point, Sweep, doublings};
 
 /// Prose of which models that were trained on English can make something.
 const PROMPT: &str = include_str!("prompt.txt");
@@ -75,6 +76,41 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
     let written = format!("a token at a time, positions {start} to {}", end - 1);
     workloads.push(workload("decode", written, 1, Box::new(decode)));
     Ok(workloads)
+}
+
+/// Tokens of a prefill, the smallest and the largest on a CPU and on a GPU; each is twice the one before.
+const SWEPT: [usize; 2] = [16, 512];
+const SWEPT_GPU: [usize; 2] = [16, 2048];
+
+/// A prefill for each length that the context has room for.
+pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+    let loaded = load::lm(request)?;
+    let context = loaded.model.config().max_position_embeddings;
+    let [first, last] = if request.device.is_cpu() {
+        SWEPT
+    } else {
+        SWEPT_GPU
+    };
+    let tokens = tokens(&loaded, last.min(context))?;
+    let model = Shared {
+        model: Arc::new(loaded.model),
+        level: level.clone(),
+    };
+    let point = |length: usize| {
+        let job = Prefill {
+            model: model.clone(),
+            prompt: ids(&tokens[..length], &request.device)?,
+            caches: vec![],
+            pass: Pass::new(false),
+        };
+        Ok(Point::new(length, job))
+    };
+    let points = doublings(first, last.min(context)).map(point);
+    Ok(vec![Sweep {
+        axis: "tokens",
+        what: "tokens of a prompt".into(),
+        points: points.collect::<Result<_>>()?,
+    }])
 }
 
 /// The first `count` tokens of the prompt, over again where it is too short. A preset has no

@@ -2,12 +2,17 @@
 
 mod attentions;
 mod gathers;
+mod limits;
 mod norms;
 mod products;
 mod rows;
 mod ternary;
 
+use std::sync::Arc;
+
+use ::levels::Costed;
 use candle_core::{DType, Device, Result, Tensor};
+use models::trace::{Needs, record};
 use rayon::prelude::*;
 
 use crate::levels::{self, Level};
@@ -72,6 +77,16 @@ pub trait Bench {
         timed: impl Timed,
     ) -> Result<()>;
 
+    /// What the next case needs at the least; `count` runs the op once to find out.
+    fn needs(
+        &mut self,
+        _op: &str,
+        _shape: &str,
+        _count: impl FnOnce() -> Result<Option<Needs>>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
     /// One op on one shape at every level, and a copy beside what memory limits.
     fn op<T: Timed>(
         &mut self,
@@ -80,7 +95,14 @@ pub trait Bench {
         work: Work,
         mut setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
-        for level in levels::able(self.dtype(), self.device()) {
+        let able = levels::able(self.dtype(), self.device());
+        if let Some(first) = able.first() {
+            let device = self.device().clone();
+            self.needs(op, shape, || {
+                needed(&device, &mut setup(Arc::new(Costed::new(first.clone())))?)
+            })?;
+        }
+        for level in able {
             let name = format!("level{}", level.level());
             self.one(op, &name, shape, work, setup(level)?)?;
         }
@@ -101,9 +123,22 @@ pub trait Bench {
     }
 }
 
+/// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.
+fn needed(device: &Device, timed: &mut impl Timed) -> Result<Option<Needs>> {
+    timed.prepare()?;
+    let (_, events) = record(device, || timed.call())?;
+    let outer = events.iter().filter(|event| event.depth == 0);
+    let needs: Option<Vec<Needs>> = outer.map(|event| event.needs).collect();
+    let results = timed.results() as u64;
+    Ok(needs.map(|all| Needs {
+        bytes: all.iter().map(|needs| needs.bytes).sum::<u64>() / results,
+        flops: all.iter().map(|needs| needs.flops).sum::<u64>() / results,
+    }))
+}
+
 /// A copy by all threads of a CPU, between the same two places each time: candle's is one thread's, into
 /// memory that is new.
-struct HostCopy {
+pub struct HostCopy {
     from: Vec<u8>,
     to: Vec<u8>,
     nothing: Tensor,
@@ -113,7 +148,11 @@ impl HostCopy {
     /// What a thread takes at a time: enough to be worth handing it out.
     const PIECE: usize = 128 * 1024;
 
-    fn new(bytes: usize) -> Result<Self> {
+    /// From `bytes` bytes to as many others.
+    ///
+    /// # Errors
+    /// When an empty tensor cannot be made.
+    pub fn new(bytes: usize) -> Result<Self> {
         Ok(Self {
             from: vec![1; bytes],
             to: vec![0; bytes],
@@ -132,6 +171,7 @@ impl Timed for HostCopy {
     }
 }
 
+pub use limits::limits;
 pub use products::small;
 
 /// All of them, in the order of the `Ops` trait, and then what is beside it.

@@ -1,5 +1,8 @@
 //! Times of one call: as the host sees it, and on the device alone.
 
+#[cfg(feature = "cuda")]
+mod events;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -117,50 +120,63 @@ impl Timer {
 }
 
 #[cfg(feature = "cuda")]
-mod events {
-    use candle_core::cuda::WrapErr;
-    use candle_core::{CudaDevice, DType, Device, Result, Tensor};
-    use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
-
-    /// Calls at most that are queued for one sample.
-    pub const QUEUED: usize = 20;
-    /// Products that keep the GPU busy, some ten milliseconds, while the calls are queued.
-    const AHEAD: usize = 4;
-
-    /// Times between two points of a GPU's queue.
-    pub struct Events {
-        device: CudaDevice,
-        ahead: Tensor, // (4096, 4096)
+impl Timer {
+    /// Time of `calls` calls on the device alone; with `cold`, each finds the L2 full of something else, as an op
+    /// does whose operands are larger.
+    ///
+    /// # Errors
+    /// When the device is no GPU, and those of the calls.
+    pub fn device_time(&self, timed: &mut impl Timed, calls: u64, cold: bool) -> Result<Duration> {
+        let events = self.events()?;
+        let (mut us, mut left) = (0., calls as usize);
+        while left > 0 {
+            let now = if timed.has_state() {
+                1
+            } else {
+                left.min(events::QUEUED)
+            };
+            timed.prepare()?;
+            self.device.synchronize()?;
+            us += match cold {
+                true => events.cold(now, || timed.call().map(|x| drop(black_box(x))))?,
+                false => events.between(|| {
+                    (0..now).try_for_each(|_| timed.call().map(|x| drop(black_box(x))))
+                })?,
+            };
+            left -= now;
+        }
+        Ok(Duration::from_secs_f64(us / 1e6 / timed.results() as f64))
     }
 
-    impl Events {
-        pub fn new(device: &Device) -> Result<Option<Self>> {
-            let Device::Cuda(cuda) = device else {
-                return Ok(None);
-            };
-            Ok(Some(Self {
-                device: cuda.clone(),
-                ahead: Tensor::rand(-1f32, 1., (4096, 4096), device)?.to_dtype(DType::F32)?,
-            }))
-        }
+    /// Several calls recorded as one CUDA graph, which starts each without the host.
+    ///
+    /// # Errors
+    /// When the device is no GPU, and when it cannot record what `timed` does.
+    pub fn record(&self, timed: &mut impl Timed) -> Result<Recorded> {
+        events::record(&self.device, timed)
+    }
 
-        // ANCHOR: between
-        /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
-        /// for the host: the host runs ahead while the device is busy with something else.
-        pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-            let stream = self.device.cuda_stream();
-            for _ in 0..AHEAD {
-                self.ahead.matmul(&self.ahead)?;
-            }
-            let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-            work()?;
-            let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-            end.synchronize().w()?;
-            Ok(f64::from(start.elapsed_ms(&end).w()?) * 1e3)
-        }
-        // ANCHOR_END: between
+    /// Time of `calls` recorded calls, or a few more of which the share is taken.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn graph_time(&self, recorded: &Recorded, calls: u64) -> Result<Duration> {
+        let launches = (calls as usize).div_ceil(events::QUEUED);
+        let us = self
+            .events()?
+            .between(|| (0..launches).try_for_each(|_| recorded.launch()))?;
+        let share = calls as f64 / (launches * events::QUEUED) as f64;
+        Ok(Duration::from_secs_f64(us * share / 1e6))
+    }
+
+    fn events(&self) -> Result<&events::Events> {
+        let none = || candle_core::Error::msg("device times: expected a GPU, found a CPU");
+        self.events.as_ref().ok_or_else(none)
     }
 }
+
+#[cfg(feature = "cuda")]
+pub use events::Recorded;
 
 #[cfg(test)]
 mod tests {

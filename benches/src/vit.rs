@@ -12,6 +12,7 @@ use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
+use crate::sweep::{Point, Sweep, doublings};
 
 /// All sample pictures for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
 /// besides as fill it.
@@ -26,19 +27,11 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
     let side = loaded.model.config().image_size;
     let model = Arc::new(loaded.model);
     let workload = |batch: usize| {
-        // The pictures over again where there are too few.
-        let pixels: Vec<f32> = pictures
-            .iter()
-            .copied()
-            .cycle()
-            .take(batch * 3 * side * side)
-            .collect();
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
             pass: Pass::new(graph),
-            pixels: Tensor::from_vec(pixels, (batch, 3, side, side), &request.device)?
-                .to_dtype(request.dtype)?,
+            pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Workload {
             model: Model::Vit,
@@ -50,6 +43,45 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
         })
     };
     batches.into_iter().map(workload).collect()
+}
+
+/// The largest batch of a sweep on a CPU and on a GPU, which begins with one picture.
+const SWEPT: usize = 16;
+const SWEPT_GPU: usize = 128;
+
+/// Batches, each twice as large as the one before.
+pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+    let loaded = load::vit(request)?;
+    let pictures = pixels(&loaded, CLASSES.len())?;
+    let side = loaded.model.config().image_size;
+    let model = Arc::new(loaded.model);
+    let point = |batch: usize| {
+        let job = Classify {
+            model: model.clone(),
+            level: level.clone(),
+            pass: Pass::new(false),
+            pixels: batch_of(&pictures, batch, side, request)?,
+        };
+        Ok(Point::new(batch, job))
+    };
+    let last = if request.device.is_cpu() {
+        SWEPT
+    } else {
+        SWEPT_GPU
+    };
+    Ok(vec![Sweep {
+        axis: "batch",
+        what: "pictures of a batch".into(),
+        points: doublings(1, last).map(point).collect::<Result<_>>()?,
+    }])
+}
+
+/// (batch, 3, side, side) of `pictures`, over again where there are too few.
+fn batch_of(pictures: &[f32], batch: usize, side: usize, request: &Request) -> Result<Tensor> {
+    let pixels = pictures.iter().copied().cycle();
+    let pixels: Vec<f32> = pixels.take(batch * 3 * side * side).collect();
+    let pixels = Tensor::from_vec(pixels, (batch, 3, side, side), &request.device)?;
+    pixels.to_dtype(request.dtype)
 }
 
 /// The first `count` sample pictures, as the model's preprocessor makes them.

@@ -43,7 +43,7 @@ pub struct Bar {
     pub name: String,
     /// Its length.
     pub value: f64,
-    /// Where its whisker begins and ends.
+    /// Where its whisker begins and ends; none is drawn where both are the value.
     pub spread: (f64, f64),
     /// Written behind it: the value and its unit.
     pub label: String,
@@ -62,7 +62,7 @@ impl BarChart {
     }
 
     /// Names of bars, in the order in which they appear.
-    fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for bar in self.bars() {
             if !names.contains(&bar.name.as_str()) {
@@ -80,7 +80,7 @@ impl BarChart {
     }
 
     /// From where bars start to the longest one's end; on a logarithmic axis, from the lowest value.
-    fn scale(&self) -> Scale {
+    pub(crate) fn scale(&self) -> Scale {
         if !self.axis.log {
             return Scale::exact(0., self.highest());
         }
@@ -223,9 +223,11 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         ];
         self.area.draw(&Rectangle::new(corners, colour.filled()))?;
         let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
-        self.line([(low, middle), (high, middle)], INK)?;
-        for x in [low, high] {
-            self.line([(x, middle - px(4)), (x, middle + px(4))], INK)?;
+        if bar.spread != (bar.value, bar.value) {
+            self.line([(low, middle), (high, middle)], INK)?;
+            for x in [low, high] {
+                self.line([(x, middle - px(4)), (x, middle + px(4))], INK)?;
+            }
         }
         let style = self.zoom.text(15, HPos::Left, VPos::Center);
         let at = (start.max(end).max(high) + px(6), middle);

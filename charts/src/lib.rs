@@ -14,7 +14,10 @@
 
 mod axes;
 mod bar;
+mod grid;
+mod heat;
 mod line;
+mod measured;
 mod roofline;
 mod save;
 mod scale;
@@ -23,7 +26,9 @@ mod style;
 use std::path::{Path, PathBuf};
 
 pub use bar::{Bar, BarChart, Group};
+pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
+pub use measured::{Measured, MeasuredChart};
 pub use roofline::{Intensity, Roof, RooflineChart};
 pub use save::{Format, write_atomically};
 
@@ -94,4 +99,37 @@ pub fn roofline_chart(chart: &RooflineChart, format: Format) -> Result<Vec<u8>, 
 /// When there is no bar with a finite value, or when a file cannot be written.
 pub fn bar_chart(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
+}
+
+/// Draws the same bars as small multiples, a panel a group and two side by side, into `stem`.svg and `stem`.png, and
+/// returns the two paths.
+///
+/// # Errors
+/// When there is no bar with a finite value, or when a file cannot be written.
+pub fn bar_grid(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, &grid::BarGrid(chart))
+}
+
+/// Draws measured rates below a roof into `stem`.svg and `stem`.png, and returns the two paths.
+///
+/// # Errors
+/// When no kernel has an intensity and a rate above 0, or when a file cannot be written.
+pub fn measured_chart(stem: &Path, chart: &MeasuredChart) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, chart)
+}
+
+/// Draws ratios as coloured cells into `stem`.svg and `stem`.png, and returns the two paths.
+///
+/// # Errors
+/// When there is no ratio above 0, or when a file cannot be written.
+pub fn heat_map(stem: &Path, chart: &HeatMap) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, chart)
+}
+
+/// The bytes of a file of this format: grouped horizontal bars with whiskers.
+///
+/// # Errors
+/// When there is no bar with a finite value.
+pub fn bar_chart_bytes(chart: &BarChart, format: Format) -> Result<Vec<u8>, Error> {
+    save::bytes(chart, format)
 }

@@ -30,6 +30,9 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+/// A line of so many points at the most shows each of them.
+const FEW: usize = 20;
+
 impl LineChart {
     /// The points of a series that the axes can show.
     fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
@@ -71,10 +74,10 @@ impl Chart for LineChart {
             .build_cartesian_2d(x, y)?;
         axes(&mut chart, zoom, &self.x.label, &self.y.label)?;
         for (i, series) in self.series.iter().enumerate() {
-            let points: Vec<_> = self.shown(series).collect();
-            if let [point] = points[..] {
-                let dot = Circle::new(point, zoom.px(3), colour(i).filled());
-                chart.draw_series([dot])?;
+            let points: Vec<(f64, f64)> = self.shown(series).collect();
+            if points.len() <= FEW {
+                let dot = |point: &(f64, f64)| Circle::new(*point, zoom.px(3), colour(i).filled());
+                chart.draw_series(points.iter().map(dot))?;
             }
             chart.draw_series(LineSeries::new(points, zoom.stroke(colour(i), 2)))?;
         }

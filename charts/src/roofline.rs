@@ -61,9 +61,9 @@ const LIMITS: [&str; 2] = ["limited by memory", "limited by arithmetic"];
 /// Height of the axes and all around them but the list, CSS pixels.
 const AXES: i32 = 420;
 /// Of the line of a kernel in the list below, CSS pixels.
-const ROW: i32 = 20;
+pub(crate) const ROW: i32 = 20;
 /// Of kernels, side by side.
-const COLUMNS: usize = 2;
+pub(crate) const COLUMNS: usize = 2;
 
 impl RooflineChart {
     /// Those that a logarithmic axis can show, from the least intensity.
@@ -179,7 +179,7 @@ impl RooflineChart {
 }
 
 /// Numbers of neighbours that would lie on each other, side by side: `xs` from left to right, in pixels.
-fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
+pub(crate) fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
     let mut groups: Vec<RangeInclusive<usize>> = vec![];
     for (i, x) in xs.iter().enumerate() {
         match groups.last_mut() {
@@ -191,7 +191,7 @@ fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
 }
 
 /// `3`, or `3–5` of numbers from 1.
-fn numbers(group: &RangeInclusive<usize>) -> String {
+pub(crate) fn numbers(group: &RangeInclusive<usize>) -> String {
     match (group.start() + 1, group.end() + 1) {
         (first, last) if first == last => first.to_string(),
         (first, last) => format!("{first}–{last}"),

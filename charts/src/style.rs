@@ -22,7 +22,8 @@ pub const GRID: RGBColor = RGBColor(224, 224, 224);
 
 /// Told apart with any kind of colour vision (Okabe and Ito, "Color universal design", 2008).
 /// Their yellow is left out: on white it is too faint.
-const PALETTE: [RGBColor; 7] = [
+/// The last three (Tol, "Colour schemes", 2021, and a grey) are for charts with more series than those have.
+const PALETTE: [RGBColor; 10] = [
     RGBColor(0, 114, 178),   // blue
     RGBColor(230, 159, 0),   // orange
     RGBColor(0, 158, 115),   // bluish green
@@ -30,6 +31,9 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(204, 121, 167), // reddish purple
     RGBColor(86, 180, 233),  // sky blue
     RGBColor(0, 0, 0),
+    RGBColor(150, 150, 150), // grey
+    RGBColor(136, 34, 85),   // wine
+    RGBColor(153, 153, 51),  // olive
 ];
 
 /// The colour of the i-th series.
@@ -75,9 +79,31 @@ pub type Area<DB> = DrawingArea<DB, Shift>;
 /// What drawing on it returns.
 pub type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
+/// Height of a line of the legend.
+const LEGEND: i32 = 22;
+
 /// CSS pixels that [`header`] takes.
 pub fn header_height(names: &[&str]) -> i32 {
-    if names.len() > 1 { 64 } else { 42 }
+    match names.len() {
+        0 | 1 => 42,
+        _ => 42 + LEGEND * places(names).last().map_or(1, |(_, line)| line + 1),
+    }
+}
+
+/// Where the names of a legend begin, from the left in CSS pixels, and in which line. Widths are those of the
+/// characters on the average: a chart's height is known before anything is drawn.
+fn places(names: &[&str]) -> Vec<(i32, i32)> {
+    let (mut x, mut line) = (MARGIN, 0);
+    let mut places = vec![];
+    for name in names {
+        let width = 36 + (7.7 * name.chars().count() as f64) as i32;
+        if x > MARGIN && x + width > WIDTH as i32 - MARGIN {
+            (x, line) = (MARGIN, line + 1);
+        }
+        places.push((x, line));
+        x += width;
+    }
+    places
 }
 
 /// The title and, for more than one series, their names beside their colours.
@@ -87,20 +113,39 @@ pub fn header<DB: DrawingBackend>(
     title: &str,
     names: &[&str],
 ) -> Drawn<DB> {
-    let left = zoom.px(MARGIN);
     let style = zoom.text(20, HPos::Left, VPos::Top);
-    area.draw_text(title, &style, (left, zoom.px(11)))?;
+    area.draw_text(title, &style, (zoom.px(MARGIN), zoom.px(11)))?;
     if names.len() < 2 {
         return Ok(());
     }
     let style = zoom.text(15, HPos::Left, VPos::Center);
-    let (mut x, y, side) = (left, zoom.px(47), zoom.px(6));
-    for (i, name) in names.iter().enumerate() {
+    let side = zoom.px(6);
+    for (i, (name, (x, line))) in names.iter().zip(places(names)).enumerate() {
+        let (x, y) = (zoom.px(x), zoom.px(47 + LEGEND * line));
         let corners = [(x, y - side), (x + 2 * side, y + side)];
         area.draw(&Rectangle::new(corners, colour(i).filled()))?;
-        x += 3 * side;
-        area.draw_text(name, &style, (x, y))?;
-        x += area.estimate_text_size(name, &style)?.0 as i32 + zoom.px(18);
+        area.draw_text(name, &style, (x + 3 * side, y))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legend_that_is_too_long_goes_on_below() {
+        let names = [
+            "level 1",
+            "level 2",
+            "level 5 in a graph",
+            "PyTorch eager in a graph",
+        ];
+        assert!(places(&names).iter().all(|(_, line)| *line == 0));
+        let many = [names, names].concat();
+        let places = places(&many);
+        assert_eq!(places.last().map(|(_, line)| *line), Some(1));
+        assert!(places.iter().all(|(x, _)| *x < WIDTH as i32 - 150));
+        assert_eq!(header_height(&many), header_height(&names) + LEGEND);
+    }
 }

@@ -1,8 +1,9 @@
 //! What the two functions leave on the disk.
 
 use charts::{
-    Axis, Bar, BarChart, Error, Format, Group, Intensity, LineChart, Roof, RooflineChart, Series,
-    bar_chart, line_chart, roofline_chart,
+    Axis, Bar, BarChart, Error, Format, Group, HeatMap, Intensity, LineChart, Measured,
+    MeasuredChart, Panel, Roof, RooflineChart, Series, bar_chart, bar_grid, heat_map, line_chart,
+    measured_chart, roofline_chart,
 };
 
 fn loss() -> LineChart {
@@ -182,4 +183,75 @@ fn a_format_is_that_of_the_name() {
     assert_eq!(of("a/b.svg"), Some(Format::Svg));
     assert_eq!(of("b.x.png"), Some(Format::Png));
     assert_eq!([of("b"), of("b.jpg"), of("svg")], [None; 3]);
+}
+
+/// The text of the SVG, whose height is not beyond `most`.
+fn written([svg, png]: [std::path::PathBuf; 2], most: u32) -> String {
+    let picture = image::open(png).expect("a picture");
+    assert_eq!(picture.width(), 2 * 740);
+    assert!(picture.height() <= 2 * most, "{}", picture.height());
+    std::fs::read_to_string(svg).expect("text")
+}
+
+#[test]
+fn a_grid_of_bars_is_half_as_high() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut chart = speed();
+    chart.groups = chart.groups.iter().cycle().take(12).cloned().collect();
+    let text = written(
+        bar_grid(&dir.path().join("grid"), &chart).expect("a chart"),
+        500,
+    );
+    for expected in [
+        "vit pictures",
+        "level 2",
+        "1.40× · 3.21 ms",
+        "speed-up over level 1 (×)",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing");
+    }
+}
+
+#[test]
+fn a_map_writes_its_ratios() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let chart = HeatMap {
+        title: "Small products".into(),
+        note: "above 1, level 5 is faster".into(),
+        panels: vec![Panel {
+            title: "squares".into(),
+            columns: vec!["16".into(), "32".into()],
+            rows: vec![("1".into(), vec![Some(1.5), None])],
+        }],
+    };
+    let text = written(
+        heat_map(&dir.path().join("map"), &chart).expect("a chart"),
+        200,
+    );
+    assert!(text.contains("1.50") && text.contains("squares"), "{text}");
+}
+
+#[test]
+fn measured_rates_stand_below_the_roof() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let chart = MeasuredChart {
+        title: "Rates".into(),
+        roof: roofline().roof,
+        series: vec!["level 1".into(), "level 5".into()],
+        kernels: vec![Measured {
+            name: "norm".into(),
+            intensity: 0.5,
+            rates: vec![Some(0.2), Some(1.8)],
+        }],
+        note: "of a machine".into(),
+    };
+    let text = written(
+        measured_chart(&dir.path().join("roof"), &chart).expect("a chart"),
+        700,
+    );
+    assert!(
+        text.contains("1  norm  0.5") && text.contains("reached (TFLOP/s)"),
+        "{text}"
+    );
+    assert_eq!(text.matches("<circle").count(), 2);
 }

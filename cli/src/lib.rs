@@ -14,7 +14,6 @@ mod memory;
 mod ops;
 pub mod progress;
 mod simulation;
-mod table;
 pub mod tensors;
 pub mod threads;
 mod top;

@@ -3,6 +3,7 @@
 mod machine;
 mod models;
 mod ops;
+mod sweep;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use machine::Machine;
 pub use models::Row;
 pub use ops::OpRow;
+pub use sweep::{SweepRow, slope};
 
 /// The version of the format.
 const SCHEMA: u32 = 1;
@@ -37,6 +39,9 @@ pub type Results = Recorded<Row>;
 
 /// One run of `workbook ops`: a row an op, shape and level.
 pub type OpResults = Recorded<OpRow>;
+
+/// One run of `workbook sweep`: a row a model, size and level.
+pub type SweepResults = Recorded<SweepRow>;
 
 impl<R> Recorded<R> {
     /// Without rows yet.
@@ -93,9 +98,8 @@ mod tests {
             level: "level4".into(),
             dtype: "f32".into(),
             host_us: 12.5,
-            device_us: None,
-            bytes: None,
             flops: Some(524_288),
+            ..OpRow::default()
         });
         results
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One op on one shape at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpRow {
     /// `linear`
     pub op: String,
@@ -24,6 +24,12 @@ pub struct OpRow {
     /// Where arithmetic is the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flops: Option<u64>,
+    /// What the call needs at the least, whichever is the limit, where the op says so: bytes of memory traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_bytes: Option<u64>,
+    /// The same, floating-point operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_flops: Option<u64>,
 }
 
 impl OpRow {

@@ -4,10 +4,16 @@
 //! when it is off. What an op needs and what it starts on a GPU are noted the same way: by [`needs`] before
 //! it, by [`launched`] inside it.
 
+pub mod profile;
+mod stats;
+pub mod table;
+
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use candle_core::{Device, Result, Tensor};
+
+pub use stats::quantile;
 
 /// One op that ran.
 #[derive(Debug, Clone)]

@@ -80,10 +80,26 @@ fn title(parameter: &str) -> String {
     }
 }
 
-/// Levels by number, and whatever is not one behind them.
+/// Levels by number, each by the host's time before the device's, and whatever is not one behind them.
 fn order(function: &str) -> (u64, &str) {
-    let number = function.strip_prefix("level").and_then(|n| n.parse().ok());
-    (number.unwrap_or(u64::MAX), function)
+    let number = function.strip_prefix("level").map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())].parse()
+    });
+    (number.and_then(Result::ok).unwrap_or(u64::MAX), function)
+}
+
+/// `level 4`, `level 4 on the device`, `level 4 in a graph`
+fn series(function: &str) -> String {
+    let name = function.replacen("level", "level ", 1);
+    let name = match name.strip_suffix("_device") {
+        Some(level) => format!("{level} on the device"),
+        None => name,
+    };
+    match name.strip_suffix("_graph") {
+        Some(level) => format!("{level} in a graph"),
+        None => name,
+    }
 }
 
 /// What the bars of a chart say.
@@ -92,6 +108,7 @@ enum Scale {
     Bytes,
     Flops,
     Speedup,
+    Time,
 }
 
 impl Scale {
@@ -100,6 +117,7 @@ impl Scale {
         let bytes = |case: &&Case| matches!(case.throughput, Throughput::Bytes(_));
         match name {
             "lm" | "vit" | "gnn" => Self::Speedup,
+            "launch" => Self::Time,
             _ if cases.iter().all(bytes) => Self::Bytes,
             _ => Self::Flops,
         }
@@ -110,6 +128,7 @@ impl Scale {
             Self::Bytes => "least traffic over time (GB/s), longer is faster",
             Self::Flops => "operations over time (GFLOP/s), longer is faster",
             Self::Speedup => "speed-up over level 1 (×), longer is faster",
+            Self::Time => "time (µs), shorter is faster",
         }
     }
 
@@ -119,6 +138,7 @@ impl Scale {
         let value = |ns: f64| match self {
             Self::Bytes | Self::Flops => amount / ns,
             Self::Speedup => first.median_ns / ns,
+            Self::Time => ns / 1e3,
         };
         let time = duration(case.median_ns);
         let number = crate::compare::significant(value(case.median_ns));
@@ -126,12 +146,16 @@ impl Scale {
             Self::Bytes => " GB/s",
             Self::Flops => " GFLOP/s",
             Self::Speedup => "×",
+            Self::Time => "",
         };
         Bar {
-            name: case.function.replacen("level", "level ", 1),
+            name: series(&case.function),
             value: value(case.median_ns),
             spread: (value(case.high_ns), value(case.low_ns)),
-            label: format!("{number}{unit} · {time}"),
+            label: match self {
+                Self::Time => time,
+                _ => format!("{number}{unit} · {time}"),
+            },
         }
     }
 }
@@ -179,6 +203,28 @@ mod tests {
         assert_eq!(names, ["level 1", "level 2", "copy"]);
         assert_eq!(bars[1].label, "8.00 GB/s · 500 ns");
         assert!(chart.axis.label.contains("GB/s"));
+    }
+
+    #[test]
+    fn a_launch_has_a_time_and_no_rate() {
+        let case = case("launch", "kernel", "empty", 2500., Throughput::Elements(1));
+        let chart = chart("launch", &[&case]);
+        let bar = &chart.groups[0].bars[0];
+        assert_eq!((bar.value, bar.label.as_str()), (2.5, "2.50 µs"));
+        assert!(chart.axis.label.contains("µs"));
+    }
+
+    #[test]
+    fn the_series_of_a_level_stay_together() {
+        let mut names = ["copy", "level4_graph", "level10", "level4_device", "level4"];
+        names.sort_by_key(|name| order(name));
+        let expected = ["level4", "level4_device", "level4_graph", "level10", "copy"];
+        assert_eq!(names, expected);
+        let expected = ["level 4", "level 4 on the device", "level 4 in a graph"];
+        assert_eq!(
+            ["level4", "level4_device", "level4_graph"].map(series),
+            expected
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod chart;
 pub mod machine;
 mod measure;
-mod memory;
+pub mod memory;
 pub mod peers;
 mod readme;
 pub mod record;
@@ -103,10 +103,13 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 /// Draws what is recorded once more, and prints the paths.
 pub fn redraw() -> Result<()> {
     let root = root()?;
-    for path in record::redraw(&root)?
-        .iter()
-        .chain(&crate::ops::redraw(&root)?)
-    {
+    let parts = [
+        record::redraw(&root)?,
+        crate::ops::redraw(&root)?,
+        crate::small::redraw(&root)?,
+        crate::sweep::redraw(&root)?,
+    ];
+    for path in parts.iter().flatten() {
         println!("{}", path.display());
     }
     Ok(())
@@ -151,7 +154,7 @@ fn write(root: &Path, results: &Results, record: Option<Record>) -> Result<()> {
     std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     let json = folder.join("compare.json");
     record::save(&json, &results.json()?)?;
-    let [svg, png] = charts::bar_chart(&folder.join("compare"), &chart::speed(results))?;
+    let [svg, png] = charts::bar_grid(&folder.join("compare"), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());
     for path in record.map_or(Ok(vec![]), |record| record.write(results))? {

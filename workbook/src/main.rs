@@ -2,10 +2,14 @@
 
 mod bench_charts;
 mod compare;
+mod doctor;
 mod exercises;
 mod ops;
+mod profile;
 mod sim;
 mod small;
+mod sweep;
+mod toolkit;
 mod tune;
 
 use std::process::ExitCode;
@@ -15,10 +19,13 @@ use clap::{Args, Parser, Subcommand};
 use cli::args::TuneArgs;
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
+use doctor::DoctorArgs;
 use exercises::ExercisesArgs;
 use ops::OpsArgs;
+use profile::ProfileArgs;
 use sim::SimArgs;
 use small::SmallArgs;
+use sweep::SweepArgs;
 
 /// Three models at several levels of optimization; without a command, compares the levels
 #[derive(Parser)]
@@ -36,16 +43,22 @@ enum Command {
     Compare(CompareArgs),
     /// Time every op on the shapes of the models at every level
     Ops(OpsArgs),
+    /// Where the time of a forward pass goes, op by op, against what the device can do
+    Profile(ProfileArgs),
     /// Write the recorded results again: charts, the README's table, the headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),
     /// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
     Sim(SimArgs),
+    /// Time whole models against tokens, batch, nodes and edges
+    Sweep(SweepArgs),
     /// Measure which kernel is the fastest for which shape on this device
     Tune(TuneArgs),
     /// Time small products by level 5 against candle and gemm
     Small(SmallArgs),
+    /// What this machine has, what does not work on it, and how to mend it
+    Doctor(DoctorArgs),
     /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
     Exercises(ExercisesArgs),
     /// Continue a text with the language model
@@ -74,20 +87,28 @@ impl<T: Args> AtLevel<T> {
 
 fn main() -> ExitCode {
     let mut is_clean = true;
+    // As the user has set it: `cli::run` sets it where it is not.
+    let threads = std::env::var("RAYON_NUM_THREADS").ok();
     let code = cli::run(|| {
         let workbook = Workbook::try_parse()?;
         match workbook.command {
             None => compare::run(&workbook.compare),
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
+            Some(Command::Profile(args)) => profile::run(&args),
             Some(Command::Redraw) => compare::redraw(),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
             Some(Command::Sim(args)) => {
                 is_clean = sim::run(&args)?;
                 Ok(())
             }
+            Some(Command::Sweep(args)) => sweep::run(&args),
             Some(Command::Tune(args)) => tune::run(args),
             Some(Command::Small(args)) => small::run(&args),
+            Some(Command::Doctor(args)) => {
+                is_clean = doctor::run(&args, threads)?;
+                Ok(())
+            }
             Some(Command::Exercises(args)) => {
                 is_clean = exercises::run(&args)?;
                 Ok(())
@@ -97,7 +118,8 @@ fn main() -> ExitCode {
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),
         }
     });
-    // A kernel with a defect, or an exercise that is not solved yet, is an answer, not an error: no line on stderr, and exit code 1.
+    // A kernel with a defect, an exercise that is not solved yet, or a machine that lacks something is an answer, not an
+    // error: no line on stderr, and exit code 1.
     match is_clean {
         true => code,
         false => ExitCode::FAILURE,

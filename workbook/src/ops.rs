@@ -2,11 +2,14 @@
 
 mod headers;
 pub mod peers;
+mod roofline;
 mod table;
+mod times;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use benches::limits;
 use benches::ops::{self, Bench, Timed, Work};
 use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
@@ -15,6 +18,7 @@ use clap::Args;
 use cli::args::Precision;
 use cli::device::Choice;
 use models::random::RandomWeights;
+use models::trace::Needs;
 use results::{OpResults, OpRow};
 
 use crate::compare::{machine, quantile, record, root};
@@ -52,7 +56,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
-        recorder.draw(DType::from(*dtype));
+        recorder.draw(DType::from(*dtype))?;
         ops::all(&mut recorder)?;
     }
     recorder.print();
@@ -62,21 +66,32 @@ pub fn run(args: &OpsArgs) -> Result<()> {
         peers.measure(&root, &mut results)?;
     }
     write(&root.join("target/workbook/ops.json"), &results)?;
-    match record {
-        Some(name) => write(
+    if let Some(name) = record {
+        write(
             &root.join(format!("benches/results/ops/{name}.json")),
             &results,
-        ),
-        None => Ok(()),
+        )?;
+        for path in charts(&root)? {
+            println!("recorded {}", path.display());
+        }
     }
+    Ok(())
 }
 
 /// The GPU whose times stand in the headers of the kernels.
 const HEADERS: &str = "benches/results/ops/h200.json";
 
-/// Writes what is recorded of the ops into the headers of their kernels; returns the paths of those that changed.
+/// Draws what is recorded of the ops, and writes it into the headers of their kernels; returns the paths of the charts
+/// and of the headers that changed.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    headers::rewrite(root, &OpResults::load(&root.join(HEADERS))?)
+    let charts = charts(root)?;
+    let headers = headers::rewrite(root, &OpResults::load(&root.join(HEADERS))?)?;
+    Ok([charts, headers].concat())
+}
+
+/// Draws what is recorded: times, and rates below the roof.
+fn charts(root: &Path) -> Result<Vec<PathBuf>> {
+    Ok([times::redraw(root)?, roofline::redraw(root)?].concat())
 }
 
 fn write(path: &Path, results: &OpResults) -> Result<()> {
@@ -96,6 +111,8 @@ struct Recorder<'a> {
     rows: Vec<OpRow>,
     /// Rows that are on the screen already.
     printed: usize,
+    /// What an op on a shape needs.
+    needs: Option<(String, String, Needs)>,
 }
 
 impl<'a> Recorder<'a> {
@@ -107,6 +124,7 @@ impl<'a> Recorder<'a> {
             args,
             rows: vec![],
             printed: 0,
+            needs: None,
         })
     }
 
@@ -116,9 +134,15 @@ impl<'a> Recorder<'a> {
         self.printed = self.rows.len();
     }
 
-    /// From here on tensors have this format.
-    fn draw(&mut self, dtype: DType) {
+    /// From here on tensors have this format; what the device can do in it at the most is a row of its own.
+    fn draw(&mut self, dtype: DType) -> candle_core::Result<()> {
+        self.print();
         self.weights = RandomWeights::weights(0, dtype, &self.device);
+        let limits = limits::measure(&self.device, dtype)?;
+        println!("limits in {}: {limits}", dtype.as_str());
+        self.rows.extend(roofline::rows(&limits, dtype));
+        self.printed = self.rows.len();
+        Ok(())
     }
 }
 
@@ -133,6 +157,19 @@ impl Bench for Recorder<'_> {
 
     fn tensor(&self, name: &str, shape: &[usize]) -> candle_core::Result<Tensor> {
         self.weights.get(shape, name)
+    }
+
+    fn needs(
+        &mut self,
+        op: &str,
+        shape: &str,
+        count: impl FnOnce() -> candle_core::Result<Option<Needs>>,
+    ) -> candle_core::Result<()> {
+        self.needs = match op.contains(&self.args.filter) {
+            true => count()?.map(|needs| (op.into(), shape.into(), needs)),
+            false => None,
+        };
+        Ok(())
     }
 
     fn one(
@@ -156,6 +193,13 @@ impl Bench for Recorder<'_> {
             Work::Flops(n) => (None, count(n)),
             Work::Items(_) => (None, None),
         };
+        let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
+        let needs = self
+            .needs
+            .as_ref()
+            .filter(of_case)
+            .filter(|_| level != "copy");
+        let needs = needs.map(|(_, _, needs)| *needs);
         self.rows.push(OpRow {
             op: op.into(),
             shape: shape.into(),
@@ -165,6 +209,8 @@ impl Bench for Recorder<'_> {
             device_us: device.map(|times| quantile(&times, 0.5)),
             bytes,
             flops,
+            needs_bytes: needs.map(|needs| needs.bytes),
+            needs_flops: needs.map(|needs| needs.flops),
         });
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! `workbook small`: small products by level 5 against candle and gemm, with what picking costs.
 
+mod map;
+
 use anyhow::{Context, Result};
 use candle_core::Device;
 use clap::Args;
@@ -10,6 +12,7 @@ use results::{OpResults, OpRow};
 
 use crate::compare::{machine, record, root};
 use crate::ops::peers::Peers;
+pub use map::redraw;
 
 /// On which device, how often, and whether to note it.
 #[derive(Debug, Args)]
@@ -65,7 +68,11 @@ pub fn run(args: &SmallArgs) -> Result<()> {
             let path = root.join(format!("benches/results/small/{name}.json"));
             let folder = path.parent().unwrap_or(&root);
             std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-            record::save(&path, &results.json()?)
+            record::save(&path, &results.json()?)?;
+            map::redraw(&root)?
+                .iter()
+                .for_each(|path| println!("recorded {}", path.display()));
+            Ok(())
         }
         None => Ok(()),
     }
@@ -115,8 +122,8 @@ fn rows(measured: &Measured, device: &Device) -> Vec<OpRow> {
         dtype: p.dtype.as_str().into(),
         host_us: us,
         device_us: (!device.is_cpu()).then_some(us),
-        bytes: None,
         flops: Some(2 * (p.batch * p.m * p.n * p.k) as u64),
+        ..OpRow::default()
     };
     measured.times.iter().filter(shown).map(row).collect()
 }

@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use benches::ops::{Bench, Timed, Work};
+#[cfg(feature = "cuda")]
+use benches::timer::Timer;
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use cli::device::Choice;
@@ -16,6 +18,8 @@ pub struct Harness {
     /// Where everything is computed: a GPU where one was built in and answers.
     pub device: Device,
     weights: VarBuilder<'static>,
+    #[cfg(feature = "cuda")]
+    timer: Timer,
 }
 
 impl Harness {
@@ -30,6 +34,8 @@ impl Harness {
         Ok(Self {
             criterion,
             weights: RandomWeights::weights(0, DType::F32, &device),
+            #[cfg(feature = "cuda")]
+            timer: Timer::new(&device)?,
             device,
         })
     }
@@ -53,7 +59,8 @@ impl Bench for Harness {
         self.weights.get(shape, name)
     }
 
-    /// `group`/`function`/`parameter` in Criterion's words.
+    /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
+    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`) besides.
     fn one(
         &mut self,
         group: &str,
@@ -63,19 +70,81 @@ impl Bench for Harness {
         mut timed: impl Timed,
     ) -> Result<()> {
         let device = self.device.clone();
-        let mut group = self.criterion.benchmark_group(group);
-        group.throughput(match work {
+        let case = Case {
+            group,
+            parameter,
+            work,
+        };
+        case.bench(&mut self.criterion, function, |calls| {
+            time(&mut timed, calls, &device)
+        });
+        #[cfg(feature = "cuda")]
+        // A forward pass waits for the device by itself.
+        if device.is_cuda() && !(matches!(work, Work::Items(_)) && timed.has_state()) {
+            case.on_device(&mut self.criterion, &self.timer, function, &mut timed);
+        }
+        Ok(())
+    }
+}
+
+/// One op on one shape, or one workload.
+struct Case<'a> {
+    group: &'a str,
+    parameter: &'a str,
+    work: Work,
+}
+
+impl Case<'_> {
+    /// Has Criterion time what takes `time(calls)`.
+    fn bench(
+        &self,
+        criterion: &mut Criterion,
+        function: &str,
+        mut time: impl FnMut(u64) -> Result<Duration>,
+    ) {
+        let mut group = criterion.benchmark_group(self.group);
+        group.throughput(match self.work {
             Work::Bytes(n) => Throughput::Bytes(n as u64),
             Work::Flops(n) | Work::Items(n) => Throughput::Elements(n as u64),
         });
-        group.bench_function(BenchmarkId::new(function, parameter), |bencher| {
+        group.bench_function(BenchmarkId::new(function, self.parameter), |bencher| {
             bencher.iter_custom(|calls| {
-                let time = time(&mut timed, calls, &device);
-                time.unwrap_or_else(|error| panic!("{function}/{parameter}: {error}"))
+                let case = format!("{}/{function}/{}", self.group, self.parameter);
+                time(calls).unwrap_or_else(|error| panic!("{case}: {error}"))
             });
         });
         group.finish();
-        Ok(())
+    }
+
+    /// The two series that only a GPU has. What cannot be recorded is skipped by name.
+    #[cfg(feature = "cuda")]
+    fn on_device(
+        &self,
+        criterion: &mut Criterion,
+        timer: &Timer,
+        function: &str,
+        timed: &mut impl Timed,
+    ) {
+        let cold = matches!(self.work, Work::Bytes(_));
+        self.bench(criterion, &format!("{function}_device"), |calls| {
+            timer.device_time(timed, calls, cold)
+        });
+        if timed.has_state() {
+            return; // which a recording would repeat where it stood
+        }
+        match timer.record(timed) {
+            Ok(recorded) => self.bench(criterion, &format!("{function}_graph"), |calls| {
+                timer.graph_time(&recorded, calls)
+            }),
+            Err(error) => {
+                let message = error.to_string();
+                let why = message.lines().next().unwrap_or_default();
+                let Self {
+                    group, parameter, ..
+                } = self;
+                eprintln!("skipped: {group}/{function}/{parameter} in a graph: {why}");
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The three kinds of attention.
 
+use std::sync::Arc;
+
 use crate::gnn::regular;
 use crate::levels::Level;
 use candle_core::{Result, Tensor};
@@ -16,21 +18,20 @@ const CONTEXT: usize = 2048;
 /// Causal attention of T tokens behind P that are in the cache.
 struct Causal {
     level: Level,
+    inputs: Arc<Inputs>,
+    cache: Option<KvCache>,
+}
+
+/// What all levels are given.
+struct Inputs {
     rope: Rope,
     shape: CacheShape,
     past: [Tensor; 3], // q, k, v (1, P, H, D)
     new: [Tensor; 3],  // q, k, v (1, T, H, D)
-    cache: Option<KvCache>,
 }
 
-impl Causal {
-    fn new(
-        bench: &impl Bench,
-        level: Level,
-        heads: Heads,
-        past: usize,
-        new: usize,
-    ) -> Result<Self> {
+impl Inputs {
+    fn new(bench: &impl Bench, heads: Heads, past: usize, new: usize) -> Result<Self> {
         let tensor =
             |name: &str, t: usize, h: usize| bench.tensor(name, &[1, t, h, heads.head_dim]);
         let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
@@ -43,7 +44,6 @@ impl Causal {
         };
         let device = bench.device().clone();
         Ok(Self {
-            level,
             rope: Rope::new(10_000., heads.head_dim, CONTEXT, bench.dtype(), &device)?,
             past: qkv(past)?,
             new: qkv(new)?,
@@ -55,14 +55,21 @@ impl Causal {
                 dtype: bench.dtype(),
                 device,
             },
-            cache: None,
         })
     }
+}
 
+impl Causal {
     fn attend(&mut self, past: bool) -> Result<Tensor> {
-        let [q, k, v] = if past { &self.past } else { &self.new };
+        let Inputs {
+            rope,
+            past: before,
+            new,
+            ..
+        } = &*self.inputs;
+        let [q, k, v] = if past { before } else { new };
         match &mut self.cache {
-            Some(cache) => self.level.causal_attention(q, k, v, &self.rope, cache),
+            Some(cache) => self.level.causal_attention(q, k, v, rope, cache),
             None => candle_core::bail!("causal attention without a cache"),
         }
     }
@@ -74,8 +81,8 @@ impl Timed for Causal {
     }
 
     fn prepare(&mut self) -> Result<()> {
-        self.cache = self.level.new_caches(&self.shape)?.pop();
-        if self.past[0].dim(1)? > 0 {
+        self.cache = self.level.new_caches(&self.inputs.shape)?.pop();
+        if self.inputs.past[0].dim(1)? > 0 {
             self.attend(true)?;
         }
         Ok(())
@@ -101,13 +108,13 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
     for heads in heads() {
         let (t, h, d) = (128, heads.num_heads, heads.head_dim);
         let shape = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
-        let cases = causal(bench, heads, 0, t)?;
+        let inputs = Inputs::new(bench, heads, 0, t)?;
         run(
             bench,
             "causal_attention_prefill",
             &shape,
             Work::Flops(4 * h * t * t * d),
-            cases,
+            inputs,
         )?;
     }
     Ok(())
@@ -119,38 +126,26 @@ pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
         let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
         let bytes = 2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes();
         let shape = format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads);
-        let cases = causal(bench, heads, past, 1)?;
+        let inputs = Inputs::new(bench, heads, past, 1)?;
         run(
             bench,
             "causal_attention_decode",
             &shape,
             Work::Bytes(bytes),
-            cases,
+            inputs,
         )?;
     }
     Ok(())
 }
 
-fn causal(bench: &impl Bench, heads: Heads, past: usize, new: usize) -> Result<Vec<Causal>> {
-    let levels = crate::levels::able(bench.dtype(), bench.device());
-    levels
-        .into_iter()
-        .map(|level| Causal::new(bench, level, heads, past, new))
-        .collect()
-}
-
-fn run(
-    bench: &mut impl Bench,
-    op: &str,
-    shape: &str,
-    work: Work,
-    cases: Vec<Causal>,
-) -> Result<()> {
-    let mut cases = cases.into_iter();
-    bench.op(op, shape, work, |_| {
-        cases
-            .next()
-            .ok_or_else(|| candle_core::Error::msg("no case"))
+fn run(bench: &mut impl Bench, op: &str, shape: &str, work: Work, inputs: Inputs) -> Result<()> {
+    let inputs = Arc::new(inputs);
+    bench.op(op, shape, work, |level| {
+        Ok(Causal {
+            level,
+            inputs: inputs.clone(),
+            cache: None,
+        })
     })
 }
 

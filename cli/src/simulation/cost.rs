@@ -2,7 +2,7 @@
 
 use simt::{Counts, Report};
 
-use crate::table::{Line, aligned, digits, si};
+use models::trace::table::{Line, aligned, digits, si};
 
 /// Bytes of a sector of global memory.
 const SECTOR: u64 = 32;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use models::trace::{Launched, Needs};
 
 use super::Row;
-use crate::table::{Line, aligned, digits, si};
+use models::trace::table::{Line, aligned, digits, si};
 
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\

@@ -13,20 +13,55 @@ const LINEAR: f64 = 20.;
 /// Times of different workloads differ a thousandfold; ratios fit on one axis, logarithmic where they
 /// too are far apart. The whiskers are the spread of the level's own samples.
 pub fn speed(results: &Results) -> BarChart {
-    let group = |rows: &[Row]| Group {
+    let title = format!("Speed of the levels on {}", results.machine.name);
+    chart(title, results, &results.workloads().collect::<Vec<_>>())
+}
+
+/// The same, a chart a model and number format, each with a name for its files: `lm-f32`.
+pub fn speed_by_model(results: &Results) -> Vec<(String, BarChart)> {
+    let mut charts: Vec<(&Row, Vec<&[Row]>)> = vec![];
+    for rows in results.workloads() {
+        let first = &rows[0];
+        let same =
+            |(of, _): &&mut (&Row, _)| (&of.model, &of.dtype) == (&first.model, &first.dtype);
+        match charts.iter_mut().find(same) {
+            Some((_, workloads)) => workloads.push(rows),
+            None => charts.push((first, vec![rows])),
+        }
+    }
+    let named = |(first, workloads): (&Row, Vec<&[Row]>)| {
+        let model = long_name(&first.model);
+        let title = format!("{model} in {} on {}", first.dtype, results.machine.name);
+        let name = format!("{}-{}", first.model, first.dtype);
+        (name, chart(title, results, &workloads))
+    };
+    charts.into_iter().map(named).collect()
+}
+
+fn long_name(model: &str) -> &str {
+    match model {
+        "lm" => "Language model",
+        "vit" => "Vision transformer",
+        "gnn" => "Graph transformer",
+        other => other,
+    }
+}
+
+fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
+    let group = |rows: &&[Row]| Group {
         name: rows[0].title(),
         bars: (rows.iter().filter(|row| results.is_shown(row)))
             .map(|row| bar(row, &rows[0]))
             .collect(),
     };
-    let machine = &results.machine;
-    let wide = results.rows.iter().any(|row| row.speedup > LINEAR);
+    let mut rows = workloads.iter().copied().flatten();
+    let wide = rows.any(|row| row.speedup > LINEAR);
     let axis = if wide { Axis::log } else { Axis::linear };
     BarChart {
-        title: format!("Speed of the levels on {}", machine.name),
+        title,
         axis: axis("speed-up over level 1 (×), longer is faster"),
         mark: Some(1.),
-        groups: results.workloads().map(group).collect(),
+        groups: workloads.iter().map(group).collect(),
     }
 }
 
@@ -57,6 +92,23 @@ mod tests {
         assert!(!chart.axis.log);
         assert!(one.value == 1. && two.value > 1.2);
         assert!(two.spread.0 < two.value && two.value < two.spread.1);
+    }
+
+    #[test]
+    fn each_model_and_format_has_a_chart() {
+        let mut results = example();
+        let of = |model: &str, dtype: &str| Row {
+            model: model.into(),
+            dtype: dtype.into(),
+            ..results.rows[0].clone()
+        };
+        let more = [of("vit", "f32"), of("lm", "bf16"), of("vit", "f32")];
+        results.rows.extend(more);
+        let charts = speed_by_model(&results);
+        let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["lm-f32", "vit-f32", "lm-bf16"]);
+        assert_eq!(charts[0].1.title, "Language model in f32 on A CPU");
+        assert_eq!(charts[0].1.groups.len(), 1);
     }
 
     #[test]

@@ -61,11 +61,10 @@ impl Record {
     pub fn write(&self, results: &Results) -> Result<Vec<PathBuf>> {
         let context = || format!("{}", self.folder.display());
         std::fs::create_dir_all(&self.folder).with_context(context)?;
-        let stem = self.folder.join(&self.name);
         let json = self.folder.join(format!("{}.json", self.name));
         save(&json, &results.json()?)?;
         let mut paths = vec![json];
-        paths.extend(charts::bar_chart(&stem, &chart::speed(results))?);
+        paths.extend(draw(&self.folder, &self.name, results)?);
         if self.readme.exists() {
             readme::rewrite(&self.readme, &recorded(&self.folder)?)?;
             paths.push(self.readme.clone());
@@ -74,18 +73,34 @@ impl Record {
     }
 }
 
-/// The charts of all that is recorded, and the README's table, once more; returns their paths.
+/// The folder of the charts of recorded results; made where it is not there.
+pub fn charts_of(folder: &Path) -> Result<PathBuf> {
+    let charts = folder.join("charts");
+    std::fs::create_dir_all(&charts).with_context(|| format!("{}", charts.display()))?;
+    Ok(charts)
+}
+
+/// A chart a model and number format, `charts/h200-lm-f32`; returns their paths.
+fn draw(folder: &Path, name: &str, results: &Results) -> Result<Vec<PathBuf>> {
+    let charts = charts_of(folder)?;
+    let mut paths = vec![];
+    for (model, chart) in chart::speed_by_model(results) {
+        paths.extend(charts::bar_grid(
+            &charts.join(format!("{name}-{model}")),
+            &chart,
+        )?);
+    }
+    Ok(paths)
+}
+
+/// The charts of all that is recorded of the models, and the README's table, once more; returns their paths.
 ///
 /// For results that another machine has recorded: its JSON is copied here, and this draws the rest.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
     let (folder, readme) = (root.join("benches/results"), root.join("README.md"));
     let mut paths = vec![];
     for json in files(&folder)? {
-        let results = Results::load(&json)?;
-        paths.extend(charts::bar_chart(
-            &json.with_extension(""),
-            &chart::speed(&results),
-        )?);
+        paths.extend(draw(&folder, &stem(&json), &Results::load(&json)?)?);
     }
     readme::rewrite(&readme, &recorded(&folder)?)?;
     paths.push(readme);
@@ -115,8 +130,14 @@ fn recorded(folder: &Path) -> Result<Vec<Results>> {
     files(folder)?.iter().map(load).collect()
 }
 
+/// `h200` of `…/h200.json`.
+pub fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
 /// The JSON files in `folder`, by name.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| Ok(entry?.path()))
@@ -184,7 +205,10 @@ pub mod tests {
             .iter()
             .filter_map(|p| p.file_name()?.to_str())
             .collect();
-        assert_eq!(names, ["cpu.json", "cpu.svg", "cpu.png", "README.md"]);
+        assert_eq!(
+            names,
+            ["cpu.json", "cpu-lm-f32.svg", "cpu-lm-f32.png", "README.md"]
+        );
         assert!(std::fs::read_to_string(&readme)?.contains("| lm tiny decode | 1.23 ms |"));
         Ok(())
     }
@@ -218,7 +242,7 @@ pub mod tests {
         std::fs::write(&readme, "<!-- results:begin -->\n<!-- results:end -->\n")?;
         Record::new(root.path(), "cpu")?.write(&example())?;
         let table = std::fs::read_to_string(&readme)?;
-        let svg = root.path().join("benches/results/cpu.svg");
+        let svg = root.path().join("benches/results/charts/cpu-lm-f32.svg");
         let chart = std::fs::read(&svg)?;
         std::fs::write(&readme, "<!-- results:begin -->\n<!-- results:end -->\n")?;
         std::fs::remove_file(&svg)?;

@@ -68,9 +68,7 @@ mod tests {
             level: level.into(),
             dtype: "f32".into(),
             host_us: us,
-            device_us: None,
-            bytes: None,
-            flops: None,
+            ..OpRow::default()
         };
         let text = all(&[row("level1", 8.), row("level2", 4.), row("level3", 2.)]);
         let words: Vec<&str> = text.split_whitespace().collect();

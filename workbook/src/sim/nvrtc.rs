@@ -3,13 +3,14 @@
 //! It is looked for when it is needed: in the toolkit that CUDA_HOME or CUDA_PATH names, else in the one of
 //! `scripts/cuda-toolkit.sh`, else where the loader looks.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use cli::files;
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use data::BadInput;
 use libloading::Library;
+
+use crate::toolkit::{self, libraries};
 
 /// How to get it where there is none.
 const MISSING: &str = "NVRTC to compile it with (no root needed: `pip install nvidia-cuda-nvrtc`, then \
@@ -28,13 +29,13 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     if text.contains('\0') {
         return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
     }
-    let toolkit = load().map_err(|found| BadInput::new(path.display(), MISSING, found))?;
+    let root = load().map_err(|found| BadInput::new(path.display(), MISSING, found))?;
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
     folders.extend(files::find("kernels/src"));
     // Cooperative groups stand on the C++ library, which CUDA 13 has in a folder of its own.
     let of_toolkit = |root: PathBuf| ["include", "include/cccl"].map(|folder| root.join(folder));
-    folders.extend(toolkit.map(of_toolkit).into_iter().flatten());
+    folders.extend(root.map(of_toolkit).into_iter().flatten());
     let arch = format!("--gpu-architecture={arch}");
     let options = [
         &arch,
@@ -53,6 +54,46 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     };
     let ptx = compile_ptx_with_opts(text, options).map_err(|error| refused(path, &error))?;
     Ok(ptx.to_src())
+}
+
+/// Why there is no compiler that works.
+pub enum Fault {
+    /// None; where it was looked for.
+    Missing(String),
+    /// Its built-in functions, a library of their own, are not there.
+    NoBuiltins,
+    /// What it says.
+    Refused(String),
+}
+
+/// Compiles next to nothing, which takes all that there has to be.
+pub fn works() -> Result<(), Fault> {
+    load().map_err(|found| match has_no_builtins() {
+        true => Fault::NoBuiltins,
+        false => Fault::Missing(found),
+    })?;
+    match compile_ptx_with_opts("__global__ void f() {}", CompileOptions::default()) {
+        Ok(_) => Ok(()),
+        Err(CompileError::CompileError { log, nvrtc, .. }) => {
+            let log = log.to_string_lossy();
+            let said = log.lines().next().map_or(nvrtc.to_string(), str::to_owned);
+            Err(match said.contains("builtins") {
+                true => Fault::NoBuiltins,
+                false => Fault::Refused(said),
+            })
+        }
+        Err(error) => Err(Fault::Refused(error.to_string())),
+    }
+}
+
+/// Whether the toolkit that was asked for, or one of those that are there, has the library without them.
+fn has_no_builtins() -> bool {
+    let named = toolkit::named().map(|(_, root)| root);
+    let others = || toolkit::own().into_iter().chain([toolkit::SYSTEM.into()]);
+    let roots: Vec<PathBuf> = named.map_or_else(|| others().collect(), |root| vec![root]);
+    let has = |root: &PathBuf, prefix| !libraries(root, prefix).is_empty();
+    let lacks = |root: &PathBuf| has(root, "libnvrtc.so") && !has(root, "libnvrtc-builtins.so");
+    roots.iter().any(lacks)
 }
 
 /// Whether there is no compiler, which is not the text's fault.
@@ -74,14 +115,14 @@ fn refused(path: &Path, error: &CompileError) -> BadInput {
 /// Loads the library for the rest of the process; the toolkit that it is part of, if that is known. The
 /// error says where there is none.
 fn load() -> Result<Option<PathBuf>, String> {
-    if let Some((variable, root)) = named() {
+    if let Some((variable, root)) = toolkit::named() {
         return match open_in(&root) {
             true => Ok(Some(root)),
             false => Err(format!("none in {variable}={}", root.display())),
         };
     }
-    let own = own_toolkit().into_iter();
-    let system = PathBuf::from("/usr/local/cuda");
+    let own = toolkit::own().into_iter();
+    let system = PathBuf::from(toolkit::SYSTEM);
     if let Some(root) = own.chain([system]).find(|root| open_in(root)) {
         return Ok(Some(root));
     }
@@ -91,40 +132,11 @@ fn load() -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// The toolkit that the user names.
-fn named() -> Option<(&'static str, PathBuf)> {
-    let of = |name| Some((name, PathBuf::from(env::var_os(name)?)));
-    of("CUDA_HOME").or_else(|| of("CUDA_PATH"))
-}
-
-/// The toolkit that `scripts/cuda-toolkit.sh` installs.
-fn own_toolkit() -> Option<PathBuf> {
-    let lib = files::find(".cuda/venv/lib").ok()?;
-    let pythons = std::fs::read_dir(lib).ok()?.flatten();
-    let roots = pythons.map(|python| python.path().join("site-packages/nvidia/cu13"));
-    roots.filter(|root| root.is_dir()).min()
-}
-
 /// Whether the toolkit in `root` has it. Its built-in functions are a library of their own, which it loads
 /// by name: when that is loaded before, it need not be on the loader's path.
 fn open_in(root: &Path) -> bool {
-    ["lib", "lib64"].iter().any(|lib| {
-        let files = |prefix: &str| versions(&root.join(lib), prefix);
-        let builtins = files("libnvrtc-builtins.so");
-        builtins.iter().any(|path| open(path)) && files("libnvrtc.so").iter().any(|path| open(path))
-    })
-}
-
-/// Files of a folder whose names begin with `prefix`, sorted.
-fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let begins = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with(prefix)
-    };
-    let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(begins).collect();
-    found.sort();
-    found
+    let loads = |prefix| libraries(root, prefix).iter().any(|path| open(path));
+    loads("libnvrtc-builtins.so") && loads("libnvrtc.so")
 }
 
 /// Loads a library and never unloads it: cudarc finds it, by its name, among those that are loaded.

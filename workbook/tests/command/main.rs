@@ -7,10 +7,12 @@ mod bad_graph;
 mod bad_option;
 mod bad_picture;
 mod bad_tensor;
+mod doctor;
 mod fixture;
 #[cfg(unix)]
 mod peers;
 mod pictures;
+mod profile;
 mod programs;
 mod simulated;
 mod text;

@@ -1,0 +1,102 @@
+//! Times between two points of a GPU's queue.
+
+use candle_core::cuda::WrapErr;
+use candle_core::{CudaDevice, DType, Device, Result, Tensor};
+use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use kernels::graph::{Graph, warm};
+
+use crate::ops::Timed;
+
+/// Calls at most that are queued for one sample, and calls in a recording.
+pub const QUEUED: usize = 20;
+/// Products that keep the GPU busy, some ten milliseconds, while the calls are queued.
+const AHEAD: usize = 4;
+/// Bytes that a call is kept apart from the one before by: read and written, they are several times any GPU's L2.
+const BETWEEN: usize = 256 << 20;
+
+/// What is needed to time calls on one GPU.
+pub struct Events {
+    device: CudaDevice,
+    ahead: Tensor,   // (4096, 4096)
+    between: Tensor, // (BETWEEN)
+}
+
+impl Events {
+    /// `None` on a CPU.
+    pub fn new(device: &Device) -> Result<Option<Self>> {
+        let Device::Cuda(cuda) = device else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            device: cuda.clone(),
+            ahead: Tensor::rand(-1f32, 1., (4096, 4096), device)?.to_dtype(DType::F32)?,
+            between: Tensor::zeros(BETWEEN, DType::U8, device)?,
+        }))
+    }
+
+    // ANCHOR: between
+    /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
+    /// for the host: the host runs ahead while the device is busy with something else.
+    pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        let stream = self.device.cuda_stream();
+        self.run_ahead()?;
+        let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
+        work()?;
+        let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
+        end.synchronize().w()?;
+        Ok(f64::from(start.elapsed_ms(&end).w()?) * 1e3)
+    }
+    // ANCHOR_END: between
+
+    /// Microseconds on the device of `calls` calls, with a large copy, which does not count, before each.
+    pub fn cold(&self, calls: usize, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+        let stream = self.device.cuda_stream();
+        self.run_ahead()?;
+        let mut ends = Vec::with_capacity(calls);
+        for _ in 0..calls {
+            self.between.copy()?;
+            let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
+            call()?;
+            ends.push((start, stream.record_event(Some(CU_EVENT_DEFAULT)).w()?));
+        }
+        let mut us = 0.;
+        for (start, end) in &ends {
+            end.synchronize().w()?;
+            us += f64::from(start.elapsed_ms(end).w()?) * 1e3;
+        }
+        Ok(us)
+    }
+
+    fn run_ahead(&self) -> Result<()> {
+        (0..AHEAD).try_for_each(|_| self.ahead.matmul(&self.ahead).map(drop))
+    }
+}
+
+/// [`QUEUED`] calls as one CUDA graph.
+pub struct Recorded {
+    /// Made by the graph: dropped before it.
+    _outputs: Vec<Tensor>,
+    graph: Graph,
+}
+
+impl Recorded {
+    /// Starts all of them; returns before they end.
+    pub(super) fn launch(&self) -> Result<()> {
+        self.graph.launch()
+    }
+}
+
+/// Records calls of `timed` after a warm-up, in which kernels are loaded and weights packed.
+pub fn record(device: &Device, timed: &mut impl Timed) -> Result<Recorded> {
+    warm(device, || (0..2).try_for_each(|_| timed.call().map(drop)))?;
+    device.synchronize()?;
+    let calls = || (0..QUEUED).map(|_| timed.call()).collect();
+    let (graph, outputs) = Graph::record(device, calls)?;
+    let recorded = Recorded {
+        _outputs: outputs,
+        graph,
+    };
+    recorded.launch()?;
+    device.synchronize()?;
+    Ok(recorded)
+}

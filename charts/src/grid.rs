@@ -1,0 +1,173 @@
+//! Grouped bars as small multiples: a panel a group, side by side, on one scale.
+
+use plotters::coord::ranged1d::Ranged;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use crate::Error;
+use crate::bar::{Bar, BarChart, Group};
+use crate::save::Chart;
+use crate::scale::{Scale, label};
+use crate::style::{
+    Area, Drawn, GRID, INK, LINE, MARGIN, WIDTH, Zoom, colour, header, header_height,
+};
+
+/// A [`BarChart`] whose groups stand in columns, so that many fit on a page.
+pub struct BarGrid<'a>(pub &'a BarChart);
+
+/// Panels side by side.
+const COLUMNS: usize = 2;
+/// Height of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
+const BAR: i32 = 16;
+const TITLE: i32 = 20;
+const GAP: i32 = 10;
+const AXIS: i32 = 42;
+/// Room for the label behind the longest bar.
+const LABEL: i32 = 128;
+
+impl BarGrid<'_> {
+    /// The panels of a column are the groups from one index to another.
+    fn per_column(&self) -> usize {
+        self.0.groups.len().div_ceil(COLUMNS).max(1)
+    }
+
+    fn columns(&self) -> impl Iterator<Item = &[Group]> {
+        self.0.groups.chunks(self.per_column())
+    }
+
+    fn height(&self) -> i32 {
+        let of = |groups: &[Group]| groups.iter().map(height).sum();
+        self.columns().map(of).max().unwrap_or(0)
+    }
+}
+
+fn height(group: &Group) -> i32 {
+    TITLE + group.bars.len() as i32 * BAR + GAP
+}
+
+impl Chart for BarGrid<'_> {
+    fn size(&self) -> (u32, u32) {
+        let height = header_height(&self.0.names()) + self.height() + AXIS;
+        (WIDTH, height as u32)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.check()
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        let names = self.0.names();
+        header(area, zoom, &self.0.title, &names)?;
+        let width = (WIDTH as i32 - 2 * MARGIN) / COLUMNS as i32;
+        for (i, groups) in self.columns().enumerate() {
+            let left = MARGIN + i as i32 * width;
+            let column = Column {
+                area,
+                zoom,
+                chart: self.0,
+                scale: self.0.scale(),
+                left: zoom.px(left),
+                right: zoom.px(left + width - LABEL),
+                top: zoom.px(header_height(&names)),
+            };
+            column.draw(groups, &names)?;
+        }
+        let style = zoom.text(15, HPos::Center, VPos::Bottom);
+        let (_, bottom) = self.size();
+        let at = (zoom.px(WIDTH as i32 / 2), zoom.px(bottom as i32 - 6));
+        area.draw_text(&self.0.axis.label, &style, at)
+    }
+}
+
+/// A column of panels, in pixels.
+struct Column<'a, DB: DrawingBackend> {
+    area: &'a Area<DB>,
+    zoom: Zoom,
+    chart: &'a BarChart,
+    scale: Scale,
+    left: i32,
+    right: i32,
+    top: i32,
+}
+
+impl<DB: DrawingBackend> Column<'_, DB> {
+    fn x(&self, v: f64) -> i32 {
+        self.scale.map(&v, (self.left, self.right))
+    }
+
+    fn line(&self, points: [(i32, i32); 2], colour: RGBColor) -> Drawn<DB> {
+        self.area
+            .draw(&PathElement::new(points, self.zoom.stroke(colour, 1)))
+    }
+
+    fn draw(&self, groups: &[Group], names: &[&str]) -> Drawn<DB> {
+        let px = |css| self.zoom.px(css);
+        let mut top = self.top;
+        for group in groups {
+            let style = self.zoom.text(15, HPos::Left, VPos::Center);
+            self.area
+                .draw_text(&group.name, &style, (self.left, top + px(TITLE / 2)))?;
+            let bars = (top + px(TITLE), top + px(height(group) - GAP));
+            self.grid(bars)?;
+            for (i, bar) in group.bars.iter().enumerate() {
+                let series = names.iter().position(|name| *name == bar.name);
+                self.bar(
+                    bar,
+                    colour(series.unwrap_or(0)),
+                    bars.0 + px(i as i32 * BAR),
+                )?;
+            }
+            top += px(height(group));
+        }
+        self.ticks(top - px(GAP))
+    }
+
+    /// Lines at the ticks, and the mark, between `top` and `bottom`.
+    fn grid(&self, (top, bottom): (i32, i32)) -> Drawn<DB> {
+        for tick in self.scale.ticks(5) {
+            let x = self.x(tick);
+            self.line([(x, top), (x, bottom)], GRID)?;
+        }
+        match self.chart.mark.map(|v| self.x(v)) {
+            Some(x) => self.line([(x, top), (x, bottom)], LINE),
+            None => Ok(()),
+        }
+    }
+
+    fn ticks(&self, y: i32) -> Drawn<DB> {
+        let style = self.zoom.text(13, HPos::Center, VPos::Top);
+        for tick in self.scale.ticks(5) {
+            self.area
+                .draw_text(&label(tick), &style, (self.x(tick), y + self.zoom.px(3)))?;
+        }
+        Ok(())
+    }
+
+    /// A bar, its whisker and its label, below `top`.
+    fn bar(&self, bar: &Bar, colour: RGBColor, top: i32) -> Drawn<DB> {
+        if !bar.value.is_finite() {
+            return Ok(());
+        }
+        let px = |css| self.zoom.px(css);
+        let (end, middle) = (self.x(bar.value), top + px(BAR / 2 - 1));
+        let start = match self.chart.mark.filter(|_| self.chart.axis.log) {
+            Some(mark) => self.x(mark),
+            None => self.left,
+        };
+        let corners = [
+            (start.min(end), top + px(1)),
+            (start.max(end), top + px(BAR - 2)),
+        ];
+        self.area.draw(&Rectangle::new(corners, colour.filled()))?;
+        let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
+        if bar.spread != (bar.value, bar.value) {
+            self.line([(low, middle), (high, middle)], INK)?;
+            for x in [low, high] {
+                self.line([(x, middle - px(3)), (x, middle + px(3))], INK)?;
+            }
+        }
+        let style = self.zoom.text(13, HPos::Left, VPos::Center);
+        let at = (start.max(end).max(high) + px(5), middle);
+        self.area.draw_text(&bar.label, &style, at)
+    }
+}

@@ -1,0 +1,87 @@
+//! Whole models over the size of their input.
+
+use serde::{Deserialize, Serialize};
+
+/// One size of one model's input at one level.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SweepRow {
+    /// `lm`, `vit` or `gnn`.
+    pub model: String,
+    /// `tiny`, or the name of a preset.
+    pub preset: String,
+    /// What grows: `tokens`, `batch`, `nodes` or `edges`.
+    pub axis: String,
+    /// The same in words, with what stays: `edges, of 1024 nodes`.
+    pub what: String,
+    /// How many.
+    pub size: usize,
+    /// 1 for naive candle ops, and so on.
+    pub level: u8,
+    /// `f32` or `bf16`.
+    pub dtype: String,
+    /// Of one forward pass, milliseconds.
+    pub median_ms: f64,
+    /// A tenth of the samples is below.
+    pub low_ms: f64,
+    /// A tenth of the samples is above.
+    pub high_ms: f64,
+    /// Timed runs.
+    pub samples: usize,
+}
+
+impl SweepRow {
+    /// The row's address: `lm.tiny.tokens128.f32.level4`.
+    pub fn key(&self) -> String {
+        let Self {
+            model,
+            preset,
+            axis,
+            size,
+            dtype,
+            level,
+            ..
+        } = self;
+        format!("{model}.{preset}.{axis}{size}.{dtype}.level{level}")
+    }
+}
+
+/// The exponent p of time ∝ sizeᵖ: the slope of the line through (ln size, ln time) whose squared distances are the
+/// least; NaN for fewer than two sizes.
+pub fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let products = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
+    let squares = logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
+    products / squares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_law_has_its_exponent_as_slope() {
+        for power in [0., 0.5, 1., 2.] {
+            let law = |x: f64| (x, 3. * x.powf(power));
+            let points = [16., 32., 64., 200.].map(law);
+            assert!((slope(&points) - power).abs() < 1e-12, "{power}");
+        }
+        assert!(slope(&[(1., 2.)]).is_nan() && slope(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_row_has_an_address() {
+        let row = SweepRow {
+            model: "lm".into(),
+            preset: "tiny".into(),
+            axis: "tokens".into(),
+            size: 128,
+            level: 4,
+            dtype: "f32".into(),
+            ..SweepRow::default()
+        };
+        assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4");
+    }
+}

@@ -1,0 +1,270 @@
+//! Where the time of a piece of work goes, op by op, against what the device could do.
+//!
+//! Open a [`span`](crate::span) in each function that is to have a line of its own, say with [`needs`](crate::needs) what
+//! it has to do at the least, and let a [`Profiler`] repeat the whole:
+//!
+#![doc = include_str!("profile/example.md")]
+
+mod limits;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use candle_core::{Device, Result};
+
+use crate::{Event, Needs, quantile, record};
+
+pub use limits::{Limit, Limits};
+
+/// Repeats a piece of work, in turns with and without recording its ops.
+#[derive(Debug, Clone)]
+pub struct Profiler {
+    device: Device,
+    repeats: usize,
+    warm_up: usize,
+}
+
+/// What a [`Profiler`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Ops that were no part of another one, in the order of their first call.
+    pub ops: Vec<Op>,
+    /// All ops of a repetition together, milliseconds: they are recorded, and the device is waited for around each.
+    pub together: Spread,
+    /// A repetition in which nothing is recorded, milliseconds.
+    pub whole: Spread,
+    /// How often each kind was timed.
+    pub repeats: usize,
+}
+
+/// All calls of one op in a repetition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// As its span has it: `linear_level4`.
+    pub name: &'static str,
+    /// What ran inside: kernels that were launched on a GPU, or else spans that hold no other, each once.
+    pub kernels: Vec<&'static str>,
+    /// Of a repetition; a fraction where [`Profile::per`] shares them out.
+    pub calls: f64,
+    /// Milliseconds of all calls, the device waited for before and after each.
+    pub ms: Spread,
+    /// Of all calls; `None` where one did not say.
+    pub needs: Option<Total>,
+}
+
+/// What several calls need together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Total {
+    /// Bytes that have to cross the memory bus.
+    pub bytes: f64,
+    /// Floating-point operations.
+    pub flops: f64,
+}
+
+/// A median, and what a tenth of the samples is below and above.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spread {
+    /// A tenth is below.
+    pub low: f64,
+    /// Half is below.
+    pub median: f64,
+    /// A tenth is above.
+    pub high: f64,
+}
+
+impl Profiler {
+    /// Twenty repetitions on `device` after two that do not count: those fill caches, start threads, pack weights
+    /// and have the driver compile.
+    pub fn new(device: &Device) -> Self {
+        Self {
+            device: device.clone(),
+            repeats: 20,
+            warm_up: 2,
+        }
+    }
+
+    /// So many repetitions of each kind, one at the least.
+    pub fn repeats(mut self, repeats: usize) -> Self {
+        self.repeats = repeats.max(1);
+        self
+    }
+
+    /// Profiles `work`, which has no state that a repetition would have to begin with.
+    ///
+    /// # Errors
+    /// What `work` returns, and what the device does.
+    pub fn run<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<Profile> {
+        self.run_from(&mut (), |()| Ok(()), |()| work())
+    }
+
+    /// Profiles `work`; `prepare` brings its state to where it starts, and is neither timed nor recorded.
+    ///
+    /// # Errors
+    /// What `prepare` and `work` return, and what the device does.
+    pub fn run_from<S, T>(
+        &self,
+        state: &mut S,
+        mut prepare: impl FnMut(&mut S) -> Result<()>,
+        mut work: impl FnMut(&mut S) -> Result<T>,
+    ) -> Result<Profile> {
+        for _ in 0..self.warm_up {
+            prepare(state)?;
+            work(state)?;
+        }
+        let (mut whole, mut recorded) = (vec![], vec![]);
+        for _ in 0..self.repeats {
+            prepare(state)?;
+            self.device.synchronize()?;
+            let start = Instant::now();
+            let value = black_box(work(state)?);
+            self.device.synchronize()?;
+            whole.push(start.elapsed().as_secs_f64() * 1e3);
+            drop(value);
+            prepare(state)?;
+            recorded.push(record(&self.device, || work(state).map(black_box))?.1);
+        }
+        Ok(Profile::of(&whole, &recorded))
+    }
+}
+
+impl Profile {
+    /// From milliseconds of repetitions, and the events of others.
+    fn of(whole: &[f64], recorded: &[Vec<Event>]) -> Self {
+        let names = recorded.iter().flatten().filter(|event| event.depth == 0);
+        let mut ops: Vec<&'static str> = vec![];
+        for event in names {
+            if !ops.contains(&event.kernel) {
+                ops.push(event.kernel);
+            }
+        }
+        let ms = |events: &Vec<Event>| outer(events).map(ms).sum();
+        let together: Vec<f64> = recorded.iter().map(ms).collect();
+        Self {
+            ops: ops.into_iter().map(|name| Op::of(name, recorded)).collect(),
+            together: Spread::of(&together),
+            whole: Spread::of(whole),
+            repeats: whole.len(),
+        }
+    }
+
+    /// The same for one of `parts` equal parts of a repetition: a token of several, say.
+    pub fn per(self, parts: usize) -> Self {
+        let by = 1. / parts.max(1) as f64;
+        let total = |t: Total| Total {
+            bytes: t.bytes * by,
+            flops: t.flops * by,
+        };
+        let op = |op: Op| Op {
+            calls: op.calls * by,
+            ms: op.ms.scaled(by),
+            needs: op.needs.map(total),
+            ..op
+        };
+        Self {
+            ops: self.ops.into_iter().map(op).collect(),
+            together: self.together.scaled(by),
+            whole: self.whole.scaled(by),
+            repeats: self.repeats,
+        }
+    }
+
+    /// The part of an op in the time of all of them, 0 to 1.
+    pub fn share(&self, op: &Op) -> f64 {
+        op.ms.median / self.ops.iter().map(|op| op.ms.median).sum::<f64>()
+    }
+}
+
+/// Events that are inside no other.
+fn outer(events: &[Event]) -> impl Iterator<Item = &Event> {
+    events.iter().filter(|event| event.depth == 0)
+}
+
+fn ms(event: &Event) -> f64 {
+    event.time.as_secs_f64() * 1e3
+}
+
+impl Op {
+    /// All calls of `name`: times of every repetition, the rest of the first.
+    fn of(name: &'static str, recorded: &[Vec<Event>]) -> Self {
+        fn calls<'a>(name: &str, events: &'a [Event]) -> impl Iterator<Item = &'a Event> {
+            outer(events).filter(move |event| event.kernel == name)
+        }
+        let samples = recorded
+            .iter()
+            .map(|events| calls(name, events).map(ms).sum());
+        let samples: Vec<f64> = samples.collect();
+        let first = recorded.first().map_or(&[][..], Vec::as_slice);
+        let needs: Option<Vec<Needs>> = calls(name, first).map(|event| event.needs).collect();
+        let add = |sum: Total, needs: &Needs| Total {
+            bytes: sum.bytes + needs.bytes as f64,
+            flops: sum.flops + needs.flops as f64,
+        };
+        Self {
+            name,
+            kernels: kernels(name, first),
+            calls: calls(name, first).count() as f64,
+            ms: Spread::of(&samples),
+            needs: needs.map(|all| all.iter().fold(Total::default(), add)),
+        }
+    }
+
+    /// Gigabytes (10⁹) of need a second.
+    pub fn gb_per_s(&self) -> Option<f64> {
+        self.needs.map(|needs| needs.bytes / self.ms.median / 1e6)
+    }
+
+    /// Billions of needed floating-point operations a second.
+    pub fn gflop_per_s(&self) -> Option<f64> {
+        self.needs.map(|needs| needs.flops / self.ms.median / 1e6)
+    }
+
+    /// The least time that `limits` allow over the time that it took, and what sets that least: 1 is all that the
+    /// device can do, and more says that the operands did not come from memory.
+    pub fn fraction(&self, limits: &Limits) -> Option<(f64, Limit)> {
+        let (seconds, limit) = limits.least(self.needs?);
+        Some((seconds * 1e3 / self.ms.median, limit))
+    }
+}
+
+/// What ran inside the calls of `name`, in the order of the first.
+fn kernels(name: &str, events: &[Event]) -> Vec<&'static str> {
+    let mut found: Vec<&'static str> = vec![];
+    let mut inside = false;
+    for (i, event) in events.iter().enumerate() {
+        if event.depth == 0 {
+            inside = event.kernel == name;
+        }
+        if !inside {
+            continue;
+        }
+        let is_leaf = events
+            .get(i + 1)
+            .is_none_or(|next| next.depth <= event.depth);
+        let launched = event.launches.iter().map(|launch| launch.kernel);
+        let own = (is_leaf && event.launches.is_empty()).then_some(event.kernel);
+        for kernel in launched.chain(own) {
+            if !found.contains(&kernel) {
+                found.push(kernel);
+            }
+        }
+    }
+    found
+}
+
+impl Spread {
+    fn of(samples: &[f64]) -> Self {
+        let [low, median, high] = [0.1, 0.5, 0.9].map(|q| quantile(samples, q));
+        Self { low, median, high }
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Self {
+            low: self.low * by,
+            median: self.median * by,
+            high: self.high * by,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A profile as text.
+
+use super::{Limits, Op, Profile};
+use crate::table::{Line, aligned, digits, si};
+
+/// Titles of the columns; what ran stands behind them.
+const TITLES: [&str; 9] = [
+    "op", "calls", "ms", "share", "bytes", "FLOPs", "GB/s", "GFLOP/s", "of limit",
+];
+
+impl Profile {
+    /// A line an op, the most expensive first: calls, time, share, bytes and FLOPs at the least, the rates that these make,
+    /// and the part of the device's limit; below, the ops together beside the whole.
+    pub fn table(&self, limits: &Limits) -> String {
+        let title = Line {
+            cells: TITLES.map(str::to_string).into(),
+            words: vec!["by".into(), "ran".into()],
+        };
+        let mut ops: Vec<&Op> = self.ops.iter().collect();
+        ops.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
+        let lines = ops.into_iter().map(|op| self.line(op, limits));
+        let lines: Vec<Line> = std::iter::once(title).chain(lines).collect();
+        format!("{}{}", aligned(&lines), self.sum())
+    }
+
+    fn line(&self, op: &Op, limits: &Limits) -> Line {
+        let text = |value: Option<f64>| value.map_or(String::new(), digits);
+        let amount = |value: Option<f64>| value.map_or(String::new(), |x| si(x.round()));
+        let (bytes, flops) = (op.needs.map(|n| n.bytes), op.needs.map(|n| n.flops));
+        let (fraction, by) = match op.fraction(limits) {
+            Some((fraction, limit)) => (format!("{:.1}%", 100. * fraction), limit.to_string()),
+            None => (String::new(), String::new()),
+        };
+        Line {
+            cells: vec![
+                op.name.into(),
+                count(op.calls),
+                format!("{:.4}", op.ms.median),
+                format!("{:.1}%", 100. * self.share(op)),
+                amount(bytes),
+                amount(flops),
+                text(op.gb_per_s()),
+                text(op.gflop_per_s()),
+                fraction,
+            ],
+            words: vec![by, op.kernels.join(" + ")],
+        }
+    }
+
+    /// That a sum of ops is no forward pass.
+    fn sum(&self) -> String {
+        let (ops, whole) = (self.together.median, self.whole.median);
+        format!(
+            "ops together {ops:.4} ms, recorded one by one; the whole {whole:.4} ms, unrecorded: {} {:.4} ms\n",
+            if whole >= ops {
+                "between the ops"
+            } else {
+                "the recording cost"
+            },
+            (whole - ops).abs(),
+        )
+    }
+}
+
+/// `6`, or `0.5` where calls are shared out.
+fn count(calls: f64) -> String {
+    match calls.fract() {
+        0. => format!("{calls}"),
+        _ => digits(calls),
+    }
+}

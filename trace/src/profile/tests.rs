@@ -1,0 +1,158 @@
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::*;
+use crate::{Launched, launched, needs, span};
+
+fn event(kernel: &'static str, depth: usize, ms: u64) -> Event {
+    Event {
+        kernel,
+        depth,
+        tensors: 0,
+        needs: None,
+        time: Duration::from_millis(ms),
+        launches: vec![],
+        why: None,
+    }
+}
+
+fn priced(kernel: &'static str, ms: u64, bytes: u64, flops: u64) -> Event {
+    Event {
+        needs: Some(Needs { bytes, flops }),
+        ..event(kernel, 0, ms)
+    }
+}
+
+fn launch(kernel: &'static str) -> Launched {
+    Launched {
+        kernel,
+        grid: [1; 3],
+        block: [32, 1, 1],
+        smem: 0,
+        registers: None,
+    }
+}
+
+/// 10 GB/s and 100 GFLOP/s: the ridge is at 10 FLOPs a byte.
+const LIMITS: Limits = Limits {
+    bytes_per_s: 10e9,
+    flops_per_s: 100e9,
+};
+
+/// Two repetitions; times are medians over them of the sums within one.
+fn profile() -> Profile {
+    let pass = |ms: u64| {
+        vec![
+            priced("linear_level1", ms, 1_000_000, 200_000_000),
+            event("matmul", 1, ms),
+            priced("norm_level1", 2, 5_000_000, 5_000_000),
+            priced("linear_level1", ms, 1_000_000, 200_000_000),
+            event("matmul", 1, ms),
+        ]
+    };
+    Profile::of(&[12., 14.], &[pass(4), pass(6)])
+}
+
+#[test]
+fn calls_of_a_repetition_are_added_and_repetitions_are_not() {
+    let profile = profile();
+    let [linear, norm] = &profile.ops[..] else {
+        panic!("expected two ops, found {}", profile.ops.len());
+    };
+    assert_eq!(
+        (linear.name, linear.calls, linear.ms.median),
+        ("linear_level1", 2., 10.)
+    );
+    assert_eq!((linear.ms.low, linear.ms.high), (8.4, 11.6));
+    let needs = Total {
+        bytes: 2e6,
+        flops: 4e8,
+    };
+    assert_eq!(linear.needs, Some(needs));
+    assert_eq!(linear.kernels, ["matmul"]);
+    assert_eq!(norm.kernels, ["norm_level1"]);
+    assert_eq!((profile.together.median, profile.whole.median), (12., 13.));
+    assert!((profile.share(linear) - 10. / 12.).abs() < 1e-12);
+}
+
+#[test]
+fn the_limit_is_the_larger_of_two_times() {
+    let profile = profile();
+    // 2 MB take 0.2 ms and 400 MFLOP 4 ms of the 10; 5 MB take 0.5 ms of the 2, and 5 MFLOP less.
+    assert_eq!(
+        profile.ops[0].fraction(&LIMITS),
+        Some((0.4, Limit::Arithmetic))
+    );
+    assert_eq!(
+        profile.ops[1].fraction(&LIMITS),
+        Some((0.25, Limit::Memory))
+    );
+    assert_eq!(profile.ops[0].gflop_per_s(), Some(40.));
+    assert_eq!(profile.ops[1].gb_per_s(), Some(2.5));
+}
+
+#[test]
+fn a_part_of_a_repetition_has_the_same_rates() {
+    let part = profile().per(4);
+    assert_eq!((part.ops[0].calls, part.ops[0].ms.median), (0.5, 2.5));
+    assert_eq!(
+        part.ops[0].fraction(&LIMITS),
+        Some((0.4, Limit::Arithmetic))
+    );
+    assert_eq!(part.whole.median, 3.25);
+}
+
+#[test]
+fn the_table_has_every_op_and_the_whole() {
+    let expected = "\
+op             calls       ms  share   bytes   FLOPs  GB/s  GFLOP/s  of limit  by          ran
+linear_level1      2  10.0000  83.3%  2.00 M   400 M  0.20     40.0     40.0%  arithmetic  matmul
+norm_level1        1   2.0000  16.7%  5.00 M  5.00 M  2.50     2.50     25.0%  memory      norm_level1
+ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: between the ops 1.0000 ms
+";
+    assert_eq!(profile().table(&LIMITS), expected);
+}
+
+#[test]
+fn an_op_that_does_not_say_what_it_needs_has_no_rate() {
+    let events = vec![event("mystery", 0, 1), priced("mystery", 1, 1, 1)];
+    let profile = Profile::of(&[2.], &[events]);
+    assert_eq!(profile.ops[0].needs, None);
+    assert_eq!(profile.ops[0].fraction(&LIMITS), None);
+    assert!(profile.table(&LIMITS).contains("mystery"));
+}
+
+/// The state starts each repetition anew, outside what is timed and recorded.
+#[test]
+fn work_is_prepared_recorded_and_timed() -> Result<()> {
+    let mut prepared = 0;
+    let profile = Profiler::new(&Device::Cpu).repeats(3).run_from(
+        &mut prepared,
+        |prepared| {
+            *prepared += 1;
+            let _span = span("prepare");
+            sleep(Duration::from_millis(20));
+            Ok(())
+        },
+        |_| {
+            needs(Needs {
+                bytes: 10,
+                flops: 0,
+            });
+            let _span = span("sleep");
+            launched(|| launch("kernel"));
+            sleep(Duration::from_millis(2));
+            Ok(())
+        },
+    )?;
+    // Two of the warm-up, and three of each kind.
+    assert_eq!((prepared, profile.repeats), (8, 3));
+    let [op] = &profile.ops[..] else {
+        panic!("expected one op, found {:?}", profile.ops);
+    };
+    assert_eq!((op.name, op.calls), ("sleep", 1.));
+    assert_eq!(op.kernels, ["kernel"]);
+    // A busy machine makes it longer, never shorter.
+    assert!(op.ms.low >= 2. && profile.whole.low >= 2., "{profile:?}");
+    Ok(())
+}

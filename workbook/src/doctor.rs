@@ -1,0 +1,50 @@
+//! `workbook doctor`: what this machine has, what does not work on it, and a line for each that mends it.
+
+mod diagnose;
+mod driver;
+mod look;
+mod machine;
+mod text;
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+
+pub use diagnose::{Finding, Part, diagnose};
+
+/// What has to work here.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DoctorArgs {
+    /// Fail where a build with `--features cuda` cannot be made or run; a program that is one asks for it by itself
+    #[arg(long)]
+    pub cuda: bool,
+    /// Fail where `.cu` files cannot be compiled for the simulator
+    #[arg(long)]
+    pub nvrtc: bool,
+}
+
+impl DoctorArgs {
+    /// Whether `finding` keeps something from working that was asked for.
+    fn fails(&self, finding: &Finding) -> bool {
+        let asked = match finding.part {
+            Part::Cpu => true,
+            Part::Cuda => self.cuda || cfg!(feature = "cuda"),
+            Part::CudaFiles => self.nvrtc,
+        };
+        finding.blocks && asked
+    }
+}
+
+/// Looks, prints, and says whether all that was asked for works. `threads` is the user's `RAYON_NUM_THREADS`.
+pub fn run(args: &DoctorArgs, threads: Option<String>) -> Result<bool> {
+    let machine = look::machine(threads);
+    let findings = diagnose(&machine);
+    let failed: Vec<Part> = findings
+        .iter()
+        .filter(|f| args.fails(f))
+        .map(|f| f.part)
+        .collect();
+    std::io::stdout().write_all(text::report(&machine, &findings, &failed).as_bytes())?;
+    Ok(failed.is_empty())
+}

@@ -1,0 +1,206 @@
+//! Each fault on a machine that has it and nothing else.
+
+use std::collections::HashSet;
+
+use super::super::machine::{Cpu, Gpu};
+use super::super::text::report;
+use super::*;
+
+/// Nothing is wrong with it.
+fn sound() -> Machine {
+    Machine {
+        cuda_build: false,
+        cpu: Cpu {
+            name: "a CPU".into(),
+            threads: 8,
+            asked: None,
+            simd: Some(Simd::Avx512),
+        },
+        card: true,
+        driver: gpu((13, 0), (9, 0)),
+        compute_cap: Some("90".into()),
+        nvidia_smi: true,
+        nvcc: found((13, 0)),
+        libraries: vec![Library {
+            name: "libcublas",
+            loads: true,
+            aside: None,
+        }],
+        nvrtc: Nvrtc::Works,
+    }
+}
+
+fn gpu(cuda: Version, capability: Version) -> Driver {
+    let name = "a GPU".into();
+    Driver::Works {
+        cuda,
+        gpus: vec![Gpu { name, capability }],
+    }
+}
+
+fn found(cuda: Version) -> Nvcc {
+    Nvcc::Found {
+        path: "/usr/bin/nvcc".into(),
+        cuda: Some(cuda),
+    }
+}
+
+fn faults(machine: &Machine) -> Vec<Fault> {
+    diagnose(machine)
+        .iter()
+        .map(|finding| finding.fault)
+        .collect()
+}
+
+/// One change to a sound machine.
+type Change = fn(&mut Machine);
+
+/// A change, the faults that it makes, whether it blocks, and a part of the first fix.
+#[rustfmt::skip]
+const CASES: [(Change, &[Fault], bool, &str); 24] = [
+    (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "nothing to mend"),
+    (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "nothing to mend"),
+    (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
+    (|m| m.cpu.asked = Some("1".into()), &[Fault::OneThread], false, "unset RAYON_NUM_THREADS"),
+    (|m| m.cpu.asked = Some("0".into()), &[Fault::BadThreads], false, "unset RAYON_NUM_THREADS"),
+    (|m| m.cpu.asked = Some("all".into()), &[Fault::BadThreads], false, "unset RAYON_NUM_THREADS"),
+    (|m| m.driver = Driver::Missing, &[Fault::NoDriver], true, "sudo apt-get install nvidia-driver-580"),
+    (|m| (m.driver, m.card) = (Driver::Missing, false), &[Fault::NoGpu], true, "--device sim"),
+    (|m| m.driver = Driver::Refuses(100), &[Fault::DriverRefuses], true, "unset CUDA_VISIBLE_DEVICES"),
+    (|m| m.driver = Driver::Refuses(803), &[Fault::DriverRefuses], true, "reboot"),
+    (|m| m.driver = Driver::Refuses(999), &[Fault::DriverRefuses], true, "take lib/stubs out of LD_LIBRARY_PATH"),
+    (|m| m.driver = Driver::Refuses(3), &[Fault::DriverRefuses], true, "nvidia-smi"),
+    (|m| m.driver = gpu((12, 4), (9, 0)), &[Fault::DriverOlderThanToolkit, Fault::PtxNewerThanDriver], true, "driver 580"),
+    (|m| (m.driver, m.nvcc) = (gpu((12, 4), (9, 0)), found((12, 8))), &[Fault::PtxNewerThanDriver], true, "CUDA 12.4"),
+    (|m| (m.driver, m.nvcc) = (gpu((10, 2), (7, 5)), Nvcc::Missing), &[Fault::PtxNewerThanDriver, Fault::LowCapability, Fault::CapabilityOfBuild, Fault::NoNvcc], true, "driver 580"),
+    (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 0)), None), &[Fault::LowCapability], false, "--device sim"),
+    (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 5)), None), &[Fault::LowCapability], false, "--device sim"),
+    (|m| m.driver = gpu((13, 0), (8, 6)), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=86"),
+    (|m| (m.nvidia_smi, m.compute_cap) = (false, None), &[Fault::NoCapability], true, "export CUDA_COMPUTE_CAP=90"),
+    (|m| m.nvcc = Nvcc::Missing, &[Fault::NoNvcc], true, "scripts/cuda-toolkit.sh"),
+    (|m| m.nvcc = Nvcc::Aside(".cuda/bin/nvcc".into()), &[Fault::NvccAside], true, "eval \"$(scripts/cuda-toolkit.sh --env)\""),
+    (|m| (m.libraries[0].loads, m.libraries[0].aside) = (false, Some("/lib64".into())), &[Fault::NoLibrary], true, "export LD_LIBRARY_PATH=\"/lib64$"),
+    (|m| m.nvrtc = Nvrtc::Missing("nowhere".into()), &[Fault::NoNvrtc], true, "pip install nvidia-cuda-nvrtc"),
+    (|m| m.nvrtc = Nvrtc::NoBuiltins, &[Fault::NoBuiltins], true, "pip install nvidia-cuda-nvrtc"),
+];
+
+#[test]
+fn each_fault_is_found_alone_with_its_fix() {
+    for (i, (change, expected, blocks, fix)) in CASES.iter().enumerate() {
+        let mut machine = sound();
+        change(&mut machine);
+        let findings = diagnose(&machine);
+        assert_eq!(faults(&machine), *expected, "case {i}");
+        assert_eq!(findings[0].blocks, *blocks, "case {i}");
+        assert!(
+            findings[0].fix.contains(fix),
+            "case {i}: {}",
+            findings[0].fix
+        );
+        for finding in findings {
+            assert!(
+                !finding.fix.contains('\n') && !finding.found.is_empty(),
+                "case {i}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sound_machine_has_no_findings() {
+    assert_eq!(diagnose(&sound()), []);
+    assert!(report(&sound(), &[], &[]).ends_with("\nEverything works here.\n"));
+}
+
+#[test]
+fn the_cases_are_of_many_faults() {
+    let known: HashSet<Fault> = CASES.iter().flat_map(|case| case.1).copied().collect();
+    assert_eq!(known.len(), 16, "{known:?}");
+}
+
+#[test]
+fn other_processors_are_not_asked_for_avx() {
+    let mut machine = sound();
+    machine.cpu.simd = None;
+    assert_eq!(faults(&machine), []);
+}
+
+/// A bf16 that needs tensor cores, and all that needs Turing.
+#[test]
+fn what_a_gpu_is_too_old_for_is_named() {
+    let highest = levels::highest();
+    assert_eq!(short_of((8, 0)), [""; 0]);
+    let turing: Vec<String> = (4..=highest)
+        .map(|level| format!("level {level} in bf16"))
+        .collect();
+    assert_eq!(short_of((7, 5)), turing);
+    assert_eq!(short_of((7, 0)).len(), 2 * usize::from(highest - 2));
+}
+
+/// PTX ISA, "Release Notes"; 12.6 brought none of its own.
+#[test]
+fn releases_of_cuda_have_their_ptx() {
+    let cuda = [
+        (9, 2),
+        (10, 2),
+        (11, 0),
+        (11, 8),
+        (12, 5),
+        (12, 6),
+        (12, 9),
+        (13, 0),
+        (20, 0),
+    ];
+    let ptx = [
+        (6, 2),
+        (6, 5),
+        (7, 0),
+        (7, 8),
+        (8, 5),
+        (8, 5),
+        (8, 8),
+        (9, 0),
+    ]
+    .map(Some);
+    assert_eq!(cuda.map(ptx_of)[..8], ptx);
+    assert_eq!(ptx_of((20, 0)), None);
+}
+
+/// The newest `.version` of the committed PTX.
+#[test]
+fn the_projects_own_ptx_is_as_old_as_stated() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src");
+    let folders = std::fs::read_dir(root).unwrap().flatten();
+    let files = folders
+        .filter_map(|op| std::fs::read_dir(op.path()).ok())
+        .flatten();
+    let paths = files.map(|file| file.unwrap().path());
+    let newest = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
+        .filter_map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let line = text
+                .lines()
+                .find_map(|l| l.strip_prefix(".version "))?
+                .to_string();
+            let (major, minor) = line.trim().split_once('.')?;
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        })
+        .max();
+    assert_eq!(newest, Some(OWN_PTX));
+}
+
+#[test]
+fn a_laptop_without_a_gpu_is_told_what_works() {
+    let mut machine = sound();
+    (machine.driver, machine.card, machine.nvcc) = (Driver::Missing, false, Nvcc::Missing);
+    let findings = diagnose(&machine);
+    let text = report(&machine, &findings, &[]);
+    assert!(
+        text.ends_with("\nEverything but --features cuda works here.\n"),
+        "{text}"
+    );
+    let text = report(&machine, &findings, &[Part::Cuda]);
+    let expected = "You asked for --features cuda: see the fixes above.\n";
+    assert!(text.ends_with(expected), "{text}");
+}

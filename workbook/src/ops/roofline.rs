@@ -1,0 +1,181 @@
+//! What each op reaches at each level, below the roof that was measured in the same run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use candle_core::DType;
+use charts::{Measured, MeasuredChart, Roof};
+use models::trace::profile::Limits;
+use results::{OpResults, OpRow};
+
+use crate::compare::record::{charts_of, files, stem};
+
+/// The name of the rows that hold what a device does in a second at the most, and their two shapes.
+const LIMITS: &str = "limits";
+const MEMORY: &str = "memory";
+const ARITHMETIC: &str = "arithmetic";
+
+/// Microseconds of a second.
+const SECOND: f64 = 1e6;
+
+/// The limits as rows: bytes and FLOPs of one second.
+pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
+    let row = |shape: &str, bytes, flops| OpRow {
+        op: LIMITS.into(),
+        shape: shape.into(),
+        level: LIMITS.into(),
+        dtype: dtype.as_str().into(),
+        host_us: SECOND,
+        bytes,
+        flops,
+        ..OpRow::default()
+    };
+    [
+        row(MEMORY, Some(limits.bytes_per_s as u64), None),
+        row(ARITHMETIC, None, Some(limits.flops_per_s as u64)),
+    ]
+}
+
+/// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`; returns the paths. One
+/// that holds none is skipped by name.
+pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+    let results = root.join("benches/results");
+    let mut paths = vec![];
+    for json in files(&results.join("ops"))? {
+        let recorded = OpResults::load(&json)?;
+        let charts = charts(&recorded);
+        if charts.is_empty() {
+            eprintln!(
+                "skipped: no roofline of {}: it holds no limits",
+                json.display()
+            );
+        }
+        for (dtype, chart) in charts {
+            let name = format!("{}-roofline-{dtype}", stem(&json));
+            paths.extend(charts::measured_chart(
+                &charts_of(&results)?.join(name),
+                &chart,
+            )?);
+        }
+    }
+    Ok(paths)
+}
+
+/// A chart a number format.
+fn charts(recorded: &OpResults) -> Vec<(String, MeasuredChart)> {
+    let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
+    let chart = |dtype: &str| Some((dtype.to_string(), chart(recorded, dtype)?));
+    dtypes.into_iter().filter_map(chart).collect()
+}
+
+fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
+    let rows: Vec<&OpRow> = recorded
+        .rows
+        .iter()
+        .filter(|row| row.dtype == dtype)
+        .collect();
+    let limit = |shape: &str| {
+        rows.iter()
+            .find(|row| row.op == LIMITS && row.shape == shape)
+    };
+    let (bandwidth, peak) = (
+        limit(MEMORY)?.bytes? as f64,
+        limit(ARITHMETIC)?.flops? as f64,
+    );
+    let needed: Vec<&OpRow> = rows
+        .into_iter()
+        .filter(|row| row.needs_flops.is_some())
+        .collect();
+    let levels: BTreeSet<&str> = needed.iter().map(|row| row.level.as_str()).collect();
+    let levels: Vec<&str> = levels.into_iter().collect();
+    let name = &recorded.machine.name;
+    let roof = Roof {
+        name: name.clone(),
+        bandwidth: bandwidth / 1e12,
+        peak: peak / 1e12,
+    };
+    Some(MeasuredChart {
+        title: format!("Ops in {dtype} below the roof of {name}"),
+        note: format!(
+            "The roof: a copy of {:.3} TB/s and a product of {:.3} TFLOP/s, measured in the same run. Above it: operands from the caches.",
+            roof.bandwidth, roof.peak
+        ),
+        roof,
+        kernels: needed
+            .chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape))
+            .filter_map(|rows| kernel(rows, &levels))
+            .collect(),
+        series: levels
+            .iter()
+            .map(|level| level.replacen("level", "level ", 1))
+            .collect(),
+    })
+}
+
+/// One op on one shape: its rates at `levels`.
+fn kernel(rows: &[&OpRow], levels: &[&str]) -> Option<Measured> {
+    let (bytes, flops) = (rows[0].needs_bytes? as f64, rows[0].needs_flops? as f64);
+    let rate = |level: &&str| {
+        let row = rows.iter().find(|row| row.level == *level)?;
+        Some(flops / row.us() / 1e6)
+    };
+    Some(Measured {
+        name: format!("{} {}", rows[0].op, rows[0].shape.replace('x', "×")),
+        intensity: flops / bytes,
+        rates: levels.iter().map(rate).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Machine;
+
+    fn results() -> OpResults {
+        let limits = Limits {
+            bytes_per_s: 20e9,
+            flops_per_s: 200e9,
+        };
+        let row = |level: &str, host_us: f64| OpRow {
+            op: "linear".into(),
+            shape: "128x512x512".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us,
+            needs_bytes: Some(1_000_000),
+            needs_flops: Some(50_000_000),
+            ..OpRow::default()
+        };
+        let mut results = OpResults::new(Machine::default());
+        results.rows.extend(rows(&limits, DType::F32));
+        results
+            .rows
+            .extend([row("level1", 1000.), row("level5", 500.)]);
+        results
+    }
+
+    #[test]
+    fn a_kernel_has_a_point_a_level() {
+        let charts = charts(&results());
+        let [(dtype, chart)] = &charts[..] else {
+            panic!("expected one chart, found {}", charts.len());
+        };
+        assert_eq!(dtype, "f32");
+        assert_eq!(chart.series, ["level 1", "level 5"]);
+        assert_eq!((chart.roof.bandwidth, chart.roof.peak), (0.02, 0.2));
+        let expected = Measured {
+            name: "linear 128×512×512".into(),
+            intensity: 50.,
+            rates: vec![Some(0.05), Some(0.1)],
+        };
+        assert_eq!(chart.kernels, [expected]);
+    }
+
+    #[test]
+    fn a_record_without_limits_has_no_roof() {
+        let mut results = results();
+        results.rows.retain(|row| row.op != LIMITS);
+        assert!(charts(&results).is_empty());
+    }
+}

@@ -1,0 +1,172 @@
+//! Recorded times of every op on its shapes, level beside level, as charts.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use charts::{Axis, Bar, BarChart, Group};
+use results::{OpResults, OpRow};
+
+use crate::compare::record::{charts_of, files, stem};
+use crate::compare::significant;
+
+/// The charts of a number format, and the ops in each: those whose ratios are of one size.
+const KINDS: [(&str, &str, &[&str]); 4] = [
+    (
+        "products",
+        "Products",
+        &[
+            "linear",
+            "qkv",
+            "qkv_skip",
+            "linear_gelu",
+            "linear_swiglu",
+            "patch_embed",
+            "ternary_linear",
+        ],
+    ),
+    (
+        "rows",
+        "Ops of rows",
+        &[
+            "embedding",
+            "add_rms_norm",
+            "add_layer_norm",
+            "softmax",
+            "gelu",
+            "next_token",
+        ],
+    ),
+    (
+        "attention",
+        "Attention",
+        &[
+            "causal_attention_prefill",
+            "causal_attention_decode",
+            "attention",
+        ],
+    ),
+    (
+        "graphs",
+        "Ops on graphs",
+        &["edge_attention", "segment_mean"],
+    ),
+];
+
+/// The level that the others are compared with, as in the tables.
+const BASE: &str = "level2";
+
+/// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and so on; returns the paths.
+pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+    let results = root.join("benches/results");
+    let mut paths = vec![];
+    for json in files(&results.join("ops"))? {
+        for (kind, chart) in charts(&OpResults::load(&json)?) {
+            let name = format!("{}-{kind}", stem(&json));
+            paths.extend(charts::bar_grid(&charts_of(&results)?.join(name), &chart)?);
+        }
+    }
+    Ok(paths)
+}
+
+/// Those of [`KINDS`], for each number format.
+fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
+    let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
+    let mut charts = vec![];
+    for dtype in dtypes {
+        for (kind, title, ops) in KINDS {
+            let of_kind = |row: &&OpRow| row.dtype == dtype && ops.contains(&row.op.as_str());
+            let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_kind).collect();
+            let groups = rows.chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape));
+            let groups: Vec<Group> = groups.filter_map(group).collect();
+            if !groups.is_empty() {
+                let title = format!("{title} in {dtype} on {}", recorded.machine.name);
+                charts.push((format!("{kind}-{dtype}"), chart(title, groups)));
+            }
+        }
+    }
+    charts
+}
+
+fn chart(title: String, groups: Vec<Group>) -> BarChart {
+    BarChart {
+        title,
+        axis: Axis::log("time of level 2 / time (×), longer is faster"),
+        mark: Some(1.),
+        groups,
+    }
+}
+
+/// One op on one shape, which has to have been measured at [`BASE`].
+fn group(rows: &[&OpRow]) -> Option<Group> {
+    let base = rows.iter().find(|row| row.level == BASE)?.us();
+    let bar = |row: &&OpRow| {
+        let ratio = base / row.us();
+        Bar {
+            name: row.level.replacen("level", "level ", 1),
+            value: ratio,
+            spread: (ratio, ratio),
+            label: format!("{} µs · {ratio:.2}×", significant(row.us())),
+        }
+    };
+    Some(Group {
+        name: format!("{} {}", rows[0].op, rows[0].shape.replace('x', " × ")),
+        bars: rows.iter().map(bar).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Machine;
+
+    /// An op that is recorded and in no chart would be missed by nobody.
+    #[test]
+    fn every_recorded_op_has_a_chart() -> Result<()> {
+        let json = crate::compare::root()?.join("benches/results/ops/h200.json");
+        for row in OpResults::load(&json)?.rows {
+            let known = |ops: &[&str]| ops.contains(&row.op.as_str());
+            assert!(
+                row.op == "limits" || KINDS.iter().any(|(_, _, ops)| known(ops)),
+                "{}",
+                row.op
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn products_and_others_are_compared_with_level_2() {
+        let row = |op: &str, level: &str, host_us: f64| OpRow {
+            op: op.into(),
+            shape: "1x2x3".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us,
+            ..OpRow::default()
+        };
+        let mut results = OpResults::new(Machine::default());
+        results.rows = vec![
+            row("limits", "limits", 1e6),
+            row("linear", "level1", 8.),
+            row("linear", "level2", 4.),
+            row("linear", "level3", 2.),
+            row("next_token", "level1", 1.),
+            row("softmax", "level2", 1.),
+            row("softmax", "copy", 0.5),
+        ];
+        let charts = charts(&results);
+        let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["products-f32", "rows-f32"]);
+        let group = &charts[0].1.groups[0];
+        let labels: Vec<&str> = group.bars.iter().map(|bar| bar.label.as_str()).collect();
+        assert_eq!(
+            labels,
+            ["8.00 µs · 0.50×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
+        );
+        // What was not measured at level 2 has no measure.
+        let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
+        assert_eq!(others, ["softmax 1 × 2 × 3"]);
+        assert_eq!(charts[1].1.groups[0].bars[1].name, "copy");
+    }
+}

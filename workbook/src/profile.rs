@@ -1,0 +1,178 @@
+//! `workbook profile`: where the time of a forward pass goes, op by op, against what the device can do.
+
+mod files;
+mod which;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use benches::{Workload, job, limits};
+use candle_core::Device;
+use charts::Format;
+use clap::Args;
+use cli::args::Precision;
+use cli::device::Choice;
+use cli::files::Output;
+use cli::load::Request;
+use data::BadInput;
+use models::trace::profile::{Profile, Profiler};
+
+use crate::compare::memory::Peak;
+use crate::compare::{machine, root};
+
+/// Where the time of a forward pass goes, op by op, against what the device can do
+#[derive(Debug, Clone, Args)]
+pub struct ProfileArgs {
+    /// lm, vit or gnn as trained, the name of a preset, or a folder with config.json and model.safetensors
+    #[arg(long, value_name = "lm|vit|gnn|PRESET|DIR", default_value = "lm")]
+    pub model: String,
+    /// The level of optimization [default: the highest]
+    #[arg(long, value_name = "N")]
+    pub level: Option<u8>,
+    /// Take these ops from other levels: linear=2,causal_attention=4
+    #[arg(long, value_name = "OP=LEVEL,…")]
+    pub swap: Option<String>,
+    /// Only this one of the model's workloads, such as prefill or decode
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// Of weights and activations
+    #[arg(long, value_enum, default_value_t)]
+    pub dtype: Precision,
+    /// auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto")]
+    pub device: Choice,
+    /// Repetitions of each workload, recorded and unrecorded
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub samples: u32,
+    /// Also write a row a workload and op
+    #[arg(long, value_name = "FILE.csv")]
+    pub csv: Option<PathBuf>,
+    /// Also draw the share of each op
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub svg: Option<PathBuf>,
+}
+
+/// One workload, profiled.
+pub struct Profiled {
+    /// `prefill`
+    pub workload: String,
+    /// Per forward pass.
+    pub profile: Profile,
+    /// The most bytes that a forward pass needed at once, beyond the weights.
+    pub peak_bytes: u64,
+}
+
+/// Profiles, prints a table a workload, and writes what `args` asks for.
+pub fn run(args: &ProfileArgs) -> Result<()> {
+    let csv = args.csv.as_deref().map(|path| output("--csv", path, "csv"));
+    let csv = csv.transpose()?;
+    let chart = args.svg.as_deref().map(picture).transpose()?;
+    let (model, name) = which::of(&args.model)?;
+    let device = args.device.open()?;
+    let number = args.level.unwrap_or_else(levels::highest);
+    let level = levels::at(number)(args.swap.as_deref(), args.dtype.into(), &device, true)?;
+    let title = format!("{} {name}, level {number}", model.name());
+    let request = Request {
+        model: name,
+        dtype: args.dtype.into(),
+        device: device.clone(),
+        seed: 0,
+    };
+    let workloads = wanted(job::load(model, &request, &level, false)?, args)?;
+    let limits = limits::measure(&device, request.dtype)?;
+    println!("{}", machine::describe(&device, &root()?)?);
+    println!("limits, measured in this run: {limits}");
+    println!("{}", clock(&device));
+
+    let mut all = vec![];
+    for workload in workloads {
+        println!("\n{title}, {}: {}", workload.name, workload.input);
+        let profiled = profile(workload, &device, args.samples as usize)?;
+        print!("{}", profiled.profile.table(&limits));
+        println!(
+            "peak memory {}, beyond the weights",
+            mib(profiled.peak_bytes)
+        );
+        all.push(profiled);
+    }
+    if let Some(output) = csv {
+        output.write(&files::csv(&all, &limits)?)?;
+    }
+    if let Some((output, format)) = chart {
+        let title = format!("{title}, {}", request.dtype.as_str());
+        output.write(&files::chart(title, &all, &limits, format)?)?;
+    }
+    Ok(())
+}
+
+/// What a time is here.
+fn clock(device: &Device) -> &'static str {
+    match device.is_cpu() {
+        true => {
+            "ms: medians of one forward pass. bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the \
+             two takes at these limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
+        }
+        false => {
+            "ms: medians of one forward pass, on the host, with the device synchronised around each op: launches and waiting are in it. \
+             bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the two takes at these limits, over the time \
+             taken. Above 100%: operands out of the caches, or a better product than the limit's."
+        }
+    }
+}
+
+/// The workloads that are asked for.
+fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>, BadInput> {
+    let Some(name) = &args.workload else {
+        return Ok(workloads);
+    };
+    let names: Vec<String> = workloads.iter().map(|w| w.name.clone()).collect();
+    let found: Vec<Workload> = workloads.into_iter().filter(|w| w.name == *name).collect();
+    match found.is_empty() {
+        true => Err(BadInput::new(
+            "--workload",
+            format!("one of {}", names.join(", ")),
+            format!("{name:?}"),
+        )),
+        false => Ok(found),
+    }
+}
+
+/// Times and memory of one forward pass.
+fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profiled> {
+    let Workload { name, mut job, .. } = workload;
+    let forwards = job.forwards();
+    let profiler = Profiler::new(device).repeats(samples);
+    let profile = profiler.run_from(&mut job, |job| job.prepare(), |job| job.run())?;
+    job.reset();
+    let peak = Peak::begin(device)?;
+    job.prepare()?;
+    drop(job.run()?);
+    Ok(Profiled {
+        workload: name,
+        profile: profile.per(forwards),
+        peak_bytes: peak.end()?,
+    })
+}
+
+/// A file with the right ending, looked at before any work.
+fn output(option: &str, path: &Path, extension: &str) -> Result<Output, BadInput> {
+    match path.extension().is_some_and(|found| found == extension) {
+        true => Output::new(path),
+        false => Err(BadInput::new(
+            option,
+            format!("a file .{extension}"),
+            path.display(),
+        )),
+    }
+}
+
+fn picture(path: &Path) -> Result<(Output, Format), BadInput> {
+    let format = Format::of(path);
+    let format =
+        format.ok_or_else(|| BadInput::new("--svg", "a file .svg or .png", path.display()))?;
+    Ok((Output::new(path)?, format))
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}

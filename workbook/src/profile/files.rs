@@ -1,0 +1,105 @@
+//! A profile as rows for a spreadsheet, and as a picture.
+
+use anyhow::Result;
+use charts::{Axis, Bar, BarChart, Format, Group};
+use models::trace::profile::{Limits, Op};
+use serde::Serialize;
+
+use super::Profiled;
+use crate::compare::significant;
+
+/// One op of one workload; rates and limits are empty where the op does not say what it needs.
+#[derive(Serialize)]
+struct Row<'a> {
+    workload: &'a str,
+    op: &'a str,
+    kernels: String,
+    calls: f64,
+    ms_median: f64,
+    ms_low: f64,
+    ms_high: f64,
+    share: f64,
+    bytes: Option<f64>,
+    flops: Option<f64>,
+    gb_per_s: Option<f64>,
+    gflop_per_s: Option<f64>,
+    limit: Option<String>,
+    fraction_of_limit: Option<f64>,
+    whole_ms: f64,
+    peak_bytes: u64,
+}
+
+/// A header and a row a workload and op, in the order in which they ran.
+pub fn csv(all: &[Profiled], limits: &Limits) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(vec![]);
+    for profiled in all {
+        for op in &profiled.profile.ops {
+            writer.serialize(row(profiled, op, limits))?;
+        }
+    }
+    Ok(writer.into_inner()?)
+}
+
+fn row<'a>(profiled: &'a Profiled, op: &'a Op, limits: &Limits) -> Row<'a> {
+    let fraction = op.fraction(limits);
+    Row {
+        workload: &profiled.workload,
+        op: op.name,
+        kernels: op.kernels.join(" + "),
+        calls: op.calls,
+        ms_median: op.ms.median,
+        ms_low: op.ms.low,
+        ms_high: op.ms.high,
+        share: profiled.profile.share(op),
+        bytes: op.needs.map(|needs| needs.bytes),
+        flops: op.needs.map(|needs| needs.flops),
+        gb_per_s: op.gb_per_s(),
+        gflop_per_s: op.gflop_per_s(),
+        limit: fraction.map(|(_, limit)| limit.to_string()),
+        fraction_of_limit: fraction.map(|(fraction, _)| fraction),
+        whole_ms: profiled.profile.whole.median,
+        peak_bytes: profiled.peak_bytes,
+    }
+}
+
+/// The share of each op in the time of all, a bar a workload, the most expensive op first.
+pub fn chart(title: String, all: &[Profiled], limits: &Limits, format: Format) -> Result<Vec<u8>> {
+    let mut names: Vec<&str> = vec![];
+    for op in all.iter().flat_map(|profiled| &profiled.profile.ops) {
+        if !names.contains(&op.name) {
+            names.push(op.name);
+        }
+    }
+    let group = |name: &str| Group {
+        name: name.into(),
+        bars: (all.iter())
+            .filter_map(|profiled| bar(profiled, name, limits))
+            .collect(),
+    };
+    let mut groups: Vec<Group> = names.into_iter().map(group).collect();
+    let longest = |group: &Group| group.bars.iter().map(|bar| bar.value).fold(0., f64::max);
+    groups.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
+    let chart = BarChart {
+        title,
+        axis: Axis::linear("share of the time of all ops (%)"),
+        mark: None,
+        groups,
+    };
+    Ok(charts::bar_chart_bytes(&chart, format)?)
+}
+
+fn bar(profiled: &Profiled, name: &str, limits: &Limits) -> Option<Bar> {
+    let profile = &profiled.profile;
+    let op = profile.ops.iter().find(|op| op.name == name)?;
+    let share = 100. * profile.share(op);
+    let limit = match op.fraction(limits) {
+        Some((fraction, limit)) => format!(" · {:.0}% of {limit}", 100. * fraction),
+        None => String::new(),
+    };
+    Some(Bar {
+        name: profiled.workload.clone(),
+        value: share,
+        spread: (share, share),
+        label: format!("{} ms{limit}", significant(op.ms.median)),
+    })
+}

@@ -1,0 +1,170 @@
+//! A sweep as text and as charts: the slope says how time grows.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use charts::{Axis, LineChart, Series};
+use models::trace::table::{Line, aligned};
+use results::{SweepResults, SweepRow, slope};
+
+use crate::compare::record::{charts_of, files, stem};
+use crate::compare::significant;
+
+/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
+pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+    let results = root.join("benches/results");
+    let folder = results.join("sweep");
+    if !folder.is_dir() {
+        return Ok(vec![]);
+    }
+    let mut paths = vec![];
+    for json in files(&folder)? {
+        let recorded = SweepResults::load(&json)?;
+        for rows in sweeps(&recorded.rows) {
+            let SweepRow {
+                model,
+                preset,
+                axis,
+                dtype,
+                ..
+            } = &rows[0];
+            let name = format!("{}-{model}-{preset}-{axis}-{dtype}", stem(&json));
+            let chart = chart(rows, &recorded.machine.name);
+            paths.extend(charts::line_chart(
+                &charts_of(&results)?.join(name),
+                &chart,
+            )?);
+        }
+    }
+    Ok(paths)
+}
+
+/// The rows of one model and axis each.
+fn sweeps(rows: &[SweepRow]) -> impl Iterator<Item = &[SweepRow]> {
+    let of = |row: &SweepRow| [&row.model, &row.preset, &row.axis, &row.dtype].map(String::clone);
+    rows.chunk_by(move |a, b| of(a) == of(b))
+}
+
+fn levels_of(rows: &[SweepRow]) -> Vec<u8> {
+    let mut levels: Vec<u8> = rows.iter().map(|row| row.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels
+}
+
+/// (size, ms) of one level.
+fn points(rows: &[SweepRow], level: u8) -> Vec<(f64, f64)> {
+    let of_level = rows.iter().filter(|row| row.level == level);
+    of_level
+        .map(|row| (row.size as f64, row.median_ms))
+        .collect()
+}
+
+/// A line a level on two logarithmic axes, on which a power of the size is straight.
+fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
+    let series = |level: u8| {
+        let points = points(rows, level);
+        let name = format!("level {level}, slope {:.2}", slope(&points));
+        Series { name, points }
+    };
+    let SweepRow {
+        model,
+        preset,
+        what,
+        dtype,
+        ..
+    } = &rows[0];
+    LineChart {
+        title: format!("{model} {preset} in {dtype} on {machine}"),
+        x: Axis::log(what),
+        y: Axis::log("time of one forward pass (ms)"),
+        series: levels_of(rows).into_iter().map(series).collect(),
+    }
+}
+
+/// A line a size and a column a level, and below the slope of each level's logarithms, for every sweep.
+pub fn table(rows: &[SweepRow]) -> String {
+    let mut text = String::new();
+    for rows in sweeps(rows) {
+        let levels = levels_of(rows);
+        let SweepRow {
+            model,
+            preset,
+            axis,
+            dtype,
+            ..
+        } = &rows[0];
+        let titles = levels.iter().map(|level| format!("level {level}"));
+        let mut lines = vec![Line::of(
+            std::iter::once(axis.clone())
+                .chain(titles)
+                .collect::<Vec<_>>(),
+        )];
+        for of_size in rows.chunk_by(|a, b| a.size == b.size) {
+            let cells = of_size.iter().map(|row| significant(row.median_ms));
+            let size = of_size[0].size.to_string();
+            lines.push(Line::of(
+                std::iter::once(size).chain(cells).collect::<Vec<_>>(),
+            ));
+        }
+        let slopes = levels
+            .iter()
+            .map(|level| format!("{:.2}", slope(&points(rows, *level))));
+        lines.push(Line::of(
+            std::iter::once("slope".to_string())
+                .chain(slopes)
+                .collect::<Vec<_>>(),
+        ));
+        text += &format!("\n{model} {preset}, {dtype}\n{}", aligned(&lines));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<SweepRow> {
+        let row = |axis: &str, size: usize, level: u8, median_ms: f64| SweepRow {
+            model: "gnn".into(),
+            preset: "tiny".into(),
+            axis: axis.into(),
+            what: format!("{axis}, of graphs"),
+            size,
+            level,
+            dtype: "f32".into(),
+            median_ms,
+            ..SweepRow::default()
+        };
+        vec![
+            row("nodes", 128, 1, 1.),
+            row("nodes", 128, 2, 0.5),
+            row("nodes", 256, 1, 4.),
+            row("nodes", 256, 2, 1.),
+            row("edges", 128, 1, 1.),
+        ]
+    }
+
+    #[test]
+    fn the_slope_of_each_level_stands_below_its_times() {
+        let expected = "
+gnn tiny, f32
+nodes  level 1  level 2
+128       1.00    0.500
+256       4.00     1.00
+slope     2.00     1.00
+";
+        assert!(table(&rows()).starts_with(expected), "{}", table(&rows()));
+    }
+
+    #[test]
+    fn each_axis_has_a_chart_with_its_slopes() {
+        let rows = rows();
+        let charts: Vec<LineChart> = sweeps(&rows).map(|rows| chart(rows, "a CPU")).collect();
+        assert_eq!(charts.len(), 2);
+        let names: Vec<&str> = charts[0].series.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["level 1, slope 2.00", "level 2, slope 1.00"]);
+        assert!(charts[0].x.log && charts[0].y.log);
+        assert_eq!(charts[0].x.label, "nodes, of graphs");
+    }
+}

@@ -1,0 +1,82 @@
+//! `workbook doctor` on this machine, made worse by its environment.
+
+use std::process::Command;
+
+/// Exit code and stdout.
+fn doctor(args: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
+    command
+        .arg("doctor")
+        .args(args)
+        .envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+    )
+}
+
+#[test]
+fn every_machine_is_described() {
+    let (code, text) = doctor(&[], &[]);
+    for name in ["CPU", "driver", "nvcc", "libraries", "NVRTC", "this build"] {
+        assert!(
+            text.lines().any(|line| line.starts_with(name)),
+            "{name}: {text}"
+        );
+    }
+    // Nothing was asked for; a build for a GPU asks for one.
+    if cfg!(not(feature = "cuda")) {
+        assert_eq!(code, Some(0), "{text}");
+    }
+    assert!(
+        text.ends_with(" works here.\n") || text.ends_with("see the fixes above.\n"),
+        "{text}"
+    );
+}
+
+/// A toolkit that is named is the only one that counts: an empty folder has no NVRTC.
+#[test]
+fn what_was_asked_for_and_is_missing_is_an_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().display().to_string();
+    let environment = [("CUDA_HOME", empty.as_str())];
+    let (code, text) = doctor(&["--nvrtc"], &environment);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains(&format!("no NVRTC: none in CUDA_HOME={empty}")),
+        "{text}"
+    );
+    assert!(
+        text.contains("fix: ") && text.contains("pip install nvidia-cuda-nvrtc"),
+        "{text}"
+    );
+    assert!(
+        text.contains("You asked for") && text.contains(".cu files"),
+        "{text}"
+    );
+}
+
+/// The library without what it loads when it compiles.
+#[test]
+fn builtins_that_are_missing_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("lib")).unwrap();
+    std::fs::write(folder.path().join("lib/libnvrtc.so.13"), "").unwrap();
+    let home = folder.path().display().to_string();
+    let (code, text) = doctor(&["--nvrtc"], &[("CUDA_HOME", &home)]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("without libnvrtc-builtins"), "{text}");
+}
+
+#[test]
+fn threads_that_are_no_number_are_named() {
+    let (_, text) = doctor(&[], &[("RAYON_NUM_THREADS", "many")]);
+    assert!(
+        text.contains("RAYON_NUM_THREADS=\"many\" is no number of threads"),
+        "{text}"
+    );
+    let (_, text) = doctor(&[], &[]);
+    assert!(!text.contains("is no number"), "{text}");
+}
