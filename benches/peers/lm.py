@@ -71,9 +71,9 @@ class Block(nn.Module):
         self.k.index_copy_(2, position, k)
         self.v.index_copy_(2, position, v)
         # The query heads that share a key head are rows of one product.
-        q = q.reshape(b, self.h_kv, -1, self.d)
+        q = q.reshape(b, self.h_kv, -1, self.d).contiguous()
         y = F.scaled_dot_product_attention(q, self.k, self.v, attn_mask=mask)
-        return y.view(b, 1, -1)
+        return y.reshape(b, 1, -1)
 
 
 class LanguageModel(nn.Module):
