@@ -128,6 +128,8 @@ fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
         device_us,
         bytes,
         flops,
+        needs_bytes: None,
+        needs_flops: None,
     };
     println!("{}  {:.2} µs", row.key(), row.us());
     rows.insert(last + 1, row);
