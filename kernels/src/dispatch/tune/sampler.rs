@@ -10,11 +10,12 @@ use crate::graph::{Graph, warm};
 /// A sample is about this long.
 const SAMPLE: Duration = Duration::from_micros(200);
 
-/// On a CPU the ops of a model come between two calls of one: by then the other threads have gone to sleep, and
-/// waking them is part of the call.
+/// On a CPU the ops of a model come between two calls of one. Where they are short or one thread's, the other threads
+/// have gone to sleep, and waking them is part of the call; where they are long, all threads are awake. So every
+/// other call comes after a rest of this time.
 const REST: Duration = Duration::from_micros(20);
 
-/// Calls of a sample, each after a rest, at the most.
+/// Calls of such a sample at the most.
 const RESTED: usize = 8;
 
 /// Calls in a CUDA graph at the most.
@@ -28,7 +29,7 @@ pub struct Sampler<'a> {
     graph: Option<Graph>,
     /// Calls of a graph, or of a sample.
     calls: usize,
-    /// Whether each call comes after a [`REST`].
+    /// Whether every other call comes after a [`REST`].
     rests: bool,
     /// Launches of the graph.
     launches: usize,
@@ -48,7 +49,7 @@ impl<'a> Sampler<'a> {
         let us = host(device, &mut call)?.max(0.02);
         let wanted = (SAMPLE.as_secs_f64() * 1e6 / us).ceil() as usize;
         let (graph, calls) = match device.is_cpu() {
-            true if rests => (None, wanted.min(RESTED)),
+            true if rests => (None, wanted.next_multiple_of(2).min(RESTED)),
             true => (None, wanted),
             false => {
                 let calls = wanted.next_multiple_of(sets).min(RECORDED.max(sets));
@@ -79,8 +80,10 @@ impl<'a> Sampler<'a> {
             // ANCHOR: rests
             None if self.rests => {
                 let mut all = 0.;
-                for _ in 0..self.calls {
-                    rest();
+                for i in 0..self.calls {
+                    if i % 2 == 0 {
+                        rest();
+                    }
                     all += host(device, &mut *call)?;
                 }
                 Ok(all / self.calls as f64)
