@@ -67,9 +67,9 @@ impl Measured {
     ) -> Result<Self> {
         let mut times: Vec<(_, Vec<f64>)> = vec![];
         let mut samplers = vec![];
-        for call in calls {
-            times.push((call.name, vec![]));
-            samplers.push(Sampler::new(device, call)?);
+        for CallOn { name, sets, call } in calls {
+            samplers.push(Sampler::new(device, sets, call)?);
+            times.push((name, vec![]));
         }
         for done in 0..samples {
             let slow = times.iter().any(|(_, us)| us.iter().any(|us| *us > LONG));

@@ -18,6 +18,10 @@
 //
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
+//
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
+//   edge_attention 4096x16384 f32: level 2 8528.1, level 3 29.6, level 4 14.0, level 5 11.5, copy 4.5
+//   edge_attention 4096x16384 bf16: level 2 8621.5, level 3 31.7, level 4 12.3, level 5 12.3, copy 3.5
 
 #include "edge_attention/level4.cuh"
 

@@ -11,6 +11,10 @@
 // Launch: grid (1), block (32).
 //
 // What would make it faster: a scan over the warp's lanes, whose sums are rounded in another order.
+//
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
+//   next_token 10000 f32: level 2 25.2, level 3 26.3, level 4 30.0, level 5 21.2, copy 2.7
+//   next_token 10000 bf16: level 2 33.0, level 3 33.2, level 4 21.7, level 5 21.8, copy 2.6
 #include "common/warp.cuh"
 
 constexpr unsigned MOST = 1024; // k at the most

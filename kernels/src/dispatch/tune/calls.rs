@@ -20,11 +20,8 @@ pub type Call = Box<dyn FnMut() -> Result<()>>;
 pub struct CallOn {
     /// Of the entry.
     pub name: &'static str,
-    /// How many sets of operands there are, which the calls take in turn.
+    /// How many sets of operands there are.
     pub sets: usize,
-    /// Whether it is an op of models, where others come between its calls. Products of two matrices are also asked
-    /// for in loops of their own.
-    pub rests: bool,
     /// With the next set.
     pub call: Call,
 }
@@ -47,7 +44,6 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
     }
 }
 
-// ANCHOR: sets
 /// Bytes of the operands of all sets: more than a GPU's second cache holds, as the weights of a model are.
 const ROTATED: usize = 128 << 20;
 
@@ -57,7 +53,6 @@ const SETS: usize = 8;
 fn sets(bytes: usize) -> usize {
     (ROTATED / bytes.max(1)).clamp(1, SETS)
 }
-// ANCHOR_END: sets
 
 /// In −1..1.
 fn random(dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
@@ -79,7 +74,6 @@ fn in_turn<T: 'static>(
     CallOn {
         name,
         sets,
-        rests: true,
         call: Box::new(call),
     }
 }
@@ -104,7 +98,6 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let able = matmul::REGISTRY.able(problem, facts);
     let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
     calls.push(in_turn(PICKED, &all, |(a, b)| matmul::matmul(a, b, None)));
-    calls.iter_mut().for_each(|call| call.rests = false);
     Ok(calls)
 }
 
