@@ -44,6 +44,7 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
     }
 }
 
+// ANCHOR: sets
 /// Bytes of the operands of all sets: more than a GPU's second cache holds, as the weights of a model are.
 const ROTATED: usize = 128 << 20;
 
@@ -53,6 +54,7 @@ const SETS: usize = 8;
 fn sets(bytes: usize) -> usize {
     (ROTATED / bytes.max(1)).clamp(1, SETS)
 }
+// ANCHOR_END: sets
 
 /// In −1..1.
 fn random(dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
