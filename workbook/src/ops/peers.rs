@@ -163,6 +163,8 @@ mod tests {
             device_us: None,
             bytes: Some(48),
             flops: None,
+            needs_bytes: None,
+            needs_flops: None,
         }
     }
 
