@@ -5,6 +5,8 @@ mod chapters;
 mod pages;
 mod text;
 
+pub use chapters::stale_anchors;
+
 use crate::{exercises, render, shell};
 use anyhow::Result;
 use std::path::Path;

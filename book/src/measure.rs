@@ -18,6 +18,7 @@
 //! of included methods away as well.
 
 use crate::chart::chart;
+use crate::check;
 use crate::copies::copies;
 use crate::dedent::dedent_code;
 use crate::exercises;
@@ -44,6 +45,10 @@ impl Preprocessor for Measure {
     }
 
     fn run(&self, ctx: &PreprocessorContext, mut book: Book) -> Result<Book> {
+        let stale = check::stale_anchors(&ctx.root.join(&ctx.config.book.src))?;
+        if let Some(first) = stale.first() {
+            bail!("{first}");
+        }
         let [folder, own] = sources(&ctx.root, &ctx.config)?;
         let mut library = Library::open(&folder, &own)?;
         let exercises = exercises::of(&ctx.root, &ctx.config)?;

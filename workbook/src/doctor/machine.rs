@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Major and minor number: CUDA 13.0, PTX 9.0, compute capability 7.5.
 pub type Version = (u32, u32);
 
-/// The facts that [`diagnose`](super::diagnose) looks at.
+/// The facts that [`diagnose`](super::diagnose()) looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Whether this program was built with `--features cuda`.
