@@ -50,16 +50,20 @@ pub fn edge_attention(
         w,
         graph,
     };
-    let size = operands.check(KERNEL)?;
-    if on_cpu(q.device()) {
-        let dtype = q.dtype();
+    run(&operands, operands.check(KERNEL)?)
+}
+
+/// The same, of operands that have been checked.
+pub(super) fn run(operands: &Operands, size: Size) -> Result<Tensor> {
+    if on_cpu(operands.q.device()) {
+        let dtype = operands.q.dtype();
         return dispatch!(
             "edge_attention_level4",
             dtype,
-            cpu::level4::edge_attention(&operands, size)
+            cpu::level4::edge_attention(operands, size)
         );
     }
-    launch(&operands, size)
+    launch(operands, size)
 }
 
 fn launch(o: &Operands, size: Size) -> Result<Tensor> {
@@ -67,30 +71,16 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         nodes,
         heads,
         head_dim,
-        features,
         ..
     } = size;
     let dtype = o.q.dtype();
-    if head_dim > WARP * VECTOR * WIDE {
-        let expected = format!("at most {} channels a head", WARP * VECTOR * WIDE);
-        let level = if head_dim <= level3::MAX_THREADS {
-            3
-        } else {
-            2
-        };
-        return Err(unsupported(KERNEL, expected, head_dim, level));
-    }
-    if features > WARP * VECTOR {
-        let expected = format!("at most {} features an edge", WARP * VECTOR);
-        return Err(unsupported(KERNEL, expected, features, 3));
-    }
+    let shares = Shares::of(size)?;
     let entry = match is_wide(head_dim) {
         false => entry!("edge_attention", dtype, "level4")?,
         true => entry!("edge_attention_wide", dtype, "level4")?,
     };
     let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
     if y.elem_count() > 0 {
-        let shares = Shares::of(size);
         let launch = Launch::new(&MODULE, entry).grid(shares.blocks(size), 1, 1);
         shares.arguments(launch, o, size, &y).run()?;
     }
@@ -112,17 +102,32 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn of(size: Size) -> Self {
+    /// # Errors
+    /// When a warp's registers do not hold a head, or its lanes the features of an edge.
+    pub(super) fn of(size: Size) -> Result<Self> {
         let (head_dim, features) = (size.head_dim, size.features);
+        if head_dim > WARP * VECTOR * WIDE {
+            let expected = format!("at most {} channels a head", WARP * VECTOR * WIDE);
+            let level = if head_dim <= level3::MAX_THREADS {
+                3
+            } else {
+                2
+            };
+            return Err(unsupported(KERNEL, expected, head_dim, level));
+        }
+        if features > WARP * VECTOR {
+            let expected = format!("at most {} features an edge", WARP * VECTOR);
+            return Err(unsupported(KERNEL, expected, features, 3));
+        }
         let lanes = head_dim.max(features).div_ceil(VECTOR).next_power_of_two();
         // A feature's weights for all channels, each head's filled up to whole vectors; an odd number of
         // vectors, so that neighbouring features start in other banks of shared memory.
         let padded = VECTOR * ((size.heads * head_dim.div_ceil(VECTOR)) | 1);
         let fits = features * padded * size_of::<f32>() <= STAGED;
-        Self {
+        Ok(Self {
             lanes: lanes.clamp(8, WARP),
             padded: if fits { padded } else { 0 },
-        }
+        })
     }
 
     /// Heads that a warp has at once.

@@ -46,13 +46,13 @@ pub fn edge_attention(
     if on_cpu(q.device()) || graph.max_degree <= CHUNK || is_wide(size.head_dim) {
         let why = || format!("{} edges a node at the most", graph.max_degree);
         let _span = trace::span_because("edge_attention_level4", why);
-        return level4::edge_attention(q, k, v, skip, edges, w, graph);
+        return level4::run(&operands, size);
     }
     split(&operands, size)
 }
 
 fn split(o: &Operands, size: Size) -> Result<Tensor> {
-    let (dtype, shares) = (o.q.dtype(), Shares::of(size));
+    let (dtype, shares) = (o.q.dtype(), Shares::of(size)?);
     let (chunks, groups) = (
         size.edges.div_ceil(CHUNK),
         size.heads.div_ceil(shares.heads_a_warp()),

@@ -5,7 +5,8 @@ mod case;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
-use super::Graph;
+use super::{Graph, level5};
+use crate::launch::on_cpu;
 use crate::testing::{assert_close, cases, devices, gpu, hardware, host, pairwise, rng, uniform};
 use case::{Case, DTYPES, KERNELS, Shape, incoming};
 
@@ -275,6 +276,30 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
         assert!(kernel(q, k, v, skip, edges, w, graph(row_ptr, &other)).is_err());
         let error = kernel(&transposed, k, v, skip, edges, w, good).unwrap_err();
         assert!(error.to_string().contains("level 2 can"), "{error}");
+    }
+    Ok(())
+}
+
+/// Also where a node's edges are many chunks.
+#[test]
+fn features_beyond_a_warp_are_an_error() -> Result<()> {
+    let mut rng = rng();
+    let shape = Shape {
+        heads: 1,
+        head_dim: 8,
+        features: 129,
+        dtype: DType::F32,
+    };
+    for device in devices() {
+        if on_cpu(&device) {
+            continue; // whose loops have no such bound
+        }
+        for degree in [2, 1100] {
+            let incoming = incoming(&mut rng, &[degree]);
+            let case = Case::random(&mut rng, shape, incoming, &device)?;
+            let error = case.run(level5::edge_attention).unwrap_err().to_string();
+            assert!(error.contains("at most 128 features"), "{degree}: {error}");
+        }
     }
     Ok(())
 }
