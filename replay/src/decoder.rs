@@ -34,17 +34,19 @@ enum Choice {
 }
 
 impl Choice {
-    /// As `sampling` has it.
-    fn of(sampling: &Sampling, device: &Device) -> Result<Option<Self>> {
-        Ok(match sampling.top_k {
-            _ if sampling.is_greedy() => Some(Self::Greedy),
-            Some(k) if can_draw(k) => Some(Self::Drawn {
+    /// As `sampling` has it, of what [can be chosen](Decoder::can_choose) on the device.
+    fn of(sampling: &Sampling, device: &Device) -> Result<Self> {
+        match sampling.top_k {
+            _ if sampling.is_greedy() => Ok(Self::Greedy),
+            Some(k) if can_draw(k) => Ok(Self::Drawn {
                 k,
                 temperature: sampling.temperature,
                 chance: Tensor::zeros(2, DType::F64, device)?,
             }),
-            _ => None,
-        })
+            found => bail!(
+                "a draw in a recorded decode step: expected top_k from 1 to 1024, found {found:?}"
+            ),
+        }
     }
 
     /// logits (1, 1, V) → ids (1, 1)
@@ -123,14 +125,8 @@ impl Decoder {
         caches: Vec<KvCache>,
         sampling: &Sampling,
     ) -> Result<Self> {
-        let Some(choice) = Choice::of(sampling, model.device())? else {
-            let found = sampling.top_k;
-            bail!(
-                "a draw in a recorded decode step: expected top_k from 1 to 1024, found {found:?}"
-            )
-        };
         Ok(Self {
-            choice,
+            choice: Choice::of(sampling, model.device())?,
             ..Self::new(model, caches, 1)?
         })
     }

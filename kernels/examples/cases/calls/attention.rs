@@ -7,22 +7,23 @@ use kernels::rope;
 use super::Draw;
 
 /// A sequence of `position` + `tokens`, of which the last `tokens` ask.
-struct Shape {
-    batch: usize,
-    tokens: usize,
-    position: usize,
-    heads: (usize, usize),
-    d: usize,
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub batch: usize,
+    pub tokens: usize,
+    pub position: usize,
+    pub heads: (usize, usize),
+    pub d: usize,
     /// Elements before q, k and v.
-    offset: usize,
+    pub offset: usize,
     /// Positions of the cache beyond those that are written. Without them a read beyond the last key is one beyond
     /// the cache.
-    spare: usize,
+    pub spare: usize,
     /// The greatest of q, k and v: with large scores the running maximum of online softmax matters.
-    most: f32,
+    pub most: f32,
 }
 
-const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) -> Shape {
+pub const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) -> Shape {
     Shape {
         batch: 1,
         tokens,
@@ -35,7 +36,7 @@ const fn shape(tokens: usize, position: usize, heads: (usize, usize), d: usize) 
     }
 }
 
-const fn wide(shape: Shape) -> Shape {
+pub const fn wide(shape: Shape) -> Shape {
     Shape { most: 40., ..shape }
 }
 
@@ -46,7 +47,7 @@ const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
 const ODD_DIMS: [usize; 8] = [9, 27, 51, 75, 89, 90, 91, 101];
 
 /// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
-const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
+pub const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for d in DIMS {
@@ -201,7 +202,7 @@ fn rotate_beside(draw: &mut Draw, dtype: DType, shifted: usize) -> Result<()> {
 
 impl Shape {
     /// q, k and v: views of one product.
-    fn cut(&self, draw: &mut Draw, dtype: DType) -> Result<[Tensor; 3]> {
+    pub fn cut(&self, draw: &mut Draw, dtype: DType) -> Result<[Tensor; 3]> {
         let (heads, kv_heads) = self.heads;
         let dims = (self.batch, self.tokens, heads + 2 * kv_heads, self.d);
         let len = dims.0 * dims.1 * dims.2 * dims.3;

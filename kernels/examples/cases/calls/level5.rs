@@ -6,6 +6,7 @@ use kernels::linear::level4::Packed;
 use kernels::{linear, matmul, rope};
 
 use super::Draw;
+use super::attention::{ENDS, Shape, shape, wide};
 
 /// (batch, m, n, k): below, at and beyond tiles and their steps of k.
 const PRODUCTS: [[usize; 4]; 17] = [
@@ -43,70 +44,35 @@ const FEW: [(usize, usize, usize); 9] = [
     (1, 2, 4104),
 ];
 
-/// A decode step: the last `tokens` of a sequence, at `position`.
-#[derive(Clone, Copy)]
-struct Step {
-    batch: usize,
-    tokens: usize,
-    position: usize,
-    heads: (usize, usize),
-    d: usize,
-    /// Elements before q, k and v.
-    offset: usize,
-    /// Positions of the cache beyond the last token: without them a read beyond it is one beyond the cache.
-    spare: usize,
-    /// The greatest of q, k and v.
-    most: f32,
-}
-
-const fn step(tokens: usize, position: usize, heads: (usize, usize), d: usize) -> Step {
-    Step {
-        batch: 1,
-        tokens,
-        position,
-        heads,
-        d,
-        offset: 0,
-        spare: 0,
-        most: 1.,
-    }
-}
-
-const fn wide(step: Step) -> Step {
-    Step { most: 40., ..step }
-}
-
-const fn two(step: Step) -> Step {
-    Step {
+const fn two(step: Shape) -> Shape {
+    Shape {
         batch: 2,
         spare: 3,
         ..step
     }
 }
 
-const STEPS: [Step; 15] = [
-    step(1, 0, (2, 2), 8),
-    step(1, 6, (2, 2), 32),
-    wide(step(1, 69, (3, 1), 64)),
-    step(1, 300, (2, 2), 64),
-    wide(step(3, 69, (6, 2), 32)),
-    wide(step(2, 300, (5, 1), 64)),
-    step(4, 17, (4, 2), 128),
-    wide(step(1, 290, (2, 1), 128)),
-    step(1, 33, (2, 2), 128),
-    two(step(1, 5, (2, 1), 24)),
-    two(step(1, 5, (1, 1), 40)),
-    two(step(2, 260, (3, 1), 104)),
-    Step {
+/// Decode steps: the last tokens of a sequence.
+const STEPS: [Shape; 15] = [
+    shape(1, 0, (2, 2), 8),
+    shape(1, 6, (2, 2), 32),
+    wide(shape(1, 69, (3, 1), 64)),
+    shape(1, 300, (2, 2), 64),
+    wide(shape(3, 69, (6, 2), 32)),
+    wide(shape(2, 300, (5, 1), 64)),
+    shape(4, 17, (4, 2), 128),
+    wide(shape(1, 290, (2, 1), 128)),
+    shape(1, 33, (2, 2), 128),
+    two(shape(1, 5, (2, 1), 24)),
+    two(shape(1, 5, (1, 1), 40)),
+    two(shape(2, 260, (3, 1), 104)),
+    Shape {
         offset: 1,
-        ..two(step(2, 5, (2, 1), 16))
+        ..two(shape(2, 5, (2, 1), 16))
     },
-    step(3, 4, (20, 2), 16),
-    step(1, 2, (9, 3), 80),
+    shape(3, 4, (20, 2), 16),
+    shape(1, 2, (9, 3), 80),
 ];
-
-/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
-const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for (m, n, k) in FEW {
@@ -119,7 +85,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     }
     for d in [24, 40, 104] {
         for (keys, heads) in ENDS.flat_map(|keys| [(keys, (1, 1)), (keys, (2, 1))]) {
-            decode(draw, dtype, step(1, keys - 1, heads, d))?;
+            decode(draw, dtype, shape(1, keys - 1, heads, d))?;
         }
     }
     // The keys end in the third of four splits: the last one has none.
@@ -128,8 +94,8 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         .flat_map(|d| [(d, (1, 1)), (d, (2, 1))])
     {
         let spare = 1024 - 516;
-        let step = step(1, 515, heads, d);
-        decode(draw, dtype, Step { spare, ..step })?;
+        let step = shape(1, 515, heads, d);
+        decode(draw, dtype, Shape { spare, ..step })?;
     }
     for beside in 0..5 {
         rotate_beside(draw, dtype, beside)?;
@@ -185,7 +151,7 @@ fn products(draw: &mut Draw) -> Result<()> {
 }
 
 /// Tokens behind `position`, which the device knows; the keys and values before them are level 4's.
-fn decode(draw: &mut Draw, dtype: DType, step: Step) -> Result<()> {
+fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
     let (tokens, position, d) = (step.tokens, step.position, step.d);
     let device = Device::Cpu;
     let capacity = position + tokens + step.spare;
@@ -195,11 +161,15 @@ fn decode(draw: &mut Draw, dtype: DType, step: Step) -> Result<()> {
         draw.floats(&[capacity, d / 2], dtype)?,
     );
     if position > 0 {
-        let [q, k, v] = step.cut(draw, dtype, position)?;
+        let before = Shape {
+            tokens: position,
+            ..step
+        };
+        let [q, k, v] = before.cut(draw, dtype)?;
         let here = |angles: &Tensor| angles.narrow(0, 0, position);
         rope::level4::rope_append(&q, &k, &v, &here(&cos)?, &here(&sin)?, &mut inner, 0)?;
     }
-    let [q, k, v] = step.cut(draw, dtype, tokens)?;
+    let [q, k, v] = step.cut(draw, dtype)?;
     let shared = attend::Position::new(&device)?;
     let mut cache = attend::Cache::new(inner, shared.clone());
     if let Some(at) = cache.on_device(&q, position)? {
@@ -253,20 +223,4 @@ fn rotate([q, k, v]: [&Tensor; 3], [cos, sin]: [&Tensor; 2], position: usize) ->
         rope::level5::rope_append(q, k, v, cos, sin, &at)?;
     }
     Ok(())
-}
-
-impl Step {
-    /// q, k and v of so many tokens: views of one product.
-    fn cut(&self, draw: &mut Draw, dtype: DType, tokens: usize) -> Result<[Tensor; 3]> {
-        let (heads, kv_heads) = self.heads;
-        let dims = (self.batch, tokens, heads + 2 * kv_heads, self.d);
-        let len = dims.0 * dims.1 * dims.2 * dims.3;
-        let all = draw.wide(&[self.offset + len], dtype, self.most)?;
-        let all = all.narrow(0, self.offset, len)?.reshape(dims)?;
-        Ok([
-            all.narrow(2, 0, heads)?,
-            all.narrow(2, heads, kv_heads)?,
-            all.narrow(2, heads + kv_heads, kv_heads)?,
-        ])
-    }
 }
