@@ -15,10 +15,30 @@ pub const FAILURE: u8 = 1;
 /// Runs a program's `main`: sets the number of threads, and turns an error into one line on stderr
 /// and exit code 2 for bad input or 1 for anything else. A reader that closes the pipe is no error.
 pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
+    end_with_the_reader();
     match crate::threads::run(program) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(error),
     }
+}
+
+/// `println!` panics when the reader of a pipe is gone, as behind `| head`: then the program just ends.
+fn end_with_the_reader() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        match panic.payload_as_str().is_some_and(is_about_a_closed_pipe) {
+            true => std::process::exit(0),
+            false => report(panic),
+        }
+    }));
+}
+
+/// The second is Windows' number for the same.
+fn is_about_a_closed_pipe(panic: &str) -> bool {
+    panic.starts_with("failed printing to stdout")
+        && ["Broken pipe", "os error 232"]
+            .iter()
+            .any(|closed| panic.contains(closed))
 }
 
 fn report(error: anyhow::Error) -> ExitCode {
