@@ -66,7 +66,8 @@ pub struct Grade {
     pub seconds: f64,
 }
 
-/// Grades the submissions in `folder`, or in each folder in it where it holds none itself. `check` checks one.
+/// Grades the submissions in `folder`, or in each folder in it where it holds none itself: one without any is a student
+/// who has handed in nothing. `check` checks one.
 ///
 /// # Errors
 /// There is no submission.
@@ -118,15 +119,17 @@ fn students(folder: &Path, exercises: &[Exercise]) -> Result<Vec<PathBuf>, BadIn
         )
     };
     let entries = fs::read_dir(folder).map_err(|e| bad(e.to_string()))?;
-    let folders = entries
+    let is_hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
+    let mut students: Vec<PathBuf> = entries
         .flatten()
-        .map(|e| e.path())
-        .filter(|path| path.is_dir());
-    let mut students: Vec<PathBuf> = folders.filter(|f| holds(f)).collect();
+        .filter(|entry| !is_hidden(entry))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
     students.sort();
-    match students.is_empty() {
-        true => Err(bad("none".into())),
-        false => Ok(students),
+    match students.iter().any(|student| holds(student)) {
+        true => Ok(students),
+        false => Err(bad("none".into())),
     }
 }
 

@@ -11,7 +11,7 @@ use data::BadInput;
 use tempfile::TempDir;
 
 use crate::exercise::{Exercise, Language};
-use crate::page::{COMMAND, page, plain};
+use crate::page::{COMMAND, page, without_links};
 
 /// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
 ///
@@ -55,7 +55,7 @@ fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which is not here.
-        plain(&page(exercise)),
+        without_links(&page(exercise)),
     )
 }
 

@@ -84,17 +84,22 @@ impl Learner {
         self.save()
     }
 
-    /// Begins an exercise again; what was written stays beside it, as `….old`.
+    /// Begins an exercise again; what was written stays beside it, as `….old`. Whether anything was: a file that is the
+    /// starter is left alone, so that a second reset does not write over what the first has kept.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn reset(&self, exercise: &Exercise) -> Result<(), BadInput> {
+    pub fn reset(&self, exercise: &Exercise) -> Result<bool, BadInput> {
         let path = self.file(exercise);
+        if fs::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
+            return Ok(false);
+        }
         if path.exists() {
             let old = self.folder.join(format!("{}.old", exercise.file()));
             fs::rename(&path, &old).map_err(|e| bad(&old, "a file that can be written", e))?;
         }
-        self.write(&exercise.file(), &exercise.starter)
+        self.write(&exercise.file(), &exercise.starter)?;
+        Ok(true)
     }
 
     /// The exercise in hand, if there is one.

@@ -197,8 +197,15 @@ fn what(exercise: &Exercise) -> String {
     }
 }
 
-/// Markdown for a terminal: links are their text.
+/// Markdown for a terminal: links are their text; comments and the fences around code are gone.
 pub fn plain(markdown: &str) -> String {
+    let is_shown = |line: &&str| !line.starts_with("```") && !line.starts_with("<!--");
+    let shown: String = markdown.split_inclusive('\n').filter(is_shown).collect();
+    without_links(&shown)
+}
+
+/// Markdown whose links are their text.
+pub fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
     while let Some((before, link)) = rest.split_once('[') {
@@ -230,5 +237,11 @@ mod tests {
             plain("see [a b](c.md), `x[1]` and [y]"),
             "see a b, `x[1]` and [y]"
         );
+    }
+
+    #[test]
+    fn code_stands_without_its_fences() {
+        let markdown = "Run\n\n<!-- not run: an example -->\n```sh\nls `pwd`\n```\n\nand `look`.\n";
+        assert_eq!(plain(markdown), "Run\n\nls `pwd`\n\nand `look`.\n");
     }
 }

@@ -23,12 +23,20 @@ pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failu
             false => format!("one of {}", options.join(", ")),
         };
         let what = format!(
-            "{}: expected a prediction first, {expected}, found `{answer}`",
-            question.name
+            "{}: expected a prediction first, {expected}, found {}",
+            question.name,
+            quoted(answer)
         );
         return Err(Failure::new(Part::Question, at(submission, line), what));
     }
     Ok(())
+}
+
+fn quoted(answer: &str) -> String {
+    match answer.is_empty() {
+        true => "nothing".to_owned(),
+        false => format!("`{answer}`"),
+    }
 }
 
 fn at(submission: &Submission, line: usize) -> String {
@@ -58,7 +66,8 @@ pub fn check(
             Err(failure) => return Ok(Err(failure)),
         };
         if let Some(expected) = wrong(answer, &truth, &question.truth) {
-            let what = format!("{}: expected {expected}, found `{answer}`", question.name);
+            let found = quoted(answer);
+            let what = format!("{}: expected {expected}, found {found}", question.name);
             return Ok(Err(Failure::new(
                 Part::Question,
                 at(submission, line),
@@ -74,11 +83,21 @@ fn wrong(answer: &str, truth: &str, question: &Truth) -> Option<String> {
     let options = options(question);
     if options.is_empty() {
         let truth: f64 = truth.parse().unwrap_or(f64::NAN);
+        let [more, less] = match question {
+            Truth::Line { .. } => [
+                "the line that costs most, which is further down",
+                "the line that costs most, which is further up",
+            ],
+            _ => [
+                "what is counted, which is more",
+                "what is counted, which is less",
+            ],
+        };
         let found = answer.parse::<f64>();
         return match found.map(|found| found.partial_cmp(&truth)) {
             Ok(Some(Ordering::Equal)) => None,
-            Ok(Some(Ordering::Less)) => Some("what is counted, which is more".into()),
-            Ok(Some(Ordering::Greater)) => Some("what is counted, which is less".into()),
+            Ok(Some(Ordering::Less)) => Some(more.into()),
+            Ok(Some(Ordering::Greater)) => Some(less.into()),
             _ => Some("a number".into()),
         };
     }

@@ -81,6 +81,9 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<()
         Some(("passed", _)) if status.success() => Ok(()),
         Some((_, Some(why))) => Err(Failure::new(Part::Check, path.display(), why)),
         _ => {
+            if let Some((place, why)) = panic(&ended.stderr, path) {
+                return Err(Failure::new(Part::Crash, place, why));
+            }
             let complaint: Vec<&str> = ended
                 .stderr
                 .lines()
@@ -97,4 +100,17 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<()
             Err(Failure::new(Part::Crash, path.display(), what))
         }
     }
+}
+
+/// Where the submission panicked, and why, of what a panic prints: `thread … panicked at FILE:LINE:COLUMN:`, and the reason.
+fn panic(stderr: &str, path: &Path) -> Option<(String, String)> {
+    let (_, panic) = stderr.split_once("panicked at ")?;
+    let (place, why) = panic.split_once(":\n")?;
+    let submission = path.canonicalize().ok()?;
+    let place = place.strip_prefix(submission.to_str()?)?;
+    let why = why.lines().next().unwrap_or_default();
+    Some((
+        format!("{}{place}", path.display()),
+        format!("panicked: {why}"),
+    ))
 }

@@ -81,9 +81,23 @@ pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64
     )?;
     for (i, (f, e)) in found.iter().zip(expected).enumerate() {
         let is_close = f == e || (f - e).abs() <= tolerance * e.abs().max(1.);
-        expect(is_close, format!("{what}, element {i}"), e, f)?;
+        expect(
+            is_close,
+            format!("{what}, element {i}"),
+            short(*e),
+            short(*f),
+        )?;
     }
     Ok(())
+}
+
+/// Seven digits are what an f32 has.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.6e}").parse().unwrap_or(number);
+    match rounded == 0. || (1e-4..1e9).contains(&rounded.abs()) {
+        true => rounded.to_string(),
+        false => format!("{rounded:e}"),
+    }
 }
 
 /// The program of a check: arguments are the seed and a word. The last line of the output is the word and

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use classroom::page::{COMMAND, about, checked, plain};
-use classroom::{Exercise, Language, Learner, exercise};
+use classroom::{Exercise, Language, Learner, Part, exercise};
 use data::BadInput;
 
 use super::tools::Checker;
@@ -76,7 +76,9 @@ pub fn introduce(exercise: &Exercise, learner: &Learner) {
         exercise.spec.title,
         about(exercise)
     );
-    println!("{}\nWhat is checked:\n", plain(&exercise.task));
+    let folder = format!("{}/", learner.folder().display());
+    let task = plain(&exercise.task).replace(&format!("{FOLDER}/"), &folder);
+    println!("{task}\nWhat is checked:\n");
     println!("{}", checked(exercise));
     println!("Your file: {}", learner.file(exercise).display());
 }
@@ -150,10 +152,12 @@ pub fn judge(
         }
         Err(failure) => {
             println!("{}", failure.line);
-            println!(
-                "({}: not yet; `hint` has a hint, `check --seed {seed}` repeats this)",
-                exercise.id
-            );
+            // Another seed would not change what is wrong with the text.
+            let again = match failure.by {
+                Part::Outside | Part::Text | Part::Question => String::new(),
+                _ => format!(", `check --seed {seed}` repeats this"),
+            };
+            println!("({}: not yet; `hint` has a hint{again})", exercise.id);
             Ok(false)
         }
     }
@@ -192,12 +196,12 @@ pub fn hint(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bo
 pub fn reset(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bool> {
     let learner = Learner::open(dir)?;
     let exercise = begun(exercises, &learner, name)?;
-    learner.reset(exercise)?;
     let file = learner.file(exercise);
-    println!(
-        "{0} is the starter again; what it was is {0}.old",
-        file.display()
-    );
+    let file = file.display();
+    match learner.reset(exercise)? {
+        true => println!("{file} is the starter again; what it was is {file}.old"),
+        false => println!("{file} is the starter as it is"),
+    }
     Ok(true)
 }
 

@@ -67,6 +67,9 @@ fn every_submission_is_graded_whatever_it_does() {
         "swapped-gate",
         &changed(&gate, region, "    std::process::exit(0)\n"),
     );
+    // Handed in, under another name than the runner's.
+    folder.write("class/fay/guard.ptx", &guard);
+    folder.write("class/.git/config", "");
 
     let start = Instant::now();
     let args = [
@@ -90,7 +93,7 @@ fn every_submission_is_graded_whatever_it_does() {
         .into_iter()
         .filter(|e| e.spec.session == 1)
         .count();
-    assert_eq!(grades.as_array().unwrap().len(), 4 * session);
+    assert_eq!(grades.as_array().unwrap().len(), 5 * session);
     for (student, name, by) in [
         ("ada", "swapped-gate", "time"),
         ("ada", "unused-mask", "check"),
@@ -101,6 +104,7 @@ fn every_submission_is_graded_whatever_it_does() {
         ("cyd", "guard", "outside"),
         ("cyd", "swapped-gate", "crash"),
         ("dan", "swapped-gate", "crash"),
+        ("fay", "guard", "missing"),
     ] {
         let grade = grade_of(&grades, student, name);
         assert_eq!(
@@ -110,13 +114,19 @@ fn every_submission_is_graded_whatever_it_does() {
         );
     }
     assert_eq!(grade_of(&grades, "ada", "guard")["passed"], true);
+    let panic = grade_of(&grades, "cyd", "swapped-gate")["line"].as_str();
+    let panic = panic.unwrap();
+    assert!(
+        panic.contains("swapped-gate.rs:") && panic.ends_with(": panicked: no"),
+        "{panic}"
+    );
 
     let junit = folder.read("g.xml");
     assert!(
         junit.contains(&format!(
             "tests=\"{}\" failures=\"{}\"",
-            4 * session,
-            4 * session - 1
+            5 * session,
+            5 * session - 1
         )),
         "{junit}"
     );

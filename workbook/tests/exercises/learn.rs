@@ -1,6 +1,7 @@
 //! A learner's way through an exercise.
 
 use std::fs;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::run::{Folder, changed, exercises, named};
@@ -169,6 +170,8 @@ fn a_reset_keeps_what_was_written() {
         exercise.starter
     );
     assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
+    folder.run(&["reset"]).ended(0);
+    assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
 }
 
 #[test]
@@ -242,4 +245,27 @@ fn another_folder_is_named_in_the_next_command() {
         run.stdout
     );
     assert!(folder.path("mine/01-guard.ptx").is_file());
+}
+
+/// As behind `| head`: the end of the output is not the program's fault.
+#[test]
+fn a_reader_that_is_gone_is_no_fault() {
+    let folder = Folder::new();
+    let (stdout, stderr) = (Stdio::piped(), Stdio::piped());
+    let mut command = folder.command(&["list"]);
+    let mut child = command.stdout(stdout).stderr(stderr).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    assert!(ended.status.success());
+}
+
+/// A task is for a terminal: no fences, no comments, and its commands are for the learner's own folder.
+#[test]
+fn a_task_can_be_followed_as_it_is_printed() {
+    let folder = Folder::new();
+    let run = folder.run(&["--dir", "mine", "start", "two-copies"]);
+    let task = run.ended(0);
+    assert!(task.contains("sim mine/10-two-copies.ptx"), "{task}");
+    assert!(!task.contains("```") && !task.contains("<!--"), "{task}");
 }
