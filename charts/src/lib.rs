@@ -18,6 +18,7 @@ mod grid;
 mod heat;
 mod line;
 mod measured;
+mod roof;
 mod roofline;
 mod save;
 mod scale;
@@ -29,7 +30,8 @@ pub use bar::{Bar, BarChart, Group};
 pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
 pub use measured::{Measured, MeasuredChart};
-pub use roofline::{Intensity, Roof, RooflineChart};
+pub use roof::Roof;
+pub use roofline::{Intensity, RooflineChart};
 pub use save::{Format, write_atomically};
 
 /// What an axis shows, with its unit, and how values are spread over it.

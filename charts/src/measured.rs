@@ -1,13 +1,12 @@
 //! What kernels reach below the roof of a machine, a point a level.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::text_anchor::HPos;
 
-use crate::axes::axes;
-use crate::roofline::{COLUMNS, ROW, groups, numbers};
+use crate::roof::{Named, list, list_height, number, plane};
 use crate::save::Chart;
-use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, GRID, INK, MARGIN, WIDTH, Zoom, colour, header, header_height};
+use crate::scale::Scale;
+use crate::style::{Area, Drawn, GRID, WIDTH, Zoom, colour, header, header_height};
 use crate::{Error, Roof};
 
 /// Measured rates below a roof.
@@ -58,7 +57,7 @@ impl MeasuredChart {
     }
 
     /// FLOPs a byte and TFLOP/s: all points, and some of the roof on both sides of its ridge.
-    fn scales(&self) -> Option<(Scale, Scale)> {
+    fn scales(&self) -> Option<[Scale; 2]> {
         let shown = self.shown();
         let (low, high) = (shown.first()?.intensity, shown.last()?.intensity);
         let ridge = self.roof.ridge();
@@ -68,15 +67,11 @@ impl MeasuredChart {
             .map(|(_, rate)| rate)
             .chain([self.roof.at(ends[0]), 3. * self.roof.peak]);
         let x = Scale::around(ends.into_iter(), 0., true)?;
-        Some((x, Scale::around(y, 0.03, true)?))
+        Some([x, Scale::around(y, 0.03, true)?])
     }
 
     fn names(&self) -> Vec<&str> {
         self.series.iter().map(String::as_str).collect()
-    }
-
-    fn rows(&self) -> usize {
-        self.shown().len().div_ceil(COLUMNS)
     }
 
     fn axes_height(&self) -> i32 {
@@ -86,7 +81,7 @@ impl MeasuredChart {
 
 impl Chart for MeasuredChart {
     fn size(&self) -> (u32, u32) {
-        let height = self.axes_height() + ROW * (self.rows() as i32 + 2);
+        let height = self.axes_height() + list_height(self.shown().len());
         (WIDTH, height as u32)
     }
 
@@ -97,46 +92,30 @@ impl Chart for MeasuredChart {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         header(area, zoom, &self.title, &self.names())?;
-        let (axes, list) = area.split_vertically(zoom.px(self.axes_height()));
+        let (axes, below) = area.split_vertically(zoom.px(self.axes_height()));
         self.draw_axes(&axes, zoom)?;
-        self.draw_list(&list, zoom)
+        list(&below, zoom, &self.note, &self.list())
     }
 }
 
 impl MeasuredChart {
     fn draw_axes<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        let Some((x, y)) = self.scales() else {
+        let Some(scales) = self.scales() else {
             return Ok(());
         };
-        let ends = [x.range().start, self.roof.ridge(), x.range().end];
-        let mut chart = ChartBuilder::on(area)
-            .margin_top(zoom.px(header_height(&self.names())))
-            .margin_right(zoom.px(20))
-            .margin_left(zoom.px(8))
-            .x_label_area_size(zoom.px(46))
-            .y_label_area_size(zoom.px(70))
-            .build_cartesian_2d(x, y)?;
-        axes(
-            &mut chart,
-            zoom,
-            "arithmetic intensity (FLOPs a byte)",
-            "reached (TFLOP/s)",
-        )?;
-        let roof = ends.map(|x| (x, self.roof.at(x)));
-        chart.draw_series(LineSeries::new(roof, zoom.stroke(INK, 2)))?;
+        let rate = "reached (TFLOP/s)";
+        let mut chart = plane(area, zoom, &self.names(), &self.roof, scales, rate)?;
         let shown = self.shown();
+        let rates = |kernel: &Measured| kernel.shown().map(|(_, rate)| rate).collect::<Vec<_>>();
         let top = |kernel: &Measured| {
-            let rates = kernel.shown().map(|(_, rate)| rate);
+            let roof = self.roof.at(kernel.intensity);
             (
                 kernel.intensity,
-                rates.fold(self.roof.at(kernel.intensity), f64::max),
+                rates(kernel).into_iter().fold(roof, f64::max),
             )
         };
         for kernel in &shown {
-            let least = kernel
-                .shown()
-                .map(|(_, rate)| rate)
-                .fold(f64::INFINITY, f64::min);
+            let least = rates(kernel).into_iter().fold(f64::INFINITY, f64::min);
             let column = [(kernel.intensity, least), top(kernel)];
             chart.draw_series(LineSeries::new(column, zoom.stroke(GRID, 1)))?;
         }
@@ -148,30 +127,17 @@ impl MeasuredChart {
             }
         }
         let tops: Vec<_> = shown.iter().map(|kernel| top(kernel)).collect();
-        let xs: Vec<i32> = tops.iter().map(|p| chart.backend_coord(p).0).collect();
-        let style = zoom.text(14, HPos::Center, VPos::Bottom);
-        for group in groups(&xs, zoom.px(22)) {
-            let highest = tops[group.clone()].iter().map(|p| p.1).fold(0., f64::max);
-            let above = EmptyElement::at((tops[*group.end()].0, highest));
-            let text = Text::new(numbers(&group), (0, -zoom.px(7)), style.clone());
-            chart.draw_series([above + text])?;
-        }
-        Ok(())
+        number(&mut chart, zoom, &tops, HPos::Center)
     }
 
-    /// The note, and the names of the numbers, column by column.
-    fn draw_list<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        let style = zoom.text(13, HPos::Left, VPos::Center);
-        area.draw_text(&self.note, &style, (zoom.px(MARGIN), zoom.px(ROW)))?;
-        for (i, kernel) in self.shown().into_iter().enumerate() {
-            let (column, row) = ((i / self.rows()) as i32, (i % self.rows()) as i32);
-            let x = zoom.px(MARGIN) + column * zoom.px(WIDTH as i32 / COLUMNS as i32);
-            let y = zoom.px(ROW) * (row + 2);
-            let value = label((1e2 * kernel.intensity).round() / 1e2);
-            let text = format!("{}  {}  {value}", i + 1, kernel.name);
-            area.draw_text(&text, &style, (x, y))?;
-        }
-        Ok(())
+    fn list(&self) -> Vec<Named<'_>> {
+        let shown = self.shown().into_iter();
+        let named = shown.map(|kernel| Named {
+            name: &kernel.name,
+            intensity: kernel.intensity,
+            colour: None,
+        });
+        named.collect()
     }
 }
 
@@ -209,7 +175,6 @@ mod tests {
         let chart = chart(kernels);
         let names: Vec<&str> = chart.shown().iter().map(|k| k.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(chart.rows(), 1);
         assert!(chart.check().is_ok());
     }
 

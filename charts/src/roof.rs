@@ -1,0 +1,178 @@
+//! The roof of a machine, and what all charts below it have: axes, numbered points, a list of their names.
+
+use std::ops::RangeInclusive;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use crate::axes::axes;
+use crate::scale::{Scale, label};
+use crate::style::{Area, Drawn, INK, MARGIN, WIDTH, Zoom, header_height};
+
+/// What a machine can do at the most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Roof {
+    /// Of the machine.
+    pub name: String,
+    /// Of its memory, TB/s.
+    pub bandwidth: f64,
+    /// Of its arithmetic, TFLOP/s.
+    pub peak: f64,
+}
+
+impl Roof {
+    /// min(peak, bandwidth × intensity): the most TFLOP/s at this many FLOPs a byte.
+    pub fn at(&self, intensity: f64) -> f64 {
+        (self.bandwidth * intensity).min(self.peak)
+    }
+
+    /// FLOPs a byte from which on memory is not what limits.
+    pub fn ridge(&self) -> f64 {
+        self.peak / self.bandwidth
+    }
+}
+
+/// Axes in FLOPs a byte and TFLOP/s.
+pub(crate) type Plane<'a, DB> = ChartContext<'a, DB, Cartesian2d<Scale, Scale>>;
+
+/// Axes below the legend of `names`, and the roof; `rate` is what the upright one says.
+pub(crate) fn plane<'a, DB: DrawingBackend>(
+    area: &'a Area<DB>,
+    zoom: Zoom,
+    names: &[&str],
+    roof: &Roof,
+    [x, y]: [Scale; 2],
+    rate: &str,
+) -> Result<Plane<'a, DB>, DrawingAreaErrorKind<DB::ErrorType>> {
+    let ends = [x.range().start, roof.ridge(), x.range().end];
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(zoom.px(header_height(names)))
+        .margin_right(zoom.px(20))
+        .margin_left(zoom.px(8))
+        .x_label_area_size(zoom.px(46))
+        .y_label_area_size(zoom.px(70))
+        .build_cartesian_2d(x, y)?;
+    axes(
+        &mut chart,
+        zoom,
+        "arithmetic intensity (FLOPs a byte)",
+        rate,
+    )?;
+    let line = ends.map(|x| (x, roof.at(x)));
+    chart.draw_series(LineSeries::new(line, zoom.stroke(INK, 2)))?;
+    Ok(chart)
+}
+
+/// Numbers from 1 above points from left to right; those that would lie on each other are one label, above the highest.
+pub(crate) fn number<DB: DrawingBackend>(
+    chart: &mut Plane<DB>,
+    zoom: Zoom,
+    points: &[(f64, f64)],
+    anchor: HPos,
+) -> Drawn<DB> {
+    let xs: Vec<i32> = points.iter().map(|p| chart.backend_coord(p).0).collect();
+    let style = zoom.text(14, anchor, VPos::Bottom);
+    for group in groups(&xs, zoom.px(20)) {
+        let highest = points[group.clone()].iter().map(|p| p.1).fold(0., f64::max);
+        let above = EmptyElement::at((points[*group.end()].0, highest));
+        let text = Text::new(numbers(&group), (0, -zoom.px(8)), style.clone());
+        chart.draw_series([above + text])?;
+    }
+    Ok(())
+}
+
+/// A line of the list below the axes.
+pub(crate) struct Named<'a> {
+    pub name: &'a str,
+    /// FLOPs a byte.
+    pub intensity: f64,
+    /// Of its dot, where it has one.
+    pub colour: Option<RGBColor>,
+}
+
+/// Height of a line of the list, CSS pixels.
+const ROW: i32 = 20;
+/// Names side by side.
+const COLUMNS: usize = 2;
+
+/// Lines of a list of `names`.
+fn rows(names: usize) -> usize {
+    names.div_ceil(COLUMNS)
+}
+
+/// What the list takes with the note above it, CSS pixels.
+pub(crate) fn list_height(names: usize) -> i32 {
+    ROW * (rows(names) as i32 + 2)
+}
+
+/// The note, and the names of the numbers, column by column.
+pub(crate) fn list<DB: DrawingBackend>(
+    area: &Area<DB>,
+    zoom: Zoom,
+    note: &str,
+    names: &[Named],
+) -> Drawn<DB> {
+    let style = zoom.text(13, HPos::Left, VPos::Center);
+    area.draw_text(note, &style, (zoom.px(MARGIN), zoom.px(ROW)))?;
+    let rows = rows(names.len());
+    for (i, named) in names.iter().enumerate() {
+        let (column, row) = ((i / rows) as i32, (i % rows) as i32);
+        let mut x = zoom.px(MARGIN) + column * zoom.px(WIDTH as i32 / COLUMNS as i32);
+        let y = zoom.px(ROW) * (row + 2);
+        if let Some(colour) = named.colour {
+            area.draw(&Circle::new(
+                (x + zoom.px(5), y),
+                zoom.px(4),
+                colour.filled(),
+            ))?;
+            x += zoom.px(14);
+        }
+        let value = label((1e3 * named.intensity).round() / 1e3);
+        let text = format!("{}  {}  {value}", i + 1, named.name);
+        area.draw_text(&text, &style, (x, y))?;
+    }
+    Ok(())
+}
+
+/// Numbers of neighbours that would lie on each other, side by side: `xs` from left to right, in pixels.
+fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
+    let mut groups: Vec<RangeInclusive<usize>> = vec![];
+    for (i, x) in xs.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if x - xs[*group.end()] < width => *group = *group.start()..=i,
+            _ => groups.push(i..=i),
+        }
+    }
+    groups
+}
+
+/// `3`, or `3–5` of numbers from 1.
+fn numbers(group: &RangeInclusive<usize>) -> String {
+    match (group.start() + 1, group.end() + 1) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}–{last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_roof_is_the_lower_of_two() {
+        let roof = Roof {
+            name: "a machine".into(),
+            bandwidth: 2.,
+            peak: 10.,
+        };
+        assert_eq!([0.5, 5., 80.].map(|x| roof.at(x)), [1., 10., 10.]);
+        assert_eq!(roof.ridge(), 5.);
+    }
+
+    #[test]
+    fn numbers_at_one_place_are_one_label() {
+        let groups = groups(&[100, 105, 112, 130, 150, 151], 10);
+        let labels: Vec<String> = groups.iter().map(numbers).collect();
+        assert_eq!(labels, ["1–3", "4", "5–6"]);
+    }
+}
