@@ -9,6 +9,7 @@ mod readme;
 pub mod record;
 mod stats;
 mod table;
+pub mod turns;
 
 use std::path::{Path, PathBuf};
 
@@ -27,20 +28,27 @@ use measure::Graphs;
 use peers::{PeerArgs, Peers};
 pub use readme::significant;
 use record::{Record, Results};
-pub use stats::quantile;
+pub use stats::{Spread, quantile};
 
-/// Compare every level on the trained models, or on presets
+/// Which models are measured, in which formats and where.
 #[derive(Debug, Clone, Args)]
-pub struct CompareArgs {
+pub struct Subjects {
     /// tiny, all, or the names of presets, which have random weights
     #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
     pub preset: Vec<String>,
-    /// Of weights and activations; several are compared each for itself
+    /// Of weights and activations; several are measured each for itself
     #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
     pub dtype: Vec<Precision>,
     /// auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
+}
+
+/// Compare every level on the trained models, or on presets
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    pub subjects: Subjects,
     /// Timed runs of each workload at each level
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
@@ -58,9 +66,9 @@ pub struct CompareArgs {
 }
 
 /// A model of one size in one number format.
-struct Case {
-    model: Model,
-    request: Request,
+pub struct Case {
+    pub model: Model,
+    pub request: Request,
 }
 
 /// Measures, prints a table a model, and writes what `args` asks for.
@@ -68,10 +76,10 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let record = args.record.as_deref();
     let record = record.map(|name| Record::new(&root, name)).transpose()?;
-    let device = args.device.open()?;
+    let device = args.subjects.device.open()?;
     let graphs = graphs(args.graph, &device)?;
-    let cases = cases(args, &device)?;
-    for dtype in &args.dtype {
+    let cases = args.subjects.cases(&device)?;
+    for dtype in &args.subjects.dtype {
         // A GPU that is too old for a level compares the others.
         if let Err(old) = levels::check(&levels::numbers(), (*dtype).into(), &device) {
             eprintln!("note: {old}");
@@ -124,28 +132,30 @@ fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
     }
 }
 
-/// Every model that the presets name, in every number format.
-fn cases(args: &CompareArgs, device: &Device) -> Result<Vec<Case>, BadInput> {
-    let presets = match args.preset.iter().any(|name| name == "all") {
-        true => all_presets(),
-        false => args.preset.clone(),
-    };
-    let mut cases = vec![];
-    for dtype in &args.dtype {
-        for preset in &presets {
-            let case = |model| Case {
-                model,
-                request: Request {
-                    model: preset.clone(),
-                    dtype: (*dtype).into(),
-                    device: device.clone(),
-                    seed: 0,
-                },
-            };
-            cases.extend(models_of(preset)?.into_iter().map(case));
+impl Subjects {
+    /// Every model that the presets name, in every number format.
+    pub fn cases(&self, device: &Device) -> Result<Vec<Case>, BadInput> {
+        let presets = match self.preset.iter().any(|name| name == "all") {
+            true => all_presets(),
+            false => self.preset.clone(),
+        };
+        let mut cases = vec![];
+        for dtype in &self.dtype {
+            for preset in &presets {
+                let case = |model| Case {
+                    model,
+                    request: Request {
+                        model: preset.clone(),
+                        dtype: (*dtype).into(),
+                        device: device.clone(),
+                        seed: 0,
+                    },
+                };
+                cases.extend(models_of(preset)?.into_iter().map(case));
+            }
         }
+        Ok(cases)
     }
-    Ok(cases)
 }
 
 /// Writes the JSON and the chart, and the recorded ones if asked to; says where.

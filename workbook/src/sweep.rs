@@ -3,33 +3,24 @@
 mod draw;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use benches::job::models_of;
 use benches::sweep::{self, Point, Sweep};
 use benches::{Job, Model};
 use clap::Args;
-use cli::args::Precision;
-use cli::device::Choice;
 use cli::load::Request;
 use results::{SweepResults, SweepRow};
 
-use crate::compare::{machine, quantile, record, root};
+use crate::compare::turns::{LONGEST, Timed, time, warm_up};
+use crate::compare::{Case, Spread, Subjects, machine, record, root};
 pub use draw::redraw;
 
 /// Time whole models against the size of their input
 #[derive(Debug, Clone, Args)]
 pub struct SweepArgs {
-    /// tiny, or the names of presets, which have random weights
-    #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
-    pub preset: Vec<String>,
-    /// Of weights and activations; several are swept each for itself
-    #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
-    pub dtype: Vec<Precision>,
-    /// auto, cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto")]
-    pub device: Choice,
+    #[command(flatten)]
+    pub subjects: Subjects,
     /// Timed runs of each size at each level
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
@@ -38,35 +29,20 @@ pub struct SweepArgs {
     pub record: Option<String>,
 }
 
-/// A size is sampled as often as asked for, or for as long as this at all levels together.
-const LONGEST: Duration = Duration::from_secs(10);
-/// The share of samples below `low_ms`, and above `high_ms`.
-const TAIL: f64 = 0.1;
-
 /// Measures, prints a line a size with the slopes behind, and writes what `args` asks for.
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
     let name = args.record.as_deref().map(record::checked).transpose()?;
-    let device = args.device.open()?;
+    let device = args.subjects.device.open()?;
     let mut results = SweepResults::new(machine::describe(&device, &root)?);
     println!(
         "{}\nmilliseconds of one forward pass, median of {}",
         results.machine, args.samples
     );
-    for dtype in &args.dtype {
-        for preset in &args.preset {
-            for model in models_of(preset)? {
-                let request = Request {
-                    model: preset.clone(),
-                    dtype: (*dtype).into(),
-                    device: device.clone(),
-                    seed: 0,
-                };
-                let rows = measure(model, &request, args.samples as usize)?;
-                print!("{}", draw::table(&rows));
-                results.rows.extend(rows);
-            }
-        }
+    for Case { model, request } in args.subjects.cases(&device)? {
+        let rows = measure(model, &request, args.samples as usize)?;
+        print!("{}", draw::table(&rows));
+        results.rows.extend(rows);
     }
     write(&root, name, &results)
 }
@@ -91,6 +67,12 @@ struct Contender {
     ms: Vec<f64>,
 }
 
+impl Timed for Contender {
+    fn timed(&mut self) -> (&mut dyn Job, &mut Vec<f64>) {
+        (self.job.as_mut(), &mut self.ms)
+    }
+}
+
 /// Every axis and size of `model`, the levels in turns.
 fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepRow>> {
     let mut of_levels: Vec<(u8, Vec<Sweep>)> = vec![];
@@ -105,19 +87,22 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
             size,
             mut contenders,
         } = next;
-        time(&mut contenders, samples)?;
-        rows.extend(contenders.iter().map(|contender| SweepRow {
-            model: model.name().into(),
-            preset: request.model.clone(),
-            axis: axis.into(),
-            what: what.clone(),
-            size,
-            level: contender.level,
-            dtype: request.dtype.as_str().into(),
-            median_ms: quantile(&contender.ms, 0.5),
-            low_ms: quantile(&contender.ms, TAIL),
-            high_ms: quantile(&contender.ms, 1. - TAIL),
-            samples: contender.ms.len(),
+        sample(&mut contenders, samples)?;
+        rows.extend(contenders.iter().map(|contender| {
+            let ms = Spread::of(&contender.ms);
+            SweepRow {
+                model: model.name().into(),
+                preset: request.model.clone(),
+                axis: axis.into(),
+                what: what.clone(),
+                size,
+                level: contender.level,
+                dtype: request.dtype.as_str().into(),
+                median_ms: ms.median,
+                low_ms: ms.low,
+                high_ms: ms.high,
+                samples: contender.ms.len(),
+            }
         }));
     }
     Ok(rows)
@@ -150,28 +135,14 @@ fn next(of_levels: &mut [(u8, Vec<Sweep>)]) -> Option<Next> {
     })
 }
 
-/// A warm-up of two runs, and then rounds that another level begins each time.
-fn time(contenders: &mut [Contender], samples: usize) -> Result<()> {
+/// A warm-up, and then rounds: `samples` of them, or what all levels together have time for.
+fn sample(contenders: &mut [Contender], samples: usize) -> Result<()> {
     for contender in &mut *contenders {
-        for _ in 0..2 {
-            contender.job.prepare()?;
-            contender.job.run()?;
-        }
+        warm_up(contender.job.as_mut())?;
     }
-    let (start, count) = (Instant::now(), contenders.len());
-    for round in 0..samples {
-        if round > 0 && start.elapsed() > LONGEST {
-            break;
-        }
-        for turn in 0..count {
-            let contender = &mut contenders[(round + turn) % count];
-            contender.job.prepare()?;
-            let start = Instant::now();
-            let logits = contender.job.run()?;
-            let elapsed = start.elapsed();
-            drop(logits);
-            contender.ms.push(elapsed.as_secs_f64() * 1e3);
-        }
+    let start = Instant::now();
+    for round in (0..samples).take_while(|_| start.elapsed() < LONGEST) {
+        time(contenders, round)?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! The measurement: levels take turns, so that a machine that grows warm or busy hits all alike.
+//! The measurement of a comparison: every workload of a model at every level.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
 use benches::levels;
-use benches::{Model, Workload, job};
+use benches::{Job, Model, Workload, job};
 use candle_core::{DType, Tensor};
 use clap::ValueEnum;
 use cli::load::Request;
@@ -14,14 +14,8 @@ use models::trace::count_tensors;
 
 use super::memory::Peak;
 use super::record::Row;
-use super::stats::{quantile, relative_difference};
-
-/// Runs before the first that counts: they fill caches, start threads and pack weights.
-const WARM_UP: usize = 2;
-/// A workload is sampled as often as asked for, or for as long as this.
-const LONGEST: Duration = Duration::from_secs(10);
-/// The share of samples below `low_ms`, and above `high_ms`.
-const TAIL: f64 = 0.1;
+use super::stats::{Spread, relative_difference};
+use super::turns::{LONGEST, Timed, time, warm_up};
 
 /// Which variants of a level are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -141,20 +135,17 @@ fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> 
     workloads
 }
 
+impl Timed for Contender {
+    fn timed(&mut self) -> (&mut dyn Job, &mut Vec<f64>) {
+        (self.workload.job.as_mut(), &mut self.ms)
+    }
+}
+
 impl Contender {
     /// All but the time, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
-        // ANCHOR: warm_up
         let job = &mut self.workload.job;
-        let start = Instant::now();
-        for round in 0..WARM_UP {
-            // What takes seconds is warm after one.
-            if round == 0 || start.elapsed() < LONGEST / 10 {
-                job.prepare()?;
-                job.run()?;
-            }
-        }
-        // ANCHOR_END: warm_up
+        warm_up(job.as_mut())?;
         job.prepare()?;
         let on_gpu = !request.device.is_cpu();
         let counter = (on_gpu && !self.graph).then(LaunchCounter::begin).flatten();
@@ -183,35 +174,15 @@ impl Contender {
     }
 }
 
-// ANCHOR: turns
-/// One sample of each level; another one begins each round.
-fn time(contenders: &mut [Contender], round: usize) -> Result<()> {
-    let count = contenders.len();
-    for turn in 0..count {
-        let contender = &mut contenders[(round + turn) % count];
-        let job = &mut contender.workload.job;
-        job.prepare()?;
-        let start = Instant::now();
-        let logits = job.run()?;
-        let elapsed = start.elapsed();
-        drop(logits);
-        let ms = elapsed.as_secs_f64() * 1e3 / job.forwards() as f64;
-        contender.ms.push(ms);
-    }
-    Ok(())
-}
-// ANCHOR_END: turns
-
 fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
-// ANCHOR: summary
 /// The figures of one workload, a row a level; the first level is the measure of the others.
 fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     let first = &contenders[0];
-    let median = |contender: &Contender| quantile(&contender.ms, 0.5);
-    let row = |c: &Contender| Row {
+    let of_first = Spread::of(&first.ms);
+    let row = |c: &Contender, ms: Spread| Row {
         model: c.workload.model.name().into(),
         preset: request.model.clone(),
         workload: c.workload.name.clone(),
@@ -219,25 +190,26 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         system: None,
         graph: c.graph,
         dtype: request.dtype.as_str().into(),
-        median_ms: median(c),
-        low_ms: quantile(&c.ms, TAIL),
-        high_ms: quantile(&c.ms, 1. - TAIL),
+        median_ms: ms.median,
+        low_ms: ms.low,
+        high_ms: ms.high,
         device_ms: None,
-        speedup: median(first) / median(c),
+        speedup: of_first.median / ms.median,
         tensors: c.tensors,
         launches: c.launches,
         peak_bytes: c.peak_bytes,
         max_difference: relative_difference(&first.logits, &c.logits),
         samples: c.ms.len(),
     };
-    contenders.iter().map(row).collect()
+    let rows = contenders.iter().map(|c| row(c, Spread::of(&c.ms)));
+    rows.collect()
 }
-// ANCHOR_END: summary
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use benches::Job;
     use candle_core::Device;
 
     /// Sleeps, and gives two logits after two passes.

@@ -1,0 +1,49 @@
+//! Timing in turns, so that a machine that grows warm or busy hits all alike.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use benches::Job;
+
+/// Runs before the first that counts: they fill caches, start threads and pack weights.
+const WARM_UP: usize = 2;
+/// A workload is sampled as often as asked for, or for as long as this.
+pub const LONGEST: Duration = Duration::from_secs(10);
+
+/// What takes turns: a job, and the milliseconds of a forward pass in each of its samples.
+pub trait Timed {
+    /// Both of them.
+    fn timed(&mut self) -> (&mut dyn Job, &mut Vec<f64>);
+}
+
+/// What does not belong to a measurement.
+pub fn warm_up(job: &mut dyn Job) -> Result<()> {
+    // ANCHOR: warm_up
+    let start = Instant::now();
+    for round in 0..WARM_UP {
+        // What takes seconds is warm after one.
+        if round == 0 || start.elapsed() < LONGEST / 10 {
+            job.prepare()?;
+            job.run()?;
+        }
+    }
+    // ANCHOR_END: warm_up
+    Ok(())
+}
+
+// ANCHOR: turns
+/// One sample of each level; another one begins each round.
+pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
+    let count = contenders.len();
+    for turn in 0..count {
+        let (job, samples) = contenders[(round + turn) % count].timed();
+        job.prepare()?;
+        let start = Instant::now();
+        let logits = job.run()?;
+        let elapsed = start.elapsed();
+        drop(logits);
+        samples.push(elapsed.as_secs_f64() * 1e3 / job.forwards() as f64);
+    }
+    Ok(())
+}
+// ANCHOR_END: turns
