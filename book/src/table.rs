@@ -45,8 +45,12 @@ pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Resu
     let with_here = rows.iter().any(|row| here(row).is_some());
 
     let mut text = header(with_here);
+    let mut above = String::new();
     for row in rows {
-        text += &line(row);
+        let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
+        // Once for all of its levels.
+        text += &line(if name == above { "" } else { &name }, row);
+        above = name;
         if with_here {
             let median = here(row).map(|own| format::three_digits(own.median_ms));
             write!(text, " {} |", or_dash(median))?;
@@ -68,14 +72,11 @@ fn header(with_here: bool) -> String {
     )
 }
 
-fn line(row: &Row) -> String {
+fn line(name: &str, row: &Row) -> String {
     // What is counted of the levels alone.
     let of_level = |text: String| or_dash(row.system.is_none().then_some(text));
     format!(
-        "| {} {}, {} | {} | {} | {}–{} | {} | {} | {} | {} | {} |",
-        row.preset,
-        row.workload,
-        row.dtype,
+        "| {name} | {} | {} | {}–{} | {} | {} | {} | {} | {} |",
         row.variant().replace("level ", "").replace("in a ", ""),
         format::three_digits(row.median_ms),
         format::three_digits(row.low_ms),

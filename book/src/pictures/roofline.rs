@@ -64,7 +64,9 @@ fn roofs(results: &OpResults) -> Result<Roofs> {
         .rows
         .iter()
         .filter(|row| row.level == "copy" && row.bytes.is_some());
+    // Several ops move as many bytes: the first of these copies is the one in the table of copies.
     let copy = copies
+        .rev()
         .max_by_key(|row| row.bytes)
         .context("expected a recorded copy, found none")?;
     let products = results
