@@ -32,7 +32,7 @@ pub fn page(exercise: &Exercise) -> String {
     text
 }
 
-/// `build · PTX · level 3 · 35 minutes · session 2, graded`
+/// `write · PTX · level 3 · 35 minutes · session 2, graded`
 pub fn about(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
     let language = match exercise.language {
@@ -192,7 +192,7 @@ fn what(exercise: &Exercise) -> String {
         Language::Rust => "Rust",
     };
     match exercise.spec.kind {
-        Kind::Build => format!("write {language}"),
+        Kind::Write => format!("write {language}"),
         kind => format!("{kind}, {language}"),
     }
 }

@@ -15,7 +15,7 @@ pub type Sizes = BTreeMap<String, u64>;
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Writes what is missing.
-    Build,
+    Write,
     /// Finds a fault that a real project had.
     FindTheBug,
     /// Finds out why one of two kernels with the same output is slower.
@@ -27,7 +27,7 @@ pub enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Self::Build => "build",
+            Self::Write => "write",
             Self::FindTheBug => "find the bug",
             Self::Detective => "detective",
             Self::OptimisationThatLoses => "optimisation that loses",
