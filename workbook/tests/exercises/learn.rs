@@ -196,8 +196,9 @@ fn an_optimisation_is_predicted_first() {
     folder.run(&["start", "tile-without-reuse"]).ended(0);
     let run = folder.run(&["check"]);
     assert!(
-        run.ended(1)
-            .contains("loads: expected a prediction first, one of more, same, fewer, found ``"),
+        run.ended(1).contains(
+            "loads: expected a prediction first, one of more, same, fewer, found nothing"
+        ),
         "{}",
         run.stdout
     );
