@@ -6,9 +6,14 @@
 //!
 //! "CUDA C++ Programming Guide", section on CUDA graphs.
 
+mod buffers;
+
 use std::cell::Cell;
 
 use candle_core::{Device, Result};
+
+pub use buffers::Buffers;
+pub(crate) use buffers::{keep, next};
 
 thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
@@ -20,25 +25,35 @@ pub fn is_recording() -> bool {
 }
 
 /// What was launched while it was recorded.
-pub struct Graph(imp::Graph);
+pub struct Graph {
+    graph: imp::Graph,
+    /// Dropped after the graph that writes there.
+    _buffers: Buffers,
+}
 
 impl Graph {
     /// Records what `f` launches on the stream of `device`; the launches are not run. `f` has run before, with the
-    /// same shapes, so that all kernels are loaded.
+    /// same shapes, so that all kernels are loaded; kernels write to the `buffers` of that run, and where there are
+    /// none, to memory that the graph takes and gives back.
     ///
     /// What `f` makes stays where it is for as long as the graph: it is valid after a launch, until the next.
     /// A tensor from before may not be dropped in `f`, and no value may come to the host.
     ///
     /// # Errors
     /// When `device` is no GPU with a stream of its own, those of `f`, and what the driver refuses to record.
-    pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
+    pub fn record<T>(
+        device: &Device,
+        buffers: Buffers,
+        f: impl FnOnce() -> Result<T>,
+    ) -> Result<(Self, T)> {
         let (graph, value) = imp::Graph::record(device, || {
             RECORDING.set(true);
-            let value = f();
+            let value = buffers.given(f);
             RECORDING.set(false);
             value
         })?;
-        Ok((Self(graph), value))
+        let _buffers = buffers;
+        Ok((Self { graph, _buffers }, value))
     }
 
     /// Starts all of it; returns before it ends.
@@ -46,12 +61,12 @@ impl Graph {
     /// # Errors
     /// When the driver refuses.
     pub fn launch(&self) -> Result<()> {
-        self.0.launch()
+        self.graph.launch()
     }
 
     /// Kernels in it, candle's and cuBLAS's among them.
     pub fn kernels(&self) -> usize {
-        self.0.kernels()
+        self.graph.kernels()
     }
 }
 
@@ -102,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_cpu_has_no_graphs() {
-        let error = Graph::record(&Device::Cpu, || Ok(()))
+        let error = Graph::record(&Device::Cpu, Buffers::default(), || Ok(()))
             .map(|_| ())
             .unwrap_err();
         assert!(error.to_string().contains("expected a"), "{error}");

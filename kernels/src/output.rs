@@ -5,6 +5,7 @@ use std::cell::Cell;
 use candle_core::{DType, Device, Result, Shape, Tensor};
 
 use crate::element::Element;
+use crate::graph;
 
 thread_local! {
     static POISON: Cell<bool> = const { Cell::new(false) };
@@ -19,9 +20,22 @@ pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// A tensor for a kernel on `device` to write, all of it.
+/// A tensor for a kernel on `device` to write, all of it; in a recording, where the pass before it
+/// [wrote](graph::Buffers).
+///
+/// # Errors
+/// When there is no memory, or a recording does otherwise than the pass before it.
 pub fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
+    if let Some(x) = graph::next(&shape, dtype)? {
+        return Ok(x);
+    }
+    let x = fresh(shape, dtype, device)?;
+    graph::keep(&x);
+    Ok(x)
+}
+
+fn fresh(shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
     // A GPU refuses to fill nothing.
     if POISON.get() && dtype.is_float() && shape.elem_count() > 0 {
         return Tensor::full(f32::NAN, shape, device)?.to_dtype(dtype);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
-use kernels::graph::{Graph, warm};
+use kernels::graph::{Buffers, Graph, warm};
 use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::lm::Logits;
 use models::{KvCache, LanguageModel, Ops, Sampling};
@@ -219,15 +219,14 @@ impl Decoder {
         let (len, device) = (self.len(), model.device().clone());
         self.position.set(len)?;
         // The warm-up leaves the keys and values of this token where the step itself will put the same.
-        warm(&device, || -> Result<()> {
-            for _ in 0..crate::WARM_UP {
-                self.forward(ops, model)?;
-                self.rewind(len)?;
-            }
-            Ok(())
+        let buffers = warm(&device, || {
+            self.forward(ops, model)?; // loads kernels and packs weights
+            self.rewind(len)?;
+            Buffers::of(|| self.forward(ops, model))
         })?;
+        self.rewind(len)?;
         device.synchronize()?;
-        let (graph, logits) = Graph::record(&device, || {
+        let (graph, logits) = Graph::record(&device, buffers, || {
             let logits = self.forward(ops, model)?;
             self.choice.launch(&logits, &self.ids)?;
             self.position.advance(1)?;

@@ -9,13 +9,9 @@ mod decoder;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Result, Tensor};
-use kernels::graph::{Graph, warm};
+use kernels::graph::{Buffers, Graph, warm};
 
 pub use decoder::Decoder;
-
-/// Runs before a recording: they load kernels and pack weights, and put the shapes that candle's kernels are told
-/// where a replay finds them.
-const WARM_UP: usize = 2;
 
 /// A forward pass that was recorded.
 struct Recorded {
@@ -56,11 +52,12 @@ impl Replay {
             return Ok(recorded.output.clone());
         }
         let inputs: Vec<Tensor> = inputs.iter().map(|x| x.copy()).collect::<Result<_>>()?;
-        warm(device, || {
-            (0..WARM_UP).try_for_each(|_| forward(&inputs).map(drop))
+        let buffers = warm(device, || {
+            forward(&inputs)?; // loads kernels and packs weights
+            Buffers::of(|| forward(&inputs))
         })?;
         device.synchronize()?;
-        let (graph, output) = Graph::record(device, || forward(&inputs))?;
+        let (graph, output) = Graph::record(device, buffers, || forward(&inputs))?;
         graph.launch()?;
         let recorded = Recorded {
             output: output.clone(),

@@ -42,10 +42,10 @@ pub fn devices() -> Vec<Device> {
 }
 
 /// Whether a tool that watches every access can watch `level`: always without one, which `CANDLEPOWER_SANITIZE`
-/// tells. In bf16 on a GPU, levels 1 and 2 are kernels of cuBLAS, in which racecheck stops with an internal
+/// tells. In bf16 on a GPU, levels 1, 2 and 5 run kernels of cuBLAS, in which racecheck stops with an internal
 /// error of its own and of which initcheck does not see all that they write: skipped, by name.
 pub fn watchable(level: u8, dtype: DType, device: &Device) -> bool {
-    let cublas = level <= 2 && dtype == DType::BF16 && !device.is_cpu();
+    let cublas = matches!(level, 1 | 2 | 5) && dtype == DType::BF16 && !device.is_cpu();
     let skip = cublas && std::env::var_os("CANDLEPOWER_SANITIZE").is_some();
     if skip {
         eprintln!("skipped: level {level}, CUDA, bf16: sanitizers err in cuBLAS's kernels");

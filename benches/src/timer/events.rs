@@ -3,7 +3,7 @@
 use candle_core::cuda::WrapErr;
 use candle_core::{CudaDevice, DType, Device, Result, Tensor};
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
-use kernels::graph::{Graph, warm};
+use kernels::graph::{Buffers, Graph, warm};
 
 use crate::ops::Timed;
 
@@ -91,7 +91,7 @@ pub fn record(device: &Device, timed: &mut impl Timed) -> Result<Recorded> {
     warm(device, || (0..2).try_for_each(|_| timed.call().map(drop)))?;
     device.synchronize()?;
     let calls = || (0..QUEUED).map(|_| timed.call()).collect();
-    let (graph, outputs) = Graph::record(device, calls)?;
+    let (graph, outputs) = Graph::record(device, Buffers::default(), calls)?;
     let recorded = Recorded {
         _outputs: outputs,
         graph,

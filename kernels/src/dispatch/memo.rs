@@ -9,44 +9,43 @@ use super::{Facts, Problem, Why};
 type Known = Option<(usize, Why<'static>)>;
 
 /// A problem says by its `op` which registry it is for. Facts are one for each device, and stay where they are.
-type Key = (Problem, *const Facts);
+type Key = (Problem, &'static Facts);
 
 /// Problems that a thread remembers: one a slot, the latest.
 const SLOTS: usize = 512;
 
 thread_local! {
-    static KNOWN: RefCell<Vec<Option<(Key, Known)>>> = RefCell::new(vec![None; SLOTS]);
+    static KNOWN: RefCell<Vec<Option<(Key, Known)>>> = const { RefCell::new(vec![]) };
 }
 
 /// What `find` found when `problem` was met before.
 pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> Known) -> Known {
-    let (key, slot) = ((*problem, ptr::from_ref(facts)), slot(problem));
-    if let Some((of, known)) = KNOWN.with_borrow(|known| known[slot])
-        && of == key
-    {
-        return known;
-    }
-    let found = find();
-    KNOWN.with_borrow_mut(|known| known[slot] = Some((key, found)));
-    found
+    let slot = slot(problem);
+    let met = |(of, on): &Key| of == problem && ptr::eq(*on, facts);
+    let known = KNOWN.with_borrow(|known| match known.get(slot) {
+        Some(Some((key, known))) if met(key) => Some(*known),
+        _ => None,
+    });
+    known.unwrap_or_else(|| {
+        let found = find();
+        KNOWN.with_borrow_mut(|known| {
+            known.resize(SLOTS, None);
+            known[slot] = Some(((*problem, facts), found));
+        });
+        found
+    })
 }
 
 /// Of the sizes: neighbours, and the same sizes in another order, lie in different ones.
 fn slot(p: &Problem) -> usize {
-    let sizes = [
-        p.batch,
-        p.m,
-        p.n,
-        p.k,
-        p.op as usize,
-        p.dtype.size_in_bytes(),
-    ];
+    let sizes = p.m as u64
+        ^ (p.n as u64).rotate_left(16)
+        ^ (p.k as u64).rotate_left(32)
+        ^ (p.batch as u64).rotate_left(48)
+        ^ ((p.op as u64) << 60)
+        ^ ((p.dtype.size_in_bytes() as u64) << 12);
     // A Fibonacci hash: the upper bits of a product with 2⁶⁴ over the golden ratio.
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = sizes.iter().fold(0u64, |sum, &size| {
-        (sum.rotate_left(5) ^ size as u64).wrapping_mul(FACTOR)
-    });
-    (mixed >> (64 - SLOTS.ilog2())) as usize
+    (sizes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
 }
 
 #[cfg(test)]

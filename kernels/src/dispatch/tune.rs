@@ -6,6 +6,7 @@ mod merge;
 mod sampler;
 
 use candle_core::{Device, Result};
+use rand::seq::SliceRandom;
 
 use super::{Facts, Problem, Rule};
 pub use calls::PICKED;
@@ -20,12 +21,14 @@ pub struct Measured {
     pub problem: Problem,
     /// Kernels and microseconds, in the order of the registry.
     pub times: Vec<(&'static str, f64)>,
+    /// The same where each call comes after a rest of all threads but this one.
+    rested: Vec<f64>,
 }
 
 /// How much faster than what runs without a table a kernel has to be, or the difference is noise.
 const MARGIN: f64 = 1.05;
 
-/// Samples of each kernel, taken in turns: what disturbs one disturbs all.
+/// Samples of each kernel, taken in turns of any order: what disturbs one disturbs all.
 const SAMPLES: usize = 9;
 
 /// Of kernels that take longer than so many microseconds, whose times vary less.
@@ -39,12 +42,12 @@ impl Measured {
     /// What a kernel says.
     pub fn new(problem: Problem, device: &Device) -> Result<Self> {
         let mut all = calls(&problem, device)?;
-        all.retain(|call| call.name != PICKED);
+        all.truncate(all.iter().take_while(|call| call.name != PICKED).count());
         Self::of(problem, device, all, SAMPLES, fastest)
     }
 
-    /// The same by the median of as many samples, and last the kernel that is picked, with what picking costs,
-    /// as [`PICKED`].
+    /// The same by the median of as many samples, with the kernel that is picked, and what picking costs, as
+    /// [`PICKED`], and candle's product of matrices.
     ///
     /// # Errors
     /// What a kernel says.
@@ -65,45 +68,49 @@ impl Measured {
         samples: usize,
         of: fn(&[f64]) -> f64,
     ) -> Result<Self> {
-        let mut times: Vec<(_, Vec<f64>)> = vec![];
-        let mut samplers = vec![];
+        let mut runs = vec![];
         for CallOn { name, sets, call } in calls {
-            samplers.push(Sampler::new(device, sets, call)?);
-            times.push((name, vec![]));
+            let sampler = Sampler::new(device, sets, call)?;
+            runs.push((name, sampler, vec![], vec![]));
         }
         for done in 0..samples {
-            let slow = times.iter().any(|(_, us)| us.iter().any(|us| *us > LONG));
-            if slow && done >= FEW {
+            let slow = |(_, _, us, _): &(_, _, Vec<f64>, _)| us.iter().any(|us| *us > LONG);
+            if done >= FEW && runs.iter().any(slow) {
                 break;
             }
-            let mut turn: Vec<_> = times.iter_mut().zip(&mut samplers).collect();
-            // Threads that one has woken spin for a while beside the next: each comes before and after each.
-            if done % 2 == 1 {
-                turn.reverse();
-            }
-            for ((_, us), sampler) in turn {
+            // Each is measured in what the one before has left: caches, and threads that are still awake.
+            let mut turn: Vec<_> = runs.iter_mut().collect();
+            turn.shuffle(&mut rand::rng());
+            for (_, sampler, us, rested) in turn {
                 us.push(sampler.sample()?);
+                rested.push(sampler.rested()?.unwrap_or(us[us.len() - 1]));
             }
         }
-        let times = times.into_iter().map(|(name, us)| (name, of(&us)));
         Ok(Self {
             problem,
-            times: times.collect(),
+            times: runs
+                .iter()
+                .map(|(name, _, us, _)| (*name, of(us)))
+                .collect(),
+            rested: runs.iter().map(|(_, _, _, rested)| of(rested)).collect(),
         })
     }
 
+    // ANCHOR: places
     /// The places of the fastest and of the next.
     fn places(&self) -> (usize, Option<usize>) {
         let us = |&i: &usize| self.times[i].1;
+        // What runs without a table is first in its registry. It is left for what is faster whether the threads are
+        // awake, as between two long products, or have to be woken, as after an op of one thread.
+        let faster =
+            |&i: &usize| us(&i) * MARGIN < us(&0) && self.rested[i] * MARGIN < self.rested[0];
         let mut order: Vec<usize> = (0..self.times.len()).collect();
         order.sort_by(|a, b| us(a).total_cmp(&us(b)));
-        // What runs without a table is first in its registry.
-        if us(&0) <= us(&order[0]) * MARGIN {
-            order.retain(|&i| i != 0);
-            order.insert(0, 0);
-        }
-        (order[0], order.get(1).copied())
+        let first = order.iter().copied().find(faster).unwrap_or(0);
+        order.retain(|&i| i != first);
+        (first, order.first().copied())
     }
+    // ANCHOR_END: places
 }
 
 /// What disturbs a sample makes it longer, never shorter.
@@ -153,8 +160,23 @@ mod tests {
             dtype: DType::F32,
             layout: [Layout::Rows; 2],
         };
-        let times = times.to_vec();
-        Measured { problem, times }
+        Measured {
+            problem,
+            times: times.to_vec(),
+            rested: times.iter().map(|(_, us)| *us).collect(),
+        }
+    }
+
+    #[test]
+    fn the_first_is_left_for_what_is_faster_awake_and_rested() {
+        let places = |rested: [f64; 3]| {
+            let mut measured = measured(&[("a", 3.0), ("b", 2.0), ("c", 2.5)]);
+            measured.rested = rested.to_vec();
+            measured.places()
+        };
+        assert_eq!(places([9.0, 3.0, 3.0]), (1, Some(2)));
+        assert_eq!(places([3.0, 9.0, 2.5]), (2, Some(1)), "b has to be woken");
+        assert_eq!(places([3.0, 9.0, 9.0]), (0, Some(1)));
     }
 
     #[test]

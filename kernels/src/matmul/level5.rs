@@ -69,7 +69,8 @@ pub(crate) const TILES: [Tile; 9] = [
     Tile::new("matmul_f32_level5_warp_16x16", (16, 16), 32, 4),
 ];
 
-/// All that compute products, candle's first: without a measurement nothing else is known to be faster.
+/// All that compute products, candle's first, and gemm's where candle would ask it for no more: without a measurement
+/// nothing else is known to be faster.
 pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
@@ -92,10 +93,17 @@ pub static REGISTRY: Registry<Run> = Registry {
     ],
 };
 
-/// Not of nothing, which cuBLAS refuses; and on a GPU whole matrices alone.
+/// Multiply-adds up to which gemm takes one thread, whoever asks: asked directly it costs less.
+const ONE_THREAD: usize = 48 * 48 * 256;
+
+/// Not of nothing, which cuBLAS refuses; on a GPU whole matrices alone, and on a CPU what gemm may share among
+/// threads.
 fn candle(p: &Problem, facts: &Facts) -> bool {
-    let whole = !facts.is_gpu() || !p.layout.contains(&Layout::Strided);
-    !facts.simulated && whole && p.batch * p.m * p.n * p.k > 0
+    let pays = match facts.is_gpu() {
+        true => !p.layout.contains(&Layout::Strided),
+        false => p.dtype != DType::F32 || p.m * p.n * p.k > ONE_THREAD,
+    };
+    !facts.simulated && pays && p.batch * p.m * p.n * p.k > 0
 }
 
 const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {

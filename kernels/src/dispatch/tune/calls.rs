@@ -29,7 +29,11 @@ pub struct CallOn {
 /// The name of a call that goes the whole way, through the tables.
 pub const PICKED: &str = "level5";
 
-/// Of every entry that can, in the order of its registry, and last the one that is picked, as [`PICKED`].
+/// The name of candle's own product.
+pub const CANDLE: &str = "candle";
+
+/// Of every entry that can, in the order of its registry; of the one that is picked, as [`PICKED`]; and of candle's
+/// product of matrices where that is no entry, to be compared with.
 ///
 /// # Errors
 /// When there is no memory for the operands, or no registry for the operation.
@@ -100,6 +104,9 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let able = matmul::REGISTRY.able(problem, facts);
     let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
     calls.push(in_turn(PICKED, &all, |(a, b)| matmul::matmul(a, b, None)));
+    if calls.iter().all(|call| call.name != CANDLE) && problem.batch * m * n * k > 0 {
+        calls.push(in_turn(CANDLE, &all, call(matmul::Run::Candle)));
+    }
     Ok(calls)
 }
 

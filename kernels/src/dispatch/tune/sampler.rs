@@ -5,10 +5,23 @@ use std::time::{Duration, Instant};
 use candle_core::{Device, Result};
 
 use super::calls::Call;
-use crate::graph::{Graph, warm};
+use crate::graph::{Buffers, Graph, warm};
 
 /// A sample is about this long.
 const SAMPLE: Duration = Duration::from_micros(200);
+
+/// On a CPU, what comes before each call of a rested sample: by then the other threads have gone to sleep, and waking
+/// them is part of the call.
+const REST: Duration = Duration::from_micros(20);
+
+/// Calls of a rested sample.
+const RESTED: usize = 4;
+
+/// Microseconds of a call beside which waking a thread, or filling a cache, is nothing.
+const LONG: f64 = 1e3;
+
+/// Calls of a sample at the least, where they are not long: the first finds the caches as another has left them.
+const LEAST: usize = 4;
 
 /// Calls in a CUDA graph at the most.
 const RECORDED: usize = 32;
@@ -23,6 +36,8 @@ pub struct Sampler<'a> {
     calls: usize,
     /// Launches of the graph.
     launches: usize,
+    /// Whether a call after a rest may take another time.
+    rests: bool,
 }
 
 impl<'a> Sampler<'a> {
@@ -32,11 +47,15 @@ impl<'a> Sampler<'a> {
         let us = host(device, &mut call)?.max(0.02);
         let wanted = (SAMPLE.as_secs_f64() * 1e6 / us).ceil() as usize;
         let (graph, calls) = match device.is_cpu() {
+            true if us < LONG => (None, wanted.max(LEAST)),
             true => (None, wanted),
             false => {
                 let calls = wanted.next_multiple_of(sets).min(RECORDED.max(sets));
                 let record = || (0..calls).try_for_each(|_| call());
-                (Some(Graph::record(device, record)?.0), calls)
+                (
+                    Some(Graph::record(device, Buffers::default(), record)?.0),
+                    calls,
+                )
             }
         };
         let mut sampler = Self {
@@ -45,6 +64,7 @@ impl<'a> Sampler<'a> {
             graph,
             calls,
             launches: 1,
+            rests: device.is_cpu() && us < LONG,
         };
         if sampler.graph.is_some() {
             sampler.sample()?; // the first launch is slower
@@ -54,7 +74,22 @@ impl<'a> Sampler<'a> {
         Ok(sampler)
     }
 
-    /// Microseconds of a call.
+    // ANCHOR: rested
+    /// Microseconds of a call after a [`REST`]; none where that makes no difference.
+    pub fn rested(&mut self) -> Result<Option<f64>> {
+        if !self.rests {
+            return Ok(None);
+        }
+        let mut all = 0.;
+        for _ in 0..RESTED {
+            rest();
+            all += host(self.device, &mut *self.call)?;
+        }
+        Ok(Some(all / RESTED as f64))
+    }
+    // ANCHOR_END: rested
+
+    /// Microseconds of a call, one after the other.
     pub fn sample(&mut self) -> Result<f64> {
         let Self { device, call, .. } = self;
         match &self.graph {
@@ -69,6 +104,14 @@ impl<'a> Sampler<'a> {
                 Ok(all / (self.launches * self.calls) as f64)
             }
         }
+    }
+}
+
+/// Keeps this thread busy while the others go to sleep.
+fn rest() {
+    let start = Instant::now();
+    while start.elapsed() < REST {
+        std::hint::spin_loop();
     }
 }
 
