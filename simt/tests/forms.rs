@@ -1,10 +1,15 @@
-//! Each form of arithmetic, for every type that PTX allows, from its text to its result: against integers of 128
-//! bits, and against floats that are rounded here, once, from what is exact.
+//! What each form of PTX does, from its text to its result, for every type that PTX allows.
 //!
-//! Forms that are no function of registers are in `memory.rs`, `lanes.rs`, `matrices.rs`, `blocks.rs` and `machine.rs`.
+//! Arithmetic is held to integers of 128 bits, and to floats that are rounded here, once, from what is exact;
+//! what reads memory or other lanes, to the bytes and lanes that are meant. `floor.txt` lists forms that no machine
+//! may lack, and `floor.rs` looks whether the tests execute each.
 
+#[path = "forms/arithmetic.rs"]
+mod arithmetic;
 #[path = "forms/bits.rs"]
 mod bits;
+#[path = "forms/blocks.rs"]
+mod blocks;
 #[path = "forms/compare.rs"]
 mod compare;
 #[path = "forms/convert.rs"]
@@ -13,7 +18,17 @@ mod convert;
 mod exact;
 #[path = "forms/floats.rs"]
 mod floats;
+#[path = "forms/floor.rs"]
+mod floor;
 #[path = "forms/harness.rs"]
 mod harness;
 #[path = "forms/integers.rs"]
 mod integers;
+#[path = "forms/lanes.rs"]
+mod lanes;
+#[path = "forms/machine.rs"]
+mod machine;
+#[path = "forms/matrices.rs"]
+mod matrices;
+#[path = "forms/memory.rs"]
+mod memory;

@@ -29,6 +29,8 @@ enum Feature {
     /// A size of so many bits, with this rest by 16, in a launch of which an argument begins inside its buffer or
     /// none does: limits, and tails of vectors and of unrolled loops, lie between such.
     Size(usize, u32, u64, bool),
+    /// A size of one digit beside a pair of f64, chances: how far a sum of so many terms goes depends on both.
+    Chance(u64, [u64; 2]),
 }
 
 /// The largest floats that a launch is given.
@@ -130,8 +132,10 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
         let greatest = (0..list.len()).max_by(|a, b| value(a).total_cmp(&value(b)));
         Some(Feature::Greatest(place, greatest?))
     });
+    let chances = chances(case).map(Some);
     let is_cheap = report.total.warps <= CHEAP;
-    let of_numbers = sizes.chain(greatest).filter(|_| is_cheap);
+    let of_numbers = sizes.chain(greatest).chain(chances);
+    let of_numbers = of_numbers.filter(|_| is_cheap);
     let rest = skipped.chain(blocks).chain(args).chain(of_numbers);
     lines.chain(rest).flatten().collect()
 }
@@ -143,6 +147,19 @@ fn skipped(report: &Report) -> impl Iterator<Item = Feature> {
     let pairs: Vec<_> = lines.windows(2).map(|pair| (pair[0], pair[1])).collect();
     let fewer = |((_, before), (line, here))| (here < before).then_some(Feature::Skipped(line));
     pairs.into_iter().filter_map(fewer)
+}
+
+fn chances(case: &Case) -> impl Iterator<Item = Feature> {
+    let pairs = case.args.iter().filter_map(|arg| match listed(arg)? {
+        (Element::F64, &[a, b]) => Some([a, b]),
+        _ => None,
+    });
+    pairs.flat_map(|pair| {
+        case.args.iter().filter_map(move |arg| match arg {
+            &Argument::Scalar(Element::U32, size @ 0..10) => Some(Feature::Chance(size, pair)),
+            _ => None,
+        })
+    })
 }
 
 /// Floats that are listed.

@@ -118,11 +118,11 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     for (param, arg) in kernel.params.iter().zip(args) {
         let bytes = arg.to_bytes().len();
         if bytes != param.bytes as usize {
-            return wrong(
-                &param.name,
-                format!("{} bytes", param.bytes),
-                format!("{bytes} bytes"),
-            );
+            let expected = match param.bytes {
+                8 => "8 bytes, a buffer or a number of 64 bits".into(),
+                n => format!("{n} bytes"),
+            };
+            return wrong(&param.name, expected, format!("{bytes} bytes"));
         }
         if let Arg::Buffer(i) | Arg::Inside(i, _) = arg
             && *i >= buffers.len()

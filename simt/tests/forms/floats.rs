@@ -124,6 +124,21 @@ fn of_f32_in_every_direction() {
 }
 
 #[test]
+fn of_f64_without_a_direction() {
+    let forms: [(&str, Function); 3] = [
+        ("add", |x| x[0] + x[1]),
+        ("sub", |x| x[0] - x[1]),
+        ("mul", |x| x[0] * x[1]),
+    ];
+    for (form, of) in forms {
+        check(&text(&format!("{form}.f64"), 2), &["f64"; 2], "f64", |x| {
+            let x = [value("f64", x[0]), value("f64", x[1])];
+            Some(of(&x).to_bits())
+        });
+    }
+}
+
+#[test]
 fn of_halves() {
     for ty in ["f16", "bf16"] {
         for (form, count, of) in FORMS {

@@ -5,6 +5,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use simt::{Arg, Buffer, Dim, Module, Options};
 
+use super::floor::note;
+
 /// Threads, each with operands of its own.
 const THREADS: usize = 512;
 
@@ -140,6 +142,7 @@ pub fn run(body: &str, operands: &[&str], result: &str) -> Vec<(Vec<u64>, u64)> 
     let args = [Arg::Buffer(0), Arg::Buffer(1)];
     let report = kernel.launch(dim, &mut buffers, &args, &Options::default());
     let report = report.unwrap_or_else(|e| panic!("{body}: {e}"));
+    note(&report);
     assert!(report.is_clean(), "{body}: {:?}", report.findings);
     let found = buffers[1].to_u32s();
     let found = found

@@ -140,6 +140,7 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
             next_token::level5::draw(&logits, k, 0.7, &chance, &token)?;
         }
     }
+    draws(draw, dtype)?;
     let few: Vec<f32> = (0..900).map(|i| (i * 7 % 5) as f32 - 3.).collect();
     // One more than the kernel's list of the greatest has room for.
     for logits in [few, vec![1.; 1025]] {
@@ -148,4 +149,21 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
         next_token::level4::top_k(&ties, 40, 0.7)?;
     }
     Ok(())
+}
+
+/// Of few tokens, as probable as each other or nearly so, or of none: each place is drawn, and each number of them
+/// kept. A uniform number of 1 is beyond all that a generator gives, and draws the last.
+fn draws(draw: &mut Draw, dtype: DType) -> Result<()> {
+    let token = Tensor::zeros(1, DType::U32, &Device::Cpu)?;
+    for k in 1..10 {
+        let logits = draw.wide(&[12], dtype, [0.1, 1.5][k % 2])?;
+        for top_p in [f64::INFINITY, 0.75, 0.4, 0.] {
+            for uniform in [0., 0.2, 0.4, 0.6, 0.8, 1.] {
+                let chance = Tensor::new(&[uniform, top_p], &Device::Cpu)?;
+                next_token::level5::draw(&logits, k, 1., &chance, &token)?;
+            }
+        }
+    }
+    let chance = Tensor::new(&[0.7, 0.5], &Device::Cpu)?;
+    next_token::level5::draw(&draw.spoilt(&[12], dtype)?, 5, 1., &chance, &token)
 }

@@ -4,6 +4,8 @@
 use half::{bf16, f16};
 use simt::{Arg, Buffer, Dim, Kernel, Module, Options, Schedule};
 
+use super::floor::note;
+
 /// A format: its name, its bytes, and its bits of an integer.
 #[derive(Clone, Copy)]
 struct Format {
@@ -189,6 +191,7 @@ fn run(kernel: &Kernel, input: &[u32], words: usize) -> Vec<u32> {
     let args = [Arg::Buffer(0), Arg::Buffer(1)];
     let report = kernel.launch(dim, &mut buffers, &args, &options);
     let report = report.unwrap();
+    note(&report);
     assert!(report.is_clean(), "{:?}", report.findings);
     buffers[1].to_u32s()
 }

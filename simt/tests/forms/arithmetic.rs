@@ -2,6 +2,8 @@
 
 use simt::{Arg, Buffer, Dim, Module, Options};
 
+use super::floor::note;
+
 /// What a body leaves in `%d0` of each of 64 threads; `%i` is the thread.
 fn run(body: &str) -> Vec<u64> {
     let text = format!(
@@ -27,6 +29,7 @@ fn run(body: &str) -> Vec<u64> {
     };
     let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &Options::default());
     let report = report.unwrap();
+    note(&report);
     assert!(report.is_clean(), "{:?}", report.findings);
     let words = buffers[0].to_u32s();
     let pairs = words

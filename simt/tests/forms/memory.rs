@@ -3,6 +3,8 @@
 use half::{bf16, f16};
 use simt::{Arg, Buffer, Dim, Module, Options};
 
+use super::floor::note;
+
 /// Bytes of a thread.
 const CELL: usize = 16;
 
@@ -42,8 +44,8 @@ fn run(parameters: &str, body: &str, input: &[u8]) -> Vec<u8> {
         .const .align 16 .b8 table[16] = {{200, 7, 130, 3, 255, 128, 1, 0, 9, 90, 180, 240, 17, 34, 51, 199}};
         .entry kernel(.param .u64 in, .param .u64 out{parameters})
         {{
-        .reg .b16 %h<5>; .reg .b32 %i, %w<5>; .reg .b64 %d<5>, %in, %out, %s, %l, %g; .reg .pred %p;
-        .shared .align 16 .b8 block[512];
+        .reg .b16 %h<9>; .reg .b32 %i, %w<9>; .reg .b64 %d<9>, %in, %out, %s, %l, %g; .reg .pred %p;
+        .shared .align 16 .b8 block[1024];
         .local .align 16 .b8 own[32];
         ld.param.u64 %in, [in];
         ld.param.u64 %out, [out];
@@ -74,6 +76,7 @@ fn run(parameters: &str, body: &str, input: &[u8]) -> Vec<u8> {
     }
     let report = kernel.launch(dim, &mut buffers, &args, &Options::default());
     let report = report.unwrap_or_else(|e| panic!("{body}: {e}"));
+    note(&report);
     assert!(report.is_clean(), "{body}: {:?}", report.findings);
     let found = buffers[1].to_u32s();
     found.iter().flat_map(|w| w.to_le_bytes()).collect()
@@ -87,7 +90,12 @@ fn register(bytes: usize, n: usize) -> String {
 
 /// `{%w0, %w1}`, or a register alone.
 fn vector(bytes: usize, n: usize) -> String {
-    let all: Vec<String> = (0..n).map(|i| register(bytes, i)).collect();
+    vector_from(bytes, 0, n)
+}
+
+/// The same from a register on.
+fn vector_from(bytes: usize, first: usize, n: usize) -> String {
+    let all: Vec<String> = (first..first + n).map(|i| register(bytes, i)).collect();
     match n {
         1 => all[0].clone(),
         _ => format!("{{{}}}", all.join(", ")),
@@ -128,17 +136,88 @@ fn what_is_stored_is_loaded() {
     for (ty, bytes, _) in TYPES {
         for n in [1, 2, 4].into_iter().filter(|n| n * bytes <= CELL) {
             for (at, load, store) in PLACES {
-                let values = vector(bytes, n);
+                let (values, back) = (vector(bytes, n), vector_from(bytes, 4, n));
                 let v = ["", ".v2", "", ".v4"][n - 1];
                 let body = format!(
                     "mov.u64 %g, %out; ld.global.nc{v}.{ty} {values}, [%in];
                     st.{store}{v}.{ty} [{at}], {values};
-                    ld.{load}{v}.{ty} {values}, [{at}+0];
-                    st.global{v}.{ty} [%out], {values};"
+                    ld.{load}{v}.{ty} {back}, [{at}+0];
+                    st.global{v}.{ty} [%out], {back};"
                 );
                 let found = run("", &body, &input);
                 assert_eq!(found, firsts(&input, n * bytes), "{body}");
             }
+        }
+    }
+}
+
+/// What is stored in a space is read by the generic address, and by what that is in the space.
+#[test]
+fn addresses_of_each_space() {
+    let input = bytes();
+    for (space, at) in [("global", "%out"), ("shared", "%s"), ("local", "%l")] {
+        let body = format!(
+            "ld.global.v4.u32 {{%w0, %w1, %w2, %w3}}, [%in];
+            st.{space}.v4.u32 [{at}], {{%w0, %w1, %w2, %w3}};
+            cvta.{space}.u64 %g, {at};
+            ld.v2.u32 {{%w4, %w5}}, [%g];
+            cvta.to.{space}.u64 %d0, %g;
+            ld.{space}.v2.u32 {{%w6, %w7}}, [%d0+8];
+            st.global.v4.u32 [%out], {{%w4, %w5, %w6, %w7}};"
+        );
+        assert_eq!(run("", &body, &input), input, "{body}");
+    }
+}
+
+/// Copies of all sizes, of which each group is waited for by itself.
+#[test]
+fn copies_to_shared_memory() {
+    let input = bytes();
+    for (cache, size) in [("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)] {
+        for waits in [["wait_group 1", "wait_group 0"], ["wait_all", "wait_all"]] {
+            // The second group copies the neighbour's cell; what comes out is a ⊕ b, word by word.
+            let count = size / 4;
+            let (a, b) = (vector(4, count), vector_from(4, 4, count));
+            let v = ["", ".v2", "", ".v4"][count - 1];
+            let xor = |n| format!("xor.b32 %w{n}, %w{n}, %w{};", n + 4);
+            let xors: String = (0..count).map(xor).collect();
+            let [first, second] = waits;
+            let body = format!(
+                "xor.b32 %w8, %i, 1; sub.s32 %w8, %w8, %i; mad.wide.s32 %g, %w8, 16, %in;
+                cp.async.{cache}.shared.global [%s], [%in], {size};
+                cp.async.commit_group;
+                cp.async.{cache}.shared.global [%s+512], [%g], {size};
+                cp.async.commit_group;
+                cp.async.{first};
+                ld.shared{v}.u32 {a}, [%s];
+                cp.async.{second};
+                ld.shared{v}.u32 {b}, [%s+512];
+                {xors}
+                st.global{v}.u32 [%out], {a};"
+            );
+            let byte = |i: usize| input[i] ^ input[i ^ CELL];
+            let both: Vec<u8> = (0..input.len()).map(byte).collect();
+            let expected = firsts(&both, size);
+            assert_eq!(run("", &body, &input), expected, "{body}");
+        }
+    }
+}
+
+/// A copy of fewer bytes than its size has zeros behind them.
+#[test]
+fn copies_of_a_part() {
+    let input = bytes();
+    for (cache, size) in [("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)] {
+        for part in 0..=size {
+            let values = vector(4, size / 4);
+            let v = ["", ".v2", "", ".v4"][size / 4 - 1];
+            let body = format!(
+                "cp.async.{cache}.shared.global [%s], [%in], {size}, {part};
+                cp.async.wait_all;
+                ld.shared{v}.u32 {values}, [%s];
+                st.global{v}.u32 [%out], {values};"
+            );
+            assert_eq!(run("", &body, &input), firsts(&input, part), "{body}");
         }
     }
 }

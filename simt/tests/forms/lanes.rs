@@ -2,6 +2,8 @@
 
 use simt::{Arg, Buffer, Dim, Module, Options};
 
+use super::floor::note;
+
 /// What each lane leaves in `%r0`; `%i` is its number, `%x` a number of its own.
 fn run(body: &str) -> Vec<u32> {
     let text = format!(
@@ -28,6 +30,7 @@ fn run(body: &str) -> Vec<u32> {
     };
     let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &Options::default());
     let report = report.unwrap_or_else(|e| panic!("{body}: {e}"));
+    note(&report);
     assert!(report.is_clean(), "{body}: {:?}", report.findings);
     buffers[0].to_u32s()
 }

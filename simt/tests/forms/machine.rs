@@ -2,6 +2,8 @@
 
 use simt::{Arg, Buffer, Class, Dim, Error, Module, Options, Report, Schedule};
 
+use super::floor::note;
+
 const SCHEDULES: [(Schedule, u64); 6] = [
     (Schedule::PostDominator, 0),
     (Schedule::MinPc, 0),
@@ -40,6 +42,7 @@ fn launch(text: &str, dim: Dim, options: &Options) -> simt::Result<(Vec<u32>, Re
     let kernel = Module::parse(text)?.kernel("kernel")?;
     let mut buffers = [Buffer::u32s("out", &[0; 256])];
     let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], options)?;
+    note(&report);
     Ok((buffers[0].to_u32s(), report))
 }
 
@@ -174,6 +177,46 @@ fn a_spin_lock_within_a_warp() {
     check(64, ".shared .b32 lock; .shared .b32 count;", body, |_| 64);
 }
 
+/// The second warp waits for a flag that the first one raises behind what it wrote.
+#[test]
+fn a_message_behind_a_fence() {
+    for fence in [
+        "membar.cta",
+        "membar.gl",
+        "membar.sys",
+        "fence.acq_rel.gpu",
+        "fence.sc.cta",
+    ] {
+        let body = format!(
+            "mov.u32 %x, 0;
+            setp.eq.u32 %p, %i, 0;
+            @%p st.shared.u32 [flag], %x;
+            bar.sync 0;
+            setp.ge.u32 %q, %i, 32;
+            @%q bra wait;
+            @!%p bra store;
+            mov.u32 %x, 7;
+            st.shared.u32 [message], %x;
+            {fence};
+            atom.shared.exch.b32 %old, [flag], 1;
+            bra store;
+            wait: atom.shared.or.b32 %old, [flag], 0;
+            setp.eq.u32 %r, %old, 0;
+            @%r bra wait;
+            {fence};
+            ld.shared.u32 %x, [message];
+            store: st.global.u32 [%to], %x;"
+        );
+        let declared = ".shared .b32 flag; .shared .b32 message;";
+        check(
+            64,
+            declared,
+            &body,
+            |i| if i == 0 || i >= 32 { 7 } else { 0 },
+        );
+    }
+}
+
 #[test]
 fn barriers_with_counts() {
     // Each pair of warps swaps through shared memory, at a barrier of its own.
@@ -190,6 +233,25 @@ fn barriers_with_counts() {
         ld.shared.u32 %x, [%k];
         st.global.u32 [%to], %x;";
     check(128, ".shared .b32 tile[128];", body, |i| i ^ 32);
+}
+
+/// `barrier` is `bar` for lanes that come from different places.
+#[test]
+fn a_barrier_in_both_branches() {
+    let body = "
+        mov.u32 %n, block;
+        mad.lo.u32 %x, %i, 4, %n;
+        st.shared.u32 [%x], %i;
+        setp.lt.u32 %p, %i, 50;
+        @%p bra lower;
+        barrier.sync 0;
+        bra read;
+        lower: barrier.sync 0;
+        read: sub.u32 %y, 95, %i;
+        mad.lo.u32 %y, %y, 4, %n;
+        ld.shared.u32 %y, [%y];
+        st.global.u32 [%to], %y;";
+    check(96, ".shared .b32 block[96];", body, |i| 95 - i);
 }
 
 #[test]
@@ -267,6 +329,53 @@ fn a_shuffle_in_a_loop_that_lanes_leave() {
     check(32, "", body, |i| i);
 }
 
+/// Of a function's own registers and parameters, by all lanes and by some.
+#[test]
+fn calls() {
+    let function = ".func (.param .f32 sum) twice(.param .f32 a, .param .b64 b)\n{
+        .reg .f32 %a, %b; .reg .b64 %x;
+        ld.param.f32 %a, [a];
+        ld.param.b64 %x, [b];
+        cvt.rn.f32.u64 %b, %x;
+        add.f32 %a, %a, %b;
+        st.param.f32 [sum], %a;
+        ret;\n}\n";
+    for (call, most) in [("call.uni", 64), ("@%p call", 40)] {
+        let body = format!(
+            "setp.lt.u32 %p, %i, {most};
+            cvt.rn.f32.u32 %f, %i;
+            cvt.u64.u32 %d, %i;
+            mul.lo.u64 %d, %d, 3;
+            {{ .param .f32 a; .param .b64 b; .param .f32 sum;
+            st.param.f32 [a], %f;
+            st.param.b64 [b], %d;
+            {call} (sum), twice, (a, b);
+            @%p ld.param.f32 %f, [sum]; }}
+            cvt.rzi.u32.f32 %x, %f;
+            st.global.u32 [%to], %x;"
+        );
+        let text = text(".reg .f32 %f; .reg .b64 %d;", &body);
+        let text = text.replace(".entry", &format!("{function}.entry"));
+        let (out, report) = launch(&text, dim(1, 64), &Options::default()).unwrap();
+        assert!(report.is_clean(), "{:?}", report.findings);
+        let expected = (0..64).map(|i| if i < most { 4 * i } else { i });
+        assert_eq!(out[..64], expected.collect::<Vec<u32>>());
+    }
+}
+
+#[test]
+fn a_trap_ends_a_launch() {
+    let body = "setp.eq.u32 %p, %i, 5; @%p trap; st.global.u32 [%to], %i;";
+    let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
+    let [finding] = &report.findings[..] else {
+        panic!("{:?}", report.findings)
+    };
+    assert_eq!(
+        (finding.class, finding.thread.thread),
+        (Class::Trap, [5, 0, 0])
+    );
+}
+
 #[test]
 fn fuel_ends_a_loop() {
     let text = text("", "again: bra again;");
@@ -314,7 +423,7 @@ fn launches_that_no_gpu_takes() {
 }
 
 /// The text of nvcc for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
-const PRINTS: &str = include_str!("machine/printf.ptx");
+const PRINTS: &str = include_str!("printf.ptx");
 
 #[test]
 fn printf_prints() {

@@ -5,6 +5,8 @@
 
 use simt::{Arg, Buffer, Class, Dim, Module, Options, Report};
 
+use super::floor::note;
+
 /// Bytes of shared memory, at most 32 rows 128 bytes apart.
 const SHARED: u32 = 32 * 128;
 
@@ -66,7 +68,9 @@ fn run(pitch: u32, body: &str) -> (Vec<u32>, Report) {
         smem: 0,
     };
     let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &Options::default());
-    (buffers[0].to_u32s(), report.unwrap())
+    let report = report.unwrap();
+    note(&report);
+    (buffers[0].to_u32s(), report)
 }
 
 /// The 16-bit element of shared memory at `byte`.
@@ -107,23 +111,24 @@ fn blocks_are_stored() {
 
 #[test]
 fn blocks_are_loaded_as_they_were_stored() {
-    for trans in ["", ".trans"] {
-        // Rows of the second store are those of the first, one block after the other.
-        let (memory, report) = run(
-            48,
-            &format!(
-                "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%row], {{%v0, %v1, %v2, %v3}};
+    for (blocks, count, registers) in REGISTERS {
+        for trans in ["", ".trans"] {
+            // Rows of the second store are those of the first, one block after the other.
+            let body = format!(
+                "stmatrix.sync.aligned.m8n8.{count}.shared.b16 [%row], {registers};
                 bar.warp.sync -1;
-                ldmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 {{%v0, %v1, %v2, %v3}}, [%row];
+                mov.u32 %v0, 0; mov.u32 %v1, 0; mov.u32 %v2, 0; mov.u32 %v3, 0;
+                ldmatrix.sync.aligned.m8n8.{count}{trans}.shared.b16 {registers}, [%row];
                 bar.warp.sync -1;
-                stmatrix.sync.aligned.m8n8.x4{trans}.shared.b16 [%row], {{%v0, %v1, %v2, %v3}};"
-            ),
-        );
-        assert!(report.findings.is_empty(), "{:?}", report.findings);
-        for row in 0..32 {
-            for column in 0..8 {
-                let found = half(&memory, 48 * row + 2 * column);
-                assert_eq!(found, 8 * row + column, "{trans} {row} {column}");
+                stmatrix.sync.aligned.m8n8.{count}{trans}.shared.b16 [%row], {registers};"
+            );
+            let (memory, report) = run(48, &body);
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+            for row in 0..8 * blocks {
+                for column in 0..8 {
+                    let found = half(&memory, 48 * row + 2 * column);
+                    assert_eq!(found, 8 * row + column, "{body} {row} {column}");
+                }
             }
         }
     }
