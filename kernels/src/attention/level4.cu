@@ -22,11 +22,11 @@
 // What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
 // into parts of fewer bits; a split over the keys where there are few queries (level4_decode.cu).
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 63.2, level 3 18.4, level 4 14.8
-//   causal_attention_prefill 128x9x3x64 f32: level 2 64.4, level 3 18.4, level 4 15.2
-//   attention 1x197x6x64 f32: level 2 41.9, level 3 21.6, level 4 15.9
-//   attention 10x65x4x32 f32: level 2 38.3, level 3 13.3, level 4 9.5
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 62.8, level 3 18.4, level 4 14.8
+//   causal_attention_prefill 128x9x3x64 f32: level 2 64.3, level 3 18.4, level 4 15.2
+//   attention 1x197x6x64 f32: level 2 41.4, level 3 21.6, level 4 15.9
+//   attention 10x65x4x32 f32: level 2 38.2, level 3 13.3, level 4 9.4
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

@@ -19,11 +19,11 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 58.3, level 3 18.7, level 4 11.3
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 60.6, level 3 18.9, level 4 11.7
-//   attention 1x197x6x64 bf16: level 2 41.5, level 3 22.0, level 4 7.1
-//   attention 10x65x4x32 bf16: level 2 36.4, level 3 13.7, level 4 5.0
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 59.1, level 3 18.6, level 4 11.2
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.8, level 3 18.7, level 4 11.7
+//   attention 1x197x6x64 bf16: level 2 41.3, level 3 21.9, level 4 7.2
+//   attention 10x65x4x32 bf16: level 2 36.3, level 3 13.5, level 4 5.0
 #include "attention/operands.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;

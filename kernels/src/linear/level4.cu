@@ -17,16 +17,16 @@
 // Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
-//   linear 128x512x512 f32: level 2 18.1, level 3 16.0, level 4 11.9
-//   linear 197x1536x384 f32: level 2 23.7, level 3 41.1, level 4 23.3
-//   linear 4096x128x128 f32: level 2 19.2, level 3 12.1, level 4 8.8
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
+//   linear 128x512x512 f32: level 2 18.0, level 3 16.0, level 4 11.7
+//   linear 197x1536x384 f32: level 2 23.7, level 3 41.3, level 4 23.3
+//   linear 4096x128x128 f32: level 2 19.1, level 3 12.0, level 4 8.8
 //   qkv 128x512x1536 f32: level 2 14.6, level 3 22.7, level 4 14.0
-//   qkv 197x384x1152 f32: level 2 13.3, level 3 17.9, level 4 11.5
-//   qkv_skip 4096x128x512 f32: level 2 59.0, level 3 36.5, level 4 24.0
-//   linear_gelu 197x384x1536 f32: level 2 31.2, level 3 22.3, level 4 15.2
-//   linear_gelu 4096x128x256 f32: level 2 37.6, level 3 20.9, level 4 12.7
-//   linear_swiglu 128x512x1536 f32: level 2 37.8, level 3 29.1, level 4 18.9
+//   qkv 197x384x1152 f32: level 2 13.3, level 3 17.9, level 4 11.4
+//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.3, level 4 23.8
+//   linear_gelu 197x384x1536 f32: level 2 31.0, level 3 25.4, level 4 15.1
+//   linear_gelu 4096x128x256 f32: level 2 37.4, level 3 20.9, level 4 12.7
+//   linear_swiglu 128x512x1536 f32: level 2 37.5, level 3 29.1, level 4 18.9
 #include "linear/tile.cuh"
 
 using T = float;

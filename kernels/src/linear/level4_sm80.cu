@@ -18,16 +18,16 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
-//   linear 128x512x512 bf16: level 2 9.8, level 3 16.3, level 4 7.2
-//   linear 197x1536x384 bf16: level 2 11.2, level 3 42.5, level 4 8.8
-//   linear 4096x128x128 bf16: level 2 14.9, level 3 12.2, level 4 4.8
-//   qkv 128x512x1536 bf16: level 2 5.0, level 3 22.9, level 4 5.3
-//   qkv 197x384x1152 bf16: level 2 6.8, level 3 18.0, level 4 5.5
-//   qkv_skip 4096x128x512 bf16: level 2 39.1, level 3 36.7, level 4 6.4
-//   linear_gelu 197x384x1536 bf16: level 2 18.4, level 3 22.6, level 4 6.9
-//   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.2, level 4 6.1
-//   linear_swiglu 128x512x1536 bf16: level 2 25.5, level 3 29.0, level 4 7.1
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
+//   linear 128x512x512 bf16: level 2 9.6, level 3 16.3, level 4 7.1
+//   linear 197x1536x384 bf16: level 2 11.1, level 3 42.6, level 4 8.7
+//   linear 4096x128x128 bf16: level 2 14.8, level 3 12.1, level 4 4.8
+//   qkv 128x512x1536 bf16: level 2 5.0, level 3 22.8, level 4 5.3
+//   qkv 197x384x1152 bf16: level 2 6.6, level 3 18.1, level 4 5.5
+//   qkv_skip 4096x128x512 bf16: level 2 39.4, level 3 36.6, level 4 6.4
+//   linear_gelu 197x384x1536 bf16: level 2 18.0, level 3 25.5, level 4 6.8
+//   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.1, level 4 6.1
+//   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1
 #include "linear/mma_tile.cuh"
 
 using T = bf16;

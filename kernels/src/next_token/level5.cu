@@ -12,9 +12,9 @@
 //
 // What would make it faster: a scan over the warp's lanes, whose sums are rounded in another order.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 40c6d5dbe-dirty, 2026-11-21):
-//   next_token 10000 f32: level 2 25.2, level 3 26.3, level 4 30.0, level 5 21.2, copy 2.7
-//   next_token 10000 bf16: level 2 33.0, level 3 33.2, level 4 21.7, level 5 21.8, copy 2.6
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
+//   next_token 10000 f32: level 2 24.7, level 3 25.3, level 4 18.7, level 5 20.4, copy 2.6
+//   next_token 10000 bf16: level 2 35.0, level 3 34.9, level 4 20.6, level 5 20.6, copy 2.7
 #include "common/warp.cuh"
 
 constexpr unsigned MOST = 1024; // k at the most
