@@ -34,6 +34,14 @@ fn values(x: &Tensor) -> Result<Vec<f32>> {
     x.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
+/// As many steps, or where a tool watches every access, which takes its time, a few.
+fn watched(steps: usize) -> usize {
+    match std::env::var_os("CANDLEPOWER_SANITIZE") {
+        None => steps,
+        Some(_) => steps.min(30),
+    }
+}
+
 fn level5() -> Level {
     levels::level(5).expect("level 5")
 }
@@ -126,7 +134,7 @@ fn decode(seed: u64, dtype: DType, start: usize, count: usize) -> models::Result
     };
     let mut decoder = Decoder::new(&model, caches()?, 2)?;
     let mut eager = caches()?;
-    for step in 0..count {
+    for step in 0..watched(count) {
         if decoder.len() == context {
             decoder.rewind(start)?;
             eager.iter_mut().for_each(|cache| cache.rewind(start));
@@ -231,15 +239,16 @@ fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
     let (caches, mut token) = start(&mut recorded)?;
     let mut decoder = Decoder::choosing(&model, caches, &recorded)?;
     let (mut eager, mut expected) = start(&mut host)?;
-    for step in 0..297 {
+    let steps = watched(297);
+    for step in 0..steps {
         assert_eq!(token, expected, "step {step}");
         token = decoder.next(&*ops, &model, token, &mut recorded)?;
         let ids = Tensor::new(&[[expected]], &device)?;
         let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
         expected = ops.next_token(&logits.flatten_all()?, &mut host)?;
     }
-    let full = decoder.next(&*ops, &model, token, &mut recorded);
-    assert!(full.is_err(), "the cache is full");
+    let next = decoder.next(&*ops, &model, token, &mut recorded);
+    assert_eq!(next.is_err(), steps == 297, "the cache is full, or not");
     Ok(())
 }
 
