@@ -29,10 +29,10 @@ pub struct Measured {
 const MARGIN: f64 = 1.05;
 
 /// Samples of each kernel, taken in turns of any order: what disturbs one disturbs all.
-const SAMPLES: usize = 9;
+const SAMPLES: usize = 7;
 
 /// Of kernels that take longer than so many microseconds, whose times vary less.
-const FEW: usize = 4;
+const FEW: usize = 3;
 const LONG: f64 = 1e3;
 
 impl Measured {

@@ -17,8 +17,8 @@ const REST: Duration = Duration::from_micros(20);
 /// Calls of a rested sample.
 const RESTED: usize = 4;
 
-/// Microseconds of a call beside which waking a thread, or filling a cache, is nothing.
-const LONG: f64 = 1e3;
+/// Microseconds of a call beside which waking a thread, or filling a cache, is little.
+const LONG: f64 = 200.;
 
 /// Calls of a sample at the least, where they are not long: the first finds the caches as another has left them.
 const LEAST: usize = 4;
