@@ -16,7 +16,7 @@ mod tile;
 mod tests;
 
 /// Multiply-adds that are worth a thread: waking one takes as long as this many.
-const WORTH: usize = 1 << 17;
+pub(crate) const WORTH: usize = 1 << 17;
 
 /// Threads for as many multiply-adds.
 pub(crate) fn threads(work: usize) -> usize {

@@ -106,8 +106,11 @@ const fn panels(
     }
 }
 
+/// Multiply-adds beyond which one thread is no choice: beside them waking the others is nothing.
+const ALONE: usize = 32 * super::cpu::WORTH;
+
 fn is_shared(p: &Problem, facts: &Facts) -> bool {
-    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) > 1
+    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) > 1 && p.m * p.n * p.k <= ALONE
 }
 
 fn is_not_by_all(p: &Problem, facts: &Facts) -> bool {
