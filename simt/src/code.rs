@@ -66,12 +66,27 @@ pub struct Kernel {
     pub specials: Vec<(Reg, Special)>,
     /// Bytes of static shared memory; with a `.extern .shared` variable rounded up to where that begins.
     pub shared_bytes: u32,
+    /// The variables in it, without those whose size the launch says.
+    pub shared: Vec<Region>,
     /// Bytes of local memory a thread.
     pub local_bytes: u32,
     /// Of the module, in one piece.
     pub constants: Vec<u8>,
     /// `.maxntid` or `.reqntid`: threads of a block at most, and whether exactly.
     pub max_threads: Option<([u32; 3], bool)>,
+}
+
+impl Kernel {
+    /// A byte of shared memory in words; of which variable, where there are several.
+    pub fn shared_byte(&self, at: u64) -> String {
+        let of = |region: &&Region| (region.offset..region.offset + region.bytes).contains(&at);
+        match self.shared.iter().find(of) {
+            Some(Region { name, offset, .. }) if self.shared.len() > 1 => {
+                format!("byte {at} of shared memory, byte {} of {name}", at - offset)
+            }
+            _ => format!("byte {at} of shared memory"),
+        }
+    }
 }
 
 /// A parameter of a kernel.
@@ -83,6 +98,17 @@ pub struct Param {
     pub offset: u32,
     /// Of the whole.
     pub bytes: u32,
+}
+
+/// Where a variable lies in its space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// As the source names it.
+    pub name: String,
+    /// Its first byte.
+    pub offset: u64,
+    /// Of the whole.
+    pub bytes: u64,
 }
 
 /// An instruction and where it stands.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Function, Instruction, Module, Operand, Space, Statement, Variable};
-use crate::code::Param;
+use crate::code::{Param, Region};
 
 /// Bytes of a whole variable; 0 for `x[]`.
 pub(super) fn size(variable: &Variable) -> u64 {
@@ -63,12 +63,28 @@ pub(super) fn constants(module: &Module) -> (Vec<u8>, Vec<(&Variable, u64)>) {
     (bytes, offsets)
 }
 
+/// What a source calls the variable that C++ compilers name `_ZZ…E`, the length of the name, and the name.
+fn source_name(name: &str) -> &str {
+    let within = |(at, _): (usize, &str)| {
+        let rest = &name[at + 1..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let length: usize = rest[..digits].parse().ok()?;
+        let (name, behind) = rest[digits..].split_at_checked(length)?;
+        (behind.is_empty() || behind.starts_with('_')).then_some(name)
+    };
+    let mangled = name.starts_with("_ZZ");
+    let mut ends = name.rmatch_indices('E').filter(|_| mangled);
+    ends.find_map(within).unwrap_or(name)
+}
+
 /// The shared memory of a kernel. A variable is known by its line and name: a function that is inlined
 /// twice has its variables once.
 #[derive(Debug, Default)]
 pub(super) struct Shared<'a> {
     /// Where each variable begins.
     pub offsets: HashMap<(u32, &'a str), u64>,
+    /// Those whose size is known.
+    pub regions: Vec<Region>,
     /// Bytes before the memory whose size the launch says.
     pub bytes: u64,
 }
@@ -91,6 +107,11 @@ impl<'a> Shared<'a> {
             shared
                 .offsets
                 .insert((variable.line, &variable.name), offset);
+            shared.regions.push(Region {
+                name: source_name(&variable.name).to_owned(),
+                offset,
+                bytes: size(variable),
+            });
         }
         if !dynamic.is_empty() {
             let align = dynamic.iter().map(|v| align(v)).max().unwrap_or(1).max(16);

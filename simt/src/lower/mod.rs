@@ -196,6 +196,7 @@ impl<'a> Lowering<'a> {
             global_addresses: self.registers.globals(),
             specials: self.registers.specials(),
             shared_bytes: self.shared.bytes as u32,
+            shared: self.shared.regions,
             local_bytes: self.local_bytes as u32,
             constants,
             max_threads: exactly.or(at_most),

@@ -27,11 +27,13 @@ impl Block<'_> {
 
     /// Elements that are inside, aligned.
     pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
+        let kernel = self.grid.kernel;
         for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
             match state {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
                 _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                    format!("read of {bytes} bytes at byte {at} of shared memory, which nobody has written yet")
+                    let at = kernel.shared_byte(at as u64);
+                    format!("read of {bytes} bytes at {at}, which nobody has written yet")
                 }),
             }
         }
@@ -102,7 +104,7 @@ impl Block<'_> {
 
     fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
         for (lane, at, conflict) in conflicts {
-            let at = format!("byte {at} of shared memory");
+            let at = self.grid.kernel.shared_byte(at as u64);
             self.report_race(on, lane, wrote, conflict, &at);
         }
     }
@@ -131,11 +133,13 @@ impl Block<'_> {
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let place = self.grid.kernel.code[copy.pc as usize].place.words();
+        let kernel = self.grid.kernel;
+        let place = kernel.code[copy.pc as usize].place.words();
         self.find(Class::Race, on.w, on.pc, lane, || {
+            let at = kernel.shared_byte(at as u64);
             format!(
-                "{verb} at byte {at} of shared memory, to which the asynchronous copy by {thread} in \
-                 {place} is still on its way: it did not wait for its group"
+                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still on its way: \
+                 it did not wait for its group"
             )
         });
     }

@@ -484,6 +484,25 @@ fn findings_name_bytes_threads_and_lines() {
 }
 
 /// Many read a word, and one of them writes it: it races with the others, never with itself.
+/// Of several variables in shared memory, that which has the byte, by the name that a C++ compiler made of its own.
+#[test]
+fn findings_name_variables() {
+    let body = "ld.shared.u32 %x, [_ZZ6kernelE4sums+4]; st.global.u32 [%to], %x;";
+    let sums = ".shared .align 4 .b8 _ZZ6kernelE4sums[8];";
+    let what = |declared: &str| {
+        let text = text(declared, body);
+        let (_, report) = launch(&text, dim(1, 1), &Options::default()).unwrap();
+        report.findings[0].what.clone()
+    };
+    let one = what(sums);
+    assert!(one.contains("byte 4 of shared memory,"), "{one}");
+    let two = what(&format!(".shared .align 4 .b8 tile[12]; {sums}"));
+    assert!(
+        two.contains("byte 16 of shared memory, byte 4 of sums,"),
+        "{two}"
+    );
+}
+
 #[test]
 fn a_race_is_with_others() {
     let body = "ld.global.u32 %x, [%out];

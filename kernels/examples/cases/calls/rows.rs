@@ -2,6 +2,8 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 use super::Draw;
 
@@ -140,7 +142,7 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
             next_token::level5::draw(&logits, k, 0.7, &chance, &token)?;
         }
     }
-    draws(draw, dtype)?;
+    draws(dtype)?;
     let few: Vec<f32> = (0..900).map(|i| (i * 7 % 5) as f32 - 3.).collect();
     // One more than the kernel's list of the greatest has room for.
     for logits in [few, vec![1.; 1025]] {
@@ -153,7 +155,8 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
 
 /// Of few tokens, as probable as each other or nearly so, or of none: each place is drawn, and each number of them
 /// kept. A uniform number of 1 is beyond all that a generator gives, and draws the last.
-fn draws(draw: &mut Draw, dtype: DType) -> Result<()> {
+fn draws(dtype: DType) -> Result<()> {
+    let draw = &mut Draw(ChaCha8Rng::seed_from_u64(2));
     let token = Tensor::zeros(1, DType::U32, &Device::Cpu)?;
     for k in 1..10 {
         let logits = draw.wide(&[12], dtype, [0.1, 1.5][k % 2])?;
