@@ -104,7 +104,7 @@ impl Block<'_> {
 
     fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
         for (lane, at, conflict) in conflicts {
-            let at = self.grid.kernel.shared_byte(at as u64);
+            let at = self.grid.kernel.shared_byte(at);
             self.report_race(on, lane, wrote, conflict, &at);
         }
     }
