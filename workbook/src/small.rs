@@ -46,8 +46,8 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     println!("{}", results.machine);
     println!(
-        "{:<16} {:>9} {:>9} {:>9}  picked, fastest",
-        "µs", "candle", "gemm 1", "level 5"
+        "{:<16} {:>9} {:>9} {:>9} {:>9}  picked, fastest",
+        "µs", "candle", "gemm 1", "level 5", "fastest"
     );
     let mut lost = 0;
     let shapes = tuning::shapes();
@@ -98,11 +98,11 @@ fn print(measured: &Measured, device: &Device) -> Result<bool> {
         .fold(f64::INFINITY, f64::min);
     let lost = level5 > LOSS * best;
     let fastest = measured.times.iter().filter(|(name, _)| *name != PICKED);
-    let fastest = fastest
+    let (least, fastest) = fastest
         .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map_or("", |(name, _)| name);
+        .map_or((f64::NAN, ""), |&(name, us)| (us, name));
     println!(
-        "{:<16} {:>9} {:>9} {level5:>9.2}  {}, {fastest}{}",
+        "{:<16} {:>9} {:>9} {level5:>9.2} {least:>9.2}  {}, {fastest}{}",
         shape(measured),
         cell("candle"),
         cell("gemm_one_thread"),

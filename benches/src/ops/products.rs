@@ -1,6 +1,7 @@
 //! Matrix products, and what is fused to them.
 
 use candle_core::Result;
+use kernels::cpu::parallel::Threads;
 use kernels::matmul::level5 as matmul;
 use models::{Heads, Weight};
 
@@ -116,7 +117,8 @@ pub fn small(bench: &mut impl Bench) -> Result<()> {
         let (shape, work) = (format!("{n}x{n}x{n}"), Work::Flops(2 * n * n * n));
         bench.one("matmul", "candle", &shape, work, || a.matmul(&b))?;
         if bench.device().is_cpu() {
-            let gemm = || matmul::Call::new(&a, &b, None)?.run(matmul::Run::Gemm);
+            let alone = matmul::Run::Gemm(Threads::One);
+            let gemm = || matmul::Call::new(&a, &b, None)?.run(alone);
             bench.one("matmul", "gemm", &shape, work, gemm)?;
         }
         bench.one("matmul", "level5", &shape, work, || {

@@ -12,11 +12,10 @@ use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, WithSimd};
-use rayon::prelude::*;
 
 use super::Cache;
 use super::operands::{Strides, strides};
-use crate::cpu::Slice;
+use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::output;
 
@@ -151,7 +150,7 @@ impl<T: Element> Queries<'_, T> {
             if len * self.keys < ALONE {
                 tasks.into_iter().for_each(f);
             } else {
-                tasks.into_par_iter().for_each(f);
+                parallel::for_each(tasks.into_iter(), f);
             }
         }
         Tensor::from_vec(out, (self.batch, self.tokens, self.heads * d), &Device::Cpu)

@@ -1,6 +1,6 @@
 //! Rows in parallel, where there are enough of them to pay for it.
 
-use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 /// Elements below which one thread does the work: waking another takes longer.
 const ALONE: usize = 1 << 15;
@@ -36,12 +36,32 @@ pub fn rows_per_task(rows: usize, c: usize) -> usize {
         .max(1)
 }
 
-/// Calls `f` with each of `tasks`: a single one on this thread, several on rayon's.
+/// What `f` makes of 0, 1, … n − 1, in this order; shared as by [`for_each`].
+pub fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
+    let mut made: Vec<Option<T>> = (0..n).map(|_| None).collect();
+    for_each(made.iter_mut().enumerate(), |(i, made)| *made = Some(f(i)));
+    made.into_iter().flatten().collect()
+}
+
+/// Calls `f` with each of `tasks`. This thread begins at once and takes one after the other; of rayon's those help
+/// that have woken meanwhile. To leave all tasks to rayon's would be to sleep until one of them has woken.
 pub fn for_each<T: Send>(tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
-    let mut tasks: Vec<T> = tasks.collect();
-    if tasks.len() == 1 {
-        tasks.drain(..).for_each(f);
-    } else {
-        tasks.into_par_iter().for_each(f);
+    let tasks: Vec<T> = tasks.collect();
+    let helpers = rayon::current_num_threads().min(tasks.len());
+    let left = Mutex::new(tasks.into_iter());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(task) = next() {
+            f(task);
+        }
+    };
+    if helpers <= 1 {
+        return work();
     }
+    rayon::in_place_scope(|scope| {
+        for _ in 1..helpers {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
 }

@@ -18,8 +18,8 @@ static MODULE: Module = module!("matmul_level5", "level5.ptx");
 pub enum Run {
     /// candle's own product: cuBLAS on a GPU, gemm on a CPU.
     Candle,
-    /// gemm on this thread alone, on a CPU.
-    Gemm,
+    /// gemm on a CPU, by so many threads, which do not wait for each other.
+    Gemm(Threads),
     /// Operands as they lie, on a CPU, by so many threads.
     Cpu(Threads),
     /// A kernel of `level5.cu`.
@@ -78,7 +78,8 @@ pub static REGISTRY: Registry<Run> = Registry {
             can: candle,
             run: Run::Candle,
         },
-        on_cpu("gemm_one_thread", Run::Gemm),
+        on_cpu("gemm_one_thread", Run::Gemm(Threads::One)),
+        on_cpu("gemm_threads", Run::Gemm(Threads::All)),
         on_cpu("matmul_level5_cpu", Run::Cpu(Threads::One)),
         on_cpu("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
         tile(TILES[0]),
@@ -224,7 +225,7 @@ impl<'a> Call<'a> {
     pub fn run(&self, run: Run) -> Result<Tensor> {
         match run {
             Run::Candle => self.candle(),
-            Run::Gemm => self.cpu(cpu::gemm),
+            Run::Gemm(threads) => self.cpu(|a, b, bias, c| cpu::gemm(a, b, bias, c, threads)),
             Run::Cpu(threads) => self.cpu(|a, b, bias, c| cpu::matmul(a, b, bias, c, threads)),
             Run::Tile(tile) => self.tile(tile),
         }

@@ -103,7 +103,7 @@ fn kernels(device: &Device) -> impl Iterator<Item = &'static Entry<Run>> {
     let cpu = on_cpu(device);
     let here = move |entry: &&Entry<Run>| match entry.run {
         Run::Candle => false,
-        Run::Gemm | Run::Cpu(_) => cpu,
+        Run::Gemm(_) | Run::Cpu(_) => cpu,
         Run::Tile(_) => !cpu,
     };
     REGISTRY.entries.iter().filter(here)

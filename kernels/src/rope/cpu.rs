@@ -4,11 +4,10 @@ pub mod level3;
 pub mod level4;
 
 use candle_core::{Device, Result, Tensor};
-use rayon::prelude::*;
 
 use super::Operands;
 use crate::attention::{Cache, KeyStream, Rows};
-use crate::cpu::Slice;
+use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::output;
 
@@ -105,8 +104,7 @@ fn rope_append<T: Element>(
         if batch * tokens * (heads + kv_heads) * head_dim < ALONE {
             tasks.for_each(|task| run(inputs, task));
         } else {
-            let tasks: Vec<Task<T>> = tasks.collect();
-            tasks.into_par_iter().for_each(|task| run(inputs, task));
+            parallel::for_each(tasks, |task| run(inputs, task));
         }
     }
     Tensor::from_vec(y, (batch, tokens, heads, head_dim), &Device::Cpu)

@@ -10,12 +10,11 @@
 
 use candle_core::{Result, Tensor};
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::slots::{BLOCK, Keys};
 use super::{Queries, Rows, Slots, Task, causal, full, widest};
 use crate::attention::Cache;
-use crate::cpu::{loops, math};
+use crate::cpu::{loops, math, parallel};
 use crate::element::Element;
 use crate::output;
 
@@ -39,8 +38,7 @@ pub fn causal_attention<T: Element>(q: &Tensor, cache: &Cache, position: usize) 
 fn gathered<T: Element>(queries: &Queries<T>, k: Rows<T>, v: Rows<T>) -> Slots<T> {
     let heads = queries.kv_heads;
     let mut slots = Slots::new(queries.batch, queries.keys, heads, k.head_dim);
-    let streams: Vec<_> = slots.streams().enumerate().collect();
-    streams.into_par_iter().for_each(|(i, (mut keys, values))| {
+    parallel::for_each(slots.streams().enumerate(), |(i, (mut keys, values))| {
         let (batch, head) = (i / heads, i % heads);
         for (t, value) in (0..queries.keys).zip(values.chunks_exact_mut(v.head_dim)) {
             keys.write(t, k.get(batch, t, head));

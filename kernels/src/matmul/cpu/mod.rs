@@ -28,16 +28,33 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    fn matrix(&self, i: usize) -> &'a [f32] {
-        self.x.get(i * self.view.batch..).unwrap_or_default()
+    /// A matrix of the batch.
+    fn of(self, matrix: usize) -> Self {
+        let x = self.x.get(matrix * self.view.batch..);
+        Self {
+            x: x.unwrap_or_default(),
+            view: self.view,
+        }
     }
 
-    /// A matrix with its rows contiguous, and the distance between them: as it lies, or a copy.
-    fn rows(&self, i: usize) -> (Cow<'a, [f32]>, usize) {
+    /// Some rows of the first matrix.
+    fn below(self, row: usize, rows: usize) -> Self {
+        let x = self.x.get(row * self.view.row..);
+        Self {
+            x: x.unwrap_or_default(),
+            view: View {
+                dims: (rows, self.view.dims.1),
+                ..self.view
+            },
+        }
+    }
+
+    /// The first matrix with its rows contiguous, and the distance between them: as it lies, or a copy.
+    fn rows(self) -> (Cow<'a, [f32]>, usize) {
         let View {
             dims, row, column, ..
         } = self.view;
-        let x = self.matrix(i);
+        let x = self.x;
         if column == 1 || dims.1 <= 1 {
             return (Cow::Borrowed(x), row);
         }
@@ -53,22 +70,11 @@ impl<'a> Operand<'a> {
 /// C = A·B + b, C (batch, M, N): all of it.
 pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
-    if c.is_empty() {
-        return;
-    }
-    let threads = threads.count();
-    // Whole matrices, or where there are fewer of them than threads, rows of each.
-    let parts = threads.div_ceil(c.len() / (m * n)).min(m);
-    let rows = m.div_ceil(parts);
-    let tasks = c.chunks_mut(m * n).enumerate().flat_map(|(i, c)| {
-        let strips = c.chunks_mut(rows * n).enumerate();
-        strips.map(move |(s, c)| (i, s * rows, c))
-    });
-    let run = |(i, first, c): (usize, usize, &mut [f32])| {
-        let (a, stride_a) = a.rows(i);
-        let (b, stride_b) = b.rows(i);
+    each_strip(c, (m, n), threads, |Strip { matrix, row, c }| {
+        let (a, stride_a) = a.of(matrix).below(row, c.len() / n).rows();
+        let (b, stride_b) = b.of(matrix).rows();
         let product = Product {
-            a: a.get(first * stride_a..).unwrap_or_default(),
+            a: &a,
             stride_a,
             b: &b,
             stride_b,
@@ -78,10 +84,39 @@ pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threa
             k,
         };
         Arch::new().dispatch(product);
-    };
+    });
+}
+
+/// Rows of a matrix of C, from `row` on.
+struct Strip<'a> {
+    matrix: usize,
+    row: usize,
+    c: &'a mut [f32],
+}
+
+/// Calls `f` with all of C (batch, M, N): whole matrices, or where there are fewer of them than threads, rows of each.
+fn each_strip(
+    c: &mut [f32],
+    (m, n): (usize, usize),
+    threads: Threads,
+    f: impl Fn(Strip) + Send + Sync,
+) {
+    if c.is_empty() {
+        return;
+    }
+    let parts = threads.count().div_ceil(c.len() / (m * n)).min(m);
+    let rows = m.div_ceil(parts);
+    let strips = c.chunks_mut(m * n).enumerate().flat_map(|(matrix, c)| {
+        let strips = c.chunks_mut(rows * n).enumerate();
+        strips.map(move |(s, c)| Strip {
+            matrix,
+            row: s * rows,
+            c,
+        })
+    });
     match threads {
-        1 => tasks.for_each(run),
-        _ => parallel::for_each(tasks, run),
+        Threads::One => strips.for_each(f),
+        Threads::All => parallel::for_each(strips, f),
     }
 }
 

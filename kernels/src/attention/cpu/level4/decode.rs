@@ -18,13 +18,13 @@ use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::super::slots::{BLOCK, Keys};
 use super::super::{ALONE, Queries, Rows, widest};
 use super::panel::Stored;
 use super::tile::{Elements, Product};
 use crate::cpu::math::{exp, exp_f32s};
+use crate::cpu::parallel;
 use crate::output;
 
 /// Blocks of a part at the least: shorter ones are not worth joining.
@@ -75,11 +75,11 @@ fn parts<T: Stored>(
             blocks: blocks * split / splits..blocks * (split + 1) / splits,
         })
     };
-    let all = 0..queries.batch * queries.kv_heads * splits;
+    let all = queries.batch * queries.kv_heads * splits;
     if parallel {
-        all.into_par_iter().map(part).collect()
+        parallel::map(all, part)
     } else {
-        all.map(part).collect()
+        (0..all).map(part).collect()
     }
 }
 
