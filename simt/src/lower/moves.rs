@@ -2,7 +2,7 @@
 
 use crate::alu::{Alu, high, high16, low, low16, pack16, pack64};
 use crate::ast::{Instruction, Operand, Type};
-use crate::code::{Op, Slot};
+use crate::code::{Op, Slot, Special};
 use crate::error::Result;
 
 use super::Lowering;
@@ -68,10 +68,13 @@ impl Lowering<'_> {
                 Ok(())
             }
             _ => {
-                let width = if special(name).is_some() {
-                    Width::Word
-                } else {
-                    Width::of(ty)
+                let width = match special(name) {
+                    Some(Special::GridId) => Width::Word, // of 64 bits, and never set here
+                    Some(_) if ty.bytes() == 8 => {
+                        return Err(self.wrong("a register of 64 bits", name));
+                    }
+                    Some(_) => Width::Word,
+                    None => Width::of(ty),
                 };
                 let a = self.source(width, &Operand::Name(name.into()), ty)?;
                 let d = self.destination(Width::of(ty), d)?;

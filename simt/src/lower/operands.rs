@@ -2,7 +2,7 @@
 
 use crate::ast::{Immediate, Operand, Space, Type};
 use crate::code::{Address, Reg, Slot};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::Lowering;
 use super::names::Binding;
@@ -52,6 +52,7 @@ impl Lowering<'_> {
                 Ok(Slot::Double(self.registers.global(variable, offset)))
             }
             None if width == Width::Word => self.special(name).map(Slot::Word),
+            None => Err(self.wrong_name(width.register(), name)),
             _ => Err(self.wrong(width.register(), name)),
         }
     }
@@ -59,7 +60,8 @@ impl Lowering<'_> {
     /// The word that holds a special register.
     fn special(&mut self, name: &str) -> Result<Reg> {
         match (special(name), name) {
-            (Some(special), _) => Ok(self.registers.special(special)),
+            (Some(special), _) if self.reads_special() => Ok(self.registers.special(special)),
+            (Some(_), _) => Err(self.wrong("a register: only mov reads a special one", name)),
             (None, "WARP_SZ") => Ok(self.registers.word(32)),
             (None, "%tid" | "%ntid" | "%ctaid" | "%nctaid") => {
                 Err(self.unsupported(": special registers are read one axis at a time"))
@@ -67,7 +69,24 @@ impl Lowering<'_> {
             _ if name.contains("cluster") => {
                 Err(self.unsupported(": this machine has no clusters"))
             }
-            _ => Err(self.wrong(Width::Word.register(), name)),
+            _ => Err(self.wrong_name(Width::Word.register(), name)),
+        }
+    }
+
+    /// Of all instructions `mov`, and `cvt` between integers.
+    fn reads_special(&self) -> bool {
+        match self.form.split_once('.') {
+            Some(("mov", _)) => true,
+            Some(("cvt", types)) => types.split('.').all(|ty| ty.starts_with(['u', 's'])),
+            _ => false,
+        }
+    }
+
+    /// The error of a name that should be `expected`, such as "a register".
+    fn wrong_name(&self, expected: &str, name: &str) -> Error {
+        match self.names.find(name) {
+            None => self.wrong(&format!("{expected} that is declared"), name),
+            Some(_) => self.wrong(expected, name),
         }
     }
 
@@ -92,7 +111,7 @@ impl Lowering<'_> {
     pub fn pred_named(&self, name: &str) -> Result<Reg> {
         match self.names.find(name) {
             Some(Binding::Pred(reg)) => Ok(reg),
-            _ => Err(self.wrong("a predicate", name)),
+            _ => Err(self.wrong_name("a predicate", name)),
         }
     }
 
@@ -102,7 +121,7 @@ impl Lowering<'_> {
             Operand::Name(name) if name == "_" => Ok(None),
             Operand::Name(name) => match self.names.find(name) {
                 Some(Binding::Register(slot, ty)) => Ok(Some((slot, ty))),
-                _ => Err(self.wrong("a register", name)),
+                _ => Err(self.wrong_name("a register", name)),
             },
             _ => Err(self.wrong("a register", &text(operand))),
         }

@@ -6,11 +6,11 @@ use crate::lower::testing::{error, lower_with, module};
 fn names_that_are_not_declared() {
     assert_eq!(
         error("\nmov.u32 %x, 1;"),
-        "line 6: expected a register, found `%x`"
+        "line 6: expected a register that is declared, found `%x`"
     );
     assert_eq!(
         error("mov.u32 %r0, %r9;"),
-        "line 5: expected a register of at most 32 bits, found `%r9`"
+        "line 5: expected a register of at most 32 bits that is declared, found `%r9`"
     );
     assert_eq!(
         error("bra nowhere;"),
@@ -18,7 +18,7 @@ fn names_that_are_not_declared() {
     );
     assert_eq!(
         error("@%q ret;"),
-        "line 5: expected a predicate, found `%q`"
+        "line 5: expected a predicate that is declared, found `%q`"
     );
     assert_eq!(
         error("{ .reg .b32 %x; } mov.u32 %r0, %x;")
@@ -28,7 +28,7 @@ fn names_that_are_not_declared() {
     );
     assert_eq!(
         error("mov.u32 %r0, _;"),
-        "line 5: expected a register of at most 32 bits, found `_`"
+        "line 5: expected a register of at most 32 bits that is declared, found `_`"
     );
 }
 
@@ -70,6 +70,31 @@ fn too_many_and_too_few_operands() {
         error("setp.lt.and.u32 %p0, %r0, %r1;"),
         "line 5: expected 4 operands of setp.lt.and.u32, found `3`"
     );
+}
+
+#[test]
+fn special_registers_are_read_by_mov() {
+    for (body, found) in [
+        ("mad.lo.u32 %r0, %ctaid.x, %r1, %r1;", "%ctaid.x"),
+        ("setp.lt.u32 %p0, %tid.x, 4;", "%tid.x"),
+        ("st.global.b32 [%d0], %laneid;", "%laneid"),
+        ("cvt.rn.f32.u32 %r0, %tid.x;", "%tid.x"),
+    ] {
+        let expected = "a register: only mov reads a special one";
+        let line = format!("line 5: expected {expected}, found `{found}`");
+        assert_eq!(error(body), line);
+    }
+    assert_eq!(
+        error("mov.u64 %d0, %tid.x;"),
+        "line 5: expected a register of 64 bits, found `%tid.x`"
+    );
+}
+
+#[test]
+fn integers_multiply_to_two_halves() {
+    for body in ["mul.u32 %r0, %r1, %r1;", "mad.s32 %r0, %r1, %r1, %r1;"] {
+        assert!(error(body).ends_with(": a product of integers needs .lo, .hi or .wide"));
+    }
 }
 
 #[test]
@@ -150,7 +175,7 @@ fn a_place_names_the_source() {
         .to_string();
     assert_eq!(
         error,
-        "line 8 (a.cu:12): expected a register of at most 32 bits, found `%d0`"
+        "line 8 (a.cu:12): expected a register of at most 32 bits that is declared, found `%d0`"
     );
 }
 
