@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::awake;
+
 /// Elements below which one thread does the work: waking another takes longer.
 const ALONE: usize = 1 << 15;
 
@@ -43,25 +45,15 @@ pub fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     made.into_iter().flatten().collect()
 }
 
-/// Calls `f` with each of `tasks`. This thread begins at once and takes one after the other; of rayon's those help
-/// that have woken meanwhile. To leave all tasks to rayon's would be to sleep until one of them has woken.
+/// Calls `f` with each of `tasks`: this thread, and those that help it, take one after the other.
 pub fn for_each<T: Send>(tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
     let tasks: Vec<T> = tasks.collect();
-    let helpers = rayon::current_num_threads().min(tasks.len());
+    let threads = rayon::current_num_threads().min(tasks.len());
     let left = Mutex::new(tasks.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
+    awake::share(threads.saturating_sub(1), || {
         while let Some(task) = next() {
             f(task);
         }
-    };
-    if helpers <= 1 {
-        return work();
-    }
-    rayon::in_place_scope(|scope| {
-        for _ in 1..helpers {
-            scope.spawn(|_| work());
-        }
-        work();
     });
 }

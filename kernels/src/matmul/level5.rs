@@ -79,9 +79,9 @@ pub static REGISTRY: Registry<Run> = Registry {
             run: Run::Candle,
         },
         on_cpu("gemm_one_thread", Run::Gemm(Threads::One)),
-        on_cpu("gemm_threads", Run::Gemm(Threads::All)),
+        by_threads("gemm_threads", Run::Gemm(Threads::All)),
         on_cpu("matmul_level5_cpu", Run::Cpu(Threads::One)),
-        on_cpu("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
+        by_threads("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
         tile(TILES[0]),
         tile(TILES[1]),
         tile(TILES[2]),
@@ -111,6 +111,20 @@ const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {
     Entry {
         name,
         can: |p, facts| p.dtype == DType::F32 && !facts.is_gpu(),
+        run,
+    }
+}
+
+/// Multiply-adds up to which threads are no choice: the caches of each other, from which they take the operands and
+/// the result, are too far away, which a product that is timed alone does not show.
+const ALONE: usize = 64 * 64 * 64;
+
+const fn by_threads(name: &'static str, run: Run) -> Entry<Run> {
+    Entry {
+        name,
+        can: |p, facts| {
+            p.dtype == DType::F32 && !facts.is_gpu() && p.batch * p.m * p.n * p.k > ALONE
+        },
         run,
     }
 }
