@@ -29,6 +29,7 @@ struct Job<'a> {
     panicked: AtomicBool,
 }
 
+// ANCHOR: helper
 /// A thread that looks out for jobs, or none yet. In cache lines of its own: what lay beside it, nobody could write
 /// without taking the line from the thread that looks at it all the time.
 #[repr(align(128))]
@@ -36,6 +37,7 @@ struct Helper {
     /// A job that it may take, or one of the states below.
     post: AtomicPtr<Job<'static>>,
 }
+// ANCHOR_END: helper
 
 type State = *mut Job<'static>;
 
@@ -116,18 +118,24 @@ impl Helper {
         }
         let wake = self.swap(ASLEEP, job);
         if wake {
-            rayon::spawn(|| self.look_out());
+            let asks = rayon::current_thread_index();
+            rayon::spawn(move || {
+                // Where all others are busy rayon gives it back to the thread that asks, which has no time for it.
+                let here = rayon::current_thread_index() == asks;
+                self.look_out(if here { Duration::ZERO } else { LOOKOUT });
+            });
         }
         wake
     }
 
-    /// Takes one job after the other, until none has come for a while.
-    fn look_out(&self) {
+    // ANCHOR: look_out
+    /// Takes one job after the other, until none has come for so long.
+    fn look_out(&self, at_most: Duration) {
         let mut patience = Patience::new();
         loop {
             let job = self.post.load(Ordering::Relaxed);
             if job == WAITING {
-                if patience.wait() < LOOKOUT {
+                if patience.wait() < at_most {
                     continue;
                 }
                 if self.swap(WAITING, ASLEEP) {
@@ -139,6 +147,7 @@ impl Helper {
             }
         }
     }
+    // ANCHOR_END: look_out
 
     /// The job that it has just taken out of its post.
     fn run(&self, job: State) {

@@ -21,7 +21,7 @@ pub struct Measured {
     pub problem: Problem,
     /// Kernels and microseconds, in the order of the registry.
     pub times: Vec<(&'static str, f64)>,
-    /// The same where each call comes after a rest of all threads but this one.
+    /// The same where each call comes after a rest of a library's threads.
     rested: Vec<f64>,
 }
 

@@ -10,8 +10,8 @@ use crate::graph::{Buffers, Graph, warm};
 /// A sample is about this long.
 const SAMPLE: Duration = Duration::from_micros(200);
 
-/// On a CPU, what comes before each call of a rested sample: by then the other threads have gone to sleep, and waking
-/// them is part of the call.
+/// On a CPU, what comes before each call of a rested sample: by then a library's threads have gone to sleep, and waking
+/// them is part of the call. Ours look out for longer, as they do between the ops of a model.
 const REST: Duration = Duration::from_micros(20);
 
 /// Calls of a rested sample.
