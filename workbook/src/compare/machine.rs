@@ -29,21 +29,23 @@ pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
     })
 }
 
-/// The commit of the working tree, with `-dirty` behind it when files differ from it; in a bundle,
-/// which is no working tree, the one that its file `commit` names.
+/// The commit of the working tree, with `-dirty` behind it when files differ from it, but for what measurements before
+/// this one have written; in a bundle, which is no working tree, the one that its file `commit` names.
 fn commit(root: &Path) -> Option<String> {
     if let Ok(text) = fs::read_to_string(root.join("commit")) {
         return Some(text.trim().to_string());
     }
     let root = fs::canonicalize(root.join(".")).ok()?;
-    let describe = [
-        "describe",
-        "--always",
-        "--dirty",
-        "--exclude=*",
-        "--abbrev=9",
-    ];
-    output("git", &[&["-C", root.to_str()?][..], &describe].concat())
+    let git =
+        |arguments: &[&str]| output("git", &[&["-C", root.to_str()?][..], arguments].concat());
+    let commit = git(&["rev-parse", "--short=9", "HEAD"])?;
+    let recorded = [":!benches/results", ":!README.md"];
+    let changed = git(&[&["diff", "--name-only", "HEAD", "--"], &recorded[..]].concat())?;
+    Some(if changed.is_empty() {
+        commit
+    } else {
+        commit + "-dirty"
+    })
 }
 
 /// What a program prints, when it is there and succeeds.

@@ -17,7 +17,10 @@ const MISSING: &str = "NVRTC to compile it with (no root needed: `pip install nv
                        CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)";
 
 /// What it takes.
-const KERNELS: &str = "CUDA that NVRTC compiles: kernels, and what is for the host between \
+const KERNELS: &str = "CUDA that NVRTC compiles";
+
+/// The same for a file that seems to have a part for the host.
+const NO_HOST: &str = "CUDA that NVRTC compiles: kernels, and what is for the host between \
                        `#ifndef __CUDACC_RTC__` and `#endif`";
 
 /// The names under which the loader may know it, the newest first.
@@ -52,7 +55,7 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
         name: Some(path.display().to_string()),
         ..CompileOptions::default()
     };
-    let ptx = compile_ptx_with_opts(text, options).map_err(|error| refused(path, &error))?;
+    let ptx = compile_ptx_with_opts(text, options).map_err(|error| refused(path, text, &error))?;
     Ok(ptx.to_src())
 }
 
@@ -102,14 +105,19 @@ pub fn is_missing(bad: &BadInput) -> bool {
 }
 
 /// What the compiler says is wrong: its first error, which names the line.
-fn refused(path: &Path, error: &CompileError) -> BadInput {
+fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     let CompileError::CompileError { log, nvrtc, .. } = error else {
         return BadInput::new(path.display(), "NVRTC to work", error);
     };
     let log = log.to_string_lossy();
     let first = log.lines().find(|line| line.contains("error"));
     let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
-    BadInput::new(path.display(), KERNELS, found)
+    let of_host = ["#include", "<<<", "main("];
+    let expected = match of_host.iter().any(|part| text.contains(part)) {
+        true => NO_HOST,
+        false => KERNELS,
+    };
+    BadInput::new(path.display(), expected, found)
 }
 
 /// Loads the library for the rest of the process; the toolkit that it is part of, if that is known. The
