@@ -122,7 +122,11 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
                 8 => "8 bytes, a buffer or a number of 64 bits".into(),
                 n => format!("{n} bytes"),
             };
-            return wrong(&param.name, expected, format!("{bytes} bytes"));
+            let found = match arg {
+                Arg::Buffer(_) | Arg::Inside(..) => "a buffer".into(),
+                _ => format!("a value of {bytes} bytes"),
+            };
+            return wrong(&param.name, expected, found);
         }
         if let Arg::Buffer(i) | Arg::Inside(i, _) = arg
             && *i >= buffers.len()
