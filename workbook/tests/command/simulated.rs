@@ -4,7 +4,7 @@ use crate::answers::agrees;
 use crate::fixture::{Fixture, root, run};
 
 /// The levels whose kernels are PTX.
-const LEVELS: [&str; 2] = ["3", "4"];
+const LEVELS: [&str; 3] = ["3", "4", "5"];
 
 #[test]
 fn goldens_agree_without_a_finding() {
@@ -12,7 +12,7 @@ fn goldens_agree_without_a_finding() {
         for level in LEVELS {
             let report = agrees(golden, &["--level", level, "--device", "sim"]);
             assert!(report.contains("simulated kernel  "), "{report}");
-            assert!(report.contains(&format!("_f32_level{level}")), "{report}");
+            assert!(report.contains(&format!("_level{level}")), "{report}");
             assert!(report.ends_with("\nno findings\n"), "{report}");
         }
     }

@@ -68,7 +68,11 @@ fn arguments_that_are_not_the_parameters() {
         args[2 * number + 1] = text;
         refused(&args, parts);
     };
-    changed(0, "u64:30", &["n: expected 4 bytes, found a value of 8 bytes"]);
+    changed(
+        0,
+        "u64:30",
+        &["n: expected 4 bytes, found a value of 8 bytes"],
+    );
     changed(
         2,
         "f32:30",
