@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The calls are those of `calls`, of every op at levels 3 and 4, on sizes with tails; what they launch is
-//! noted while the kernels are simulated. `workbook sim` runs the files, and mutants are judged by them.
+//! noted while the kernels are simulated. `workbook sim` runs the files, and mutants are judged by them. What is
+//! below a line that begins with `# By hand` stays.
 
 mod calls;
 mod choose;
@@ -53,7 +54,10 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     let by = "written by `cargo run --release -p kernels --example cases`";
     let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
     let file = path.with_extension("cases");
-    fs::write(&file, format!("# Launches of {name}, {by}.\n{lines}")).with_context(shown)?;
+    let before = fs::read_to_string(&file).unwrap_or_default();
+    let by_hand = before.find("# By hand").map_or("", |at| &before[at..]);
+    let text = format!("# Launches of {name}, {by}.\n{lines}{by_hand}");
+    fs::write(&file, text).with_context(shown)?;
     println!(
         "{}: {} of {} launches",
         file.display(),

@@ -8,6 +8,9 @@ use super::findings::names;
 use super::known::Known;
 use super::warp::{Fragment, State, Warp};
 
+/// Barriers of a block.
+const BARRIERS: u32 = 16;
+
 /// Threads that arrive at a barrier before anyone waits there, at most: 16 times the largest block.
 const MOST_ARRIVALS: u32 = 1 << 14;
 
@@ -30,7 +33,16 @@ impl Block<'_> {
             return Next::Step;
         };
         let lane = active.trailing_zeros() as usize;
-        let id = self.warps[w].words[*id as usize][lane] & 15;
+        let id = self.warps[w].words[*id as usize][lane];
+        if id >= BARRIERS {
+            self.find(Class::OutOfBounds, w, pc, lane, || {
+                format!(
+                    "barrier {id}: a block has the barriers 0 to {}",
+                    BARRIERS - 1
+                )
+            });
+        }
+        let id = id % BARRIERS;
         if !*wait {
             if *aligned && active != self.warps[w].live {
                 self.parted(w, pc, active);

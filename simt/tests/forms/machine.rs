@@ -483,7 +483,22 @@ fn findings_name_bytes_threads_and_lines() {
     );
 }
 
-/// Many read a word, and one of them writes it: it races with the others, never with itself.
+/// A block has 16 barriers.
+#[test]
+fn barriers_have_numbers_below_16() {
+    let found = |barrier: &str| {
+        let text = text("", &format!("mov.u32 %x, {barrier}; bar.sync %x;"));
+        let (_, report) = launch(&text, dim(1, 32), &Options::default()).unwrap();
+        let findings = report.findings.iter();
+        findings
+            .map(|f| (f.class, f.what.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found("15"), []);
+    let expected = "barrier 4294967295: a block has the barriers 0 to 15";
+    assert_eq!(found("-1"), [(Class::OutOfBounds, expected.to_owned())]);
+}
+
 /// Of several variables in shared memory, that which has the byte, by the name that a C++ compiler made of its own.
 #[test]
 fn findings_name_variables() {
@@ -503,6 +518,7 @@ fn findings_name_variables() {
     );
 }
 
+/// Many read a word, and one of them writes it: it races with the others, never with itself.
 #[test]
 fn a_race_is_with_others() {
     let body = "ld.global.u32 %x, [%out];
