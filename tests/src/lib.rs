@@ -41,12 +41,17 @@ pub fn devices() -> Vec<Device> {
     devices
 }
 
-/// Whether a tool that watches every access can watch `level`: always without one, which `CANDLEPOWER_SANITIZE`
-/// tells. In bf16 on a GPU, levels 1, 2 and 5 run kernels of cuBLAS, in which racecheck stops with an internal
-/// error of its own and of which initcheck does not see all that they write: skipped, by name.
+/// Whether a tool watches every access, which takes its time.
+pub fn is_sanitized() -> bool {
+    std::env::var_os("CANDLEPOWER_SANITIZE").is_some()
+}
+
+/// Whether a tool that watches every access can watch `level`: always without one. In bf16 on a GPU, levels 1, 2 and 5
+/// run kernels of cuBLAS, in which racecheck stops with an internal error of its own and of which initcheck does not
+/// see all that they write: skipped, by name.
 pub fn watchable(level: u8, dtype: DType, device: &Device) -> bool {
     let cublas = matches!(level, 1 | 2 | 5) && dtype == DType::BF16 && !device.is_cpu();
-    let skip = cublas && std::env::var_os("CANDLEPOWER_SANITIZE").is_some();
+    let skip = cublas && is_sanitized();
     if skip {
         eprintln!("skipped: level {level}, CUDA, bf16: sanitizers err in cuBLAS's kernels");
     }

@@ -36,9 +36,9 @@ fn values(x: &Tensor) -> Result<Vec<f32>> {
 
 /// As many steps, or where a tool watches every access, which takes its time, a few.
 fn watched(steps: usize) -> usize {
-    match std::env::var_os("CANDLEPOWER_SANITIZE") {
-        None => steps,
-        Some(_) => steps.min(30),
+    match tests::is_sanitized() {
+        false => steps,
+        true => steps.min(30),
     }
 }
 

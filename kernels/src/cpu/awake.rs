@@ -91,6 +91,9 @@ impl Drop for Posted<'_> {
     fn drop(&mut self) {
         let address = Self::address(self.job);
         self.to.retain(|helper| !helper.swap(address, WAITING));
+        if self.to.is_empty() {
+            return;
+        }
         let mut patience = Patience::new();
         while self.job.done.load(Ordering::Acquire) < self.to.len() {
             patience.wait();

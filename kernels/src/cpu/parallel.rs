@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::awake;
 
-/// Elements below which one thread does the work: waking another takes longer.
-const ALONE: usize = 1 << 15;
+/// Elements below which one thread does the work: to share it takes longer.
+pub(crate) const ALONE: usize = 1 << 15;
 
 /// Tasks for each thread: a thread that falls behind leaves some to the others.
 const TASKS_A_THREAD: usize = 4;

@@ -20,8 +20,8 @@ const MOST: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub struct Buffers {
     outputs: Vec<Tensor>,
+    /// Of what was written, kept or not.
     bytes: usize,
-    full: bool,
 }
 
 enum State {
@@ -61,9 +61,8 @@ impl Buffers {
 
     fn keep(&mut self, x: &Tensor) {
         self.bytes += x.elem_count() * x.dtype().size_in_bytes();
-        // What comes after one that is left out would be taken for it.
-        self.full |= self.bytes > MOST;
-        if !self.full {
+        // What comes after one that is left out would be taken for it: it counts, so that all after it are left out.
+        if self.bytes <= MOST {
             self.outputs.push(x.clone());
         }
     }

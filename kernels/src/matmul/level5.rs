@@ -107,10 +107,14 @@ fn candle(p: &Problem, facts: &Facts) -> bool {
     !facts.simulated && pays && p.batch * p.m * p.n * p.k > 0
 }
 
+fn is_on_cpu(p: &Problem, facts: &Facts) -> bool {
+    p.dtype == DType::F32 && !facts.is_gpu()
+}
+
 const fn on_cpu(name: &'static str, run: Run) -> Entry<Run> {
     Entry {
         name,
-        can: |p, facts| p.dtype == DType::F32 && !facts.is_gpu(),
+        can: is_on_cpu,
         run,
     }
 }
@@ -122,9 +126,7 @@ const ALONE: usize = 64 * 64 * 64;
 const fn by_threads(name: &'static str, run: Run) -> Entry<Run> {
     Entry {
         name,
-        can: |p, facts| {
-            p.dtype == DType::F32 && !facts.is_gpu() && p.batch * p.m * p.n * p.k > ALONE
-        },
+        can: |p, facts| is_on_cpu(p, facts) && p.batch * p.m * p.n * p.k > ALONE,
         run,
     }
 }

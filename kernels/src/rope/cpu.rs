@@ -11,9 +11,6 @@ use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::output;
 
-/// Elements below which one thread does the work: waking another takes longer.
-const ALONE: usize = 1 << 15;
-
 /// Tokens of a task: as many as a block of a level-4 cache.
 const TOKENS: usize = 64;
 
@@ -101,7 +98,7 @@ fn rope_append<T: Element>(
             values,
         });
         let tasks = rotate.chain(append);
-        if batch * tokens * (heads + kv_heads) * head_dim < ALONE {
+        if batch * tokens * (heads + kv_heads) * head_dim < parallel::ALONE {
             tasks.for_each(|task| run(inputs, task));
         } else {
             parallel::for_each(tasks, |task| run(inputs, task));

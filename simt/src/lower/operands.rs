@@ -52,8 +52,7 @@ impl Lowering<'_> {
                 Ok(Slot::Double(self.registers.global(variable, offset)))
             }
             None if width == Width::Word => self.special(name).map(Slot::Word),
-            None => Err(self.wrong_name(width.register(), name)),
-            _ => Err(self.wrong(width.register(), name)),
+            _ => Err(self.wrong_name(width.register(), name)),
         }
     }
 
