@@ -1,6 +1,7 @@
 //! What a device can do at the most, measured in the same run as what is held against it.
 
 use candle_core::{DType, Device, Result, Tensor};
+use kernels::linear::level5::{Packed, linear};
 use kernels::matmul::level5::matmul;
 use models::trace::profile::Limits;
 
@@ -16,8 +17,8 @@ const COPIED: [usize; 2] = [128 << 20, 1 << 30];
 /// Rows and columns of the matrices: enough to keep all threads of a CPU, or all SMs of a GPU, busy.
 const SIDE: [usize; 2] = [1024, 8192];
 
-/// Bandwidth by a copy, and the rate by a product: the faster of candle's and level 5's. A GPU's product is in `dtype`; a CPU
-/// has no arithmetic but f32's.
+/// Bandwidth by a copy, and the rate by a product: the fastest of candle's and level 5's two, of which that with a weight
+/// makes f32 of TF32 on a GPU. A GPU's product is in `dtype`; a CPU has no arithmetic but f32's.
 ///
 /// # Errors
 /// What the device does.
@@ -50,7 +51,9 @@ fn rate(timer: &Timer, device: &Device, dtype: DType) -> Result<f64> {
     let (a, b) = (draw()?, draw()?);
     let candle = fastest(timer, &mut || a.matmul(&b))?;
     let level5 = fastest(timer, &mut || matmul(&a, &b, None))?;
-    Ok(2. * (n as f64).powi(3) / candle.min(level5))
+    let w = Packed::new(&b)?;
+    let weight = fastest(timer, &mut || linear(&a, &w, None))?;
+    Ok(2. * (n as f64).powi(3) / candle.min(level5).min(weight))
 }
 
 /// Seconds of one call, the device's own where it has a clock.

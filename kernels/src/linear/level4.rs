@@ -230,7 +230,7 @@ impl Product<'_> {
     }
 
     /// Rows of w.
-    fn sums(&self) -> usize {
+    pub(super) fn sums(&self) -> usize {
         match self.op {
             Op::SwiGlu => 2 * self.shape.n,
             _ => self.shape.n,

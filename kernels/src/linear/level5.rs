@@ -1,10 +1,12 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The entries are level 4's kernels one by one, a product of a few rows that splits K (`level5_decode.cu`), the
-//! small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through candle, cuBLASLt with the bias in its epilogue.
+//! The entries are level 4's kernels one by one, a product of a few rows that splits K (`level5_decode.cu`), tiles
+//! on tensor cores for f32 as well (`level5_sm80.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS
+//! through candle, cuBLASLt with the bias in its epilogue.
 //! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
 //! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
 
+mod mma;
 mod run;
 mod split;
 
@@ -19,6 +21,7 @@ use super::{Shape, half};
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
 use crate::matmul;
+use mma::{MMAS, Mma};
 use split::{ROWS, Split};
 
 /// What computes a product with a weight.
@@ -32,6 +35,8 @@ pub enum Run {
     Decode,
     /// A few rows, K split over the warps of a block.
     Split(Split),
+    /// A tile on tensor cores; of f32 each product in three of TF32.
+    Mma(Mma),
     /// A tile of `matmul` on w as a transposed view.
     Small(matmul::level5::Tile),
     /// candle's product, which is cuBLAS's, and what follows it.
@@ -64,6 +69,12 @@ pub static REGISTRY: Registry<Run> = Registry {
         tile_bf16("linear_level4_bf16_128x128", 0),
         tile_bf16("linear_level4_bf16_64x64", 1),
         tile_bf16("linear_level4_bf16_32x64", 2),
+        mma(MMAS[0]),
+        mma(MMAS[1]),
+        mma(MMAS[2]),
+        mma(MMAS[3]),
+        mma(MMAS[4]),
+        mma(MMAS[5]),
         small(matmul::level5::TILES[0]),
         small(matmul::level5::TILES[1]),
         small(matmul::level5::TILES[2]),
@@ -149,6 +160,17 @@ const fn tile_bf16(name: &'static str, place: usize) -> Entry<Run> {
         name,
         can: |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
         run: Run::Tile(place),
+    }
+}
+
+const fn mma(mma: Mma) -> Entry<Run> {
+    Entry {
+        name: mma.name,
+        can: match mma.dtype {
+            DType::F32 => |p, facts| p.dtype == DType::F32 && facts.has(Feature::Bf16),
+            _ => |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
+        },
+        run: Run::Mma(mma),
     }
 }
 

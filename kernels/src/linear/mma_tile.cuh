@@ -1,9 +1,10 @@
-// A tile of x·wᵀ a block, in bf16 on tensor cores: what linear and patch_embed share at level 4, on sm_80.
+// A tile of x·wᵀ a block on tensor cores, on sm_80: what linear and patch_embed share at level 4, in bf16, and
+// linear at level 5, in f32 too.
 //
-// One instruction of a warp multiplies 16 rows of x by 8 rows of w, 16 columns of each: 2048 multiply-adds,
-// where an FFMA does 32. The sums are f32, in registers. Its operands come from shared memory as 8×8
-// matrices, four with one instruction; x (M, K) and w (N, K) both have k last, and that is the order in
-// which it wants them.
+// One instruction of a warp multiplies 16 rows of x by 8 rows of w, 32 bytes of each: 2048 multiply-adds of
+// bf16, where an FFMA does 32. The sums are f32, in registers. Its operands come from shared memory as
+// matrices of 8 rows of 16 bytes, four with one instruction; x (M, K) and w (N, K) both have k last, and that
+// is the order in which it wants them.
 //
 // Steps of BK columns go from global to shared memory past the registers (cp.async), into a ring of STAGES
 // places, so that STAGES − 1 are there or on their way. One barrier a step says two things: what each
@@ -19,17 +20,39 @@
 #include "common/mma.cuh"
 #include "linear/operands.cuh"
 
-template <int BM_, int BN_, int BK_, int STAGES_, int WARPS_M_, int WARPS_N_>
+// Products of bf16, 16 columns at a time: sum += a·bᵀ.
+struct Bf16 {
+  using Element = bf16;
+  // Whether a step has sums of its own, which are added to those of the steps before.
+  static constexpr bool APART = false;
+
+  template <int MT, int NT>
+  __device__ static void multiply(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
+                                  const unsigned (&b)[NT / 2][4]) {
+#pragma unroll
+    for (int m = 0; m < MT; m++)
+#pragma unroll
+      for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+  }
+};
+
+// SLICES groups of WARPS_M×WARPS_N warps each have all of the block's tile and their own part of every step, so
+// that a small tile still has warps enough to hide what each of them waits for. Their sums are added at the end.
+template <class Products_, int BM_, int BN_, int BK_, int STAGES_, int WARPS_M_, int WARPS_N_, int SLICES_ = 1>
 struct MmaTile {
+  using Products = Products_;
+  using T = typename Products::Element;
   static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_;
-  static constexpr int WM = BM / WARPS_M, WN = BN / WARPS_N, THREADS = 32 * WARPS_M * WARPS_N;
-  // Chunks of 8 columns, 16 bytes, in a row of a step.
-  static constexpr int CHUNKS = BK / 8, ROW_BYTES = 2 * BK, STEP_BYTES = ROW_BYTES * (BM + BN);
+  static constexpr int SLICES = SLICES_, WM = BM / WARPS_M, WN = BN / WARPS_N, WARPS = WARPS_M * WARPS_N;
+  static constexpr int THREADS = 32 * WARPS * SLICES;
+  // Chunks of 16 bytes in a row of a step.
+  static constexpr int ROW_BYTES = sizeof(T) * BK, CHUNKS = ROW_BYTES / 16, STEP_BYTES = ROW_BYTES * (BM + BN);
   // Floats from one row of sums to the next: 8 more than there are, so that neighbouring rows meet other
   // banks.
   static constexpr int PITCH = BN + 8;
   static_assert(CHUNKS % 8 == 0 && THREADS % (8 * CHUNKS) == 0, "8 rows or more are copied at once");
-  static_assert(4 * BM * PITCH <= STAGES * STEP_BYTES, "the sums take the place of the steps");
+  static_assert(ROW_BYTES % (32 * SLICES) == 0, "whole products for each slice");
+  static_assert(4 * SLICES * BM * PITCH <= STAGES * STEP_BYTES, "the sums take the place of the steps");
 };
 
 // Where a chunk of a row lies in its step. Rows follow each other without a gap, so that the same chunk of
@@ -40,16 +63,28 @@ __device__ __forceinline__ unsigned place(unsigned row, unsigned chunk) {
   return row * Tile::ROW_BYTES + (chunk ^ row % 8) * 16;
 }
 
+// The 4 bytes of a row from `column` on: an f32, or two bf16.
+template <class Source>
+__device__ __forceinline__ unsigned word_of(const Source &source, const float *row, unsigned column) {
+  return __float_as_uint(source.element(row, column));
+}
+template <class Source>
+__device__ __forceinline__ unsigned word_of(const Source &source, const bf16 *row, unsigned column) {
+  return source.element(row, column).bits | unsigned(source.element(row, column + 1).bits) << 16;
+}
+
 // What a thread copies of the ROWS rows of x, or of w, for a step: one chunk of COUNT rows.
 template <class Tile, int ROWS, class Source>
 struct Copy {
   static constexpr int STRIDE = Tile::THREADS / Tile::CHUNKS, COUNT = ROWS / STRIDE;
   static_assert(ROWS % STRIDE == 0);
 
+  using T = typename Tile::T;
+
   const Source &source;
   unsigned first = threadIdx.x / Tile::CHUNKS, chunk = threadIdx.x % Tile::CHUNKS;
-  unsigned to = kept(place<Tile>(first, chunk)), column = kept(8 * chunk);
-  const bf16 *row[COUNT];
+  unsigned to = kept(place<Tile>(first, chunk)), column = kept(PER_16_BYTES<T> * chunk);
+  const T *row[COUNT];
 
   __device__ explicit Copy(const Source &source) : source(source) {
 #pragma unroll
@@ -66,13 +101,9 @@ struct Copy {
     } else {
 #pragma unroll 1
       for (int i = 0; i < COUNT; i++) {
-        const bf16 *from = source.row(first + i * STRIDE);
-        auto pair = [&](unsigned c) {
-          return source.element(from, c).bits | unsigned(source.element(from, c + 1).bits) << 16;
-        };
-        unsigned c = k + column;
-        store16_shared(tile + to + i * STRIDE * Tile::ROW_BYTES, pair(c), pair(c + 2), pair(c + 4),
-                       pair(c + 6));
+        const T *from = source.row(first + i * STRIDE);
+        auto word = [&](unsigned i) { return word_of(source, from, k + column + i * (4 / sizeof(T))); };
+        store16_shared(tile + to + i * STRIDE * Tile::ROW_BYTES, word(0), word(1), word(2), word(3));
       }
     }
   }
@@ -86,7 +117,8 @@ struct MmaSums {
   static constexpr int BN = Tile::BN, MT = Tile::WM / 16, NT = Tile::WN / 8;
   static_assert(NT % 4 == 0, "8 columns and their neighbours are read at once");
 
-  unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  unsigned lane = threadIdx.x % 32, warp = Tile::SLICES == 1 ? threadIdx.x / 32 : threadIdx.x / 32 % Tile::WARPS;
+  unsigned slice = Tile::SLICES == 1 ? 0 : threadIdx.x / 32 / Tile::WARPS;
   unsigned warp_m = warp / Tile::WARPS_N, warp_n = warp % Tile::WARPS_N;
   // Where this lane's row of the warp's first 16 rows of x and of w lies in their tiles.
   unsigned x = kept(place<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
@@ -98,25 +130,41 @@ struct MmaSums {
     return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8;
   }
 
-  // Adds a step. 16 columns on, a row's chunk is two further: those bits of its place change.
+  // Adds a step.
   __device__ void add(unsigned xs, unsigned ws) {
-#pragma unroll
-    for (int k = 0; k < Tile::BK; k += 16) {
-      unsigned a[MT][4], b[NT / 2][4];
-#pragma unroll
-      for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x) ^ 2 * k) + m * 16 * Tile::ROW_BYTES);
-#pragma unroll
-      for (int n = 0; n < NT; n += 2)
-        load_matrices(b[n / 2], ((ws + w) ^ 2 * k) + apart(n) * Tile::ROW_BYTES);
+    if constexpr (Tile::Products::APART) {
+      float part[MT][NT][4] = {};
+      add_to(part, xs, ws);
 #pragma unroll
       for (int m = 0; m < MT; m++)
 #pragma unroll
-        for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+        for (int n = 0; n < NT; n++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) sum[m][n][i] += part[m][n][i];
+    } else {
+      add_to(sum, xs, ws);
     }
   }
 
-  // To shared memory.
-  __device__ void spill(float *tile) const {
+  // Adds this slice's part of a step. 32 bytes on, a row's chunk is two further: those bits of its place change.
+  __device__ void add_to(float (&sum)[MT][NT][4], unsigned xs, unsigned ws) const {
+    constexpr int SHARE = Tile::ROW_BYTES / Tile::SLICES;
+#pragma unroll
+    for (int i = 0; i < SHARE; i += 32) {
+      unsigned bytes = slice * SHARE + i;
+      unsigned a[MT][4], b[NT / 2][4];
+#pragma unroll
+      for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x) ^ bytes) + m * 16 * Tile::ROW_BYTES);
+#pragma unroll
+      for (int n = 0; n < NT; n += 2)
+        load_matrices(b[n / 2], ((ws + w) ^ bytes) + apart(n) * Tile::ROW_BYTES);
+      Tile::Products::multiply(sum, a, b);
+    }
+  }
+
+  // To shared memory, a tile for each slice.
+  __device__ void spill(float *tiles) const {
+    float *tile = tiles + slice * (Tile::BM * Tile::PITCH);
     unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * (Tile::WN / 2) + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -129,16 +177,29 @@ struct MmaSums {
       }
   }
 
-  // From there: N neighbours, 1 or 8.
+  // From there: N neighbours, 1, 4 or 8, added over the slices.
   template <int N>
-  __device__ static void take(float (&s)[N], const float *tile, unsigned row, unsigned column) {
-    const float *p = tile + row * Tile::PITCH + column;
-    if constexpr (N == 8) {
-      float4 low = load4(p), high = load4(p + 4);
-      s[0] = low.x, s[1] = low.y, s[2] = low.z, s[3] = low.w;
-      s[4] = high.x, s[5] = high.y, s[6] = high.z, s[7] = high.w;
-    } else {
+  __device__ static void take(float (&s)[N], const float *tiles, unsigned row, unsigned column) {
+    const float *p = tiles + row * Tile::PITCH + column;
+    four_or_one(s, p);
+#pragma unroll
+    for (int slice = 1; slice < Tile::SLICES; slice++) {
+      float more[N];
+      four_or_one(more, p + slice * Tile::BM * Tile::PITCH);
+#pragma unroll
+      for (int i = 0; i < N; i++) s[i] += more[i];
+    }
+  }
+  template <int N>
+  __device__ static void four_or_one(float (&s)[N], const float *p) {
+    if constexpr (N == 1) {
       s[0] = *p;
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; i += 4) {
+        float4 four = load4(p + i);
+        s[i] = four.x, s[i + 1] = four.y, s[i + 2] = four.z, s[i + 3] = four.w;
+      }
     }
   }
 };
@@ -147,7 +208,7 @@ struct MmaSums {
 // has BN/2 columns of y. The sums go through shared memory once more, so that a warp writes whole rows of
 // the tile.
 template <class Tile, class X, class W, class Epilogue>
-__device__ __forceinline__ void product(const X &x, const W &w, const Output<bf16, Epilogue> &out,
+__device__ __forceinline__ void product(const X &x, const W &w, const Output<typename Tile::T, Epilogue> &out,
                                         unsigned row, unsigned column, unsigned k) {
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, AHEAD = Tile::STAGES - 1;
   extern __shared__ __align__(128) unsigned char ring[];

@@ -12,7 +12,7 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::Facts;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, gpu, is_sanitized, pairwise, rng, tolerance, uniform,
+    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, rng, tolerance, uniform,
 };
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
@@ -228,6 +228,31 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
                 let gated = gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u));
                 assert_close(&what, &y, &expected(gated), tolerance)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Three products of TF32 are a product of f32: over a long K, too, whose sums the tensor cores would cut off, and
+/// which a single product of TF32 misses by a thousand times as much.
+#[test]
+fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
+    let (m, n, k) = (33, 31, 3076);
+    for device in devices() {
+        let (x, x64) = uniform(&mut rng(), &[m, k], DType::F32, &device)?;
+        let (w, w64) = uniform(&mut rng(), &[n, k], DType::F32, &device)?;
+        let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        let sums = sums(&x64, &w64, (m, n, k));
+        let (w, facts) = (Packed::new(&w)?, Facts::of(&device)?);
+        let call = Call::linear(&x, &w, None)?;
+        for entry in level5::REGISTRY.able(&call.problem, facts) {
+            if !matches!(entry.run, level5::Run::Mma(_)) {
+                continue;
+            }
+            let y = host(&call.run(entry.run)?)?;
+            let off = norm(&mut y.iter().zip(&sums).map(|(y, sum)| y - sum.value));
+            let off = off / norm(&mut sums.iter().map(|sum| sum.value));
+            assert!(off < 1e-6, "{} on {device:?}: {off}", entry.name);
         }
     }
     Ok(())

@@ -43,9 +43,9 @@ __device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilo
                Cut{tokens, patch, height, width, picture});                                                  \
   }
 
-using Large = MmaTile<128, 128, 64, 3, 2, 2>;
-using Medium = MmaTile<64, 64, 64, 3, 2, 2>;
-using Small = MmaTile<32, 64, 128, 3, 2, 2>;
+using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
+using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
+using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
 
 KERNEL(Large, 2, bf16_level4_128x128)
 KERNEL(Medium, 4, bf16_level4_64x64)

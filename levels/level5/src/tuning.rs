@@ -120,8 +120,8 @@ pub fn shapes() -> Vec<Problem> {
     shapes.into_iter().map(problem).collect()
 }
 
-/// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, a picture, prompts.
-const ROWS: [usize; 8] = [1, 4, 8, 32, 128, 197, 512, 4096];
+/// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, a picture, prompts, a batch of pictures.
+const ROWS: [usize; 9] = [1, 4, 8, 32, 128, 197, 512, 4096, 8192];
 
 type Weight = (Op, usize, usize);
 

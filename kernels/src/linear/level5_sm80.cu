@@ -1,0 +1,66 @@
+// linear, level 5, on tensor cores, f32 too: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
+// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+//
+// Against level 4:
+//   - A product of f32 is three of TF32, with the accuracy of f32, instead of an FFMA for each multiply-add of
+//     a lane; see split_tf32.cuh. Tile, ring and epilogues are those of level 4's bf16; see mma_tile.cuh.
+//   - Small tiles whose warps share K: at 128×512×512 a tile of 32×32 makes 64 blocks for 132 SMs, each of which
+//     waits for its own steps. With K in 2 or 4 slices there are 4 or 8 warps to wait at once, and a step is 2 or
+//     4 times as long for the same work of a warp.
+//
+// Prediction: an H200's tensor cores do 495 TFLOP/s of TF32 with Hopper's wgmma, and about 0.6 of that with the
+// mma of this file: 300, of which three make 100. The FFMA units do 67 at the most. Splitting costs a lane two
+// instructions for each element that it reads, 48 of them beside 48 products for the 128×64 tile, on other
+// units: one and a half times level 4, if they overlap.
+// Where it loses: bf16 to a library, wherever no epilogue saves a kernel.
+// To be faster: wgmma, whose operands the tensor cores read from shared memory themselves, w split in advance.
+//
+// Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + M·N) at most, mostly from L2.
+// Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
+#include "linear/split_tf32.cuh"
+
+// A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
+template <class Tile, class Epilogue, class T>
+__device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                     unsigned k) {
+  constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
+  unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
+  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
+  Matrix<T> rows_x(x, row, m, k);
+  Weight<T, HALF> rows_w(w, column, n, k);
+  product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
+}
+
+#define PARAMETERS(T)                                                                                        \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
+      unsigned n, unsigned k
+
+// BLOCKS is how many blocks an SM shall have registers for.
+#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      linear_##NAME(PARAMETERS(TILE::T)) {                                                                   \
+    tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k);                                                          \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      linear_gelu_##NAME(PARAMETERS(TILE::T)) {                                                              \
+    tile<TILE>(x, w, BiasGelu<TILE::T>{b}, y, m, n, k);                                                      \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      linear_swiglu_##NAME(PARAMETERS(TILE::T)) {                                                            \
+    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
+  }
+
+// Rows, columns, columns of a step, steps of the ring, warps, slices of K.
+using Large = MmaTile<SplitTf32, 128, 64, 32, 4, 2, 2>;
+using Medium = MmaTile<SplitTf32, 64, 32, 64, 3, 4, 1>;
+using Small = MmaTile<SplitTf32, 32, 32, 64, 4, 2, 1, 2>;
+using Deep = MmaTile<SplitTf32, 32, 32, 128, 3, 2, 1, 4>;
+using SmallBf16 = MmaTile<Bf16, 32, 32, 128, 4, 2, 1, 2>;
+using DeepBf16 = MmaTile<Bf16, 32, 32, 256, 3, 2, 1, 4>;
+
+KERNELS(Large, 2, tf32x3_level5_128x64)
+KERNELS(Medium, 3, tf32x3_level5_64x32)
+KERNELS(Small, 3, tf32x3_level5_32x32_k64)
+KERNELS(Deep, 2, tf32x3_level5_32x32_k128)
+KERNELS(SmallBf16, 4, bf16_level5_32x32_k128)
+KERNELS(DeepBf16, 2, bf16_level5_32x32_k256)
