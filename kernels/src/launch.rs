@@ -5,6 +5,8 @@ mod cuda;
 mod held_rows;
 mod recorded;
 pub(crate) mod simulated;
+#[cfg(feature = "cuda")]
+mod tensor_map;
 
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
@@ -74,6 +76,9 @@ pub enum Arg<'a> {
     View(&'a Tensor),
     /// Address of a contiguous tensor, to write to.
     Write(&'a Tensor),
+    /// A matrix of the last dimension's rows, contiguous, of which Hopper's copy engine reads or writes boxes of
+    /// so many rows and columns, with the rows of a box, 64 or 128 bytes, swizzled over the banks.
+    Boxes(&'a Tensor, [usize; 2]),
     /// The address 0, for an operand that is left out.
     Null,
     /// `.param .u32`
@@ -155,6 +160,11 @@ impl<'a> Launch<'a> {
         self.arg(x.map_or(Arg::Null, Arg::Write))
     }
 
+    /// The next parameter: a map of a contiguous tensor (…, columns) as a matrix, for the copy engine.
+    pub fn boxes(self, x: &'a Tensor, rows: usize, columns: usize) -> Self {
+        self.arg(Arg::Boxes(x, [rows, columns]))
+    }
+
     /// The next parameter, `.u32`.
     ///
     /// Sizes beyond 32 bits are refused by [`Launch::run`].
@@ -186,7 +196,7 @@ impl<'a> Launch<'a> {
         for arg in &self.args {
             let refuse = |expected, found| Err(mismatch(self.entry, expected, found));
             match arg {
-                Arg::Read(x) | Arg::Write(x) if !x.is_contiguous() => {
+                Arg::Read(x) | Arg::Write(x) | Arg::Boxes(x, _) if !x.is_contiguous() => {
                     return refuse("a contiguous tensor", format!("strides {:?}", x.stride()));
                 }
                 Arg::U32(u32::MAX) => return refuse("sizes below 2³²−1", "a larger one".into()),

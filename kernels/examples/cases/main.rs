@@ -67,14 +67,16 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     Ok(())
 }
 
-/// All `.ptx` below a folder.
+/// All `.ptx` below a folder that can be simulated.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
             found.extend(texts(&path)?);
-        } else if path.extension().is_some_and(|e| e == "ptx") {
+        } else if path.extension().is_some_and(|e| e == "ptx")
+            && !path.to_string_lossy().ends_with("_sm90a.ptx")
+        {
             found.push(path);
         }
     }

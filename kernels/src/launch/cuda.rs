@@ -12,6 +12,7 @@ use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, Stora
 use half::bf16;
 use trace::Launched;
 
+use super::tensor_map::{self, TensorMap};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
 
@@ -29,9 +30,10 @@ type Cache<T> = LazyLock<RwLock<HashMap<(usize, &'static str), T>>>;
 static FUNCTIONS: Cache<Loaded> = LazyLock::new(RwLock::default);
 static MODULES: Cache<Arc<CudaModule>> = LazyLock::new(RwLock::default);
 
-/// An argument as the driver takes it: the address of a value.
+/// An argument as the driver takes it, by the address of a value.
 enum Value {
     Address(u64),
+    Map(TensorMap),
     U32(u32),
     F32(f32),
 }
@@ -51,6 +53,11 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
                 synchronised.push(sync);
                 Value::Address(address)
             }
+            (&Arg::Boxes(x, size), Some(storage)) => {
+                let (address, sync) = address(x, storage, &stream)?;
+                synchronised.push(sync);
+                Value::Map(tensor_map::encode(launch.entry, x, address, size)?)
+            }
             (&Arg::U32(x), _) => Value::U32(x),
             (&Arg::F32(x), _) => Value::F32(x),
             _ => Value::Address(0),
@@ -60,6 +67,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     for value in &values {
         match value {
             Value::Address(x) => builder.arg(x),
+            Value::Map(x) => builder.arg(x),
             Value::U32(x) => builder.arg(x),
             Value::F32(x) => builder.arg(x),
         };
@@ -89,7 +97,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
 /// Of the first tensor; the others have to be there too.
 fn device(launch: &Launch) -> Result<CudaDevice> {
     let tensors = launch.args.iter().filter_map(|arg| match arg {
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Some(x.device()),
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) => Some(x.device()),
         _ => None,
     });
     let mut found = None;
@@ -108,7 +116,9 @@ fn device(launch: &Launch) -> Result<CudaDevice> {
 
 fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
     match arg {
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Some(x.storage_and_layout().0),
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) => {
+            Some(x.storage_and_layout().0)
+        }
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
 //! The entries are level 4's kernels one by one, a product of a few rows that splits K (`level5_decode.cu`), tiles
-//! on tensor cores for f32 as well (`level5_sm80.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS
+//! on tensor cores for f32 as well (`level5_sm80.cu`) and on Hopper's (`level5_sm90a.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS
 //! through candle, cuBLASLt with the bias in its epilogue.
 //! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
 //! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
@@ -9,6 +9,7 @@
 mod mma;
 mod run;
 mod split;
+mod wgmma;
 
 #[cfg(feature = "cuda")]
 mod cublaslt;
@@ -23,6 +24,7 @@ use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Regist
 use crate::matmul;
 use mma::{MMAS, Mma};
 use split::{ROWS, Split};
+use wgmma::{WGMMAS, Wgmma};
 
 /// What computes a product with a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum Run {
     Split(Split),
     /// A tile on tensor cores; of f32 each product in three of TF32.
     Mma(Mma),
+    /// A tile on Hopper's tensor cores.
+    Wgmma(Wgmma),
     /// A tile of `matmul` on w as a transposed view.
     Small(matmul::level5::Tile),
     /// candle's product, which is cuBLAS's, and what follows it.
@@ -75,6 +79,8 @@ pub static REGISTRY: Registry<Run> = Registry {
         mma(MMAS[3]),
         mma(MMAS[4]),
         mma(MMAS[5]),
+        wgmma(WGMMAS[0]),
+        wgmma(WGMMAS[1]),
         small(matmul::level5::TILES[0]),
         small(matmul::level5::TILES[1]),
         small(matmul::level5::TILES[2]),
@@ -174,12 +180,33 @@ const fn mma(mma: Mma) -> Entry<Run> {
     }
 }
 
+/// The simulator has neither wgmma nor a copy engine.
+const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
+    Entry {
+        name: wgmma.name,
+        can: |p, facts| {
+            let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
+            hopper && p.dtype == DType::BF16 && in_whole_chunks(p)
+        },
+        run: Run::Wgmma(wgmma),
+    }
+}
+
 /// Gated products would be two.
 const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
     Entry {
         name: tile.entry,
         can: |p, facts| p.op == Op::Linear && matmul::level5::can(p, facts),
         run: Run::Small(tile),
+    }
+}
+
+/// `x`, or a copy where it begins beside a multiple of 16 bytes of its memory, which is on one itself.
+fn aligned(x: &Tensor) -> Result<Tensor> {
+    let start = x.layout().start_offset() * x.dtype().size_in_bytes();
+    match start.is_multiple_of(16) {
+        true => Ok(x.clone()),
+        false => x.copy(),
     }
 }
 

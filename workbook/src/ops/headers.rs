@@ -110,7 +110,7 @@ fn is_of(path: &Path, row: &OpRow) -> bool {
         ("linear", s) if s.contains("swiglu") => op == "linear_swiglu",
         ("linear", s) if s.starts_with("level3") => ["linear", "qkv", "qkv_skip"].contains(&op),
         ("linear", s) => {
-            (op.starts_with("linear") || op.starts_with("qkv")) && few == (s == "level4_decode")
+            (op.starts_with("linear") || op.starts_with("qkv")) && few == s.ends_with("_decode")
         }
         ("attention", "level4_decode") => op == "causal_attention_decode",
         ("attention", s) => {
@@ -130,6 +130,8 @@ fn dtypes(path: &Path) -> &'static [&'static str] {
             .exists()
     };
     match stem(path) {
+        "level5_sm80" => &["f32"],
+        "level5_sm90a" => &[], // for larger products than those of the models here
         s if s.contains("sm80") || s.contains("bf16") => &["bf16"],
         _ if other("_sm80.cu") || other("_bf16.ptx") => &["f32"],
         _ => &["f32", "bf16"],

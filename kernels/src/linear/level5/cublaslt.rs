@@ -10,9 +10,10 @@ use candle_core::{
 };
 use half::bf16;
 
+use super::aligned;
 use crate::element::no_kernel;
 use crate::error::mismatch;
-use plan::{ALIGNMENT, Addresses, Library};
+use plan::{Addresses, Library};
 
 /// x·wᵀ + b: x (M, K), w (N, K), b (N) → (M, N), all contiguous, f32 or bf16; sums in f32.
 ///
@@ -27,15 +28,6 @@ pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     }
     let b = b.map(aligned).transpose()?;
     aligned(x)?.apply_op2_no_bwd(&aligned(w)?, &Product { b: b.as_ref() })
-}
-
-/// `x`, or a copy where it begins beside a multiple of [`ALIGNMENT`] bytes of its memory, which is on one itself.
-fn aligned(x: &Tensor) -> Result<Tensor> {
-    let start = x.layout().start_offset() * x.dtype().size_in_bytes();
-    match start.is_multiple_of(ALIGNMENT as usize) {
-        true => Ok(x.clone()),
-        false => x.copy(),
-    }
 }
 
 /// Its two operands; b rides along.
@@ -105,7 +97,7 @@ fn typed<T: CudaDType + DeviceRepr + WithDType>(
         y: y.device_ptr_mut(&stream).0,
     };
     // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of T, and b has n, which `product`
-    // and `linear::check` compared, each on `ALIGNMENT` bytes; all live on this device until the product is queued,
+    // and `linear::check` compared, each on 16 bytes; all live on this device until the product is queued,
     // and the allocator frees in the stream's order.
     Library::of(&stream, |library| unsafe { library.product(shape, &at) })?;
     Ok((

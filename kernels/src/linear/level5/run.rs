@@ -25,6 +25,7 @@ impl Call<'_> {
             (Form::Tensor(w), Run::Decode) => self.product(w).decode(),
             (Form::Tensor(w), Run::Split(split)) => split.run(&self.product(w)),
             (Form::Tensor(w), Run::Mma(mma)) => mma.run(&self.product(w)),
+            (Form::Tensor(w), Run::Wgmma(wgmma)) => wgmma.run(&self.product(w)),
             (Form::Tensor(w), Run::Small(tile)) => self.small(w, tile),
             (Form::Tensor(w), Run::Candle) => self.follow(self.candle(w)?),
             (Form::Tensor(w), Run::CublasLt) => self.follow(self.cublaslt(w)?),

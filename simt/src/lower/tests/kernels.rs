@@ -16,6 +16,7 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// But those of Hopper alone, which say why not.
 #[test]
 fn every_kernel_can_be_lowered() {
     let mut paths = Vec::new();
@@ -27,9 +28,12 @@ fn every_kernel_can_be_lowered() {
     let mut failures = Vec::new();
     for path in paths {
         let module = crate::parse::module(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let hopper = path.to_string_lossy().ends_with("_sm90a.ptx");
         for entry in module.functions.iter().filter(|f| f.is_entry) {
             match kernel(&module, &entry.name) {
+                Ok(_) if hopper => failures.push(format!("{}: lowered", entry.name)),
                 Ok(kernel) => check_targets(&kernel),
+                Err(error) if hopper => assert!(error.to_string().contains("not supported"), "{error}"),
                 Err(error) => failures.push(format!("{}: {error}", path.display())),
             }
         }

@@ -166,7 +166,7 @@ fn releases_of_cuda_have_their_ptx() {
     assert_eq!(ptx_of((20, 0)), None);
 }
 
-/// The newest `.version` of the committed PTX.
+/// The newest `.version` of the committed PTX, but for that of Hopper alone, whose drivers are newer.
 #[test]
 fn the_projects_own_ptx_is_as_old_as_stated() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src");
@@ -177,6 +177,7 @@ fn the_projects_own_ptx_is_as_old_as_stated() {
     let paths = files.map(|file| file.unwrap().path());
     let newest = paths
         .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
+        .filter(|path| !path.to_string_lossy().ends_with("_sm90a.ptx"))
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).unwrap();
             let line = text

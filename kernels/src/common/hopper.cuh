@@ -1,0 +1,162 @@
+// The instructions that a product on Hopper is made of: copies of whole boxes of a matrix, the barriers that
+// they complete on, and products of matrices in shared memory. They need sm_90a.
+//
+// Barriers are 8 bytes of shared memory, addressed as shared_address gives it. A barrier goes from phase to
+// phase: a phase is over when all its arrivals came and all bytes that were announced are there. Whoever
+// waits names the parity of the phase, 0 for the first, and may be one phase late, not two.
+#pragma once
+
+#include "common/mma.cuh"
+
+// What the copy engine has to know of a matrix: the driver encodes it (cuTensorMapEncodeTiled), a launch
+// passes it as it is.
+struct alignas(64) TensorMap {
+  unsigned long long words[16];
+};
+
+// A cluster is a few blocks whose shared memory is in reach of each other: this block's place among them.
+__device__ __forceinline__ unsigned cluster_rank() {
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// All threads of the cluster wait for each other; it orders nothing but barrier_init.
+__device__ __forceinline__ void cluster_barrier() {
+  asm volatile("fence.mbarrier_init.release.cluster;\n\t"
+               "barrier.cluster.arrive.relaxed;\n\t"
+               "barrier.cluster.wait.acquire;" ::
+                   : "memory");
+}
+
+__device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Arrives, and announces bytes that copies will bring.
+__device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Arrives at the barrier of this address in a block of the cluster. It is not a release at the cluster's
+// scope, which would wait for all of this thread's stores to reach the L2 cache, a thousand cycles or so:
+// what was done before is reads by the tensor cores, and they were waited for.
+__device__ __forceinline__ void barrier_arrive(unsigned barrier, unsigned rank) {
+  asm volatile("{\n\t.reg .b32 there;\n\t"
+               "mapa.shared::cluster.u32 there, %0, %1;\n\t"
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+
+// Waits for the end of the phase of this parity.
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+  unsigned over;
+  do {
+    asm volatile("{\n\t.reg .pred over;\n\t"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
+                 "selp.b32 %0, 1, 0, over;\n\t}"
+                 : "=r"(over)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+  } while (!over);
+}
+
+// Starts to copy a box of a matrix, whose first element is (row, column), to shared memory, zeros where there
+// is no matrix; its bytes complete on a barrier. One thread starts it, the copy engine does it.
+__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned row, unsigned column,
+                                         unsigned barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+               "l"(map), "r"(column), "r"(row), "r"(barrier)
+               : "memory");
+}
+// The same, to all blocks of the cluster that have a bit in `blocks`, to the same place and on the same
+// barrier in each: read once from the L2 cache.
+__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned row, unsigned column,
+                                         unsigned barrier, unsigned short blocks) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+               "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+               : "memory");
+}
+
+// Starts to write a box from shared memory to a matrix, where there is one; fence_copies and a barrier first.
+__device__ __forceinline__ void write_box(const TensorMap *map, unsigned row, unsigned column, unsigned from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n\t"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(column), "r"(row), "r"(from)
+               : "memory");
+}
+
+// Waits until shared memory was read for all that this thread writes.
+__device__ __forceinline__ void write_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+// What this thread stored to shared memory is there for the copy engine.
+__device__ __forceinline__ void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Asks for a map before the first copy does.
+__device__ __forceinline__ void prefetch(const TensorMap *map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// Gives registers back to the block, or waits for as many more: a thread of the warpgroup has N from then on.
+template <int N>
+__device__ __forceinline__ void fewer_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+__device__ __forceinline__ void more_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+// Four 8×8 matrices of bf16 to shared memory: load_matrices the other way.
+__device__ __forceinline__ void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+               "r"(c), "r"(d)
+               : "memory");
+}
+
+// How wgmma is told of a matrix of rows of 128 bytes that the copy engine swizzled: its address, 1024 bytes
+// from 8 rows to the next, and that swizzle, all but the last in units of 16 bytes.
+__device__ __forceinline__ unsigned long long descriptor(unsigned address) {
+  return (address >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+}
+
+// Around products: the sums are theirs from wgmma_begin on, until wgmma_wait finds no more than PENDING
+// groups unfinished; wgmma_commit closes a group.
+__device__ __forceinline__ void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+// sum += a·bᵀ, a 64×16 and b N×16 in shared memory, by a warpgroup. Of sum, 64×N, warp w has rows 16·w on, in
+// N/8 pieces of 16×8 that lie in the lanes as those of mma do.
+#define SUM(i) "+f"(sum[i][0]), "+f"(sum[i][1]), "+f"(sum[i][2]), "+f"(sum[i][3])
+#define SUM8(i) SUM(i), SUM(i + 1), SUM(i + 2), SUM(i + 3), SUM(i + 4), SUM(i + 5), SUM(i + 6), SUM(i + 7)
+__device__ __forceinline__ void wgmma(float (&sum)[16][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+               "%64, %65, 1, 1, 1, 0, 0;"
+               : SUM8(0), SUM8(8)
+               : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+               "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+               "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
+               "%96, %97, 1, 1, 1, 0, 0;"
+               : SUM8(0), SUM8(8), SUM8(16)
+               : "l"(a), "l"(b));
+}
+#undef SUM
+#undef SUM8

@@ -1,0 +1,93 @@
+//! Tiles on Hopper's tensor cores: the launch of `level5_sm90a.cu`.
+
+use candle_core::{Result, Tensor};
+
+use super::aligned;
+use crate::dispatch::Facts;
+use crate::launch::{Launch, Module, module};
+use crate::linear::level4::{Op, Product};
+use crate::linear::output_like;
+
+static MODULE: Module = module!("linear_level5_sm90a", "../level5_sm90a.ptx");
+
+/// What a block computes: 128 rows of x by so many of w.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wgmma {
+    /// In the registry.
+    pub name: &'static str,
+    /// For [`Op::Linear`], [`Op::Gelu`] and [`Op::SwiGlu`].
+    entries: [&'static str; 3],
+    /// Rows of w.
+    n: usize,
+    /// Steps of the ring.
+    stages: usize,
+}
+
+/// `wgmma!("bf16_level5_128x192", …)`: the kernels whose names end so.
+macro_rules! wgmma {
+    ($kernels:literal, $n:literal, $stages:literal) => {
+        Wgmma {
+            name: concat!("linear_", $kernels),
+            entries: [
+                concat!("linear_", $kernels),
+                concat!("linear_gelu_", $kernels),
+                concat!("linear_swiglu_", $kernels),
+            ],
+            n: $n,
+            stages: $stages,
+        }
+    };
+}
+
+/// As in `level5_sm90a.cu`.
+pub(super) const WGMMAS: [Wgmma; 2] = [
+    wgmma!("bf16_level5_128x192", 192, 5),
+    wgmma!("bf16_level5_128x128", 128, 6),
+];
+
+/// Rows of x of a block, columns of a step, blocks of a cluster, threads of a block.
+const ROWS: usize = 128;
+const STEP: usize = 64;
+const CLUSTER: usize = 2;
+const THREADS: usize = 384;
+
+/// Rows and columns of y that a warp writes at once, and the warps that do.
+const WRITTEN: [usize; 2] = [16, 64];
+const WRITERS: usize = 8;
+
+impl Wgmma {
+    /// Of bf16 in whole chunks of 16 bytes.
+    pub(super) fn run(self, product: &Product) -> Result<Tensor> {
+        let (m, n, k) = (product.shape.m, product.shape.n, product.shape.k);
+        // With a gate, half of a tile's columns are the up-projection's.
+        let (entry, halves) = match product.op {
+            Op::Linear => (self.entries[0], 1),
+            Op::Gelu => (self.entries[1], 1),
+            Op::SwiGlu => (self.entries[2], 2),
+        };
+        let tiles = m.div_ceil(CLUSTER * ROWS) * n.div_ceil(self.n / halves);
+        let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
+        let (x, w) = (aligned(product.x)?, aligned(product.w)?);
+        let b = product.b.map(aligned).transpose()?;
+        let y = output_like(product.x, n)?;
+        Launch::new(&MODULE, entry)
+            .grid(CLUSTER * clusters, 1, 1)
+            .block(THREADS, 1, 1)
+            .smem(self.smem())
+            .boxes(&x, ROWS, STEP)
+            .boxes(&w, self.n / CLUSTER, STEP)
+            .boxes(&y, WRITTEN[0], WRITTEN[1] / halves)
+            .read_or_null(b.as_ref())
+            .u32(m)
+            .u32(n)
+            .u32(k)
+            .run()?;
+        Ok(y)
+    }
+
+    /// Bytes: the ring, what the warps write, two barriers a step of the ring.
+    fn smem(self) -> usize {
+        let step = 2 * STEP * (ROWS + self.n);
+        self.stages * (step + 2 * 8) + 2 * WRITERS * WRITTEN[0] * WRITTEN[1]
+    }
+}

@@ -1,0 +1,78 @@
+// linear, level 5, bf16 on Hopper: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or
+// (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F). K and N (F) are multiples
+// of 8, and x, w and y of 16 bytes.
+//
+// Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
+//   - wgmma reads both operands from shared memory: no warp loads them, and registers hold sums alone.
+//   - The copy engine fills shared memory, half of w for two blocks at once.
+//   - Two warpgroups take tiles in turn: the epilogue of one runs beside the products of the other.
+//   - GELU in 12 instructions an element, where erff needs about 30.
+//
+// Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
+// them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes a clock, about what it can give to
+// all SMs at once. Products set the pace: 25216×3072×768 takes 24 tiles a block, 221 000 clocks. GELU takes a
+// warpgroup 192·13 issue slots of the 9216 clocks of the other's products: hidden.
+// What came of it, by Nsight Compute: a sixth more clocks, a third more with GELU. An epilogue is not all hidden:
+// wgmma reads and writes its sums in the registers, and the instructions beside it wait for their turn there.
+// The GPU's power limit does the rest: the harder the tensor cores work, the lower is the clock.
+// Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues have nothing to
+// run beside and SMs idle in the last round: 6304×384×1536 is 100 tiles for 132 SMs. cuBLAS is ahead there.
+// To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
+//
+// Bytes moved: 2·(M·N·K/192 + M·N·K/256 + M·N) at most, all but the last mostly from L2.
+// Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
+// less; SHARED_BYTES of the tile as dynamic shared memory; maps of x, w and y by value.
+//   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes
+//   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
+//   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
+#include "linear/wgmma_tile.cuh"
+
+// An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.
+struct Plain {
+  static constexpr bool GATED = false;
+  static __device__ float of(float sum, float) { return sum; }
+};
+
+// x·Φ(x) = max(x, 0) − a·Φ(−a), a = |x|, and Φ(−a) = 2^p(a): log₂Φ(−a) is nearly a parabola, and this
+// polynomial is within 4.8e-6 of it up to a = 6, where a·Φ(−a) is 6e-9; beyond, it falls as it should, only a
+// bit faster. No difference of nearly equal numbers, as 1 + erf is for negative x: gelu(-5) is as good as
+// gelu(5). Of large a, 2^p is 0; infinity times that is not, so a stays below 16.
+struct Gelu {
+  static constexpr bool GATED = false;
+  static __device__ float of(float x, float) {
+    float a = fminf(fabsf(x), 16.f), p = -1.83481431e-6f, phi, positive;
+    p = fmaf(p, a, 6.15983557e-5f);
+    p = fmaf(p, a, -9.30525373e-4f);
+    p = fmaf(p, a, 8.50789314e-3f);
+    p = fmaf(p, a, -0.053960074f);
+    p = fmaf(p, a, -0.458464388f);
+    p = fmaf(p, a, -1.15125105f);
+    p = fmaf(p, a, -0.999995295f);
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(phi) : "f"(p));
+    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x)); // NaN stays NaN
+    return fmaf(-a, phi, positive);
+  }
+};
+
+struct SwiGlu {
+  static constexpr bool GATED = true;
+  static __device__ float of(float gate, float up) { return __fdividef(gate, 1.f + __expf(-gate)) * up; }
+};
+
+#define KERNEL(TILE, EPILOGUE, NAME)                                                                         \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,                         \
+           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, unsigned m, unsigned n,          \
+           unsigned k) {                                                                                     \
+    product<TILE, EPILOGUE>(&x, &w, &y, b, m, n, k);                                                         \
+  }
+#define KERNELS(TILE, NAME)                                                                                  \
+  KERNEL(TILE, Plain, linear_##NAME)                                                                         \
+  KERNEL(TILE, Gelu, linear_gelu_##NAME)                                                                     \
+  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME)
+
+using Wide = WgmmaTile<192, 5>;
+using Narrow = WgmmaTile<128, 6>;
+
+KERNELS(Wide, bf16_level5_128x192)
+KERNELS(Narrow, bf16_level5_128x128)
