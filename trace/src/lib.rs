@@ -8,7 +8,7 @@ pub mod profile;
 mod stats;
 pub mod table;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use candle_core::{Device, Result, Tensor};
@@ -79,6 +79,8 @@ impl Recorder {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+    /// Whether there is one. All that a span reads when it is off: a word that needs no destructor.
+    static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `f` and returns the events of the ops that it called on this thread, in the order they began.
@@ -91,7 +93,9 @@ pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, V
         probes: 0,
     };
     RECORDER.set(Some(recorder));
+    RECORDING.set(true);
     let value = f();
+    RECORDING.set(false);
     let recorder = RECORDER.take();
     Ok((value?, recorder.map_or_else(Vec::new, |r| r.events)))
 }
@@ -114,8 +118,12 @@ pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
 }
 
 /// Marks the op that runs until the span is dropped.
+#[inline]
 pub fn span(kernel: &'static str) -> Span {
-    Span(Open::begin(kernel))
+    Span(match RECORDING.get() {
+        true => Open::begin(kernel),
+        false => None,
+    })
 }
 
 /// The same for a kernel that was picked from several; `why` is called when it is being recorded.
@@ -216,6 +224,7 @@ impl Open {
 }
 
 impl Drop for Span {
+    #[inline]
     fn drop(&mut self) {
         if let Some(open) = &self.0 {
             open.end();

@@ -1,12 +1,12 @@
 //! What was picked before. Reading a table takes longer than a product of 16×16, and so does a hash map's hash.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ptr;
 
 use super::{Facts, Problem, Why};
 
-/// The place of an entry in its registry, and why it; none where no entry can.
-type Known = Option<(usize, Why<'static>)>;
+/// Why an entry, and its place in its registry; none where no entry can.
+type Known = Option<(Why<'static>, usize)>;
 
 /// A problem says by its `op` which registry it is for. Facts are one for each device, and stay where they are.
 type Key = (Problem, &'static Facts);
@@ -15,25 +15,26 @@ type Key = (Problem, &'static Facts);
 const SLOTS: usize = 512;
 
 thread_local! {
-    static KNOWN: RefCell<Vec<Option<(Key, Known)>>> = const { RefCell::new(vec![]) };
+    /// In the thread's own memory, with nothing to set up and nothing to drop, which each look would ask for.
+    static KNOWN: [Cell<Option<(Key, Known)>>; SLOTS] = const { [const { Cell::new(None) }; SLOTS] };
 }
 
 /// What `find` found when `problem` was met before.
+#[inline]
 pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> Known) -> Known {
     let slot = slot(problem);
     let met = |(of, on): &Key| of == problem && ptr::eq(*on, facts);
-    let known = KNOWN.with_borrow(|known| match known.get(slot) {
-        Some(Some((key, known))) if met(key) => Some(*known),
-        _ => None,
-    });
-    known.unwrap_or_else(|| {
-        let found = find();
-        KNOWN.with_borrow_mut(|known| {
-            known.resize(SLOTS, None);
-            known[slot] = Some(((*problem, facts), found));
-        });
-        found
-    })
+    match KNOWN.with(|known| known[slot].get()) {
+        Some((key, known)) if met(&key) => known,
+        _ => remember(slot, (*problem, facts), find()),
+    }
+}
+
+/// Apart, so that what is met again and again is short.
+#[cold]
+fn remember(slot: usize, key: Key, found: Known) -> Known {
+    KNOWN.with(|known| known[slot].set(Some((key, found))));
+    found
 }
 
 /// Of the sizes: neighbours, and the same sizes in another order, lie in different ones.
@@ -68,17 +69,17 @@ mod tests {
             dtype: DType::F32,
             layout: [Layout::Rows; 2],
         };
-        let first = Some((7, Why::First));
+        let first = Some((Why::First, 7));
         assert_eq!(recall(&problem(1), one, || first), first);
         assert_eq!(recall(&problem(1), one, || unreachable!()), first);
         assert_eq!(recall(&problem(1), two, || None), None);
         // More than there are slots: what was forgotten is found again.
         for m in 0..4 * SLOTS {
-            let found = Some((m, Why::First));
+            let found = Some((Why::First, m));
             assert_eq!(recall(&problem(m + 2), two, || found), found);
         }
-        let again = Some((9, Why::First));
+        let again = Some((Why::First, 9));
         let kept = recall(&problem(2), two, || again);
-        assert!(kept == again || kept == Some((0, Why::First)));
+        assert!(kept == again || kept == Some((Why::First, 0)));
     }
 }

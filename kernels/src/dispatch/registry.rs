@@ -64,6 +64,7 @@ pub struct Picked<'a, F: 'static> {
 
 impl<F> Picked<'_, F> {
     /// The entry's own part of a trace, with the reason.
+    #[inline]
     pub fn span(&self) -> Span {
         trace::span_because(self.entry.name, || self.why.to_string())
     }
@@ -74,23 +75,24 @@ impl<F> Registry<F> {
     ///
     /// # Errors
     /// When no entry can.
+    #[inline]
     pub fn pick(
         &self,
         problem: &Problem,
         facts: &'static Facts,
     ) -> candle_core::Result<Picked<'static, F>> {
-        let picked = memo::recall(problem, facts, || {
-            let picked = self.pick_from(problem, facts, tables(facts))?;
-            let same = |e: &Entry<F>| e.name == picked.entry.name;
-            let place = self.entries.iter().position(same)?;
-            Some((place, picked.why))
-        });
-        let (place, why) = picked.ok_or_else(|| {
-            let name = problem.op.to_string();
-            unsupported(&name, "a kernel for it on this device", problem, 2)
-        })?;
+        let known = memo::recall(problem, facts, || self.find(problem, facts));
+        let (why, place) = known.ok_or_else(|| no_kernel(problem))?;
         let entry = &self.entries[place];
         Ok(Picked { entry, why })
+    }
+
+    /// What [`pick_from`](Self::pick_from) picks, by its place.
+    #[cold]
+    fn find(&self, problem: &Problem, facts: &Facts) -> Option<(Why<'static>, usize)> {
+        let picked = self.pick_from(problem, facts, tables(facts))?;
+        let same = |e: &Entry<F>| e.name == picked.entry.name;
+        Some((picked.why, self.entries.iter().position(same)?))
     }
 
     /// The entry of the first rule, table after table, that holds and whose kernel can run; else the first
@@ -129,6 +131,12 @@ impl<F> Registry<F> {
     pub fn named(&self, name: &str) -> Option<&'static Entry<F>> {
         self.entries.iter().find(|e| e.name == name)
     }
+}
+
+#[cold]
+fn no_kernel(problem: &Problem) -> candle_core::Error {
+    let name = problem.op.to_string();
+    unsupported(&name, "a kernel for it on this device", problem, 2)
 }
 
 #[cfg(test)]

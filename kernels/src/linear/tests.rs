@@ -12,7 +12,8 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::Facts;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, rng, tolerance, uniform,
+    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, rng, tolerance,
+    uniform,
 };
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.

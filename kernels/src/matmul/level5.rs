@@ -22,6 +22,10 @@ pub enum Run {
     Gemm(Threads),
     /// Operands as they lie, on a CPU, by so many threads.
     Cpu(Threads),
+    /// The same for a few rows or one column.
+    Gemv(Threads),
+    /// Element by element, on a CPU.
+    Scalar,
     /// A kernel of `level5.cu`.
     Tile(Tile),
 }
@@ -82,6 +86,21 @@ pub static REGISTRY: Registry<Run> = Registry {
         by_threads("gemm_threads", Run::Gemm(Threads::All)),
         on_cpu("matmul_level5_cpu", Run::Cpu(Threads::One)),
         by_threads("matmul_level5_cpu_threads", Run::Cpu(Threads::All)),
+        Entry {
+            name: "matmul_level5_gemv",
+            can: is_few,
+            run: Run::Gemv(Threads::One),
+        },
+        Entry {
+            name: "matmul_level5_gemv_threads",
+            can: |p, facts| is_few(p, facts) && p.batch * p.k * p.n.max(p.m) > ONE_READS,
+            run: Run::Gemv(Threads::All),
+        },
+        Entry {
+            name: "matmul_level5_scalar",
+            can: |p, facts| is_on_cpu(p, facts) && p.batch * p.m * p.n * p.k <= SCALAR,
+            run: Run::Scalar,
+        },
         tile(TILES[0]),
         tile(TILES[1]),
         tile(TILES[2]),
@@ -131,6 +150,17 @@ const fn by_threads(name: &'static str, run: Run) -> Entry<Run> {
     }
 }
 
+/// Products whose matrix is read once, by vectors from left or right.
+fn is_few(p: &Problem, facts: &Facts) -> bool {
+    is_on_cpu(p, facts) && (p.m <= cpu::FEW || p.n == 1)
+}
+
+/// Elements of that matrix which one thread reads sooner than two that have to agree on it.
+const ONE_READS: usize = 1 << 16;
+
+/// Multiply-adds that take less time one by one than it takes to prepare for vectors.
+const SCALAR: usize = 4 * 4 * 4;
+
 /// Blocks along y and z of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
@@ -155,7 +185,10 @@ const fn tile(tile: Tile) -> Entry<Run> {
 /// # Errors
 /// As of [`Call::new`], or when the driver does not answer.
 pub fn matmul(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-    Ok(matmul_with_info(a, b, bias)?.0)
+    let call = Call::new(a, b, bias)?;
+    let picked = call.pick()?;
+    let _span = picked.span();
+    call.run(picked.entry.run)
 }
 
 /// The same, with the entry that ran and why.
@@ -180,7 +213,8 @@ pub struct Call<'a> {
     b: &'a Tensor,
     bias: Option<&'a Tensor>,
     views: [View; 2],
-    dims: Vec<usize>,
+    /// Of the batch.
+    outer: &'a [usize],
     /// What the registry is asked.
     pub problem: Problem,
 }
@@ -191,10 +225,11 @@ impl<'a> Call<'a> {
     /// # Errors
     /// When shapes, formats or devices do not agree, or the batch dimensions of a view do not lie at one
     /// distance from each other.
+    #[inline(always)]
     pub fn new(a: &'a Tensor, b: &'a Tensor, bias: Option<&'a Tensor>) -> Result<Self> {
         let kernel = "matmul_level5";
         let views = [View::of(kernel, a)?, View::of(kernel, b)?];
-        crate::element::same_dtype(kernel, &[a, b].into_iter().chain(bias).collect::<Vec<_>>())?;
+        crate::element::same_dtype(kernel, &[a, b, bias.unwrap_or(a)])?;
         let ((m, k), (rows, n)) = (views[0].dims, views[1].dims);
         let (outer, other) = (&a.dims()[..a.rank() - 2], &b.dims()[..b.rank() - 2]);
         if k != rows || outer != other {
@@ -213,7 +248,7 @@ impl<'a> Call<'a> {
             b,
             bias,
             views,
-            dims: [outer, &[m, n]].concat(),
+            outer,
             problem: Problem {
                 op: Op::Matmul,
                 batch: views[0].len,
@@ -230,6 +265,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// When the driver does not answer, or no entry can.
+    #[inline]
     pub fn pick(&self) -> Result<Picked<'static, Run>> {
         REGISTRY.pick(&self.problem, Facts::of(self.a.device())?)
     }
@@ -243,8 +279,15 @@ impl<'a> Call<'a> {
             Run::Candle => self.candle(),
             Run::Gemm(threads) => self.cpu(|a, b, bias, c| cpu::gemm(a, b, bias, c, threads)),
             Run::Cpu(threads) => self.cpu(|a, b, bias, c| cpu::matmul(a, b, bias, c, threads)),
+            Run::Gemv(threads) => self.cpu(|a, b, bias, c| cpu::gemv(a, b, bias, c, threads)),
+            Run::Scalar => self.cpu(cpu::scalar),
             Run::Tile(tile) => self.tile(tile),
         }
+    }
+
+    /// (…, M, N)
+    fn dims(&self) -> Vec<usize> {
+        [self.outer, &[self.problem.m, self.problem.n]].concat()
     }
 
     fn candle(&self) -> Result<Tensor> {
@@ -259,10 +302,11 @@ impl<'a> Call<'a> {
         &self,
         product: impl FnOnce(Operand, Operand, Option<&[f32]>, &mut [f32]),
     ) -> Result<Tensor> {
+        let Problem { batch, m, n, .. } = self.problem;
         let [a, b] = [self.a, self.b].map(Slice::<f32>::strided);
         let (a, b) = (a?, b?);
         let bias = self.bias.map(Slice::<f32>::new).transpose()?;
-        let mut c = output::vec::<f32>(self.dims.iter().product());
+        let mut c = output::vec::<f32>(batch * m * n);
         let operand = |x, view| Operand { x, view };
         product(
             operand(&a, self.views[0]),
@@ -270,12 +314,12 @@ impl<'a> Call<'a> {
             bias.as_deref(),
             &mut c,
         );
-        Tensor::from_vec(c, &*self.dims, &Device::Cpu)
+        Tensor::from_vec(c, self.dims(), &Device::Cpu)
     }
 
     fn tile(&self, tile: Tile) -> Result<Tensor> {
         let Problem { batch, m, n, k, .. } = self.problem;
-        let c = output::tensor(&*self.dims, DType::F32, self.a.device())?;
+        let c = output::tensor(self.dims(), DType::F32, self.a.device())?;
         if c.elem_count() == 0 {
             return Ok(c);
         }

@@ -103,7 +103,7 @@ fn kernels(device: &Device) -> impl Iterator<Item = &'static Entry<Run>> {
     let cpu = on_cpu(device);
     let here = move |entry: &&Entry<Run>| match entry.run {
         Run::Candle => false,
-        Run::Gemm(_) | Run::Cpu(_) => cpu,
+        Run::Gemm(_) | Run::Cpu(_) | Run::Gemv(_) | Run::Scalar => cpu,
         Run::Tile(_) => !cpu,
     };
     REGISTRY.entries.iter().filter(here)
@@ -111,30 +111,39 @@ fn kernels(device: &Device) -> impl Iterator<Item = &'static Entry<Run>> {
 
 #[test]
 fn kernels_equal_the_oracle() -> Result<()> {
-    let mut rng = rng();
     let sizes = [1, 2, 7, 16, 31, 32, 33, 64, 65, 100];
-    let ks = [1, 0, 3, 16, 33, 64, 127];
     for device in devices() {
-        for shape in pairwise(&[
-            &sizes,
-            &sizes,
-            &ks,
-            &[0, 1, 2, 3, 4],
-            &[0, 1, 2, 3, 4],
-            &[1, 0, 3],
-            &[0, 1],
-        ]) {
-            let case = Case {
-                batch: shape[5],
-                m: shape[0],
-                n: shape[1],
-                k: shape[2],
-                a: LIES[shape[3]],
-                b: LIES[shape[4]],
-                bias: shape[6] == 1,
-            };
-            compare(&mut rng, case, &device)?;
-        }
+        of_all(&sizes, &sizes, &[1, 0, 3, 16, 33, 64, 127], &device)?;
+    }
+    Ok(())
+}
+
+/// Columns in as many vectors as a CPU's registers hold sums of, and some more; the same of rows for one column.
+#[test]
+fn few_rows_and_one_column_equal_the_oracle() -> Result<()> {
+    let (few, many) = (
+        [1, 0, 2, 3, 4, 5, 9],
+        [1, 0, 15, 16, 17, 64, 127, 128, 129, 200, 301],
+    );
+    let ks = [1, 0, 2, 5, 16, 31, 32, 47, 150];
+    of_all(&few, &many, &ks, &Device::Cpu)?;
+    of_all(&many, &[1], &ks, &Device::Cpu)
+}
+
+fn of_all(ms: &[usize], ns: &[usize], ks: &[usize], device: &Device) -> Result<()> {
+    let mut rng = rng();
+    let lies = [0, 1, 2, 3, 4];
+    for shape in pairwise(&[ms, ns, ks, &lies, &lies, &[1, 0, 3], &[0, 1]]) {
+        let case = Case {
+            batch: shape[5],
+            m: shape[0],
+            n: shape[1],
+            k: shape[2],
+            a: LIES[shape[3]],
+            b: LIES[shape[4]],
+            bias: shape[6] == 1,
+        };
+        compare(&mut rng, case, device)?;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ impl View {
     ///
     /// # Errors
     /// When it has fewer, or its batch dimensions are not at one distance from each other.
+    #[inline(always)]
     pub fn of(kernel: &str, x: &Tensor) -> Result<Self> {
         let ([batches @ .., rows, columns], [strides @ .., row, column]) = (x.dims(), x.stride())
         else {

@@ -11,11 +11,12 @@ use crate::cpu::parallel::Threads;
 /// C = A·B + b, C (batch, M, N): all of it.
 pub fn gemm(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
     let (m, n) = (a.view.dims.0, b.view.dims.1);
-    each_strip(c, (m, n), threads, |Strip { matrix, row, c }| {
+    each_strip(c, (m, n), threads, |strip| {
+        let Strip { matrix, row, m, c } = strip;
         if let Some(bias) = bias {
             c.chunks_mut(n).for_each(|row| row.copy_from_slice(bias));
         }
-        let a = a.of(matrix).below(row, c.len() / n);
+        let a = a.of(matrix).below(row, m);
         product(a, b.of(matrix), c, bias.is_some());
     });
 }

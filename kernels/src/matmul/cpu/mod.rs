@@ -7,6 +7,8 @@
 //! To be faster: for more than a few hundred rows and columns, the panels and blocks of level 4's `linear`.
 
 mod gemm;
+mod gemv;
+mod scalar;
 mod tile;
 
 use std::borrow::Cow;
@@ -16,7 +18,9 @@ use pulp::{Arch, Simd, WithSimd};
 use super::View;
 use crate::cpu::parallel::{self, Threads};
 pub use gemm::gemm;
-use tile::{MAX_ROWS, Panel, max_rows, tile};
+pub use gemv::{FEW, gemv};
+pub use scalar::scalar;
+use tile::{MAX_ROWS, Panel, Rows, max_rows, tile};
 
 /// A batch of operands: elements from the first to the last, and how they lie.
 #[derive(Clone, Copy)]
@@ -70,8 +74,9 @@ impl<'a> Operand<'a> {
 /// C = A·B + b, C (batch, M, N): all of it.
 pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
-    each_strip(c, (m, n), threads, |Strip { matrix, row, c }| {
-        let (a, stride_a) = a.of(matrix).below(row, c.len() / n).rows();
+    each_strip(c, (m, n), threads, |strip| {
+        let Strip { matrix, row, m, c } = strip;
+        let (a, stride_a) = a.of(matrix).below(row, m).rows();
         let (b, stride_b) = b.of(matrix).rows();
         let product = Product {
             a: &a,
@@ -80,6 +85,7 @@ pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threa
             stride_b,
             bias,
             c,
+            m,
             n,
             k,
         };
@@ -87,10 +93,11 @@ pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threa
     });
 }
 
-/// Rows of a matrix of C, from `row` on.
+/// Rows of a matrix of C, m of them from `row` on.
 struct Strip<'a> {
     matrix: usize,
     row: usize,
+    m: usize,
     c: &'a mut [f32],
 }
 
@@ -104,20 +111,26 @@ fn each_strip(
     if c.is_empty() {
         return;
     }
-    let parts = threads.count().div_ceil(c.len() / (m * n)).min(m);
+    let matrices = c.chunks_mut(m * n).enumerate();
+    if threads == Threads::One {
+        // Without a division: it would take as long as a product of four rows and columns.
+        return matrices.for_each(|(matrix, c)| {
+            let row = 0;
+            f(Strip { matrix, row, m, c });
+        });
+    }
+    let parts = threads.count().div_ceil(matrices.len()).min(m);
     let rows = m.div_ceil(parts);
-    let strips = c.chunks_mut(m * n).enumerate().flat_map(|(matrix, c)| {
+    let strips = matrices.flat_map(|(matrix, c)| {
         let strips = c.chunks_mut(rows * n).enumerate();
         strips.map(move |(s, c)| Strip {
             matrix,
             row: s * rows,
+            m: rows.min(m - s * rows),
             c,
         })
     });
-    match threads {
-        Threads::One => strips.for_each(f),
-        Threads::All => parallel::for_each(strips, f),
-    }
+    parallel::for_each(strips, f);
 }
 
 /// Some rows of C.
@@ -128,6 +141,7 @@ struct Product<'a> {
     stride_b: usize,
     bias: Option<&'a [f32]>,
     c: &'a mut [f32],
+    m: usize,
     n: usize,
     k: usize,
 }
@@ -137,7 +151,12 @@ impl WithSimd for Product<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { n, k, .. } = self;
+        let Self { m, n, k, .. } = self;
+        // As many as the next, or the last would be low: each waits for its own sums.
+        let height = match max_rows::<S>() {
+            most if m <= most => m,
+            most => m.div_ceil(m.div_ceil(most)),
+        };
         let mut from = 0;
         while from < n {
             let vectors = if n - from > S::F32_LANES { 2 } else { 1 };
@@ -149,14 +168,17 @@ impl WithSimd for Product<'_> {
                 width,
             };
             let bias = self.bias.map(|b| &b[from..from + width]);
-            for (t, c) in self.c.chunks_mut(max_rows::<S>() * n).enumerate() {
-                let a = self
-                    .a
-                    .get(t * max_rows::<S>() * self.stride_a..)
-                    .unwrap_or_default();
+            for row in (0..m).step_by(height) {
+                let rows = height.min(m - row);
+                let a = Rows {
+                    a: self.a.get(row * self.stride_a..).unwrap_or_default(),
+                    stride: self.stride_a,
+                    rows,
+                };
+                let c = &mut self.c[row * n..][..rows * n];
                 match vectors {
-                    1 => tile::<S, 1>(simd, a, self.stride_a, panel, bias, c, (n, from)),
-                    _ => tile::<S, 2>(simd, a, self.stride_a, panel, bias, c, (n, from)),
+                    1 => tile::<S, 1>(simd, a, panel, bias, c, (n, from)),
+                    _ => tile::<S, 2>(simd, a, panel, bias, c, (n, from)),
                 }
             }
             from += width;

@@ -4,9 +4,9 @@
 use pulp::{Simd, WithSimd};
 
 /// Rows of the tallest tile of any CPU.
-pub const MAX_ROWS: usize = 14;
+pub const MAX_ROWS: usize = 11;
 
-/// Rows of the tallest tile of this CPU: its sums, two vectors of B and one of A fill its registers.
+/// Rows of the tallest tile of this CPU: there are registers for its sums, two vectors of B and one of A.
 pub const fn max_rows<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 6 }
 }
@@ -24,12 +24,22 @@ pub struct Panel<'a> {
     pub width: usize,
 }
 
+/// Rows of A, of all its columns.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// From the first element of the first row on.
+    pub a: &'a [f32],
+    /// From a row to the next.
+    pub stride: usize,
+    /// How many.
+    pub rows: usize,
+}
+
 /// Rows of C, V vectors wide: a·b + bias, written to the columns from `from` on.
 #[inline(always)]
 pub fn tile<S: Simd, const V: usize>(
     simd: S,
-    a: &[f32],
-    stride: usize,
+    a: Rows,
     b: Panel,
     bias: Option<&[f32]>,
     c: &mut [f32],
@@ -38,28 +48,25 @@ pub fn tile<S: Simd, const V: usize>(
     let run = Tile::<S, V> {
         simd,
         a,
-        stride,
         b,
         bias,
         c,
         n,
         from,
     };
-    match run.c.len() / n {
-        1 => simd.vectorize(Rows::<S, V, 1>(run)),
-        2 => simd.vectorize(Rows::<S, V, 2>(run)),
-        3 | 4 => simd.vectorize(Rows::<S, V, 4>(run)),
-        5 | 6 => simd.vectorize(Rows::<S, V, 6>(run)),
-        7 | 8 => simd.vectorize(Rows::<S, V, 8>(run)),
-        9..=11 => simd.vectorize(Rows::<S, V, 11>(run)),
-        _ => simd.vectorize(Rows::<S, V, MAX_ROWS>(run)),
+    match a.rows {
+        1 => simd.vectorize(OfRows::<S, V, 1>(run)),
+        2 => simd.vectorize(OfRows::<S, V, 2>(run)),
+        3 | 4 => simd.vectorize(OfRows::<S, V, 4>(run)),
+        5 | 6 => simd.vectorize(OfRows::<S, V, 6>(run)),
+        7 | 8 => simd.vectorize(OfRows::<S, V, 8>(run)),
+        _ => simd.vectorize(OfRows::<S, V, MAX_ROWS>(run)),
     }
 }
 
 struct Tile<'a, S: Simd, const V: usize> {
     simd: S,
-    a: &'a [f32],
-    stride: usize,
+    a: Rows<'a>,
     b: Panel<'a>,
     bias: Option<&'a [f32]>,
     c: &'a mut [f32],
@@ -68,66 +75,88 @@ struct Tile<'a, S: Simd, const V: usize> {
 }
 
 /// With as many rows as MR, or fewer.
-struct Rows<'a, S: Simd, const V: usize, const MR: usize>(Tile<'a, S, V>);
+struct OfRows<'a, S: Simd, const V: usize, const MR: usize>(Tile<'a, S, V>);
 
-impl<S: Simd, const V: usize, const MR: usize> WithSimd for Rows<'_, S, V, MR> {
+impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) {
         let Tile {
             simd,
-            a,
-            stride,
+            a: Rows { a, stride, rows },
             b,
             bias,
             c,
             n,
             from,
         } = self.0;
-        let rows = c.len() / n;
-        // The last row stands in for those that are missing.
-        let a: [&[f32]; MR] = std::array::from_fn(|m| match b.k {
-            0 => &[][..],
-            k => &a[m.min(rows - 1) * stride..][..k],
-        });
+        // All of K elements, which spares the loop its checks. The last row stands in for those that are missing.
+        let row = |m: usize| a.get(m.min(rows - 1) * stride..).unwrap_or_default();
+        let a: [&[f32]; MR] = std::array::from_fn(|m| &row(m)[..b.k]);
         let mut sums = [[simd.splat_f32s(0.); V]; MR];
         if let Some(bias) = bias {
             sums = [load::<S, V>(simd, bias); MR];
         }
-        if b.width == V * S::F32_LANES {
-            for k in 0..b.k {
-                let row = &b.b[k * b.stride..][..V * S::F32_LANES];
-                let vectors = S::as_simd_f32s(row).0;
-                step::<S, V, MR>(simd, &a, k, std::array::from_fn(|v| vectors[v]), &mut sums);
-            }
-        } else {
-            for k in 0..b.k {
-                let row = &b.b[k * b.stride..][..b.width];
-                step::<S, V, MR>(simd, &a, k, load::<S, V>(simd, row), &mut sums);
-            }
+        let whole = b.whole_rows(V * S::F32_LANES);
+        for k in 0..whole {
+            let row = S::as_simd_f32s(&b.b[k * b.stride..][..V * S::F32_LANES]).0;
+            step::<S, V, MR>(simd, &a, k, std::array::from_fn(|v| row[v]), &mut sums);
         }
-        for (c, sums) in c.chunks_mut(n).zip(&sums) {
-            let c = &mut c[from..from + b.width];
-            for (c, &sum) in c.chunks_mut(S::F32_LANES).zip(sums) {
-                simd.partial_store_f32s(c, sum);
+        for k in whole..b.k {
+            let row = &b.b[k * b.stride..][..b.width];
+            step::<S, V, MR>(simd, &a, k, load::<S, V>(simd, row), &mut sums);
+        }
+        // By numbers that the compiler knows: sums that it cannot tell apart it writes to memory at every step.
+        for m in 0..MR {
+            if m == rows {
+                return;
             }
+            store(simd, &mut c[m * n + from..][..b.width], sums[m]);
+        }
+    }
+}
+
+impl Panel<'_> {
+    /// Rows from which so many elements can be read: what lies behind a row's end is read too, and its sums are
+    /// dropped. Only behind the last row there may be nothing.
+    #[inline(always)]
+    pub fn whole_rows(&self, elements: usize) -> usize {
+        match self.b.len().checked_sub(elements) {
+            _ if self.width >= elements => self.k,
+            Some(last) => self.k.min(last / self.stride.max(1) + 1),
+            None => 0,
         }
     }
 }
 
 /// V vectors of as many elements or fewer; zeros where there are none.
 #[inline(always)]
-fn load<S: Simd, const V: usize>(simd: S, x: &[f32]) -> [S::f32s; V] {
+pub fn load<S: Simd, const V: usize>(simd: S, x: &[f32]) -> [S::f32s; V] {
     std::array::from_fn(|v| {
         let x = x.get(v * S::F32_LANES..).unwrap_or_default();
-        simd.partial_load_f32s(&x[..x.len().min(S::F32_LANES)])
+        match S::as_simd_f32s(x).0 {
+            [whole, ..] => *whole,
+            [] => simd.partial_load_f32s(x),
+        }
     })
+}
+
+/// V vectors, the last of which may be cut off. To write a part is a call, and takes as long as many that are whole.
+#[inline(always)]
+pub fn store<S: Simd, const V: usize>(simd: S, c: &mut [f32], vectors: [S::f32s; V]) {
+    for (v, vector) in vectors.into_iter().enumerate() {
+        let c = c.get_mut(v * S::F32_LANES..).unwrap_or_default();
+        match S::as_mut_simd_f32s(c).0 {
+            [whole, ..] => *whole = vector,
+            [] => simd.partial_store_f32s(c, vector),
+        }
+    }
 }
 
 /// sums\[m\] += a\[m\]\[k\]·b
 #[inline(always)]
-fn step<S: Simd, const V: usize, const MR: usize>(
+pub fn step<S: Simd, const V: usize, const MR: usize>(
     simd: S,
     a: &[&[f32]; MR],
     k: usize,

@@ -33,7 +33,9 @@ fn every_kernel_can_be_lowered() {
             match kernel(&module, &entry.name) {
                 Ok(_) if hopper => failures.push(format!("{}: lowered", entry.name)),
                 Ok(kernel) => check_targets(&kernel),
-                Err(error) if hopper => assert!(error.to_string().contains("not supported"), "{error}"),
+                Err(error) if hopper => {
+                    assert!(error.to_string().contains("not supported"), "{error}")
+                }
                 Err(error) => failures.push(format!("{}: {error}", path.display())),
             }
         }
