@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention::{self, level5 as attend};
+use kernels::dispatch::Facts;
 use kernels::linear::level4::Packed;
 use kernels::{linear, matmul, rope};
 
@@ -42,6 +43,21 @@ const FEW: [(usize, usize, usize); 9] = [
     (4, 8, 64),
     (1, 3, 2056),
     (1, 2, 4104),
+];
+
+/// (m, n, k) inside of a tile and beyond it, with K below, at and beyond the steps of its ring, in whole chunks of 16
+/// bytes and not.
+const TILED: [(usize, usize, usize); 10] = [
+    (1, 5, 7),
+    (9, 33, 40),
+    (33, 70, 72),
+    (23, 40, 16),
+    (65, 67, 265),
+    (40, 128, 16),
+    (130, 144, 40),
+    (32, 32, 512),
+    (33, 16, 1032),
+    (119, 40, 3),
 ];
 
 const fn two(step: Shape) -> Shape {
@@ -101,10 +117,39 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         rotate_beside(draw, dtype, beside)?;
     }
     ties(dtype)?;
-    match dtype {
-        DType::F32 => products(draw),
-        _ => Ok(()),
+    if dtype == DType::F32 {
+        products(draw)?;
     }
+    for shape in TILED {
+        tiled(draw, dtype, shape, [0; 3])?;
+    }
+    for offsets in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+        tiled(draw, dtype, (9, 16, 64), offsets)?;
+    }
+    Ok(())
+}
+
+/// Tiles on tensor cores.
+fn tiled(
+    draw: &mut Draw,
+    dtype: DType,
+    (m, n, k): (usize, usize, usize),
+    offsets: [usize; 3],
+) -> Result<()> {
+    let x = draw.shifted(&[m, k], dtype, offsets[0])?;
+    let w = Packed::new(&draw.shifted(&[n, k], dtype, offsets[1])?)?;
+    let gate_up = Packed::gate_up(&draw.shifted(&[2 * n, k], dtype, offsets[1])?)?;
+    let b = draw.shifted(&[n], dtype, offsets[2])?;
+    let call = linear::level5::Call::linear(&x, &w, Some(&b))?;
+    for entry in linear::level5::REGISTRY.able(&call.problem, Facts::of(x.device())?) {
+        if let linear::level5::Run::Mma(_) = entry.run {
+            call.run(entry.run)?;
+            linear::level5::Call::linear(&x, &w, None)?.run(entry.run)?;
+            linear::level5::Call::gelu(&x, &w, &b)?.run(entry.run)?;
+            linear::level5::Call::swiglu(&x, &gate_up)?.run(entry.run)?;
+        }
+    }
+    Ok(())
 }
 
 /// K split over the warps of a block.
