@@ -259,6 +259,41 @@ fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
     Ok(())
 }
 
+/// GELU where it bends, where it is nearly zero and where it is nearly x, by each kernel: sums of one product.
+#[test]
+fn gelu_over_its_range() -> Result<()> {
+    let (m, n, k) = (641, 8, 8);
+    for device in devices() {
+        for dtype in [DType::F32, DType::BF16] {
+            let values: Vec<f32> = (0..m).map(|i| (i as f32 - 320.) / 16.).collect();
+            let values = Tensor::new(values, &Device::Cpu)?.to_dtype(dtype)?;
+            let one = Tensor::new(&[1f32, 0., 0., 0., 0., 0., 0., 0.], &Device::Cpu)?;
+            let x = values
+                .reshape((m, 1))?
+                .broadcast_mul(&one.to_dtype(dtype)?)?;
+            let w = Packed::new(&Tensor::ones((n, k), dtype, &device)?)?;
+            let b = Tensor::zeros(n, dtype, &device)?;
+            let sum = |value: f64| {
+                let scale = match dtype {
+                    DType::BF16 => 1e-5 * value.abs() + gelu(Sum { value, scale: 0. }).value.abs(),
+                    _ => value.abs(), // 1 + erf of a large negative number has few bits
+                };
+                let Sum { value, .. } = gelu(Sum { value, scale });
+                [Sum { value, scale }; 8]
+            };
+            let expected = expected(host(&values)?.into_iter().flat_map(sum));
+            let x = x.to_device(&device)?;
+            let call = Call::gelu(&x, &w, &b)?;
+            for entry in level5::REGISTRY.able(&call.problem, Facts::of(&device)?) {
+                let y = poisoned(|| call.run(entry.run))?;
+                let what = format!("{} {dtype:?} {device:?}", entry.name);
+                assert_close(&what, &y, &expected, tolerance(dtype, 1e-6))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn leading_dimensions_are_kept() -> Result<()> {
     for device in devices() {
