@@ -120,6 +120,8 @@ pub enum Operand {
     Immediate(Immediate),
     /// `[base+offset]`; `[4096]` has no base.
     Address(Option<String>, i64),
+    /// `[base, {a, b}]`: an element by its coordinates, of what a copy engine or a unit of textures knows.
+    Element(String, Vec<Operand>),
     /// `{a, b}`
     Vector(Vec<Operand>),
     /// `a|b`: two destinations, of `setp` and `shfl`.

@@ -178,6 +178,10 @@ impl<'a> Uses<'a> {
             Operand::Name(name) | Operand::Offset(name, _) | Operand::Address(Some(name), _) => {
                 self.names.insert(name);
             }
+            Operand::Element(name, at) => {
+                self.names.insert(name);
+                at.iter().for_each(|o| self.operand(o));
+            }
             Operand::Vector(of) | Operand::List(of) => of.iter().for_each(|o| self.operand(o)),
             _ => {}
         }

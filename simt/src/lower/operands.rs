@@ -229,6 +229,7 @@ pub(super) fn text(operand: &Operand) -> String {
         Operand::Immediate(Immediate::F64(bits)) => format!("0d{bits:016x}"),
         Operand::Address(Some(base), offset) => format!("[{base}+{offset}]"),
         Operand::Address(None, offset) => format!("[{offset}]"),
+        Operand::Element(base, at) => format!("[{base}, {{{}}}]", list(at)),
         Operand::Vector(of) => format!("{{{}}}", list(of)),
         Operand::Pair(a, b) => format!("{}|{}", text(a), text(b)),
         Operand::List(of) => format!("({})", list(of)),

@@ -43,6 +43,7 @@ fn operand(o: &Operand) -> String {
         Operand::Address(Some(base), 0) => format!("[{base}]"),
         Operand::Address(Some(base), offset) => format!("[{base}{offset:+}]"),
         Operand::Address(None, offset) => format!("[{offset}]"),
+        Operand::Element(base, at) => format!("[{base}, {{{}}}]", all(at)),
         Operand::Vector(list) => format!("{{{}}}", all(list)),
         Operand::Pair(a, b) => format!("{}|{}", operand(a), operand(b)),
         Operand::List(list) => format!("({})", all(list)),

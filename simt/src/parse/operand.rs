@@ -19,13 +19,16 @@ pub(super) fn operand(cursor: &mut Cursor) -> Result<Operand> {
     }
 }
 
-/// `[%rd1+16]`, `[%rd1+-16]`, `[name]`, `[4096]`
+/// `[%rd1+16]`, `[%rd1+-16]`, `[name]`, `[4096]`, `[%rd1, {%r1, %r2}]`
 fn address(cursor: &mut Cursor) -> Result<Operand> {
     cursor.expect('[')?;
     let address = match cursor.peek() {
         Token::Word(_) => {
             let base = name(cursor)?;
-            Operand::Address(Some(base), moved(cursor)?.unwrap_or(0))
+            match cursor.take(',')? {
+                true => Operand::Element(base, group(cursor, '{', '}')?),
+                false => Operand::Address(Some(base), moved(cursor)?.unwrap_or(0)),
+            }
         }
         Token::Number(_) => Operand::Address(None, cursor.offset()?),
         _ => return cursor.error("a register, a variable or an integer"),

@@ -186,7 +186,8 @@ fn operands() {
         "a register, a variable or an integer",
         "`]`",
     );
-    check_body("cp.x [%rd1, {%r1}];", "`]`", "`,`");
+    check_body("cp.x [%rd1, %r1];", "`{`", "`%r1`");
+    check_body("cp.x [%rd1+4, {%r1}];", "`]`", "`,`");
     check_body("ld.v2 {%r1, {%r2}}, [x];", "an operand", "`{`");
     check_body("ld.v2 {%r1; ", "`,` or `}`", "`;`");
     check_body("setp.eq %p1|5, 1, 2;", "a name", "`5`");

@@ -347,6 +347,11 @@ fn addresses() {
         operands("[4096], [0xffffffffffffffff]"),
         [Address(None, 4096), Address(None, -1)]
     );
+    let coordinates = ["%r1", "%r2"].map(|name| Name(name.into()));
+    assert_eq!(
+        operands("[%rd1, {%r1, %r2}]"),
+        [Element("%rd1".into(), coordinates.into())]
+    );
 }
 
 #[test]
