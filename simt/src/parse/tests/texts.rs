@@ -1,7 +1,7 @@
 //! Small texts and what they become.
 
 use crate::ast::Immediate::{F32, F64, Int};
-use crate::ast::Operand::{Address, Immediate, List, Name, Not, Offset, Pair, Vector};
+use crate::ast::Operand::{Address, Element, Immediate, List, Name, Not, Offset, Pair, Vector};
 use crate::ast::{Instruction, Module, Operand, Space, Statement, Type, Variable};
 
 fn module(text: &str) -> Module {
