@@ -17,24 +17,14 @@
 // columns of y, 4 warps.
 //
 // Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   linear 128x512x512 f32: level 2 18.0, level 3 16.0, level 4 11.7, level 5 10.0
-//   linear 197x1536x384 f32: level 2 23.7, level 3 41.3, level 4 23.3, level 5 18.5
-//   linear 4096x128x128 f32: level 2 19.1, level 3 12.0, level 4 8.8, level 5 8.8
-//   qkv 128x512x1536 f32: level 2 14.6, level 3 22.7, level 4 14.0, level 5 14.0
-//   qkv 197x384x1152 f32: level 2 13.3, level 3 17.9, level 4 11.4, level 5 11.5
-//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.3, level 4 23.8, level 5 23.8
-//   linear_gelu 197x384x1536 f32: level 2 31.0, level 3 25.4, level 4 15.1, level 5 15.1
-//   linear_gelu 4096x128x256 f32: level 2 37.4, level 3 20.9, level 4 12.7, level 5 12.7
-//   linear_swiglu 128x512x1536 f32: level 2 37.5, level 3 29.1, level 4 18.9, level 5 18.8
-//   linear 128x512x512 bf16: level 2 9.6, level 3 16.3, level 4 7.1, level 5 5.2
-//   linear 197x1536x384 bf16: level 2 11.1, level 3 42.6, level 4 8.7, level 5 8.3
-//   linear 4096x128x128 bf16: level 2 14.8, level 3 12.1, level 4 4.8, level 5 4.5
-//   qkv 128x512x1536 bf16: level 2 5.0, level 3 22.8, level 4 5.3, level 5 5.0
-//   qkv 197x384x1152 bf16: level 2 6.6, level 3 18.1, level 4 5.5, level 5 4.9
-//   qkv_skip 4096x128x512 bf16: level 2 39.4, level 3 36.6, level 4 6.4, level 5 7.7
-//   linear_gelu 197x384x1536 bf16: level 2 18.0, level 3 25.5, level 4 6.8, level 5 6.8
-//   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.1, level 4 6.1, level 5 6.1
-//   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1, level 5 7.1
+//   linear 1x512x512 f32: level 2 6.7, level 3 22.3, level 4 6.2, level 5 5.2
+//   linear 1x512x10000 f32: level 2 9.7, level 3 28.1, level 4 6.1, level 5 6.0
+//   qkv 1x512x1536 f32: level 2 6.9, level 3 15.6, level 4 4.0, level 5 3.7
+//   linear_swiglu 1x512x1536 f32: level 2 9.3, level 3 27.0, level 4 4.2, level 5 4.2
+//   linear 1x512x512 bf16: level 2 6.7, level 3 22.8, level 4 3.4, level 5 3.5
+//   linear 1x512x10000 bf16: level 2 8.2, level 3 28.2, level 4 4.9, level 5 4.9
+//   qkv 1x512x1536 bf16: level 2 6.6, level 3 16.1, level 4 3.5, level 5 3.6
+//   linear_swiglu 1x512x1536 bf16: level 2 9.3, level 3 27.3, level 4 3.8, level 5 3.7
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 
