@@ -12,7 +12,7 @@ fn goldens_agree_without_a_finding() {
         for level in LEVELS {
             let report = agrees(golden, &["--level", level, "--device", "sim"]);
             assert!(report.contains("simulated kernel  "), "{report}");
-            assert!(report.contains(&format!("_f32_level{level}")), "{report}");
+            assert!(report.contains(&format!("_level{level}")), "{report}");
             assert!(report.ends_with("\nno findings\n"), "{report}");
         }
     }
