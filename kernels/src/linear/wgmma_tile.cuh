@@ -4,7 +4,6 @@
 // in the registers of a warpgroup, four warps. It runs beside them: a warp starts it and goes on. Three
 // things have to keep up with it.
 //
-// ANCHOR: parts
 //   - Operands. The copy engine brings a step of 64 columns, and one thread asks for it: no registers, no
 //     arithmetic on addresses. Two blocks are a cluster, one tile below the other; each copies half of the
 //     rows of w to both. A ring of STAGES steps has two barriers a place: `full` once its bytes are there,
@@ -14,10 +13,11 @@
 //   - The epilogue. Two warpgroups of a block multiply, and take tiles in turn: one does its epilogue (bias,
 //     GELU, writes) while the other has the tensor cores.
 //
+// ANCHOR: turns
 //     warpgroup 0   | tile 0: products | epilogue        | tile 2: products | epilogue …
 //     warpgroup 1                      | tile 1: products | epilogue        | tile 3: products …
 //     warpgroup 2   copies for tiles 0, 1, 2, 3 …, up to STAGES steps ahead of the products
-// ANCHOR_END: parts
+// ANCHOR_END: turns
 //
 // Sums of 128×192 are 192 registers of each thread: the third warpgroup gives most of its own to the others.
 #pragma once
