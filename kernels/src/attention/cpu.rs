@@ -15,7 +15,8 @@ use pulp::{Arch, WithSimd};
 
 use super::Cache;
 use super::operands::{Strides, strides};
-use crate::cpu::{Slice, parallel};
+use crate::cpu::Slice;
+use crate::cpu::parallel::Threads;
 use crate::element::Element;
 use crate::output;
 
@@ -147,11 +148,7 @@ impl<T: Element> Queries<'_, T> {
         let mut out = output::vec::<T>(len);
         if len > 0 {
             let tasks = self.cut(rows, &mut out);
-            if len * self.keys < ALONE {
-                tasks.into_iter().for_each(f);
-            } else {
-                parallel::for_each(tasks.into_iter(), f);
-            }
+            Threads::for_work(len * self.keys, ALONE).for_each(tasks.into_iter(), f);
         }
         Tensor::from_vec(out, (self.batch, self.tokens, self.heads * d), &Device::Cpu)
     }

@@ -27,6 +27,22 @@ impl Threads {
             Self::All => rayon::current_num_threads(),
         }
     }
+
+    /// One below so much `work` that others are worth it.
+    pub fn for_work(work: usize, worth: usize) -> Self {
+        match work < worth {
+            true => Self::One,
+            false => Self::All,
+        }
+    }
+
+    /// Calls `f` with each of `tasks`, by these threads.
+    pub fn for_each<T: Send>(self, tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
+        match self {
+            Self::One => tasks.for_each(f),
+            Self::All => for_each(tasks, f),
+        }
+    }
 }
 
 /// How many of `rows` rows of `c` elements one task takes: all of them, or a share.

@@ -28,36 +28,7 @@
 //   linear_gelu 4096x128x256 f32: level 2 37.4, level 3 20.9, level 4 12.7
 //   linear_swiglu 128x512x1536 f32: level 2 37.5, level 3 29.1, level 4 18.9
 #include "linear/tile.cuh"
-
-using T = float;
-
-// A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
-template <class Tile, class Epilogue>
-__device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                     unsigned k) {
-  constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
-  unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
-  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
-  Matrix<T> rows_x(x, row, m, k);
-  Weight<T, HALF> rows_w(w, column, n, k);
-  product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
-}
-
-#define PARAMETERS                                                                                           \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
-      unsigned n, unsigned k
-
-// BLOCKS is how many blocks an SM shall have registers for.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {            \
-    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {       \
-    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                            \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {     \
-    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
-  }
+#include "linear/kernels.cuh"
 
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;

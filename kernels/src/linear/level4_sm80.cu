@@ -29,36 +29,7 @@
 //   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.1, level 4 6.1
 //   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1
 #include "linear/mma_tile.cuh"
-
-using T = bf16;
-
-// A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
-template <class Tile, class Epilogue>
-__device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                     unsigned k) {
-  constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
-  unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
-  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
-  Matrix<T> rows_x(x, row, m, k);
-  Weight<T, HALF> rows_w(w, column, n, k);
-  product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue), row, column, k);
-}
-
-#define PARAMETERS                                                                                           \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
-      unsigned n, unsigned k
-
-// BLOCKS is how many blocks an SM shall have registers for.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_##NAME(PARAMETERS) {            \
-    tile<TILE>(x, w, Bias<T>{b}, y, m, n, k);                                                                \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_gelu_##NAME(PARAMETERS) {       \
-    tile<TILE>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                            \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) linear_swiglu_##NAME(PARAMETERS) {     \
-    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
-  }
+#include "linear/kernels.cuh"
 
 using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
 using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;

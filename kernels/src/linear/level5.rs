@@ -6,6 +6,7 @@
 //! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
 //! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
 
+mod entries;
 mod mma;
 mod run;
 mod split;
@@ -139,9 +140,12 @@ fn level4_threads(p: &Problem, facts: &Facts) -> usize {
     super::cpu::threads(p.m * p.n * p.k).min(facts.units)
 }
 
-/// Rows of whole 16 bytes: of others cuBLASLt may have no kernel.
+/// Bytes that libraries and the copy engine take at once.
+const CHUNK: usize = 16;
+
+/// Rows of whole chunks: of others cuBLASLt may have no kernel.
 fn in_whole_chunks(p: &Problem) -> bool {
-    let whole = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(16);
+    let whole = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(CHUNK);
     is_ours(p) && p.m > 0 && whole(p.n) && whole(p.k)
 }
 
@@ -171,7 +175,7 @@ const fn tile_bf16(name: &'static str, place: usize) -> Entry<Run> {
 
 const fn mma(mma: Mma) -> Entry<Run> {
     Entry {
-        name: mma.name,
+        name: mma.entries.name(),
         can: match mma.dtype {
             DType::F32 => |p, facts| p.dtype == DType::F32 && facts.has(Feature::Bf16),
             _ => |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
@@ -183,7 +187,7 @@ const fn mma(mma: Mma) -> Entry<Run> {
 /// The simulator has neither wgmma nor a copy engine.
 const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
     Entry {
-        name: wgmma.name,
+        name: wgmma.entries.name(),
         can: |p, facts| {
             let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
             hopper && p.dtype == DType::BF16 && in_whole_chunks(p)
@@ -201,10 +205,10 @@ const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
     }
 }
 
-/// `x`, or a copy where it begins beside a multiple of 16 bytes of its memory, which is on one itself.
+/// `x`, or a copy where it begins beside a multiple of [`CHUNK`] bytes of its memory, which is on one itself.
 fn aligned(x: &Tensor) -> Result<Tensor> {
     let start = x.layout().start_offset() * x.dtype().size_in_bytes();
-    match start.is_multiple_of(16) {
+    match start.is_multiple_of(CHUNK) {
         true => Ok(x.clone()),
         false => x.copy(),
     }

@@ -14,8 +14,8 @@
 // addition then errs towards zero, and over a long K those errors add up instead of cancelling: with all of K
 // in one sum they soon are far larger than those of the split. So a step has sums of its own, from zero, and
 // an ordinary FADD, which rounds, adds them to those of the steps before. That is one FADD for a dozen products,
-// and the error stays what the split makes it. "Recovering single precision accuracy from tensor cores while surpassing the FP32 theoretical peak
-// performance", Ootomo and Yokota 2022.
+// and the error stays what the split makes it. "Recovering single precision accuracy from tensor cores while
+// surpassing the FP32 theoretical peak performance", Ootomo and Yokota 2022.
 //
 // An infinite element makes NaN, where an FFMA would make infinity: ∞ − ∞ is its low part.
 #pragma once
@@ -58,19 +58,9 @@ struct SplitTf32 {
                                   const unsigned (&b)[NT / 2][4]) {
     Split<MT> x(a);
     Split<NT / 2> w(b);
-    add(sum, x.low, w.high); // the small ones first
-    add(sum, x.high, w.low);
-    add(sum, x.high, w.high);
+    each_piece(sum, x.low, w.high, mma_tf32); // the small ones first
+    each_piece(sum, x.high, w.low, mma_tf32);
+    each_piece(sum, x.high, w.high, mma_tf32);
   }
   // ANCHOR_END: multiply
-
-  template <int MT, int NT>
-  __device__ static void add(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
-                             const unsigned (&b)[NT / 2][4]) {
-#pragma unroll
-    for (int m = 0; m < MT; m++)
-#pragma unroll
-      for (int n = 0; n < NT; n++)
-        mma_tf32(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
-  }
 };

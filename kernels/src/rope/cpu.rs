@@ -7,7 +7,8 @@ use candle_core::{Device, Result, Tensor};
 
 use super::Operands;
 use crate::attention::{Cache, KeyStream, Rows};
-use crate::cpu::{Slice, parallel};
+use crate::cpu::Slice;
+use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
 use crate::output;
 
@@ -98,11 +99,8 @@ fn rope_append<T: Element>(
             values,
         });
         let tasks = rotate.chain(append);
-        if batch * tokens * (heads + kv_heads) * head_dim < parallel::ALONE {
-            tasks.for_each(|task| run(inputs, task));
-        } else {
-            parallel::for_each(tasks, |task| run(inputs, task));
-        }
+        let elements = batch * tokens * (heads + kv_heads) * head_dim;
+        Threads::for_work(elements, parallel::ALONE).for_each(tasks, |task| run(inputs, task));
     }
     Tensor::from_vec(y, (batch, tokens, heads, head_dim), &Device::Cpu)
 }

@@ -3,8 +3,8 @@
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention::{self, level5 as attend};
 use kernels::dispatch::Facts;
-use kernels::linear::level4::Packed;
-use kernels::{linear, matmul, rope};
+use kernels::linear::level5::{Call, Packed, REGISTRY, Run};
+use kernels::{matmul, rope};
 
 use super::Draw;
 use super::attention::{ENDS, Shape, shape, wide};
@@ -91,9 +91,11 @@ const STEPS: [Shape; 15] = [
 ];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    let split = |run| matches!(run, Run::Split(_));
+    let tiled = |run| matches!(run, Run::Mma(_));
     for (m, n, k) in FEW {
         for offsets in [[0; 3], [1, 0, 0], [0, 1, 0]] {
-            few_rows(draw, dtype, (m, n, k), offsets)?;
+            weighed(draw, dtype, (m, n, k), offsets, split)?;
         }
     }
     for step in STEPS {
@@ -121,54 +123,34 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         products(draw)?;
     }
     for shape in TILED {
-        tiled(draw, dtype, shape, [0; 3])?;
+        weighed(draw, dtype, shape, [0; 3], tiled)?;
     }
     for offsets in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
-        tiled(draw, dtype, (9, 16, 64), offsets)?;
+        weighed(draw, dtype, (9, 16, 64), offsets, tiled)?;
     }
     Ok(())
 }
 
-/// Tiles on tensor cores.
-fn tiled(
+/// Products with a weight, by each of level 5's own kernels that can: a few rows with K split over the warps of a
+/// block, and tiles on tensor cores.
+fn weighed(
     draw: &mut Draw,
     dtype: DType,
     (m, n, k): (usize, usize, usize),
     offsets: [usize; 3],
+    own: fn(Run) -> bool,
 ) -> Result<()> {
     let x = draw.shifted(&[m, k], dtype, offsets[0])?;
     let w = Packed::new(&draw.shifted(&[n, k], dtype, offsets[1])?)?;
     let gate_up = Packed::gate_up(&draw.shifted(&[2 * n, k], dtype, offsets[1])?)?;
     let b = draw.shifted(&[n], dtype, offsets[2])?;
-    let call = linear::level5::Call::linear(&x, &w, Some(&b))?;
-    for entry in linear::level5::REGISTRY.able(&call.problem, Facts::of(x.device())?) {
-        if let linear::level5::Run::Mma(_) = entry.run {
+    let call = Call::linear(&x, &w, Some(&b))?;
+    for entry in REGISTRY.able(&call.problem, Facts::of(x.device())?) {
+        if own(entry.run) {
             call.run(entry.run)?;
-            linear::level5::Call::linear(&x, &w, None)?.run(entry.run)?;
-            linear::level5::Call::gelu(&x, &w, &b)?.run(entry.run)?;
-            linear::level5::Call::swiglu(&x, &gate_up)?.run(entry.run)?;
-        }
-    }
-    Ok(())
-}
-
-/// K split over the warps of a block.
-fn few_rows(
-    draw: &mut Draw,
-    dtype: DType,
-    (m, n, k): (usize, usize, usize),
-    offsets: [usize; 3],
-) -> Result<()> {
-    let x = draw.shifted(&[m, k], dtype, offsets[0])?;
-    let w = Packed::new(&draw.shifted(&[n, k], dtype, offsets[1])?)?;
-    let gate_up = Packed::gate_up(&draw.shifted(&[2 * n, k], dtype, offsets[1])?)?;
-    let b = draw.shifted(&[n], dtype, offsets[2])?;
-    for entry in linear::level5::REGISTRY.entries {
-        if let linear::level5::Run::Split(_) = entry.run {
-            linear::level5::Call::linear(&x, &w, Some(&b))?.run(entry.run)?;
-            linear::level5::Call::linear(&x, &w, None)?.run(entry.run)?;
-            linear::level5::Call::gelu(&x, &w, &b)?.run(entry.run)?;
-            linear::level5::Call::swiglu(&x, &gate_up)?.run(entry.run)?;
+            Call::linear(&x, &w, None)?.run(entry.run)?;
+            Call::gelu(&x, &w, &b)?.run(entry.run)?;
+            Call::swiglu(&x, &gate_up)?.run(entry.run)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::aligned;
+use super::entries::{Entries, entries};
 use crate::dispatch::Facts;
 use crate::launch::{Launch, Module, module};
 use crate::linear::level4::{Op, Product};
@@ -13,36 +14,25 @@ static MODULE: Module = module!("linear_level5_sm90a", "../level5_sm90a.ptx");
 /// What a block computes: 128 rows of x by so many of w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wgmma {
-    /// In the registry.
-    pub name: &'static str,
-    /// For [`Op::Linear`], [`Op::Gelu`] and [`Op::SwiGlu`].
-    entries: [&'static str; 3],
+    pub(super) entries: Entries,
     /// Rows of w.
     n: usize,
     /// Steps of the ring.
     stages: usize,
 }
 
-/// `wgmma!("bf16_level5_128x192", …)`: the kernels whose names end so.
-macro_rules! wgmma {
-    ($kernels:literal, $n:literal, $stages:literal) => {
-        Wgmma {
-            name: concat!("linear_", $kernels),
-            entries: [
-                concat!("linear_", $kernels),
-                concat!("linear_gelu_", $kernels),
-                concat!("linear_swiglu_", $kernels),
-            ],
-            n: $n,
-            stages: $stages,
-        }
-    };
-}
-
 /// As in `level5_sm90a.cu`.
 pub(super) const WGMMAS: [Wgmma; 2] = [
-    wgmma!("bf16_level5_128x192", 192, 5),
-    wgmma!("bf16_level5_128x128", 128, 6),
+    Wgmma {
+        entries: entries!("bf16_level5_128x192"),
+        n: 192,
+        stages: 5,
+    },
+    Wgmma {
+        entries: entries!("bf16_level5_128x128"),
+        n: 128,
+        stages: 6,
+    },
 ];
 
 /// Rows of x of a block, columns of a step, blocks of a cluster, threads of a block.
@@ -60,17 +50,13 @@ impl Wgmma {
     pub(super) fn run(self, product: &Product) -> Result<Tensor> {
         let (m, n, k) = (product.shape.m, product.shape.n, product.shape.k);
         // With a gate, half of a tile's columns are the up-projection's.
-        let (entry, halves) = match product.op {
-            Op::Linear => (self.entries[0], 1),
-            Op::Gelu => (self.entries[1], 1),
-            Op::SwiGlu => (self.entries[2], 2),
-        };
+        let halves = if product.op == Op::SwiGlu { 2 } else { 1 };
         let tiles = m.div_ceil(CLUSTER * ROWS) * n.div_ceil(self.n / halves);
         let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
         let (x, w) = (aligned(product.x)?, aligned(product.w)?);
         let b = product.b.map(aligned).transpose()?;
         let y = output_like(product.x, n)?;
-        Launch::new(&MODULE, entry)
+        Launch::new(&MODULE, self.entries.of(product.op))
             .grid(CLUSTER * clusters, 1, 1)
             .block(THREADS, 1, 1)
             .smem(self.smem())

@@ -12,7 +12,7 @@ mod dot;
 use pulp::Arch;
 
 use super::{Operand, View};
-use crate::cpu::parallel::{self, Threads};
+use crate::cpu::parallel::Threads;
 use axpy::Axpy;
 use dot::Dot;
 
@@ -51,11 +51,7 @@ pub fn gemv(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads
         let b = beside(b.of(strip.matrix), strip.column, strip.c[0].len());
         strip.add(a, b);
     };
-    let strips = strips(c, (m, n), columns);
-    match threads {
-        Threads::One => strips.for_each(add),
-        Threads::All => parallel::for_each(strips, add),
-    }
+    threads.for_each(strips(c, (m, n), columns), add);
 }
 
 fn transposed(x: Operand) -> Operand {
