@@ -30,6 +30,9 @@ pub struct OpRow {
     /// The same, floating-point operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_flops: Option<u64>,
+    /// This project's kernels that it started on a GPU, each once; those of a library are not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<String>,
 }
 
 impl OpRow {

@@ -211,7 +211,21 @@ impl Bench for Recorder<'_> {
             flops,
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
+            kernels: kernels(&self.device, &mut timed)?,
         });
         Ok(())
     }
+}
+
+/// This project's kernels that a call starts, each once, in the order of their first start.
+fn kernels(device: &Device, timed: &mut impl Timed) -> candle_core::Result<Vec<String>> {
+    timed.prepare()?;
+    let (_, events) = models::trace::record(device, || timed.call())?;
+    let mut kernels: Vec<String> = vec![];
+    for launched in events.iter().flat_map(|event| &event.launches) {
+        if !kernels.iter().any(|name| name == launched.kernel) {
+            kernels.push(launched.kernel.into());
+        }
+    }
+    Ok(kernels)
 }

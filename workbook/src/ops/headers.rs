@@ -15,7 +15,7 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
     for path in sources(root)? {
         let context = || format!("{}", path.display());
         let text = std::fs::read_to_string(&path).with_context(context)?;
-        let new = filled(&text, &block(&path, results));
+        let new = filled(&text, &block(&path, results)?);
         if new != text {
             charts::write_atomically(&path, new.as_bytes()).with_context(context)?;
             changed.push(path);
@@ -57,16 +57,30 @@ fn stem(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-/// The lines for a file: none where nothing of it was measured.
-fn block(path: &Path, results: &OpResults) -> Vec<String> {
-    let rows: Vec<&OpRow> = results.rows.iter().filter(|row| is_of(path, row)).collect();
-    if rows.is_empty() {
-        return vec![];
-    }
-    let cases = rows.chunk_by(|a, b| (&a.op, &a.shape, &a.dtype) == (&b.op, &b.shape, &b.dtype));
-    let mut lines = vec![title(&results.machine)];
-    lines.extend(cases.map(|case| line(path, case)));
-    lines
+/// The lines for a file: every op on a shape in which one of its kernels ran; none where none was measured.
+fn block(path: &Path, results: &OpResults) -> Result<Vec<String>> {
+    let of_file = entry_names(path)?;
+    let ran = |row: &OpRow| row.kernels.iter().any(|kernel| of_file.contains(kernel));
+    let cases = results
+        .rows
+        .chunk_by(|a, b| (&a.op, &a.shape, &a.dtype) == (&b.op, &b.shape, &b.dtype));
+    let lines: Vec<String> = cases
+        .filter(|case| case.iter().any(ran))
+        .map(|case| line(path, case))
+        .collect();
+    let title = (!lines.is_empty()).then(|| title(&results.machine));
+    Ok(title.into_iter().chain(lines).collect())
+}
+
+/// The names of the kernels in the PTX of a file.
+fn entry_names(path: &Path) -> Result<Vec<String>> {
+    let ptx = path.with_extension("ptx");
+    let text = std::fs::read_to_string(&ptx).with_context(|| format!("{}", ptx.display()))?;
+    let name = |line: &str| {
+        let (name, _) = line.split_once(".entry ")?.1.split_once('(')?;
+        Some(name.trim().to_string())
+    };
+    Ok(text.lines().filter_map(name).collect())
 }
 
 fn title(machine: &Machine) -> String {
@@ -77,14 +91,14 @@ fn title(machine: &Machine) -> String {
 }
 
 /// `//   linear 128x512x512 bf16: level 2 9.9, level 3 16.3, level 4 7.3`
-fn line(path: &Path, case: &[&OpRow]) -> String {
+fn line(path: &Path, case: &[OpRow]) -> String {
     let level = stem(path).trim_start_matches("level")[..1]
         .parse()
         .unwrap_or(9);
     let number = |row: &OpRow| row.level.strip_prefix("level")?.parse::<u8>().ok();
     let times: Vec<String> = case
         .iter()
-        .filter(|row| number(row).is_none_or(|n| (2..=level).contains(&n)))
+        .filter(|&row| number(row).is_none_or(|n| (2..=level).contains(&n)))
         .map(|row| {
             let name = number(row).map_or(
                 row.level.replace("pytorch", "PyTorch").replace('_', " "),
@@ -95,46 +109,8 @@ fn line(path: &Path, case: &[&OpRow]) -> String {
         .collect();
     let OpRow {
         op, shape, dtype, ..
-    } = case[0];
+    } = &case[0];
     format!("//   {op} {shape} {dtype}: {}", times.join(", "))
-}
-
-/// Whether the kernels of a file are in what was measured.
-fn is_of(path: &Path, row: &OpRow) -> bool {
-    let stem = stem(path);
-    let folder = path.parent().and_then(|p| p.file_name()?.to_str());
-    let few = row.shape.starts_with("1x"); // rows of x, which another file's kernels take
-    let op = row.op.as_str();
-    let op_is = match (folder.unwrap_or_default(), stem) {
-        ("linear", s) if s.contains("gelu") => op == "linear_gelu",
-        ("linear", s) if s.contains("swiglu") => op == "linear_swiglu",
-        ("linear", s) if s.starts_with("level3") => ["linear", "qkv", "qkv_skip"].contains(&op),
-        ("linear", s) => {
-            (op.starts_with("linear") || op.starts_with("qkv")) && few == s.ends_with("_decode")
-        }
-        ("attention", "level4_decode") => op == "causal_attention_decode",
-        ("attention", s) => {
-            op == "attention"
-                || op == "causal_attention_prefill"
-                || op == "causal_attention_decode" && s.starts_with("level3")
-        }
-        (folder, _) => op == folder,
-    };
-    op_is && dtypes(path).contains(&row.dtype.as_str())
-}
-
-/// The number formats of a file's kernels: by its name, or both where no other file has one of them.
-fn dtypes(path: &Path) -> &'static [&'static str] {
-    let other = |name: &str| {
-        path.with_file_name(format!("{}{name}", stem(path)))
-            .exists()
-    };
-    match stem(path) {
-        "level5_sm80" | "level5_sm90a" => &[], // which of level 5's kernels ran, the rows do not say
-        s if s.contains("sm80") || s.contains("bf16") => &["bf16"],
-        _ if other("_sm80.cu") || other("_bf16.ptx") => &["f32"],
-        _ => &["f32", "bf16"],
-    }
 }
 
 /// `text` with `lines` as the last paragraph of its header, in place of what was measured before.
@@ -184,12 +160,43 @@ mod tests {
     }
 
     #[test]
+    fn a_case_stands_with_the_kernels_that_ran_in_it() -> Result<()> {
+        let row = |level: &str, us, kernels: &[&str]| OpRow {
+            op: "add_rms_norm".into(),
+            shape: "1x2".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            device_us: Some(us),
+            kernels: kernels.iter().map(|&name| name.into()).collect(),
+            ..OpRow::default()
+        };
+        let mut results = OpResults::new(Machine::default());
+        results.rows = vec![
+            row("level2", 9., &[]),
+            row("level3", 4., &["add_rms_norm_f32_level3"]),
+            row("level4", 2., &["add_rms_norm_f32_level4"]),
+            row("pytorch", 8., &[]),
+        ];
+        let lines_of = |file: &str| block(&root()?.join("kernels/src").join(file), &results);
+        assert_eq!(
+            lines_of("add_rms_norm/level3.ptx")?[1..],
+            ["//   add_rms_norm 1x2 f32: level 2 9.0, level 3 4.0, PyTorch 8.0"]
+        );
+        assert_eq!(
+            lines_of("add_rms_norm/level4.cu")?[1..],
+            ["//   add_rms_norm 1x2 f32: level 2 9.0, level 3 4.0, level 4 2.0, PyTorch 8.0"]
+        );
+        assert!(lines_of("softmax/level4.cu")?.is_empty());
+        Ok(())
+    }
+
+    #[test]
     fn the_headers_say_what_is_recorded() -> Result<()> {
         let root = root()?;
         let results = OpResults::load(&root.join(super::super::HEADERS))?;
         let mut with = 0;
         for path in sources(&root)? {
-            let lines = block(&path, &results);
+            let lines = block(&path, &results)?;
             with += usize::from(!lines.is_empty());
             let text = std::fs::read_to_string(&path)?;
             assert!(

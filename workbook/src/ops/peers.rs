@@ -128,8 +128,7 @@ fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
         device_us,
         bytes,
         flops,
-        needs_bytes: None,
-        needs_flops: None,
+        ..OpRow::default()
     };
     println!("{}  {:.2} µs", row.key(), row.us());
     rows.insert(last + 1, row);
@@ -160,11 +159,8 @@ mod tests {
             level: level.into(),
             dtype: "f32".into(),
             host_us: 1.,
-            device_us: None,
             bytes: Some(48),
-            flops: None,
-            needs_bytes: None,
-            needs_flops: None,
+            ..OpRow::default()
         }
     }
 
