@@ -4,8 +4,9 @@
 
 FOLDER holds a folder a workload, MODEL.PRESET.WORKLOAD.DTYPE, as `compare` writes it: config.json, model.safetensors, and
 in workload.safetensors the inputs and the logits of level 1. Each workload has a process of its own (case.py), which
-holds the logits to those and times nothing that is off. Several compile side by side; they are timed one after the
-other, when all have done with compiling. Lines of JSON go to stdout: `row`, `failed` with its reason, and `note`.
+holds the logits to those and times nothing that is off; max-autotune has a second one, for where it fails it takes the
+other modes with it. Several compile side by side; they are timed one after the other, when all have done with
+compiling. Lines of JSON go to stdout: `row`, `failed` with its reason, and `note`.
 """
 
 import argparse
@@ -22,14 +23,14 @@ import torch
 
 from modes import MODES, ON_CPU, system
 
-LOADING = 120.0  # seconds of a process for all but its modes
+LOADING = 120.0  # seconds of a process for all but its modes, and for timing them
 
 
 class Process:
-    """A workload's process, the modes that it has not answered for, and its complaints."""
+    """A workload's process for some modes, those that it has not answered for, and its complaints."""
 
-    def __init__(self, folder, args):
-        self.folder, self.open = folder, [system(mode) for mode in args.modes]
+    def __init__(self, folder, modes, args):
+        self.folder, self.open = folder, [system(mode) for mode in modes]
         options = dict(samples=args.samples, threads=args.threads, limit=args.limit, device=args.device)
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         command = [sys.executable, str(Path(__file__).with_name("case.py")), str(folder), *words]
@@ -37,13 +38,20 @@ class Process:
         threads = str(max(1, (os.cpu_count() or 1) // args.processes))
         env = dict(TORCHINDUCTOR_COMPILE_THREADS=threads) | os.environ
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.process = subprocess.Popen([*command, "--modes", *args.modes], env=env, **pipes)
-        # Each mode stops itself after its limit; this is for one that cannot be stopped.
-        self.timer = threading.Timer(LOADING + len(args.modes) * args.limit, self.process.kill)
-        self.timer.start()
+        self.process = subprocess.Popen([*command, "--modes", *modes], env=env, **pipes)
+        self.seconds = LOADING + len(modes) * args.limit
 
     def read(self):
         """Lines up to `ready`, or to the end."""
+        # Each mode stops itself after its limit; this is for one that cannot be stopped.
+        timer = threading.Timer(self.seconds, self.process.kill)
+        timer.start()
+        try:
+            self.read_lines()
+        finally:
+            timer.cancel()
+
+    def read_lines(self):
         for line in self.process.stdout:
             line = json.loads(line)
             match line["kind"]:
@@ -65,7 +73,6 @@ class Process:
             pass  # it has ended, as the code says
         self.read()
         code = self.process.wait()
-        self.timer.cancel()
         self.errors.seek(0)
         said = [line.strip() for line in self.errors if line.strip()]
         key = dict(zip(("model", "preset", "workload", "dtype"), self.folder.name.split(".")))
@@ -92,13 +99,17 @@ def main():
     threads = f"{args.threads} threads" if on_cpu else "f32 without TF32"
     print(json.dumps(dict(kind="note", text=f"PyTorch {torch.__version__}, {threads}")), flush=True)
 
-    def started(folder):
-        process = Process(folder, args)
+    def started(work):
+        process = Process(*work, args)
         process.read()
         return process
 
+    alone = [mode for mode in args.modes if mode == "max-autotune"]
+    others = [mode for mode in args.modes if mode not in alone]
+    folders = sorted(args.folder.iterdir())
+    work = [(folder, modes) for modes in (others, alone) for folder in folders if modes]
     with ThreadPoolExecutor(args.processes) as pool:
-        processes = list(pool.map(started, sorted(args.folder.iterdir())))
+        processes = list(pool.map(started, work))
     for process in processes:
         process.measure()
 
