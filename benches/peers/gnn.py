@@ -40,19 +40,29 @@ class Block(nn.Module):
         return x + F.linear(F.gelu(F.linear(h, self.up, self.up_b)), self.down, self.down_b)
 
     def attention(self, x, edge_attr, source, target):
-        n, c = x.shape
-        q, k, v, skip = F.linear(x, self.qkvs, self.qkvs_b).view(n, 4, self.heads, -1).unbind(1)  # (N, H, D)
-        e = F.linear(edge_attr, self.edge).view(-1, *q.shape[1:])  # (E, H, D)
-        scores = (q[target] * (k[source] + e)).sum(-1).float() / math.sqrt(q.shape[-1])  # (E, H)
-        to = target[:, None].expand_as(scores)
-        largest = scores.new_full((n, self.heads), -math.inf).scatter_reduce(0, to, scores, "amax")
-        weight = (scores - largest[target]).exp()
-        total = torch.zeros_like(largest).index_add(0, target, weight)  # (N, H)
-        message = weight[..., None] * (v[source] + e)  # (E, H, D), f32
-        summed = message.new_zeros(q.shape).index_add(0, target, message)  # (N, H, D)
-        # A node without edges has a sum of nothing, and nothing to divide.
-        mean = (summed / total.clamp_min(1e-16)[..., None]).to(x.dtype)
-        return (mean + skip).reshape(n, c)
+        q, k, v, skip = F.linear(x, self.qkvs, self.qkvs_b).view(len(x), 4, self.heads, -1).unbind(1)  # (N, H, D)
+        return edge_attention(q, k, v, skip, edge_attr, self.edge, source, target)
+
+
+def edge_attention(q, k, v, skip, edge_attr, w, source, target):
+    """q, k, v, skip (N, H, D), edge_attr (E, Fe), w (H·D, Fe), source and target (E) → (N, H·D)"""
+    e = F.linear(edge_attr, w).view(-1, *q.shape[1:])  # (E, H, D)
+    scores = (q[target] * (k[source] + e)).sum(-1).float() / math.sqrt(q.shape[-1])  # (E, H)
+    to = target[:, None].expand_as(scores)
+    largest = scores.new_full(q.shape[:2], -math.inf).scatter_reduce(0, to, scores, "amax")
+    weight = (scores - largest[target]).exp()
+    total = torch.zeros_like(largest).index_add(0, target, weight)  # (N, H)
+    message = weight[..., None] * (v[source] + e)  # (E, H, D), f32
+    summed = message.new_zeros(q.shape).index_add(0, target, message)  # (N, H, D)
+    # A node without edges has a sum of nothing, and nothing to divide.
+    mean = (summed / total.clamp_min(1e-16)[..., None]).to(q.dtype)
+    return (mean + skip).reshape(len(q), -1)
+
+
+def segment_mean(x, segment, nodes):
+    """The mean over each of G graphs: x (N, C), segment (N) a node's graph, nodes (G, 1) how many it has → (G, C)"""
+    summed = x.new_zeros(len(nodes), x.shape[1], dtype=torch.float32).index_add(0, segment, x.float())
+    return (summed / nodes).to(x.dtype)
 
 
 class GraphTransformer(nn.Module):
@@ -77,8 +87,7 @@ class GraphTransformer(nn.Module):
         """The mean over each graph's nodes: (G, C)"""
         if self.graphs == 1:
             return x.mean(0, keepdim=True)
-        summed = x.new_zeros(self.graphs, x.shape[1], dtype=torch.float32).index_add(0, self.batch, x.float())
-        return (summed / self.nodes).to(x.dtype)
+        return segment_mean(x, self.batch, self.nodes)
 
 
 def load(workload, config, w, inputs, dtype, device):

@@ -9,26 +9,36 @@ than one kernel of PyTorch's. Values are random: times do not depend on them. Th
 import argparse
 import json
 import math
+import re
 import statistics
 import time
 
 import torch
 import torch.nn.functional as F
 
+from gnn import edge_attention, segment_mean
 from job import DTYPES
 from lm import rotate
 from timing import AHEAD, synchronize
+from vit import patch_embed
 
 SAMPLE = 2e-3  # seconds of a sample at least
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample
+VOCABULARY = 10_000  # rows of an embedding
+NODES = 32  # of a graph
+PATCH = {224: (16, 384), 32: (4, 128)}  # a picture's side → a patch's, and channels
 
-PLAIN = {  # one kernel, or one of a library's: the shape's numbers → shapes of inputs, and the op on them
+# The shape's numbers → the inputs, each the shape of a random one or integers, and the op on them.
+PLAIN = {  # one kernel, or one of a library's
+    "embedding": lambda t, c: ([torch.arange(t), (VOCABULARY, c)], F.embedding),
     "linear": lambda m, k, n: ([(m, k), (n, k), (n,)], F.linear),
     "qkv": lambda t, c, n: ([(t, c), (n, c)], F.linear),
     "qkv_skip": lambda t, c, n: ([(t, c), (n, c), (n,)], F.linear),
     "attention": lambda b, t, h, d: (3 * [(b, h, t, d)], F.scaled_dot_product_attention),
+    "next_token": lambda v: ([(v,)], lambda logits: logits.argmax().item()),
     "softmax": lambda m, n: ([(m, n)], lambda x: F.softmax(x, -1)),
     "gelu": lambda m, n: ([(m, n)], F.gelu),
+    "ternary_linear": lambda m, k, n: ([(m, k), (n, k)], F.linear),  # its weights in full
     "matmul": lambda *s: ([(*s[:-3], s[-3], s[-1]), (*s[:-3], s[-1], s[-2])], torch.matmul),  # [B ×] M × N × K
 }
 FUSED = {  # several of PyTorch's kernels, which its compiler may make one
@@ -36,7 +46,11 @@ FUSED = {  # several of PyTorch's kernels, which its compiler may make one
     "linear_swiglu": lambda t, c, f: ([(t, c), (2 * f, c)], linear_swiglu),
     "add_rms_norm": lambda t, c: ([(t, c), (t, c), (c,)], add_rms_norm),
     "add_layer_norm": lambda t, c: ([(t, c), (t, c), (c,), (c,)], add_layer_norm),
-    "causal_attention_prefill": lambda t, h, h_kv, d: (causal(t, h, h_kv, d), causal_prefill),
+    "causal_attention_prefill": lambda *s: (causal(*s[:-4], 0, *s[-4:]), causal_prefill),  # [B ×] T × H × H_kv × D
+    "causal_attention_decode": lambda *s: (causal(*s), causal_decode),  # P + 1 × H × H_kv × D
+    "edge_attention": lambda n, e: (graph(n, e, heads=4, width=32, edge_width=16), edge_attention),
+    "segment_mean": lambda n, c: ([(n, c), (n, c), torch.arange(n) // NODES, torch.full((n // NODES, 1), NODES)], pooled),
+    "patch_embed": lambda b, _, s, __: (pictures(b, s, *PATCH[s]), patch_embed),
 }
 
 
@@ -55,17 +69,50 @@ def add_layer_norm(x, residual, w, b):
     return x, F.layer_norm(x, w.shape, w, b, 1e-5)
 
 
-def causal(t, h, h_kv, d):
-    """q, k, v, both caches, cos and sin."""
-    return [(1, t, h, d), *2 * [(1, t, h_kv, d)], *2 * [(1, h_kv, t, d)], *2 * [(t, 1, d // 2)]]
+def causal(*shape):
+    """q, k, v, both caches, cos and sin, and where the tokens are, of [B ×] P + T × H × H_kv × D"""
+    past, t, h, h_kv, d = shape[-5:]
+    b = shape[0] if len(shape) == 6 else 1
+    caches = 2 * [(b, h_kv, past + t, d)]
+    return [(b, t, h, d), *2 * [(b, t, h_kv, d)], *caches, *2 * [(t, 1, d // 2)], past + torch.arange(t)]
 
 
-def causal_prefill(q, k, v, k_cache, v_cache, cos, sin):
+def causal_prefill(q, k, v, k_cache, v_cache, cos, sin, _):
     q, k = (rotate(x, cos, sin).transpose(1, 2) for x in (q, k))
     k_cache.copy_(k)
     v_cache.copy_(v.transpose(1, 2))
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k_cache, v_cache))
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):
+    q, k = (rotate(x, cos, sin).transpose(1, 2) for x in (q, k))
+    k_cache.index_copy_(2, position, k)
+    v_cache.index_copy_(2, position, v.transpose(1, 2))
+    # The query heads that share a key head are rows of one product.
+    q = q.reshape(*k.shape[:2], -1, q.shape[-1])
+    return F.scaled_dot_product_attention(q, k_cache, v_cache)
+
+
+def graph(n, e, heads, width, edge_width):
+    """q, k, v, skip, edge features, their weight, and the ends of as many edges into each node, from nodes of its graph"""
+    target = torch.arange(n).repeat_interleave(e // n)
+    source = target // NODES * NODES + torch.randint(NODES, (e,))
+    return [*4 * [(n, heads, width)], (e, edge_width), (heads * width, edge_width), source, target]
+
+
+def pooled(x, residual, segment, nodes):
+    return segment_mean(x + residual, segment, nodes)
+
+
+def pictures(b, s, p, c):
+    """pixels, weight and bias, the class token and positions"""
+    return [(b, 3, s, s), (c, 3 * p * p), (c,), (1, 1, c), (1, (s // p) ** 2, c)]
+
+
+def drawn(x, device, dtype):
+    """Random numbers of a shape; integers as they are."""
+    return x.to(device) if torch.is_tensor(x) else torch.randn(x, device=device, dtype=dtype) / math.sqrt(x[-1])
 
 
 def host_us(call, calls):
@@ -120,8 +167,8 @@ def main():
         make = PLAIN.get(op) or FUSED.get(op)
         if make is None:
             continue  # the caller names what is missing
-        shapes, run = make(*map(int, shape.split("x")))
-        tensors = [torch.randn(s, device=args.device, dtype=DTYPES[args.dtype]) / math.sqrt(s[-1]) for s in shapes]
+        inputs, run = make(*map(int, re.findall(r"\d+", shape)))
+        tensors = [drawn(x, args.device, DTYPES[args.dtype]) for x in inputs]
         levels = {"pytorch": run}
         if op in FUSED:
             levels["pytorch_compile"] = torch.compile(run, fullgraph=True, dynamic=False)

@@ -1,5 +1,7 @@
 """The vision transformer of models/src/vit.rs."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -42,7 +44,7 @@ class Block(nn.Module):
 class VisionTransformer(nn.Module):
     def __init__(self, w, config):
         super().__init__()
-        self.eps, self.p = config["layer_norm_eps"], config["patch_size"]
+        self.eps = config["layer_norm_eps"]
         self.blocks = nn.ModuleList(Block(w, i, config) for i in range(config["num_hidden_layers"]))
         at = lambda name: w[f"vit.embeddings.{name}"]
         positions = at("position_embeddings")  # (1, T, C)
@@ -60,16 +62,21 @@ class VisionTransformer(nn.Module):
 
     def forward(self, pixels):
         """pixels (B, 3, S, S) → logits (B, classes)"""
-        b, _, s, _ = pixels.shape
-        n, p = s // self.p, self.p
-        # A convolution whose patches do not overlap is one product.
-        patches = pixels.view(b, 3, n, p, n, p).permute(0, 2, 4, 1, 3, 5).reshape(b, n * n, -1)
-        x = F.linear(patches, self.patch, self.patch_b) + self.positions
-        x = torch.cat([self.first.expand(b, -1, -1), x], 1)  # (B, T, C)
+        x = patch_embed(pixels, self.patch, self.patch_b, self.first, self.positions)
         for block in self.blocks:
             x = block(x)
         x = F.layer_norm(x[:, 0], x.shape[-1:], self.norm, self.norm_b, self.eps)
         return F.linear(x, self.head, self.head_b)
+
+
+def patch_embed(pixels, w, b, first, positions):
+    """pixels (B, 3, S, S), w (C, 3·P·P), first (1, 1, C) the class token at its place, positions (1, N, C) → (B, 1 + N, C)"""
+    batch, _, s, _ = pixels.shape
+    n = math.isqrt(positions.shape[1])
+    # A convolution whose patches do not overlap is one product.
+    patches = pixels.view(batch, 3, n, s // n, n, s // n).permute(0, 2, 4, 1, 3, 5).reshape(batch, n * n, -1)
+    x = F.linear(patches, w, b) + positions
+    return torch.cat([first.expand(batch, -1, -1), x], 1)
 
 
 def load(workload, config, w, inputs, dtype, device):

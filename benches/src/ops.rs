@@ -67,6 +67,11 @@ pub trait Bench {
     /// A random tensor, the same in every run.
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor>;
 
+    /// Whether shapes are timed, too, that only a GPU has the time for.
+    fn large(&self) -> bool {
+        false
+    }
+
     /// Times one case: `op` by `level` on `shape`.
     fn one(
         &mut self,
@@ -121,6 +126,17 @@ pub trait Bench {
         let x = Tensor::zeros(half, DType::U8, self.device())?;
         self.one(op, "copy", shape, work, || x.copy())
     }
+}
+
+/// `shapes`, and `large` behind them where those are timed.
+fn with_large<T: Copy>(bench: &impl Bench, shapes: &[T], large: &[T]) -> Vec<T> {
+    let large = if bench.large() { large } else { &[] };
+    [shapes, large].concat()
+}
+
+/// `rows` rows of `c` random numbers, all alike: drawing millions of them would take longer than timing them.
+fn rows_alike(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<Tensor> {
+    bench.tensor(name, &[1, c])?.repeat((rows, 1))
 }
 
 /// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.

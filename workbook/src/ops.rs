@@ -155,6 +155,10 @@ impl Bench for Recorder<'_> {
         self.weights.dtype()
     }
 
+    fn large(&self) -> bool {
+        !self.device.is_cpu()
+    }
+
     fn tensor(&self, name: &str, shape: &[usize]) -> candle_core::Result<Tensor> {
         self.weights.get(shape, name)
     }

@@ -10,10 +10,10 @@ use models::{CacheShape, Heads, KvCache, Rope, Weight};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bench, Timed, Work};
+use super::{Bench, Timed, Work, with_large};
 
 /// Positions that the rotary table has room for.
-const CONTEXT: usize = 2048;
+const CONTEXT: usize = 4096;
 
 /// Causal attention of T tokens behind P that are in the cache.
 struct Causal {
@@ -26,14 +26,20 @@ struct Causal {
 struct Inputs {
     rope: Rope,
     shape: CacheShape,
-    past: [Tensor; 3], // q, k, v (1, P, H, D)
-    new: [Tensor; 3],  // q, k, v (1, T, H, D)
+    past: [Tensor; 3], // q, k, v (B, P, H, D)
+    new: [Tensor; 3],  // q, k, v (B, T, H, D)
 }
 
 impl Inputs {
-    fn new(bench: &impl Bench, heads: Heads, past: usize, new: usize) -> Result<Self> {
+    fn new(
+        bench: &impl Bench,
+        batch: usize,
+        heads: Heads,
+        past: usize,
+        new: usize,
+    ) -> Result<Self> {
         let tensor =
-            |name: &str, t: usize, h: usize| bench.tensor(name, &[1, t, h, heads.head_dim]);
+            |name: &str, t: usize, h: usize| bench.tensor(name, &[batch, t, h, heads.head_dim]);
         let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
         let qkv = |t| -> Result<[Tensor; 3]> {
             Ok([
@@ -49,7 +55,7 @@ impl Inputs {
             new: qkv(new)?,
             shape: CacheShape {
                 layers: 1,
-                batch: 1,
+                batch,
                 capacity: past + new,
                 heads,
                 dtype: bench.dtype(),
@@ -103,17 +109,23 @@ fn heads() -> [Heads; 2] {
     [Heads::full(8, 64), grouped]
 }
 
-/// T tokens with nothing in the cache: two products of H·T·T·D.
+/// B prompts of T tokens with nothing in the cache: two products of B·H·T·T·D. Long ones on a GPU, too.
 pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
-    for heads in heads() {
-        let (t, h, d) = (128, heads.num_heads, heads.head_dim);
-        let shape = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
-        let inputs = Inputs::new(bench, heads, 0, t)?;
+    let shapes = heads().map(|heads| (1, 128, heads));
+    let large = [
+        (1, 2048, Heads::full(8, 64)),
+        (4, 4096, Heads::full(16, 128)),
+    ];
+    for (b, t, heads) in with_large(bench, &shapes, &large) {
+        let (h, d) = (heads.num_heads, heads.head_dim);
+        let one = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
+        let shape = if b == 1 { one } else { format!("{b}x{one}") };
+        let inputs = Inputs::new(bench, b, heads, 0, t)?;
         run(
             bench,
             "causal_attention_prefill",
             &shape,
-            Work::Flops(4 * h * t * t * d),
+            Work::Flops(4 * b * h * t * t * d),
             inputs,
         )?;
     }
@@ -126,7 +138,7 @@ pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
         let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
         let bytes = 2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes();
         let shape = format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads);
-        let inputs = Inputs::new(bench, heads, past, 1)?;
+        let inputs = Inputs::new(bench, 1, heads, past, 1)?;
         run(
             bench,
             "causal_attention_decode",
@@ -149,9 +161,10 @@ fn run(bench: &mut impl Bench, op: &str, shape: &str, work: Work, inputs: Inputs
     })
 }
 
-/// B pictures of T patches: `vit.s16`, and small pictures.
+/// B pictures of T patches: `vit.s16`, and small pictures; on a GPU 32 of the former, too.
 pub fn attention(bench: &mut impl Bench) -> Result<()> {
-    for [b, t, h, d] in [[1, 197, 6, 64], [10, 65, 4, 32]] {
+    let (shapes, large) = ([[1, 197, 6, 64], [10, 65, 4, 32]], [[32, 197, 6, 64]]);
+    for [b, t, h, d] in with_large(bench, &shapes, &large) {
         let tensor = |name| bench.tensor(name, &[b, t, h, d]);
         let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
         let work = Work::Flops(4 * b * h * t * t * d);

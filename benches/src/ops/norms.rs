@@ -2,7 +2,10 @@
 
 use candle_core::Result;
 
-use super::{Bench, Work};
+use super::{Bench, Work, rows_alike, with_large};
+
+/// Rows and channels, of which nothing stays in a cache of a GPU.
+const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
 
 /// x and the residual are read, the sum and the norm written: four times rows × C.
 fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
@@ -11,9 +14,10 @@ fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
 
 /// RMSNorm of `lm.readme`: decode and prefill, and of two larger tensors.
 pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
-    for [t, c] in [[1, 512], [128, 512], [1024, 1024], [4096, 2048]] {
-        let x = bench.tensor("x", &[1, t, c])?;
-        let residual = bench.tensor("residual", &[1, t, c])?;
+    let shapes = [[1, 512], [128, 512], [1024, 1024], [4096, 2048]];
+    for [t, c] in with_large(bench, &shapes, &LARGE) {
+        let x = rows_alike(bench, "x", t, c)?.unsqueeze(0)?;
+        let residual = rows_alike(bench, "residual", t, c)?.unsqueeze(0)?;
         let w = bench.tensor("norm.weight", &[c])?;
         let shape = format!("{t}x{c}");
         let work = traffic(bench, t, c);
@@ -27,9 +31,10 @@ pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
 
 /// LayerNorm of `vit.s16` and `gnn.base`, and of two larger tensors.
 pub fn add_layer_norm(bench: &mut impl Bench) -> Result<()> {
-    for [t, c] in [[197, 384], [4096, 128], [1024, 1024], [4096, 2048]] {
-        let x = bench.tensor("x", &[1, t, c])?;
-        let residual = bench.tensor("residual", &[1, t, c])?;
+    let shapes = [[197, 384], [4096, 128], [1024, 1024], [4096, 2048]];
+    for [t, c] in with_large(bench, &shapes, &LARGE) {
+        let x = rows_alike(bench, "x", t, c)?.unsqueeze(0)?;
+        let residual = rows_alike(bench, "residual", t, c)?.unsqueeze(0)?;
         let w = bench.tensor("norm.weight", &[c])?;
         let b = bench.tensor("norm.bias", &[c])?;
         let shape = format!("{t}x{c}");

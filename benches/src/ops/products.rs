@@ -5,7 +5,7 @@ use kernels::cpu::parallel::Threads;
 use kernels::matmul::level5 as matmul;
 use models::{Heads, Weight};
 
-use super::{Bench, Work};
+use super::{Bench, Work, with_large};
 
 /// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`.
 const LINEAR: [[usize; 3]; 5] = [
@@ -16,9 +16,12 @@ const LINEAR: [[usize; 3]; 5] = [
     [4096, 128, 128],
 ];
 
+/// The second product of an MLP of `vit.b16`, 128 pictures.
+const LARGE_LINEAR: [[usize; 3]; 1] = [[25_216, 3072, 768]];
+
 /// x·wᵀ + b
 pub fn linear(bench: &mut impl Bench) -> Result<()> {
-    for [m, k, n] in LINEAR {
+    for [m, k, n] in with_large(bench, &LINEAR, &LARGE_LINEAR) {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;
@@ -59,9 +62,10 @@ pub fn qkv_skip(bench: &mut impl Bench) -> Result<()> {
     })
 }
 
-/// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`.
+/// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`, and of 128 pictures of `vit.b16`.
 pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
-    for [m, k, n] in [[197, 384, 1536], [4096, 128, 256]] {
+    let (shapes, large) = ([[197, 384, 1536], [4096, 128, 256]], [[25_216, 768, 3072]]);
+    for [m, k, n] in with_large(bench, &shapes, &large) {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;

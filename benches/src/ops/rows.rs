@@ -1,11 +1,13 @@
-//! Ops of a row that the models have only inside others: softmax and GELU alone, on 1024 × 1024.
+//! Ops of a row that the models have only inside others: softmax and GELU alone.
 
 use candle_core::{Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
-use super::{Bench, Work};
+use super::{Bench, Work, rows_alike, with_large};
 
-const SIDE: usize = 1024;
+/// Rows and columns: in the caches of a GPU, and beyond them.
+const SHAPES: [[usize; 2]; 1] = [[1024, 1024]];
+const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
 
 type Op = fn(&Tensor) -> Result<Tensor>;
 
@@ -16,7 +18,7 @@ pub fn softmax(bench: &mut impl Bench) -> Result<()> {
         ("level3", |x| kernels::softmax::level3::softmax(x, 1.)),
         ("level4", |x| kernels::softmax::level4::softmax(x, 1.)),
     ];
-    square(bench, "softmax", ops)
+    rows(bench, "softmax", ops)
 }
 
 /// x·½(1 + erf(x/√2))
@@ -26,15 +28,18 @@ pub fn gelu(bench: &mut impl Bench) -> Result<()> {
         ("level3", kernels::gelu::level3::gelu),
         ("level4", kernels::gelu::level4::gelu),
     ];
-    square(bench, "gelu", ops)
+    rows(bench, "gelu", ops)
 }
 
-fn square(bench: &mut impl Bench, op: &str, levels: [(&str, Op); 3]) -> Result<()> {
-    let x = bench.tensor("x", &[SIDE, SIDE])?;
-    let bytes = 2 * SIDE * SIDE * bench.dtype().size_in_bytes();
-    let shape = format!("{SIDE}x{SIDE}");
-    for (level, run) in levels {
-        bench.one(op, level, &shape, Work::Bytes(bytes), || run(&x))?;
+fn rows(bench: &mut impl Bench, op: &str, levels: [(&str, Op); 3]) -> Result<()> {
+    for [m, n] in with_large(bench, &SHAPES, &LARGE) {
+        let x = rows_alike(bench, "x", m, n)?;
+        let bytes = 2 * m * n * bench.dtype().size_in_bytes();
+        let shape = format!("{m}x{n}");
+        for (level, run) in levels {
+            bench.one(op, level, &shape, Work::Bytes(bytes), || run(&x))?;
+        }
+        bench.copy(op, &shape, bytes)?;
     }
-    bench.copy(op, &shape, bytes)
+    Ok(())
 }
