@@ -59,13 +59,12 @@ impl Choice {
     }
 }
 
-/// A stream of its own on the GPU (candle's default would be the legacy stream, which no CUDA graph
-/// can capture) without events, of which there would be two a tensor, and a memory pool that keeps what
-/// it once had.
+/// A stream of its own on the GPU without events, of which there would be two a tensor, and a memory pool that keeps
+/// what it once had.
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: usize) -> Result<Device, BadInput> {
     let open = || {
-        let device = Device::new_cuda_with_stream(ordinal)?;
+        let device = kernels::graph::open(ordinal)?;
         // SAFETY: the events keep streams apart that share a tensor. A program computes on the one
         // stream of the device that it opened: its tensors are made, used and freed there, in order,
         // and a device that is opened besides has a context, a stream and tensors of its own.

@@ -9,6 +9,7 @@
 mod buffers;
 
 use std::cell::Cell;
+use std::sync::{PoisonError, RwLock};
 
 use candle_core::{Device, Result};
 
@@ -17,6 +18,20 @@ pub(crate) use buffers::{keep, next};
 
 thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whoever records has a part of it, and whoever opens a GPU all: that waits for every stream, and a recording that is
+/// waited for is void.
+static RECORDINGS: RwLock<()> = RwLock::new(());
+
+/// GPU number `ordinal` with a stream of its own: candle's default would be the legacy stream, which nobody can record.
+/// Other threads may record meanwhile; it waits for the end of their recordings.
+///
+/// # Errors
+/// When there is no such GPU, or no driver.
+pub fn open(ordinal: usize) -> Result<Device> {
+    let _nobody_records = RECORDINGS.write().unwrap_or_else(PoisonError::into_inner);
+    Device::new_cuda_with_stream(ordinal)
 }
 
 /// Whether the launches of this thread are being recorded, and not run.
@@ -46,12 +61,14 @@ impl Graph {
         buffers: Buffers,
         f: impl FnOnce() -> Result<T>,
     ) -> Result<(Self, T)> {
+        let nobody_opens = RECORDINGS.read().unwrap_or_else(PoisonError::into_inner);
         let (graph, value) = imp::Graph::record(device, || {
             RECORDING.set(true);
             let value = buffers.given(f);
             RECORDING.set(false);
             value
         })?;
+        drop(nobody_opens);
         let _buffers = buffers;
         Ok((Self { graph, _buffers }, value))
     }

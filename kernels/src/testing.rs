@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use crate::graph;
 use crate::launch::simulated;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::test_runner::Config as ProptestConfig;
@@ -86,7 +87,7 @@ pub fn gpu() -> Option<Device> {
         eprintln!("skipped: CUDA: built without the feature `cuda`");
         return None;
     }
-    match GPU.get_or_init(|| Device::new_cuda_with_stream(0).map_err(|e| e.to_string())) {
+    match GPU.get_or_init(|| graph::open(0).map_err(|e| e.to_string())) {
         Ok(device) => Some(device.clone()),
         Err(e) => {
             eprintln!("skipped: CUDA device 0: {e}");

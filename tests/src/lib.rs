@@ -31,7 +31,7 @@ pub fn devices() -> Vec<Device> {
     static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
     let mut devices = vec![Device::Cpu];
     if cfg!(feature = "cuda") {
-        match GPU.get_or_init(|| Device::new_cuda_with_stream(0).map_err(|e| e.to_string())) {
+        match GPU.get_or_init(|| kernels::graph::open(0).map_err(|e| e.to_string())) {
             Ok(device) => devices.push(device.clone()),
             Err(e) => eprintln!("skipped: CUDA device 0: {e}"),
         }

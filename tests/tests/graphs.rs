@@ -19,7 +19,7 @@ fn gpu() -> Option<Device> {
         eprintln!("skipped: CUDA graphs: built without the feature `cuda`");
         return None;
     }
-    let device = Device::new_cuda_with_stream(0);
+    let device = kernels::graph::open(0);
     let device = device.inspect_err(|e| eprintln!("skipped: CUDA graphs: CUDA device 0: {e}"));
     #[cfg(feature = "cuda")]
     if let Ok(Device::Cuda(cuda)) = &device {
@@ -167,6 +167,21 @@ fn two_threads_have_a_gpu_and_recordings_each() -> models::Result<()> {
         let result = thread.join().expect("a thread that does not panic");
         assert_eq!(result, Ok(()));
     }
+    Ok(())
+}
+
+/// Opening a GPU waits for all streams, which a recording does not survive: neither disturbs the other.
+#[test]
+fn a_gpu_is_opened_beside_recordings() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let x = Tensor::ones((4, 4), DType::F32, &device)?;
+    let opens = std::thread::spawn(|| (0..watched(50)).all(|_| gpu().is_some()));
+    for round in 0..watched(500) {
+        let mut replay = Replay::default();
+        let found = replay.run(&device, &[&x], |x| &x[0] + round as f64)?;
+        assert_eq!(values(&found)?, vec![1. + round as f32; 16]);
+    }
+    assert!(opens.join().expect("a thread that does not panic"));
     Ok(())
 }
 

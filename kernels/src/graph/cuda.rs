@@ -29,7 +29,7 @@ impl Graph {
         };
         let stream = cuda.cuda_stream();
         if stream.cu_stream().is_null() {
-            let expected = "a device with a stream of its own (`Device::new_cuda_with_stream`)";
+            let expected = "a device with a stream of its own (`graph::open`)";
             return Err(mismatch("a CUDA graph", expected, "the default stream"));
         }
         let _cached = cuda.enable_cuda_graph_htod_cache();
