@@ -25,8 +25,8 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Learner {
     folder: PathBuf,
-    /// To be saved with [`Learner::save`].
-    pub progress: Progress,
+    /// As it was when it was last read or changed; several programs may keep theirs in one folder.
+    progress: Progress,
 }
 
 const PROGRESS: &str = ".candlepower.json";
@@ -37,8 +37,21 @@ impl Learner {
     /// # Errors
     /// What is kept there is not a progress.
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
-        let path = folder.join(PROGRESS);
-        let progress = match path.exists() {
+        let mut learner = Self {
+            folder: folder.to_path_buf(),
+            progress: Progress::default(),
+        };
+        learner.reload()?;
+        Ok(learner)
+    }
+
+    /// Reads the progress once more: another program may have changed it.
+    ///
+    /// # Errors
+    /// What is kept there is not a progress.
+    pub fn reload(&mut self) -> Result<(), BadInput> {
+        let path = self.folder.join(PROGRESS);
+        self.progress = match path.exists() {
             false => Progress::default(),
             true => {
                 let text =
@@ -47,19 +60,35 @@ impl Learner {
                 serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))?
             }
         };
-        Ok(Self {
-            folder: folder.to_path_buf(),
-            progress,
-        })
+        Ok(())
     }
 
-    /// Keeps the progress, whole or not at all.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn save(&self) -> Result<(), BadInput> {
+    /// Makes one change to what is kept now, and keeps that, whole or not at all.
+    fn keep(&mut self, change: impl FnOnce(&mut Progress)) -> Result<(), BadInput> {
+        self.reload()?;
+        change(&mut self.progress);
         let text = serde_json::to_string_pretty(&self.progress).unwrap_or_default();
         self.write(PROGRESS, &text)
+    }
+
+    /// How far the learner is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Whether an exercise has passed its check.
+    pub fn passed(&self, exercise: &Exercise) -> bool {
+        self.progress.passed.contains(&exercise.id)
+    }
+
+    /// Keeps that an exercise has passed its check.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or what is kept there is not a progress.
+    pub fn pass(&mut self, exercise: &Exercise) -> Result<(), BadInput> {
+        self.keep(|progress| {
+            progress.passed.insert(exercise.id.clone());
+        })
     }
 
     /// The folder.
@@ -80,26 +109,30 @@ impl Learner {
         if !self.file(exercise).exists() {
             self.write(&exercise.file(), &exercise.starter)?;
         }
-        self.progress.current = Some(exercise.id.clone());
-        self.save()
+        self.keep(|progress| progress.current = Some(exercise.id.clone()))
     }
 
-    /// Begins an exercise again; what was written stays beside it, as `….old`. Whether anything was: a file that is the
-    /// starter is left alone, so that a second reset does not write over what the first has kept.
+    /// Begins an exercise again; what was written stays beside it, as `….old`, `….old.2` and so on, whose path it
+    /// gives. A file that is the starter is left alone.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn reset(&self, exercise: &Exercise) -> Result<bool, BadInput> {
+    pub fn reset(&self, exercise: &Exercise) -> Result<Option<PathBuf>, BadInput> {
         let path = self.file(exercise);
         if fs::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
-            return Ok(false);
+            return Ok(None);
         }
+        let name = |n| match n {
+            1 => format!("{}.old", exercise.file()),
+            n => format!("{}.old.{n}", exercise.file()),
+        };
+        let mut names = (1..).map(|n| self.folder.join(name(n)));
+        let old = names.find(|old| !old.exists()).unwrap_or_default();
         if path.exists() {
-            let old = self.folder.join(format!("{}.old", exercise.file()));
             fs::rename(&path, &old).map_err(|e| bad(&old, "a file that can be written", e))?;
         }
         self.write(&exercise.file(), &exercise.starter)?;
-        Ok(true)
+        Ok(Some(old))
     }
 
     /// The exercise in hand, if there is one.
@@ -116,17 +149,22 @@ impl Learner {
             .position(|e| Some(&e.id) == current)
             .unwrap_or(0);
         let (before, from) = exercises.split_at(place);
-        from.iter()
-            .chain(before)
-            .find(|e| !self.progress.passed.contains(&e.id))
+        from.iter().chain(before).find(|e| !self.passed(e))
     }
 
     /// The next graded hint: its number and its text; the last one again when there is no other.
-    pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> (usize, &'e str) {
+    ///
+    /// # Errors
+    /// The folder cannot be written, or what is kept there is not a progress.
+    pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> Result<(usize, &'e str), BadInput> {
         let hints = &exercise.spec.hints;
-        let taken = self.progress.hints.entry(exercise.id.clone()).or_default();
-        *taken = (*taken + 1).min(hints.len());
-        (*taken, &hints[*taken - 1])
+        let mut number = 0;
+        self.keep(|progress| {
+            let taken = progress.hints.entry(exercise.id.clone()).or_default();
+            *taken = (*taken + 1).min(hints.len());
+            number = *taken;
+        })?;
+        Ok((number, &hints[number - 1]))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), BadInput> {

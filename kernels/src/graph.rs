@@ -20,18 +20,20 @@ thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whoever records has a part of it, and whoever opens a GPU all: that waits for every stream, and a recording that is
-/// waited for is void.
-static RECORDINGS: RwLock<()> = RwLock::new(());
+/// The GPUs that were opened. Opening one and closing one wait for every stream, and a recording that is waited for is
+/// void: whoever records keeps others from opening, and none is closed before the program ends.
+static OPEN: RwLock<Vec<Device>> = RwLock::new(vec![]);
 
 /// GPU number `ordinal` with a stream of its own: candle's default would be the legacy stream, which nobody can record.
-/// Other threads may record meanwhile; it waits for the end of their recordings.
+/// It stays open. Other threads may record: it waits for the end of their recordings.
 ///
 /// # Errors
 /// When there is no such GPU, or no driver.
 pub fn open(ordinal: usize) -> Result<Device> {
-    let _nobody_records = RECORDINGS.write().unwrap_or_else(PoisonError::into_inner);
-    Device::new_cuda_with_stream(ordinal)
+    let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+    let device = Device::new_cuda_with_stream(ordinal)?;
+    open.push(device.clone());
+    Ok(device)
 }
 
 /// Whether the launches of this thread are being recorded, and not run.
@@ -61,7 +63,7 @@ impl Graph {
         buffers: Buffers,
         f: impl FnOnce() -> Result<T>,
     ) -> Result<(Self, T)> {
-        let nobody_opens = RECORDINGS.read().unwrap_or_else(PoisonError::into_inner);
+        let nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
         let (graph, value) = imp::Graph::record(device, || {
             RECORDING.set(true);
             let value = buffers.given(f);

@@ -15,8 +15,8 @@ pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
     let learner = Learner::open(dir)?;
     let longest = exercises.iter().map(|e| e.name().len()).max().unwrap_or(0);
     for exercise in exercises {
-        let current = learner.progress.current.as_ref() == Some(&exercise.id);
-        let mark = match (learner.progress.passed.contains(&exercise.id), current) {
+        let current = learner.progress().current.as_ref() == Some(&exercise.id);
+        let mark = match (learner.passed(exercise), current) {
             (true, _) => "✓",
             (false, true) => "→",
             (false, false) => " ",
@@ -28,9 +28,7 @@ pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
             about(exercise)
         );
     }
-    let passed = exercises
-        .iter()
-        .filter(|e| learner.progress.passed.contains(&e.id));
+    let passed = exercises.iter().filter(|e| learner.passed(e));
     println!(
         "{} of {} solved, in {}",
         passed.count(),
@@ -146,8 +144,7 @@ pub fn judge(
     match outcome {
         Ok(()) => {
             println!("{}: passed", exercise.id);
-            learner.progress.passed.insert(exercise.id.clone());
-            learner.save()?;
+            learner.pass(exercise)?;
             Ok(true)
         }
         Err(failure) => {
@@ -181,8 +178,7 @@ fn with_sibling(bad: BadInput, exercise: &Exercise) -> BadInput {
 pub fn hint(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
     let exercise = chosen(exercises, &learner, name)?;
-    let (number, hint) = learner.hint(exercise);
-    learner.save()?;
+    let (number, hint) = learner.hint(exercise)?;
     println!(
         "Hint {number} of {} for {}: {}",
         exercise.spec.hints.len(),
@@ -199,8 +195,11 @@ pub fn reset(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<b
     let file = learner.file(exercise);
     let file = file.display();
     match learner.reset(exercise)? {
-        true => println!("{file} is the starter again; what it was is {file}.old"),
-        false => println!("{file} is the starter as it is"),
+        Some(old) => println!(
+            "{file} is the starter again; what it was is {}",
+            old.display()
+        ),
+        None => println!("{file} is the starter as it is"),
     }
     Ok(true)
 }
@@ -214,7 +213,7 @@ pub fn solution(
 ) -> Result<bool> {
     let learner = Learner::open(dir)?;
     let exercise = chosen(exercises, &learner, name)?;
-    if !reveal && !learner.progress.passed.contains(&exercise.id) {
+    if !reveal && !learner.passed(exercise) {
         let expected = "it to have passed its check, or --reveal";
         return Err(BadInput::new(&exercise.id, expected, "neither").into());
     }

@@ -24,7 +24,7 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     let checker = Checker::new(LIMIT);
     let unsolved = |learner: &Learner| {
         let current = learner.current(exercises);
-        let current = current.filter(|e| !learner.progress.passed.contains(&e.id));
+        let current = current.filter(|e| !learner.passed(e));
         current.or_else(|| learner.next(exercises))
     };
     let mut events = None;
@@ -38,6 +38,7 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
         };
         until_passed(exercise, &mut learner, &checker, &changes)?;
         events = Some((_watcher, changes));
+        learner.reload()?;
     }
     println!("All exercises are solved.");
     Ok(true)
