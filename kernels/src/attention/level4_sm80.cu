@@ -19,11 +19,14 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 59.1, level 3 18.6, level 4 11.2
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.8, level 3 18.7, level 4 11.7
-//   attention 1x197x6x64 bf16: level 2 41.3, level 3 21.9, level 4 7.2
-//   attention 10x65x4x32 bf16: level 2 36.3, level 3 13.5, level 4 5.0
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 57.8, level 3 18.6, level 4 11.1, PyTorch 63.7, PyTorch compile 13.4
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.9, level 3 18.7, level 4 11.8, PyTorch 65.5, PyTorch compile 20.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1007.5, level 3 1106.3, level 4 43.4, PyTorch 95.3, PyTorch compile 34.7
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34245.3, level 3 79396.8, level 4 1055.8, PyTorch 1330.7, PyTorch compile 614.7
+//   attention 1x197x6x64 bf16: level 2 41.6, level 3 21.9, level 4 7.2, PyTorch 8.9
+//   attention 10x65x4x32 bf16: level 2 36.3, level 3 13.6, level 4 4.9, PyTorch 7.8
+//   attention 32x197x6x64 bf16: level 2 217.4, level 3 476.7, level 4 20.9, PyTorch 16.6
 #include "attention/operands.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;

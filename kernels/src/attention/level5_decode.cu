@@ -12,15 +12,11 @@
 //
 // What would make it faster: the rotation of level5.cu in `rope` and this in one launch.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 62.8, level 3 18.4, level 4 14.8, level 5 14.7
-//   causal_attention_prefill 128x9x3x64 f32: level 2 64.3, level 3 18.4, level 4 15.2, level 5 15.1
-//   attention 1x197x6x64 f32: level 2 41.4, level 3 21.6, level 4 15.9, level 5 15.9
-//   attention 10x65x4x32 f32: level 2 38.2, level 3 13.3, level 4 9.4, level 5 9.4
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 59.1, level 3 18.6, level 4 11.2, level 5 11.3
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.8, level 3 18.7, level 4 11.7, level 5 11.8
-//   attention 1x197x6x64 bf16: level 2 41.3, level 3 21.9, level 4 7.2, level 5 7.1
-//   attention 10x65x4x32 bf16: level 2 36.3, level 3 13.5, level 4 5.0, level 5 4.9
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 23.3, level 3 36.3, level 4 10.6, level 5 12.6, copy 3.0, PyTorch 70.3, PyTorch compile 36.9
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 33.5, level 3 37.4, level 4 12.4, level 5 13.9, copy 2.8, PyTorch 60.4, PyTorch compile 38.7
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 24.1, level 3 34.7, level 4 9.4, level 5 11.7, copy 2.8, PyTorch 48.8, PyTorch compile 12.8
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 24.2, level 3 36.2, level 4 12.9, level 5 14.3, copy 2.8, PyTorch 46.4, PyTorch compile 15.2
 #include "attention/level4_decode.cuh"
 
 // ANCHOR: at

@@ -21,9 +21,9 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   edge_attention 4096x16384 f32: level 2 8554.1, level 3 33.2, level 4 13.9, copy 4.5
-//   edge_attention 4096x16384 bf16: level 2 8609.4, level 3 36.0, level 4 12.2, copy 3.5
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   edge_attention 4096x16384 f32: level 2 8553.2, level 3 29.6, level 4 14.0, copy 4.5, PyTorch 176.8, PyTorch compile 62.7
+//   edge_attention 4096x16384 bf16: level 2 8612.2, level 3 31.6, level 4 12.2, copy 3.4, PyTorch 183.0, PyTorch compile 64.4
 
 #include "edge_attention/level4.cuh"
 

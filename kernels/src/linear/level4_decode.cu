@@ -14,15 +14,15 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   linear 1x512x512 f32: level 2 6.7, level 3 22.3, level 4 6.2
-//   linear 1x512x10000 f32: level 2 9.7, level 3 28.1, level 4 6.1
-//   qkv 1x512x1536 f32: level 2 6.9, level 3 15.6, level 4 4.0
-//   linear_swiglu 1x512x1536 f32: level 2 9.3, level 3 27.0, level 4 4.2
-//   linear 1x512x512 bf16: level 2 6.7, level 3 22.8, level 4 3.4
-//   linear 1x512x10000 bf16: level 2 8.2, level 3 28.2, level 4 4.9
-//   qkv 1x512x1536 bf16: level 2 6.6, level 3 16.1, level 4 3.5
-//   linear_swiglu 1x512x1536 bf16: level 2 9.3, level 3 27.3, level 4 3.8
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   linear 1x512x512 f32: level 2 6.9, level 3 15.5, level 4 6.1, PyTorch 5.9
+//   linear 1x512x10000 f32: level 2 9.7, level 3 28.1, level 4 6.1, PyTorch 11.6
+//   qkv 1x512x1536 f32: level 2 7.0, level 3 15.6, level 4 4.0, PyTorch 6.1
+//   linear_swiglu 1x512x1536 f32: level 2 9.4, level 3 19.8, level 4 4.2, PyTorch 12.4, PyTorch compile 10.0
+//   linear 1x512x512 bf16: level 2 6.8, level 3 16.0, level 4 3.5, PyTorch 5.8
+//   linear 1x512x10000 bf16: level 2 8.1, level 3 28.3, level 4 5.0, PyTorch 8.0
+//   qkv 1x512x1536 bf16: level 2 6.8, level 3 16.1, level 4 3.6, PyTorch 6.0
+//   linear_swiglu 1x512x1536 bf16: level 2 9.3, level 3 20.0, level 4 3.7, PyTorch 11.4, PyTorch compile 9.0
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

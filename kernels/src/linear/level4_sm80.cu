@@ -18,16 +18,18 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   linear 128x512x512 bf16: level 2 9.6, level 3 16.3, level 4 7.1
-//   linear 197x1536x384 bf16: level 2 11.1, level 3 42.6, level 4 8.7
-//   linear 4096x128x128 bf16: level 2 14.8, level 3 12.1, level 4 4.8
-//   qkv 128x512x1536 bf16: level 2 5.0, level 3 22.8, level 4 5.3
-//   qkv 197x384x1152 bf16: level 2 6.6, level 3 18.1, level 4 5.5
-//   qkv_skip 4096x128x512 bf16: level 2 39.4, level 3 36.6, level 4 6.4
-//   linear_gelu 197x384x1536 bf16: level 2 18.0, level 3 25.5, level 4 6.8
-//   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.1, level 4 6.1
-//   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   linear 128x512x512 bf16: level 2 9.8, level 3 16.2, level 4 7.2, PyTorch 6.3
+//   linear 197x1536x384 bf16: level 2 11.1, level 3 42.5, level 4 8.6, PyTorch 7.6
+//   linear 4096x128x128 bf16: level 2 14.8, level 3 12.1, level 4 4.8, PyTorch 6.5
+//   linear 25216x3072x768 bf16: level 2 449.1, level 3 6753.8, level 4 274.5, PyTorch 156.0
+//   qkv 128x512x1536 bf16: level 2 6.8, level 3 22.9, level 4 5.3, PyTorch 6.0
+//   qkv 197x384x1152 bf16: level 2 6.6, level 3 18.0, level 4 5.4, PyTorch 6.4
+//   qkv_skip 4096x128x512 bf16: level 2 39.0, level 3 36.7, level 4 6.4, PyTorch 7.2
+//   linear_gelu 197x384x1536 bf16: level 2 18.1, level 3 22.5, level 4 6.9, PyTorch 10.3, PyTorch compile 9.1
+//   linear_gelu 4096x128x256 bf16: level 2 30.0, level 3 21.1, level 4 6.1, PyTorch 10.0, PyTorch compile 9.7
+//   linear_gelu 25216x768x3072 bf16: level 2 1689.7, level 3 6781.6, level 4 369.4, PyTorch 274.2, PyTorch compile 283.7
+//   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1, PyTorch 14.5, PyTorch compile 8.8
 #include "linear/mma_tile.cuh"
 #include "linear/kernels.cuh"
 

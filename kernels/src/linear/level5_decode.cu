@@ -16,15 +16,10 @@
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   linear 1x512x512 f32: level 2 6.7, level 3 22.3, level 4 6.2, level 5 5.2
-//   linear 1x512x10000 f32: level 2 9.7, level 3 28.1, level 4 6.1, level 5 6.0
-//   qkv 1x512x1536 f32: level 2 6.9, level 3 15.6, level 4 4.0, level 5 3.7
-//   linear_swiglu 1x512x1536 f32: level 2 9.3, level 3 27.0, level 4 4.2, level 5 4.2
-//   linear 1x512x512 bf16: level 2 6.7, level 3 22.8, level 4 3.4, level 5 3.5
-//   linear 1x512x10000 bf16: level 2 8.2, level 3 28.2, level 4 4.9, level 5 4.9
-//   qkv 1x512x1536 bf16: level 2 6.6, level 3 16.1, level 4 3.5, level 5 3.6
-//   linear_swiglu 1x512x1536 bf16: level 2 9.3, level 3 27.3, level 4 3.8, level 5 3.7
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   linear 1x512x512 f32: level 2 6.9, level 3 15.5, level 4 6.1, level 5 5.1, PyTorch 5.9
+//   qkv 1x512x1536 f32: level 2 7.0, level 3 15.6, level 4 4.0, level 5 3.8, PyTorch 6.1
+//   linear_swiglu 1x512x1536 f32: level 2 9.4, level 3 19.8, level 4 4.2, level 5 4.3, PyTorch 12.4, PyTorch compile 10.0
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

@@ -25,6 +25,9 @@
 //   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
+//
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   linear_gelu 25216x768x3072 bf16: level 2 1689.7, level 3 6781.6, level 4 369.4, level 5 184.9, PyTorch 274.2, PyTorch compile 283.7
 #include "linear/wgmma_tile.cuh"
 
 // An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.

@@ -19,9 +19,9 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   next_token 10000 f32: level 2 24.7, level 3 25.3, level 4 18.7, copy 2.6
-//   next_token 10000 bf16: level 2 35.0, level 3 34.9, level 4 20.6, copy 2.7
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   next_token 10000 f32: level 2 25.2, level 3 26.8, level 4 20.4, copy 2.7, PyTorch 74.6
+//   next_token 10000 bf16: level 2 39.0, level 3 36.2, level 4 21.6, copy 2.6, PyTorch 41.6
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -13,9 +13,9 @@
 //
 // Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   patch_embed 1x3x224x224 bf16: level 2 19.6, level 3 37.8, level 4 10.4
-//   patch_embed 10x3x32x32 bf16: level 2 21.1, level 3 6.4, level 4 7.6
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   patch_embed 1x3x224x224 bf16: level 2 19.6, level 3 28.6, level 4 8.3, PyTorch 12.5, PyTorch compile 12.0
+//   patch_embed 10x3x32x32 bf16: level 2 21.0, level 3 6.5, level 4 7.7, PyTorch 17.2, PyTorch compile 10.0
 #include "linear/mma_tile.cuh"
 #include "patch_embed/patches.cuh"
 

@@ -14,9 +14,9 @@
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   segment_mean 4096x128 f32: level 2 1227.8, level 3 7.8, level 4 7.0, copy 3.3
-//   segment_mean 4096x128 bf16: level 2 1229.3, level 3 7.6, level 4 4.0, copy 3.0
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
+//   segment_mean 4096x128 f32: level 2 1225.8, level 3 5.6, level 4 4.1, copy 3.3, PyTorch 15.7, PyTorch compile 9.5
+//   segment_mean 4096x128 bf16: level 2 1250.8, level 3 5.7, level 4 4.0, copy 3.0, PyTorch 22.0, PyTorch compile 9.6
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
