@@ -3,7 +3,6 @@
 use crate::format;
 use anyhow::{Result, ensure};
 use results::{Machine, Results, Row};
-use std::fmt::Write;
 
 /// Which rows of a comparison a table shows: those of a model, and of each column that is named.
 #[derive(Debug, Default)]
@@ -33,8 +32,8 @@ impl Filter<'_> {
     }
 }
 
-/// A Markdown table of the rows that `filter` keeps; a last column where the reader's own run has
-/// any of them.
+/// A Markdown table of the rows that `filter` keeps; with a column behind the median where the reader's own run has any of
+/// them.
 pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Result<String> {
     let rows = filter.rows(recorded);
     ensure!(
@@ -44,49 +43,57 @@ pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Resu
     let here = |row: &Row| own.and_then(|own| own.rows.iter().find(|r| r.key() == row.key()));
     let with_here = rows.iter().any(|row| here(row).is_some());
 
-    let mut text = header(with_here);
+    // On a CPU there are none.
+    let launches = rows.iter().any(|row| row.launches.is_some());
+    let mut text = header(with_here, launches);
     let mut above = String::new();
     for row in rows {
         let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
         // Once for all of its levels.
-        text += &line(if name == above { "" } else { &name }, row);
-        above = name;
-        if with_here {
-            let median = here(row).map(|own| format::three_digits(own.median_ms));
-            write!(text, " {} |", or_dash(median))?;
-        }
+        let shown = if name == above { "" } else { &name };
+        let own = with_here.then(|| here(row).map(|own| own.median_ms));
+        text += &line(shown, row, own, launches);
         text.push('\n');
+        above = name;
     }
     Ok(text)
 }
 
-fn header(with_here: bool) -> String {
-    let (name, rule) = if with_here {
-        (" here, ms |", "---:|")
-    } else {
-        ("", "")
-    };
-    format!(
-        "| preset, workload | level | ms | low–high | speed-up | tensors | launches | peak | difference |{name}\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|{rule}\n"
-    )
+fn header(with_here: bool, launches: bool) -> String {
+    let here = if with_here { " here, ms |" } else { "" };
+    let launches = if launches { " launches |" } else { "" };
+    let titles = format!(
+        "| preset, workload | level | ms |{here} low–high | speed-up | tensors |{launches} peak | difference |"
+    );
+    let columns = titles.matches('|').count() - 3; // of numbers
+    format!("{titles}\n|---|---:|{}\n", "---:|".repeat(columns))
 }
 
-fn line(name: &str, row: &Row) -> String {
+/// `own`: the reader's median, in a table that has a column for it.
+fn line(name: &str, row: &Row, own: Option<Option<f64>>, launches: bool) -> String {
     // What is counted of the levels alone.
     let of_level = |text: String| or_dash(row.system.is_none().then_some(text));
-    format!(
-        "| {name} | {} | {} | {}–{} | {} | {} | {} | {} | {} |",
+    let mut cells = vec![
+        name.into(),
         row.variant().replace("level ", "").replace("in a ", ""),
         format::three_digits(row.median_ms),
-        format::three_digits(row.low_ms),
-        format::three_digits(row.high_ms),
+    ];
+    cells.extend(own.map(|ms| or_dash(ms.map(format::three_digits))));
+    cells.extend([
+        format!(
+            "{}–{}",
+            format::three_digits(row.low_ms),
+            format::three_digits(row.high_ms)
+        ),
         format::ratio(row.speedup),
         of_level(row.tensors.to_string()),
-        or_dash(row.launches.map(|n| n.to_string())),
+    ]);
+    cells.extend(launches.then(|| or_dash(row.launches.map(|n| n.to_string()))));
+    cells.extend([
         of_level(format::bytes(row.peak_bytes)),
         format::difference(row.max_difference),
-    )
+    ]);
+    format!("| {} |", cells.join(" | "))
 }
 
 fn or_dash(cell: Option<String>) -> String {

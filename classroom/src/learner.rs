@@ -29,7 +29,8 @@ pub struct Learner {
     progress: Progress,
 }
 
-const PROGRESS: &str = ".candlepower.json";
+/// The file in which a folder keeps it.
+pub const PROGRESS: &str = ".candlepower.json";
 
 impl Learner {
     /// The learner of `folder`, which need not be there yet.

@@ -20,5 +20,5 @@ pub mod spec;
 
 pub use check::{Failure, Outcome, Part, Rustc, Tools};
 pub use exercise::{Exercise, Language};
-pub use learner::{Learner, Progress};
+pub use learner::{Learner, PROGRESS, Progress};
 pub use spec::Kind;

@@ -32,7 +32,7 @@ pub fn page(exercise: &Exercise) -> String {
     text
 }
 
-/// `write · PTX · level 3 · 35 minutes · session 2, graded`
+/// `write · PTX · level 3 · chapter level3 · 35 minutes · session 2, graded`
 pub fn about(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
     let language = match exercise.language {
@@ -42,8 +42,12 @@ pub fn about(exercise: &Exercise) -> String {
     };
     let graded = if spec.graded { ", graded" } else { "" };
     format!(
-        "{} · {language} · level {} · {} minutes · session {}{graded}",
-        spec.kind, spec.level, spec.minutes, spec.session
+        "{} · {language} · level {} · chapter {} · {} minutes · session {}{graded}",
+        spec.kind,
+        spec.level,
+        spec.chapter.trim_end_matches(".md"),
+        spec.minutes,
+        spec.session
     )
 }
 

@@ -166,7 +166,7 @@ pub fn regions(text: &str) -> Vec<Filled<'_>> {
 }
 
 /// Holds a submission to its starter: whether they are the same outside of the regions, but for blanks at
-/// the ends of lines.
+/// both ends of lines.
 ///
 /// # Errors
 /// The first line that is not.
@@ -176,7 +176,7 @@ pub fn compare(submission: &str, starter: &str) -> Result<(), Changed> {
     for (line, found) in outside(submission) {
         last = line;
         match expected.next() {
-            Some((_, text)) if text.trim_end() == found.trim_end() => {}
+            Some((_, text)) if text.trim() == found.trim() => {}
             Some((_, text)) => return Err(changed(line, text, found)),
             None if found.trim().is_empty() => {}
             None => return Err(changed(line, "the end of the file", found)),

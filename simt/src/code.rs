@@ -39,6 +39,32 @@ pub enum Slot {
     Double(Reg),
 }
 
+/// The name of a register, or of a row of them: `%i`, or `%r` of `%r0` to `%r8`.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// The name, without a number.
+    pub name: String,
+    /// The first.
+    pub first: Slot,
+    /// How many of a row.
+    pub row: Option<u32>,
+}
+
+impl Named {
+    fn of(&self, slot: Slot) -> Option<String> {
+        let n = match (slot, self.first) {
+            (Slot::Word(r), Slot::Word(first)) | (Slot::Double(r), Slot::Double(first)) => {
+                r.checked_sub(first)?
+            }
+            _ => return None,
+        };
+        match self.row {
+            Some(count) => (n < count).then(|| format!("{}{n}", self.name)),
+            None => (n == 0).then(|| self.name.clone()),
+        }
+    }
+}
+
 /// A kernel, its functions inlined.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -64,6 +90,8 @@ pub struct Kernel {
     pub global_addresses: Vec<(Reg, String, i64)>,
     /// Words that a launch fills.
     pub specials: Vec<(Reg, Special)>,
+    /// What the text calls its words and doubles.
+    pub names: Vec<Named>,
     /// Bytes of static shared memory; with a `.extern .shared` variable rounded up to where that begins.
     pub shared_bytes: u32,
     /// The variables in it, without those whose size the launch says.
@@ -77,6 +105,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// What the text calls a register, if it is one of its own.
+    pub fn name_of(&self, slot: Slot) -> Option<String> {
+        self.names.iter().find_map(|named| named.of(slot))
+    }
+
     /// A byte of shared memory in words; of which variable, where there are several.
     pub fn shared_byte(&self, at: u64) -> String {
         let of = |region: &&Region| (region.offset..region.offset + region.bytes).contains(&at);

@@ -128,3 +128,21 @@ fn there_are_many_and_of_every_class() {
         );
     }
 }
+
+#[test]
+fn a_register_that_nobody_wrote_is_called_by_its_name() {
+    let text = include_str!("defects/uninitialised/accumulator.ptx");
+    let numbered = text
+        .replace("%x, %sum", "%f<2>")
+        .replace("%x", "%f0")
+        .replace("%sum", "%f1");
+    for (text, name) in [(text, "%sum"), (&numbered, "%f1")] {
+        let ran = Twin::new(text, true).run(SCHEDULES[0], false);
+        let (_, report) = ran.expect("a kernel that runs");
+        let said = &report.findings[0].what;
+        assert_eq!(
+            *said,
+            format!("{name} is a register that was never written")
+        );
+    }
+}

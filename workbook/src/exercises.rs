@@ -5,7 +5,7 @@ mod teach;
 mod tools;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -25,20 +25,20 @@ pub struct ExercisesArgs {
 /// Where things are.
 #[derive(Args)]
 struct Place {
-    /// Your own folder
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = FOLDER,
-        global = true
-    )]
-    dir: PathBuf,
+    /// Your own folder [default: my-exercises, here or in a folder around it]
+    #[arg(long, value_name = "DIR", global = true)]
+    dir: Option<PathBuf>,
     /// Exercises from elsewhere, such as a handout
     #[arg(long, value_name = "DIR", global = true)]
     exercises: Option<PathBuf>,
 }
 
 impl Place {
+    /// The learner's folder.
+    fn dir(&self) -> PathBuf {
+        self.dir.clone().unwrap_or_else(own_folder)
+    }
+
     fn exercises(&self) -> Result<Vec<Exercise>> {
         let root = match &self.exercises {
             Some(root) => root.clone(),
@@ -144,13 +144,24 @@ fn seconds(text: &str) -> Result<f32, String> {
 /// The learner's folder, where none is named.
 const FOLDER: &str = "my-exercises";
 
+/// Where the learner has begun: this folder, or [`FOLDER`] in it or in one around it. A new [`FOLDER`] here for who has not.
+fn own_folder() -> PathBuf {
+    let begun = |dir: &PathBuf| dir.join(classroom::PROGRESS).is_file();
+    let around = std::env::current_dir().map_or(0, |here| here.ancestors().count());
+    let folders = (0..around).map(|up| Path::new(&"../".repeat(up)).join(FOLDER));
+    let here = std::iter::once(PathBuf::from("."));
+    here.chain(folders)
+        .find(begun)
+        .unwrap_or_else(|| FOLDER.into())
+}
+
 /// What a submission may run when a learner checks it.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Does what `args` say; whether nothing is wrong with what was checked.
 pub fn run(args: &ExercisesArgs) -> Result<bool> {
     let exercises = args.place.exercises()?;
-    let dir = &args.place.dir;
+    let dir = &args.place.dir();
     match &args.command {
         None | Some(Command::List) => learn::list(&exercises, dir),
         Some(Command::Start(named)) => learn::start(&exercises, dir, named.name.as_deref()),

@@ -189,3 +189,25 @@ fn legend(canvas: &mut Canvas, best: &str) {
     canvas.circle([LEFT + 134., TOP - 24.], 5., "paper stroke b-line");
     canvas.text([LEFT + 146., TOP - 20.], "small", "level 3, f32");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_level_is_no_other_system() -> Result<()> {
+        let row = |level: &str| OpRow {
+            op: "linear".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            flops: Some(1),
+            ..OpRow::default()
+        };
+        let mut results = OpResults::new(results::Machine::default());
+        results.rows = ["level3", "level5", "level4", "pytorch"].map(row).into();
+        assert_eq!(best_level(&results)?, "level5");
+        results.rows = vec![row("pytorch")];
+        assert!(best_level(&results).is_err());
+        Ok(())
+    }
+}

@@ -195,6 +195,7 @@ impl<'a> Lowering<'a> {
             double_constants: self.registers.double_constants(),
             global_addresses: self.registers.globals(),
             specials: self.registers.specials(),
+            names: self.registers.names,
             shared_bytes: self.shared.bytes as u32,
             shared: self.shared.regions,
             local_bytes: self.local_bytes as u32,

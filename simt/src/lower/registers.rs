@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::ast::{Immediate, Type};
-use crate::code::{Reg, Slot, Special};
+use crate::code::{Named, Reg, Slot, Special};
 
 /// Which of two files a value is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub(super) struct Registers {
     globals: HashMap<(String, i64), Reg>,
     specials: HashMap<Special, Reg>,
     carry: Option<Reg>,
+    pub names: Vec<Named>,
 }
 
 impl Registers {

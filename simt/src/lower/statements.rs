@@ -1,7 +1,7 @@
 //! Bodies: blocks, declarations, labels and instructions.
 
 use crate::ast::{Instruction, Space, Statement, Type, Variable};
-use crate::code::Op;
+use crate::code::{Named, Op};
 use crate::error::{Place, Result};
 
 use super::names::Binding;
@@ -121,10 +121,15 @@ impl<'a> Lowering<'a> {
             Type::B128 => Err(self.unsupported(": registers of 128 bits")),
             _ if variable.vector > 1 => Err(self.unsupported(": registers that are vectors")),
             Type::Pred => Ok(Binding::Pred(self.registers.new_preds(count))),
-            ty => Ok(Binding::Register(
-                self.registers.new_slots(Width::of(ty), count),
-                ty,
-            )),
+            ty => {
+                let first = self.registers.new_slots(Width::of(ty), count);
+                self.registers.names.push(Named {
+                    name: variable.name.clone(),
+                    first,
+                    row: variable.range,
+                });
+                Ok(Binding::Register(first, ty))
+            }
         }
     }
 

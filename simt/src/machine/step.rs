@@ -152,7 +152,9 @@ impl Block<'_> {
         for (n, &slot) in from.iter().enumerate() {
             let missing = self.warps[w].unwritten(slot, active);
             if missing != 0 {
-                self.unwritten_register(w, pc, missing, &format!("operand {}", n + 1));
+                let name = self.grid.kernel.name_of(slot);
+                let what = name.unwrap_or_else(|| format!("operand {}", n + 1));
+                self.unwritten_register(w, pc, missing, &what);
             }
         }
     }

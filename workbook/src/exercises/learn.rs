@@ -8,7 +8,7 @@ use classroom::{Exercise, Language, Learner, Part, exercise};
 use data::BadInput;
 
 use super::tools::Checker;
-use super::{FOLDER, LIMIT};
+use super::{FOLDER, LIMIT, own_folder};
 
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
 pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
@@ -60,7 +60,7 @@ pub fn start(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<b
 
 /// What the runner's commands begin with, for a learner of this folder.
 fn command(dir: &Path) -> String {
-    match dir == Path::new(FOLDER) {
+    match dir == own_folder() {
         true => COMMAND.to_owned(),
         false => format!("{COMMAND} --dir {}", dir.display()),
     }

@@ -31,6 +31,7 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     while let Some(exercise) = unsolved(&learner) {
         learner.start(exercise)?;
         introduce(exercise, &learner);
+        println!("It is checked whenever you save it; Ctrl-C ends.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {
             Some(events) => events,
@@ -75,6 +76,9 @@ fn until_passed(
         // A file that is being replaced may be gone for a moment.
         let text = fs::read(&file).ok();
         if text.is_some() && text != checked {
+            if checked.is_some() {
+                println!("\nSaved:");
+            }
             if judge(exercise, learner, checker, None)? {
                 return Ok(());
             }

@@ -270,3 +270,40 @@ fn a_task_can_be_followed_as_it_is_printed() {
     assert!(task.contains("sim mine/10-two-copies.ptx"), "{task}");
     assert!(!task.contains("```") && !task.contains("<!--"), "{task}");
 }
+
+/// The learner's place is found from inside of the folder, and from folders beside it.
+#[test]
+fn the_folder_is_found_from_within() {
+    let folder = Folder::new();
+    folder.run(&["start", "row-sum"]).ended(0);
+    fs::create_dir_all(folder.path("deep/er")).unwrap();
+    for (from, shown) in [
+        ("my-exercises", "./07-row-sum.ptx:"),
+        ("deep/er", "../../my-exercises/07-row-sum.ptx:"),
+    ] {
+        let output = folder
+            .command(&["check"])
+            .current_dir(folder.path(from))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.starts_with(shown), "{from}: {said}");
+    }
+    assert!(!folder.path("my-exercises/my-exercises").exists());
+}
+
+#[test]
+fn a_second_reset_keeps_what_the_first_has_kept() {
+    let folder = Folder::new();
+    let exercise = named("row-sum");
+    folder.run(&["start", "row-sum"]).ended(0);
+    for (text, kept) in [
+        ("first", "07-row-sum.ptx.old"),
+        ("second", "07-row-sum.ptx.old.2"),
+    ] {
+        fs::write(folder.file(&exercise), text).unwrap();
+        assert!(folder.run(&["reset"]).ended(0).contains(kept));
+    }
+    assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old"), "first");
+    assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old.2"), "second");
+}

@@ -90,3 +90,31 @@ fn the_place_is_kept() {
     watch.says("07 The sum of a row");
     watch.says("not yet");
 }
+
+/// What another command writes while a watch runs stays.
+#[test]
+fn a_watch_keeps_what_others_have_noted() {
+    let folder = Folder::new();
+    let [first, second] = &exercises()[..2] else {
+        panic!()
+    };
+    let watch = Watch::start(&folder, &["--poll"]);
+    watch.says("not yet");
+    folder.run(&["hint", second.name()]).ended(0);
+    folder.run(&["hint", second.name()]).ended(0);
+    fs::write(folder.file(first), first.solution.as_deref().unwrap()).unwrap();
+    watch.says(&second.spec.title);
+    watch.says("not yet");
+    assert!(
+        folder
+            .run(&["hint", second.name()])
+            .ended(0)
+            .starts_with("Hint 3")
+    );
+    assert!(
+        folder
+            .run(&["list"])
+            .ended(0)
+            .contains(&format!("✓ {}", first.number()))
+    );
+}
