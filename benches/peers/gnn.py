@@ -92,4 +92,11 @@ class GraphTransformer(nn.Module):
 
 def load(workload, config, w, inputs, dtype, device):
     graph = [inputs["edge_index"], inputs["batch"], int(inputs["num_graphs"])]
-    return Job(GraphTransformer(w, config, *graph).to(device), [(inputs["x"], inputs["edge_attr"])])
+
+    def by_pyg():
+        import pyg  # the other modes do without it
+
+        return pyg.GraphTransformer(w, config, *graph).to(device, dtype)
+
+    forward = GraphTransformer(w, config, *graph).to(device)
+    return Job(forward, [(inputs["x"], inputs["edge_attr"])], by_pyg)

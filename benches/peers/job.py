@@ -24,6 +24,7 @@ def buffers(module, **tensors):
 class Job:
     forward: Callable  # of one step's inputs → logits
     steps: list[tuple]  # the inputs of each forward pass of a run
+    by_pyg: Callable | None = None  # makes what PyG has in place of `forward`
 
 
 @dataclass

@@ -5,6 +5,7 @@ graph            the same, captured as a CUDA graph and replayed
 compile          torch.compile as it comes
 reduce-overhead  torch.compile with CUDA graphs
 max-autotune     the same, with kernels that are chosen by timing them
+pyg              op by op, with PyG's own layers: the graph transformer
 """
 
 import signal
@@ -58,13 +59,16 @@ MODES = {
     "compile": partial(compiled, "default"),
     "reduce-overhead": partial(compiled, "reduce-overhead"),
     "max-autotune": partial(compiled, "max-autotune"),
+    "pyg": lambda job: job.by_pyg(),
 }
-ON_CPU = ["eager", "compile"]  # the others are about CUDA graphs
+ON_CPU = ["eager", "compile", "pyg"]  # the others are about CUDA graphs
 
 
 def system(mode):
     """The name in the recorded figures."""
     name = mode.replace("-", "_")
+    if mode == "pyg":
+        return name
     return f"pytorch_{name}" if mode in ("eager", "graph", "compile") else f"pytorch_compile_{name}"
 
 

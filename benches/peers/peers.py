@@ -92,10 +92,10 @@ def main():
     parser.add_argument("--processes", type=int, default=1, help="that compile side by side")
     args = parser.parse_args()
     on_cpu = args.device == "cpu"
-    args.modes = args.modes or (ON_CPU if on_cpu else ["eager", "graph", "reduce-overhead", "max-autotune"])
+    args.modes = args.modes or (ON_CPU if on_cpu else [mode for mode in MODES if mode != "compile"])
     for mode in args.modes:
         if on_cpu and mode not in ON_CPU:
-            parser.error(f"--modes: expected {' or '.join(ON_CPU)} on a CPU, found {mode}")
+            parser.error(f"--modes: expected {', '.join(ON_CPU)} on a CPU, found {mode}")
     threads = f"{args.threads} threads" if on_cpu else "f32 without TF32"
     print(json.dumps(dict(kind="note", text=f"PyTorch {torch.__version__}, {threads}")), flush=True)
 
@@ -104,10 +104,12 @@ def main():
         process.read()
         return process
 
-    alone = [mode for mode in args.modes if mode == "max-autotune"]
-    others = [mode for mode in args.modes if mode not in alone]
-    folders = sorted(args.folder.iterdir())
-    work = [(folder, modes) for modes in (others, alone) for folder in folders if modes]
+    work = []
+    for alone in (False, True):
+        for folder in sorted(args.folder.iterdir()):
+            able = [mode for mode in args.modes if mode != "pyg" or folder.name.startswith("gnn.")]
+            if modes := [mode for mode in able if (mode == "max-autotune") == alone]:
+                work.append((folder, modes))
     with ThreadPoolExecutor(args.processes) as pool:
         processes = list(pool.map(started, work))
     for process in processes:

@@ -59,13 +59,14 @@ impl Row {
         format!("{} {} {}{dtype}", self.model, self.preset, self.workload)
     }
 
-    /// `level 5`, `level 5 in a graph`, `PyTorch compile reduce-overhead`
+    /// `level 5`, `level 5 in a graph`, `PyTorch compile reduce-overhead`, `PyG`
     pub fn variant(&self) -> String {
         if let Some(system) = &self.system {
             let system = system.replace("reduce_overhead", "reduce-overhead");
             return system
                 .replace("max_autotune", "max-autotune")
                 .replace("pytorch_", "PyTorch ")
+                .replace("pyg", "PyG")
                 .replace('_', " ");
         }
         let graph = if self.graph { " in a graph" } else { "" };

@@ -24,10 +24,10 @@ const PROGRAM: &str = "benches/peers/peers.py";
 /// What other frameworks are measured, and how.
 #[derive(Debug, Clone, Args)]
 pub struct PeerArgs {
-    /// Measure the same in PyTorch too, with this Python; it needs torch and safetensors
+    /// Measure the same in PyTorch too, with this Python; it needs torch and safetensors, and for pyg torch_geometric
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
-    /// Ways to run PyTorch [default: eager and compile on a CPU, all but compile on a GPU]
+    /// Ways to run PyTorch [default: eager, compile and pyg on a CPU, all but compile on a GPU]
     #[arg(long, value_enum, value_name = "MODE", num_args = 1.., requires = "peers")]
     pub peer_modes: Vec<Mode>,
     /// Only workloads whose address, such as lm.readme.decode.f32, contains one of these
@@ -54,18 +54,21 @@ pub enum Mode {
     ReduceOverhead,
     /// The same, with kernels that are chosen by timing them.
     MaxAutotune,
+    /// Op by op with PyG's own layers: the graph transformer.
+    Pyg,
 }
 
 impl Mode {
     /// What a device has, without being asked.
     fn all(device: &Device) -> Vec<Self> {
         match device.is_cpu() {
-            true => vec![Self::Eager, Self::Compile],
+            true => vec![Self::Eager, Self::Compile, Self::Pyg],
             false => vec![
                 Self::Eager,
                 Self::Graph,
                 Self::ReduceOverhead,
                 Self::MaxAutotune,
+                Self::Pyg,
             ],
         }
     }
@@ -137,12 +140,12 @@ impl Peers {
 
 /// What is asked for, or all that the device has.
 fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
-    let graphs = |mode: &&Mode| ![Mode::Eager, Mode::Compile].contains(mode);
+    let graphs = |mode: &&Mode| ![Mode::Eager, Mode::Compile, Mode::Pyg].contains(mode);
     match (asked, asked.iter().find(graphs)) {
         ([], _) => Ok(Mode::all(device)),
         (_, Some(mode)) if device.is_cpu() => Err(BadInput::new(
             "--peer-modes",
-            "eager or compile on a CPU",
+            "eager, compile or pyg on a CPU",
             mode.name(),
         )),
         _ => Ok(asked.to_vec()),

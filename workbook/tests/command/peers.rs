@@ -33,7 +33,7 @@ fn what_cannot_be_measured_is_refused_beforehand() {
     // A program that starts, and is no Python.
     compare(&["--peers", "false"]).refused(&["--peers", "torch and safetensors", "\"false\""]);
     compare(&["--peers", "true", "--peer-modes", "eager", "graph"])
-        .refused(&["--peer-modes: expected eager or compile on a CPU, found graph"]);
+        .refused(&["--peer-modes: expected eager, compile or pyg on a CPU, found graph"]);
     compare(&["--peers", "true", "--peer-cases", "lm.huge"])
         .refused(&["--peer-cases", "found lm.huge"]);
     let alone = compare(&["--peer-modes", "eager"]);
@@ -98,6 +98,17 @@ fn lines(output: &Output) -> Vec<Value> {
         .collect()
 }
 
+/// Whether it has PyG as well; without, that mode says that it failed.
+fn has_pyg(python: &str) -> bool {
+    let mut output = Command::new(python);
+    let output = output.args(["-c", "import torch_geometric"]).output();
+    let has = output.unwrap().status.success();
+    if !has {
+        eprintln!("skipped: PyG's own layers: {python} has no torch_geometric");
+    }
+    has
+}
+
 /// The models in plain PyTorch are transformers' and PyG's, and what is off is not timed.
 #[test]
 fn plain_models_answer_as_the_libraries_do() {
@@ -138,23 +149,38 @@ fn plain_models_answer_as_the_libraries_do() {
             tensors.insert("logits".into(), Stored::floats(&shape, &logits));
         },
     );
-    let output = Command::new(python)
+    let output = Command::new(&python)
         .arg(root().join("benches/peers/peers.py"))
         .arg(folder.path())
-        .args(["--device", "cpu", "--modes", "eager", "--samples", "2"])
+        .args([
+            "--device",
+            "cpu",
+            "--modes",
+            "eager",
+            "pyg",
+            "--samples",
+            "2",
+        ])
         .args(["--processes", "2", "--threads", "1"])
         .output()
         .unwrap();
     let lines = lines(&output);
     let of = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
     let found: Vec<_> = of("row").collect();
-    assert_eq!(found.len(), 2 * lms.len() + others.len(), "{lines:?}");
+    let graphs = others.iter().filter(|golden| golden.starts_with("gnn"));
+    let by_pyg = if has_pyg(&python) { graphs.count() } else { 0 };
+    assert_eq!(
+        found.len(),
+        2 * lms.len() + others.len() + by_pyg,
+        "{lines:?}"
+    );
     for row in found {
         assert!(row["max_difference"].as_f64().unwrap() < 1e-5, "{row}");
         assert_eq!(row["samples"], 2, "{row}");
         assert!(row["low_ms"].as_f64() <= row["median_ms"].as_f64(), "{row}");
     }
-    let [failed] = of("failed").collect::<Vec<_>>()[..] else {
+    let mut failed = of("failed").filter(|line| line["system"] != "pyg");
+    let (Some(failed), None) = (failed.next(), failed.next()) else {
         panic!("expected one failure, found {lines:?}")
     };
     assert_eq!(failed["preset"], "wrong");
