@@ -75,7 +75,10 @@ fn line(name: &str, row: &Row, own: Option<Option<f64>>, launches: bool) -> Stri
     let of_level = |text: String| or_dash(row.system.is_none().then_some(text));
     let mut cells = vec![
         name.into(),
-        row.variant().replace("level ", "").replace("in a ", ""),
+        row.variant()
+            .replace("level ", "")
+            .replace("in a ", "")
+            .replace("PyTorch compile ", "compile, "),
         format::three_digits(row.median_ms),
     ];
     cells.extend(own.map(|ms| or_dash(ms.map(format::three_digits))));

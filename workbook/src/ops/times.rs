@@ -103,7 +103,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
     let bar = |row: &&OpRow| {
         let ratio = base / row.us();
         Bar {
-            name: row.level.replacen("level", "level ", 1),
+            name: named(&row.level),
             value: ratio,
             spread: (ratio, ratio),
             label: format!("{} µs · {ratio:.2}×", significant(row.us())),
@@ -113,6 +113,12 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
         name: format!("{} {}", rows[0].op, rows[0].shape.replace('x', " × ")),
         bars: rows.iter().map(bar).collect(),
     })
+}
+
+/// `level 5`, `PyTorch compile`
+fn named(level: &str) -> String {
+    let name = level.replacen("level", "level ", 1);
+    name.replace("pytorch", "PyTorch").replace('_', " ")
 }
 
 #[cfg(test)]
@@ -168,5 +174,6 @@ mod tests {
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(others, ["softmax 1 × 2 × 3"]);
         assert_eq!(charts[1].1.groups[0].bars[1].name, "copy");
+        assert_eq!(named("pytorch_compile"), "PyTorch compile");
     }
 }
