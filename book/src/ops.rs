@@ -2,7 +2,7 @@
 
 use crate::format::{ratio, three_digits, time};
 use anyhow::{Result, bail, ensure};
-use results::{OpResults, OpRow};
+use results::{OpResults, OpRow, spoken};
 use std::collections::BTreeSet;
 
 /// A Markdown table of `op`, narrowed to `dtype`; the device's time where there is one, else the
@@ -18,7 +18,10 @@ pub fn ops(op: &str, recorded: &OpResults, dtype: Option<&str>) -> Result<String
     // `copy` is the limit and stands last.
     let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
     let columns: Vec<&str> = levels.into_iter().chain(copy).collect();
-    let titles: String = columns.iter().map(|c| format!(" {} |", title(c))).collect();
+    let titles: String = columns
+        .iter()
+        .map(|c| format!(" {} |", spoken(c)))
+        .collect();
     let mut text = format!("| µs |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
     for cases in rows.chunk_by(|a, b| (&a.shape, &a.dtype) == (&b.shape, &b.dtype)) {
         let cells: Vec<String> = columns.iter().map(|c| cell(cases, c)).collect();
@@ -26,14 +29,6 @@ pub fn ops(op: &str, recorded: &OpResults, dtype: Option<&str>) -> Result<String
         text += &format!("| {shape}, {} | {} |\n", cases[0].dtype, cells.join(" | "));
     }
     Ok(text)
-}
-
-/// `level4` as people write it.
-fn title(level: &str) -> String {
-    level
-        .replace("level", "level ")
-        .replace("pytorch", "PyTorch")
-        .replace('_', " ")
 }
 
 fn cell(cases: &[&OpRow], level: &str) -> String {

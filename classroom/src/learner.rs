@@ -47,10 +47,7 @@ impl Learner {
     }
 
     /// Reads the progress once more: another program may have changed it.
-    ///
-    /// # Errors
-    /// What is kept there is not a progress.
-    pub fn reload(&mut self) -> Result<(), BadInput> {
+    fn reload(&mut self) -> Result<(), BadInput> {
         let path = self.folder.join(PROGRESS);
         self.progress = match path.exists() {
             false => Progress::default(),
@@ -70,11 +67,6 @@ impl Learner {
         change(&mut self.progress);
         let text = serde_json::to_string_pretty(&self.progress).unwrap_or_default();
         self.write(PROGRESS, &text)
-    }
-
-    /// How far the learner is.
-    pub fn progress(&self) -> &Progress {
-        &self.progress
     }
 
     /// Whether an exercise has passed its check.

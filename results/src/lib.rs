@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use machine::Machine;
 pub use models::Row;
-pub use ops::OpRow;
+pub use ops::{OpRow, spoken};
 pub use sweep::{SweepRow, slope};
 
 /// The version of the format.

@@ -13,9 +13,10 @@ use super::{FOLDER, LIMIT, own_folder};
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
 pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
     let learner = Learner::open(dir)?;
+    let in_hand = learner.current(exercises).map(|e| &e.id);
     let longest = exercises.iter().map(|e| e.name().len()).max().unwrap_or(0);
     for exercise in exercises {
-        let current = learner.progress().current.as_ref() == Some(&exercise.id);
+        let current = in_hand == Some(&exercise.id);
         let mark = match (learner.passed(exercise), current) {
             (true, _) => "✓",
             (false, true) => "→",

@@ -39,7 +39,6 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
         };
         until_passed(exercise, &mut learner, &checker, &changes)?;
         events = Some((_watcher, changes));
-        learner.reload()?;
     }
     println!("All exercises are solved.");
     Ok(true)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use results::{Machine, OpResults, OpRow};
+use results::{Machine, OpResults, OpRow, spoken};
 
 /// The line that begins it.
 const BEGIN: &str = "// Measured";
@@ -99,13 +99,7 @@ fn line(path: &Path, case: &[OpRow]) -> String {
     let times: Vec<String> = case
         .iter()
         .filter(|&row| number(row).is_none_or(|n| (2..=level).contains(&n)))
-        .map(|row| {
-            let name = number(row).map_or(
-                row.level.replace("pytorch", "PyTorch").replace('_', " "),
-                |n| format!("level {n}"),
-            );
-            format!("{name} {:.1}", row.us())
-        })
+        .map(|row| format!("{} {:.1}", spoken(&row.level), row.us()))
         .collect();
     let OpRow {
         op, shape, dtype, ..

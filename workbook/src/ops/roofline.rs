@@ -7,7 +7,7 @@ use anyhow::Result;
 use candle_core::DType;
 use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
-use results::{OpResults, OpRow};
+use results::{OpResults, OpRow, spoken};
 
 use crate::compare::record::{charts_of, files, stem};
 
@@ -106,10 +106,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
             .chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape))
             .filter_map(|rows| kernel(rows, &levels))
             .collect(),
-        series: levels
-            .iter()
-            .map(|level| level.replacen("level", "level ", 1))
-            .collect(),
+        series: levels.iter().map(|level| spoken(level)).collect(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
-use results::{OpResults, OpRow};
+use results::{OpResults, OpRow, spoken};
 
 use crate::compare::record::{charts_of, files, stem};
 use crate::compare::significant;
@@ -103,7 +103,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
     let bar = |row: &&OpRow| {
         let ratio = base / row.us();
         Bar {
-            name: named(&row.level),
+            name: spoken(&row.level),
             value: ratio,
             spread: (ratio, ratio),
             label: format!("{} µs · {ratio:.2}×", significant(row.us())),
@@ -113,12 +113,6 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
         name: format!("{} {}", rows[0].op, rows[0].shape.replace('x', " × ")),
         bars: rows.iter().map(bar).collect(),
     })
-}
-
-/// `level 5`, `PyTorch compile`
-fn named(level: &str) -> String {
-    let name = level.replacen("level", "level ", 1);
-    name.replace("pytorch", "PyTorch").replace('_', " ")
 }
 
 #[cfg(test)]
@@ -174,6 +168,6 @@ mod tests {
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(others, ["softmax 1 × 2 × 3"]);
         assert_eq!(charts[1].1.groups[0].bars[1].name, "copy");
-        assert_eq!(named("pytorch_compile"), "PyTorch compile");
+        assert_eq!(spoken("pytorch_compile"), "PyTorch compile");
     }
 }
