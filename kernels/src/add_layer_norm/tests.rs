@@ -106,6 +106,10 @@ proptest! {
 }
 
 /// Where the mean is a thousand times the deviations, mean(s²) − m² would keep one digit of the variance.
+///
+/// What a kernel may lose is the rounding of its mean m. Each of the additions that an element goes through
+/// rounds by 2⁻²⁴ of the sum at most, so m is off by their number · 2⁻²⁴ · m, and y by that over the deviation:
+/// for 64 columns 2e-3 at most, where mean(s²) − m² is off by 1e-1 and more.
 #[test]
 fn a_large_mean_costs_no_digits() -> Result<()> {
     let mut rng = rng();
@@ -117,9 +121,14 @@ fn a_large_mean_costs_no_digits() -> Result<()> {
             let (w, b) = (x.ones_like()?.narrow(0, 0, 1)?, x.zeros_like()?);
             let (w, b) = (w.flatten_all()?, b.narrow(0, 0, 1)?.flatten_all()?);
             let (_, y) = oracle(&host(&x)?, None, &host(&w)?, &host(&b)?);
+            // A chain a lane, the fewest lanes being four registers of four, and a tree over the lanes.
+            let additions = (c / 16 + 8) as f64;
+            // Of values within 1 of 1024, in rows whose deviation is 0.58 on average and never under 0.4.
+            let bound = additions * 2f64.powi(-24) * 1025. / 0.4;
             for (level, kernel) in KERNELS {
                 let found = kernel(&x, None, &w, &b, EPS)?.1;
-                assert_close(level, &found, &Expected::of_order_one(y.clone()), 5e-4)?;
+                let what = format!("{level} {device:?} {c} columns");
+                assert_close(&what, &found, &Expected::of_order_one(y.clone()), bound)?;
             }
         }
     }
