@@ -79,12 +79,23 @@ pub enum Arg<'a> {
     /// A matrix of the last dimension's rows, contiguous, of which Hopper's copy engine reads or writes boxes of
     /// so many rows and columns, with the rows of a box, 64 or 128 bytes, swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
+    /// A view (B, T, H, D) for the same engine: boxes of 64 channels of one head, so many tokens.
+    Heads(&'a Tensor, Heads, usize),
     /// The address 0, for an operand that is left out.
     Null,
     /// `.param .u32`
     U32(u32),
     /// `.param .f32`
     F32(f32),
+}
+
+/// How (B, T, H, D) lies in memory, channels being neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// B, T, H and D.
+    pub dims: [usize; 4],
+    /// Elements from one sequence, token and head to the next; 0 where there is only one.
+    pub steps: [usize; 3],
 }
 
 /// A kernel launch: what the driver and a simulator need to know, and nothing else.
@@ -163,6 +174,11 @@ impl<'a> Launch<'a> {
     /// The next parameter: a map of a contiguous tensor (…, columns) as a matrix, for the copy engine.
     pub fn boxes(self, x: &'a Tensor, rows: usize, columns: usize) -> Self {
         self.arg(Arg::Boxes(x, [rows, columns]))
+    }
+
+    /// The next parameter: a map of a view (B, T, H, D), for the copy engine.
+    pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
+        self.arg(Arg::Heads(x, heads, tokens))
     }
 
     /// The next parameter, `.u32`.

@@ -1,12 +1,14 @@
-//! Level 5: the position of a decode step lies in the device's memory, so that a recorded step can be repeated.
+//! Level 5, causal: the position of a decode step lies in the device's memory, so that a recorded step can be repeated;
+//! prompts go to Hopper's own kernel where there is one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::Operands;
 use super::level4::{self, decode_entry};
+use super::{Operands, level5_hopper};
+use crate::dispatch::Facts;
 use crate::element::entry;
 use crate::error::{mismatch, unsupported};
 use crate::graph::is_recording;
@@ -180,6 +182,20 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
         launch.write_or_null(split.partial).read(at.position).run()
     })?;
     Ok(y)
+}
+
+/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). On a Hopper in bf16 by its own kernel, else by level 4's.
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn prompt(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
+    if level5_hopper::can(Facts::of(q.device())?, q.dtype(), q.dim(3)?) && q.dim(1)? > level4::FEW {
+        let x = Operands::causal("causal_attention_level5", q, cache, position)?;
+        if x.is_whole() {
+            return level5_hopper::run(&x);
+        }
+    }
+    level4::causal_attention(q, cache, position)
 }
 
 #[cfg(test)]

@@ -2,15 +2,20 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{level3, level4};
+use super::{level3, level4, level5_hopper};
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
 
 /// q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
-/// All that compute full attention. A kernel for another GPU is an entry more.
+/// All that compute full attention, the one for Hopper first. A kernel for another GPU is an entry more.
 pub static REGISTRY: Registry<Kernel> = Registry {
     entries: &[
+        Entry {
+            name: "attention_level5",
+            can: |p, facts| level5_hopper::can(facts, p.dtype, p.k),
+            run: level5_hopper::attention,
+        },
         Entry {
             name: "attention_level4",
             can: can_level4,

@@ -17,6 +17,7 @@ mod cpu;
 pub mod level3;
 pub mod level4;
 pub mod level5;
+pub mod level5_hopper;
 pub mod level5_pick;
 mod operands;
 

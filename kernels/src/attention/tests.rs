@@ -17,7 +17,7 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     let (product, values) = case.product(rng, device)?;
     let causal = case.oracle(&values, true);
     let full = (case.position == 0).then(|| case.oracle(&values, false));
-    for level in &LEVELS {
+    for level in case.levels(device)? {
         let what = format!("{} {device:?} {case:?}", level.name);
         let tolerance = tolerance(case.dtype, 1e-4);
         if case.d.is_multiple_of(2) {
@@ -175,7 +175,7 @@ fn a_prompt_and_steps_equal_the_whole_sequence() -> Result<()> {
             let case = small(140, d, dtype);
             let (product, values) = case.product(&mut rng, &device)?;
             let expected = case.oracle(&values, true);
-            for level in &LEVELS {
+            for level in case.levels(&device)? {
                 let y = poisoned(|| case.causal(level, &product, &[66, 1, 1, 70, 2]))?;
                 let what = format!("{} {device:?} {dtype:?}", level.name);
                 assert_close(&what, &y, &expected, tolerance(dtype, 1e-4))?;
@@ -197,7 +197,7 @@ fn a_later_key_changes_nothing_before_it() -> Result<()> {
                 let kept = product.narrow(1, 0, changed)?;
                 let rest = other.narrow(1, changed, case.tokens - changed)?;
                 let mixed = Tensor::cat(&[&kept, &rest], 1)?;
-                for level in &LEVELS {
+                for level in case.levels(&device)? {
                     let before = |x| -> Result<Vec<f64>> {
                         host(
                             &case

@@ -33,6 +33,11 @@ __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
+// What was set up is there for the copy engine, too.
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 // Arrives, and announces bytes that copies will bring.
 __device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -47,6 +52,11 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier, unsigned rank) 
                "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(barrier),
                "r"(rank)
                : "memory");
+}
+
+// Arrives at a barrier of this block.
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Waits for the end of the phase of this parity.
@@ -81,11 +91,28 @@ __device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsi
                : "memory");
 }
 
+// The same of a tensor (sequence, token, head, channel).
+__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned sequence, unsigned token,
+                                         unsigned head, unsigned channel, unsigned barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+               "l"(map), "r"(channel), "r"(head), "r"(token), "r"(sequence), "r"(barrier)
+               : "memory");
+}
+
 // Starts to write a box from shared memory to a matrix, where there is one; fence_copies and a barrier first.
 __device__ __forceinline__ void write_box(const TensorMap *map, unsigned row, unsigned column, unsigned from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n\t"
                "cp.async.bulk.commit_group;" ::"l"(map),
                "r"(column), "r"(row), "r"(from)
+               : "memory");
+}
+
+__device__ __forceinline__ void write_box(const TensorMap *map, unsigned sequence, unsigned token, unsigned head,
+                                          unsigned channel, unsigned from) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];\n\t"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(channel), "r"(head), "r"(token), "r"(sequence), "r"(from)
                : "memory");
 }
 
@@ -123,6 +150,11 @@ __device__ __forceinline__ unsigned long long descriptor(unsigned address) {
   return (address >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
+// The same of a matrix that is read by its columns: 64 of them in such rows, the next 64 `apart` bytes on.
+__device__ __forceinline__ unsigned long long descriptor_of_columns(unsigned address, unsigned apart) {
+  return (address >> 4 & 0x3fff) | (unsigned long long)(apart >> 4) << 16 | 64ull << 32 | 1ull << 62;
+}
+
 // Around products: the sums are theirs from wgmma_begin on, until wgmma_wait finds no more than PENDING
 // groups unfinished; wgmma_commit closes a group.
 __device__ __forceinline__ void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -157,6 +189,50 @@ __device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a,
                "%96, %97, 1, 1, 1, 0, 0;"
                : SUM8(0), SUM8(8), SUM8(16)
                : "l"(a), "l"(b));
+}
+
+// The same, or without ADD sum = a·bᵀ.
+template <bool ADD>
+__device__ __forceinline__ void wgmma(float (&sum)[10][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39}, "
+               "%40, %41, %42, 1, 1, 0, 0;"
+               : SUM8(0), SUM(8), SUM(9)
+               : "l"(a), "l"(b), "n"(ADD));
+}
+template <bool ADD>
+__device__ __forceinline__ void wgmma(float (&sum)[16][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+               "%64, %65, %66, 1, 1, 0, 0;"
+               : SUM8(0), SUM8(8)
+               : "l"(a), "l"(b), "n"(ADD));
+}
+
+// sum += a·b, a 64×16 in registers, in the lanes as mma's left operand is, b 16×N in shared memory, read by
+// its columns.
+__device__ __forceinline__ void wgmma(float (&sum)[8][4], const unsigned (&a)[4], unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+               "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+               : SUM8(0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+__device__ __forceinline__ void wgmma(float (&sum)[16][4], const unsigned (&a)[4], unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+               "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+               : SUM8(0), SUM8(8)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef SUM
 #undef SUM8

@@ -56,7 +56,18 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
             (&Arg::Boxes(x, size), Some(storage)) => {
                 let (address, sync) = address(x, storage, &stream)?;
                 synchronised.push(sync);
-                Value::Map(tensor_map::encode(launch.entry, x, address, size)?)
+                Value::Map(tensor_map::of_matrix(launch.entry, x, address, size)?)
+            }
+            (&Arg::Heads(x, heads, tokens), Some(storage)) => {
+                let (address, sync) = address(x, storage, &stream)?;
+                synchronised.push(sync);
+                Value::Map(tensor_map::of_heads(
+                    launch.entry,
+                    x,
+                    address,
+                    heads,
+                    tokens,
+                )?)
             }
             (&Arg::U32(x), _) => Value::U32(x),
             (&Arg::F32(x), _) => Value::F32(x),
@@ -96,10 +107,10 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
 
 /// Of the first tensor; the others have to be there too.
 fn device(launch: &Launch) -> Result<CudaDevice> {
-    let tensors = launch.args.iter().filter_map(|arg| match arg {
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) => Some(x.device()),
-        _ => None,
-    });
+    let tensors = launch
+        .args
+        .iter()
+        .filter_map(|arg| Some(tensor(arg)?.device()));
     let mut found = None;
     for device in tensors {
         match (device, &found) {
@@ -114,13 +125,17 @@ fn device(launch: &Launch) -> Result<CudaDevice> {
     found.ok_or_else(|| mismatch(launch.entry, "a tensor on a GPU", "none"))
 }
 
-fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
+fn tensor<'a>(arg: &Arg<'a>) -> Option<&'a Tensor> {
     match arg {
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) => {
-            Some(x.storage_and_layout().0)
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) | Arg::Heads(x, ..) => {
+            Some(x)
         }
-        _ => None,
+        Arg::Null | Arg::U32(_) | Arg::F32(_) => None,
     }
+}
+
+fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
+    Some(tensor(arg)?.storage_and_layout().0)
 }
 
 /// Of the tensor's first element.

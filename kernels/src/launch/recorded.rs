@@ -68,7 +68,7 @@ fn argument(
     storages: &mut Vec<(usize, usize)>,
 ) -> Result<Argument> {
     let x = match arg {
-        Arg::Boxes(..) => return Err(no_copy_engine(launch)),
+        Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
         Arg::Null => return Ok(Argument::Null),
         Arg::U32(x) => return Ok(Argument::Scalar(Element::U32, (*x).into())),
         Arg::F32(x) => return Ok(Argument::Scalar(Element::F32, x.to_bits().into())),

@@ -70,7 +70,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         args.push(match arg {
             Arg::Read(x) | Arg::View(x) => address(x, name, true, &mut buffers)?,
             Arg::Write(x) => address(x, name, false, &mut buffers)?,
-            Arg::Boxes(..) => return Err(no_copy_engine(launch)),
+            Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
             Arg::Null => simt::Arg::Null,
             Arg::U32(x) => simt::Arg::U32(*x),
             Arg::F32(x) => simt::Arg::F32(*x),

@@ -1,4 +1,4 @@
-//! What Hopper's copy engine has to know of a matrix: 128 bytes that the driver encodes.
+//! What Hopper's copy engine has to know of a tensor: 128 bytes that the driver encodes.
 //!
 //! "CUDA driver API", `cuTensorMapEncodeTiled`.
 
@@ -9,6 +9,7 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{DeviceRepr, sys};
 use candle_core::{DType, Result, Tensor};
 
+use super::Heads;
 use crate::error::mismatch;
 
 /// Passed to a kernel by value.
@@ -18,17 +19,66 @@ pub struct TensorMap(sys::CUtensorMap);
 // SAFETY: it is the driver's own type for this parameter, plain words, which a kernel gets as they are.
 unsafe impl DeviceRepr for TensorMap {}
 
-/// Of a contiguous bf16 tensor (…, columns) at `address`, in boxes of so many rows and columns. A row of a box is 64 or
-/// 128 bytes, whose 16-byte chunks change places by the number of the row. What a box has beyond the matrix is read as
-/// zeros and not written.
+/// Of a contiguous bf16 tensor (…, columns) at `address` as a matrix, in boxes of so many rows and columns.
 ///
 /// # Errors
-/// When the driver refuses it: an address or a row that is not a multiple of 16 bytes, a box of more than 256 rows.
-pub fn encode(
+/// As of [`encode`].
+pub fn of_matrix(
     kernel: &str,
     x: &Tensor,
     address: u64,
     [rows, columns]: [usize; 2],
+) -> Result<TensorMap> {
+    let width = x.dims().last().copied().unwrap_or(1);
+    let height = x.elem_count() / width.max(1);
+    let boxes = Boxes {
+        dims: [width, height],
+        steps: &[width],
+        size: [columns, rows],
+    };
+    encode(kernel, x.dtype(), address, &boxes)
+}
+
+/// Of a bf16 view (B, T, H, D) at `address`, in boxes of 64 channels of one head and so many tokens.
+///
+/// # Errors
+/// As of [`encode`].
+pub fn of_heads(
+    kernel: &str,
+    x: &Tensor,
+    address: u64,
+    Heads { dims, steps }: Heads,
+    tokens: usize,
+) -> Result<TensorMap> {
+    let [sequences, length, heads, channels] = dims;
+    // A step that is never taken: any that the driver accepts.
+    let [sequence, token, head] = steps.map(|step| if step == 0 { channels } else { step });
+    let boxes = Boxes {
+        dims: [channels, heads, length, sequences],
+        steps: &[head, token, sequence],
+        size: [64, 1, tokens, 1],
+    };
+    encode(kernel, x.dtype(), address, &boxes)
+}
+
+/// A tensor and its boxes, from the innermost dimension out.
+struct Boxes<'a, const RANK: usize> {
+    dims: [usize; RANK],
+    /// Elements from one to the next, of all dimensions but the innermost.
+    steps: &'a [usize],
+    size: [usize; RANK],
+}
+
+/// A row of a box is 64 or 128 bytes, whose 16-byte chunks change places by the number of the row. What a box has
+/// beyond the tensor is read as zeros and not written.
+///
+/// # Errors
+/// When the driver refuses it: an address or a step that is not a multiple of 16 bytes, a box of more than 256 rows.
+fn encode<const RANK: usize>(
+    kernel: &str,
+    dtype: DType,
+    address: u64,
+    boxes: &Boxes<RANK>,
 ) -> Result<TensorMap> {
     use sys::CUtensorMapDataType_enum::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 as BF16;
     use sys::CUtensorMapFloatOOBfill_enum::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE as ZEROS;
@@ -37,7 +87,7 @@ pub fn encode(
     use sys::CUtensorMapSwizzle_enum::{
         CU_TENSOR_MAP_SWIZZLE_64B as BY_64, CU_TENSOR_MAP_SWIZZLE_128B as BY_128,
     };
-    let swizzle = match (x.dtype(), columns) {
+    let swizzle = match (dtype, boxes.size[0]) {
         (DType::BF16, 32) => BY_64,
         (DType::BF16, 64) => BY_128,
         (dtype, columns) => {
@@ -45,25 +95,22 @@ pub fn encode(
             return Err(mismatch(kernel, "boxes of 32 or 64 columns of bf16", found));
         }
     };
-    let width = x.dims().last().copied().unwrap_or(1);
-    let height = x.elem_count() / width.max(1);
-    // From the innermost dimension out.
-    let dims = [width as u64, height as u64];
-    let strides = [(width * x.dtype().size_in_bytes()) as u64];
-    let (size, steps) = ([columns as u32, rows as u32], [1, 1]);
+    let bytes = |step: &usize| (step * dtype.size_in_bytes()) as u64;
+    let strides: Vec<u64> = boxes.steps.iter().map(bytes).collect();
+    let (dims, size) = (boxes.dims.map(|n| n as u64), boxes.size.map(|n| n as u32));
     let mut map = MaybeUninit::uninit();
-    // SAFETY: the arrays have as many elements as a matrix has dimensions, one fewer for the strides, and outlive the
+    // SAFETY: the arrays have as many elements as the tensor has dimensions, one fewer for the strides, and outlive the
     // call; the driver only checks `address` and writes all of `map`, which has its type and alignment.
     unsafe {
         sys::cuTensorMapEncodeTiled(
             map.as_mut_ptr(),
             BF16,
-            2,
+            RANK as u32,
             ptr::without_provenance_mut(address as usize),
             dims.as_ptr(),
             strides.as_ptr(),
             size.as_ptr(),
-            steps.as_ptr(),
+            [1; RANK].as_ptr(),
             ROWS,
             swizzle,
             LINES,

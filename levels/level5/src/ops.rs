@@ -135,7 +135,7 @@ impl Ops for Level5 {
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();
         let q = rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?;
-        attention::level4::causal_attention(&q, cache, position)
+        attention::level5::prompt(&q, cache, position)
     }
     // ANCHOR_END: causal_attention
 

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::attention::{self, Cache};
+use crate::dispatch::Facts;
 use crate::testing::{Expected, uniform};
 
 /// The functions of a level.
@@ -31,6 +32,14 @@ pub const LEVELS: [Level; 2] = [
     },
 ];
 
+/// Level 5's own, of a Hopper.
+const HOPPER: Level = Level {
+    name: "level 5",
+    rope_append: crate::rope::level4::rope_append,
+    causal_attention: attention::level5::prompt,
+    attention: attention::level5_hopper::attention,
+};
+
 /// A sequence of `position` + `tokens`, of which the last `tokens` ask.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
@@ -46,6 +55,19 @@ pub struct Case {
 }
 
 impl Case {
+    /// Those that can on `device`.
+    pub fn levels(&self, device: &Device) -> Result<Vec<&'static Level>> {
+        let facts = Facts::of(device)?;
+        let hopper = attention::level5_hopper::can(facts, self.dtype, self.d);
+        if !hopper && device.is_cuda() && self.dtype == DType::BF16 {
+            eprintln!(
+                "skipped: level 5 in bf16, D = {}, on {}: Hopper's, D = 8·n ≤ 128",
+                self.d, facts.name
+            );
+        }
+        Ok(LEVELS.iter().chain(hopper.then_some(&HOPPER)).collect())
+    }
+
     fn keys(&self) -> usize {
         self.position + self.tokens
     }

@@ -1,0 +1,124 @@
+//! Level 5 in bf16 on a Hopper, for more than a few queries: the launch of `level5_sm90a.cu`.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::Operands;
+use super::operands::{Strides, strides};
+use crate::dispatch::{Facts, Feature};
+use crate::error::unsupported;
+use crate::launch::{Heads, Launch, Module, module};
+use crate::output;
+
+const KERNEL: &str = "attention_level5";
+
+static MODULE: Module = module!("attention_level5_sm90a", "level5_sm90a.ptx");
+
+/// A `Tile` of `level5_sm90a.cu`.
+struct Tile {
+    entry: &'static str,
+    /// Channels of a head, at the most.
+    d: usize,
+    /// Warpgroups that compute, each 64 queries.
+    groups: usize,
+    /// Keys of a tile.
+    keys: usize,
+    /// On a multiprocessor at once.
+    blocks: usize,
+}
+
+const TILES: [Tile; 2] = [
+    Tile {
+        entry: "attention_d64x64_bf16_level5",
+        d: 64,
+        groups: 1,
+        keys: 80,
+        blocks: 3,
+    },
+    Tile {
+        entry: "attention_d128x128_bf16_level5",
+        d: 128,
+        groups: 2,
+        keys: 128,
+        blocks: 1,
+    },
+];
+
+/// Tokens of y that a warp writes at once, and places of the ring.
+const WRITTEN: usize = 16;
+const STAGES: usize = 2;
+
+impl Tile {
+    fn of(head_dim: usize) -> Option<&'static Self> {
+        TILES.iter().find(|tile| head_dim <= tile.d)
+    }
+
+    fn queries(&self) -> usize {
+        64 * self.groups
+    }
+
+    /// Bytes: q twice, a ring of k and v, and two barriers of 8 bytes for each place.
+    fn smem(&self) -> usize {
+        let (q, kv) = (2 * self.queries() * self.d, 2 * self.keys * self.d);
+        2 * (q + 2 * 8) + 2 * STAGES * (kv + 2 * 8)
+    }
+}
+
+/// Whether a GPU can, in this format: heads of up to 128 channels in whole chunks of 16 bytes.
+pub(super) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
+    let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
+    let fits = head_dim.is_multiple_of(8) && Tile::of(head_dim).is_some();
+    hopper && dtype == DType::BF16 && fits && head_dim > 0
+}
+
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
+/// bytes is copied.
+///
+/// # Errors
+/// When shapes, strides, formats or devices do not agree.
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let x = Operands::full(KERNEL, q, k, v)?;
+    if x.is_whole() {
+        return run(&x);
+    }
+    let (q, k, v) = (
+        q.force_contiguous()?,
+        k.force_contiguous()?,
+        v.force_contiguous()?,
+    );
+    run(&Operands::full(KERNEL, &q, &k, &v)?)
+}
+
+/// For what [`can`], where all begins at a multiple of 16 bytes.
+pub(super) fn run(x: &Operands) -> Result<Tensor> {
+    let dims = (x.batch, x.queries, x.heads * x.head_dim);
+    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
+    let Some(tile) = Tile::of(x.head_dim) else {
+        return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
+    };
+    let units = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
+    let room = Facts::of(x.q.device())?.units * tile.blocks;
+    let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
+        dims: [x.batch, tokens, heads, x.head_dim],
+        steps: [batch, token, head],
+    };
+    let kv = heads(x.keys, x.kv_heads, x.kv_strides);
+    let written = y.reshape((x.batch, x.queries, x.heads, x.head_dim))?;
+    let written = heads(x.queries, x.heads, strides(KERNEL, &written)?);
+    Launch::new(&MODULE, tile.entry)
+        .grid(units.min(room), 1, 1)
+        .block(128 * (tile.groups + 1), 1, 1)
+        .smem(tile.smem())
+        .heads(x.q, heads(x.queries, x.heads, x.q_strides), tile.queries())
+        .heads(x.k, kv, tile.keys)
+        .heads(x.v, kv, tile.keys)
+        .heads(&y, written, WRITTEN)
+        .u32(x.batch)
+        .u32(x.queries)
+        .u32(x.keys)
+        .u32(x.seen)
+        .u32(x.heads)
+        .u32(x.heads / x.kv_heads.max(1))
+        .f32(1. / (x.head_dim as f64).sqrt())
+        .run()?;
+    Ok(y)
+}

@@ -1,0 +1,331 @@
+// attention, level 5, bf16 on Hopper: softmax(q·kᵀ/√D)·v, full or causal. q (B, T, H, D), k and v (B, S, Hkv, D),
+// y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
+//
+// Against level4_sm80.cu: the same tiles and the same online softmax, in instructions of Hopper.
+//   - wgmma: one instruction multiplies 64 queries by a tile of keys, read from shared memory by the tensor cores
+//     themselves. Where mma.sync takes its right operand from registers, each warp had to load all keys for itself.
+//   - The exponentials stay where the scores were, and are the left operand of the second product from there.
+//   - The copy engine brings q, k and v, asked by one thread; the next tile, and the next queries, are on their way
+//     while these are worked on. A grid as large as the GPU goes through all tiles of queries.
+//   - What has to run beside what. A tile costs 4·64·BN·D operations on tensor cores, and 64·BN exponentials, of
+//     which an SM makes 16 a clock: at D = 128 half as long as the products, at D = 64 as long as they. Somebody
+//     else has to use the tensor cores meanwhile:
+//       heads up to 64 channels: one warpgroup a block, and three blocks on an SM, whose turns fall as they fall
+//       heads up to 128: two warpgroups, in turns. One starts its products and hands the tensor cores over; in them
+//       are the scores of its next tile, before the sums of this one ("FlashAttention-3", Shah et al. 2024).
+//
+// ANCHOR: turns
+//     warpgroup 0   | q·kᵀ, then p·v of before | softmax                  | q·kᵀ, p·v …
+//     warpgroup 1   | softmax                  | q·kᵀ, then p·v of before | softmax   …
+//     warpgroup 2   copies: q, k, v, k, v …
+// ANCHOR_END: turns
+//
+// Prediction: 4 × 4096 causal, 16 heads of 128: 275 GFLOP, 0.28 ms at the tensor cores' rate; a tile on the diagonal is
+// computed whole (3% more), and what a warpgroup waits for is not all hidden.
+// Where it loses: 197 queries are 256 rows, 197 keys three tiles of 80. To be faster: shorter last tiles; a second
+// warpgroup for long sequences of narrow heads, too.
+//
+// Launch: as many blocks as fit the GPU or as there are tiles of queries, whichever is less; THREADS; SHARED_BYTES as
+// dynamic shared memory; maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
+//   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
+#include "attention/operands.cuh"
+#include "common/hopper.cuh"
+
+// Heads up to D channels, GROUPS warpgroups of 64 queries each, BN keys at a time, so many blocks on an SM.
+template <int D_, int GROUPS_, int BN_, int BLOCKS_>
+struct Tile {
+  static constexpr int D = D_, GROUPS = GROUPS_, BM = 64 * GROUPS, BN = BN_, BLOCKS = BLOCKS_;
+  static constexpr int THREADS = 128 * (GROUPS + 1), STAGES = 2, CHUNKS = D / 64;
+  static constexpr bool TURNS = GROUPS == 2;
+  // Registers of a thread that computes: what the threads that copy leave.
+  static constexpr int REGISTERS = GROUPS == 2 ? 240 : 136;
+  // Shared memory: a chunk is 64 channels, rows of 128 bytes. Two places for q, a ring of STAGES places for k and v.
+  static constexpr int Q_CHUNK = 128 * BM, Q_BYTES = CHUNKS * Q_CHUNK;
+  static constexpr int KV_CHUNK = 128 * BN, KV_BYTES = CHUNKS * KV_CHUNK;
+  static constexpr int K = 2 * Q_BYTES, V = K + STAGES * KV_BYTES;
+  // Barriers, 8 bytes each: FULL once the bytes are there, EMPTY once all have read them.
+  static constexpr int Q_FULL = V + STAGES * KV_BYTES, Q_EMPTY = Q_FULL + 2 * 8;
+  static constexpr int K_FULL = Q_EMPTY + 2 * 8, K_EMPTY = K_FULL + 8 * STAGES;
+  static constexpr int V_FULL = K_EMPTY + 8 * STAGES, V_EMPTY = V_FULL + 8 * STAGES;
+  static constexpr int SHARED_BYTES = V_EMPTY + 8 * STAGES;
+};
+
+struct Problem {
+  unsigned batch, queries, keys, seen, heads, group; // group: H/Hkv; query t sees min(keys, seen + t) keys
+  float scale;
+
+  template <class Tile>
+  __device__ unsigned units() const {
+    return (queries + Tile::BM - 1) / Tile::BM * heads * batch;
+  }
+};
+
+// A tile of queries of a head, and how many tiles of keys it sees. Neighbours in the grid are tiles of one head, which
+// find its keys in the L2 cache; the last queries, which see the most keys, come first.
+template <class Tile>
+struct Unit {
+  unsigned sequence, head, first, tiles;
+
+  __device__ Unit(unsigned unit, const Problem &p) {
+    unsigned blocks = (p.queries + Tile::BM - 1) / Tile::BM;
+    sequence = unit / blocks / p.heads, head = unit / blocks % p.heads;
+    first = (blocks - 1 - unit % blocks) * Tile::BM;
+    unsigned seen = min(p.keys, p.seen + min(first + Tile::BM, p.queries) - 1);
+    tiles = (seen + Tile::BN - 1) / Tile::BN;
+  }
+};
+
+// All copies of a block: one thread asks for them.
+template <class Tile>
+__device__ __forceinline__ void copy_units(const TensorMap *q, const TensorMap *k, const TensorMap *v,
+                                           const Problem &p, unsigned base) {
+  unsigned n = 0, i = 0; // tiles of keys and units so far
+  // A tile of a head's tokens, from `token` on, once its place is empty.
+  auto copy = [&](const TensorMap *map, const Unit<Tile> &unit, unsigned head, unsigned token, unsigned to, int chunk,
+                  unsigned full, unsigned empty, unsigned parity) {
+    barrier_wait(empty, parity ^ 1);
+    barrier_expect(full, Tile::CHUNKS * chunk);
+#pragma unroll
+    for (int c = 0; c < Tile::CHUNKS; c++)
+      copy_box(to + c * chunk, map, unit.sequence, token, head, 64 * c, full);
+  };
+#pragma unroll 1
+  for (unsigned u = blockIdx.x; u < p.units<Tile>(); u += gridDim.x, i++) {
+    Unit<Tile> unit(u, p);
+    unsigned at = base + i % 2 * 8;
+    copy(q, unit, unit.head, unit.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK, at + Tile::Q_FULL,
+         at + Tile::Q_EMPTY, i / 2 % 2);
+#pragma unroll 1
+    for (unsigned tile = 0; tile < unit.tiles; tile++, n++) {
+      unsigned s = n % Tile::STAGES, parity = n / Tile::STAGES % 2, at = base + 8 * s;
+      auto ring = [&](const TensorMap *map, int place, int full, int empty) {
+        copy(map, unit, unit.head / p.group, tile * Tile::BN, base + place + s * Tile::KV_BYTES, Tile::KV_CHUNK,
+             at + full, at + empty, parity);
+      };
+      ring(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
+      ring(v, Tile::V, Tile::V_FULL, Tile::V_EMPTY);
+    }
+  }
+}
+
+// Scores of a warp's 16 queries and BN keys, in the lanes as mma's result is: of each 8 keys, two neighbours of query
+// g = lane/4, and the same two of query g + 8.
+template <class Tile>
+using Scores = float[Tile::BN / 8][4];
+
+// Starts s = q·kᵀ.
+template <class Tile>
+__device__ __forceinline__ void start_scores(Scores<Tile> &s, unsigned q, unsigned k) {
+  wgmma_begin();
+#pragma unroll
+  for (int c = 0; c < Tile::D / 16; c++) { // 16 channels are 32 bytes, 2 of a descriptor's units
+    unsigned long long a = descriptor(q + c / 4 * Tile::Q_CHUNK) + 2 * (c % 4);
+    unsigned long long b = descriptor(k + c / 4 * Tile::KV_CHUNK) + 2 * (c % 4);
+    if (c == 0)
+      wgmma<false>(s, a, b);
+    else
+      wgmma<true>(s, a, b);
+  }
+  wgmma_commit();
+}
+
+// Keys from `visible` on get no weight: those that query g, or g + 8, does not see.
+template <class Tile>
+__device__ __forceinline__ void mask(Scores<Tile> &s, int key, const int (&visible)[2]) {
+#pragma unroll
+  for (int j = 0; j < Tile::BN / 8; j++)
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+      if (key + 8 * j + lane_id() % 4 * 2 + e % 2 >= visible[e / 2]) s[j][e] = -INFINITY;
+}
+
+// What a lane knows of its two queries: the greatest score, its share of the sum of exponentials and, before it is
+// divided, of the mean of v; and the weights of the tile that is to be added to it.
+template <class Tile>
+struct State {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, scale[2], o[Tile::D / 8][4] = {};
+  unsigned p[Tile::BN / 16][4];
+
+  // Scores become exponentials; `scale` is what all sums so far shrink by.
+  __device__ __forceinline__ void online_softmax(Scores<Tile> &s, float factor) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float most = s[0][2 * h];
+#pragma unroll
+      for (int j = 0; j < Tile::BN / 8; j++) most = fmaxf(most, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
+      most = fmaxf(m[h], warp_max<4>(most) * factor);
+      scale[h] = exp2_approx(m[h] - most);
+      m[h] = most;
+      l[h] *= scale[h];
+#pragma unroll
+      for (int j = 0; j < Tile::BN / 8; j++)
+#pragma unroll
+        for (int e = 2 * h; e < 2 * h + 2; e++) {
+          s[j][e] = exp2_approx(s[j][e] * factor - most);
+          l[h] += s[j][e];
+        }
+    }
+  }
+
+  // Exponentials become weights, once the sums of the tile before are there.
+  __device__ __forceinline__ void take(const Scores<Tile> &s) {
+#pragma unroll
+    for (int c = 0; c < Tile::D / 8; c++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) o[c][e] *= scale[e / 2];
+#pragma unroll
+    for (int j = 0; j < Tile::BN / 16; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const float(&x)[4] = s[2 * j + e / 2];
+        p[j][e] = pack_bf16(x[e % 2 * 2], x[e % 2 * 2 + 1]);
+      }
+  }
+
+  // Starts o += p·v.
+  __device__ __forceinline__ void start_mean(unsigned v) {
+    wgmma_begin();
+#pragma unroll
+    for (int j = 0; j < Tile::BN / 16; j++) // 16 keys are 16 rows
+      wgmma(o, p[j], descriptor_of_columns(v + 16 * 128 * j, Tile::KV_CHUNK));
+    wgmma_commit();
+  }
+
+  // o/l in bf16 to a warp's 16 rows of shared memory, swizzled as the copy engine wants them.
+  __device__ __forceinline__ void store(unsigned out) {
+    unsigned lane = threadIdx.x % 32, to = out + lane % 16 * 128;
+    float share[2] = {1.f / warp_sum<4>(l[0]), 1.f / warp_sum<4>(l[1])};
+#pragma unroll
+    for (int c = 0; c < Tile::D / 8; c += 2) {
+      auto packed = [&](int c, int h) { return pack_bf16(o[c][2 * h] * share[h], o[c][2 * h + 1] * share[h]); };
+      unsigned chunk = c / 8 * Tile::Q_CHUNK, place = (c % 8 + lane / 16) ^ lane % 8;
+      store_matrices(to + chunk + 16 * place, packed(c, 0), packed(c, 1), packed(c + 1, 0), packed(c + 1, 1));
+    }
+  }
+};
+
+// All units of a warpgroup.
+template <class Tile>
+__device__ __forceinline__ void attend(const TensorMap *y, const Problem &problem, unsigned base, unsigned group) {
+  unsigned warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  unsigned n = 0, i = 0; // tiles of keys and units so far
+  auto wait = [&](int full, unsigned n) {
+    barrier_wait(base + full + 8 * (n % Tile::STAGES), n / Tile::STAGES % 2);
+  };
+  auto release = [&](int empty, unsigned n) {
+    if (lane == 0) barrier_arrive(base + empty + 8 * (n % Tile::STAGES));
+  };
+  auto place = [&](int ring, unsigned n) { return base + ring + n % Tile::STAGES * Tile::KV_BYTES; };
+  // The tensor cores in turn, by barriers 3 and 4 of the block's 16.
+  auto take_turn = [&] {
+    if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
+  };
+  auto give_turn = [&] {
+    if (Tile::TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(4 - group) : "memory");
+  };
+  if (group == 1) give_turn();
+
+#pragma unroll 1
+  for (unsigned u = blockIdx.x; u < problem.units<Tile>(); u += gridDim.x, i++) {
+    Unit<Tile> unit(u, problem);
+    unsigned at = i % 2, q = base + at * Tile::Q_BYTES + 64 * 128 * group;
+    unsigned first = unit.first + 64 * group, row = first + 16 * warp + lane / 4;
+    auto visible_to = [&](unsigned t) { return int(min(problem.keys, problem.seen + t)); };
+    int visible[2] = {visible_to(row), visible_to(row + 8)};
+    State<Tile> state;
+    auto scores = [&](Scores<Tile> &s) {
+      wait(Tile::K_FULL, n);
+      start_scores<Tile>(s, q, place(Tile::K, n));
+    };
+    auto exponentials = [&](Scores<Tile> &s, unsigned tile) {
+      int key = tile * Tile::BN;
+      if (key + Tile::BN > visible_to(first)) mask<Tile>(s, key, visible);
+      state.online_softmax(s, problem.scale * LOG2_E);
+    };
+    auto mean = [&](unsigned n) {
+      wait(Tile::V_FULL, n);
+      state.start_mean(place(Tile::V, n));
+    };
+    barrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);
+#pragma unroll 1
+    for (unsigned tile = 0; tile < unit.tiles; tile++, n++) {
+      Scores<Tile> s;
+      take_turn();
+      scores(s);
+      if (Tile::TURNS && tile > 0) {
+        mean(n - 1); // of the tile before, behind these scores
+        give_turn();
+        wgmma_wait<1>();
+        release(Tile::K_EMPTY, n);
+        exponentials(s, tile);
+        wgmma_wait<0>();
+        release(Tile::V_EMPTY, n - 1);
+        state.take(s);
+      } else {
+        give_turn();
+        wgmma_wait<0>();
+        release(Tile::K_EMPTY, n);
+        exponentials(s, tile);
+        state.take(s);
+      }
+      if (!Tile::TURNS || tile + 1 == unit.tiles) {
+        mean(n);
+        wgmma_wait<0>();
+        release(Tile::V_EMPTY, n);
+      }
+    }
+    // y takes the place of q, which all warps of the group have read.
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    unsigned out = q + 16 * 128 * warp;
+    state.store(out);
+    fence_copies();
+    __syncwarp();
+    if (lane == 0) {
+#pragma unroll
+      for (int c = 0; c < Tile::CHUNKS; c++)
+        write_box(y, unit.sequence, first + 16 * warp, unit.head, 64 * c, out + c * Tile::Q_CHUNK);
+      write_wait();
+      barrier_arrive(base + Tile::Q_EMPTY + 8 * at);
+    }
+  }
+}
+
+template <class Tile>
+__device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k, const TensorMap *v,
+                                          const TensorMap *y, const Problem &problem) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  unsigned base = shared_address(shared);
+  unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // one value for a warp, and the compiler knows it
+  if (threadIdx.x == 0) {
+    prefetch(q), prefetch(k), prefetch(v), prefetch(y);
+    auto init = [&](int full, int empty, int places) {
+      for (int i = 0; i < places; i++) {
+        barrier_init(base + full + 8 * i, 1);                  // who asks for the copies
+        barrier_init(base + empty + 8 * i, 4 * Tile::GROUPS); // the warps that compute
+      }
+    };
+    init(Tile::Q_FULL, Tile::Q_EMPTY, 2);
+    init(Tile::K_FULL, Tile::K_EMPTY, Tile::STAGES);
+    init(Tile::V_FULL, Tile::V_EMPTY, Tile::STAGES);
+    barrier_init_fence();
+  }
+  __syncthreads();
+  if (group == Tile::GROUPS) {
+    fewer_registers<24>();
+    if (threadIdx.x % 128 == 0) copy_units<Tile>(q, k, v, problem, base);
+  } else {
+    more_registers<Tile::REGISTERS>();
+    attend<Tile>(y, problem, base, group);
+  }
+}
+
+#define KERNEL(NAME, ...)                                                                                            \
+  extern "C" __global__ void __launch_bounds__(Tile<__VA_ARGS__>::THREADS, Tile<__VA_ARGS__>::BLOCKS)                \
+      NAME(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,                                 \
+           const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap y, unsigned batch,                 \
+           unsigned queries, unsigned keys, unsigned seen, unsigned heads, unsigned group, float scale) {            \
+    attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, Problem{batch, queries, keys, seen, heads, group, scale});          \
+  }
+
+KERNEL(attention_d64x64_bf16_level5, 64, 1, 80, 3)
+KERNEL(attention_d128x128_bf16_level5, 128, 2, 128, 1)
