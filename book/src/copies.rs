@@ -1,12 +1,14 @@
 //! The copies that were recorded beside the ops that memory limits: what a machine's memory gives, size by size.
 
 use crate::format::{bytes, three_digits};
+use crate::library::Beside;
+use crate::markdown;
 use anyhow::{Result, ensure};
-use results::{OpResults, OpRow};
+use results::OpRow;
 
-/// A Markdown table of copies, each at least twice as large as the one above it.
-pub fn copies(recorded: &OpResults) -> Result<String> {
-    let mut rows: Vec<(u64, &OpRow)> = (recorded.rows.iter())
+/// A Markdown table of copies, each at least twice as large as the one above it, and the reader's own behind them.
+pub fn copies(found: &Beside<OpRow>) -> Result<String> {
+    let mut rows: Vec<(u64, &OpRow)> = (found.recorded.rows.iter())
         .filter(|row| row.level == "copy")
         .filter_map(|row| Some((row.bytes?, row)))
         .collect();
@@ -18,14 +20,22 @@ pub fn copies(recorded: &OpResults) -> Result<String> {
             shown.push((size, row));
         }
     }
-    let mut text = "| read and written | µs | GB/s |\n|---:|---:|---:|\n".to_string();
+    let rows: Vec<&OpRow> = shown.iter().map(|(_, row)| *row).collect();
+    let here = found.here_of(&rows);
+    let own = here
+        .iter()
+        .flat_map(|here| ["µs", "GB/s"].map(|unit| format!("{}, {unit}", here.title)));
+    let titles: Vec<String> = ["µs", "GB/s"]
+        .map(String::from)
+        .into_iter()
+        .chain(own)
+        .collect();
+    let mut text = markdown::header("read and written", &titles);
     for (size, row) in shown {
-        let rate = three_digits(size as f64 / row.us() / 1e3);
-        text += &format!(
-            "| {} | {} | {rate} |\n",
-            bytes(size),
-            three_digits(row.us())
-        );
+        let own = here.iter().map(|here| here.time(row));
+        let times = [Some(row.us())].into_iter().chain(own);
+        let cells = times.flat_map(|us| [us, us.map(|us| size as f64 / us / 1e3)]);
+        text += &markdown::line(&bytes(size), cells.map(|cell| cell.map(three_digits)));
     }
-    Ok(text)
+    Ok(text + &markdown::below(&[], &here))
 }

@@ -1,6 +1,7 @@
 //! Findings in the chapters' Markdown.
 
 use crate::includes::{chapters, includes};
+use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -12,19 +13,16 @@ use std::path::Path;
 pub fn stale_anchors(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for include in includes(folder)? {
-        let at = format!("{}:{}", include.chapter.display(), include.line);
+        let at = place::at(&include.chapter, include.line);
+        let file = place::from_root(&include.file);
         let Ok(text) = fs::read_to_string(&include.file) else {
-            found.push(format!(
-                "{at}: expected the file {}, found none",
-                include.file.display()
-            ));
+            found.push(format!("{at}: expected the file {file}, found none"));
             continue;
         };
         if let Some(anchor) = include
             .anchor
             .filter(|a| anchored(&text, a).trim().is_empty())
         {
-            let file = include.file.display();
             found.push(format!(
                 "{at}: expected the anchor `{anchor}` in {file}, found none"
             ));
@@ -69,7 +67,7 @@ pub fn ops_without_a_section(folder: &Path) -> Result<Vec<String>> {
         found.extend(ops.filter(|op| !included.contains(op)).map(|op| {
             format!(
                 "{}: expected a section that includes `{op}`, found none",
-                chapter.display()
+                place::from_root(&chapter)
             )
         }));
     }

@@ -1,6 +1,7 @@
 //! Figures typed by hand: what was measured comes from recorded results.
 
 use crate::includes::chapters;
+use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use std::fs;
@@ -36,9 +37,8 @@ pub fn typed_figures(folder: &Path) -> Result<Vec<String>> {
             }
             let typed: Vec<&str> = hit.as_str().split_whitespace().collect();
             found.push(format!(
-                "{}:{}: expected {{{{measure …}}}}, found `{}` typed by hand",
-                chapter.display(),
-                first + 1,
+                "{}: expected {{{{measure …}}}}, found `{}` typed by hand",
+                place::at(&chapter, first + 1),
                 typed.join(" ")
             ));
         }
