@@ -37,5 +37,5 @@ pub fn copies(found: &Beside<OpRow>) -> Result<String> {
         let cells = times.flat_map(|us| [us, us.map(|us| size as f64 / us / 1e3)]);
         text += &markdown::line(&bytes(size), cells.map(|cell| cell.map(three_digits)));
     }
-    Ok(text + &markdown::below(&[], &here))
+    Ok(markdown::figures(&text, &[], &here))
 }

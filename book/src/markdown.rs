@@ -14,15 +14,17 @@ pub fn line(first: &str, cells: impl Iterator<Item = Option<String>>) -> String 
     format!("| {first} | {} |\n", cells.join(" | "))
 }
 
-/// What stands below a table: `notes`, and where the reader's own times are from.
-pub fn below(notes: &[&str], here: &[&Here]) -> String {
+/// A table with what stands below it, `notes` and where the reader's own times are from; in an element of a class that
+/// the theme sets in smaller letters.
+pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     let places = here.iter().filter_map(|here| here.place());
     let notes = notes.iter().map(|note| note.to_string());
     let sentences: Vec<String> = notes.chain(places).map(|s| format!("{s}.")).collect();
-    match sentences.is_empty() {
+    let below = match sentences.is_empty() {
         true => String::new(),
-        false => format!("\n<small>{}</small>\n", sentences.join(" ")),
-    }
+        false => format!("<p>{}</p>\n", sentences.join(" ")),
+    };
+    format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
 }
 
 /// Whether a note of a record says which version of another framework ran, and how.

@@ -42,7 +42,7 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let notes: Vec<&str> = notes
         .filter(|note| others && markdown::is_version(note))
         .collect();
-    Ok(text + &markdown::below(&notes, &here))
+    Ok(markdown::figures(&text, &notes, &here))
 }
 
 /// A level's time, by `us`, on the shape of `cases`.

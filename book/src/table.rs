@@ -31,7 +31,11 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
         text += &markdown::line(shown, cells);
         above = name;
     }
-    Ok(text + &markdown::below(&notes(found.recorded, &rows), &here))
+    Ok(markdown::figures(
+        &text,
+        &notes(found.recorded, &rows),
+        &here,
+    ))
 }
 
 /// A column of numbers; one that no row has a number for is not shown.
@@ -78,10 +82,10 @@ fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
     columns
 }
 
-/// `5 graph`, `compile, max-autotune`
+/// `5 graph`, `PyTorch compile`, and of a mode of that compiler its name alone.
 fn level(row: &Row) -> String {
     let variant = row.variant().replace("level ", "").replace("in a ", "");
-    variant.replace("PyTorch compile ", "compile, ")
+    variant.replace("PyTorch compile ", "")
 }
 
 fn tenths(row: &Row) -> Option<String> {

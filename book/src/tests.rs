@@ -199,8 +199,7 @@ fn other_frameworks_have_their_versions_below() {
         ]);
     };
     let page = table_of("{{table lm on=cpu}}", peers);
-    let notes =
-        "<small>PyTorch 2, f32 without TF32. lm tiny decode f32 pytorch_graph failed: no.</small>";
+    let notes = "<p>PyTorch 2, f32 without TF32. lm tiny decode f32 pytorch_graph failed: no.</p>";
     assert!(page.contains(notes), "{page}");
     assert!(
         page.contains("device, ms</th>") && page.contains("0.123</td>"),
