@@ -41,18 +41,20 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
 /// A column of numbers; one that no row has a number for is not shown.
 struct Column<'a> {
     title: String,
-    cell: Box<dyn Fn(&Row) -> Option<String> + 'a>,
+    cell: Cell<'a>,
 }
 
-fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
-    fn column<'a>(
-        title: impl Into<String>,
-        cell: impl Fn(&Row) -> Option<String> + 'a,
-    ) -> Column<'a> {
-        let title = title.into();
-        let cell = Box::new(cell);
-        Column { title, cell }
+type Cell<'a> = Box<dyn Fn(&Row) -> Option<String> + 'a>;
+
+fn column<'a>(title: impl Into<String>, cell: impl Fn(&Row) -> Option<String> + 'a) -> Column<'a> {
+    Column {
+        title: title.into(),
+        cell: Box::new(cell),
     }
+}
+
+/// All that a table may have, in order; `here` behind the median.
+fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
     // What is counted of the levels alone.
     let is_level = |row: &Row| row.system.is_none();
     let mut columns = vec![
