@@ -5,6 +5,7 @@ use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, ensure};
 use results::OpRow;
+use std::iter::once;
 
 /// A Markdown table of copies, each at least twice as large as the one above it, and the reader's own behind them.
 pub fn copies(found: &Beside<OpRow>) -> Result<String> {
@@ -14,26 +15,19 @@ pub fn copies(found: &Beside<OpRow>) -> Result<String> {
         .collect();
     ensure!(!rows.is_empty(), "expected recorded copies, found none");
     rows.sort_by_key(|(size, _)| *size);
-    let mut shown: Vec<(u64, &OpRow)> = vec![];
+    let mut last = 0;
+    rows.retain(|(size, _)| {
+        let is_shown = *size >= 2 * last;
+        last = if is_shown { *size } else { last };
+        is_shown
+    });
+    let here = found.here_of(&rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
+    let whose = here.iter().map(|here| format!("{}, ", here.title));
+    let titles = once(String::new()).chain(whose);
+    let titles = titles.flat_map(|whose| ["µs", "GB/s"].map(|unit| format!("{whose}{unit}")));
+    let mut text = markdown::header("read and written", &titles.collect::<Vec<_>>());
     for (size, row) in rows {
-        if shown.last().is_none_or(|(last, _)| size >= 2 * last) {
-            shown.push((size, row));
-        }
-    }
-    let rows: Vec<&OpRow> = shown.iter().map(|(_, row)| *row).collect();
-    let here = found.here_of(&rows);
-    let own = here
-        .iter()
-        .flat_map(|here| ["µs", "GB/s"].map(|unit| format!("{}, {unit}", here.title)));
-    let titles: Vec<String> = ["µs", "GB/s"]
-        .map(String::from)
-        .into_iter()
-        .chain(own)
-        .collect();
-    let mut text = markdown::header("read and written", &titles);
-    for (size, row) in shown {
-        let own = here.iter().map(|here| here.time(row));
-        let times = [Some(row.us())].into_iter().chain(own);
+        let times = once(Some(row.us())).chain(here.iter().map(|here| here.time(row)));
         let cells = times.flat_map(|us| [us, us.map(|us| size as f64 / us / 1e3)]);
         text += &markdown::line(&bytes(size), cells.map(|cell| cell.map(three_digits)));
     }

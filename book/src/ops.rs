@@ -16,21 +16,17 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         !rows.is_empty(),
         "expected recorded rows of `{filter}`, found none"
     );
-    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level.as_str()).collect();
-    // `copy` is the limit and stands last.
-    let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
-    let columns: Vec<&str> = levels.into_iter().chain(copy).collect();
+    let columns = columns(&rows);
     let titles: Vec<String> = columns.iter().map(|level| spoken(level)).collect();
     let mut text = markdown::header("µs", &titles);
     let here = found.here_of(&rows);
     for cases in rows.chunk_by(|a, b| (&a.shape, &a.dtype) == (&b.shape, &b.dtype)) {
-        let shape = cases[0].shape.replace('x', " × ");
         let line = |first: &str, us: &dyn Fn(&OpRow) -> Option<f64>| {
             markdown::line(first, columns.iter().map(|level| cell(cases, level, us)))
         };
-        text += &line(&format!("{shape}, {}", cases[0].dtype), &|row| {
-            Some(row.us())
-        });
+        let shape = cases[0].shape.replace('x', " × ");
+        let shape = format!("{shape}, {}", cases[0].dtype);
+        text += &line(&shape, &|row| Some(row.us()));
         for here in &here {
             if cases.iter().any(|row| here.time(*row).is_some()) {
                 text += &line(&format!("*{}*", here.title), &|row| here.time(row));
@@ -38,11 +34,17 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         }
     }
     let others = columns.iter().any(|level| level.starts_with("pytorch"));
+    let is_shown = |note: &&str| others && markdown::is_version(note);
     let notes = found.recorded.notes.iter().map(String::as_str);
-    let notes: Vec<&str> = notes
-        .filter(|note| others && markdown::is_version(note))
-        .collect();
+    let notes: Vec<&str> = notes.filter(is_shown).collect();
     Ok(markdown::figures(&text, &notes, &here))
+}
+
+/// The levels of `rows`, and `copy`, which is the limit, at the end.
+fn columns<'r>(rows: &[&'r OpRow]) -> Vec<&'r str> {
+    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level.as_str()).collect();
+    let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
+    [levels, copy].concat()
 }
 
 /// A level's time, by `us`, on the shape of `cases`.
