@@ -103,12 +103,12 @@ impl Here {
         }
     }
 
-    fn benches(device: &str, times: &BTreeMap<String, f64>) -> Self {
+    fn benches(device: &str, times: BTreeMap<String, f64>) -> Self {
         Self {
             title: "here (cargo bench)",
             machine: None,
             device: device.into(),
-            times: times.clone(),
+            times,
         }
     }
 
@@ -153,21 +153,14 @@ impl<'a, R: Timed> Beside<'a, R> {
 }
 
 impl<R: DeserializeOwned + Timed> Shelf<R> {
-    /// `benches` on the device that it names.
-    fn open(
-        folder: PathBuf,
-        own: &Path,
-        device: &str,
-        benches: &BTreeMap<String, f64>,
-    ) -> Result<Self, BadInput> {
+    fn open(folder: PathBuf, own: &Path, benches: Here) -> Result<Self, BadInput> {
         let own = own.exists().then(|| Recorded::load(own)).transpose()?;
-        let mut here: Vec<Here> = own.iter().map(Here::run).collect();
-        here.push(Here::benches(device, benches));
+        let run = own.as_ref().map(Here::run);
         Ok(Self {
             folder: folder.canonicalize().unwrap_or(folder),
             loaded: BTreeMap::new(),
+            here: run.into_iter().chain([benches]).collect(),
             own,
-            here,
         })
     }
 
@@ -202,17 +195,14 @@ pub struct Library {
 impl Library {
     /// Reads the reader's own figures below `target` where they are. Files in `folder` are read when a chapter names them.
     pub fn open(folder: &Path, target: &Path) -> Result<Self> {
-        let Benches {
-            device,
-            models,
-            ops,
-        } = Benches::read(&target.join("criterion"))?;
-        let own = target.join("workbook");
-        let [ops_folder, small_folder] = ["ops", "small"].map(|name| folder.join(name));
+        let benches = Benches::read(&target.join("criterion"))?;
+        let [models, ops, small] = [benches.models, benches.ops.clone(), benches.ops]
+            .map(|times| Here::benches(benches.device, times));
+        let own = |file: &str| target.join("workbook").join(file);
         Ok(Self {
-            models: Shelf::open(folder.into(), &own.join("compare.json"), device, &models)?,
-            ops: Shelf::open(ops_folder, &own.join("ops.json"), device, &ops)?,
-            small: Shelf::open(small_folder, &own.join("small.json"), device, &ops)?,
+            models: Shelf::open(folder.into(), &own("compare.json"), models)?,
+            ops: Shelf::open(folder.join("ops"), &own("ops.json"), ops)?,
+            small: Shelf::open(folder.join("small"), &own("small.json"), small)?,
         })
     }
 }
