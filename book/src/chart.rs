@@ -1,7 +1,7 @@
 //! A recorded comparison as a chart: how much faster each level is than level 1.
 
+use crate::filter::Filter;
 use crate::format;
-use crate::table::Filter;
 use anyhow::{Result, ensure};
 use charts::{Axis, Bar, BarChart, Group};
 use results::{Results, Row};
@@ -12,9 +12,9 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
     let rows: Vec<&Row> = filter.rows(recorded);
     ensure!(
         !rows.is_empty(),
-        "expected recorded rows of {filter:?}, found none"
+        "expected recorded rows of `{filter}`, found none"
     );
-    let title = format!("{}: speed-up over level 1", long_name(filter.model));
+    let title = format!("{}: speed-up over level 1", long_name(filter.subject));
     let chart = BarChart {
         title: title.clone(),
         axis: Axis::linear("median time of level 1 / median time of the level"),

@@ -2,6 +2,7 @@
 
 mod browser;
 mod chapters;
+mod figures;
 mod pages;
 mod text;
 
@@ -36,9 +37,9 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     let book = render::load(root)?;
     let chapters = book.source_dir();
     let mut found = chapters::stale_anchors(&chapters)?;
-    found.extend(chapters::typed_figures(&chapters)?);
+    found.extend(figures::typed_figures(&chapters)?);
     for exercise in exercises::of(root, &book.config)? {
-        found.extend(chapters::typed_figures(&exercise.folder)?);
+        found.extend(figures::typed_figures(&exercise.folder)?);
     }
     found.extend(chapters::ops_without_a_section(&chapters)?);
     let texts = shell::files(root, &book)?;

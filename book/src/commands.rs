@@ -1,5 +1,6 @@
 //! `book commands`: runs what a reader is told to run.
 
+use crate::place;
 use crate::render;
 use crate::shell::{self, Block, Mark};
 use anyhow::{Context, Result};
@@ -42,9 +43,7 @@ fn run_block(
     filter: &str,
     seen: &mut BTreeSet<String>,
 ) -> Result<bool> {
-    let file = block.file.canonicalize()?;
-    let name = file.strip_prefix(repository).unwrap_or(&file);
-    let at = format!("{}:{}", name.display(), block.line);
+    let at = place::at(&block.file, block.line);
     if let Some(Mark::NotRun(why)) = &block.marked {
         println!("not run: {at}: {why}");
         return Ok(true);

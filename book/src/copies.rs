@@ -1,31 +1,35 @@
 //! The copies that were recorded beside the ops that memory limits: what a machine's memory gives, size by size.
 
 use crate::format::{bytes, three_digits};
+use crate::library::Beside;
+use crate::markdown;
 use anyhow::{Result, ensure};
-use results::{OpResults, OpRow};
+use results::OpRow;
+use std::iter::once;
 
-/// A Markdown table of copies, each at least twice as large as the one above it.
-pub fn copies(recorded: &OpResults) -> Result<String> {
-    let mut rows: Vec<(u64, &OpRow)> = (recorded.rows.iter())
+/// A Markdown table of copies, each at least twice as large as the one above it, and the reader's own behind them.
+pub fn copies(found: &Beside<OpRow>) -> Result<String> {
+    let mut rows: Vec<(u64, &OpRow)> = (found.recorded.rows.iter())
         .filter(|row| row.level == "copy")
         .filter_map(|row| Some((row.bytes?, row)))
         .collect();
     ensure!(!rows.is_empty(), "expected recorded copies, found none");
     rows.sort_by_key(|(size, _)| *size);
-    let mut shown: Vec<(u64, &OpRow)> = vec![];
+    let mut last = 0;
+    rows.retain(|(size, _)| {
+        let is_shown = *size >= 2 * last;
+        last = if is_shown { *size } else { last };
+        is_shown
+    });
+    let here = found.here_of(&rows.iter().map(|(_, row)| *row).collect::<Vec<_>>());
+    let whose = here.iter().map(|here| format!("{}, ", here.title));
+    let titles = once(String::new()).chain(whose);
+    let titles = titles.flat_map(|whose| ["µs", "GB/s"].map(|unit| format!("{whose}{unit}")));
+    let mut text = markdown::header("read and written", &titles.collect::<Vec<_>>());
     for (size, row) in rows {
-        if shown.last().is_none_or(|(last, _)| size >= 2 * last) {
-            shown.push((size, row));
-        }
+        let times = once(Some(row.us())).chain(here.iter().map(|here| here.time(row)));
+        let cells = times.flat_map(|us| [us, us.map(|us| size as f64 / us / 1e3)]);
+        text += &markdown::line(&bytes(size), cells.map(|cell| cell.map(three_digits)));
     }
-    let mut text = "| read and written | µs | GB/s |\n|---:|---:|---:|\n".to_string();
-    for (size, row) in shown {
-        let rate = three_digits(size as f64 / row.us() / 1e3);
-        text += &format!(
-            "| {} | {} | {rate} |\n",
-            bytes(size),
-            three_digits(row.us())
-        );
-    }
-    Ok(text)
+    Ok(markdown::figures(&text, &[], &here))
 }

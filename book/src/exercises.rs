@@ -2,12 +2,12 @@
 //!
 //! A chapter ends with the exercises that name it, and the page of an exercise begins with its chapter.
 
+use crate::directives;
 use anyhow::{Context, Result, bail, ensure};
 use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
-use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -90,16 +90,9 @@ fn below(
 
 /// `text` with `{{exercises}}` and `{{session N reading=MINUTES}}` replaced.
 pub fn expand(text: &str, exercises: &[Exercise]) -> Result<String> {
-    let directive = Regex::new(r"\{\{\s*(exercises|session)\b([^{}]*)\}\}")?;
-    let mut failed = None;
-    let expanded = directive.replace_all(text, |found: &Captures| {
-        replace(&found[1], &found[2], exercises).unwrap_or_else(|error| {
-            failed.get_or_insert(error.context(found[0].to_string()));
-            String::new()
-        })
-    });
-    let expanded = expanded.into_owned();
-    failed.map_or(Ok(expanded), Err)
+    directives::expand(text, "exercises|session", |name, arguments| {
+        replace(name, arguments, exercises)
+    })
 }
 
 fn replace(directive: &str, arguments: &str, exercises: &[Exercise]) -> Result<String> {

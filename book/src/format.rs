@@ -33,7 +33,7 @@ pub fn time(ms: f64, unit: &str) -> Result<String> {
 
 /// `1.04×`.
 pub fn ratio(x: f64) -> String {
-    format!("{x:.2}×")
+    format!("{}×", three_digits(x))
 }
 
 /// `12.3 MiB`

@@ -1,9 +1,11 @@
 //! The recorded figures that the chapters quote: `benches/results/*.json` for models and
-//! `benches/results/ops/*.json` for ops, and the reader's own in `target/workbook`.
+//! `benches/results/ops/*.json` for ops, and the reader's own in `target/workbook` and `target/criterion`.
 
+use crate::criterion::Benches;
+use crate::table;
 use anyhow::{Result, ensure};
 use data::BadInput;
-use results::{OpResults, OpRow, Recorded, Results, Row};
+use results::{Machine, OpResults, OpRow, Recorded, Results, Row};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,33 +54,130 @@ impl Key {
     }
 }
 
+/// A row that has an address and a time.
+pub trait Timed {
+    /// See [`Key`]; without `op.` before it.
+    fn key(&self) -> String;
+    /// Milliseconds of a model, microseconds of an op.
+    fn time(&self) -> f64;
+}
+
+impl Timed for Row {
+    fn key(&self) -> String {
+        self.key()
+    }
+
+    fn time(&self) -> f64 {
+        self.median_ms
+    }
+}
+
+impl Timed for OpRow {
+    fn key(&self) -> String {
+        self.key()
+    }
+
+    fn time(&self) -> f64 {
+        self.us()
+    }
+}
+
+/// Times of the reader's own, which stand beside the recorded ones.
+#[derive(Debug)]
+pub struct Here {
+    /// What a table calls them.
+    pub title: &'static str,
+    /// Where they were measured, if the run has noted it.
+    machine: Option<Machine>,
+    device: String,
+    times: BTreeMap<String, f64>,
+}
+
+impl Here {
+    fn run<R: Timed>(own: &Recorded<R>) -> Self {
+        Self {
+            title: "here",
+            machine: Some(own.machine.clone()),
+            device: own.machine.device.clone(),
+            times: (own.rows.iter().map(|row| (row.key(), row.time()))).collect(),
+        }
+    }
+
+    fn benches(device: &str, times: BTreeMap<String, f64>) -> Self {
+        Self {
+            title: "here (cargo bench)",
+            machine: None,
+            device: device.into(),
+            times,
+        }
+    }
+
+    /// The reader's time of what `row` is the recorded one of.
+    pub fn time(&self, row: &impl Timed) -> Option<f64> {
+        self.times.get(&row.key()).copied()
+    }
+
+    /// `here: EPYC, 2 threads, …`
+    pub fn place(&self) -> Option<String> {
+        let machine = self.machine.as_ref()?;
+        Some(format!("{}: {}", self.title, table::machine(machine)))
+    }
+}
+
 /// Recorded figures of one kind, and the reader's own.
 #[derive(Debug)]
 pub struct Shelf<R> {
     folder: PathBuf,
     loaded: BTreeMap<String, Recorded<R>>,
     own: Option<Recorded<R>>,
+    here: Vec<Here>,
 }
 
-impl<R: DeserializeOwned> Shelf<R> {
-    fn open(folder: PathBuf, own: &Path) -> Result<Self, BadInput> {
+/// What is recorded, and what the reader measured on the same kind of device.
+#[derive(Debug)]
+pub struct Beside<'a, R> {
+    /// What chapters quote.
+    pub recorded: &'a Recorded<R>,
+    /// The reader's own run of the same command.
+    pub own: Option<&'a Recorded<R>>,
+    /// All times of the reader's own.
+    pub here: Vec<&'a Here>,
+}
+
+impl<'a, R: Timed> Beside<'a, R> {
+    /// The reader's own runs that have a time for any of `rows`.
+    pub fn here_of(&self, rows: &[&R]) -> Vec<&'a Here> {
+        let any = |here: &&&Here| rows.iter().any(|row| here.time(*row).is_some());
+        self.here.iter().filter(any).copied().collect()
+    }
+}
+
+impl<R: DeserializeOwned + Timed> Shelf<R> {
+    fn open(folder: PathBuf, own: &Path, benches: Here) -> Result<Self, BadInput> {
+        let own = own.exists().then(|| Recorded::load(own)).transpose()?;
+        let run = own.as_ref().map(Here::run);
         Ok(Self {
             folder: folder.canonicalize().unwrap_or(folder),
             loaded: BTreeMap::new(),
-            own: own.exists().then(|| Recorded::load(own)).transpose()?,
+            here: run.into_iter().chain([benches]).collect(),
+            own,
         })
     }
 
-    /// What is recorded under the name `on` (`cpu` is `cpu.json`), and the reader's own if it was
-    /// measured on the same kind of device.
-    pub fn on(&mut self, on: &str) -> Result<(&Recorded<R>, Option<&Recorded<R>>)> {
+    /// What is recorded under the name `on` (`cpu` is `cpu.json`).
+    pub fn on(&mut self, on: &str) -> Result<Beside<'_, R>> {
         if !self.loaded.contains_key(on) {
             let results = Recorded::load(&self.folder.join(format!("{on}.json")))?;
             self.loaded.insert(on.to_string(), results);
         }
         let recorded = &self.loaded[on];
-        let same_device = |own: &&Recorded<R>| own.machine.device == recorded.machine.device;
-        Ok((recorded, self.own.as_ref().filter(same_device)))
+        let device = &recorded.machine.device;
+        let own = self.own.as_ref();
+        Ok(Beside {
+            recorded,
+            own: own.filter(|own| own.machine.device == *device),
+            here: (self.here.iter().filter(|here| here.device == *device)).collect(),
+        })
     }
 }
 
@@ -94,13 +193,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// Reads the reader's own figures where they are: `own`, and `ops.json` beside it. Files in
-    /// `folder` are read when a chapter names them.
-    pub fn open(folder: &Path, own: &Path) -> Result<Self> {
+    /// Reads the reader's own figures below `target` where they are. Files in `folder` are read when a chapter names them.
+    pub fn open(folder: &Path, target: &Path) -> Result<Self> {
+        let benches = Benches::read(&target.join("criterion"))?;
+        let [models, ops, small] = [benches.models, benches.ops.clone(), benches.ops]
+            .map(|times| Here::benches(benches.device, times));
+        let own = |file: &str| target.join("workbook").join(file);
         Ok(Self {
-            models: Shelf::open(folder.into(), own)?,
-            ops: Shelf::open(folder.join("ops"), &own.with_file_name("ops.json"))?,
-            small: Shelf::open(folder.join("small"), &own.with_file_name("small.json"))?,
+            models: Shelf::open(folder.into(), &own("compare.json"), models)?,
+            ops: Shelf::open(folder.join("ops"), &own("ops.json"), ops)?,
+            small: Shelf::open(folder.join("small"), &own("small.json"), small)?,
         })
     }
 }

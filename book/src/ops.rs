@@ -1,46 +1,61 @@
 //! Recorded times of one op as a table: a row a shape, a column a level.
 
+use crate::filter::Filter;
 use crate::format::{ratio, three_digits, time};
+use crate::library::Beside;
+use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpResults, OpRow, spoken};
+use results::{OpRow, spoken};
 use std::collections::BTreeSet;
 
-/// A Markdown table of `op`, narrowed to `dtype`; the device's time where there is one, else the
-/// host's. Below each level stands how it compares with level 2, or with the lowest there is.
-pub fn ops(op: &str, recorded: &OpResults, dtype: Option<&str>) -> Result<String> {
-    let of_op = |row: &&OpRow| row.op == op && dtype.is_none_or(|dtype| dtype == row.dtype);
-    let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_op).collect();
+/// A Markdown table of the op's rows that `filter` keeps; the device's time where there is one, else the
+/// host's. Behind each level stands how it compares with level 2, and below a shape what the reader measured of it.
+pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
+    let rows = filter.op_rows(found.recorded);
     ensure!(
         !rows.is_empty(),
-        "expected recorded rows of `{op}`, found none"
+        "expected recorded rows of `{filter}`, found none"
     );
-    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level.as_str()).collect();
-    // `copy` is the limit and stands last.
-    let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
-    let columns: Vec<&str> = levels.into_iter().chain(copy).collect();
-    let titles: String = columns
-        .iter()
-        .map(|c| format!(" {} |", spoken(c)))
-        .collect();
-    let mut text = format!("| µs |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
+    let columns = columns(&rows);
+    let titles: Vec<String> = columns.iter().map(|level| spoken(level)).collect();
+    let mut text = markdown::header("µs", &titles);
+    let here = found.here_of(&rows);
     for cases in rows.chunk_by(|a, b| (&a.shape, &a.dtype) == (&b.shape, &b.dtype)) {
-        let cells: Vec<String> = columns.iter().map(|c| cell(cases, c)).collect();
+        let line = |first: &str, us: &dyn Fn(&OpRow) -> Option<f64>| {
+            markdown::line(first, columns.iter().map(|level| cell(cases, level, us)))
+        };
         let shape = cases[0].shape.replace('x', " × ");
-        text += &format!("| {shape}, {} | {} |\n", cases[0].dtype, cells.join(" | "));
+        let shape = format!("{shape}, {}", cases[0].dtype);
+        text += &line(&shape, &|row| Some(row.us()));
+        for here in &here {
+            if cases.iter().any(|row| here.time(*row).is_some()) {
+                text += &line(&format!("*{}*", here.title), &|row| here.time(row));
+            }
+        }
     }
-    Ok(text)
+    let others = columns.iter().any(|level| level.starts_with("pytorch"));
+    let is_shown = |note: &&str| others && markdown::is_version(note);
+    let notes = found.recorded.notes.iter().map(String::as_str);
+    let notes: Vec<&str> = notes.filter(is_shown).collect();
+    Ok(markdown::figures(&text, &notes, &here))
 }
 
-fn cell(cases: &[&OpRow], level: &str) -> String {
-    let find = |level: &str| cases.iter().find(|row| row.level == level);
-    let Some(row) = find(level) else {
-        return "–".into();
-    };
-    let us = three_digits(row.us());
-    let base = find("level2").filter(|_| level != "copy" && level != "level2");
-    base.map_or(us.clone(), |base| {
-        format!("{us} ({})", ratio(base.us() / row.us()))
-    })
+/// The levels of `rows`, and `copy`, which is the limit, at the end.
+fn columns<'r>(rows: &[&'r OpRow]) -> Vec<&'r str> {
+    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level.as_str()).collect();
+    let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
+    [levels, copy].concat()
+}
+
+/// A level's time, by `us`, on the shape of `cases`.
+fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Option<String> {
+    let find = |level: &str| us(cases.iter().find(|row| row.level == level)?);
+    let time = find(level)?;
+    let us = three_digits(time);
+    match find("level2").filter(|_| level != "copy" && level != "level2") {
+        Some(base) => Some(format!("{us} ({})", ratio(base / time))),
+        None => Some(us),
+    }
 }
 
 /// One figure of an op: `median` (on the device where it was measured there), `host`, or `rate`.

@@ -28,10 +28,10 @@ pub fn picture(name: &str, on: Option<&str>, library: &mut Library) -> Result<St
         "hierarchy" => hierarchy::draw(),
         "online-softmax" => online_softmax::draw(),
         "tiles" => tiles::draw(),
-        "replay" => replay::draw(library.models.on(recorded(on)?)?.0)?,
+        "replay" => replay::draw(library.models.on(recorded(on)?)?.recorded)?,
         "roofline" => {
             let on = recorded(on)?;
-            roofline::draw(on, library.ops.on(on)?.0)?
+            roofline::draw(on, library.ops.on(on)?.recorded)?
         }
         _ => bail!("expected the name of a picture, found `{name}`"),
     };

@@ -2,6 +2,7 @@
 
 use crate::exercises;
 use crate::includes::chapters;
+use crate::place;
 use anyhow::{Result, ensure};
 use mdbook_driver::MDBook;
 use regex::Regex;
@@ -75,7 +76,7 @@ pub fn blocks(file: &Path) -> Result<Vec<Block>> {
             file: file.to_path_buf(),
             line: i + 1,
             text: inside.copied().collect::<Vec<_>>().join("\n"),
-            marked: mark(above).map_err(|e| e.context(format!("{}:{i}", file.display())))?,
+            marked: mark(above).map_err(|e| e.context(place::at(file, i)))?,
         });
     }
     Ok(blocks)

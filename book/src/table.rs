@@ -1,106 +1,116 @@
 //! A recorded comparison as a table, and the line that says where it was measured.
 
-use crate::format;
+use crate::filter::Filter;
+use crate::format::{self, three_digits};
+use crate::library::{Beside, Here};
+use crate::markdown;
 use anyhow::{Result, ensure};
 use results::{Machine, Results, Row};
 
-/// Which rows of a comparison a table shows: those of a model, and of each column that is named.
-#[derive(Debug, Default)]
-pub struct Filter<'a> {
-    /// `lm`, `vit` or `gnn`.
-    pub model: &'a str,
-    /// Only this preset.
-    pub preset: Option<&'a str>,
-    /// Only this workload.
-    pub workload: Option<&'a str>,
-    /// Only this number format.
-    pub dtype: Option<&'a str>,
-}
+/// Fewer samples than these have no tenths.
+const ENOUGH: usize = 5;
 
-impl Filter<'_> {
-    /// The rows of a comparison that it keeps, in their order.
-    pub fn rows<'r>(&self, results: &'r Results) -> Vec<&'r Row> {
-        results.rows.iter().filter(|row| self.keeps(row)).collect()
-    }
-
-    fn keeps(&self, row: &Row) -> bool {
-        let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|w| w == found);
-        row.model == self.model
-            && same(self.preset, &row.preset)
-            && same(self.workload, &row.workload)
-            && same(self.dtype, &row.dtype)
-    }
-}
-
-/// A Markdown table of the rows that `filter` keeps; with a column behind the median where the reader's own run has any of
-/// them.
-pub fn table(recorded: &Results, own: Option<&Results>, filter: &Filter) -> Result<String> {
-    let rows = filter.rows(recorded);
+/// A Markdown table of the rows that `filter` keeps, with a column for each of the reader's own runs that has any of them.
+pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
+    let rows = filter.rows(found.recorded);
     ensure!(
         !rows.is_empty(),
-        "expected recorded rows of {filter:?}, found none"
+        "expected recorded rows of `{filter}`, found none"
     );
-    let here = |row: &Row| own.and_then(|own| own.rows.iter().find(|r| r.key() == row.key()));
-    let with_here = rows.iter().any(|row| here(row).is_some());
-
-    // On a CPU there are none.
-    let launches = rows.iter().any(|row| row.launches.is_some());
-    let mut text = header(with_here, launches);
+    let here = found.here_of(&rows);
+    let mut columns = columns(&here);
+    columns.retain(|column| rows.iter().any(|row| (column.cell)(row).is_some()));
+    let titles: Vec<String> = columns.iter().map(|column| column.title.clone()).collect();
+    let mut text = markdown::header("preset, workload", &titles);
     let mut above = String::new();
-    for row in rows {
+    for row in &rows {
         let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
         // Once for all of its levels.
         let shown = if name == above { "" } else { &name };
-        let own = with_here.then(|| here(row).map(|own| own.median_ms));
-        text += &line(shown, row, own, launches);
-        text.push('\n');
+        let cells = columns.iter().map(|column| (column.cell)(row));
+        text += &markdown::line(shown, cells);
         above = name;
     }
-    Ok(text)
+    Ok(markdown::figures(
+        &text,
+        &notes(found.recorded, &rows),
+        &here,
+    ))
 }
 
-fn header(with_here: bool, launches: bool) -> String {
-    let here = if with_here { " here, ms |" } else { "" };
-    let launches = if launches { " launches |" } else { "" };
-    let titles = format!(
-        "| preset, workload | level | ms |{here} low–high | speed-up | tensors |{launches} peak | difference |"
-    );
-    let columns = titles.matches('|').count() - 3; // of numbers
-    format!("{titles}\n|---|---:|{}\n", "---:|".repeat(columns))
+/// A column of numbers; one that no row has a number for is not shown.
+struct Column<'a> {
+    title: String,
+    cell: Cell<'a>,
 }
 
-/// `own`: the reader's median, in a table that has a column for it.
-fn line(name: &str, row: &Row, own: Option<Option<f64>>, launches: bool) -> String {
+type Cell<'a> = Box<dyn Fn(&Row) -> Option<String> + 'a>;
+
+fn column<'a>(title: impl Into<String>, cell: impl Fn(&Row) -> Option<String> + 'a) -> Column<'a> {
+    Column {
+        title: title.into(),
+        cell: Box::new(cell),
+    }
+}
+
+/// All that a table may have, in order; `here` behind the median.
+fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
     // What is counted of the levels alone.
-    let of_level = |text: String| or_dash(row.system.is_none().then_some(text));
-    let mut cells = vec![
-        name.into(),
-        row.variant()
-            .replace("level ", "")
-            .replace("in a ", "")
-            .replace("PyTorch compile ", "compile, "),
-        format::three_digits(row.median_ms),
+    let is_level = |row: &Row| row.system.is_none();
+    let mut columns = vec![
+        column("level", |row| Some(level(row))),
+        column("ms", |row| Some(three_digits(row.median_ms))),
     ];
-    cells.extend(own.map(|ms| or_dash(ms.map(format::three_digits))));
-    cells.extend([
-        format!(
-            "{}–{}",
-            format::three_digits(row.low_ms),
-            format::three_digits(row.high_ms)
-        ),
-        format::ratio(row.speedup),
-        of_level(row.tensors.to_string()),
+    columns.extend(here.iter().map(|here| {
+        column(format!("{}, ms", here.title), |row| {
+            here.time(row).map(three_digits)
+        })
+    }));
+    columns.extend([
+        column("device, ms", |row| row.device_ms.map(three_digits)),
+        column("low–high", tenths),
+        column("speed-up", |row| Some(format::ratio(row.speedup))),
+        column("tensors", move |row| {
+            is_level(row).then(|| row.tensors.to_string())
+        }),
+        column("launches", |row| row.launches.map(|n| n.to_string())),
+        column("peak", move |row| {
+            is_level(row).then(|| format::bytes(row.peak_bytes))
+        }),
+        column("difference", |row| {
+            Some(format::difference(row.max_difference))
+        }),
     ]);
-    cells.extend(launches.then(|| or_dash(row.launches.map(|n| n.to_string()))));
-    cells.extend([
-        of_level(format::bytes(row.peak_bytes)),
-        format::difference(row.max_difference),
-    ]);
-    format!("| {} |", cells.join(" | "))
+    columns
 }
 
-fn or_dash(cell: Option<String>) -> String {
-    cell.unwrap_or_else(|| "–".into())
+/// `5 graph`, `PyTorch compile`, and of a mode of that compiler its name alone.
+fn level(row: &Row) -> String {
+    let variant = row.variant().replace("level ", "").replace("in a ", "");
+    variant.replace("PyTorch compile ", "")
+}
+
+fn tenths(row: &Row) -> Option<String> {
+    let [low, high] = [row.low_ms, row.high_ms].map(three_digits);
+    (row.samples >= ENOUGH).then(|| format!("{low}–{high}"))
+}
+
+/// What the record says of other frameworks, where the table shows any: their versions, and what of these rows failed.
+fn notes<'a>(recorded: &'a Results, rows: &[&Row]) -> Vec<&'a str> {
+    let is_about = |note: &str, row: &Row| note.starts_with(&format!("{} ", workload(row)));
+    let concerns =
+        |note: &&str| markdown::is_version(note) || rows.iter().any(|row| is_about(note, row));
+    match rows.iter().any(|row| row.system.is_some()) {
+        true => (recorded.notes.iter().map(String::as_str))
+            .filter(concerns)
+            .collect(),
+        false => vec![],
+    }
+}
+
+/// `lm readme decode f32`, as notes name it.
+fn workload(row: &Row) -> String {
+    [&*row.model, &row.preset, &row.workload, &row.dtype].join(" ")
 }
 
 /// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`; driver and

@@ -47,7 +47,7 @@ fn book(chapter: &str) -> TempDir {
     let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
     fs::create_dir(root.path().join("src")).unwrap();
     let config = "[book]\ntitle = 't'\n[preprocessor.measure]\ncommand = 'none'\n\
-                  after = ['links']\nresults = '.'\nown = 'own.json'\n";
+                  after = ['links']\nresults = '.'\ntarget = 'target'\n";
     write("book.toml", config);
     fs::create_dir(root.path().join("ops")).unwrap();
     write("ops/cpu.json", &op_results().to_string());
@@ -83,19 +83,132 @@ fn a_figure_and_its_fields() {
     );
 }
 
+/// Puts what `workbook` writes of the reader's own into the book's folder.
+fn own(book: &TempDir, file: &str, results: &Value) {
+    let folder = book.path().join("target/workbook");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(file), results.to_string()).unwrap();
+}
+
 #[test]
 fn the_readers_own_run_stands_beside() {
     let book = book("{{measure lm.tiny.decode.f32.level1 on=cpu}}\n\n{{table lm on=cpu}}");
-    let own = book.path().join("own.json");
-    fs::write(&own, results("cpu", 4.0).to_string()).unwrap();
+    own(&book, "compare.json", &results("cpu", 4.0));
     let with_own = page(book.path());
     assert!(with_own.contains("2.00 ms (here: 4.00 ms)"), "{with_own}");
     assert!(with_own.contains("here, ms</th>"), "{with_own}");
+    assert!(with_own.contains("here: A CPU, 2 threads"), "{with_own}");
 
-    fs::write(&own, results("cuda", 4.0).to_string()).unwrap();
+    own(&book, "compare.json", &results("cuda", 4.0));
     assert!(
         !page(book.path()).contains("here:"),
         "a run on another device was compared"
+    );
+}
+
+#[test]
+fn the_readers_own_ops_and_copies_stand_beside() {
+    let book = book("{{ops linear on=cpu}}\n\n{{copies on=cpu}}\n\n{{small matmul on=cpu}}");
+    let faster = op_results().to_string().replace("4.0", "3.0");
+    own(&book, "ops.json", &faster.parse().unwrap());
+    let page_with = page(book.path());
+    assert_eq!(page_with.matches("<em>here</em>").count(), 1, "{page_with}");
+    assert!(page_with.contains("2.00 (1.50×)"), "{page_with}");
+    assert!(page_with.contains("here, GB/s</th>"), "{page_with}");
+    assert_eq!(page_with.matches("here: A CPU").count(), 2, "{page_with}");
+
+    own(
+        &book,
+        "small.json",
+        &faster.replace("linear", "matmul").parse().unwrap(),
+    );
+    let page_with = page(book.path());
+    assert_eq!(page_with.matches("<em>here</em>").count(), 2, "{page_with}");
+}
+
+#[test]
+fn the_readers_own_benches_stand_beside() {
+    let book = book("{{ops linear on=cpu}}\n\n{{table lm on=cpu}}");
+    let case = |group: &str, value: &str| {
+        let folder =
+            (book.path().join("target/criterion")).join(format!("{group}/level2/{value}/new"));
+        fs::create_dir_all(&folder).unwrap();
+        let benchmark = json!({"group_id": group, "function_id": "level2", "value_str": value});
+        fs::write(folder.join("benchmark.json"), benchmark.to_string()).unwrap();
+        let estimates = json!({"median": {"point_estimate": 7e6}});
+        fs::write(folder.join("estimates.json"), estimates.to_string()).unwrap();
+    };
+    case("linear", "1x2x3");
+    case("lm", "tiny.decode");
+    let page = page(book.path());
+    assert!(page.contains("<em>here (cargo bench)</em>"), "{page}");
+    assert!(page.contains("7000</td>"), "{page}");
+    assert!(page.contains("here (cargo bench), ms</th>"), "{page}");
+    assert!(page.contains("7.00</td>"), "{page}");
+}
+
+/// A book of one table of `cpu.json`, once `change` has changed that.
+fn table_of(table: &str, change: impl FnOnce(&mut Value)) -> String {
+    let book = book(table);
+    let mut results = results("cpu", 2.0);
+    change(&mut results);
+    fs::write(book.path().join("cpu.json"), results.to_string()).unwrap();
+    page(book.path())
+}
+
+#[test]
+fn a_few_samples_have_no_tenths() {
+    let page = table_of("{{table lm on=cpu}}", |all| {
+        all["rows"][1]["samples"] = 4.into()
+    });
+    assert_eq!(page.matches("1.00–3.00</td>").count(), 1, "{page}");
+    assert_eq!(page.matches(">–</td>").count(), 1, "{page}");
+}
+
+#[test]
+fn a_table_may_end_at_a_level() {
+    let table = table_of("{{table lm on=cpu to=1}}", |_| ());
+    assert!(
+        table.contains("2.00</td>") && !table.contains("1.00</td>"),
+        "{table}"
+    );
+    let page_of = |chapter: &str| page(book(chapter).path());
+    let ops = page_of("{{ops linear on=cpu to=2}}");
+    assert!(
+        ops.contains("level 2</th>") && ops.contains("copy</th>"),
+        "{ops}"
+    );
+    assert!(!ops.contains("level 3</th>"), "{ops}");
+    assert!(!page_of("{{chart lm on=cpu to=1}}").contains("level 2"));
+    assert!(
+        error("{{table lm on=cpu to=all}}").contains("to= and the number of a level, found `all`")
+    );
+}
+
+#[test]
+fn other_frameworks_have_their_versions_below() {
+    let peers = |all: &mut Value| {
+        let mut row = all["rows"][0].clone();
+        (row["level"], row["system"]) = (0.into(), "pytorch_eager".into());
+        row["device_ms"] = 0.123.into();
+        all["rows"].as_array_mut().unwrap().push(row);
+        all["notes"] = json!([
+            "PyTorch 2, f32 without TF32",
+            "lm tiny decode f32 pytorch_graph failed: no",
+            "vit tiny batch10 f32 pytorch_graph failed: no",
+        ]);
+    };
+    let page = table_of("{{table lm on=cpu}}", peers);
+    let notes = "<p>PyTorch 2, f32 without TF32. lm tiny decode f32 pytorch_graph failed: no.</p>";
+    assert!(page.contains(notes), "{page}");
+    assert!(
+        page.contains("device, ms</th>") && page.contains("0.123</td>"),
+        "{page}"
+    );
+    let page = table_of("{{table lm on=cpu to=5}}", peers);
+    assert!(
+        !page.contains("PyTorch") && !page.contains("device, ms"),
+        "{page}"
     );
 }
 
@@ -169,13 +282,36 @@ fn a_picture_stands_in_the_page() {
 fn what_is_not_recorded_fails_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";
-    assert_eq!(error(key), format!("one.md: {key}: {expected}"));
+    let found = error(&format!("# One\n\nIn `code`: {key}"));
+    assert!(
+        found.ends_with(&format!("/src/one.md:3: {key}: {expected}")),
+        "{found}"
+    );
     assert!(error("{{measure lm.tiny on=cpu}}").contains("found `lm.tiny`"));
     assert!(error("{{table lm on=gpu}}").contains("gpu.json: expected recorded results"));
     assert!(error("{{table rnn on=cpu}}").contains("found none"));
     assert!(error("{{measure lm.tiny.decode.f32.level1.colour on=cpu}}").contains("`colour`"));
     assert!(error("{{measure lm.tiny.decode.f32.level1.launches on=cpu}}").contains("null"));
     assert!(error("{{machine cpu}}").contains("expected `on=`"));
+    let filter = "{{table lm on=cpu preset=s17 to=3}}";
+    assert!(error(filter).contains("recorded rows of `lm preset=s17 to=3`, found none"));
+}
+
+#[test]
+fn a_directive_that_nothing_replaces_fails_the_build_by_its_line() {
+    let expected = "expected a directive that is known and closed";
+    let found = error("One.\n\n{{opz softmax on=cpu}}");
+    assert!(
+        found.ends_with(&format!(
+            "/src/one.md:3: {{{{opz softmax on=cpu}}}}: {expected}"
+        )),
+        "{found}"
+    );
+    let found = error("One {{measure op.x.y\n\nTwo.");
+    assert!(
+        found.ends_with(&format!("/src/one.md:1: {{{{measure op.x.y: {expected}")),
+        "{found}"
+    );
 }
 
 #[test]

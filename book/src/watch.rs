@@ -17,10 +17,12 @@ pub type Snapshot = Vec<(PathBuf, Option<SystemTime>)>;
 
 /// The state of the chapters, the theme, `book.toml`, the included sources and the results.
 pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
-    let [results, own] = sources(&book.root, &book.config)?;
-    let mut files = vec![book.root.join("book.toml"), own];
+    let [results, target] = sources(&book.root, &book.config)?;
+    let mut files = vec![book.root.join("book.toml")];
     let exercises = exercises::folder(&book.root, &book.config)?;
-    let folders = [book.source_dir(), book.theme_dir(), results];
+    // Not what `cargo bench` writes, hundreds of folders: the next build reads it.
+    let own = target.join("workbook");
+    let folders = [book.source_dir(), book.theme_dir(), results, own];
     for folder in folders.into_iter().chain(exercises) {
         list(&folder, &mut files);
     }

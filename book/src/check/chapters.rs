@@ -1,33 +1,28 @@
 //! Findings in the chapters' Markdown.
 
 use crate::includes::{chapters, includes};
+use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A chapter may hold this on a line whose figures are no measurement: a data sheet, a target.
-const FACT: &str = "<!-- fact:";
-
 /// Includes of a file or an anchor that is not there, or that holds nothing: mdBook would print an
 /// empty block.
 pub fn stale_anchors(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for include in includes(folder)? {
-        let at = format!("{}:{}", include.chapter.display(), include.line);
+        let at = place::at(&include.chapter, include.line);
+        let file = place::from_root(&include.file);
         let Ok(text) = fs::read_to_string(&include.file) else {
-            found.push(format!(
-                "{at}: expected the file {}, found none",
-                include.file.display()
-            ));
+            found.push(format!("{at}: expected the file {file}, found none"));
             continue;
         };
         if let Some(anchor) = include
             .anchor
             .filter(|a| anchored(&text, a).trim().is_empty())
         {
-            let file = include.file.display();
             found.push(format!(
                 "{at}: expected the anchor `{anchor}` in {file}, found none"
             ));
@@ -45,30 +40,6 @@ fn anchored(text: &str, name: &str) -> String {
         .take_while(|line| !marks(line, "ANCHOR_END"))
         .collect::<Vec<_>>()
         .join("\n")
-}
-
-/// Times, rates, ratios and percentages in the text itself, outside `{{…}}`: figures come from
-/// recorded results.
-pub fn typed_figures(folder: &Path) -> Result<Vec<String>> {
-    let directive = Regex::new(r"\{\{[^}]*\}\}")?;
-    let figure = Regex::new(concat!(
-        r"\d\s?(?:ns|µs|us|ms|s|[kMGT]i?B|[kMGT]i?B/s|[GT]FLOP/s|tokens/s|%)(?:\W|$)",
-        r"|\d\s?×(?:\s?$|\s+[^\d\s]|[^\w\s])",
-    ))?;
-    let mut found = Vec::new();
-    for chapter in chapters(folder)? {
-        for (index, line) in fs::read_to_string(&chapter)?.lines().enumerate() {
-            let text = directive.replace_all(line, "");
-            if let (Some(hit), false) = (figure.find(&text), line.contains(FACT)) {
-                let (file, figure) = (chapter.display(), hit.as_str().trim());
-                found.push(format!(
-                    "{file}:{}: expected {{{{measure …}}}}, found `{figure}` typed by hand",
-                    index + 1
-                ));
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Ops of `levels/levelN/src/ops.rs` whose body the chapter `levelN.md` does not include.
@@ -96,7 +67,7 @@ pub fn ops_without_a_section(folder: &Path) -> Result<Vec<String>> {
         found.extend(ops.filter(|op| !included.contains(op)).map(|op| {
             format!(
                 "{}: expected a section that includes `{op}`, found none",
-                chapter.display()
+                place::from_root(&chapter)
             )
         }));
     }
@@ -127,39 +98,5 @@ mod tests {
             "{found:?}"
         );
         assert!(found[1].contains("a.md:3: expected the file"), "{found:?}");
-    }
-
-    #[test]
-    fn figures_typed_by_hand() {
-        let bad = [
-            "takes 1.3 ms",
-            "2× faster",
-            "1.5×.",
-            "81% of",
-            "59 GB/s",
-            "(4 µs)",
-            "5.0×",
-        ];
-        for text in bad {
-            assert_eq!(
-                typed_figures(folder(text).path()).unwrap().len(),
-                1,
-                "{text}"
-            );
-        }
-        let good = [
-            "4×128 tokens",
-            "a 4 × 128 matrix",
-            "{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}",
-            "HBM at 4.8 TB/s <!-- fact: data sheet -->",
-            "3 same things, 5 sums",
-        ];
-        for text in good {
-            assert_eq!(
-                typed_figures(folder(text).path()).unwrap(),
-                [""; 0],
-                "{text}"
-            );
-        }
     }
 }

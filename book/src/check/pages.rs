@@ -1,5 +1,6 @@
 //! Findings in the built pages.
 
+use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ pub fn dead_links(built: &Path) -> Result<Vec<String>> {
             if !target.contains(':') && !resolves(built, &page, &target)? {
                 found.insert(format!(
                     "{}: expected a target, found `{target}`",
-                    page.display()
+                    place::from_root(&page)
                 ));
             }
         }
@@ -66,7 +67,7 @@ pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
         found.extend(hits.map(|hit| {
             format!(
                 "{}: expected nothing from the network, found {}",
-                file.display(),
+                place::from_root(&file),
                 hit.as_str()
             )
         }));

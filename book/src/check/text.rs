@@ -1,5 +1,6 @@
 //! Findings in what the chapters say of the repository: commands, paths, words.
 
+use crate::place;
 use crate::shell::blocks;
 use anyhow::Result;
 use regex::Regex;
@@ -22,7 +23,7 @@ pub fn commands_outside_of_blocks(files: &[PathBuf]) -> Result<Vec<String>> {
             .filter(|(i, _)| !inside.contains(i))
         {
             if line.trim_start().starts_with("cargo ") {
-                let at = format!("{}:{}", file.display(), i + 1);
+                let at = place::at(file, i + 1);
                 found.push(format!(
                     "{at}: expected a block of `sh`, found `{}`",
                     line.trim()
@@ -49,7 +50,7 @@ pub fn paths_to_nowhere(repository: &Path, files: &[PathBuf]) -> Result<Vec<Stri
                     .any(|f| path.starts_with(f))
             };
             let missing = named.filter(|path| !made(path) && !repository.join(path).exists());
-            let at = format!("{}:{}", file.display(), i + 1);
+            let at = place::at(file, i + 1);
             found.extend(
                 missing
                     .map(|path| format!("{at}: expected a file, found none of the name `{path}`")),
@@ -75,7 +76,7 @@ pub fn glossary(folder: &Path, chapters: &[PathBuf]) -> Result<Vec<String>> {
         .filter(|pair| pair[1].starts_with(": "))
         .map(|pair| pair[0])
         .collect();
-    let at = glossary.display();
+    let at = place::from_root(&glossary);
     let mut found = Vec::new();
     for pair in terms
         .windows(2)

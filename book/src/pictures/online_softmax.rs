@@ -7,7 +7,7 @@ const LEFT: f64 = 130.;
 const STEP: f64 = 66.;
 /// Of a score of 1.
 const UNIT: f64 = 26.;
-const FLOOR: f64 = 165.;
+const FLOOR: f64 = 175.;
 
 /// What is known after a score.
 struct State {
@@ -35,7 +35,7 @@ fn walk(scores: &[f64]) -> Vec<State> {
 pub fn draw() -> Canvas {
     let mut canvas = Canvas::new(
         "online-softmax",
-        262.,
+        272.,
         "Online softmax",
         "Nine scores as bars, and the largest so far as a line above them. Below each score the maximum, the factor by which \
          the old sum shrinks, which is 1 unless the maximum has risen, and the sum.",
@@ -83,7 +83,22 @@ pub fn draw() -> Canvas {
         "stroke",
     );
     canvas.path(&maximum(&states), "stroke c-line");
+    legend(&mut canvas);
     canvas
+}
+
+/// What the colours say, above the bars.
+fn legend(canvas: &mut Canvas) {
+    const Y: f64 = 14.;
+    canvas.line([LEFT, Y - 4.], [LEFT + 14., Y - 4.], "stroke c-line");
+    canvas.text([LEFT + 20., Y], "small", "the maximum so far");
+    for (x, class, text) in [
+        (LEFT + 146., "b", "a new maximum: the old sum shrinks"),
+        (LEFT + 390., "a-soft", "no higher: the sum only grows"),
+    ] {
+        canvas.rect([x, Y - 11., 14., 14.], class);
+        canvas.text([x + 20., Y], "small", text);
+    }
 }
 
 /// The largest so far, as a staircase.
@@ -98,6 +113,14 @@ fn maximum(states: &[State]) -> Vec<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_colour_has_its_entry_in_the_legend() {
+        let figure = draw().figure();
+        for text in ["the maximum so far", "a new maximum", "no higher"] {
+            assert_eq!(figure.matches(text).count(), 1, "{text}");
+        }
+    }
 
     #[test]
     fn the_last_state_is_that_of_the_whole_row() {

@@ -1,0 +1,33 @@
+//! Tables of numbers in Markdown, and the notes below them.
+
+use crate::library::Here;
+
+/// The titles; the columns behind the first hold numbers.
+pub fn header(first: &str, titles: &[String]) -> String {
+    let columns = "---:|".repeat(titles.len());
+    format!("| {first} | {} |\n|---|{columns}\n", titles.join(" | "))
+}
+
+/// A row; a cell without a number is a dash.
+pub fn line(first: &str, cells: impl Iterator<Item = Option<String>>) -> String {
+    let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".into())).collect();
+    format!("| {first} | {} |\n", cells.join(" | "))
+}
+
+/// A table with what stands below it, `notes` and where the reader's own times are from; in an element of a class that
+/// the theme sets in smaller letters.
+pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
+    let places = here.iter().filter_map(|here| here.place());
+    let notes = notes.iter().map(|note| note.to_string());
+    let sentences: Vec<String> = notes.chain(places).map(|s| format!("{s}.")).collect();
+    let below = match sentences.is_empty() {
+        true => String::new(),
+        false => format!("<p>{}</p>\n", sentences.join(" ")),
+    };
+    format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
+}
+
+/// Whether a note of a record says which version of another framework ran, and how.
+pub fn is_version(note: &str) -> bool {
+    ["PyTorch", "PyG"].iter().any(|name| note.starts_with(name))
+}
