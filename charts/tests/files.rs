@@ -250,8 +250,11 @@ fn measured_rates_stand_below_the_roof() {
         700,
     );
     assert!(
-        text.contains("1  norm  0.5") && text.contains("reached (TFLOP/s)"),
+        text.contains("norm\n") && text.contains("reached (TFLOP/s)"),
         "{text}"
     );
-    assert_eq!(text.matches("<circle").count(), 2);
+    // Level 1 is round, level 5 is a diamond: one each in the legend and in the chart.
+    assert_eq!(text.matches("<circle").count(), 4);
+    assert_eq!(text.matches("<polygon").count(), 2);
+    assert!(text.contains("rotate(270"), "the name stands upright");
 }
