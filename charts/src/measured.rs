@@ -37,13 +37,17 @@ pub struct Measured {
     pub rates: Vec<Option<f64>>,
 }
 
-/// Height of all but the note, and with it, CSS pixels.
+/// Below the note.
+const COLUMNS: &str = "Ops of about one intensity stand side by side; a line leads from each name to its place on the roof.";
+/// Height of all but the notes, and with them, CSS pixels.
 const AXES: i32 = 640;
-const HEIGHT: i32 = 680;
+const HEIGHT: i32 = 696;
 /// The share of the axes' height that the names take above the roof.
 const NAMES: f64 = 0.34;
-/// From one kernel's column to the next at the least, from the roof to its name, half a tick's height, CSS pixels.
-const APART: i32 = 17;
+/// From one kernel's column to the next at the least, from one series' points to the next's in it, from the roof to its
+/// name, half a tick's height, CSS pixels.
+const APART: i32 = 25;
+const ASIDE: i32 = 3;
 const LEADER: i32 = 18;
 const TICK: i32 = 5;
 
@@ -70,7 +74,7 @@ impl MeasuredChart {
         let shown = self.shown();
         let (low, high) = (shown.first()?.intensity, shown.last()?.intensity);
         let ridge = self.roof.ridge();
-        let ends = [low.min(ridge) / 2., high.max(ridge) * 2.];
+        let ends = [low.min(ridge) / 2., high.max(ridge) * 4.];
         let rates = shown.iter().flat_map(|kernel| kernel.shown());
         let least = rates
             .map(|(_, rate)| rate)
@@ -119,13 +123,16 @@ impl Chart for MeasuredChart {
             self.column(area, zoom, &plane, kernel, place)?;
         }
         let style = zoom.text(13, HPos::Left, VPos::Center);
-        let at = (zoom.px(MARGIN), zoom.px((AXES + HEIGHT) / 2));
-        area.draw_text(&self.note, &style, at)
+        for (i, text) in [self.note.as_str(), COLUMNS].into_iter().enumerate() {
+            let at = (zoom.px(MARGIN), zoom.px(AXES + 16 + 20 * i as i32));
+            area.draw_text(text, &style, at)?;
+        }
+        Ok(())
     }
 }
 
 impl MeasuredChart {
-    /// The points of a kernel and its name above each other at `place`, and a line from there to where it stands on the
+    /// The points of a kernel and its name above each other at `place`, those of equal rates beside each other; and a line from there to where it stands on the
     /// roof.
     fn column<DB: DrawingBackend>(
         &self,
@@ -149,9 +156,12 @@ impl MeasuredChart {
         line(&[(place, bottom), (place, name)], GRID)?;
         line(&[(x, roof - px(TICK)), (place, name)], LINE)?;
         line(&[(x, roof - px(TICK)), (x, roof + px(TICK))], INK)?;
-        for (i, _, paint) in self.drawn() {
+        let drawn = self.drawn();
+        let middle = (drawn.len() as i32 - 1) * ASIDE / 2;
+        for (aside, (i, _, paint)) in drawn.into_iter().enumerate() {
+            let x = place + px(aside as i32 * ASIDE - middle);
             for (_, rate) in kernel.shown().filter(|(j, _)| i == *j) {
-                paint.point(area, zoom, (place, y(rate)))?;
+                paint.point(area, zoom, (x, y(rate)))?;
             }
         }
         let style = zoom.text(13, HPos::Left, VPos::Center);

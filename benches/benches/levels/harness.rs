@@ -79,8 +79,7 @@ impl Bench for Harness {
             time(&mut timed, calls, &device)
         });
         #[cfg(feature = "cuda")]
-        // A forward pass waits for the device by itself.
-        if device.is_cuda() && !(matches!(work, Work::Items(_)) && timed.has_state()) {
+        if device.is_cuda() && !timed.waits() {
             case.on_device(&mut self.criterion, &self.timer, function, &mut timed);
         }
         Ok(())

@@ -105,7 +105,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
         Bar {
             name: spoken(&row.level),
             value: ratio,
-            spread: (ratio, ratio),
+            spread: (base / row.spread().1, base / row.spread().0),
             label: format!("{} µs · {ratio:.2}×", significant(row.us())),
         }
     };
