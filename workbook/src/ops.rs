@@ -3,6 +3,7 @@
 mod headers;
 pub mod peers;
 mod roofline;
+mod shapes;
 pub mod table;
 mod times;
 
@@ -90,9 +91,14 @@ pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
     Ok([charts, headers].concat())
 }
 
-/// Draws what is recorded: times, and rates below the roof.
+/// Draws what is recorded: times level beside level and against the shape, and rates below the roof.
 fn charts(root: &Path) -> Result<Vec<PathBuf>> {
-    Ok([times::redraw(root)?, roofline::redraw(root)?].concat())
+    let drawn = [
+        times::redraw(root)?,
+        shapes::redraw(root)?,
+        roofline::redraw(root)?,
+    ];
+    Ok(drawn.concat())
 }
 
 fn write(path: &Path, results: &OpResults) -> Result<()> {
