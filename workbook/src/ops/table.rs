@@ -8,8 +8,9 @@ pub fn legend(device: &Device) -> &'static str {
     match device.is_cpu() {
         true => "Microseconds of one call, median; in brackets how many times faster than level 2.",
         false => {
-            "Microseconds of one call on the device, median, without the host's part; in brackets how \
-             many times\nfaster than level 2. The host's part is in the JSON."
+            "Microseconds of one call on the device, median, without the host's part; in brackets how many \
+             times\nfaster than level 2. What waits for the device itself is by the host's clock. The host's part is in \
+             the JSON."
         }
     }
 }
@@ -51,7 +52,10 @@ fn cell(cases: &[OpRow], level: &str) -> String {
         return "–".into();
     };
     match base.filter(|_| level != "level2" && level != "copy") {
-        Some(base) => format!("{:.2} ({:.2}×)", row.us(), base.us() / row.us()),
+        Some(base) => {
+            let (base, us) = base.beside(row);
+            format!("{us:.2} ({:.2}×)", base / us)
+        }
         None => format!("{:.2}", row.us()),
     }
 }

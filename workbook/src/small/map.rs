@@ -67,7 +67,7 @@ fn map(results: &OpResults) -> HeatMap {
     HeatMap {
         title: format!("Small products on {}", results.machine.name),
         note: format!(
-            "time of the fastest of {} / time of level 5, f32: above 1, level 5 is faster",
+            "time of the fastest ({}) / time of level 5, f32: above 1, level 5 is faster",
             libraries(results).join(", ")
         ),
         panels: panels
@@ -193,7 +193,7 @@ mod tests {
             [("128 × 64".into(), vec![Some(0.5), Some(1.)])]
         );
         assert!(
-            note.contains("the fastest of candle, gemm, PyTorch"),
+            note.contains("the fastest (candle, gemm, PyTorch)"),
             "{note}"
         );
     }
