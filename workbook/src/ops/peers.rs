@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use candle_core::Device;
-use candle_core::utils::get_num_threads;
 use results::{OpResults, OpRow};
 use serde::Deserialize;
 
@@ -69,10 +68,8 @@ impl<'a> Peers<'a> {
         for dtype in formats {
             self.of_format(root, &dtype, results)?;
         }
-        results.notes.push(match self.device.is_cpu() {
-            true => format!("PyTorch {}, {} threads", self.version, get_num_threads()),
-            false => format!("PyTorch {}, f32 without TF32", self.version),
-        });
+        let text = format!("PyTorch {}, f32 without TF32", self.version);
+        results.notes.push(text);
         results.notes.extend(missing(&results.rows));
         Ok(())
     }
@@ -83,7 +80,10 @@ impl<'a> Peers<'a> {
             .args(cases(&results.rows, dtype))
             .args(["--dtype", dtype, "--device", &device_name(self.device)])
             .args(["--samples", &self.samples.to_string()])
-            .args(["--threads", &get_num_threads().to_string()])
+            .args([
+                "--threads",
+                &candle_core::utils::get_num_threads().to_string(),
+            ])
             .stdout(Stdio::piped())
             .spawn()?;
         let lines = child.stdout.take().map(BufReader::new);
