@@ -23,7 +23,10 @@ from timing import AHEAD, synchronize
 from vit import patch_embed
 
 SAMPLE = 2e-3  # seconds of a sample at least
-QUEUED = 20  # calls at most that wait in the GPU's queue for one sample
+QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
+REPLAYS = 5  # of a graph in a sample
+WAITING = {"next_token"}  # ops that wait for the device themselves, and so have no time on it alone
+RECORDED = {"matmul"}  # ops that are timed in a CUDA graph, too
 VOCABULARY = 10_000  # rows of an embedding
 NODES = 32  # of a graph
 PATCH = {224: (16, 384), 32: (4, 128)}  # a picture's side → a patch's, and channels
@@ -138,15 +141,38 @@ def device_us(call, calls, busy):
     return start.elapsed_time(end) * 1e3 / calls
 
 
-def times(call, samples, busy):
+def recorded(call):
+    """Starts QUEUED calls as one CUDA graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(QUEUED):
+            call()
+    graph.replay()
+    return graph.replay
+
+
+def times(call, samples, busy, in_graph):
+    """Medians by each clock, and the spread by the last of them, as in a row of `results`."""
     calls = 1
     while host_us(call, calls) * calls < SAMPLE * 1e6 and calls < 1 << 16:
         calls *= 2
-    row = dict(host_us=statistics.median(host_us(call, calls) for _ in range(samples)), device_us=None)
+    clocks = dict(host_us=[host_us(call, calls) for _ in range(samples)])
     if busy is not None:
         queued = min(calls, QUEUED)
-        row["device_us"] = statistics.median(device_us(call, queued, busy) for _ in range(samples))
-    return row
+        clocks["device_us"] = [device_us(call, queued, busy) for _ in range(samples)]
+    if busy is not None and in_graph:
+        replay = recorded(call)
+        clocks["graph_us"] = [device_us(replay, REPLAYS, busy) / QUEUED for _ in range(samples)]
+    row = dict(device_us=None, graph_us=None) | {clock: statistics.median(us) for clock, us in clocks.items()}
+    nearest = [*clocks.values()][-1]
+    deciles = statistics.quantiles(nearest if samples > 1 else 2 * nearest, n=10, method="inclusive")
+    return row | dict(low_us=deciles[0], high_us=deciles[8], samples=samples)
 
 
 def main():
@@ -174,7 +200,8 @@ def main():
             levels["pytorch_compile"] = torch.compile(run, fullgraph=True, dynamic=False)
         for level, run in levels.items():
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
-            row.update(times(lambda: run(*tensors), args.samples, busy))
+            queue = None if op in WAITING else busy
+            row.update(times(lambda: run(*tensors), args.samples, queue, op in RECORDED))
             print(json.dumps(row), flush=True)
         torch.compiler.reset()
 

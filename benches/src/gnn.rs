@@ -71,7 +71,7 @@ const SWEPT_GPU: [usize; 2] = [4, 2048];
 const SWEPT_EDGES: (usize, usize) = (32, 32);
 
 /// More graphs of the same degree; and as many nodes with more edges.
-pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::gnn(request)?;
     let model = Arc::new(loaded.model);
     let job = |graphs: usize, degree: usize| {
@@ -82,7 +82,7 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
             batch: GraphBatch::of(&graphs, config, request.dtype, &request.device)?,
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(false),
+            pass: Pass::new(graph),
         })
     };
     let nodes = |graphs| Ok(Point::new(graphs * NODES as usize, job(graphs, DEGREE)?));

@@ -1,9 +1,13 @@
 //! What a device can do at the most, measured in the same run as what is held against it.
 
+use std::hint::black_box;
+
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::linear::level5::{Packed, linear};
 use kernels::matmul::level5::matmul;
 use models::trace::profile::Limits;
+
+use rayon::prelude::*;
 
 use crate::ops::{HostCopy, Timed};
 use crate::timer::{Timer, Times};
@@ -11,13 +15,13 @@ use crate::timer::{Timer, Times};
 /// Samples of each, of which the fastest counts: a limit is what the device can do, not what it mostly does.
 const SAMPLES: usize = 10;
 
-/// Bytes that are copied: on a CPU and on a GPU several times the caches.
-const COPIED: [usize; 2] = [128 << 20, 1 << 30];
+/// Bytes that are copied, and on a CPU read: several times the caches of either.
+const MOVED: [usize; 2] = [128 << 20, 1 << 30];
 
 /// Rows and columns of the matrices: enough to keep all threads of a CPU, or all SMs of a GPU, busy.
 const SIDE: [usize; 2] = [1024, 8192];
 
-/// Bandwidth by a copy, and the rate by a product: the fastest of candle's and level 5's two, of which that with a weight
+/// Bandwidth by a copy, on a CPU by reading alone where that is faster, and the rate by a product: the fastest of candle's and level 5's two, of which that with a weight
 /// makes f32 of TF32 on a GPU. A GPU's product is in `dtype`; a CPU has no arithmetic but f32's.
 ///
 /// # Errors
@@ -30,17 +34,47 @@ pub fn measure(device: &Device, dtype: DType) -> Result<Limits> {
     })
 }
 
-/// Bytes a second, those read and those written.
+/// Bytes a second, those read and those written. A CPU's copy also reads what it is going to write over: those bytes are
+/// not counted, and what only reads, such as a product with one row, may be faster.
 fn bandwidth(timer: &Timer, device: &Device) -> Result<f64> {
-    let bytes = COPIED[usize::from(!device.is_cpu())];
-    let seconds = match device.is_cpu() {
-        true => fastest(timer, &mut HostCopy::new(bytes)?)?,
-        false => {
-            let x = Tensor::zeros(bytes, DType::U8, device)?;
-            fastest(timer, &mut || x.copy())?
-        }
-    };
-    Ok(2. * bytes as f64 / seconds)
+    let bytes = MOVED[usize::from(!device.is_cpu())];
+    if device.is_cpu() {
+        let copied = 2. * bytes as f64 / fastest(timer, &mut HostCopy::new(bytes)?)?;
+        let read = bytes as f64 / fastest(timer, &mut HostRead::new(bytes)?)?;
+        return Ok(copied.max(read));
+    }
+    let x = Tensor::zeros(bytes, DType::U8, device)?;
+    Ok(2. * bytes as f64 / fastest(timer, &mut || x.copy())?)
+}
+
+/// Reading by all threads of a CPU.
+struct HostRead {
+    from: Vec<u64>,
+    nothing: Tensor,
+}
+
+impl HostRead {
+    /// Words that a thread takes at a time.
+    const PIECE: usize = 128 * 1024 / size_of::<u64>();
+
+    fn new(bytes: usize) -> Result<Self> {
+        Ok(Self {
+            from: vec![1; bytes / size_of::<u64>()],
+            nothing: Tensor::zeros(0, DType::U8, &Device::Cpu)?,
+        })
+    }
+
+    fn sum(&self) -> u64 {
+        let pieces = self.from.par_chunks(Self::PIECE);
+        pieces.map(|piece| piece.iter().sum::<u64>()).sum()
+    }
+}
+
+impl Timed for HostRead {
+    fn call(&mut self) -> Result<Tensor> {
+        black_box(self.sum());
+        Ok(self.nothing.clone())
+    }
 }
 
 /// Floating-point operations a second.
@@ -60,4 +94,16 @@ fn rate(timer: &Timer, device: &Device, dtype: DType) -> Result<f64> {
 fn fastest(timer: &Timer, timed: &mut impl Timed) -> Result<f64> {
     let Times { host, device } = timer.time(timed, SAMPLES)?;
     Ok(device.unwrap_or(host)[0] * 1e-6) // in ascending order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_read() -> Result<()> {
+        let words = 3 * HostRead::PIECE + 5;
+        assert_eq!(HostRead::new(8 * words)?.sum(), words as u64);
+        Ok(())
+    }
 }

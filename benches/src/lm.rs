@@ -83,7 +83,7 @@ const SWEPT: [usize; 2] = [16, 512];
 const SWEPT_GPU: [usize; 2] = [16, 2048];
 
 /// A prefill for each length that the context has room for.
-pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::lm(request)?;
     let context = loaded.model.config().max_position_embeddings;
     let [first, last] = if request.device.is_cpu() {
@@ -101,7 +101,7 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
             model: model.clone(),
             prompt: ids(&tokens[..length], &request.device)?,
             caches: vec![],
-            pass: Pass::new(false),
+            pass: Pass::new(graph),
         };
         Ok(Point::new(length, job))
     };

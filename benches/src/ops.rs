@@ -36,6 +36,12 @@ pub trait Timed {
         false
     }
 
+    /// Whether the call itself waits for the device, so that calls cannot queue: then they have no time on the device
+    /// alone.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// Brings the state to where the call starts.
     fn prepare(&mut self) -> Result<()> {
         Ok(())

@@ -20,7 +20,7 @@ pub struct Sweep {
 pub struct Point {
     /// How many of what grows.
     pub size: usize,
-    /// A forward pass of that size, launch by launch.
+    /// A forward pass of that size.
     pub job: Box<dyn Job>,
 }
 
@@ -32,12 +32,18 @@ impl Point {
     }
 }
 
-/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes.
-pub fn load(model: Model, request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes. With `graph`, forward
+/// passes are recorded at their first run and repeated.
+pub fn load(
+    model: Model,
+    request: &Request,
+    level: &Level,
+    graph: bool,
+) -> models::Result<Vec<Sweep>> {
     match model {
-        Model::Lm => lm::sweep(request, level),
-        Model::Vit => vit::sweep(request, level),
-        Model::Gnn => gnn::sweep(request, level),
+        Model::Lm => lm::sweep(request, level, graph),
+        Model::Vit => vit::sweep(request, level, graph),
+        Model::Gnn => gnn::sweep(request, level, graph),
     }
 }
 
@@ -69,7 +75,7 @@ mod tests {
         };
         let mut axes = vec![];
         for model in Model::ALL {
-            for mut sweep in load(model, &request, &level)? {
+            for mut sweep in load(model, &request, &level, false)? {
                 let grown: Vec<usize> = sweep.points.iter().map(|p| p.size).collect();
                 assert!(
                     grown.len() > 3 && grown.is_sorted(),

@@ -13,13 +13,17 @@ use crate::ops::Timed;
 /// A sample of the host's time is at least this long.
 const SAMPLE: Duration = Duration::from_millis(2);
 
+/// Launches of a CUDA graph in a sample.
+#[cfg(feature = "cuda")]
+const REPLAYS: usize = 5;
+
 /// Microseconds of one call, one value a sample, ascending.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
     /// Calls one after the other until the device has done them all, divided by their number.
     pub host: Vec<f64>,
     /// From the device's first instruction of the calls to its last, when all of them wait in its
-    /// queue beforehand; only on a GPU.
+    /// queue beforehand; only on a GPU, and of calls that do not wait for it.
     pub device: Option<Vec<f64>>,
 }
 
@@ -50,6 +54,32 @@ impl Timer {
         host.sort_by(f64::total_cmp);
         let device = self.on_device(timed, calls, samples)?;
         Ok(Times { host, device })
+    }
+
+    /// Microseconds of one call of those of a CUDA graph, on the device alone, ascending; only on a GPU.
+    ///
+    /// # Errors
+    /// When it cannot record what `timed` does.
+    #[cfg(not(feature = "cuda"))]
+    pub fn in_graph(&self, _: &mut impl Timed, _: usize) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    /// Microseconds of one call of those of a CUDA graph, on the device alone, ascending; only on a GPU.
+    ///
+    /// # Errors
+    /// When it cannot record what `timed` does.
+    #[cfg(feature = "cuda")]
+    pub fn in_graph(&self, timed: &mut impl Timed, samples: usize) -> Result<Option<Vec<f64>>> {
+        if self.device.is_cpu() {
+            return Ok(None);
+        }
+        let recorded = self.record(timed)?;
+        let calls = (REPLAYS * events::QUEUED) as u64;
+        let sample = |_| Ok(self.graph_time(&recorded, calls)?.as_secs_f64() * 1e6 / calls as f64);
+        let mut times = (0..samples).map(sample).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(Some(times))
     }
 
     // ANCHOR: calls
@@ -98,7 +128,7 @@ impl Timer {
         calls: usize,
         samples: usize,
     ) -> Result<Option<Vec<f64>>> {
-        let Some(events) = &self.events else {
+        let Some(events) = self.events.as_ref().filter(|_| !timed.waits()) else {
             return Ok(None);
         };
         let calls = calls.min(events::QUEUED);

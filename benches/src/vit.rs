@@ -50,7 +50,7 @@ const SWEPT: usize = 16;
 const SWEPT_GPU: usize = 128;
 
 /// Batches, each twice as large as the one before.
-pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::vit(request)?;
     let pictures = pixels(&loaded, CLASSES.len())?;
     let side = loaded.model.config().image_size;
@@ -59,7 +59,7 @@ pub fn sweep(request: &Request, level: &Level) -> models::Result<Vec<Sweep>> {
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(false),
+            pass: Pass::new(graph),
             pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Point::new(batch, job))

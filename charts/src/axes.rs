@@ -6,17 +6,18 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::scale::{Scale, label};
 use crate::style::{Drawn, GRID, LINE, Zoom};
 
-/// Draws them; `x` and `y` are what the axes say.
+/// Draws them with so many labels at the most; `x` and `y` are what the axes say.
 pub fn axes<DB: DrawingBackend>(
     chart: &mut ChartContext<DB, Cartesian2d<Scale, Scale>>,
     zoom: Zoom,
+    (x_labels, y_labels): (usize, usize),
     x: &str,
     y: &str,
 ) -> Drawn<DB> {
     chart
         .configure_mesh()
-        .x_labels(10)
-        .y_labels(8)
+        .x_labels(x_labels)
+        .y_labels(y_labels)
         .max_light_lines(0)
         .bold_line_style(zoom.stroke(GRID, 1))
         .axis_style(zoom.stroke(LINE, 1))

@@ -4,11 +4,10 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
+use crate::paint::{Paint, paints};
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{
-    Area, Drawn, GRID, INK, LINE, MARGIN, WIDTH, Zoom, colour, header, header_height,
-};
+use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
 use crate::{Axis, Error};
 
 /// A chart of grouped bars. They lie, so that long names and many groups fit.
@@ -61,15 +60,22 @@ impl BarChart {
         self.groups.iter().flat_map(|group| &group.bars)
     }
 
-    /// Names of bars, in the order in which they appear.
+    /// Names of bars that are drawn, in the order in which they appear.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        for bar in self.bars() {
+        for bar in self.bars().filter(|bar| bar.value.is_finite()) {
             if !names.contains(&bar.name.as_str()) {
                 names.push(&bar.name);
             }
         }
         names
+    }
+
+    /// How a bar looks.
+    pub(crate) fn paint(&self, bar: &Bar) -> Paint {
+        let names = self.names();
+        let at = names.iter().position(|name| *name == bar.name);
+        paints(&names)[at.unwrap_or(0)]
     }
 
     /// The largest value, whisker or mark.
@@ -110,7 +116,7 @@ impl Chart for BarChart {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.names();
-        header(area, zoom, &self.title, &names)?;
+        header(area, zoom, &self.title, &names, Key::Bar)?;
         let plot = Plot::new(self, area, zoom)?;
         plot.axis(self)?;
         let mut top = plot.top;
@@ -118,12 +124,7 @@ impl Chart for BarChart {
             let below = top + zoom.px(group.bars.len() as i32 * BAR);
             plot.name(&group.name, (top + below) / 2)?;
             for (i, bar) in group.bars.iter().enumerate() {
-                let series = names.iter().position(|name| *name == bar.name);
-                plot.bar(
-                    bar,
-                    colour(series.unwrap_or(0)),
-                    top + zoom.px(i as i32 * BAR),
-                )?;
+                plot.bar(bar, self.paint(bar), top + zoom.px(i as i32 * BAR))?;
             }
             top = below + zoom.px(GAP);
         }
@@ -210,7 +211,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
     }
 
     /// A bar, its whisker and its label, below `top`.
-    fn bar(&self, bar: &Bar, colour: RGBColor, top: i32) -> Drawn<DB> {
+    fn bar(&self, bar: &Bar, paint: Paint, top: i32) -> Drawn<DB> {
         if !bar.value.is_finite() {
             return Ok(());
         }
@@ -221,7 +222,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
             (start.min(end), top + px(1)),
             (start.max(end), top + px(BAR - 3)),
         ];
-        self.area.draw(&Rectangle::new(corners, colour.filled()))?;
+        paint.bar(self.area, self.zoom, corners)?;
         let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
         if bar.spread != (bar.value, bar.value) {
             self.line([(low, middle), (high, middle)], INK)?;

@@ -6,11 +6,10 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::Error;
 use crate::bar::{Bar, BarChart, Group};
+use crate::paint::Paint;
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{
-    Area, Drawn, GRID, INK, LINE, MARGIN, WIDTH, Zoom, colour, header, header_height,
-};
+use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
 
 /// A [`BarChart`] whose groups stand in columns, so that many fit on a page.
 pub struct BarGrid<'a>(pub &'a BarChart);
@@ -57,7 +56,7 @@ impl Chart for BarGrid<'_> {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.0.names();
-        header(area, zoom, &self.0.title, &names)?;
+        header(area, zoom, &self.0.title, &names, Key::Bar)?;
         let width = (WIDTH as i32 - 2 * MARGIN) / COLUMNS as i32;
         for (i, groups) in self.columns().enumerate() {
             let left = MARGIN + i as i32 * width;
@@ -70,7 +69,7 @@ impl Chart for BarGrid<'_> {
                 right: zoom.px(left + width - LABEL),
                 top: zoom.px(header_height(&names)),
             };
-            column.draw(groups, &names)?;
+            column.draw(groups)?;
         }
         let style = zoom.text(15, HPos::Center, VPos::Bottom);
         let (_, bottom) = self.size();
@@ -100,7 +99,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
             .draw(&PathElement::new(points, self.zoom.stroke(colour, 1)))
     }
 
-    fn draw(&self, groups: &[Group], names: &[&str]) -> Drawn<DB> {
+    fn draw(&self, groups: &[Group]) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
         let mut top = self.top;
         for group in groups {
@@ -110,12 +109,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
             let bars = (top + px(TITLE), top + px(height(group) - GAP));
             self.grid(bars)?;
             for (i, bar) in group.bars.iter().enumerate() {
-                let series = names.iter().position(|name| *name == bar.name);
-                self.bar(
-                    bar,
-                    colour(series.unwrap_or(0)),
-                    bars.0 + px(i as i32 * BAR),
-                )?;
+                self.bar(bar, self.chart.paint(bar), bars.0 + px(i as i32 * BAR))?;
             }
             top += px(height(group));
         }
@@ -144,7 +138,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
     }
 
     /// A bar, its whisker and its label, below `top`.
-    fn bar(&self, bar: &Bar, colour: RGBColor, top: i32) -> Drawn<DB> {
+    fn bar(&self, bar: &Bar, paint: Paint, top: i32) -> Drawn<DB> {
         if !bar.value.is_finite() {
             return Ok(());
         }
@@ -158,7 +152,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
             (start.min(end), top + px(1)),
             (start.max(end), top + px(BAR - 2)),
         ];
-        self.area.draw(&Rectangle::new(corners, colour.filled()))?;
+        paint.bar(self.area, self.zoom, corners)?;
         let (low, high) = (self.x(bar.spread.0), self.x(bar.spread.1));
         if bar.spread != (bar.value, bar.value) {
             self.line([(low, middle), (high, middle)], INK)?;

@@ -18,6 +18,8 @@ mod grid;
 mod heat;
 mod line;
 mod measured;
+mod paint;
+mod panels;
 mod roof;
 mod roofline;
 mod save;
@@ -30,6 +32,7 @@ pub use bar::{Bar, BarChart, Group};
 pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
 pub use measured::{Measured, MeasuredChart};
+pub use panels::LinePanels;
 pub use roof::Roof;
 pub use roofline::{Intensity, RooflineChart};
 pub use save::{Format, write_atomically};
@@ -83,6 +86,14 @@ pub enum Error {
 /// # Errors
 /// When no point is left, or when a file cannot be written.
 pub fn line_chart(stem: &Path, chart: &LineChart) -> Result<[PathBuf; 2], Error> {
+    save::save(stem, chart)
+}
+
+/// Draws line charts, two side by side, into `stem`.svg and `stem`.png, and returns the two paths.
+///
+/// # Errors
+/// When there is no panel or one has no point, or when a file cannot be written.
+pub fn line_panels(stem: &Path, chart: &LinePanels) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
 }
 

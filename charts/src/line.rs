@@ -3,9 +3,10 @@
 use plotters::prelude::*;
 
 use crate::axes::axes;
+use crate::paint::paints;
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, WIDTH, Zoom, colour, header, header_height};
+use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header, header_height};
 use crate::{Axis, Error};
 
 /// A chart of lines.
@@ -59,27 +60,70 @@ impl Chart for LineChart {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        let names = self.names();
+        header(area, zoom, &self.title, &names, Key::Point)?;
+        let place = Place {
+            page: area,
+            area: area.clone(),
+            top: header_height(&names),
+            labels: (10, 8),
+        };
+        self.plot(&place, zoom, &names)
+    }
+}
+
+/// Where lines are drawn.
+pub(crate) struct Place<'a, DB: DrawingBackend> {
+    /// All of it: points are in its pixels.
+    pub page: &'a Area<DB>,
+    /// The part with the axes.
+    pub area: Area<DB>,
+    /// What stays free above the axes, CSS pixels.
+    pub top: i32,
+    /// Of either axis at the most.
+    pub labels: (usize, usize),
+}
+
+impl LineChart {
+    /// Of the series that have a point.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let drawn = |series: &&Series| self.shown(series).next().is_some();
+        let drawn = self.series.iter().filter(drawn);
+        drawn.map(|series| series.name.as_str()).collect()
+    }
+
+    /// Axes and lines, each as its name looks among `names`.
+    pub(crate) fn plot<DB: DrawingBackend>(
+        &self,
+        place: &Place<DB>,
+        zoom: Zoom,
+        names: &[&str],
+    ) -> Drawn<DB> {
         let Some((x, y)) = self.scales() else {
             return Ok(());
         };
-        let names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
-        header(area, zoom, &self.title, &names)?;
-        let mut chart = ChartBuilder::on(area)
-            .margin_top(zoom.px(header_height(&names)))
+        let mut chart = ChartBuilder::on(&place.area)
+            .margin_top(zoom.px(place.top))
             .margin_right(zoom.px(20))
             .margin_bottom(zoom.px(8))
             .margin_left(zoom.px(8))
             .x_label_area_size(zoom.px(46))
             .y_label_area_size(zoom.px(70))
             .build_cartesian_2d(x, y)?;
-        axes(&mut chart, zoom, &self.x.label, &self.y.label)?;
-        for (i, series) in self.series.iter().enumerate() {
+        axes(&mut chart, zoom, place.labels, &self.x.label, &self.y.label)?;
+        let paints = paints(names);
+        for series in &self.series {
+            let Some(i) = names.iter().position(|name| *name == series.name) else {
+                continue;
+            };
             let points: Vec<(f64, f64)> = self.shown(series).collect();
+            let line = zoom.stroke(paints[i].colour, 2);
+            chart.draw_series(LineSeries::new(points.iter().copied(), line))?;
             if points.len() <= FEW {
-                let dot = |point: &(f64, f64)| Circle::new(*point, zoom.px(3), colour(i).filled());
-                chart.draw_series(points.iter().map(dot))?;
+                for point in &points {
+                    paints[i].point(place.page, zoom, chart.backend_coord(point))?;
+                }
             }
-            chart.draw_series(LineSeries::new(points, zoom.stroke(colour(i), 2)))?;
         }
         Ok(())
     }

@@ -1,12 +1,14 @@
 //! What kernels reach below the roof of a machine, a point a level.
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+use plotters::style::FontTransform;
+use plotters::style::text_anchor::{HPos, VPos};
 
-use crate::roof::{Named, list, list_height, number, plane};
+use crate::paint::{Paint, paints};
+use crate::roof::{Plane, plane};
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, GRID, WIDTH, Zoom, colour, header, header_height};
+use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header};
 use crate::{Error, Roof};
 
 /// Measured rates below a roof.
@@ -16,7 +18,7 @@ pub struct MeasuredChart {
     pub title: String,
     /// Of the machine.
     pub roof: Roof,
-    /// Levels, or whatever else is compared: a colour each.
+    /// Levels, or whatever else is compared.
     pub series: Vec<String>,
     /// In any order; those without a positive intensity are left out.
     pub kernels: Vec<Measured>,
@@ -35,8 +37,19 @@ pub struct Measured {
     pub rates: Vec<Option<f64>>,
 }
 
-/// Height of the axes and all around them but the legend and the list, CSS pixels.
-const AXES: i32 = 500;
+/// Below the note.
+const COLUMNS: &str = "Ops of about one intensity stand side by side; a line leads from each name to its place on the roof.";
+/// Height of all but the notes, and with them, CSS pixels.
+const AXES: i32 = 640;
+const HEIGHT: i32 = 696;
+/// The share of the axes' height that the names take above the roof.
+const NAMES: f64 = 0.34;
+/// From one kernel's column to the next at the least, from one series' points to the next's in it, from the roof to its
+/// name, half a tick's height, CSS pixels.
+const APART: i32 = 25;
+const ASIDE: i32 = 3;
+const LEADER: i32 = 18;
+const TICK: i32 = 5;
 
 impl Measured {
     fn shown(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
@@ -61,28 +74,32 @@ impl MeasuredChart {
         let shown = self.shown();
         let (low, high) = (shown.first()?.intensity, shown.last()?.intensity);
         let ridge = self.roof.ridge();
-        let ends = [low.min(ridge) / 2., high.max(ridge) * 2.];
+        let ends = [low.min(ridge) / 2., high.max(ridge) * 4.];
         let rates = shown.iter().flat_map(|kernel| kernel.shown());
-        let y = rates
+        let least = rates
             .map(|(_, rate)| rate)
-            .chain([self.roof.at(ends[0]), 3. * self.roof.peak]);
+            .fold(self.roof.at(ends[0]), f64::min);
+        let above = (self.roof.peak / least).powf(NAMES / (1. - NAMES));
+        let y = [least, self.roof.peak * above].into_iter();
         let x = Scale::around(ends.into_iter(), 0., true)?;
-        Some([x, Scale::around(y, 0.03, true)?])
+        Some([x, Scale::around(y, 0.02, true)?])
     }
 
-    fn names(&self) -> Vec<&str> {
-        self.series.iter().map(String::as_str).collect()
-    }
-
-    fn axes_height(&self) -> i32 {
-        AXES + header_height(&self.names())
+    /// Series that have a point, and how each looks.
+    fn drawn(&self) -> Vec<(usize, &str, Paint)> {
+        let shown = self.shown();
+        let has_point = |i: usize| shown.iter().any(|k| k.shown().any(|(j, _)| i == j));
+        let names = self.series.iter().map(String::as_str).enumerate();
+        let names: Vec<(usize, &str)> = names.filter(|(i, _)| has_point(*i)).collect();
+        let paints = paints(&names.iter().map(|(_, name)| *name).collect::<Vec<_>>());
+        let drawn = names.into_iter().zip(paints);
+        drawn.map(|((i, name), paint)| (i, name, paint)).collect()
     }
 }
 
 impl Chart for MeasuredChart {
     fn size(&self) -> (u32, u32) {
-        let height = self.axes_height() + list_height(self.shown().len());
-        (WIDTH, height as u32)
+        (WIDTH, HEIGHT as u32)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -91,54 +108,86 @@ impl Chart for MeasuredChart {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        header(area, zoom, &self.title, &self.names())?;
-        let (axes, below) = area.split_vertically(zoom.px(self.axes_height()));
-        self.draw_axes(&axes, zoom)?;
-        list(&below, zoom, &self.note, &self.list())
+        let Some(scales) = self.scales() else {
+            return Ok(());
+        };
+        let names: Vec<&str> = self.drawn().into_iter().map(|(_, name, _)| name).collect();
+        header(area, zoom, &self.title, &names, Key::Point)?;
+        let (upper, _) = area.split_vertically(zoom.px(AXES));
+        let rate = "reached (TFLOP/s)";
+        let plane = plane(&upper, zoom, &names, &self.roof, scales, rate)?;
+        let shown = self.shown();
+        let x = |kernel: &&Measured| plane.backend_coord(&(kernel.intensity, self.roof.peak)).0;
+        let places = spread(&shown.iter().map(x).collect::<Vec<_>>(), zoom.px(APART));
+        for (kernel, place) in shown.iter().zip(places) {
+            self.column(area, zoom, &plane, kernel, place)?;
+        }
+        let style = zoom.text(13, HPos::Left, VPos::Center);
+        for (i, text) in [self.note.as_str(), COLUMNS].into_iter().enumerate() {
+            let at = (zoom.px(MARGIN), zoom.px(AXES + 16 + 20 * i as i32));
+            area.draw_text(text, &style, at)?;
+        }
+        Ok(())
     }
 }
 
 impl MeasuredChart {
-    fn draw_axes<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        let Some(scales) = self.scales() else {
-            return Ok(());
+    /// The points of a kernel and its name above each other at `place`, those of equal rates beside each other; and a line from there to where it stands on the
+    /// roof.
+    fn column<DB: DrawingBackend>(
+        &self,
+        area: &Area<DB>,
+        zoom: Zoom,
+        plane: &Plane<DB>,
+        kernel: &Measured,
+        place: i32,
+    ) -> Drawn<DB> {
+        let px = |css| zoom.px(css);
+        let y = |rate: f64| plane.backend_coord(&(kernel.intensity, rate)).1;
+        let (x, roof) = plane.backend_coord(&(kernel.intensity, self.roof.at(kernel.intensity)));
+        let ys: Vec<i32> = kernel.shown().map(|(_, rate)| y(rate)).collect();
+        let (top, bottom) = ys
+            .iter()
+            .fold((roof, roof), |(t, b), y| (t.min(*y), b.max(*y)));
+        let name = top - px(LEADER);
+        let line = |points: &[(i32, i32)], colour| {
+            area.draw(&PathElement::new(points.to_vec(), zoom.stroke(colour, 1)))
         };
-        let rate = "reached (TFLOP/s)";
-        let mut chart = plane(area, zoom, &self.names(), &self.roof, scales, rate)?;
-        let shown = self.shown();
-        let rates = |kernel: &Measured| kernel.shown().map(|(_, rate)| rate).collect::<Vec<_>>();
-        let top = |kernel: &Measured| {
-            let roof = self.roof.at(kernel.intensity);
-            (
-                kernel.intensity,
-                rates(kernel).into_iter().fold(roof, f64::max),
-            )
-        };
-        for kernel in &shown {
-            let least = rates(kernel).into_iter().fold(f64::INFINITY, f64::min);
-            let column = [(kernel.intensity, least), top(kernel)];
-            chart.draw_series(LineSeries::new(column, zoom.stroke(GRID, 1)))?;
-        }
-        for kernel in &shown {
-            for (i, rate) in kernel.shown() {
-                let style = colour(i).filled();
-                let dot = Circle::new((kernel.intensity, rate), zoom.px(4), style);
-                chart.draw_series([dot])?;
+        line(&[(place, bottom), (place, name)], GRID)?;
+        line(&[(x, roof - px(TICK)), (place, name)], LINE)?;
+        line(&[(x, roof - px(TICK)), (x, roof + px(TICK))], INK)?;
+        let drawn = self.drawn();
+        let middle = (drawn.len() as i32 - 1) * ASIDE / 2;
+        for (aside, (i, _, paint)) in drawn.into_iter().enumerate() {
+            let x = place + px(aside as i32 * ASIDE - middle);
+            for (_, rate) in kernel.shown().filter(|(j, _)| i == *j) {
+                paint.point(area, zoom, (x, y(rate)))?;
             }
         }
-        let tops: Vec<_> = shown.iter().map(|kernel| top(kernel)).collect();
-        number(&mut chart, zoom, &tops, HPos::Center)
+        let style = zoom.text(13, HPos::Left, VPos::Center);
+        let style = style.transform(FontTransform::Rotate270);
+        area.draw_text(&kernel.name, &style, (place, name - px(4)))
     }
+}
 
-    fn list(&self) -> Vec<Named<'_>> {
-        let shown = self.shown().into_iter();
-        let named = shown.map(|kernel| Named {
-            name: &kernel.name,
-            intensity: kernel.intensity,
-            colour: None,
-        });
-        named.collect()
+/// `xs` in ascending order, moved as little as it takes for neighbours to be `apart`: those that are too close become a
+/// block around their middle.
+fn spread(xs: &[i32], apart: i32) -> Vec<i32> {
+    let mut blocks: Vec<(f64, usize)> = vec![]; // the sum of where the first of the block would be, and how many
+    for (i, x) in xs.iter().enumerate() {
+        let (mut sum, mut count) = (f64::from(x - i as i32 * apart), 1);
+        while let Some((before, n)) = blocks.pop() {
+            if before / n as f64 <= sum / count as f64 {
+                blocks.push((before, n));
+                break;
+            }
+            (sum, count) = (sum + before, count + n);
+        }
+        blocks.push((sum, count));
     }
+    let first = blocks.iter().flat_map(|(sum, n)| vec![sum / *n as f64; *n]);
+    let place = |(i, first): (usize, f64)| first.round() as i32 + i as i32 * apart;
+    first.enumerate().map(place).collect()
 }
 
 #[cfg(test)]
@@ -176,6 +225,14 @@ mod tests {
         let names: Vec<&str> = chart.shown().iter().map(|k| k.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert!(chart.check().is_ok());
+    }
+
+    #[test]
+    fn neighbours_are_apart_and_the_others_stay() {
+        assert_eq!(spread(&[10, 50, 90], 20), [10, 50, 90]);
+        assert_eq!(spread(&[10, 50, 54, 100], 20), [10, 42, 62, 100]);
+        assert_eq!(spread(&[30, 30, 30, 50], 20), [5, 25, 45, 65]);
+        assert_eq!(spread(&[], 20), []);
     }
 
     #[test]

@@ -55,6 +55,7 @@ pub(crate) fn plane<'a, DB: DrawingBackend>(
     axes(
         &mut chart,
         zoom,
+        (10, 8),
         "arithmetic intensity (FLOPs a byte)",
         rate,
     )?;

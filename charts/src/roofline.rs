@@ -3,10 +3,11 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
+use crate::paint::plain;
 use crate::roof::{Named, list, list_height, number, plane};
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, WIDTH, Zoom, colour, header};
+use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header};
 use crate::{Error, Roof};
 
 /// A roof, and the kernels below it.
@@ -70,7 +71,7 @@ impl Chart for RooflineChart {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        header(area, zoom, &self.title, &LIMITS)?;
+        header(area, zoom, &self.title, &LIMITS, Key::Bar)?;
         let (axes, below) = area.split_vertically(zoom.px(AXES));
         self.draw_axes(&axes, zoom)?;
         list(&below, zoom, &self.note, &self.names())
@@ -96,7 +97,7 @@ impl RooflineChart {
 
     /// One colour where memory limits, another where arithmetic does.
     fn colour(&self, kernel: &Intensity) -> RGBColor {
-        colour(usize::from(kernel.value >= self.roof.ridge()))
+        plain(usize::from(kernel.value >= self.roof.ridge())).colour
     }
 
     fn names(&self) -> Vec<Named<'_>> {

@@ -1,4 +1,4 @@
-//! The house style: colours, sizes, and the only place that knows of a font.
+//! The house style: sizes, legends, and the only place that knows of a font.
 
 use std::sync::LazyLock;
 
@@ -6,6 +6,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, TextStyle, register_font};
+
+use crate::paint::paints;
 
 /// Width of every chart in CSS pixels: that of a page of the book.
 pub const WIDTH: u32 = 740;
@@ -19,27 +21,6 @@ pub const INK: RGBColor = RGBColor(34, 34, 34);
 pub const LINE: RGBColor = RGBColor(85, 85, 85);
 /// Grid.
 pub const GRID: RGBColor = RGBColor(224, 224, 224);
-
-/// Told apart with any kind of colour vision (Okabe and Ito, "Color universal design", 2008).
-/// Their yellow is left out: on white it is too faint.
-/// The last three (Tol, "Colour schemes", 2021, and a grey) are for charts with more series than those have.
-const PALETTE: [RGBColor; 10] = [
-    RGBColor(0, 114, 178),   // blue
-    RGBColor(230, 159, 0),   // orange
-    RGBColor(0, 158, 115),   // bluish green
-    RGBColor(213, 94, 0),    // vermillion
-    RGBColor(204, 121, 167), // reddish purple
-    RGBColor(86, 180, 233),  // sky blue
-    RGBColor(0, 0, 0),
-    RGBColor(150, 150, 150), // grey
-    RGBColor(136, 34, 85),   // wine
-    RGBColor(153, 153, 51),  // olive
-];
-
-/// The colour of the i-th series.
-pub fn colour(i: usize) -> RGBColor {
-    PALETTE[i % PALETTE.len()]
-}
 
 /// The generic family, so that an SVG takes the reader's own font and a PNG the one that ships.
 const FAMILY: &str = "sans-serif";
@@ -106,12 +87,22 @@ fn places(names: &[&str]) -> Vec<(i32, i32)> {
     places
 }
 
-/// The title and, for more than one series, their names beside their colours.
+/// What stands beside a name in a legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// A piece of a bar.
+    Bar,
+    /// A point.
+    Point,
+}
+
+/// The title and, for more than one series, their names beside how they look.
 pub fn header<DB: DrawingBackend>(
     area: &Area<DB>,
     zoom: Zoom,
     title: &str,
     names: &[&str],
+    key: Key,
 ) -> Drawn<DB> {
     let style = zoom.text(20, HPos::Left, VPos::Top);
     area.draw_text(title, &style, (zoom.px(MARGIN), zoom.px(11)))?;
@@ -120,10 +111,12 @@ pub fn header<DB: DrawingBackend>(
     }
     let style = zoom.text(15, HPos::Left, VPos::Center);
     let side = zoom.px(6);
-    for (i, (name, (x, line))) in names.iter().zip(places(names)).enumerate() {
+    for ((name, paint), (x, line)) in names.iter().zip(paints(names)).zip(places(names)) {
         let (x, y) = (zoom.px(x), zoom.px(47 + LEGEND * line));
-        let corners = [(x, y - side), (x + 2 * side, y + side)];
-        area.draw(&Rectangle::new(corners, colour(i).filled()))?;
+        match key {
+            Key::Bar => paint.bar(area, zoom, [(x, y - side), (x + 2 * side, y + side)])?,
+            Key::Point => paint.point(area, zoom, (x + side, y))?,
+        }
         area.draw_text(name, &style, (x + 3 * side, y))?;
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! What the two functions leave on the disk.
 
 use charts::{
-    Axis, Bar, BarChart, Error, Format, Group, HeatMap, Intensity, LineChart, Measured,
+    Axis, Bar, BarChart, Error, Format, Group, HeatMap, Intensity, LineChart, LinePanels, Measured,
     MeasuredChart, Panel, Roof, RooflineChart, Series, bar_chart, bar_grid, heat_map, line_chart,
-    measured_chart, roofline_chart,
+    line_panels, measured_chart, roofline_chart,
 };
 
 fn loss() -> LineChart {
@@ -250,8 +250,58 @@ fn measured_rates_stand_below_the_roof() {
         700,
     );
     assert!(
-        text.contains("1  norm  0.5") && text.contains("reached (TFLOP/s)"),
+        text.contains("norm\n") && text.contains("reached (TFLOP/s)"),
         "{text}"
     );
-    assert_eq!(text.matches("<circle").count(), 2);
+    // Level 1 is round, level 5 is a diamond: one each in the legend and in the chart.
+    assert_eq!(text.matches("<circle").count(), 4);
+    assert_eq!(text.matches("<polygon").count(), 2);
+    assert!(text.contains("rotate(270"), "the name stands upright");
+}
+
+#[test]
+fn the_legend_names_what_is_drawn_and_everything_is_seen() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut chart = speed();
+    chart.axis = Axis::log("speed-up over level 1 (×)");
+    for group in &mut chart.groups {
+        group.bars.push(Bar {
+            name: "level 3".into(),
+            value: f64::NAN,
+            spread: (f64::NAN, f64::NAN),
+            label: "not measured".into(),
+        });
+    }
+    let [svg, _] = bar_chart(&dir.path().join("speed"), &chart).expect("a chart");
+    let text = std::fs::read_to_string(svg).expect("text");
+    assert!(!text.contains("level 3"), "nothing of it is drawn");
+    // Level 1 begins and ends at the mark; it is in the legend and once in each group.
+    let blue = |line: &&str| line.starts_with("<rect") && line.contains("#0072B2");
+    let bars: Vec<&str> = text.lines().filter(blue).collect();
+    assert_eq!(bars.len(), 4);
+    assert!(
+        bars.iter().all(|bar| !bar.contains("width=\"0\"")),
+        "{bars:?}"
+    );
+}
+
+#[test]
+fn panels_have_one_legend() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let chart = LinePanels {
+        title: "Losses".into(),
+        panels: vec![loss(), loss(), loss()],
+    };
+    let text = written(
+        line_panels(&dir.path().join("panels"), &chart).expect("a chart"),
+        700,
+    );
+    assert_eq!(text.matches("held out").count(), 1);
+    assert_eq!(text.matches("loss (nats a token)").count(), 3);
+    let none = LinePanels {
+        panels: vec![],
+        ..chart
+    };
+    let error = line_panels(&dir.path().join("none"), &none).expect_err("nothing to draw");
+    assert!(matches!(&error, Error::Empty(title) if title == "Losses"));
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use machine::Machine;
 pub use models::Row;
 pub use ops::{OpRow, spoken};
-pub use sweep::{SweepRow, slope};
+pub use sweep::{SweepRow, slope, upper_half};
 
 /// The version of the format.
 const SCHEMA: u32 = 1;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::OpResults;
+
 /// One op on one shape at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpRow {
@@ -18,6 +20,18 @@ pub struct OpRow {
     /// One call on the device alone: median, microseconds. On a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_us: Option<f64>,
+    /// One call of those of a CUDA graph, on the device alone: median, microseconds. On a GPU, where it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_us: Option<f64>,
+    /// By the clock of [`us`](Self::us), a tenth of the samples is below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_us: Option<f64>,
+    /// A tenth of them is above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_us: Option<f64>,
+    /// How many they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<usize>,
     /// Read and written at least, where memory is the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -47,8 +61,116 @@ impl OpRow {
         format!("{}.{}.{}.{}", self.op, self.shape, self.dtype, self.level)
     }
 
-    /// The device's time where there is one, else the host's; microseconds.
+    /// In a CUDA graph where it was timed in one, else on the device, else by the host's clock; microseconds.
     pub fn us(&self) -> f64 {
-        self.device_us.unwrap_or(self.host_us)
+        self.graph_us.or(self.device_us).unwrap_or(self.host_us)
+    }
+
+    /// This row's microseconds and the other's, by the first of the three clocks that both have.
+    pub fn beside(&self, other: &Self) -> (f64, f64) {
+        let both = |clock: fn(&Self) -> Option<f64>| clock(self).zip(clock(other));
+        both(|row| row.graph_us)
+            .or_else(|| both(|row| row.device_us))
+            .unwrap_or((self.host_us, other.host_us))
+    }
+
+    /// Where a tenth of the samples begins and ends; both are the median where that was not recorded.
+    pub fn spread(&self) -> (f64, f64) {
+        let us = self.us();
+        (self.low_us.unwrap_or(us), self.high_us.unwrap_or(us))
+    }
+
+    /// Whether a library's or another framework's, not a level's.
+    pub fn is_other(&self) -> bool {
+        let names = ["pytorch", "candle", "gemm"];
+        names.iter().any(|name| self.level.starts_with(name))
+    }
+
+    /// Whether a level's, not a limit.
+    fn is_own(&self) -> bool {
+        !self.is_other() && !["copy", "limits"].contains(&self.level.as_str())
+    }
+}
+
+impl OpResults {
+    /// The rows of one op, shape and number format each.
+    pub fn cases(&self) -> impl Iterator<Item = &[OpRow]> {
+        let case = |row: &OpRow| [&row.op, &row.shape, &row.dtype].map(String::clone);
+        self.rows.chunk_by(move |a, b| case(a) == case(b))
+    }
+
+    /// The cases in which a library or another framework is ahead of every level: the fastest level, and the fastest
+    /// other.
+    pub fn behind(&self) -> Vec<(&OpRow, &OpRow)> {
+        let pair = |rows| {
+            Some((
+                fastest(rows, OpRow::is_own)?,
+                fastest(rows, OpRow::is_other)?,
+            ))
+        };
+        let ahead = |(own, other): &(&OpRow, &OpRow)| {
+            let (own, other) = own.beside(other);
+            other < own
+        };
+        self.cases().filter_map(pair).filter(ahead).collect()
+    }
+}
+
+fn fastest(rows: &[OpRow], of: fn(&OpRow) -> bool) -> Option<&OpRow> {
+    let faster = |a: &&OpRow, b: &&OpRow| {
+        let (a, b) = a.beside(b);
+        a.total_cmp(&b)
+    };
+    rows.iter().filter(|row| of(row)).min_by(faster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Machine;
+
+    fn row(shape: &str, level: &str, host_us: f64, device_us: Option<f64>) -> OpRow {
+        OpRow {
+            op: "linear".into(),
+            shape: shape.into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us,
+            device_us,
+            ..OpRow::default()
+        }
+    }
+
+    #[test]
+    fn two_rows_are_held_to_each_other_by_one_clock() {
+        let both = row("1x2", "level5", 9., Some(2.));
+        let host = row("1x2", "pytorch", 5., None);
+        assert_eq!(both.beside(&host), (9., 5.));
+        let graph = OpRow {
+            graph_us: Some(1.),
+            ..both.clone()
+        };
+        assert_eq!((graph.us(), graph.beside(&both)), (1., (2., 2.)));
+        assert_eq!(both.spread(), (2., 2.));
+    }
+
+    #[test]
+    fn a_loss_is_a_case_in_which_an_other_is_ahead_of_every_level() {
+        let mut results = OpResults::new(Machine::default());
+        results.rows = vec![
+            row("1x2", "level2", 8., Some(3.)),
+            row("1x2", "level5", 9., Some(2.)),
+            row("1x2", "copy", 1., Some(1.)),
+            row("1x2", "pytorch", 20., Some(1.5)),
+            row("3x4", "level5", 9., Some(2.)),
+            row("3x4", "pytorch", 2., Some(2.5)),
+            row("5x6", "level5", 9., None),
+        ];
+        let behind = results.behind();
+        let names: Vec<(String, String)> = (behind.iter())
+            .map(|(own, other)| (own.key(), other.key()))
+            .collect();
+        let expected = ("linear.1x2.f32.level5", "linear.1x2.f32.pytorch");
+        assert_eq!(names, [(expected.0.into(), expected.1.into())]);
     }
 }

@@ -17,6 +17,9 @@ pub struct SweepRow {
     pub size: usize,
     /// 1 for naive candle ops, and so on.
     pub level: u8,
+    /// Whether the forward pass was one CUDA graph.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
     /// Of one forward pass, milliseconds.
@@ -39,9 +42,17 @@ impl SweepRow {
             size,
             dtype,
             level,
+            graph,
             ..
         } = self;
-        format!("{model}.{preset}.{axis}{size}.{dtype}.level{level}")
+        let graph = if *graph { ".graph" } else { "" };
+        format!("{model}.{preset}.{axis}{size}.{dtype}.level{level}{graph}")
+    }
+
+    /// `level 5`, `level 5 in a graph`
+    pub fn variant(&self) -> String {
+        let graph = if self.graph { " in a graph" } else { "" };
+        format!("level {}{graph}", self.level)
     }
 }
 
@@ -55,6 +66,12 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     let products = logs.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
     let squares = logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
     products / squares
+}
+
+/// The points from the middle on, two at least: in those of the smaller sizes is what does not grow, such as launches.
+pub fn upper_half(points: &[(f64, f64)]) -> &[(f64, f64)] {
+    let middle = points.len() / 2;
+    &points[middle.min(points.len().saturating_sub(2))..]
 }
 
 #[cfg(test)]
@@ -72,6 +89,19 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_grow_bends_the_slope_of_the_lower_half_alone() {
+        let points: Vec<(f64, f64)> = [1., 2., 4., 64., 128., 256.]
+            .map(|x| (x, f64::max(x, 8.)))
+            .into();
+        assert_eq!(upper_half(&points).len(), 3);
+        assert!((slope(upper_half(&points)) - 1.).abs() < 1e-12);
+        assert!(slope(&points) < 0.8);
+        for n in 0..4 {
+            assert_eq!(upper_half(&points[..n]).len(), n.min(2));
+        }
+    }
+
+    #[test]
     fn a_row_has_an_address() {
         let row = SweepRow {
             model: "lm".into(),
@@ -83,5 +113,8 @@ mod tests {
             ..SweepRow::default()
         };
         assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4");
+        let row = SweepRow { graph: true, ..row };
+        assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4.graph");
+        assert_eq!(row.variant(), "level 4 in a graph");
     }
 }

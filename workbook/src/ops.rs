@@ -3,7 +3,8 @@
 mod headers;
 pub mod peers;
 mod roofline;
-mod table;
+mod shapes;
+pub mod table;
 mod times;
 
 use std::path::{Path, PathBuf};
@@ -64,6 +65,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     if let Some(peers) = peers {
         println!();
         peers.measure(&root, &mut results)?;
+        print!("{}", table::losses(&results, 1.));
     }
     write(&root.join("target/workbook/ops.json"), &results)?;
     if let Some(name) = record {
@@ -89,9 +91,14 @@ pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
     Ok([charts, headers].concat())
 }
 
-/// Draws what is recorded: times, and rates below the roof.
+/// Draws what is recorded: times level beside level and against the shape, and rates below the roof.
 fn charts(root: &Path) -> Result<Vec<PathBuf>> {
-    Ok([times::redraw(root)?, roofline::redraw(root)?].concat())
+    let drawn = [
+        times::redraw(root)?,
+        shapes::redraw(root)?,
+        roofline::redraw(root)?,
+    ];
+    Ok(drawn.concat())
 }
 
 fn write(path: &Path, results: &OpResults) -> Result<()> {
@@ -191,6 +198,7 @@ impl Bench for Recorder<'_> {
             self.print();
         }
         let Times { host, device } = self.timer.time(&mut timed, self.args.samples as usize)?;
+        let nearest = device.as_ref().unwrap_or(&host);
         let count = |n: usize| Some(n as u64);
         let (bytes, flops) = match work {
             Work::Bytes(n) => (count(n), None),
@@ -210,12 +218,16 @@ impl Bench for Recorder<'_> {
             level: level.into(),
             dtype: self.dtype().as_str().into(),
             host_us: quantile(&host, 0.5),
-            device_us: device.map(|times| quantile(&times, 0.5)),
+            device_us: device.as_ref().map(|times| quantile(times, 0.5)),
+            low_us: Some(quantile(nearest, 0.1)),
+            high_us: Some(quantile(nearest, 0.9)),
+            samples: Some(nearest.len()),
             bytes,
             flops,
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
             kernels: kernels(&self.device, &mut timed)?,
+            ..OpRow::default()
         });
         Ok(())
     }

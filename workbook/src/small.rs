@@ -1,17 +1,21 @@
 //! `workbook small`: small products by level 5 against candle and gemm, with what picking costs.
 
+mod clocks;
 mod map;
 
 use anyhow::{Context, Result};
 use candle_core::Device;
 use clap::Args;
 use cli::device::Choice;
+use kernels::dispatch::Problem;
 use kernels::dispatch::tune::{Measured, PICKED};
 use level5::tuning;
 use results::{OpResults, OpRow};
 
 use crate::compare::{machine, record, root};
 use crate::ops::peers::Peers;
+use crate::ops::table;
+use clocks::Clocks;
 pub use map::redraw;
 
 /// On which device, how often, and whether to note it.
@@ -34,8 +38,9 @@ pub struct SmallArgs {
 /// How much slower than a library's the picked kernel may be.
 const LOSS: f64 = 1.05;
 
-/// What the table and the record show besides [`PICKED`].
-const LIBRARIES: [&str; 2] = ["candle", "gemm_one_thread"];
+/// candle's product, on a GPU cuBLAS's, and gemm's on one thread.
+const CANDLE: &str = "candle";
+const GEMM: &str = "gemm_one_thread";
 
 /// Measures, prints a line a shape, with the losses marked, and writes what `args` asks for.
 pub fn run(args: &SmallArgs) -> Result<()> {
@@ -49,20 +54,20 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         "{:<16} {:>9} {:>9} {:>9} {:>9}  picked, fastest",
         "µs", "candle", "gemm 1", "level 5", "fastest"
     );
-    let mut lost = 0;
-    let shapes = tuning::shapes();
-    for problem in &shapes {
-        let measured = Measured::with_picked(*problem, &device, args.samples as usize)?;
-        lost += usize::from(print(&measured, &device)?);
-        results.rows.extend(rows(&measured, &device));
+    let clocks = Clocks::new(&device, args.samples as usize)?;
+    for problem in tuning::shapes() {
+        let measured = Measured::with_picked(problem, &device, args.samples as usize)?;
+        let rows = match device.is_cpu() {
+            true => rows(&measured),
+            false => clocks.rows(&problem)?,
+        };
+        print(&measured, &rows, &device)?;
+        results.rows.extend(rows);
     }
-    println!(
-        "{lost} of {} more than 5% behind the faster library",
-        shapes.len()
-    );
     if let Some(peers) = peers {
         peers.measure(&root, &mut results)?;
     }
+    print!("{}", table::losses(&results, LOSS));
     match record {
         Some(name) => {
             let path = root.join(format!("benches/results/small/{name}.json"));
@@ -79,51 +84,54 @@ pub fn run(args: &SmallArgs) -> Result<()> {
 }
 
 /// `8x64x64x64`: the batch first where there is one.
-fn shape(measured: &Measured) -> String {
-    let p = &measured.problem;
+fn shape(p: &Problem) -> String {
     match p.batch {
         1 => format!("{}x{}x{}", p.m, p.n, p.k),
         batch => format!("{batch}x{}x{}x{}", p.m, p.n, p.k),
     }
 }
 
-/// A line; whether level 5 lost.
-fn print(measured: &Measured, device: &Device) -> Result<bool> {
-    let us = |name: &str| measured.us(name);
-    let cell = |name: &str| us(name).map_or("–".into(), |us| format!("{us:.2}"));
-    let level5 = us(PICKED).context("level 5 was not measured")?;
-    let best = LIBRARIES
-        .iter()
-        .filter_map(|name| us(name))
-        .fold(f64::INFINITY, f64::min);
-    let lost = level5 > LOSS * best;
-    let fastest = measured.times.iter().filter(|(name, _)| *name != PICKED);
-    let (least, fastest) = fastest
-        .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map_or((f64::NAN, ""), |&(name, us)| (us, name));
+/// A line: the rows of a shape, and the fastest of all kernels.
+fn print(measured: &Measured, rows: &[OpRow], device: &Device) -> Result<()> {
+    let cell = |name: &str| {
+        let row = rows.iter().find(|row| row.level == name);
+        row.map_or("–".into(), |row| format!("{:.2}", row.us()))
+    };
+    let kernels = measured.times.iter().filter(|(name, _)| *name != PICKED);
+    let fastest = kernels.min_by(|a, b| a.1.total_cmp(&b.1));
+    let (name, least) = fastest.context("nothing was measured")?;
     println!(
-        "{:<16} {:>9} {:>9} {level5:>9.2} {least:>9.2}  {}, {fastest}{}",
-        shape(measured),
-        cell("candle"),
-        cell("gemm_one_thread"),
+        "{:<16} {:>9} {:>9} {:>9} {least:>9.2}  {}, {name}",
+        shape(&measured.problem),
+        cell(CANDLE),
+        cell(GEMM),
+        cell(PICKED),
         tuning::picked(&measured.problem, device)?,
-        if lost { ": lost" } else { "" }
     );
-    Ok(lost)
+    Ok(())
 }
 
-fn rows(measured: &Measured, device: &Device) -> Vec<OpRow> {
-    let shown = |name: &&(&str, f64)| name.0 == PICKED || LIBRARIES.contains(&name.0);
-    let p = measured.problem;
-    let row = |&(name, us): &(&str, f64)| OpRow {
+/// A row without times.
+fn row(problem: &Problem, level: &str) -> OpRow {
+    let p = problem;
+    OpRow {
         op: "matmul".into(),
-        shape: shape(measured),
-        level: name.into(),
+        shape: shape(p),
+        level: level.into(),
         dtype: p.dtype.as_str().into(),
-        host_us: us,
-        device_us: (!device.is_cpu()).then_some(us),
         flops: Some(2 * (p.batch * p.m * p.n * p.k) as u64),
         ..OpRow::default()
+    }
+}
+
+/// What was measured of the libraries and of level 5, in turns, by the clock of a CPU.
+fn rows(measured: &Measured) -> Vec<OpRow> {
+    let shown = [CANDLE, GEMM, PICKED];
+    let times = measured.times.iter();
+    let times = times.filter(|(name, _)| shown.contains(name));
+    let row = |&(name, host_us): &(&str, f64)| OpRow {
+        host_us,
+        ..row(&measured.problem, name)
     };
-    measured.times.iter().filter(shown).map(row).collect()
+    times.map(row).collect()
 }

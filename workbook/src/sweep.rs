@@ -63,6 +63,7 @@ fn write(root: &Path, name: Option<&str>, results: &SweepResults) -> Result<()> 
 /// One size at one level.
 struct Contender {
     level: u8,
+    graph: bool,
     job: Box<dyn Job>,
     ms: Vec<f64>,
 }
@@ -73,21 +74,42 @@ impl Timed for Contender {
     }
 }
 
+/// All sizes of one level.
+struct Variant {
+    level: u8,
+    graph: bool,
+    sweeps: Vec<Sweep>,
+}
+
+/// Every level launch by launch, and on a GPU the highest in a graph, too.
+fn variants(model: Model, request: &Request) -> Result<Vec<Variant>> {
+    let mut variants = vec![];
+    for of_level in levels::able(request.dtype, &request.device) {
+        let level = of_level.level();
+        let in_graph = request.device.is_cuda() && level == levels::highest();
+        for graph in [false, true].into_iter().take(1 + usize::from(in_graph)) {
+            variants.push(Variant {
+                level,
+                graph,
+                sweeps: sweep::load(model, request, &of_level, graph)?,
+            });
+        }
+    }
+    Ok(variants)
+}
+
 /// Every axis and size of `model`, the levels in turns.
 fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepRow>> {
-    let mut of_levels: Vec<(u8, Vec<Sweep>)> = vec![];
-    for level in levels::able(request.dtype, &request.device) {
-        of_levels.push((level.level(), sweep::load(model, request, &level)?));
-    }
+    let mut variants = variants(model, request)?;
     let mut rows = vec![];
-    while let Some(next) = next(&mut of_levels) {
+    while let Some(next) = next(&mut variants) {
         let Next {
             axis,
             what,
             size,
-            mut contenders,
+            contenders,
         } = next;
-        sample(&mut contenders, samples)?;
+        let contenders = sample(contenders, samples)?;
         rows.extend(contenders.iter().map(|contender| {
             let ms = Spread::of(&contender.ms);
             SweepRow {
@@ -97,6 +119,7 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
                 what: what.clone(),
                 size,
                 level: contender.level,
+                graph: contender.graph,
                 dtype: request.dtype.as_str().into(),
                 median_ms: ms.median,
                 low_ms: ms.low,
@@ -117,15 +140,19 @@ struct Next {
 }
 
 /// Takes the smallest size that is left of the first axis that has one, from every level.
-fn next(of_levels: &mut [(u8, Vec<Sweep>)]) -> Option<Next> {
-    let sweeps = &of_levels.first()?.1;
+fn next(variants: &mut [Variant]) -> Option<Next> {
+    let sweeps = &variants.first()?.sweeps;
     let at = sweeps.iter().position(|sweep| !sweep.points.is_empty())?;
     let Sweep { axis, what, points } = &sweeps[at];
     let (axis, what, size) = (*axis, what.clone(), points[0].size);
-    let contenders = of_levels.iter_mut().map(|(level, sweeps)| {
-        let Point { job, .. } = sweeps[at].points.remove(0);
-        let (level, ms) = (*level, vec![]);
-        Contender { level, job, ms }
+    let contenders = variants.iter_mut().map(|variant| {
+        let Point { job, .. } = variant.sweeps[at].points.remove(0);
+        Contender {
+            level: variant.level,
+            graph: variant.graph,
+            job,
+            ms: vec![],
+        }
     });
     Some(Next {
         axis,
@@ -135,14 +162,24 @@ fn next(of_levels: &mut [(u8, Vec<Sweep>)]) -> Option<Next> {
     })
 }
 
-/// A warm-up, and then rounds: `samples` of them, or what all levels together have time for.
-fn sample(contenders: &mut [Contender], samples: usize) -> Result<()> {
-    for contender in &mut *contenders {
-        warm_up(contender.job.as_mut())?;
+/// A warm-up, and then rounds: `samples` of them, or what all levels together have time for. What cannot be recorded as
+/// a graph is skipped by name.
+fn sample(contenders: Vec<Contender>, samples: usize) -> Result<Vec<Contender>> {
+    let mut ready = vec![];
+    for mut contender in contenders {
+        match warm_up(contender.job.as_mut()) {
+            Err(error) if contender.graph => {
+                eprintln!("skipped: level {} in a graph: {error:#}", contender.level);
+            }
+            warm => {
+                warm?;
+                ready.push(contender);
+            }
+        }
     }
     let start = Instant::now();
     for round in (0..samples).take_while(|_| start.elapsed() < LONGEST) {
-        time(contenders, round)?;
+        time(&mut ready, round)?;
     }
-    Ok(())
+    Ok(ready)
 }

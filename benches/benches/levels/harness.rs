@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 
 use benches::ops::{Bench, Timed, Work};
 #[cfg(feature = "cuda")]
-use benches::timer::Timer;
+use benches::{limits, timer::Timer};
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use cli::device::Choice;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use models::random::RandomWeights;
+#[cfg(feature = "cuda")]
+use models::trace::{
+    Needs,
+    profile::{Limit, Limits, Total},
+};
 
 /// Criterion, the device, and what random tensors are drawn from.
 pub struct Harness {
@@ -20,6 +25,12 @@ pub struct Harness {
     weights: VarBuilder<'static>,
     #[cfg(feature = "cuda")]
     timer: Timer,
+    /// What a GPU can do at the most.
+    #[cfg(feature = "cuda")]
+    limits: Option<Limits>,
+    /// What an op on a shape needs at the least.
+    #[cfg(feature = "cuda")]
+    needs: Option<(String, String, Needs)>,
 }
 
 impl Harness {
@@ -36,6 +47,13 @@ impl Harness {
             weights: RandomWeights::weights(0, DType::F32, &device),
             #[cfg(feature = "cuda")]
             timer: Timer::new(&device)?,
+            #[cfg(feature = "cuda")]
+            limits: match device.is_cuda() {
+                true => Some(limits::measure(&device, DType::F32)?),
+                false => None,
+            },
+            #[cfg(feature = "cuda")]
+            needs: None,
             device,
         })
     }
@@ -43,6 +61,19 @@ impl Harness {
     /// Criterion's closing words.
     pub fn finish(self) {
         self.criterion.final_summary();
+    }
+
+    /// Whether memory limits an op on a shape: by what it needs where it says so, else by its unit of work.
+    #[cfg(feature = "cuda")]
+    fn is_limited_by_memory(&self, op: &str, shape: &str, work: Work) -> bool {
+        let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
+        match (self.limits, self.needs.as_ref().filter(of_case)) {
+            (Some(limits), Some((_, _, needs))) => {
+                let (bytes, flops) = (needs.bytes as f64, needs.flops as f64);
+                limits.least(Total { bytes, flops }).1 == Limit::Memory
+            }
+            _ => matches!(work, Work::Bytes(_)),
+        }
     }
 }
 
@@ -59,8 +90,22 @@ impl Bench for Harness {
         self.weights.get(shape, name)
     }
 
+    #[cfg(feature = "cuda")]
+    fn needs(
+        &mut self,
+        op: &str,
+        shape: &str,
+        count: impl FnOnce() -> Result<Option<Needs>>,
+    ) -> Result<()> {
+        self.needs = match self.limits {
+            Some(_) => count()?.map(|needs| (op.into(), shape.into(), needs)),
+            None => None,
+        };
+        Ok(())
+    }
+
     /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
-    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`) besides.
+    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`; of calls on the same operands) besides.
     fn one(
         &mut self,
         group: &str,
@@ -79,9 +124,10 @@ impl Bench for Harness {
             time(&mut timed, calls, &device)
         });
         #[cfg(feature = "cuda")]
-        // A forward pass waits for the device by itself.
-        if device.is_cuda() && !(matches!(work, Work::Items(_)) && timed.has_state()) {
-            case.on_device(&mut self.criterion, &self.timer, function, &mut timed);
+        if device.is_cuda() && !timed.waits() {
+            let cold = self.is_limited_by_memory(group, parameter, work);
+            let (criterion, timer) = (&mut self.criterion, &self.timer);
+            case.on_device(criterion, timer, function, &mut timed, cold);
         }
         Ok(())
     }
@@ -124,8 +170,8 @@ impl Case<'_> {
         timer: &Timer,
         function: &str,
         timed: &mut impl Timed,
+        cold: bool,
     ) {
-        let cold = matches!(self.work, Work::Bytes(_));
         self.bench(criterion, &format!("{function}_device"), |calls| {
             timer.device_time(timed, calls, cold)
         });

@@ -20,6 +20,11 @@ impl Timed for Model {
         true
     }
 
+    /// For the logits of each forward pass.
+    fn waits(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self) -> Result<()> {
         self.0.prepare()
     }

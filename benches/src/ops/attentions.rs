@@ -109,7 +109,8 @@ fn heads() -> [Heads; 2] {
     [Heads::full(8, 64), grouped]
 }
 
-/// B prompts of T tokens with nothing in the cache: two products of B·H·T·T·D. Long ones on a GPU, too.
+/// B prompts of T tokens with nothing in the cache: what is not masked of two products of B·H·T·T·D, and the rotation.
+/// Long ones on a GPU, too.
 pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
     let shapes = heads().map(|heads| (1, 128, heads));
     let large = [
@@ -120,12 +121,15 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
         let (h, d) = (heads.num_heads, heads.head_dim);
         let one = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
         let shape = if b == 1 { one } else { format!("{b}x{one}") };
+        let (pair, dtype) = ((h, heads.num_kv_heads), bench.dtype());
+        let attended = kernels::attention::causal_cost(b, t, 0, pair, d, dtype).flops;
+        let rotated = kernels::rope::cost(b, t, pair, d, dtype).flops;
         let inputs = Inputs::new(bench, b, heads, 0, t)?;
         run(
             bench,
             "causal_attention_prefill",
             &shape,
-            Work::Flops(4 * b * h * t * t * d),
+            Work::Flops((attended + rotated) as usize),
             inputs,
         )?;
     }

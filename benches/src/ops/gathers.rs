@@ -1,9 +1,10 @@
 //! Ops that move rows and hardly compute: memory is the limit.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use models::{Sampling, Segments, Weight};
 
-use super::{Bench, Work};
+use super::{Bench, Timed, Work};
+use crate::levels::Level;
 
 /// T rows of a table of V rows: `lm.readme`.
 pub fn embedding(bench: &mut impl Bench) -> Result<()> {
@@ -37,17 +38,36 @@ pub fn segment_mean(bench: &mut impl Bench) -> Result<()> {
     })
 }
 
+/// A token that the host is told.
+struct NextToken {
+    level: Level,
+    logits: Tensor,
+    nothing: Tensor,
+}
+
+impl Timed for NextToken {
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn call(&mut self) -> Result<Tensor> {
+        let mut sampling = Sampling::greedy();
+        self.level.next_token(&self.logits, &mut sampling)?;
+        Ok(self.nothing.clone())
+    }
+}
+
 /// The most probable of V tokens: `lm.readme`.
 pub fn next_token(bench: &mut impl Bench) -> Result<()> {
     let v = 10_000;
     let logits = bench.tensor("logits", &[v])?;
-    let token = Tensor::new(0u32, &candle_core::Device::Cpu)?;
+    let nothing = Tensor::zeros(0, DType::U8, &Device::Cpu)?;
     let work = Work::Bytes(v * bench.dtype().size_in_bytes());
     bench.op("next_token", &v.to_string(), work, |level| {
-        let (logits, token) = (logits.clone(), token.clone());
-        Ok(move || {
-            level.next_token(&logits, &mut Sampling::greedy())?;
-            Ok(token.clone())
+        Ok(NextToken {
+            level,
+            logits: logits.clone(),
+            nothing: nothing.clone(),
         })
     })
 }

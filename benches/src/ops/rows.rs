@@ -1,7 +1,9 @@
 //! Ops of a row that the models have only inside others: softmax and GELU alone.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
+use kernels::cost::Cost;
+use models::trace::Needs;
 
 use super::{Bench, Work, rows_alike, with_large};
 
@@ -18,7 +20,7 @@ pub fn softmax(bench: &mut impl Bench) -> Result<()> {
         ("level3", |x| kernels::softmax::level3::softmax(x, 1.)),
         ("level4", |x| kernels::softmax::level4::softmax(x, 1.)),
     ];
-    rows(bench, "softmax", ops)
+    rows(bench, "softmax", ops, kernels::softmax::cost)
 }
 
 /// x·½(1 + erf(x/√2))
@@ -28,18 +30,26 @@ pub fn gelu(bench: &mut impl Bench) -> Result<()> {
         ("level3", kernels::gelu::level3::gelu),
         ("level4", kernels::gelu::level4::gelu),
     ];
-    rows(bench, "gelu", ops)
+    let cost = |m, n, dtype| kernels::gelu::cost(m * n, dtype);
+    rows(bench, "gelu", ops, cost)
 }
 
-fn rows(bench: &mut impl Bench, op: &str, levels: [(&str, Op); 3]) -> Result<()> {
+fn rows(
+    bench: &mut impl Bench,
+    op: &str,
+    levels: [(&str, Op); 3],
+    cost: fn(usize, usize, DType) -> Cost,
+) -> Result<()> {
     for [m, n] in with_large(bench, &SHAPES, &LARGE) {
         let x = rows_alike(bench, "x", m, n)?;
-        let bytes = 2 * m * n * bench.dtype().size_in_bytes();
         let shape = format!("{m}x{n}");
+        let Cost { bytes, flops } = cost(m, n, bench.dtype());
+        let needs = Needs { bytes, flops };
+        bench.needs(op, &shape, || Ok(Some(needs)))?;
         for (level, run) in levels {
-            bench.one(op, level, &shape, Work::Bytes(bytes), || run(&x))?;
+            bench.one(op, level, &shape, Work::Bytes(bytes as usize), || run(&x))?;
         }
-        bench.copy(op, &shape, bytes)?;
+        bench.copy(op, &shape, bytes as usize)?;
     }
     Ok(())
 }

@@ -96,15 +96,18 @@ fn line(path: &Path, case: &[OpRow]) -> String {
         .parse()
         .unwrap_or(9);
     let number = |row: &OpRow| row.level.strip_prefix("level")?.parse::<u8>().ok();
+    let by_host = case.iter().any(|row| row.device_us.is_none());
+    let us = |row: &OpRow| if by_host { row.host_us } else { row.us() };
     let times: Vec<String> = case
         .iter()
         .filter(|&row| number(row).is_none_or(|n| (2..=level).contains(&n)))
-        .map(|row| format!("{} {:.1}", spoken(&row.level), row.us()))
+        .map(|row| format!("{} {:.1}", spoken(&row.level), us(row)))
         .collect();
+    let clock = if by_host { ", by the host's clock" } else { "" };
     let OpRow {
         op, shape, dtype, ..
     } = &case[0];
-    format!("//   {op} {shape} {dtype}: {}", times.join(", "))
+    format!("//   {op} {shape} {dtype}{clock}: {}", times.join(", "))
 }
 
 /// `text` with `lines` as the last paragraph of its header, in place of what was measured before.
@@ -181,6 +184,26 @@ mod tests {
             ["//   add_rms_norm 1x2 f32: level 2 9.0, level 3 4.0, level 4 2.0, PyTorch 8.0"]
         );
         assert!(lines_of("softmax/level4.cu")?.is_empty());
+        Ok(())
+    }
+
+    /// What waits for the device itself has no time on it.
+    #[test]
+    fn a_case_has_one_clock() -> Result<()> {
+        let row = |level: &str, device_us| OpRow {
+            op: "next_token".into(),
+            shape: "10".into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us: 9.,
+            device_us,
+            ..OpRow::default()
+        };
+        let case = [row("level2", None), row("copy", Some(2.))];
+        assert_eq!(
+            line("level4.cu".as_ref(), &case),
+            "//   next_token 10 f32, by the host's clock: level 2 9.0, copy 9.0"
+        );
         Ok(())
     }
 

@@ -22,6 +22,10 @@ struct Line {
     level: String,
     host_us: f64,
     device_us: Option<f64>,
+    graph_us: Option<f64>,
+    low_us: f64,
+    high_us: f64,
+    samples: usize,
 }
 
 /// Python, and how often it measures on which device.
@@ -119,6 +123,10 @@ fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
         level,
         host_us,
         device_us,
+        graph_us,
+        low_us,
+        high_us,
+        samples,
     } = line;
     let same = |row: &OpRow| (&row.op, &row.shape, &row.dtype) == (&op, &shape, &dtype);
     let last = rows.iter().rposition(same);
@@ -131,6 +139,10 @@ fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
         dtype,
         host_us,
         device_us,
+        graph_us,
+        low_us: Some(low_us),
+        high_us: Some(high_us),
+        samples: Some(samples),
         bytes,
         flops,
         ..OpRow::default()
@@ -183,10 +195,11 @@ mod tests {
         ];
         assert_eq!(cases(&rows, "f32"), ["gelu.2x3", "topk.2x3"]);
         assert_eq!(cases(&rows, "bf16"), [""; 0]);
-        let line = r#"{"op":"gelu","shape":"2x3","dtype":"f32","level":"pytorch","host_us":4.5,"device_us":3.5}"#;
+        let line = r#"{"op":"gelu","shape":"2x3","dtype":"f32","level":"pytorch","host_us":4.5,"device_us":3.5,"graph_us":null,"low_us":3.2,"high_us":4.1,"samples":20}"#;
         insert(&mut rows, serde_json::from_str(line)?)?;
         assert_eq!(rows[2].key(), "gelu.2x3.f32.pytorch");
         assert_eq!((rows[2].us(), rows[2].bytes), (3.5, Some(48)));
+        assert_eq!((rows[2].spread(), rows[2].samples), ((3.2, 4.1), Some(20)));
         assert_eq!(
             missing(&rows).as_deref(),
             Some("not written out in PyTorch: topk")

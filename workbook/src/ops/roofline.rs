@@ -16,6 +16,25 @@ const LIMITS: &str = "limits";
 const MEMORY: &str = "memory";
 const ARITHMETIC: &str = "arithmetic";
 
+/// The ops that have FLOPs, each on one shape, that of a preset's prefill or batch: as many more would hide each other.
+const SHOWN: [(&str, &str); 15] = [
+    ("linear", "128x512x512"),
+    ("qkv", "128x512x1536"),
+    ("qkv_skip", "4096x128x512"),
+    ("linear_gelu", "197x384x1536"),
+    ("linear_swiglu", "128x512x1536"),
+    ("patch_embed", "1x3x224x224"),
+    ("add_rms_norm", "128x512"),
+    ("add_layer_norm", "197x384"),
+    ("causal_attention_prefill", "128x8x8x64"),
+    ("causal_attention_decode", "255+1x8x8x64"),
+    ("attention", "1x197x6x64"),
+    ("edge_attention", "4096x16384"),
+    ("segment_mean", "4096x128"),
+    ("softmax", "1024x1024"),
+    ("gelu", "1024x1024"),
+];
+
 /// Microseconds of a second.
 const SECOND: f64 = 1e6;
 
@@ -85,7 +104,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     );
     let needed: Vec<&OpRow> = rows
         .into_iter()
-        .filter(|row| row.needs_flops.is_some())
+        .filter(|row| row.needs_flops.is_some() && SHOWN.contains(&(&row.op, &row.shape)))
         .collect();
     let levels: BTreeSet<&str> = needed.iter().map(|row| row.level.as_str()).collect();
     let levels: Vec<&str> = levels.into_iter().collect();
@@ -98,7 +117,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     Some(MeasuredChart {
         title: format!("Ops in {dtype} below the roof of {name}"),
         note: format!(
-            "The roof: a copy of {:.3} TB/s and a product of {:.3} TFLOP/s, measured in the same run. Above it: operands from the caches.",
+            "The roof: memory at {:.3} TB/s, a product at {:.3} TFLOP/s, of the same run; above it are operands from the caches.",
             roof.bandwidth, roof.peak
         ),
         roof,
@@ -118,7 +137,7 @@ fn kernel(rows: &[&OpRow], levels: &[&str]) -> Option<Measured> {
         Some(flops / row.us() / 1e6)
     };
     Some(Measured {
-        name: format!("{} {}", rows[0].op, rows[0].shape.replace('x', "×")),
+        name: rows[0].op.replace('_', " "),
         intensity: flops / bytes,
         rates: levels.iter().map(rate).collect(),
     })
@@ -162,11 +181,22 @@ mod tests {
         assert_eq!(chart.series, ["level 1", "level 5"]);
         assert_eq!((chart.roof.bandwidth, chart.roof.peak), (0.02, 0.2));
         let expected = Measured {
-            name: "linear 128×512×512".into(),
+            name: "linear".into(),
             intensity: 50.,
             rates: vec![Some(0.05), Some(0.1)],
         };
         assert_eq!(chart.kernels, [expected]);
+    }
+
+    #[test]
+    fn every_op_that_is_shown_is_recorded() -> Result<()> {
+        let json = crate::compare::root()?.join("benches/results/ops/h200.json");
+        let recorded = OpResults::load(&json)?;
+        for (op, shape) in SHOWN {
+            let known = |row: &OpRow| (row.op.as_str(), row.shape.as_str()) == (op, shape);
+            assert!(recorded.rows.iter().any(known), "{op} {shape}");
+        }
+        Ok(())
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Times of ops for a terminal: a block an op, a line a shape, a column a level.
 
 use candle_core::Device;
-use results::OpRow;
+use results::{OpResults, OpRow, spoken};
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
     match device.is_cpu() {
         true => "Microseconds of one call, median; in brackets how many times faster than level 2.",
         false => {
-            "Microseconds of one call on the device, median, without the host's part; in brackets how \
-             many times\nfaster than level 2. The host's part is in the JSON."
+            "Microseconds of one call on the device, median, without the host's part; in brackets how many \
+             times\nfaster than level 2. What waits for the device itself is by the host's clock. The host's part is in \
+             the JSON."
         }
     }
 }
@@ -51,9 +52,46 @@ fn cell(cases: &[OpRow], level: &str) -> String {
         return "–".into();
     };
     match base.filter(|_| level != "level2" && level != "copy") {
-        Some(base) => format!("{:.2} ({:.2}×)", row.us(), base.us() / row.us()),
+        Some(base) => {
+            let (base, us) = base.beside(row);
+            format!("{us:.2} ({:.2}×)", base / us)
+        }
         None => format!("{:.2}", row.us()),
     }
+}
+
+/// The cases in which something else is more than `factor` times as fast as every level, a line each.
+pub fn losses(results: &OpResults, factor: f64) -> String {
+    let ratio = |(own, other): &(&OpRow, &OpRow)| {
+        let (own, other) = own.beside(other);
+        own / other
+    };
+    let mut behind = results.behind();
+    behind.retain(|pair| ratio(pair) > factor);
+    behind.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
+    let cases = results
+        .cases()
+        .filter(|case| case.iter().any(OpRow::is_other));
+    let than = match factor {
+        1. => String::new(),
+        factor => format!(" more than {:.0}%", 100. * (factor - 1.)),
+    };
+    let mut text = format!(
+        "\nbehind{than} in {} of {} cases\n",
+        behind.len(),
+        cases.count()
+    );
+    for (own, other) in &behind {
+        let (own_us, other_us) = own.beside(other);
+        text += &format!(
+            "  {:44} {} {own_us:.2} µs, {} {other_us:.2} µs ({:.2}×)\n",
+            format!("{} {} {}", own.op, own.shape, own.dtype),
+            spoken(&own.level),
+            spoken(&other.level),
+            own_us / other_us,
+        );
+    }
+    text
 }
 
 #[cfg(test)]
@@ -74,5 +112,34 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         let expected = "linear, f32 level1 level2 level3 1x2x3 8.00 (0.50×) 4.00 2.00 (2.00×)";
         assert_eq!(words.join(" "), expected);
+    }
+
+    #[test]
+    fn losses_stand_below_each_other_the_worst_first() {
+        let row = |shape: &str, level: &str, us| OpRow {
+            op: "linear".into(),
+            shape: shape.into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us: us,
+            ..OpRow::default()
+        };
+        let mut results = OpResults::new(results::Machine::default());
+        for (shape, level5, pytorch) in [("1x1", 1.02, 1.), ("2x2", 3., 2.), ("3x3", 1., 2.)] {
+            let of = [("level5", level5), ("pytorch", pytorch)];
+            results
+                .rows
+                .extend(of.map(|(level, us)| row(shape, level, us)));
+        }
+        let text = losses(&results, 1.);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let expected = "behind in 2 of 3 cases linear 2x2 f32 level 5 3.00 µs, PyTorch 2.00 µs (1.50×) \
+                        linear 1x1 f32 level 5 1.02 µs, PyTorch 1.00 µs (1.02×)";
+        assert_eq!(words.join(" "), expected);
+        let more = losses(&results, 1.05);
+        assert!(
+            more.starts_with("\nbehind more than 5% in 1 of 3 cases\n"),
+            "{more}"
+        );
     }
 }

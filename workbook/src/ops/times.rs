@@ -99,14 +99,16 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
 
 /// One op on one shape, which has to have been measured at [`BASE`].
 fn group(rows: &[&OpRow]) -> Option<Group> {
-    let base = rows.iter().find(|row| row.level == BASE)?.us();
+    let base = rows.iter().find(|row| row.level == BASE)?;
     let bar = |row: &&OpRow| {
-        let ratio = base / row.us();
+        let (base, us) = base.beside(row);
+        let (low, high) = row.spread();
+        let ratio = base / us;
         Bar {
             name: spoken(&row.level),
             value: ratio,
-            spread: (ratio, ratio),
-            label: format!("{} µs · {ratio:.2}×", significant(row.us())),
+            spread: (ratio * row.us() / high, ratio * row.us() / low),
+            label: format!("{} µs · {ratio:.2}×", significant(us)),
         }
     };
     Some(Group {

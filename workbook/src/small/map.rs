@@ -1,4 +1,4 @@
-//! The small products as a map: how many times as fast level 5 is as the faster library, shape by shape.
+//! The small products as a map: how many times as fast level 5 is as the fastest library, shape by shape.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use charts::{HeatMap, Panel};
 use kernels::dispatch::tune::PICKED;
-use results::OpResults;
+use results::{OpResults, OpRow, spoken};
 
+use super::{CANDLE, GEMM};
 use crate::compare::record::{charts_of, files, stem};
-
-use super::LIBRARIES;
 
 /// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
@@ -65,15 +64,12 @@ fn map(results: &OpResults) -> HeatMap {
             side,
         ),
     ];
-    let gpu = results.machine.device == "cuda";
-    let library = if gpu {
-        "cuBLAS"
-    } else {
-        "the faster of candle and gemm"
-    };
     HeatMap {
         title: format!("Small products on {}", results.machine.name),
-        note: format!("time of {library} / time of level 5, f32: above 1, level 5 is faster"),
+        note: format!(
+            "time of the fastest ({}) / time of level 5, f32: above 1, level 5 is faster",
+            libraries(results).join(", ")
+        ),
         panels: panels
             .into_iter()
             .filter(|panel| !panel.rows.is_empty())
@@ -106,39 +102,53 @@ fn panel<R: Ord + Copy, C: Ord + Copy>(
     }
 }
 
+/// What level 5 is held to: other frameworks, and libraries by the names of their own.
+fn libraries(results: &OpResults) -> Vec<String> {
+    let mut names: Vec<String> = vec![];
+    for row in results.rows.iter().filter(|row| row.is_other()) {
+        let name = match row.level.as_str() {
+            CANDLE if results.machine.device == "cuda" => "cuBLAS by candle".into(),
+            GEMM => "gemm".into(),
+            level => spoken(level),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// The shapes for which both a library and level 5 were measured.
 fn cells(results: &OpResults) -> Vec<Cell> {
-    let rows = &results.rows;
-    let picked = rows.iter().filter(|row| row.level == PICKED);
-    let cell = |row: &results::OpRow| {
-        let same = |other: &&results::OpRow| other.shape == row.shape && other.dtype == row.dtype;
-        let libraries = rows
-            .iter()
-            .filter(same)
-            .filter(|r| LIBRARIES.contains(&r.level.as_str()));
-        let best = libraries.map(|r| r.us()).fold(f64::INFINITY, f64::min);
-        let sizes: Option<Vec<usize>> = row.shape.split('x').map(|n| n.parse().ok()).collect();
-        let (batch, m, n, k) = match sizes?[..] {
-            [m, n, k] => (1, m, n, k),
-            [batch, m, n, k] => (batch, m, n, k),
-            _ => return None,
-        };
-        let ratio = best / row.us();
-        Some(Cell {
-            batch,
-            m,
-            n,
-            k,
-            ratio,
-        })
+    results.cases().filter_map(cell).collect()
+}
+
+fn cell(rows: &[OpRow]) -> Option<Cell> {
+    let picked = rows.iter().find(|row| row.level == PICKED)?;
+    let ratio = |other: &OpRow| {
+        let (own, other) = picked.beside(other);
+        other / own
     };
-    picked.filter_map(cell).collect()
+    let others = rows.iter().filter(|row| row.is_other()).map(ratio);
+    let sizes: Option<Vec<usize>> = picked.shape.split('x').map(|n| n.parse().ok()).collect();
+    let (batch, m, n, k) = match sizes?[..] {
+        [m, n, k] => (1, m, n, k),
+        [batch, m, n, k] => (batch, m, n, k),
+        _ => return None,
+    };
+    Some(Cell {
+        batch,
+        m,
+        n,
+        k,
+        ratio: others.min_by(f64::total_cmp)?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::{Machine, OpRow};
+    use results::Machine;
 
     fn row(shape: &str, level: &str, us: f64) -> OpRow {
         OpRow {
@@ -152,18 +162,19 @@ mod tests {
     }
 
     #[test]
-    fn shapes_have_their_place_and_the_faster_library_counts() {
+    fn shapes_have_their_place_and_the_fastest_library_counts() {
         let mut results = OpResults::new(Machine::default());
-        for (shape, candle, gemm, level5) in [
-            ("16x16x16", 3., 2., 1.),
-            ("64x16x16x16", 8., 9., 4.),
-            ("1x128x64", 6., 3., 6.),
-            ("4x128x64", 6., 3., 3.),
+        for (shape, candle, gemm, level5, pytorch) in [
+            ("16x16x16", 3., 2., 1., 4.),
+            ("64x16x16x16", 8., 9., 4., 10.),
+            ("1x128x64", 6., 5., 6., 3.),
+            ("4x128x64", 6., 3., 3., 5.),
         ] {
             let of = [
-                ("candle", candle),
-                ("gemm_one_thread", gemm),
+                (CANDLE, candle),
+                (GEMM, gemm),
                 (PICKED, level5),
+                ("pytorch", pytorch),
             ];
             results
                 .rows
@@ -181,6 +192,9 @@ mod tests {
             others.rows,
             [("128 × 64".into(), vec![Some(0.5), Some(1.)])]
         );
-        assert!(note.contains("the faster of candle and gemm"));
+        assert!(
+            note.contains("the fastest (candle, gemm, PyTorch)"),
+            "{note}"
+        );
     }
 }

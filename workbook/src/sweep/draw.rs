@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use charts::{Axis, LineChart, Series};
 use models::trace::table::{Line, aligned};
-use results::{SweepResults, SweepRow, slope};
+use results::{SweepResults, SweepRow, slope, upper_half};
 
 use crate::compare::record::{charts_of, files, stem};
 use crate::compare::significant;
@@ -45,26 +45,35 @@ fn sweeps(rows: &[SweepRow]) -> impl Iterator<Item = &[SweepRow]> {
     rows.chunk_by(move |a, b| of(a) == of(b))
 }
 
-fn levels_of(rows: &[SweepRow]) -> Vec<u8> {
-    let mut levels: Vec<u8> = rows.iter().map(|row| row.level).collect();
-    levels.sort_unstable();
-    levels.dedup();
-    levels
+/// `level 1`, …, `level 5 in a graph`, in the order in which they were measured.
+fn variants_of(rows: &[SweepRow]) -> Vec<String> {
+    let mut variants = vec![];
+    for variant in rows.iter().map(SweepRow::variant) {
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+    }
+    variants
 }
 
-/// (size, ms) of one level.
-fn points(rows: &[SweepRow], level: u8) -> Vec<(f64, f64)> {
-    let of_level = rows.iter().filter(|row| row.level == level);
-    of_level
+/// (size, ms) of one of them.
+fn points(rows: &[SweepRow], variant: &str) -> Vec<(f64, f64)> {
+    let of_variant = rows.iter().filter(|row| row.variant() == variant);
+    of_variant
         .map(|row| (row.size as f64, row.median_ms))
         .collect()
 }
 
+/// `0.97`: how the time of the larger sizes grows.
+fn growth(points: &[(f64, f64)]) -> String {
+    format!("{:.2}", slope(upper_half(points)))
+}
+
 /// A line a level on two logarithmic axes, on which a power of the size is straight.
 fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
-    let series = |level: u8| {
-        let points = points(rows, level);
-        let name = format!("level {level}, slope {:.2}", slope(&points));
+    let series = |variant: String| {
+        let points = points(rows, &variant);
+        let name = format!("{variant}, slope {}", growth(&points));
         Series { name, points }
     };
     let SweepRow {
@@ -76,9 +85,9 @@ fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
     } = &rows[0];
     LineChart {
         title: format!("{model} {preset} in {dtype} on {machine}"),
-        x: Axis::log(what),
+        x: Axis::log(format!("{what} (slopes: of the upper half of the sizes)")),
         y: Axis::log("time of one forward pass (ms)"),
-        series: levels_of(rows).into_iter().map(series).collect(),
+        series: variants_of(rows).into_iter().map(series).collect(),
     }
 }
 
@@ -86,7 +95,7 @@ fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
 pub fn table(rows: &[SweepRow]) -> String {
     let mut text = String::new();
     for rows in sweeps(rows) {
-        let levels = levels_of(rows);
+        let variants = variants_of(rows);
         let SweepRow {
             model,
             preset,
@@ -94,27 +103,16 @@ pub fn table(rows: &[SweepRow]) -> String {
             dtype,
             ..
         } = &rows[0];
-        let titles = levels.iter().map(|level| format!("level {level}"));
-        let mut lines = vec![Line::of(
-            std::iter::once(axis.clone())
-                .chain(titles)
-                .collect::<Vec<_>>(),
-        )];
+        let line = |name: &str, cells: Vec<String>| Line::of([vec![name.into()], cells].concat());
+        let mut lines = vec![line(axis, variants.clone())];
         for of_size in rows.chunk_by(|a, b| a.size == b.size) {
             let cells = of_size.iter().map(|row| significant(row.median_ms));
-            let size = of_size[0].size.to_string();
-            lines.push(Line::of(
-                std::iter::once(size).chain(cells).collect::<Vec<_>>(),
-            ));
+            lines.push(line(&of_size[0].size.to_string(), cells.collect()));
         }
-        let slopes = levels
+        let slopes = variants
             .iter()
-            .map(|level| format!("{:.2}", slope(&points(rows, *level))));
-        lines.push(Line::of(
-            std::iter::once("slope".to_string())
-                .chain(slopes)
-                .collect::<Vec<_>>(),
-        ));
+            .map(|variant| growth(&points(rows, variant)));
+        lines.push(line("slope, upper half", slopes.collect()));
         text += &format!("\n{model} {preset}, {dtype}\n{}", aligned(&lines));
     }
     text
@@ -149,10 +147,10 @@ mod tests {
     fn the_slope_of_each_level_stands_below_its_times() {
         let expected = "
 gnn tiny, f32
-nodes  level 1  level 2
-128       1.00    0.500
-256       4.00     1.00
-slope     2.00     1.00
+nodes              level 1  level 2
+128                   1.00    0.500
+256                   4.00     1.00
+slope, upper half     2.00     1.00
 ";
         assert!(table(&rows()).starts_with(expected), "{}", table(&rows()));
     }
@@ -165,6 +163,7 @@ slope     2.00     1.00
         let names: Vec<&str> = charts[0].series.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["level 1, slope 2.00", "level 2, slope 1.00"]);
         assert!(charts[0].x.log && charts[0].y.log);
-        assert_eq!(charts[0].x.label, "nodes, of graphs");
+        let label = "nodes, of graphs (slopes: of the upper half of the sizes)";
+        assert_eq!(charts[0].x.label, label);
     }
 }

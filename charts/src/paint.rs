@@ -1,0 +1,214 @@
+//! How a series looks: what a name says, in whatever chart it stands.
+
+use plotters::prelude::*;
+
+use crate::style::{Area, Drawn, PAPER, Zoom};
+
+/// A colour, and what tells series of one hue apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Paint {
+    /// Of bars, lines and points.
+    pub colour: RGBColor,
+    /// Of points.
+    pub shape: Shape,
+    /// Bars are striped, and points hollow.
+    pub hollow: bool,
+}
+
+/// Of a point: those of two levels can lie on each other and both be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// ●
+    Circle,
+    /// ■
+    Square,
+    /// ▲
+    Up,
+    /// ▼
+    Down,
+    /// ◆
+    Diamond,
+}
+
+/// Levels from 1, told apart with any kind of colour vision (Okabe and Ito, "Color universal design", 2008), each with
+/// a darker colour of the same hue for the same in a CUDA graph.
+const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
+    (RGBColor(0, 114, 178), RGBColor(0, 60, 96), Shape::Circle),
+    (RGBColor(230, 159, 0), RGBColor(140, 92, 0), Shape::Square),
+    (RGBColor(0, 158, 115), RGBColor(0, 88, 64), Shape::Up),
+    (RGBColor(213, 94, 0), RGBColor(122, 52, 0), Shape::Down),
+    (
+        RGBColor(204, 121, 167),
+        RGBColor(136, 34, 85),
+        Shape::Diamond,
+    ),
+];
+
+/// Everything that is no level: other frameworks in greys and browns, libraries and limits.
+const OTHERS: [(&str, RGBColor, Shape); 13] = [
+    ("PyTorch", RGBColor(150, 150, 150), Shape::Circle),
+    ("PyTorch eager", RGBColor(150, 150, 150), Shape::Circle),
+    ("PyTorch graph", RGBColor(95, 95, 95), Shape::Square),
+    ("PyTorch compile", RGBColor(140, 106, 70), Shape::Up),
+    (
+        "PyTorch compile reduce-overhead",
+        RGBColor(184, 152, 112),
+        Shape::Down,
+    ),
+    (
+        "PyTorch compile max-autotune",
+        RGBColor(92, 64, 36),
+        Shape::Diamond,
+    ),
+    ("PyG", RGBColor(205, 195, 180), Shape::Square),
+    ("candle", RGBColor(86, 180, 233), Shape::Square),
+    ("cuBLAS", RGBColor(86, 180, 233), Shape::Square),
+    ("gemm", RGBColor(51, 34, 136), Shape::Up),
+    ("copy", RGBColor(34, 34, 34), Shape::Down),
+    ("lut", RGBColor(153, 153, 51), Shape::Down),
+    ("dp4a", RGBColor(221, 204, 119), Shape::Down),
+];
+
+/// For names that mean nothing in particular, in the order in which a chart has them: the colours of the levels, and more.
+const PALETTE: [RGBColor; 8] = [
+    LEVELS[0].0,
+    LEVELS[1].0,
+    LEVELS[2].0,
+    LEVELS[3].0,
+    LEVELS[4].0,
+    RGBColor(86, 180, 233),
+    RGBColor(34, 34, 34),
+    RGBColor(150, 150, 150),
+];
+
+const SHAPES: [Shape; 5] = [
+    Shape::Circle,
+    Shape::Square,
+    Shape::Up,
+    Shape::Down,
+    Shape::Diamond,
+];
+
+/// The i-th of those that have no name of their own.
+pub fn plain(i: usize) -> Paint {
+    Paint {
+        colour: PALETTE[i % PALETTE.len()],
+        shape: SHAPES[i % SHAPES.len()],
+        hollow: false,
+    }
+}
+
+/// Of each of a chart's `names`.
+pub fn paints(names: &[&str]) -> Vec<Paint> {
+    let mut unknown = 0..;
+    let paint = |name: &&str| known(name).unwrap_or_else(|| plain(unknown.next().unwrap_or(0)));
+    names.iter().map(paint).collect()
+}
+
+/// Of `level 5`, `level 5 in a graph`, `PyTorch compile`; behind a comma stands what does not change it.
+fn known(name: &str) -> Option<Paint> {
+    let name = name.split(',').next().unwrap_or(name);
+    if let Some(of_level) = name.strip_prefix("level ") {
+        let (number, how) = of_level.split_once(' ').unwrap_or((of_level, ""));
+        let (colour, dark, shape) = *LEVELS.get(number.parse::<usize>().ok()?.checked_sub(1)?)?;
+        let paint = |colour, hollow| Paint {
+            colour,
+            shape,
+            hollow,
+        };
+        return Some(match how {
+            "in a graph" => paint(dark, true),
+            "on the device" => paint(dark, false),
+            _ => paint(colour, false),
+        });
+    }
+    let (_, colour, shape) = *OTHERS.iter().find(|(known, ..)| *known == name)?;
+    Some(Paint {
+        colour,
+        shape,
+        hollow: false,
+    })
+}
+
+impl Paint {
+    /// A bar between two corners, the left one first; one without a length is a line.
+    pub fn bar<DB: DrawingBackend>(
+        self,
+        area: &Area<DB>,
+        zoom: Zoom,
+        [(left, top), (right, bottom)]: [(i32, i32); 2],
+    ) -> Drawn<DB> {
+        let right = right.max(left + zoom.px(2));
+        let corners = [(left, top), (right, bottom)];
+        area.draw(&Rectangle::new(corners, self.colour.filled()))?;
+        if self.hollow {
+            for x in (left + zoom.px(3)..right - zoom.px(1)).step_by(zoom.px(6) as usize) {
+                let stripe = [(x, top), (x + zoom.px(1), bottom)];
+                area.draw(&Rectangle::new(stripe, PAPER.filled()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A point around `(x, y)`, in pixels.
+    pub fn point<DB: DrawingBackend>(
+        self,
+        area: &Area<DB>,
+        zoom: Zoom,
+        (x, y): (i32, i32),
+    ) -> Drawn<DB> {
+        let r = zoom.px(4);
+        let inside = if self.hollow { PAPER } else { self.colour };
+        if self.shape == Shape::Circle {
+            area.draw(&Circle::new((x, y), r, inside.filled()))?;
+            return area.draw(&Circle::new((x, y), r, zoom.stroke(self.colour, 1)));
+        }
+        let corners: &[(i32, i32)] = match self.shape {
+            Shape::Up => &[(0, -5), (5, 4), (-5, 4)],
+            Shape::Down => &[(0, 5), (5, -4), (-5, -4)],
+            Shape::Diamond => &[(0, -5), (5, 0), (0, 5), (-5, 0)],
+            Shape::Circle | Shape::Square => &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+        };
+        let at = |(dx, dy): &(i32, i32)| (x + zoom.px(*dx), y + zoom.px(*dy));
+        let corners: Vec<(i32, i32)> = corners.iter().map(at).collect();
+        let closed: Vec<(i32, i32)> = corners.iter().chain(corners.first()).copied().collect();
+        area.draw(&Polygon::new(corners, inside.filled()))?;
+        area.draw(&PathElement::new(closed, zoom.stroke(self.colour, 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_look_wherever_it_stands() {
+        let level5 = paints(&["level 5"])[0];
+        let all = paints(&[
+            "PyTorch",
+            "step",
+            "level 5, slope 0.97",
+            "level 5 in a graph",
+        ]);
+        assert_eq!(all[2], level5);
+        assert_eq!(all[1], plain(0));
+        assert!(all[3].hollow && all[3].shape == level5.shape && all[3].colour != level5.colour);
+        assert_eq!(known("level 0"), None);
+        assert_eq!(known("level 6"), None);
+    }
+
+    #[test]
+    fn no_two_names_of_a_chart_look_alike() {
+        let levels = (1..=5).flat_map(|n| ["", " in a graph"].map(|how| format!("level {n}{how}")));
+        // Two are other names for what is not in the same chart.
+        let others = OTHERS.iter().map(|(name, ..)| name.to_string());
+        let others = others.filter(|name| !["PyTorch", "cuBLAS"].contains(&name.as_str()));
+        let names: Vec<String> = levels.chain(others).collect();
+        let paints: Vec<Paint> = names.iter().filter_map(|name| known(name)).collect();
+        assert_eq!(paints.len(), names.len());
+        for (i, paint) in paints.iter().enumerate() {
+            let seen = paints[..i].iter().position(|p| p.colour == paint.colour);
+            assert_eq!(seen, None, "{}", names[i]);
+        }
+    }
+}

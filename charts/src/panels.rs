@@ -1,0 +1,73 @@
+//! Line charts as small multiples: two side by side, with one legend.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use crate::Error;
+use crate::line::{LineChart, Place};
+use crate::save::Chart;
+use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header, header_height};
+
+/// Line charts of the same series.
+#[derive(Debug, Clone)]
+pub struct LinePanels {
+    /// What they show.
+    pub title: String,
+    /// From left to right, and then below.
+    pub panels: Vec<LineChart>,
+}
+
+/// Panels side by side.
+const COLUMNS: usize = 2;
+/// Height of a panel, and of its title.
+const PANEL: i32 = 260;
+const TITLE: i32 = 26;
+
+impl LinePanels {
+    /// Those of all panels, in the order in which they appear.
+    fn names(&self) -> Vec<&str> {
+        let mut names = vec![];
+        for name in self.panels.iter().flat_map(LineChart::names) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn rows(&self) -> usize {
+        self.panels.len().div_ceil(COLUMNS)
+    }
+}
+
+impl Chart for LinePanels {
+    fn size(&self) -> (u32, u32) {
+        let height = header_height(&self.names()) + self.rows() as i32 * PANEL;
+        (WIDTH, height as u32)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let empty = || Err(Error::Empty(self.title.clone()));
+        self.panels.first().map_or_else(empty, |_| Ok(()))?;
+        self.panels.iter().try_for_each(LineChart::check)
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        let names = self.names();
+        header(area, zoom, &self.title, &names, Key::Point)?;
+        let (_, below) = area.split_vertically(zoom.px(header_height(&names)));
+        let style = zoom.text(15, HPos::Left, VPos::Top);
+        let areas = below.split_evenly((self.rows(), COLUMNS));
+        for (panel, part) in self.panels.iter().zip(areas) {
+            part.draw_text(&panel.title, &style, (zoom.px(78), 0))?;
+            let place = Place {
+                page: area,
+                area: part,
+                top: TITLE,
+                labels: (5, 6),
+            };
+            panel.plot(&place, zoom, &names)?;
+        }
+        Ok(())
+    }
+}

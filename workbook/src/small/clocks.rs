@@ -1,0 +1,107 @@
+//! One product on a GPU by three clocks, each as in `workbook ops`: candle's, and level 5's with what picking costs.
+
+use anyhow::Result;
+use benches::timer::{Timer, Times};
+use candle_core::{Device, Tensor};
+use kernels::dispatch::Problem;
+use kernels::dispatch::tune::PICKED;
+use kernels::matmul::level5::matmul;
+use results::OpRow;
+
+use super::CANDLE;
+use crate::compare::quantile;
+
+type Product = fn(&Tensor, &Tensor) -> candle_core::Result<Tensor>;
+
+/// What is timed.
+const PRODUCTS: [(&str, Product); 2] = [
+    (CANDLE, |a, b| a.matmul(b)),
+    (PICKED, |a, b| matmul(a, b, None)),
+];
+
+/// Times of products on one GPU.
+pub struct Clocks {
+    timer: Timer,
+    device: Device,
+    samples: usize,
+}
+
+impl Clocks {
+    /// With so many samples by each clock.
+    pub fn new(device: &Device, samples: usize) -> Result<Self> {
+        Ok(Self {
+            timer: Timer::new(device)?,
+            device: device.clone(),
+            samples,
+        })
+    }
+
+    /// A row for each of [`PRODUCTS`], all on the same random operands.
+    pub fn rows(&self, problem: &Problem) -> Result<Vec<OpRow>> {
+        let &Problem { batch, m, n, k, .. } = problem;
+        let draw = |rows, columns| {
+            let x = Tensor::rand(-1f32, 1., (batch, rows, columns), &self.device)?;
+            let x = if batch == 1 { x.squeeze(0)? } else { x };
+            x.to_dtype(problem.dtype)
+        };
+        let (a, b) = (draw(m, k)?, draw(k, n)?);
+        let row = |(level, product): &(&str, Product)| {
+            self.row(super::row(problem, level), || product(&a, &b))
+        };
+        PRODUCTS.iter().map(row).collect()
+    }
+
+    /// `row` with the times of `call`; the spread is that in a graph.
+    fn row(
+        &self,
+        row: OpRow,
+        mut call: impl FnMut() -> candle_core::Result<Tensor>,
+    ) -> Result<OpRow> {
+        let Times { host, device } = self.timer.time(&mut call, self.samples)?;
+        let graph = self.timer.in_graph(&mut call, self.samples)?;
+        let nearest = graph.as_ref().or(device.as_ref()).unwrap_or(&host);
+        let median = |us: &Vec<f64>| quantile(us, 0.5);
+        Ok(OpRow {
+            host_us: median(&host),
+            device_us: device.as_ref().map(median),
+            graph_us: graph.as_ref().map(median),
+            low_us: Some(quantile(nearest, 0.1)),
+            high_us: Some(quantile(nearest, 0.9)),
+            samples: Some(nearest.len()),
+            ..row
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::DType;
+    use kernels::dispatch::{Layout, Op};
+
+    /// Without a GPU there is one clock.
+    #[test]
+    fn each_product_has_a_row() -> Result<()> {
+        let problem = Problem {
+            op: Op::Matmul,
+            batch: 2,
+            m: 3,
+            n: 4,
+            k: 5,
+            dtype: DType::F32,
+            layout: [Layout::Rows; 2],
+        };
+        let rows = Clocks::new(&Device::Cpu, 2)?.rows(&problem)?;
+        let keys: Vec<String> = rows.iter().map(OpRow::key).collect();
+        assert_eq!(
+            keys,
+            ["matmul.2x3x4x5.f32.candle", "matmul.2x3x4x5.f32.level5"]
+        );
+        for row in &rows {
+            assert_eq!((row.flops, row.samples), (Some(240), Some(2)));
+            assert_eq!((row.device_us, row.graph_us), (None, None));
+            assert!(row.host_us > 0. && row.spread().0 <= row.host_us);
+        }
+        Ok(())
+    }
+}
