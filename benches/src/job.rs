@@ -53,6 +53,14 @@ pub trait Job {
     /// last logits.
     fn run(&mut self) -> Result<Tensor>;
 
+    /// Brings everything to where [`queue`](Self::queue) starts.
+    fn prepare_pass(&mut self) -> Result<()> {
+        self.prepare()
+    }
+
+    /// The forward pass in the middle of a run alone; the device need not be done with it at the end.
+    fn queue(&mut self) -> Result<Tensor>;
+
     /// Forward passes of one run; a time is given for one of them.
     fn forwards(&self) -> usize {
         1
