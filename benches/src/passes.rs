@@ -73,11 +73,46 @@ mod events {
             let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
             let logits = job.queue()?;
             let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-            let late = start.is_complete();
+            let late = start.try_is_complete().w()?;
             end.synchronize().w()?;
             drop(logits);
             let ms = f64::from(start.elapsed_ms(&end).w()?);
             Ok((!late).then_some(ms))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+    use cli::load::Request;
+
+    use super::*;
+    use crate::{Model, job};
+
+    /// Recorded on a GPU, where there is one: it is in the queue before the device begins with it.
+    #[test]
+    fn a_recorded_pass_has_a_time_of_its_own_on_a_gpu() -> models::Result<()> {
+        let device = match cfg!(feature = "cuda") {
+            true => kernels::graph::open(0).unwrap_or(Device::Cpu),
+            false => Device::Cpu,
+        };
+        let request = Request {
+            model: "tiny".into(),
+            dtype: DType::F32,
+            device: device.clone(),
+            seed: 0,
+        };
+        let level = levels::level(5).expect("level 5");
+        for mut workload in job::load(Model::Lm, &request, &level, device.is_cuda())? {
+            let job = workload.job.as_mut();
+            job.prepare()?;
+            job.run()?;
+            match device_ms(job, &device, 1., 3)? {
+                Some(times) => assert!(times.iter().all(|&ms| ms > 0. && ms < 10.), "{times:?}"),
+                None => assert!(device.is_cpu(), "{}: the host was late", workload.name),
+            }
+        }
+        Ok(())
     }
 }
