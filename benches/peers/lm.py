@@ -29,6 +29,16 @@ def rotate(x, cos, sin):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def causal_attention(q, k, v):
+    """q (B, H, T, D), k and v (B, Hkv, T, D), a group of query heads for each of theirs → (B, H, T, D)"""
+    group = q.shape[1] // k.shape[1]
+    # PyTorch's fused kernels know groups, but for the one that a GPU has for f32.
+    if group > 1 and q.is_cuda and q.dtype == torch.float32:
+        k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+        group = 1
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=group > 1)
+
+
 class Block(nn.Module):
     def __init__(self, w, i, config, batch, capacity, dtype):
         super().__init__()
@@ -65,8 +75,7 @@ class Block(nn.Module):
         if mask is None:
             self.k[:, :, :t] = k
             self.v[:, :, :t] = v
-            k, v = (x.repeat_interleave(self.h // self.h_kv, 1) for x in (k, v))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, D)
+            y = causal_attention(q, k, v)  # (B, H, T, D)
             return y.transpose(1, 2).reshape(b, t, -1)
         self.k.index_copy_(2, position, k)
         self.v.index_copy_(2, position, v)

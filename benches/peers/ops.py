@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from gnn import edge_attention, segment_mean
 from job import DTYPES
-from lm import rotate
+from lm import causal_attention, rotate
 from timing import AHEAD, synchronize
 from vit import patch_embed
 
@@ -84,8 +84,7 @@ def causal_prefill(q, k, v, k_cache, v_cache, cos, sin, _):
     q, k = (rotate(x, cos, sin).transpose(1, 2) for x in (q, k))
     k_cache.copy_(k)
     v_cache.copy_(v.transpose(1, 2))
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k_cache, v_cache))
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return causal_attention(q, k_cache, v_cache)
 
 
 def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):

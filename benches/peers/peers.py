@@ -5,8 +5,8 @@
 FOLDER holds a folder a workload, MODEL.PRESET.WORKLOAD.DTYPE, as `compare` writes it: config.json, model.safetensors, and
 in workload.safetensors the inputs and the logits of level 1. Each workload has a process of its own (case.py), which
 holds the logits to those and times nothing that is off; max-autotune has a second one, for where it fails it takes the
-other modes with it. Several compile side by side; they are timed one after the other, when all have done with
-compiling. Lines of JSON go to stdout: `row`, `failed` with its reason, and `note`.
+other modes with it, and on a CPU it changes the compiler's settings. Several compile side by side; they are timed one
+after the other, when all have done with compiling. Lines of JSON go to stdout: `row`, and `failed` with its reason.
 """
 
 import argparse
@@ -96,8 +96,6 @@ def main():
     for mode in args.modes:
         if on_cpu and mode not in ON_CPU:
             parser.error(f"--modes: expected {', '.join(ON_CPU)} on a CPU, found {mode}")
-    threads = f"{args.threads} threads" if on_cpu else "f32 without TF32"
-    print(json.dumps(dict(kind="note", text=f"PyTorch {torch.__version__}, {threads}")), flush=True)
 
     def started(work):
         process = Process(*work, args)

@@ -9,7 +9,8 @@ import time
 
 import torch
 
-LONGEST = 10.0  # seconds of samples of one workload, all modes together
+LONGEST = 10.0  # seconds of a mode's samples; one that is slower than that has the fewest
+FEWEST = 3
 AHEAD = 8  # products that keep the GPU busy, some twenty milliseconds, while a forward pass is queued
 ON_DEVICE = 10  # samples on the device
 
@@ -30,36 +31,39 @@ def host(job, step):
 
 
 def on_device(job, step, busy):
-    """Milliseconds between two events around a forward pass that waits in the GPU's queue as a whole."""
+    """Milliseconds between two events around a forward pass that waits in the GPU's queue as a whole; None if the GPU
+    was there first."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for _ in range(AHEAD):
         busy @ busy
     start.record()
     step(*job.steps[len(job.steps) // 2])
     end.record()
+    late = start.query()
     end.synchronize()
-    return start.elapsed_time(end)
+    return None if late else start.elapsed_time(end)
 
 
 def in_turns(job, steps, samples):
     """Samples of each of `steps`, by name: milliseconds on the host's clock."""
-    times, begin, names = {name: [] for name in steps}, time.perf_counter(), list(steps)
+    times, names = {name: [] for name in steps}, list(steps)
     for turn in range(samples):
-        if turn and time.perf_counter() - begin > LONGEST:
-            break
         for i in range(len(names)):
             name = names[(turn + i) % len(names)]
-            times[name].append(host(job, steps[name]))
+            seconds = sum(times[name]) * len(job.steps) / 1e3
+            if turn < FEWEST or seconds < LONGEST:
+                times[name].append(host(job, steps[name]))
     return times
 
 
 def device_ms(job, step, samples):
-    """The median on the device alone; None on a CPU."""
+    """The median on the device alone; None on a CPU, and where the device would wait for the host."""
     device = job.steps[0][0].device
     if device.type == "cpu":
         return None
     busy = torch.randn(4096, 4096, device=device)
-    return statistics.median(on_device(job, step, busy) for _ in range(min(samples, ON_DEVICE)))
+    times = [on_device(job, step, busy) for _ in range(min(samples, ON_DEVICE))]
+    return None if None in times else statistics.median(times)
 
 
 def summary(times):

@@ -163,15 +163,18 @@ struct Classify {
 
 impl Job for Classify {
     fn run(&mut self) -> Result<Tensor> {
+        let logits = self.queue()?;
+        self.batch.x.device().synchronize()?;
+        Ok(logits)
+    }
+
+    fn queue(&mut self) -> Result<Tensor> {
         let (batch, device) = (&self.batch, self.batch.x.device());
-        let logits = self
-            .pass
+        self.pass
             .run(device, &[&batch.x, &batch.edges], |features| {
                 let batch = batch.with(features[0].clone(), features[1].clone());
                 self.model.forward(&*self.level, &batch)
-            })?;
-        device.synchronize()?;
-        Ok(logits)
+            })
     }
 
     fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {

@@ -53,6 +53,14 @@ pub trait Job {
     /// last logits.
     fn run(&mut self) -> Result<Tensor>;
 
+    /// Brings everything to where [`queue`](Self::queue) starts.
+    fn prepare_pass(&mut self) -> Result<()> {
+        self.prepare()
+    }
+
+    /// The forward pass in the middle of a run alone; the device need not be done with it at the end.
+    fn queue(&mut self) -> Result<Tensor>;
+
     /// Forward passes of one run; a time is given for one of them.
     fn forwards(&self) -> usize {
         1
@@ -129,7 +137,37 @@ pub fn load(
 
 #[cfg(test)]
 mod tests {
+    use candle_core::{DType, Device};
+
     use super::*;
+
+    /// A pass alone is one of a run's, and leaves the next run as it is.
+    #[test]
+    fn a_pass_of_a_run_is_queued_alone() -> models::Result<()> {
+        let request = Request {
+            model: "tiny".into(),
+            dtype: DType::F32,
+            device: Device::Cpu,
+            seed: 0,
+        };
+        let level = levels::level(levels::highest()).expect("a level");
+        for model in Model::ALL {
+            for Workload { name, mut job, .. } in load(model, &request, &level, false)? {
+                job.prepare()?;
+                let run = values(&job.run()?)?;
+                job.prepare_pass()?;
+                let pass = values(&job.queue()?)?;
+                assert_eq!(pass == run, job.forwards() == 1, "{name}");
+                job.prepare()?;
+                assert_eq!(values(&job.run()?)?, run, "{name}");
+            }
+        }
+        Ok(())
+    }
+
+    fn values(logits: &Tensor) -> Result<Vec<f32>> {
+        logits.flatten_all()?.to_vec1()
+    }
 
     #[test]
     fn presets_name_their_models() {

@@ -10,6 +10,7 @@ pub mod levels;
 pub mod limits;
 pub mod lm;
 pub mod ops;
+pub mod passes;
 pub mod sweep;
 pub mod timer;
 pub mod vit;

@@ -1,5 +1,6 @@
 //! The language model: reading a prompt, and writing on from it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
@@ -184,17 +185,21 @@ impl Job for Prefill {
     }
 
     fn run(&mut self) -> Result<Tensor> {
+        let logits = self.queue()?;
+        self.prompt.device().synchronize()?;
+        Ok(logits)
+    }
+
+    fn queue(&mut self) -> Result<Tensor> {
         let (model, device) = (&self.model, self.prompt.device());
         let Pass::Graph(replay) = &mut self.pass else {
-            return model.forward(&self.prompt, &mut self.caches);
+            return model.read(&self.prompt, &mut self.caches);
         };
-        let logits = replay.run(device, &[&self.prompt], |ids| {
+        replay.run(device, &[&self.prompt], |ids| {
             // Recorded with the rest: a replay begins with empty caches.
             let (batch, t) = ids[0].dims2()?;
             model.read(&ids[0], &mut model.caches(batch, t)?)
-        })?;
-        device.synchronize()?;
-        Ok(logits)
+        })
     }
 
     fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
@@ -222,6 +227,28 @@ enum Steps {
     Recorded(Decoder),
 }
 
+impl Decode {
+    /// Reads the `i`-th token.
+    fn step(&mut self, i: usize) -> Result<Tensor> {
+        let Shared { model, level } = &self.model;
+        match &mut self.steps {
+            Some(Steps::Eager(caches)) => self.model.read(&self.next[i], caches),
+            Some(Steps::Recorded(decoder)) => decoder.read(&**level, model, &self.next[i]),
+            None => candle_core::bail!("decode without a prompt"),
+        }
+    }
+
+    /// The same, and the device done with each step; the logits of the last.
+    fn read(&mut self, steps: Range<usize>) -> Result<Option<Tensor>> {
+        let mut logits = None;
+        for i in steps {
+            logits = Some(self.step(i)?);
+            self.prompt.device().synchronize()?;
+        }
+        Ok(logits)
+    }
+}
+
 impl Job for Decode {
     fn reset(&mut self) {
         self.steps = None;
@@ -243,20 +270,17 @@ impl Job for Decode {
     }
 
     fn run(&mut self) -> Result<Tensor> {
-        let mut logits = None;
-        let Shared { model, level } = &self.model;
-        for token in &self.next {
-            logits = Some(match &mut self.steps {
-                Some(Steps::Eager(caches)) => self.model.forward(token, caches)?,
-                Some(Steps::Recorded(decoder)) => {
-                    let logits = decoder.read(&**level, model, token)?;
-                    model.device().synchronize()?;
-                    logits
-                }
-                None => candle_core::bail!("decode without a prompt"),
-            });
-        }
+        let logits = self.read(0..self.next.len())?;
         logits.ok_or_else(|| candle_core::Error::msg("no token to decode"))
+    }
+
+    fn prepare_pass(&mut self) -> Result<()> {
+        self.prepare()?;
+        self.read(0..self.next.len() / 2).map(drop)
+    }
+
+    fn queue(&mut self) -> Result<Tensor> {
+        self.step(self.next.len() / 2)
     }
 
     fn forwards(&self) -> usize {

@@ -107,12 +107,16 @@ struct Classify {
 
 impl Job for Classify {
     fn run(&mut self) -> Result<Tensor> {
-        let device = self.pixels.device();
-        let logits = self.pass.run(device, &[&self.pixels], |x| {
-            self.model.forward(&*self.level, &x[0])
-        })?;
-        device.synchronize()?;
+        let logits = self.queue()?;
+        self.pixels.device().synchronize()?;
         Ok(logits)
+    }
+
+    fn queue(&mut self) -> Result<Tensor> {
+        let device = self.pixels.device();
+        self.pass.run(device, &[&self.pixels], |x| {
+            self.model.forward(&*self.level, &x[0])
+        })
     }
 
     fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {

@@ -10,7 +10,7 @@ pub mod files;
 pub mod gnn;
 pub mod lm;
 pub mod load;
-mod memory;
+pub mod memory;
 mod ops;
 pub mod progress;
 mod simulation;

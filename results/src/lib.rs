@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use machine::Machine;
-pub use models::Row;
+pub use models::{Clock, Row, failed};
 pub use ops::{OpRow, spoken};
 pub use sweep::{SweepRow, slope, upper_half};
 

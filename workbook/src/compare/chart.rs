@@ -3,7 +3,7 @@
 use charts::{Axis, Bar, BarChart, Group};
 
 use super::readme::significant;
-use super::record::{Results, Row};
+use super::record::{Clock, Results, Row};
 
 /// Ratios up to here fit on one linear axis.
 const LINEAR: f64 = 20.;
@@ -50,7 +50,7 @@ fn long_name(model: &str) -> &str {
 fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
     let group = |rows: &&[Row]| Group {
         name: rows[0].title(),
-        bars: (rows.iter().filter(|row| results.is_shown(row)))
+        bars: (rows.iter().filter(|row| results.is_shown(row, Clock::Host)))
             .map(|row| bar(row, &rows[0]))
             .collect(),
     };

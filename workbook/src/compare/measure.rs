@@ -1,12 +1,11 @@
 //! The measurement of a comparison: every workload of a model at every level.
 
-use std::time::Instant;
-
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
 use benches::levels;
+use benches::passes::device_ms;
 use benches::{Job, Model, Workload, job};
-use candle_core::{DType, Tensor};
+use candle_core::{DType, Device, Tensor};
 use clap::ValueEnum;
 use cli::load::Request;
 use cli::progress::Progress;
@@ -15,7 +14,10 @@ use models::trace::count_tensors;
 use super::memory::Peak;
 use super::record::Row;
 use super::stats::{Spread, relative_difference};
-use super::turns::{LONGEST, Timed, time, warm_up};
+use super::turns::{FEWEST, LONGEST, Timed, time, warm_up};
+
+/// Samples on the device's clock at most.
+const ON_DEVICE: usize = 10;
 
 /// Which variants of a level are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,6 +50,7 @@ struct Contender {
     peak_bytes: u64,
     logits: Vec<f32>,
     ms: Vec<f64>,
+    device_ms: Option<f64>,
 }
 
 /// What was measured of one model.
@@ -79,13 +82,12 @@ pub fn compare(
         let Workload { name, input, .. } = &contenders[0].workload;
         inputs.push(format!("{name}: {input}"));
         inspect(&mut contenders, request)?;
-        let start = Instant::now();
         for round in 0..samples {
-            // What takes seconds a run is sampled once or a few times.
-            if start.elapsed() < LONGEST {
-                time(&mut contenders, round)?;
-            }
+            time(&mut contenders, round)?;
             progress.step();
+        }
+        for contender in &mut contenders {
+            contender.time_on_device(&request.device)?;
         }
         rows.extend(summary(&contenders, request));
     }
@@ -129,6 +131,7 @@ fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> 
                 peak_bytes: 0,
                 logits: vec![],
                 ms: vec![],
+                device_ms: None,
             });
         }
     }
@@ -172,6 +175,16 @@ impl Contender {
         drop(logits);
         Ok(())
     }
+
+    /// The other clock, when the host's has all its samples.
+    fn time_on_device(&mut self, device: &Device) -> Result<()> {
+        let ms = Spread::of(&self.ms).median;
+        let fit = (LONGEST.as_secs_f64() * 1e3 / ms) as usize;
+        let samples = self.ms.len().min(fit.clamp(FEWEST, ON_DEVICE));
+        let times = device_ms(self.workload.job.as_mut(), device, ms, samples)?;
+        self.device_ms = times.map(|ms| Spread::of(&ms).median);
+        Ok(())
+    }
 }
 
 fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
@@ -193,7 +206,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         median_ms: ms.median,
         low_ms: ms.low,
         high_ms: ms.high,
-        device_ms: None,
+        device_ms: c.device_ms,
         speedup: of_first.median / ms.median,
         tensors: c.tensors,
         launches: c.launches,
@@ -210,7 +223,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use candle_core::Device;
 
     /// Sleeps, and gives two logits after two passes.
     struct Sleep(Duration, f32);
@@ -219,6 +231,10 @@ mod tests {
         fn run(&mut self) -> candle_core::Result<Tensor> {
             std::thread::sleep(self.0);
             Tensor::new(&[8f32, self.1], &Device::Cpu)
+        }
+
+        fn queue(&mut self) -> candle_core::Result<Tensor> {
+            self.run()
         }
 
         fn forwards(&self) -> usize {
@@ -247,6 +263,7 @@ mod tests {
             peak_bytes: 0,
             logits: vec![],
             ms: vec![],
+            device_ms: None,
         };
         vec![contender(1, 40, 1.), contender(2, 10, 2.)]
     }
@@ -279,6 +296,18 @@ mod tests {
         // A pass is half a run; a busy machine makes any of them longer, never shorter.
         assert!(one.median_ms >= 20. && two.median_ms >= 5.);
         assert!(two.speedup > 1., "{}", two.speedup);
+        Ok(())
+    }
+
+    #[test]
+    fn a_slow_level_drops_out_alone() -> Result<()> {
+        let mut contenders = contenders();
+        contenders[0].ms = vec![6e3; 2];
+        for round in 0..4 {
+            time(&mut contenders, round)?;
+        }
+        let samples = contenders.iter().map(|c| c.ms.len()).collect::<Vec<_>>();
+        assert_eq!(samples, [3, 4], "the fewest, and all");
         Ok(())
     }
 

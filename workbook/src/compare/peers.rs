@@ -12,6 +12,7 @@ use benches::Model;
 use candle_core::{Device, DeviceLocation};
 use clap::{Args, ValueEnum};
 use cli::load::Request;
+use cli::memory;
 use data::BadInput;
 use tempfile::TempDir;
 
@@ -27,7 +28,7 @@ pub struct PeerArgs {
     /// Measure the same in PyTorch too, with this Python; it needs torch and safetensors, and for pyg torch_geometric
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
-    /// Ways to run PyTorch [default: eager, compile and pyg on a CPU, all but compile on a GPU]
+    /// Ways to run PyTorch [default: all that a CPU has, all but compile on a GPU]
     #[arg(long, value_enum, value_name = "MODE", num_args = 1.., requires = "peers")]
     pub peer_modes: Vec<Mode>,
     /// Only workloads whose address, such as lm.readme.decode.f32, contains one of these
@@ -52,17 +53,20 @@ pub enum Mode {
     Compile,
     /// torch.compile with CUDA graphs.
     ReduceOverhead,
-    /// The same, with kernels that are chosen by timing them.
+    /// The same, with kernels that are chosen by timing them; on a CPU with frozen weights.
     MaxAutotune,
     /// Op by op with PyG's own layers: the graph transformer.
     Pyg,
 }
 
 impl Mode {
+    /// What a CPU has: the others are about CUDA graphs.
+    const ON_CPU: [Self; 4] = [Self::Eager, Self::Compile, Self::MaxAutotune, Self::Pyg];
+
     /// What a device has, without being asked.
     fn all(device: &Device) -> Vec<Self> {
         match device.is_cpu() {
-            true => vec![Self::Eager, Self::Compile, Self::Pyg],
+            true => Self::ON_CPU.to_vec(),
             false => vec![
                 Self::Eager,
                 Self::Graph,
@@ -83,6 +87,7 @@ impl Mode {
 pub struct Peers {
     folder: TempDir,
     command: Command,
+    notes: Vec<String>,
 }
 
 impl Peers {
@@ -102,7 +107,10 @@ impl Peers {
             return Ok(None);
         };
         let modes = modes(&args.peer_modes, device)?;
-        torch(python)?;
+        let mut notes = vec![described(&torch(python)?, device)];
+        if device.is_cpu() && modes.contains(&Mode::MaxAutotune) {
+            notes.push("PyTorch compile max-autotune: with frozen weights".into());
+        }
         let folder = tempfile::tempdir()?;
         let wanted = |name: &str| {
             args.peer_cases.is_empty() || args.peer_cases.iter().any(|part| name.contains(part))
@@ -116,7 +124,11 @@ impl Peers {
             return Err(BadInput::new("--peer-cases", expected, args.peer_cases.join(" ")).into());
         }
         let command = command(root, python, args, device, samples, &modes, folder.path());
-        Ok(Some(Self { folder, command }))
+        Ok(Some(Self {
+            folder,
+            command,
+            notes,
+        }))
     }
 
     /// Measures all of them, and puts the rows behind those of the levels.
@@ -124,6 +136,7 @@ impl Peers {
     /// # Errors
     /// When the program cannot be started, fails, or prints something else than its lines.
     pub fn measure(mut self, results: &mut Results) -> Result<()> {
+        results.notes.append(&mut self.notes);
         let mut child = self.command.stdout(Stdio::piped()).spawn()?;
         let lines = child.stdout.take().map(BufReader::new);
         for line in lines.into_iter().flat_map(BufRead::lines) {
@@ -140,12 +153,12 @@ impl Peers {
 
 /// What is asked for, or all that the device has.
 fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
-    let graphs = |mode: &&Mode| ![Mode::Eager, Mode::Compile, Mode::Pyg].contains(mode);
+    let graphs = |mode: &&Mode| !Mode::ON_CPU.contains(mode);
     match (asked, asked.iter().find(graphs)) {
         ([], _) => Ok(Mode::all(device)),
         (_, Some(mode)) if device.is_cpu() => Err(BadInput::new(
             "--peer-modes",
-            "eager, compile or pyg on a CPU",
+            "eager, compile, max-autotune or pyg on a CPU",
             mode.name(),
         )),
         _ => Ok(asked.to_vec()),
@@ -178,6 +191,28 @@ pub fn torch(python: &str) -> Result<String, BadInput> {
     }
 }
 
+/// A Python whose memory is kept as ours is.
+pub fn interpreter(python: &str) -> Command {
+    let mut command = Command::new(python);
+    command.envs(memory::environment());
+    command
+}
+
+/// PyTorch and its settings, in words.
+pub fn described(version: &str, device: &Device) -> String {
+    if !device.is_cpu() {
+        return format!("PyTorch {version}, f32 without TF32");
+    }
+    let threads = candle_core::utils::get_num_threads();
+    let kept: Vec<String> = memory::environment()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let kept = kept.join(", ");
+    format!(
+        "PyTorch {version}, {threads} threads, freed memory kept as the levels keep it ({kept})"
+    )
+}
+
 fn command(
     root: &Path,
     python: &str,
@@ -189,7 +224,7 @@ fn command(
 ) -> Command {
     let program: PathBuf = root.join(PROGRAM);
     let threads = candle_core::utils::get_num_threads();
-    let mut command = Command::new(python);
+    let mut command = interpreter(python);
     command.arg(program).arg(folder).arg("--modes");
     command.args(modes.iter().map(|mode| mode.name()));
     command.args(["--device", &device_name(device)]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use data::BadInput;
 
-use super::record::{Results, Row};
+use super::record::{Clock, Results, Row};
 
 const BEGIN: &str = "<!-- results:begin -->";
 const END: &str = "<!-- results:end -->";
@@ -38,36 +38,55 @@ fn between(text: &str, new: &str) -> Option<String> {
     Some(format!("{}\n\n{new}\n{}", &text[..begin], &text[end..]))
 }
 
-/// One machine: a row a workload, a column a level, and the last level in a graph.
+/// One machine, by both clocks where the device has one of its own.
 fn table(results: &Results) -> String {
-    let columns = columns(results);
     let machine = &results.machine;
     let mut text = format!(
         "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
         machine.commit, machine.date
     );
+    text += &rows(results, Clock::Host);
+    text += &footnotes(results);
+    let mut own = results.rows.iter().filter(|row| row.system.is_none());
+    if own.any(|row| row.device_ms.is_some()) {
+        let summary = "The same on the device alone, between two events around a pass that is queued as a whole";
+        let table = rows(results, Clock::Device);
+        text += &format!(
+            "\n<details><summary>{summary}; a dash for one that could not be.</summary>\n\n{table}\n</details>\n"
+        );
+    }
+    text
+}
+
+/// A row a workload, a column a level, and the last level in a graph.
+fn rows(results: &Results, clock: Clock) -> String {
+    let columns = columns(results, clock);
     let titles: String = columns.iter().map(|c| format!(" {} |", title(c))).collect();
-    text += &format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
+    let mut text = format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
     for rows in results.workloads() {
         let cell = |wanted: &Column| {
-            let mut shown = rows.iter().filter(|row| results.is_shown(row));
+            let mut shown = rows.iter().filter(|row| results.is_shown(row, clock));
             let found = shown.find(|row| column(row) == *wanted);
-            found.map_or("—".into(), time)
+            found.map_or("—".into(), |row| time(row, clock))
         };
         let cells: Vec<String> = columns.iter().map(cell).collect();
         text += &format!("| {} | {} |\n", rows[0].title(), cells.join(" | "));
     }
-    text + &footnotes(results)
+    text
 }
 
-/// Where no level is the fastest, and what else there is to say of the run.
+/// Where no level is the fastest, by either clock, and what else there is to say of the run.
 fn footnotes(results: &Results) -> String {
-    let behind = results.behind().into_iter().map(|(own, other)| {
-        let [own_ms, other_ms] = [own, other].map(|row| significant(row.median_ms));
-        let (title, own, other) = (own.title(), own.variant(), other.variant());
-        format!("{title}: {other} is ahead, {other_ms} ms against {own_ms} ms of {own}")
-    });
-    let sentences: Vec<String> = behind.chain(results.notes.iter().cloned()).collect();
+    let mut sentences: Vec<String> = vec![];
+    for clock in Clock::ALL {
+        let behind = results.behind(clock).into_iter();
+        sentences.extend(behind.map(|pair| ahead(pair, clock)));
+    }
+    sentences.extend(results.notes.iter().cloned());
+    let not_tried = results.not_tried();
+    if !not_tried.is_empty() {
+        sentences.push(format!("Not tried: {}", not_tried.join(", ")));
+    }
     let lines: String = sentences.iter().map(|s| format!("- {s}.\n")).collect();
     match sentences.is_empty() {
         true => lines,
@@ -75,13 +94,25 @@ fn footnotes(results: &Results) -> String {
     }
 }
 
+/// `lm tiny decode, on the device alone: PyTorch graph is ahead, 0.2 ms against 0.3 ms of level 5`
+fn ahead((own, other): (&Row, &Row), clock: Clock) -> String {
+    let [own_ms, other_ms] = [own, other].map(|row| row.ms(clock).map_or("—".into(), significant));
+    let (title, own, other) = (own.title(), own.variant(), other.variant());
+    let clock = match clock {
+        Clock::Host => "",
+        Clock::Device => ", on the device alone",
+    };
+    format!("{title}{clock}: {other} is ahead, {other_ms} ms against {own_ms} ms of {own}")
+}
+
 /// Of another framework its name, of a level whether it is in a graph, and its number.
 type Column = (Option<String>, bool, u8);
 
 /// The levels, each in a graph behind them; other frameworks at the end, in the order in which they were measured.
-fn columns(results: &Results) -> Vec<Column> {
+fn columns(results: &Results, clock: Clock) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![];
-    for row in results.rows.iter().filter(|row| results.is_shown(row)) {
+    let shown = |row: &&Row| results.is_shown(row, clock);
+    for row in results.rows.iter().filter(shown) {
         if !columns.contains(&column(row)) {
             columns.push(column(row));
         }
@@ -103,13 +134,14 @@ fn title((other, graph, level): &Column) -> String {
     }
 }
 
-/// `0.98 ms (1.26×)`; level 1 is the measure and has no ratio.
-fn time(row: &Row) -> String {
-    let ratio = match (row.level, row.graph) {
-        (1, false) => String::new(),
+/// `0.98 ms (1.26×)`; level 1 is the measure and has no ratio, and neither has the device's clock.
+fn time(row: &Row, clock: Clock) -> String {
+    let ratio = match (row.level, row.graph, clock) {
+        (1, false, _) | (_, _, Clock::Device) => String::new(),
         _ => format!(" ({:.2}×)", row.speedup),
     };
-    format!("{} ms{ratio}", significant(row.median_ms))
+    let ms = row.ms(clock).map_or("—".into(), significant);
+    format!("{ms} ms{ratio}")
 }
 
 /// Three significant digits.
@@ -157,14 +189,14 @@ Milliseconds of one forward pass, median.
         for (system, ms) in [
             ("pytorch_eager", 2.46),
             ("pytorch_compile_max_autotune", 0.615),
-            ("pytorch_compile_reduce_overhead", 1.),
+            ("pytorch_compile_reduce_overhead", 1.), // not on a CPU, but a name of two words
         ] {
             let mut row = results.rows[0].clone();
             (row.level, row.system, row.median_ms) = (0, Some(system.into()), ms);
             row.speedup = 1.23 / ms;
             results.rows.push(row);
         }
-        results.notes.push("PyTorch 2, f32 without TF32".into());
+        results.notes.push("PyTorch 2, 2 threads".into());
         let text = table(&results);
         let (_, text) = text.split_once("\n\n").expect("a line, and a table");
         let expected = "\
@@ -173,11 +205,41 @@ Milliseconds of one forward pass, median.
 | lm tiny decode | 1.23 ms | 0.980 ms (1.26×) | 2.46 ms (0.50×) | 0.615 ms (2.00×) |
 
 - lm tiny decode: PyTorch compile max-autotune is ahead, 0.615 ms against 0.980 ms of level 2.
-- PyTorch 2, f32 without TF32.
+- PyTorch 2, 2 threads.
+- Not tried: PyTorch compile default.
 ";
         assert_eq!(text, expected);
         results.rows.truncate(3);
         assert!(!table(&results).contains("ahead"));
+    }
+
+    #[test]
+    fn the_clock_of_a_device_has_a_table_and_losses_of_its_own() {
+        let mut results = example();
+        results.machine.device = "cuda".into();
+        let mut other = results.rows[0].clone();
+        (other.level, other.system) = (0, Some("pytorch_graph".into()));
+        results.rows.push(other);
+        for (row, ms) in results.rows.iter_mut().zip([None, Some(0.5), Some(0.4)]) {
+            row.device_ms = ms;
+        }
+        let text = table(&results);
+        let line = "- lm tiny decode, on the device alone: PyTorch graph is ahead, 0.400 ms against 0.500 ms of level 2.\n";
+        assert!(text.contains(line), "{text}");
+        let expected = "\
+| | level 2 | PyTorch graph |
+|---|---:|---:|
+| lm tiny decode | 0.500 ms | 0.400 ms |
+
+</details>
+";
+        assert!(text.ends_with(expected), "{text}");
+        results.rows[1].device_ms = None;
+        let text = table(&results);
+        assert!(
+            !text.contains("alone"),
+            "a clock on one side alone compares nothing: {text}"
+        );
     }
 
     #[test]

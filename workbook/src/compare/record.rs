@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use data::BadInput;
-pub use results::{Machine, Results, Row};
+use results::failed;
+pub use results::{Clock, Machine, Results, Row};
 
 use super::{chart, readme};
 
@@ -47,10 +48,11 @@ impl Record {
             let expected = format!("figures of {}", of(&new.machine));
             return Err(BadInput::new(path.display(), expected, of(&all.machine)).into());
         }
-        let part = |row: &Row| format!("{} {} {}", row.model, row.preset, row.dtype);
-        let again: Vec<String> = new.rows.iter().map(part).collect();
-        all.rows.retain(|row| !again.contains(&part(row)));
-        all.notes.retain(|note| !new.notes.contains(note));
+        let again = |part: [&str; 3]| new.rows.iter().any(|row| of_row(row) == part);
+        let stale = |note: &str| of_failure(note).is_some_and(again);
+        all.rows.retain(|row| !again(of_row(row)));
+        all.notes
+            .retain(|note| !new.notes.contains(note) && !stale(note));
         all.rows.extend(new.rows);
         all.notes.extend(new.notes);
         all.machine = new.machine;
@@ -71,6 +73,16 @@ impl Record {
         }
         Ok(paths)
     }
+}
+
+/// Model, preset and number format, which are measured together.
+fn of_row(row: &Row) -> [&str; 3] {
+    [&row.model, &row.preset, &row.dtype]
+}
+
+/// The same of what failed.
+fn of_failure(note: &str) -> Option<[&str; 3]> {
+    failed(note).map(|[model, preset, _, dtype, _]| [model, preset, dtype])
 }
 
 /// The folder of the charts of recorded results; made where it is not there.
@@ -228,6 +240,16 @@ pub mod tests {
         part.rows[0].median_ms = 7.;
         let all = record.added(part.clone())?;
         assert_eq!(all.rows, [example().rows, part.rows.clone()].concat());
+        let of = |dtype: &str| format!("lm tiny decode {dtype} pytorch_graph failed: no memory");
+        let mut noted = all;
+        noted.notes = vec!["PyTorch 2".into(), of("f32"), of("bf16")];
+        record.write(&noted)?;
+        let notes = record.added(part.clone())?.notes;
+        assert_eq!(
+            notes,
+            ["PyTorch 2".into(), of("f32")],
+            "the other was run again"
+        );
         part.machine.commit = "def".into();
         let error = record.added(part).unwrap_err().to_string();
         let end = "expected figures of A CPU at commit def, found A CPU at commit abc";

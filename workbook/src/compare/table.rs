@@ -3,11 +3,13 @@
 use super::measure::Measured;
 use super::record::Row;
 
+const COLUMNS: usize = 9;
 /// Titles of the columns.
-const TITLES: [&str; 8] = [
+const TITLES: [&str; COLUMNS] = [
     "",
     "level",
     "median ms",
+    "device ms",
     "speed-up",
     "tensors",
     "launches",
@@ -18,8 +20,8 @@ const TITLES: [&str; 8] = [
 /// What the columns say.
 pub fn legend(samples: u32) -> String {
     format!(
-        "One forward pass: median of {samples} runs, tensors made (views included), kernels \
-         launched on a GPU,\nmemory beyond the weights, largest difference from level 1 as a share of the largest logit."
+        "One forward pass: median of {samples} runs, on a GPU also without the host's part, tensors made (views \
+         included), kernels launched on a GPU,\nmemory beyond the weights, largest difference from level 1 as a share of the largest logit."
     )
 }
 
@@ -29,7 +31,7 @@ pub fn model(measured: &Measured) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
-    let mut lines: Vec<[String; 8]> = vec![TITLES.map(str::to_string)];
+    let mut lines: Vec<[String; COLUMNS]> = vec![TITLES.map(str::to_string)];
     let mut workload = "";
     for row in rows {
         lines.push(cells(row, row.workload != workload));
@@ -41,7 +43,7 @@ pub fn model(measured: &Measured) -> String {
     text
 }
 
-fn cells(row: &Row, first: bool) -> [String; 8] {
+fn cells(row: &Row, first: bool) -> [String; COLUMNS] {
     [
         if first {
             row.workload.clone()
@@ -50,6 +52,7 @@ fn cells(row: &Row, first: bool) -> [String; 8] {
         },
         row.variant().replace("level ", "").replace("in a ", ""),
         format!("{:.3}", row.median_ms),
+        row.device_ms.map_or("–".into(), |ms| format!("{ms:.3}")),
         format!("{:.2}×", row.speedup),
         row.tensors.to_string(),
         row.launches.map_or("–".into(), |n| n.to_string()),
@@ -59,7 +62,7 @@ fn cells(row: &Row, first: bool) -> [String; 8] {
 }
 
 /// The first column to the left, the others to the right.
-fn aligned(lines: &[[String; 8]]) -> String {
+fn aligned(lines: &[[String; COLUMNS]]) -> String {
     let length = |text: &String| text.chars().count();
     let width = |column: usize| {
         lines
@@ -68,8 +71,8 @@ fn aligned(lines: &[[String; 8]]) -> String {
             .max()
             .unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..8).map(width).collect();
-    let line = |cells: &[String; 8]| {
+    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+    let line = |cells: &[String; COLUMNS]| {
         let mut text = format!("  {:1$}", cells[0], widths[0]);
         for (cell, width) in cells.iter().zip(&widths).skip(1) {
             text += &format!("  {cell:>width$}");
@@ -104,9 +107,9 @@ mod tests {
     fn columns_are_aligned() {
         let expected = "\
 lm tiny, f32; decode: a token
-          level  median ms  speed-up  tensors  launches  peak memory  largest difference
-  decode      1      1.230     1.00×      321         –      1.5 MiB                   0
-              2      0.980     1.26×      150         –      1.5 MiB              1.2e-7
+          level  median ms  device ms  speed-up  tensors  launches  peak memory  largest difference
+  decode      1      1.230          –     1.00×      321         –      1.5 MiB                   0
+              2      0.980          –     1.26×      150         –      1.5 MiB              1.2e-7
 ";
         let measured = |rows| Measured {
             rows,

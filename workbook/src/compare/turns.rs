@@ -7,8 +7,10 @@ use benches::Job;
 
 /// Runs before the first that counts: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
-/// A workload is sampled as often as asked for, or for as long as this.
+/// The samples of a level are as many as asked for, or as take this long.
 pub const LONGEST: Duration = Duration::from_secs(10);
+/// But never fewer.
+pub const FEWEST: usize = 3;
 
 /// What takes turns: a job, and the milliseconds of a forward pass in each of its samples.
 pub trait Timed {
@@ -32,11 +34,14 @@ pub fn warm_up(job: &mut dyn Job) -> Result<()> {
 }
 
 // ANCHOR: turns
-/// One sample of each level; another one begins each round.
+/// One sample of each level; another one begins each round. What is too slow for more of them drops out alone.
 pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
     let count = contenders.len();
     for turn in 0..count {
         let (job, samples) = contenders[(round + turn) % count].timed();
+        if has_enough(job, samples) {
+            continue;
+        }
         job.prepare()?;
         let start = Instant::now();
         let logits = job.run()?;
@@ -47,3 +52,9 @@ pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
     Ok(())
 }
 // ANCHOR_END: turns
+
+/// Whether it has the fewest samples, and has run for the longest.
+fn has_enough(job: &dyn Job, samples: &[f64]) -> bool {
+    let ms = samples.iter().sum::<f64>() * job.forwards() as f64;
+    samples.len() >= FEWEST && ms >= LONGEST.as_secs_f64() * 1e3
+}

@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use candle_core::Device;
 use results::{OpResults, OpRow};
 use serde::Deserialize;
 
-use crate::compare::peers::{device_name, torch};
+use crate::compare::peers::{described, device_name, interpreter, torch};
 
 const PROGRAM: &str = "benches/peers/ops.py";
 
@@ -68,14 +68,13 @@ impl<'a> Peers<'a> {
         for dtype in formats {
             self.of_format(root, &dtype, results)?;
         }
-        let text = format!("PyTorch {}, f32 without TF32", self.version);
-        results.notes.push(text);
+        results.notes.push(described(&self.version, self.device));
         results.notes.extend(missing(&results.rows));
         Ok(())
     }
 
     fn of_format(&self, root: &Path, dtype: &str, results: &mut OpResults) -> Result<()> {
-        let mut child = Command::new(self.python)
+        let mut child = interpreter(self.python)
             .arg(root.join(PROGRAM))
             .args(cases(&results.rows, dtype))
             .args(["--dtype", dtype, "--device", &device_name(self.device)])

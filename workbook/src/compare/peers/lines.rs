@@ -38,8 +38,6 @@ pub enum Line {
         which: Which,
         reason: String,
     },
-    /// Versions.
-    Note { text: String },
 }
 
 impl fmt::Display for Which {
@@ -59,16 +57,21 @@ impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Row {
-                which, median_ms, ..
-            } => write!(f, "{which}  {median_ms:.3} ms"),
+                which,
+                median_ms,
+                device_ms,
+                ..
+            } => {
+                write!(f, "{which}  {median_ms:.3} ms")?;
+                device_ms.map_or(Ok(()), |ms| write!(f, ", {ms:.3} ms on the device"))
+            }
             Self::Failed { which, reason } => write!(f, "{which} failed: {reason}"),
-            Self::Note { text } => write!(f, "{text}"),
         }
     }
 }
 
 impl Line {
-    /// A row behind the others of its workload; all else is a note.
+    /// A row behind the others of its workload; what failed is a note.
     ///
     /// # Errors
     /// For a workload that no level has run.
@@ -125,6 +128,8 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use results::failed;
+
     use super::*;
     use crate::compare::record::tests::example;
 
@@ -149,13 +154,16 @@ mod tests {
             r#"{{"kind":"failed",{WHICH},"system":"pytorch_graph","reason":"no"}}"#
         ))
         .add_to(&mut results)?;
-        line(r#"{"kind":"note","text":"PyTorch 2"}"#).add_to(&mut results)?;
         let systems: Vec<_> = results.rows.iter().map(|r| r.system.as_deref()).collect();
         assert_eq!(systems, [None, None, Some("pytorch_eager"), None]);
         let row = &results.rows[2];
         assert_eq!((row.level, row.speedup, row.samples), (0, 2., 3));
-        let notes = ["lm tiny decode f32 pytorch_graph failed: no", "PyTorch 2"];
-        assert_eq!(results.notes, notes);
+        let [note] = &results.notes[..] else {
+            panic!("expected one note, found {:?}", results.notes)
+        };
+        assert_eq!(note, "lm tiny decode f32 pytorch_graph failed: no");
+        let which = ["lm", "tiny", "decode", "f32", "pytorch_graph"];
+        assert_eq!(failed(note), Some(which));
         let stranger = WHICH.replace("decode", "batch7");
         let row = line(&format!(
             r#"{{"kind":"row",{stranger},"system":"pytorch_eager",{times}}}"#
