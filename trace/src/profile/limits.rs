@@ -7,7 +7,7 @@ use super::Total;
 /// The two rates of a device, as somebody has measured them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Bytes a second, read and written, of a copy that is larger than the caches.
+    /// Bytes a second of what is larger than the caches: copied, or on a CPU read, if that is the faster.
     pub bytes_per_s: f64,
     /// Floating-point operations a second, of a large matrix product.
     pub flops_per_s: f64,
