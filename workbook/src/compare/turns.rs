@@ -9,7 +9,7 @@ use benches::Job;
 const WARM_UP: usize = 2;
 /// The samples of a level are as many as asked for, or as take this long.
 pub const LONGEST: Duration = Duration::from_secs(10);
-/// But never fewer.
+/// But never fewer, if one does not take half as long.
 pub const FEWEST: usize = 3;
 
 /// What takes turns: a job, and the milliseconds of a forward pass in each of its samples.
@@ -53,8 +53,13 @@ pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
 }
 // ANCHOR_END: turns
 
-/// Whether it has the fewest samples, and has run for the longest.
+/// Whether it has the fewest samples and has run for the longest, or one sample was enough.
 fn has_enough(job: &dyn Job, samples: &[f64]) -> bool {
-    let ms = samples.iter().sum::<f64>() * job.forwards() as f64;
-    samples.len() >= FEWEST && ms >= LONGEST.as_secs_f64() * 1e3
+    let seconds = |ms: f64| ms * job.forwards() as f64 / 1e3;
+    let (all, longest) = (samples.iter().sum(), LONGEST.as_secs_f64());
+    let fewest = samples.len() >= FEWEST && seconds(all) >= longest;
+    fewest
+        || samples
+            .first()
+            .is_some_and(|&ms| seconds(ms) >= longest / 2.)
 }
