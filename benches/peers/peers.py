@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--modes", nargs="+", choices=MODES, help="all that the device has")
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="on a CPU")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds until a mode has to be ready")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds until a mode has to be ready")
     parser.add_argument("--processes", type=int, default=1, help="that compile side by side")
     args = parser.parse_args()
     on_cpu = args.device == "cpu"

@@ -1,11 +1,14 @@
 //! Whole models.
 
+mod others;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Results;
+pub use others::failed;
 
 /// One workload at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// `lm`, `vit` or `gnn`.
     pub model: String,
@@ -61,28 +64,6 @@ pub enum Clock {
 impl Clock {
     /// What people read first.
     pub const ALL: [Self; 2] = [Self::Host, Self::Device];
-}
-
-/// How other frameworks can run on a CPU, and on a GPU; PyG has layers for graphs alone.
-const ON_CPU: [&str; 4] = [
-    "pytorch_eager",
-    "pytorch_compile",
-    "pytorch_compile_max_autotune",
-    "pyg",
-];
-const ON_GPU: [&str; 6] = [
-    "pytorch_eager",
-    "pytorch_graph",
-    "pytorch_compile",
-    "pytorch_compile_reduce_overhead",
-    "pytorch_compile_max_autotune",
-    "pyg",
-];
-
-/// Model, preset, workload, number format and system of a note that says that they failed.
-pub fn failed(note: &str) -> Option<[&str; 5]> {
-    let (which, _) = note.split_once(" failed: ")?;
-    which.split(' ').collect::<Vec<_>>().try_into().ok()
 }
 
 impl Row {
@@ -165,64 +146,10 @@ impl Results {
         }
     }
 
-    /// The workloads in which another framework is ahead of every level by `clock`: the fastest level, and the fastest
-    /// other.
-    pub fn behind(&self, clock: Clock) -> Vec<(&Row, &Row)> {
-        let fastest = |rows| Some((fastest(rows, clock, true)?, fastest(rows, clock, false)?));
-        let ahead = |(own, other): &(&Row, &Row)| other.ms(clock) < own.ms(clock);
-        self.workloads().filter_map(fastest).filter(ahead).collect()
-    }
-
-    /// What other frameworks could do here and was not tried, where others of them were: `PyG`, and in brackets
-    /// how many workloads are without.
-    pub fn not_tried(&self) -> Vec<String> {
-        let systems = match self.machine.device.as_str() {
-            "cpu" => &ON_CPU[..],
-            _ => &ON_GPU[..],
-        };
-        systems.iter().filter_map(|s| self.without(s)).collect()
-    }
-
-    fn without(&self, system: &str) -> Option<String> {
-        let has_others = |rows: &&[Row]| {
-            let can = system != "pyg" || rows[0].model == "gnn";
-            can && rows.iter().any(|row| row.system.is_some())
-        };
-        let compared: Vec<_> = self.workloads().filter(has_others).collect();
-        let untried = |rows: &&&[Row]| !rows.iter().any(|row| self.tried(row, system));
-        let name = match system {
-            "pytorch_compile" => "PyTorch compile default".into(),
-            other => spoken(other),
-        };
-        match (compared.iter().filter(untried).count(), compared.len()) {
-            (0, _) => None,
-            (without, all) if without == all => Some(name),
-            (without, all) => Some(format!("{name} ({without} of {all} workloads)")),
-        }
-    }
-
-    /// Whether `row` is that of a system, or the system failed at its workload.
-    fn tried(&self, row: &Row, system: &str) -> bool {
-        let Row { model, preset, .. } = row;
-        let key = [model, preset, &row.workload, &row.dtype, system];
-        row.system.as_deref() == Some(system)
-            || self.notes.iter().any(|note| failed(note) == Some(key))
-    }
-
     /// The rows of one workload each, levels in order.
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)
     }
-}
-
-/// The fastest of the levels, or of the others.
-fn fastest<'a>(rows: &'a [Row], clock: Clock, levels: bool) -> Option<&'a Row> {
-    let timed = |row: &'a Row| Some((row, row.ms(clock)?));
-    let rows = rows.iter().filter(|row| row.system.is_none() == levels);
-    let fastest = rows
-        .filter_map(timed)
-        .min_by(|(_, a), (_, b)| a.total_cmp(b));
-    fastest.map(|(row, _)| row)
 }
 
 /// `PyTorch compile reduce-overhead`, `PyG`

@@ -49,7 +49,7 @@ pub struct Subjects {
 pub struct CompareArgs {
     #[command(flatten)]
     pub subjects: Subjects,
-    /// Timed runs of each workload at each level; three at least, and no more than ten seconds of them, where one is slow
+    /// Timed runs of each workload at each level; fewer, but three, of one that takes ten seconds for them
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
     /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]

@@ -35,7 +35,7 @@ pub struct PeerArgs {
     #[arg(long, value_name = "TEXT", num_args = 1.., requires = "peers")]
     pub peer_cases: Vec<String>,
     /// Seconds that a mode has to be ready, most of them for its compiler
-    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub peer_limit: u32,
     /// Workloads that are compiled side by side, before any is timed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]

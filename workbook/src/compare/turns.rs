@@ -7,9 +7,9 @@ use benches::Job;
 
 /// Runs before the first that counts: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
-/// The samples of a level are as many as asked for, or as take this long.
+/// A level is sampled as often as asked for, or for as long as this.
 pub const LONGEST: Duration = Duration::from_secs(10);
-/// But never fewer, if one does not take half as long.
+/// But however long they take, there are that many samples, if one does not take half as long.
 pub const FEWEST: usize = 3;
 
 /// What takes turns: a job, and the milliseconds of a forward pass in each of its samples.

@@ -1,0 +1,146 @@
+//! Other frameworks beside the levels: where they are ahead, and what of them was tried.
+
+use super::{Clock, Row, spoken};
+use crate::Results;
+
+/// How other frameworks can run on a CPU, and on a GPU; PyG has layers for graphs alone.
+const ON_CPU: [&str; 4] = [
+    "pytorch_eager",
+    "pytorch_compile",
+    "pytorch_compile_max_autotune",
+    "pyg",
+];
+const ON_GPU: [&str; 6] = [
+    "pytorch_eager",
+    "pytorch_graph",
+    "pytorch_compile",
+    "pytorch_compile_reduce_overhead",
+    "pytorch_compile_max_autotune",
+    "pyg",
+];
+
+/// Model, preset, workload, number format and system of a note that says that they failed.
+pub fn failed(note: &str) -> Option<[&str; 5]> {
+    let (which, _) = note.split_once(" failed: ")?;
+    which.split(' ').collect::<Vec<_>>().try_into().ok()
+}
+
+impl Results {
+    /// The workloads in which another framework is ahead of every level by `clock`: the fastest level, and the fastest
+    /// other.
+    pub fn behind(&self, clock: Clock) -> Vec<(&Row, &Row)> {
+        let fastest = |rows| Some((fastest(rows, clock, true)?, fastest(rows, clock, false)?));
+        let ahead = |(own, other): &(&Row, &Row)| other.ms(clock) < own.ms(clock);
+        self.workloads().filter_map(fastest).filter(ahead).collect()
+    }
+
+    /// What other frameworks could do here and was not tried, where others of them were: `PyG`, and in brackets
+    /// how many workloads are without.
+    pub fn not_tried(&self) -> Vec<String> {
+        let systems = match self.machine.device.as_str() {
+            "cpu" => &ON_CPU[..],
+            _ => &ON_GPU[..],
+        };
+        systems.iter().filter_map(|s| self.without(s)).collect()
+    }
+
+    fn without(&self, system: &str) -> Option<String> {
+        let has_others = |rows: &&[Row]| {
+            let can = system != "pyg" || rows[0].model == "gnn";
+            can && rows.iter().any(|row| row.system.is_some())
+        };
+        let compared: Vec<_> = self.workloads().filter(has_others).collect();
+        let untried = |rows: &&&[Row]| !rows.iter().any(|row| self.tried(row, system));
+        let name = match system {
+            "pytorch_compile" => "PyTorch compile default".into(),
+            other => spoken(other),
+        };
+        match (compared.iter().filter(untried).count(), compared.len()) {
+            (0, _) => None,
+            (without, all) if without == all => Some(name),
+            (without, all) => Some(format!("{name} ({without} of {all} workloads)")),
+        }
+    }
+
+    /// Whether `row` is that of a system, or the system failed at its workload.
+    fn tried(&self, row: &Row, system: &str) -> bool {
+        let Row { model, preset, .. } = row;
+        let key = [model, preset, &row.workload, &row.dtype, system];
+        row.system.as_deref() == Some(system)
+            || self.notes.iter().any(|note| failed(note) == Some(key))
+    }
+}
+
+/// The fastest of the levels, or of the others.
+fn fastest<'a>(rows: &'a [Row], clock: Clock, levels: bool) -> Option<&'a Row> {
+    let timed = |row: &'a Row| Some((row, row.ms(clock)?));
+    let rows = rows.iter().filter(|row| row.system.is_none() == levels);
+    let fastest = rows
+        .filter_map(timed)
+        .min_by(|(_, a), (_, b)| a.total_cmp(b));
+    fastest.map(|(row, _)| row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Machine;
+
+    fn row(model: &str, workload: &str, system: &str, ms: f64, device_ms: Option<f64>) -> Row {
+        Row {
+            model: model.into(),
+            preset: "tiny".into(),
+            workload: workload.into(),
+            dtype: "bf16".into(),
+            level: u8::from(system.is_empty()),
+            system: (!system.is_empty()).then(|| system.into()),
+            median_ms: ms,
+            device_ms,
+            ..Row::default()
+        }
+    }
+
+    fn results() -> Results {
+        let mut results = Results::new(Machine::default());
+        results.rows = vec![
+            row("lm", "prefill", "", 2., Some(1.5)),
+            row("lm", "prefill", "pytorch_eager", 3., Some(1.)),
+            row("lm", "prefill", "pytorch_graph", 2.5, None),
+            row("lm", "prefill", "pytorch_compile", 4., Some(1.2)),
+            row("gnn", "graphs128", "", 2., None),
+            row("gnn", "graphs128", "pytorch_eager", 1., Some(0.5)),
+            row("vit", "batch10", "", 2., None),
+        ];
+        let failed = "gnn tiny graphs128 bf16 pytorch_graph failed: no memory: of the device";
+        results.notes.push(failed.into());
+        results
+    }
+
+    #[test]
+    fn each_clock_has_its_own_losses() {
+        let results = results();
+        let behind = |clock| {
+            let pairs = results.behind(clock).into_iter();
+            let titles = pairs.map(|(own, other)| (own.title(), other.variant()));
+            titles.collect::<Vec<_>>()
+        };
+        let of = |title: &str| vec![(title.to_string(), "PyTorch eager".to_string())];
+        assert_eq!(behind(Clock::Host), of("gnn tiny graphs128 bf16"));
+        assert_eq!(behind(Clock::Device), of("lm tiny prefill bf16"));
+    }
+
+    #[test]
+    fn what_failed_was_tried() {
+        let expected = [
+            "PyTorch compile default (1 of 2 workloads)",
+            "PyTorch compile reduce-overhead",
+            "PyTorch compile max-autotune",
+            "PyG",
+        ];
+        assert_eq!(results().not_tried(), expected);
+        let mut alone = results();
+        alone.rows.retain(|row| row.system.is_none());
+        assert!(alone.not_tried().is_empty(), "nothing else was measured");
+        assert_eq!(failed("PyTorch 2, 2 threads"), None);
+    }
+}
