@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use classroom::page::page;
-use classroom::source::Edit;
+use classroom::source::{Edit, compare};
 use classroom::spec::{Right, Wrong};
 use classroom::{Exercise, Failure, Kind, Language, Outcome, Part, Rustc, Tools, check, exercise};
 use data::BadInput;
@@ -95,9 +96,10 @@ fn starters_are_well_formed_and_fail() {
             Err(Failure {
                 by: Part::Text | Part::Outside | Part::Time,
                 line,
+                ..
             }) => Some(line),
             Err(_) => None,
-            Ok(()) => Some(format!("{}: the starter passes", exercise.id)),
+            Ok(_) => Some(format!("{}: the starter passes", exercise.id)),
         }
     });
     let wrong: Vec<String> = wrong.collect();
@@ -122,7 +124,7 @@ fn wrong_solutions_are_rejected() {
                 .apply(solution(exercise), &format!("{} ({what})", exercise.id))
                 .unwrap();
             let found = match desk.check(exercise, &number.to_string(), &text).unwrap() {
-                Ok(()) => "it passes".to_owned(),
+                Ok(_) => "it passes".to_owned(),
                 Err(failure) if failure.by.to_string() == caught_by => continue,
                 Err(failure) => format!("{}: {}", failure.by, failure.line),
             };
@@ -207,6 +209,8 @@ fn an_exercise_stands_in_a_chapter_that_there_is() {
         let mut hints: Vec<usize> = spec.hints.iter().map(String::len).collect();
         hints.retain(|&length| length > 20);
         assert_eq!(hints.len(), 3, "{}: each hint says something", exercise.id);
+        let in_rust = exercise.language == Language::Rust;
+        assert_eq!(spec.checked.is_empty(), !in_rust, "{}", exercise.id);
         if let Some(sibling) = &spec.sibling {
             let sibling = exercise::find(&all(), sibling).unwrap().clone();
             assert_ne!(sibling.language, Language::Cuda, "{}", exercise.id);
@@ -265,6 +269,114 @@ fn a_comment_in_ptx_is_ascii() {
         "{}",
         failure.line
     );
+}
+
+/// An editor that formats a file when it is saved changes no line that has to stay, whatever edition it takes it for.
+#[test]
+fn rust_may_be_formatted() {
+    let folder = TempDir::new().unwrap();
+    for exercise in all().iter().filter(|e| e.language == Language::Rust) {
+        for (text, edition) in [&exercise.starter, solution(exercise)]
+            .into_iter()
+            .flat_map(|text| ["2015", "2018", "2021", "2024"].map(|edition| (text, edition)))
+        {
+            let path = folder.path().join(exercise.file());
+            fs::write(&path, text).unwrap();
+            let mut rustfmt = Command::new("rustfmt");
+            let status = rustfmt.args(["--edition", edition]).arg(&path).status();
+            assert!(status.unwrap().success(), "{}", exercise.id);
+            let formatted = fs::read_to_string(&path).unwrap();
+            let same = compare(&formatted, &exercise.starter);
+            assert_eq!(same, Ok(()), "{}, edition {edition}", exercise.id);
+        }
+    }
+}
+
+/// Editors that begin a file with a byte order mark, or put other blanks into a line, change nothing.
+#[test]
+fn blanks_and_marks_change_nothing() {
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    let exercise = exercise::find(&all, "guard").unwrap();
+    let blanks = solution(exercise).replace("ld.param.u64    %x,", "ld.param.u64\t%x, ");
+    let text = format!("\u{feff}{blanks}");
+    let outcome = Desk::new().check(exercise, "blanks", text).unwrap();
+    assert_eq!(outcome, Ok(vec![]));
+}
+
+/// A learner who prints sees it, and what stood on both sides of an `assert_eq!`.
+#[test]
+fn what_is_printed_is_shown() {
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    let exercise = exercise::find(&all, "swapped-gate").unwrap();
+    let with = |line: &str| {
+        let text = solution(exercise).replace(
+            "    gate.silu()? * up",
+            &format!("    {line}\n    gate.silu()? * up"),
+        );
+        let name = line.len().to_string();
+        Desk::new().check(exercise, &name, text).unwrap()
+    };
+    let notes = with("println!(\"f is {f}\");").unwrap();
+    assert_eq!(notes[..2], ["it printed:", "    f is 1"]);
+    let notes = with("dbg!(f);").unwrap();
+    assert!(
+        notes[0] == "it complained:" && notes[1].ends_with("f = 1"),
+        "{notes:?}"
+    );
+    let flood = with("println!(\"{}\", \"x\".repeat(3_000_000));").unwrap();
+    assert!(flood.len() > 1, "{}", flood.len());
+    let failure = with("eprintln!(\"so far\"); assert_eq!(f, 7);").unwrap_err();
+    assert!(
+        failure
+            .line
+            .ends_with("panicked: assertion `left == right` failed, left: 1, right: 7"),
+        "{}",
+        failure.line
+    );
+    assert_eq!(failure.notes, ["it complained:", "    so far"]);
+    let failure = with("y.narrow(1, 0, 9 * f)?;").unwrap_err();
+    let line = 1 + with_line(solution(exercise), "gate.silu()? * up");
+    assert!(
+        failure
+            .line
+            .contains(&format!(".rs:{line}: candle refuses an operation")),
+        "{}",
+        failure.line
+    );
+}
+
+/// The number of the line before the one that has `part`, from 1.
+fn with_line(text: &str, part: &str) -> usize {
+    text.lines().position(|line| line.contains(part)).unwrap()
+}
+
+/// A submission cannot be waited for longer than it may run, whatever it leaves behind; nor does its word stand where it
+/// can read it.
+#[test]
+fn what_a_submission_starts_ends_with_it() {
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    let exercise = exercise::find(&all, "swapped-gate").unwrap();
+    let with = |name: &str, line: &str| {
+        let text = solution(exercise).replace(
+            "    gate.silu()? * up",
+            &format!("    {line}\n    gate.silu()? * up"),
+        );
+        let start = Instant::now();
+        let outcome = Desk::new().check(exercise, name, text).unwrap();
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "{name}: {:?}",
+            start.elapsed()
+        );
+        outcome
+    };
+    let outcome = with(
+        "child",
+        "std::process::Command::new(\"sleep\").arg(\"300\").spawn().unwrap();",
+    );
+    assert_eq!(outcome, Ok(vec![]));
+    let word = "println!(\"\\n{} passed\", std::env::args().nth(2).unwrap_or_default()); std::process::exit(0);";
+    assert_eq!(with("word", word).unwrap_err().by, Part::Crash);
 }
 
 /// What is no text at all is a failure like others.
