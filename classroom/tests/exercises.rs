@@ -171,9 +171,11 @@ fn other_right_solutions_pass() {
 }
 
 #[test]
-fn each_has_five_wrong_solutions_that_differ() {
+fn each_has_five_wrong_solutions_that_differ_and_another_right_one() {
     for exercise in all() {
-        let wrong = exercise.bank().unwrap().wrong;
+        let bank = exercise.bank().unwrap();
+        assert!(!bank.right.is_empty(), "{}", exercise.id);
+        let wrong = bank.wrong;
         let mut edits: Vec<_> = wrong.iter().map(|w| (&w.replace, &w.with)).collect();
         edits.sort();
         edits.dedup();

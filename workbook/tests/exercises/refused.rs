@@ -112,11 +112,17 @@ fn launches_that_are_none() {
         ("", "expected a line"),
     ] {
         let text = changed(&exercise, "--grid {steps},{batch} --block 32", launch);
+        let at = text
+            .lines()
+            .position(|l| l.contains("// launch ="))
+            .unwrap()
+            + 1;
         fs::write(folder.file(&exercise), text).unwrap();
         let run = folder.run(&["check"]);
         let line = run.ended(1);
         assert!(
-            line.starts_with("my-exercises/08-missing-rows.ptx:33: ") && line.contains(what),
+            line.starts_with(&format!("my-exercises/08-missing-rows.ptx:{at}: "))
+                && line.contains(what),
             "{line}"
         );
     }
