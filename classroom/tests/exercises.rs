@@ -322,7 +322,7 @@ fn what_is_printed_is_shown() {
     assert_eq!(notes[..2], ["it printed:", "    f is 1"]);
     let notes = with("dbg!(f);").unwrap();
     assert!(
-        notes[0] == "it complained:" && notes[1].ends_with("f = 1"),
+        notes[0] == "it printed to stderr:" && notes[1].ends_with("f = 1"),
         "{notes:?}"
     );
     let flood = with("println!(\"{}\", \"x\".repeat(3_000_000));").unwrap();
@@ -335,7 +335,7 @@ fn what_is_printed_is_shown() {
         "{}",
         failure.line
     );
-    assert_eq!(failure.notes, ["it complained:", "    so far"]);
+    assert_eq!(failure.notes, ["it printed to stderr:", "    so far"]);
     let failure = with("y.narrow(1, 0, 9 * f)?;").unwrap_err();
     let line = 1 + with_line(solution(exercise), "gate.silu()? * up");
     assert!(

@@ -85,7 +85,11 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<No
             None => (&*ended.stderr, ""),
         },
     };
-    let notes = [last("printed", printed), last("complained", complained)].concat();
+    let notes = [
+        last("printed", printed),
+        last("printed to stderr", complained),
+    ]
+    .concat();
     let failure = match (ended.status, said.split_once(' ')) {
         (None, _) => too_long(path, "runs", limit),
         (Some(status), None) if said == "passed" && status.success() => return Ok(notes),
