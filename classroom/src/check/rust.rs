@@ -78,12 +78,9 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<No
         Some((printed, said)) => (printed, said.trim()),
         None => (&*ended.stdout, ""),
     };
-    let (complained, panic) = match ended.stderr.rsplit_once("\nthread '") {
-        Some((complained, panic)) => (complained, panic),
-        None => match ended.stderr.strip_prefix("thread '") {
-            Some(panic) => ("", panic),
-            None => (&*ended.stderr, ""),
-        },
+    let (complained, panic) = match ended.stderr.find("thread '") {
+        Some(at) if ended.stderr[at..].contains("panicked at ") => ended.stderr.split_at(at),
+        _ => (&*ended.stderr, ""),
     };
     let notes = [
         last("printed", printed),
