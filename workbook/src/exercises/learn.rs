@@ -62,6 +62,15 @@ fn needs_nvrtc(skipped: &[&Exercise]) -> String {
     )
 }
 
+/// Says which exercises in front of `next` were left out.
+pub fn left_out(exercises: &[Exercise], learner: &Learner, next: &Exercise) {
+    let mut skipped = skipped(exercises, learner);
+    skipped.retain(|e| e.id < next.id);
+    if !skipped.is_empty() {
+        println!("{}", needs_nvrtc(&skipped));
+    }
+}
+
 /// Says that all that can be checked is solved.
 pub fn all_solved(exercises: &[Exercise], learner: &Learner) {
     match &skipped(exercises, learner)[..] {
@@ -90,6 +99,9 @@ pub fn start(
     };
     learner.start(exercise)?;
     introduce(exercise, &learner);
+    if name.is_none() {
+        left_out(exercises, &learner, exercise);
+    }
     println!(
         "Check it with `{} check`, or `watch`; its page in the book is exercises/{}.html.",
         command(place),

@@ -11,7 +11,7 @@ use data::BadInput;
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::LIMIT;
-use super::learn::{all_solved, introduce, judge};
+use super::learn::{all_solved, introduce, judge, left_out};
 use super::tools::{Checker, can_check};
 
 /// An editor writes a file in several steps: this long after the first, it is looked at.
@@ -34,6 +34,7 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     while let Some(exercise) = unsolved(&learner) {
         learner.start(exercise)?;
         introduce(exercise, &learner);
+        left_out(exercises, &learner, exercise);
         println!("It is checked whenever you save it; Ctrl-C ends.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {
@@ -105,14 +106,20 @@ fn until_passed(
             }
             checked = text;
         }
-        match changes.recv_timeout(STILL_THERE) {
-            // A poll says that a file is gone as an error.
-            Ok(change) => drop(change),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the watcher ended"),
-        }
-        // A file that is being replaced may be gone for a moment.
-        std::thread::sleep(SETTLED);
-        while changes.try_recv().is_ok() {}
+        wait(changes)?;
     }
+}
+
+/// Until something has changed, or may have.
+fn wait(changes: &Changes) -> Result<()> {
+    match changes.recv_timeout(STILL_THERE) {
+        // A poll says that a file is gone as an error.
+        Ok(change) => drop(change),
+        Err(RecvTimeoutError::Timeout) => {}
+        Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the watcher ended"),
+    }
+    // A file that is being replaced may be gone for a moment.
+    std::thread::sleep(SETTLED);
+    while changes.try_recv().is_ok() {}
+    Ok(())
 }
