@@ -42,6 +42,7 @@ impl Answers {
         let expected = "a line `// launch = --grid … --block …` in a region";
         let (_, own) = self
             .get("launch")
+            .filter(|(_, own)| !own.is_empty())
             .ok_or_else(|| BadInput::new("the launch", expected, "none"))?;
         let flags = own.split_whitespace().filter(|word| word.starts_with("--"));
         match flags
@@ -88,6 +89,7 @@ mod tests {
         };
         assert_eq!(launch("--grid 3").unwrap(), "--grid 3");
         assert!(launch("--grid 3 --arg i32:1").is_err());
+        assert!(launch("").is_err());
         assert!(Answers::default().in_launch("{launch}").is_err());
     }
 }

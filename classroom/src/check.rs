@@ -76,19 +76,28 @@ pub struct Failure {
     pub by: Part,
     /// What is wrong and where, in one line.
     pub line: String,
+    /// What else a learner may want to see.
+    pub notes: Notes,
 }
+
+/// Lines for a learner's eyes: what the submission printed, or what was counted beside what was predicted.
+pub type Notes = Vec<String>;
 
 impl Failure {
     /// A failure at `place`; newlines become blanks.
     pub fn new(by: Part, place: impl fmt::Display, what: impl fmt::Display) -> Self {
         let line = format!("{place}: {what}");
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { by, line }
+        Self {
+            by,
+            line,
+            notes: vec![],
+        }
     }
 }
 
 /// What a check comes to; bad input, such as a file or a compiler that is not there, is neither.
-pub type Outcome = Result<Result<(), Failure>, BadInput>;
+pub type Outcome = Result<Result<Notes, Failure>, BadInput>;
 
 /// PTX of the CUDA text of a file; the inner error is the compiler's first.
 pub type Compile<'a> = &'a (dyn Fn(&Path, &str) -> Result<Result<String, String>, BadInput> + Sync);
@@ -117,7 +126,9 @@ pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outc
             return Ok(Err(Failure::new(Part::Text, path.display(), what)));
         }
     };
-    if let Err(changed) = compare(&text, &exercise.starter) {
+    // Some editors begin a file with a mark of its encoding.
+    let text = text.trim_start_matches('\u{feff}');
+    if let Err(changed) = compare(text, &exercise.starter) {
         let what = format!(
             "expected `{}` as in the starter, outside of the regions, found `{}`",
             changed.expected, changed.found
@@ -134,9 +145,9 @@ pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outc
     }
     match exercise.language {
         Language::Rust => tools.rust.check(exercise, path, seed),
-        Language::Ptx => kernel::check(exercise, path, &text, &text, seed),
-        Language::Cuda => match (tools.cuda)(path, &text)? {
-            Ok(ptx) => kernel::check(exercise, path, &text, &ptx, seed),
+        Language::Ptx => kernel::check(exercise, path, text, text, seed),
+        Language::Cuda => match (tools.cuda)(path, text)? {
+            Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed),
             Err(error) => Ok(Err(Failure::new(Part::Text, path.display(), error))),
         },
     }

@@ -144,19 +144,51 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
     }
 }
 
-/// The exercise that a person means by `07`, `7`, `row-sum` or `07-row-sum`.
+/// The exercise that a person means by `07`, `7`, `row-sum`, `07-row-sum` or `07-row-sum.ptx`, in capitals or not.
 ///
 /// # Errors
-/// There is none.
+/// There is none; the error has the nearest name.
 pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, BadInput> {
+    let asked = name.to_lowercase();
     let number = |e: &Exercise| e.number().parse::<u32>().ok();
     let is_meant = |e: &&Exercise| {
-        e.id == name || e.name() == name || number(e).is_some_and(|n| name.parse() == Ok(n))
+        [e.name(), &e.id, &e.file()].contains(&asked.as_str())
+            || number(e).is_some_and(|n| asked.parse() == Ok(n))
     };
     exercises.iter().find(is_meant).ok_or_else(|| {
         let expected = "the number or the name of an exercise (`exercises list` has them)";
-        BadInput::new("exercise", expected, format!("\"{name}\""))
+        let meant = nearest(exercises, &asked).map(|e| format!("; did you mean {}?", e.name()));
+        let found = format!("\"{name}\"{}", meant.unwrap_or_default());
+        BadInput::new("exercise", expected, found)
     })
+}
+
+/// The exercise whose name or file is a letter or two away from `name`.
+pub fn nearest<'e>(exercises: &'e [Exercise], name: &str) -> Option<&'e Exercise> {
+    let away = |e: &Exercise| {
+        let names = [e.name().to_owned(), e.id.clone(), e.file()];
+        names
+            .iter()
+            .map(|own| edits(own, name))
+            .min()
+            .unwrap_or(usize::MAX)
+    };
+    let nearest = exercises.iter().min_by_key(|e| away(e))?;
+    (away(nearest) <= 3.min(name.len() / 2)).then_some(nearest)
+}
+
+/// Letters to put in, to take out or to replace until one word is the other (Levenshtein 1966).
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, of_a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, of_b) in b.chars().enumerate() {
+            let replaced = diagonal + usize::from(of_a != of_b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
 }
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
@@ -177,4 +209,21 @@ fn text(path: &Path) -> Result<String, BadInput> {
 
 fn toml<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
     toml::from_str(&text(path)?).map_err(|e| BadInput::new(path.display(), "an exercise", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_some_letters_apart() {
+        for (a, b, apart) in [
+            ("guard", "guard", 0),
+            ("gaurd", "guard", 2),
+            ("", "tile", 4),
+            ("tiles", "tile", 1),
+        ] {
+            assert_eq!((edits(a, b), edits(b, a)), (apart, apart), "{a} {b}");
+        }
+    }
 }

@@ -55,14 +55,19 @@ fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which is not here.
-        without_links(&page(exercise)),
+        without_links(&page(exercise)).replace(COMMAND, &with_folder()),
     )
 }
 
+/// What a command begins with that is about a handout.
+fn with_folder() -> String {
+    format!("{COMMAND} --exercises THIS_FOLDER")
+}
+
 fn read_me(exercises: &[Exercise]) -> String {
+    let command = with_folder();
     let mut text = format!(
-        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{COMMAND} --exercises THIS_FOLDER list\n\
-         {COMMAND} --exercises THIS_FOLDER start\n{COMMAND} --exercises THIS_FOLDER check\n```\n\n"
+        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{command} list\n{command} start\n{command} check\n```\n\n"
     );
     for exercise in exercises {
         let (id, title) = (&exercise.id, &exercise.spec.title);

@@ -134,15 +134,20 @@ impl Learner {
         exercises.iter().find(|e| e.id == *current)
     }
 
-    /// The first that has not passed: behind the one in hand, or else from the beginning.
-    pub fn next<'e>(&self, exercises: &'e [Exercise]) -> Option<&'e Exercise> {
+    /// The first that has not passed, of those that `can` be checked: behind the one in hand, or else from the beginning.
+    pub fn next<'e>(
+        &self,
+        exercises: &'e [Exercise],
+        can: impl Fn(&Exercise) -> bool,
+    ) -> Option<&'e Exercise> {
         let current = self.progress.current.as_ref();
         let place = exercises
             .iter()
             .position(|e| Some(&e.id) == current)
             .unwrap_or(0);
         let (before, from) = exercises.split_at(place);
-        from.iter().chain(before).find(|e| !self.passed(e))
+        let mut in_turn = from.iter().chain(before);
+        in_turn.find(|e| !self.passed(e) && can(e))
     }
 
     /// The next graded hint: its number and its text; the last one again when there is no other.

@@ -18,7 +18,7 @@ pub mod problem;
 pub mod source;
 pub mod spec;
 
-pub use check::{Failure, Outcome, Part, Rustc, Tools};
+pub use check::{Failure, Notes, Outcome, Part, Rustc, Tools};
 pub use exercise::{Exercise, Language};
 pub use learner::{Learner, PROGRESS, Progress};
 pub use spec::Kind;

@@ -65,12 +65,12 @@ pub fn checked(exercise: &Exercise) -> String {
     let mut lines = vec!["Outside of the regions the file is the starter's.".to_owned()];
     match exercise.language {
         Language::Rust => lines.push(
-            "`check.rs`, beside the exercise's source, runs your functions on fresh random numbers, for a few seconds \
-             at the most."
+            "Your functions run on fresh random numbers, for ten seconds at the most. What they print is shown."
                 .into(),
         ),
         _ => lines.push("The simulator finds nothing wrong, under two schedules.".into()),
     }
+    lines.extend(spec.checked.iter().cloned());
     for kernel in &spec.kernels {
         lines.push(launched(kernel));
     }

@@ -51,6 +51,7 @@ impl Launch {
     ) -> Result<Self, BadInput> {
         let launch = fill(&answers.in_launch(&kernel.launch)?, sizes)?;
         let mut case = Case::parse(&launch).map_err(|e| bad(&launch, e))?;
+        fits(&launch, &case)?;
         case.entry = Some(kernel.entry.clone());
         for arg in &kernel.args {
             let arg = fill(arg, sizes)?;
@@ -73,12 +74,13 @@ impl Launch {
         })
     }
 
-    /// Calls buffers in reports what the learner's file calls them: `x` where the parameter is `param_x`.
-    pub fn name_buffers(&mut self, kernel: &Kernel) {
+    /// Calls buffers in reports what the learner's file calls them: `x` where the parameter is `param_x` in PTX, or
+    /// `x` in CUDA.
+    pub fn name_buffers(&mut self, kernel: &Kernel, text: &str) {
+        let in_cuda = parameters(text, kernel.name());
         for (k, (name, _)) in kernel.params().enumerate() {
-            if let (Some(buffer), Some(name)) =
-                (self.operands.buffer(k), name.strip_prefix("param_"))
-            {
+            let name = name.strip_prefix("param_").or(in_cuda.get(k).copied());
+            if let (Some(buffer), Some(name)) = (self.operands.buffer(k), name) {
                 let known = &mut self.operands.buffers[buffer].name;
                 *known = known.replace(&format!("argument {k}"), name);
             }
@@ -97,8 +99,34 @@ impl Launch {
     }
 }
 
+/// Whether a GPU takes a launch of this size: CUDA C++ Programming Guide, "Compute Capabilities".
+fn fits(launch: &str, case: &Case) -> Result<(), BadInput> {
+    let [x, y, z] = case.dim.grid;
+    let threads: u64 = case.dim.block.iter().map(|&n| u64::from(n)).product();
+    let expected = if x > 0x7fff_ffff || y > 0xffff || z > 0xffff {
+        "a grid of 2147483647, 65535 and 65535 blocks at the most"
+    } else if threads > 1024 {
+        "1024 threads in a block at the most"
+    } else {
+        return Ok(());
+    };
+    Err(BadInput::new("the launch", expected, launch))
+}
+
 fn bad(what: &str, error: simt::Error) -> BadInput {
     BadInput::new(what, "a launch that can be made", error)
+}
+
+/// The names of the parameters of a kernel in CUDA: `row_sum(const float *x, float *y)` has x and y.
+fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
+    let behind = text
+        .split_once(&format!(" {entry}("))
+        .map(|(_, behind)| behind);
+    let list = behind.and_then(|behind| behind.split_once(')'));
+    let each = list.into_iter().flat_map(|(list, _)| list.split(','));
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    each.filter_map(|one| one.rsplit(|c| !is_part(c)).next())
+        .collect()
 }
 
 /// The numbers of an argument.

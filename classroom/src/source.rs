@@ -165,8 +165,8 @@ pub fn regions(text: &str) -> Vec<Filled<'_>> {
     found
 }
 
-/// Holds a submission to its starter: whether they are the same outside of the regions, but for blanks at
-/// both ends of lines.
+/// Holds a submission to its starter: whether they are the same outside of the regions, but for how many blanks stand
+/// where there are some.
 ///
 /// # Errors
 /// The first line that is not.
@@ -176,7 +176,7 @@ pub fn compare(submission: &str, starter: &str) -> Result<(), Changed> {
     for (line, found) in outside(submission) {
         last = line;
         match expected.next() {
-            Some((_, text)) if text.trim() == found.trim() => {}
+            Some((_, text)) if text.split_whitespace().eq(found.split_whitespace()) => {}
             Some((_, text)) => return Err(changed(line, text, found)),
             None if found.trim().is_empty() => {}
             None => return Err(changed(line, "the end of the file", found)),

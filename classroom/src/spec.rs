@@ -58,6 +58,9 @@ pub struct Spec {
     pub objective: String,
     /// From a nudge to nearly the answer.
     pub hints: [String; 3],
+    /// What the check of an exercise in Rust holds a submission to, for people.
+    #[serde(default)]
+    pub checked: Vec<String>,
     /// An exercise about the same thing that needs less.
     pub sibling: Option<String>,
     /// The kernels of the file; none of an exercise in Rust.

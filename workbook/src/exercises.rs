@@ -102,6 +102,8 @@ enum Command {
         file: PathBuf,
         #[arg(long)]
         limit: f32,
+        #[arg(long)]
+        seed: u64,
     },
 }
 
@@ -116,7 +118,7 @@ struct Named {
 /// What `grade` takes.
 #[derive(Args)]
 struct GradeArgs {
-    /// Submissions, named as `start` names them; or a folder of them for each student
+    /// Submissions, named as `start` names them; or a folder for each student, with them in it or in a folder in that
     #[arg(value_name = "DIR")]
     submissions: PathBuf,
     /// Write the grades as JSON
@@ -131,6 +133,15 @@ struct GradeArgs {
     /// Only the exercises of one session of the syllabus
     #[arg(long, value_name = "N")]
     session: Option<u8>,
+    /// Only this exercise; may be given several times
+    #[arg(long, value_name = "EXERCISE")]
+    only: Vec<String>,
+    /// Only the graded task of each session
+    #[arg(long)]
+    graded: bool,
+    /// Of the random numbers of all checks, to repeat them
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
 fn seconds(text: &str) -> Result<f32, String> {
@@ -164,10 +175,12 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
     let dir = &args.place.dir();
     match &args.command {
         None | Some(Command::List) => learn::list(&exercises, dir),
-        Some(Command::Start(named)) => learn::start(&exercises, dir, named.name.as_deref()),
+        Some(Command::Start(named)) => {
+            learn::start(&exercises, dir, &args.place, named.name.as_deref())
+        }
         Some(Command::Watch { poll }) => watch::watch(&exercises, dir, *poll),
         Some(Command::Check { named, seed }) => {
-            learn::check(&exercises, dir, named.name.as_deref(), *seed)
+            learn::check(&exercises, dir, &args.place, named.name.as_deref(), *seed)
         }
         Some(Command::Hint(named)) => learn::hint(&exercises, dir, named.name.as_deref()),
         Some(Command::Reset(named)) => learn::reset(&exercises, dir, named.name.as_deref()),
@@ -175,9 +188,15 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
             learn::solution(&exercises, dir, named.name.as_deref(), *reveal)
         }
         Some(Command::Handout { to, session }) => teach::handout(exercises, to, *session),
-        Some(Command::Grade(grade)) => teach::grade(exercises, &args.place, grade),
-        Some(Command::Verdict { name, file, limit }) => {
-            teach::verdict(&exercises, name, file, Duration::from_secs_f32(*limit))
+        Some(Command::Grade(grade)) => teach::grade(&exercises, &args.place, grade),
+        Some(Command::Verdict {
+            name,
+            file,
+            limit,
+            seed,
+        }) => {
+            let limit = Duration::from_secs_f32(*limit);
+            teach::verdict(&exercises, name, file, limit, *seed)
         }
     }
 }

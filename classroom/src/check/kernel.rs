@@ -59,7 +59,7 @@ pub fn check(exercise: &Exercise, path: &Path, text: &str, ptx: &str, seed: u64)
     }
     Ok(match limits::check(exercise, &submission, &counted)? {
         Ok(()) => questions::check(exercise, &submission, &counted)?,
-        failed => failed,
+        Err(failure) => Err(failure),
     })
 }
 
@@ -88,16 +88,14 @@ impl Submission<'_> {
         let own_launch = kernel.launch.contains("{launch}");
         let mut launch = match Launch::new(kernel, sizes, &self.answers, seed) {
             Ok(launch) => launch,
-            Err(bad) if own_launch => {
-                return Ok(Err(Failure::new(Part::Text, self.path.display(), bad)));
-            }
+            Err(bad) if own_launch => return Ok(Err(self.no_launch(&bad))),
             Err(bad) => return Err(bad),
         };
         let entry = match launch.case.kernel(module) {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(self.not_a_kernel(&error))),
         };
-        launch.name_buffers(&entry);
+        launch.name_buffers(&entry, self.text);
         let before = launch.clone();
         let operands = &mut launch.operands;
         let options = options(schedule, seed);
@@ -136,6 +134,16 @@ impl Submission<'_> {
         let own = source.filter(|(file, _)| Path::new(file).file_name() == self.path.file_name());
         let line = own.map_or(line, |(_, line)| *line);
         (line, format!("{}:{line}", self.path.display()))
+    }
+
+    /// A learner's line `// launch = …` that is none.
+    fn no_launch(&self, bad: &BadInput) -> Failure {
+        let line = self
+            .answers
+            .get("launch")
+            .map(|(line, _)| format!(":{line}"));
+        let place = format!("{}{}", self.path.display(), line.unwrap_or_default());
+        Failure::new(Part::Text, place, bad)
     }
 
     fn not_a_kernel(&self, error: &Error) -> Failure {
@@ -201,6 +209,15 @@ pub fn named(sizes: &Sizes) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// A number with the digits that an f32 has.
+fn digits(x: f64) -> String {
+    let x = x as f32;
+    match x == 0. || (1e-4..1e9).contains(&x.abs()) {
+        true => x.to_string(),
+        false => format!("{x:e}"),
+    }
+}
+
 /// The first number of the output that is wrong, or an input that was changed.
 fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let found = after.values(kernel.output);
@@ -213,8 +230,10 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
                 ""
             };
             return Some(format!(
-                "element {i} of {}: expected {e}, found {f}{never}",
-                after.name(kernel.output)
+                "element {i} of {}: expected {}, found {}{never}",
+                after.name(kernel.output),
+                digits(*e),
+                digits(*f)
             ));
         }
     }

@@ -6,7 +6,7 @@ use data::BadInput;
 use simt::Report;
 
 use super::kernel::{Counted, Submission};
-use super::{Failure, Part};
+use super::{Failure, Notes, Part, short};
 use crate::exercise::Exercise;
 use crate::metric;
 use crate::spec::{Sizes, Truth};
@@ -52,15 +52,20 @@ fn given<'s>(name: &str, submission: &'s Submission) -> Result<(usize, &'s str),
     })
 }
 
-/// The first answer that is missing or wrong. A wrong number is told its direction, not the right one.
+/// The first answer that is missing or wrong; where all are right, what was counted beside each. A wrong number is told
+/// its direction, not the right one.
 pub fn check(
     exercise: &Exercise,
     submission: &Submission,
     counted: &Counted,
-) -> Result<Result<(), Failure>, BadInput> {
+) -> Result<Result<Notes, Failure>, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
+    let mut notes = vec![];
     for question in &exercise.spec.questions {
-        let truth = truth(&question.truth, submission, counted, sizes)?;
+        let Found {
+            answer: truth,
+            figures,
+        } = truth(&question.truth, submission, counted, sizes)?;
         let (line, answer) = match given(&question.name, submission) {
             Ok(given) => given,
             Err(failure) => return Ok(Err(failure)),
@@ -74,8 +79,9 @@ pub fn check(
                 what,
             )));
         }
+        notes.push(format!("{} = {answer}: counted {figures}", question.name));
     }
-    Ok(Ok(()))
+    Ok(Ok(notes))
 }
 
 /// What is expected in place of a wrong answer.
@@ -128,52 +134,77 @@ fn name(formula: &str) -> String {
 }
 
 /// What the counters say.
+struct Found {
+    /// The right answer.
+    answer: String,
+    /// The figures that it comes from.
+    figures: String,
+}
+
 fn truth(
     truth: &Truth,
     submission: &Submission,
     counted: &Counted,
     sizes: &Sizes,
-) -> Result<String, BadInput> {
+) -> Result<Found, BadInput> {
     let of_both = |entries: &[String; 2], formula: &str| -> Result<[f64; 2], BadInput> {
         let [a, b] = entries;
         let value = |entry: &str| metric::value(formula, report(counted, entry)?, sizes);
         Ok([value(a)?, value(b)?])
     };
+    let both = |[a, b]: &[String; 2], [of_a, of_b]: [f64; 2]| {
+        format!("{} in {a}, {} in {b}", short(of_a), short(of_b))
+    };
     Ok(match truth {
         Truth::Count { entry, of } => {
-            metric::value(of, report(counted, entry)?, sizes)?.to_string()
+            let count = metric::value(of, report(counted, entry)?, sizes)?;
+            Found {
+                answer: count.to_string(),
+                figures: short(count),
+            }
         }
         Truth::Compare { entries, of } => {
-            let [a, b] = of_both(entries, of)?;
-            match a.total_cmp(&b) {
-                Ordering::Less => "fewer".into(),
-                Ordering::Equal => "same".into(),
-                Ordering::Greater => "more".into(),
+            let found = of_both(entries, of)?;
+            let answer = match found[0].total_cmp(&found[1]) {
+                Ordering::Less => "fewer",
+                Ordering::Equal => "same",
+                Ordering::Greater => "more",
+            };
+            Found {
+                answer: answer.into(),
+                figures: both(entries, found),
             }
         }
         Truth::More { entries, of } => {
-            let [a, b] = of_both(entries, of)?;
-            entries[usize::from(b > a)].clone()
+            let found = of_both(entries, of)?;
+            Found {
+                answer: entries[usize::from(found[1] > found[0])].clone(),
+                figures: both(entries, found),
+            }
         }
         Truth::Line { entry, of } => {
             let costliest = metric::costliest(of, report(counted, entry)?);
             let line =
                 costliest.ok_or_else(|| BadInput::new(of, "a counter that is not 0", "0"))?;
-            submission
-                .place(line.line, line.source.as_ref())
-                .0
-                .to_string()
+            let (number, _) = submission.place(line.line, line.source.as_ref());
+            Found {
+                answer: number.to_string(),
+                figures: format!("most on line {number}"),
+            }
         }
         Truth::Reason { entries, of } => {
-            let mut greatest = (f64::NEG_INFINITY, String::new());
+            let mut greatest = (f64::NEG_INFINITY, String::new(), String::new());
             for formula in of {
-                let [a, b] = of_both(entries, formula)?;
-                let apart = (a.max(1.) / b.max(1.)).ln().abs();
+                let found = of_both(entries, formula)?;
+                let apart = (found[0].max(1.) / found[1].max(1.)).ln().abs();
                 if apart > greatest.0 {
-                    greatest = (apart, name(formula));
+                    greatest = (apart, name(formula), both(entries, found));
                 }
             }
-            greatest.1
+            Found {
+                answer: greatest.1,
+                figures: greatest.2,
+            }
         }
     })
 }

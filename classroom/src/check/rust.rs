@@ -4,23 +4,27 @@
 //! compiled and lies beside it. A submission is one call of rustc against it, into a folder of its own.
 //!
 //! Endless loops, crashes and early ends are noticed. A submission that means to deceive can: it runs with the check
-//! in one process, as the user who checks.
+//! in one process, as the user who checks, and may look for the check's word in its memory.
 
 mod compile;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use data::BadInput;
 use tempfile::TempDir;
 
 use super::process::{self, Ended};
-use super::{Failure, Outcome, Part};
+use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
 
 /// What a compilation may take.
 const TO_COMPILE: Duration = Duration::from_secs(60);
+
+/// Lines of an output that are shown, and characters of a line.
+const SHOWN: usize = 20;
+const WIDTH: usize = 200;
 
 /// How exercises in Rust are compiled and run.
 #[derive(Debug, Clone)]
@@ -44,18 +48,19 @@ impl Rustc {
         };
         let word = format!("verdict-{:016x}", rand::random::<u64>());
         let mut command = Command::new(program);
+        // candle's errors say where they come from; what panics does so by itself.
         command
-            .args([seed.to_string(), word.clone()])
-            .env_remove("RUST_BACKTRACE");
-        let ended = run(command, self.limit)?;
+            .arg(seed.to_string())
+            .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "1")]);
+        let ended = run(command, self.limit, &format!("{word}\n"))?;
         Ok(verdict(&ended, &word, path, self.limit))
     }
 }
 
 /// Runs a program, which has to be there.
-fn run(command: Command, limit: Duration) -> Result<Ended, BadInput> {
+fn run(command: Command, limit: Duration, input: &str) -> Result<Ended, BadInput> {
     let name = command.get_program().to_string_lossy().into_owned();
-    process::run(command, limit).map_err(|e| BadInput::new(name, "a program that starts", e))
+    process::run(command, limit, input).map_err(|e| BadInput::new(name, "a program that starts", e))
 }
 
 /// A submission that does not end.
@@ -67,50 +72,83 @@ fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     Failure::new(Part::Time, path.display(), what)
 }
 
-/// What the last line of the program says, or why there is none.
-fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<(), Failure> {
-    let Some(status) = ended.status else {
-        return Err(too_long(path, "runs", limit));
+/// What the last line of the program says, or why there is none; and what was printed besides.
+fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<Notes, Failure> {
+    let (printed, said) = match ended.stdout.split_once(word) {
+        Some((printed, said)) => (printed, said.trim()),
+        None => (&*ended.stdout, ""),
     };
-    let said = ended
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix(word))
-        .map(str::trim);
-    match said.map(|said| (said, said.strip_prefix("failed "))) {
-        Some(("passed", _)) if status.success() => Ok(()),
-        Some((_, Some(why))) => Err(Failure::new(Part::Check, path.display(), why)),
-        _ => {
-            if let Some((place, why)) = panic(&ended.stderr, path) {
-                return Err(Failure::new(Part::Crash, place, why));
-            }
-            let complaint: Vec<&str> = ended
-                .stderr
-                .lines()
-                .filter(|l| !l.trim().is_empty())
-                .take(2)
-                .collect();
-            let what = match complaint.is_empty() {
-                true => format!("ended before its check did ({status})"),
-                false => format!(
-                    "ended before its check did ({status}): {}",
-                    complaint.join(" ")
-                ),
-            };
-            Err(Failure::new(Part::Crash, path.display(), what))
+    let (complained, panic) = match ended.stderr.find("thread '") {
+        Some(at) if ended.stderr[at..].contains("panicked at ") => ended.stderr.split_at(at),
+        _ => (&*ended.stderr, ""),
+    };
+    let notes = [
+        last("printed", printed),
+        last("printed to stderr", complained),
+    ]
+    .concat();
+    let failure = match (ended.status, said.split_once(' ')) {
+        (None, _) => too_long(path, "runs", limit),
+        (Some(status), None) if said == "passed" && status.success() => return Ok(notes),
+        (Some(_), Some(("failed", why))) => failed(path, why),
+        (Some(status), _) => ended_early(path, status, panic, complained),
+    };
+    Err(Failure { notes, ..failure })
+}
+
+/// The last lines of what a submission printed.
+fn last(what: &str, text: &str) -> Notes {
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let first = lines.len().saturating_sub(SHOWN);
+    let more = match first {
+        0 => String::new(),
+        n => format!(", behind {n} lines more"),
+    };
+    let heading = (!lines.is_empty()).then(|| format!("it {what}{more}:"));
+    let shown = lines[first..].iter().map(|line| {
+        let shown: String = line.chars().take(WIDTH).collect();
+        format!("    {shown}")
+    });
+    heading.into_iter().chain(shown).collect()
+}
+
+/// `LINE WHY`, as the check's program says it.
+fn failed(path: &Path, said: &str) -> Failure {
+    match said.split_once(' ') {
+        Some((line, why)) if line != "0" => {
+            Failure::new(Part::Check, format!("{}:{line}", path.display()), why)
         }
+        Some((_, why)) => Failure::new(Part::Check, path.display(), why),
+        None => Failure::new(Part::Check, path.display(), said),
     }
 }
 
-/// Where the submission panicked, and why, of what a panic prints: `thread … panicked at FILE:LINE:COLUMN:`, and the reason.
-fn panic(stderr: &str, path: &Path) -> Option<(String, String)> {
-    let (_, panic) = stderr.split_once("panicked at ")?;
+/// A submission that ended its program: by a panic, which says where, or in another way.
+fn ended_early(path: &Path, status: ExitStatus, panic: &str, complained: &str) -> Failure {
+    if let Some((place, why)) = place_of(panic, path) {
+        return Failure::new(Part::Crash, place, why);
+    }
+    let said = [panic, complained].map(|text| text.lines().find(|line| !line.trim().is_empty()));
+    let what = match said.into_iter().flatten().next() {
+        None => format!("ended before its check did ({status})"),
+        Some(line) => format!("ended before its check did ({status}): {line}"),
+    };
+    Failure::new(Part::Crash, path.display(), what)
+}
+
+/// Where the submission panicked, and why, of what a panic prints: `… panicked at FILE:LINE:COLUMN:`, the reason and, of
+/// `assert_eq!`, what was on its two sides.
+fn place_of(panic: &str, path: &Path) -> Option<(String, String)> {
+    let (_, panic) = panic.split_once("panicked at ")?;
     let (place, why) = panic.split_once(":\n")?;
     let submission = path.canonicalize().ok()?;
     let place = place.strip_prefix(submission.to_str()?)?;
-    let why = why.lines().next().unwrap_or_default();
+    let mut lines = why.lines().map(str::trim);
+    let reason = lines.next().unwrap_or_default();
+    let sides = lines.filter(|line| line.starts_with("left:") || line.starts_with("right:"));
+    let all: Vec<&str> = std::iter::once(reason).chain(sides).collect();
     Some((
         format!("{}{place}", path.display()),
-        format!("panicked: {why}"),
+        format!("panicked: {}", all.join(", ")),
     ))
 }

@@ -1,6 +1,7 @@
 // softmax(scale · x) over the last dimension, without a tensor for every term of the formula.
 
-use exercise::candle_core::{D, Result, Tensor};
+use exercise::candle_core::D;
+use exercise::candle_core::{Result, Tensor};
 use exercise::candle_nn;
 
 /// Level 1: each line makes a tensor or two.

@@ -2,7 +2,8 @@
 //
 //   q, k, v (T, D)  →  softmax(q · kᵀ / √D + mask) · v
 
-use exercise::candle_core::{D, Device, Result, Tensor};
+use exercise::candle_core::D;
+use exercise::candle_core::{Device, Result, Tensor};
 use exercise::candle_nn::ops::softmax;
 
 /// (T, T): 0 where token t (the row) may see token s (the column), −∞ where it may not.

@@ -1,7 +1,10 @@
-// Against two passes in f64; in one piece, and merged from pieces as the lanes of a warp would.
+// Against two passes in f64; in one piece, and merged from pieces as the lanes of a warp would. And that no row is kept.
 
 use crate::submission::{NOTHING, Stats, merge, stats};
-use exercise::{Fresh, Verdict, close, expect};
+use exercise::{Fresh, Verdict, allocated, close, expect};
+
+/// Numbers of a row that nobody keeps in fewer bytes.
+const KEPT: usize = 10_000;
 
 pub fn check(fresh: &mut Fresh) -> Verdict {
     expect(stats(std::iter::empty()) == NOTHING, "stats of no number", "NOTHING", "something else")?;
@@ -16,6 +19,10 @@ pub fn check(fresh: &mut Fresh) -> Verdict {
         let turned = row.chunks(3).rev().map(|part| stats(part.iter().copied()));
         held(&format!("{len} numbers merged backwards"), turned.fold(NOTHING, |a, b| merge(b, a)), &row)?;
     }
+    let many = fresh.numbers(KEPT, 100.);
+    let (_, bytes) = allocated(|| stats(many.iter().copied()));
+    let what = format!("bytes that stats of {KEPT} numbers, seen once, allocates");
+    expect(bytes < KEPT, what, format!("fewer than {KEPT}: the numbers are not kept"), bytes)?;
     let nothing = merge(NOTHING, NOTHING);
     expect(nothing == NOTHING, "NOTHING merged with NOTHING", "NOTHING", format!("{nothing:?}"))
 }

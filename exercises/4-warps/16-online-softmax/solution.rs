@@ -10,7 +10,10 @@ pub struct Stats {
     pub sum: f32,
 }
 
-pub const NOTHING: Stats = Stats { max: f32::NEG_INFINITY, sum: 0. };
+pub const NOTHING: Stats = Stats {
+    max: f32::NEG_INFINITY,
+    sum: 0.,
+};
 
 /// The numbers of both, as if they had come in one row.
 pub fn merge(a: Stats, b: Stats) -> Stats {

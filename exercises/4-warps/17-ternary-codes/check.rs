@@ -1,30 +1,45 @@
-// Rows of all lengths modulo four, with any padding; and a code 3 in any place.
+// Rows of all lengths modulo four, with every padding; and codes 3 in two places, of which the first is told.
 
 use crate::submission::{NoWeight, unpack};
 use exercise::{Fresh, Verdict, expect};
 
 pub fn check(fresh: &mut Fresh) -> Verdict {
-    for k in [0, 1, 3, 4, 7, 127, 512] {
+    for k in [0, 1, 2, 3, 4, 7, 127, 512] {
         let codes: Vec<u8> = (0..k).map(|_| fresh.below(3) as u8).collect();
-        let padding = fresh.below(4) as u8;
-        let packed = pack(&codes, padding);
-        let expected: Vec<i8> = codes.iter().map(|&code| code as i8 - 1).collect();
-        let found = unpack(&packed, k);
-        let first = found.as_ref().ok().and_then(|found| (0..k).find(|&i| found.get(i) != Some(&expected[i])));
-        let what = format!("{k} weights, padding of code {padding}");
-        if let Some(i) = first {
-            let found = found.as_ref().ok().and_then(|found| found.get(i));
-            return expect(false, format!("{what}: weight {i}"), expected[i], format!("{found:?}"));
+        for padding in 0..4 {
+            sound(&codes, padding)?;
         }
-        expect(found == Ok(expected), what, "the weights, and no others", format!("{found:?}"))?;
         if k > 0 {
-            let place = fresh.below(k);
-            let mut codes = codes;
-            codes[place] = 3;
-            let found = unpack(&pack(&codes, 1), k);
-            let what = format!("code 3 at weight {place} of {k}");
-            expect(found == Err(NoWeight(place)), what, format!("Err(NoWeight({place}))"), format!("{found:?}"))?;
+            damaged(codes, fresh)?;
         }
+    }
+    Ok(())
+}
+
+/// Codes that all are weights.
+fn sound(codes: &[u8], padding: u8) -> Verdict {
+    let k = codes.len();
+    let found = unpack(&pack(codes, padding), k);
+    let what = format!("{k} weights, padding of code {padding}");
+    let Ok(weights) = found else {
+        return expect(false, what, "Ok, for all first k codes are weights", format!("{found:?}"));
+    };
+    expect(weights.len() == k, &what, format!("{k} weights"), weights.len())?;
+    for (i, (&weight, &code)) in weights.iter().zip(codes).enumerate() {
+        expect(weight == code as i8 - 1, format!("{what}: weight {i}"), code as i8 - 1, weight)?;
+    }
+    Ok(())
+}
+
+/// Codes of which the last and one before it, or it alone, are no weights.
+fn damaged(mut codes: Vec<u8>, fresh: &mut Fresh) -> Verdict {
+    let (k, first) = (codes.len(), fresh.below(codes.len()));
+    codes[first] = 3;
+    codes[k - 1] = 3;
+    for padding in [1, 3] {
+        let found = unpack(&pack(&codes, padding), k);
+        let what = format!("{k} weights, codes 3 at {first} and {}, padding of code {padding}", k - 1);
+        expect(found == Err(NoWeight(first)), what, format!("Err(NoWeight({first}))"), format!("{found:?}"))?;
     }
     Ok(())
 }

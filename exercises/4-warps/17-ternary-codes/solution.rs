@@ -2,7 +2,7 @@
 //
 //   code 0 → −1     code 1 → 0     code 2 → +1     code 3 is no weight
 
-/// There is a code 3: the weight's number in its row.
+/// There is a code 3: the number, in its row, of the first weight that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoWeight(pub usize);
 

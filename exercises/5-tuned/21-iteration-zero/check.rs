@@ -4,7 +4,7 @@ use crate::submission::{Summary, summary};
 use exercise::{Fresh, Verdict, expect};
 
 pub fn check(fresh: &mut Fresh) -> Verdict {
-    for (warmup, samples) in [(0, 1), (1, 3), (3, 11), (5, 101)] {
+    for (warmup, samples) in [(0, 1), (1, 3), (2, 7), (3, 11), (5, 101)] {
         let mut times: Vec<f64> = fresh.numbers(warmup + samples, 1.).iter().map(|&x| 10. + f64::from(x)).collect();
         // The first runs are not like the others: they compile and allocate, or nobody waits for their end.
         let odd_ones = [500., 0.001].into_iter().cycle();

@@ -1,6 +1,7 @@
 // What a benchmark reports of a run that is repeated.
 
-/// Of the sorted samples, in the unit of the clock: at a share s of the way is number round(s * (samples - 1)).
+/// What is said of the samples, in the unit of the clock. When they are sorted and numbered from 0, each of these is one
+/// of them: the one with the number round(s * (samples - 1)), where s is 0.5, 0.1 or 0.9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Half of the samples took less.

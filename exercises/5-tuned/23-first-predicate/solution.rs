@@ -12,7 +12,7 @@ pub fn architecture(capability: Capability) -> &'static str {
         (8, 9) => "Ada",
         (8, _) => "Ampere",
         (9, _) => "Hopper",
-        (10 | 12, _) => "Blackwell",
+        (10..=12, _) => "Blackwell",
         _ => "unknown",
     }
     // END

@@ -3,9 +3,14 @@
 //! A check is a file `check.rs` beside the exercise, with a function `check(&mut Fresh) -> Verdict`. The
 //! program that is made of both calls [`run`].
 
+mod allocated;
+
 use std::error::Error;
 use std::fmt::Display;
+use std::io::{self, Read};
+use std::{process, thread};
 
+pub use allocated::{Counted, allocated};
 pub use candle_core;
 pub use candle_nn;
 pub use trace;
@@ -100,29 +105,48 @@ fn short(number: f64) -> String {
     }
 }
 
-/// The program of a check: arguments are the seed and a word. The last line of the output is the word and
-/// the verdict, so that a submission that ends the program early has not passed.
-pub fn run(check: fn(&mut Fresh) -> Verdict) {
-    let mut arguments = std::env::args().skip(1);
-    let seed = arguments.next().and_then(|seed| seed.parse().ok());
-    let word = arguments.next().unwrap_or_default();
+/// The program of a check. Its argument is the seed; the first line of its input is a word, and the last line of its
+/// output that word and the verdict, so that a submission that ends the program early has not passed. `file` is the
+/// name of the submission's.
+pub fn run(check: fn(&mut Fresh) -> Verdict, file: &str) {
+    let seed = std::env::args().nth(1).and_then(|seed| seed.parse().ok());
+    let mut word = String::new();
+    // Without a word there is no verdict.
+    let _ = io::stdin().read_line(&mut word);
+    thread::spawn(until_nobody_waits);
     let verdict = check(&mut Fresh(ChaCha8Rng::seed_from_u64(
         seed.unwrap_or_default(),
     )));
-    match verdict {
-        Ok(()) => println!("\n{word} passed"),
-        Err(error) => {
-            // candle prints a backtrace behind its message.
-            let of_candle = error.is::<candle_core::Error>();
-            let text = if of_candle {
-                format!("candle refuses an operation: {error}")
-            } else {
-                error.to_string()
-            };
-            println!(
-                "\n{word} failed {}",
-                text.lines().next().unwrap_or("without a reason")
-            );
-        }
+    let verdict = match verdict {
+        Ok(()) => "passed".to_owned(),
+        Err(error) => failed(error.as_ref(), file),
+    };
+    println!("\n{} {verdict}", word.trim());
+}
+
+/// The input stays open for as long as somebody waits for the verdict.
+fn until_nobody_waits() {
+    let _ = io::stdin().read(&mut [0]);
+    process::exit(1)
+}
+
+/// `failed LINE WHY`: the line of the submission at which candle refused an operation, or 0.
+fn failed(error: &(dyn Error + 'static), file: &str) -> String {
+    // candle prints a backtrace behind its message.
+    let text = error.to_string();
+    let why = text.lines().next().unwrap_or("without a reason");
+    match error.is::<candle_core::Error>() {
+        true => format!(
+            "failed {} candle refuses an operation: {why}",
+            line(&text, file)
+        ),
+        false => format!("failed 0 {why}"),
     }
+}
+
+/// The line of the first frame of a backtrace that is in `file`, `at /…/FILE:19:5`, or 0.
+fn line(backtrace: &str, file: &str) -> u32 {
+    let place = backtrace.split_once(&format!("/{file}:"));
+    let line = place.and_then(|(_, behind)| behind.split(':').next());
+    line.and_then(|line| line.parse().ok()).unwrap_or(0)
 }

@@ -249,7 +249,7 @@ fn ptx_of((major, minor): Version) -> Option<Version> {
         (12, 0..=5) => (8, minor),
         (12, 6) => (8, 5),
         (12, 7..=9) => (8, minor - 1),
-        (13, 0..=1) => (9, minor),
+        (13, 0..=4) => (9, minor),
         (..10, _) => (6, 2),
         _ => return None,
     })

@@ -132,7 +132,7 @@ fn library(name: &'static str, files: &[&str]) -> Library {
         loads: files.iter().any(loads),
         aside: roots
             .filter_map(file)
-            .find_map(|path| Some(path.parent()?.to_path_buf())),
+            .find_map(|path| std::path::absolute(path.parent()?).ok()),
     }
 }
 

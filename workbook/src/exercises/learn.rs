@@ -1,14 +1,14 @@
 //! What a learner asks for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use classroom::page::{COMMAND, about, checked, plain};
 use classroom::{Exercise, Language, Learner, Part, exercise};
 use data::BadInput;
 
-use super::tools::Checker;
-use super::{FOLDER, LIMIT, own_folder};
+use super::tools::{Checker, can_check};
+use super::{FOLDER, LIMIT, Place, own_folder};
 
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
 pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
@@ -36,35 +36,90 @@ pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
         exercises.len(),
         dir.display()
     );
+    let skipped = skipped(exercises, &learner);
+    if !skipped.is_empty() {
+        println!("{}", needs_nvrtc(&skipped));
+    }
     Ok(true)
 }
 
+/// What is not solved and cannot be checked on this machine.
+fn skipped<'e>(exercises: &'e [Exercise], learner: &Learner) -> Vec<&'e Exercise> {
+    let open = exercises.iter().filter(|e| !learner.passed(e));
+    open.filter(|e| !can_check(e)).collect()
+}
+
+/// `14 warp-sum-cuda, 18 softmax-cuda: left out, …`
+fn needs_nvrtc(skipped: &[&Exercise]) -> String {
+    let names = skipped
+        .iter()
+        .map(|e| format!("{} {}", e.number(), e.name()));
+    let names: Vec<String> = names.collect();
+    format!(
+        "{}: left out, for NVRTC is not on this machine; `start {}` once it is (`workbook doctor` says how)",
+        names.join(", "),
+        skipped[0].number()
+    )
+}
+
+/// Says which exercises in front of `next` were left out.
+pub fn left_out(exercises: &[Exercise], learner: &Learner, next: &Exercise) {
+    let mut skipped = skipped(exercises, learner);
+    skipped.retain(|e| e.id < next.id);
+    if !skipped.is_empty() {
+        println!("{}", needs_nvrtc(&skipped));
+    }
+}
+
+/// Says that all that can be checked is solved.
+pub fn all_solved(exercises: &[Exercise], learner: &Learner) {
+    match &skipped(exercises, learner)[..] {
+        [] => println!("All exercises are solved."),
+        skipped => println!("All other exercises are solved.\n{}", needs_nvrtc(skipped)),
+    }
+}
+
 /// Takes an exercise in hand, the next one where none is named, and prints its task.
-pub fn start(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bool> {
+pub fn start(
+    exercises: &[Exercise],
+    dir: &Path,
+    place: &Place,
+    name: Option<&str>,
+) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
     let exercise = match name {
         Some(name) => exercise::find(exercises, name)?,
-        None => match learner.next(exercises) {
+        None => match learner.next(exercises, can_check) {
             Some(next) => next,
             None => {
-                println!("All exercises are solved.");
+                all_solved(exercises, &learner);
                 return Ok(true);
             }
         },
     };
     learner.start(exercise)?;
     introduce(exercise, &learner);
-    let command = command(dir);
-    println!("Check it with `{command} check`, or `watch`; its page is in the book.");
+    if name.is_none() {
+        left_out(exercises, &learner, exercise);
+    }
+    println!(
+        "Check it with `{} check`, or `watch`; its page in the book is exercises/{}.html.",
+        command(place),
+        exercise.name()
+    );
     Ok(true)
 }
 
-/// What the runner's commands begin with, for a learner of this folder.
-fn command(dir: &Path) -> String {
-    match dir == own_folder() {
-        true => COMMAND.to_owned(),
-        false => format!("{COMMAND} --dir {}", dir.display()),
-    }
+/// What the runner's commands begin with, where things are where they are.
+fn command(place: &Place) -> String {
+    let option = |name: &str, path: &Option<PathBuf>| {
+        let path = path
+            .as_ref()
+            .map(|path| format!(" --{name} {}", path.display()));
+        path.unwrap_or_default()
+    };
+    let dir = option("dir", &place.dir);
+    format!("{COMMAND}{dir}{}", option("exercises", &place.exercises))
 }
 
 /// The title, the task and the file.
@@ -93,7 +148,21 @@ fn chosen<'e>(
     }
     let current = learner.current(exercises);
     let expected = "the name of an exercise, or one that was begun with `exercises start`";
-    Ok(current.ok_or_else(|| BadInput::new(learner.folder().display(), expected, "neither"))?)
+    let neither = || BadInput::new("exercises", expected, looked_for(learner));
+    Ok(current.ok_or_else(neither)?)
+}
+
+/// Where nothing was found that a learner has begun.
+fn looked_for(learner: &Learner) -> String {
+    let folder = learner.folder();
+    let here = std::env::current_dir().unwrap_or_default();
+    match folder == own_folder() {
+        true => format!(
+            "neither in {} nor in a folder {FOLDER} there or around it",
+            here.display()
+        ),
+        false => format!("neither in {}", folder.display()),
+    }
 }
 
 /// The learner's exercise, whose file is there.
@@ -115,16 +184,17 @@ fn begun<'e>(
 pub fn check(
     exercises: &[Exercise],
     dir: &Path,
+    place: &Place,
     name: Option<&str>,
     seed: Option<u64>,
 ) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
     let exercise = begun(exercises, &learner, name)?;
     let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), seed)?;
-    if passed && let Some(next) = learner.next(exercises) {
+    if passed && let Some(next) = learner.next(exercises, can_check) {
         println!(
             "Next: `{} start` begins {} {}.",
-            command(dir),
+            command(place),
             next.number(),
             next.name()
         );
@@ -141,15 +211,17 @@ pub fn judge(
 ) -> Result<bool> {
     let seed = seed.unwrap_or_else(rand::random);
     let outcome = checker.check(exercise, &learner.file(exercise), seed);
-    let outcome = outcome.map_err(|bad| with_sibling(bad, exercise))?;
+    let outcome = outcome.map_err(|bad| without_nvrtc(bad, exercise))?;
     match outcome {
-        Ok(()) => {
+        Ok(notes) => {
             println!("{}: passed", exercise.id);
+            notes.iter().for_each(|note| println!("{note}"));
             learner.pass(exercise)?;
             Ok(true)
         }
         Err(failure) => {
             println!("{}", failure.line);
+            failure.notes.iter().for_each(|note| println!("{note}"));
             // Another seed would not change what is wrong with the text.
             let again = match failure.by {
                 Part::Outside | Part::Text | Part::Question => String::new(),
@@ -161,12 +233,12 @@ pub fn judge(
     }
 }
 
-/// Where NVRTC is missing, the exercise that teaches the same without it.
-fn with_sibling(bad: BadInput, exercise: &Exercise) -> BadInput {
+/// Where NVRTC is missing, the exercise that teaches the same without it, and the way on.
+fn without_nvrtc(bad: BadInput, exercise: &Exercise) -> BadInput {
     match (&exercise.spec.sibling, exercise.language) {
         (Some(sibling), Language::Cuda) => {
             let found = format!(
-                "{}; the exercise {sibling} is about the same and needs none",
+                "{}; the exercise {sibling} is about the same and needs none, and `exercises start` goes on without this one",
                 bad.found
             );
             BadInput::new(bad.what, bad.expected, found)

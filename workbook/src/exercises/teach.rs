@@ -1,12 +1,12 @@
 //! What a teacher asks for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
 use classroom::check::process;
-use classroom::grade::{Grade, Verdict, grade as grades, junit};
+use classroom::grade::{Class, Grade, Verdict, junit};
 use classroom::{Exercise, Failure, Part, exercise, handout as handouts};
 use cli::files::Output;
 use data::BadInput;
@@ -18,8 +18,8 @@ use super::{GradeArgs, Place};
 const TO_START: Duration = Duration::from_secs(2);
 
 /// Writes the exercises of a session, or all, without their solutions.
-pub fn handout(exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Result<bool> {
-    let exercises = of_session(exercises, session)?;
+pub fn handout(mut exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Result<bool> {
+    of_session(&mut exercises, session)?;
     handouts::write(&exercises, to)?;
     println!(
         "{}: {} exercises without their solutions",
@@ -29,71 +29,93 @@ pub fn handout(exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Resu
     Ok(true)
 }
 
-fn of_session(mut exercises: Vec<Exercise>, session: Option<u8>) -> Result<Vec<Exercise>> {
+fn of_session(exercises: &mut Vec<Exercise>, session: Option<u8>) -> Result<()> {
     let Some(session) = session else {
-        return Ok(exercises);
+        return Ok(());
     };
     let last = exercises.iter().map(|e| e.spec.session).max().unwrap_or(0);
     exercises.retain(|e| e.spec.session == session);
     match exercises.is_empty() {
         true => Err(BadInput::new("--session", format!("1 to {last}"), session).into()),
-        false => Ok(exercises),
+        false => Ok(()),
+    }
+}
+
+/// The exercises that are to be graded.
+fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
+    let mut wanted = all.to_vec();
+    of_session(&mut wanted, args.session)?;
+    if !args.only.is_empty() {
+        let only: Result<Vec<_>, _> = args
+            .only
+            .iter()
+            .map(|n| exercise::find(&wanted, n))
+            .collect();
+        wanted = only?.into_iter().cloned().collect();
+    }
+    wanted.retain(|e| e.spec.graded || !args.graded);
+    match wanted.is_empty() {
+        true => Err(BadInput::new("--graded", "a graded task among the exercises", "none").into()),
+        false => Ok(wanted),
     }
 }
 
 /// Grades every submission, each in a process of its own; whether all have passed.
-pub fn grade(exercises: Vec<Exercise>, place: &Place, args: &GradeArgs) -> Result<bool> {
-    let output = |path: &Option<std::path::PathBuf>| path.as_deref().map(Output::new).transpose();
+pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
+    let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
     let (json, xml) = (output(&args.json)?, output(&args.junit)?);
-    let exercises = of_session(exercises, args.session)?;
-    let limit = Duration::from_secs_f32(args.limit);
-    let checker = Checker::new(limit);
-    let grades = grades(&args.submissions, &exercises, |exercise, file| {
-        in_a_process(
-            exercise,
-            file,
-            place,
-            args.limit,
-            checker.longest(exercise) + TO_START,
-        )
-    })?;
+    let wanted = wanted(exercises, args)?;
+    let class = Class::read(&args.submissions, exercises)?;
+    // Of 32 bits, as some readers of JSON have no more in a whole number.
+    let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    println!("seed {seed}: `--seed {seed}` grades with the same numbers");
+    class.notes.iter().for_each(|note| println!("{note}"));
+    let check =
+        |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
+    let mut grades = vec![];
+    for student in &class.students {
+        let begin = grades.len();
+        for exercise in &wanted {
+            let grade = student.grade(exercise, seed, check);
+            println!("{}", show(&grade));
+            grades.push(grade);
+        }
+        println!("{}: {}", student.name, passed(&grades[begin..]));
+    }
     if let Some(json) = json {
         json.write(serde_json::to_string_pretty(&grades)?.as_bytes())?;
     }
     if let Some(xml) = xml {
         xml.write(junit(&grades)?.as_bytes())?;
     }
-    print!("{}", show(&grades));
+    println!("{}", passed(&grades));
     Ok(grades.iter().all(|grade| grade.verdict.passed))
 }
 
-/// A line a submission, and how many have passed.
-fn show(grades: &[Grade]) -> String {
-    let mut text = String::new();
-    for grade in grades {
-        let Verdict { passed, by, line } = &grade.verdict;
-        let verdict = match passed {
-            true => "passed".to_owned(),
-            false => format!(
-                "{}: {}",
-                by.as_deref().unwrap_or_default(),
-                line.as_deref().unwrap_or_default()
-            ),
-        };
-        text += &format!("{} {}: {verdict}\n", grade.student, grade.exercise);
-    }
-    let passed = grades.iter().filter(|grade| grade.verdict.passed).count();
-    text + &format!("{passed} of {} passed\n", grades.len())
+/// `ada 01-guard: passed`, or why not.
+fn show(grade: &Grade) -> String {
+    let Verdict { passed, by, line } = &grade.verdict;
+    let verdict = match passed {
+        true => "passed".to_owned(),
+        false => format!(
+            "{}: {}",
+            by.as_deref().unwrap_or_default(),
+            line.as_deref().unwrap_or_default()
+        ),
+    };
+    format!("{} {}: {verdict}", grade.student, grade.exercise)
+}
+
+/// `3 of 6 passed`
+fn passed(grades: &[Grade]) -> String {
+    let passed = grades.iter().filter(|grade| grade.verdict.passed);
+    format!("{} of {} passed", passed.count(), grades.len())
 }
 
 /// Whatever the submission does, this comes back.
-fn in_a_process(
-    exercise: &Exercise,
-    file: &Path,
-    place: &Place,
-    limit: f32,
-    longest: Duration,
-) -> Verdict {
+fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, seed: u64) -> Verdict {
+    let checker = Checker::new(Duration::from_secs_f32(limit));
+    let longest = checker.longest(exercise) + TO_START;
     let run = || -> Result<Verdict> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("exercises");
@@ -103,13 +125,13 @@ fn in_a_process(
         command
             .args(["verdict", &exercise.id])
             .arg(file)
-            .arg("--limit")
-            .arg(limit.to_string());
-        let ended = process::run(command, longest)?;
+            .args(["--limit", &limit.to_string()])
+            .args(["--seed", &seed.to_string()]);
+        let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
             let what =
                 format!("expected an end after {limit} s at the most, found that it still runs");
-            return Ok(Err(Failure::new(Part::Time, file.display(), what)).into());
+            return Ok(Err::<(), _>(Failure::new(Part::Time, file.display(), what)).into());
         };
         let last = ended.stdout.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(last).unwrap_or_else(|_| {
@@ -117,16 +139,22 @@ fn in_a_process(
                 "the check ended without a verdict ({status}) {}",
                 ended.stderr
             );
-            Err(Failure::new(Part::Crash, file.display(), what)).into()
+            Err::<(), _>(Failure::new(Part::Crash, file.display(), what)).into()
         }))
     };
     run().unwrap_or_else(|error| Verdict::unchecked(format!("{error:#}")))
 }
 
 /// Checks one submission and prints what came of it.
-pub fn verdict(exercises: &[Exercise], name: &str, file: &Path, limit: Duration) -> Result<bool> {
+pub fn verdict(
+    exercises: &[Exercise],
+    name: &str,
+    file: &Path,
+    limit: Duration,
+    seed: u64,
+) -> Result<bool> {
     let exercise = exercise::find(exercises, name)?;
-    let outcome = Checker::new(limit).check(exercise, file, rand::random());
+    let outcome = Checker::new(limit).check(exercise, file, seed);
     println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)
 }

@@ -1,6 +1,7 @@
 //! The compilers that checks need.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use classroom::{Exercise, Language, Outcome, Rustc, Tools, check};
@@ -38,6 +39,14 @@ impl Checker {
         }
     }
 }
+
+/// Whether an exercise can be checked on this machine.
+pub fn can_check(exercise: &Exercise) -> bool {
+    exercise.language != Language::Cuda || *HAS_NVRTC
+}
+
+/// Looked for once.
+static HAS_NVRTC: LazyLock<bool> = LazyLock::new(|| nvrtc::works().is_ok());
 
 /// What NVRTC makes of a text; its complaint about the text is the inner error, its absence the outer.
 fn cuda(path: &Path, text: &str) -> Result<Result<String, String>, BadInput> {

@@ -2,19 +2,22 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use classroom::{Exercise, Learner};
+use data::BadInput;
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::LIMIT;
-use super::learn::{introduce, judge};
-use super::tools::Checker;
+use super::learn::{all_solved, introduce, judge, left_out};
+use super::tools::{Checker, can_check};
 
 /// An editor writes a file in several steps: this long after the first, it is looked at.
 const SETTLED: Duration = Duration::from_millis(50);
+/// How often it is looked whether folder and file are still there, which not every system tells.
+const STILL_THERE: Duration = Duration::from_secs(2);
 /// How often a folder is looked at that is polled.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -24,13 +27,14 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     let checker = Checker::new(LIMIT);
     let unsolved = |learner: &Learner| {
         let current = learner.current(exercises);
-        let current = current.filter(|e| !learner.passed(e));
-        current.or_else(|| learner.next(exercises))
+        let current = current.filter(|e| !learner.passed(e) && can_check(e));
+        current.or_else(|| learner.next(exercises, can_check))
     };
     let mut events = None;
     while let Some(exercise) = unsolved(&learner) {
         learner.start(exercise)?;
         introduce(exercise, &learner);
+        left_out(exercises, &learner, exercise);
         println!("It is checked whenever you save it; Ctrl-C ends.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {
@@ -40,9 +44,12 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
         until_passed(exercise, &mut learner, &checker, &changes)?;
         events = Some((_watcher, changes));
     }
-    println!("All exercises are solved.");
+    all_solved(exercises, &learner);
     Ok(true)
 }
+
+/// What may help where the system sends no notice.
+const TRY_POLL: &str = "try `watch --poll`";
 
 type Changes = Receiver<notify::Result<Event>>;
 
@@ -54,11 +61,13 @@ fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
         .with_compare_contents(true);
     let mut watcher: Box<dyn Watcher> = match poll {
         true => Box::new(PollWatcher::new(sender, config)?),
-        false => Box::new(RecommendedWatcher::new(sender, config).context("try `watch --poll`")?),
+        false => Box::new(RecommendedWatcher::new(sender, config).context(TRY_POLL)?),
     };
-    watcher
-        .watch(dir, RecursiveMode::NonRecursive)
-        .context("try `watch --poll`")?;
+    let watched = watcher.watch(dir, RecursiveMode::NonRecursive);
+    match poll {
+        true => watched?,
+        false => watched.context(TRY_POLL)?,
+    }
     Ok((watcher, changes))
 }
 
@@ -71,9 +80,23 @@ fn until_passed(
 ) -> Result<()> {
     let file = learner.file(exercise);
     let mut checked = None;
+    let mut is_gone = false;
     loop {
-        // A file that is being replaced may be gone for a moment.
+        if !learner.folder().is_dir() {
+            let expected = "the folder that is watched";
+            return Err(
+                BadInput::new(learner.folder().display(), expected, "that it is gone").into(),
+            );
+        }
         let text = fs::read(&file).ok();
+        if text.is_none() && !is_gone {
+            println!(
+                "{} is gone; `start {}` makes it again",
+                file.display(),
+                exercise.number()
+            );
+        }
+        is_gone = text.is_none();
         if text.is_some() && text != checked {
             if checked.is_some() {
                 println!("\nSaved:");
@@ -83,11 +106,20 @@ fn until_passed(
             }
             checked = text;
         }
-        changes
-            .recv()
-            .context("the watcher ended")?
-            .context("try `watch --poll`")?;
-        std::thread::sleep(SETTLED);
-        while changes.try_recv().is_ok() {}
+        wait(changes)?;
     }
+}
+
+/// Until something has changed, or may have.
+fn wait(changes: &Changes) -> Result<()> {
+    match changes.recv_timeout(STILL_THERE) {
+        // A poll says that a file is gone as an error.
+        Ok(change) => drop(change),
+        Err(RecvTimeoutError::Timeout) => {}
+        Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the watcher ended"),
+    }
+    // A file that is being replaced may be gone for a moment.
+    std::thread::sleep(SETTLED);
+    while changes.try_recv().is_ok() {}
+    Ok(())
 }

@@ -69,6 +69,10 @@ fn every_submission_is_graded_whatever_it_does() {
     );
     // Handed in, under another name than the runner's.
     folder.write("class/fay/guard.ptx", &guard);
+    // The learner's own folder, as it is.
+    submit(&folder, "class/gus/my-exercises", "guard", &guard);
+    // Beside the students' folders: whose is it?
+    submit(&folder, "class", "columns", &guard);
     folder.write("class/.git/config", "");
 
     let start = Instant::now();
@@ -83,17 +87,38 @@ fn every_submission_is_graded_whatever_it_does() {
         "g.json",
         "--junit",
         "g.xml",
+        "--seed",
+        "7",
     ];
     let run = folder.run(&args);
-    assert!(run.ended(1).ends_with(" passed\n"), "{}", run.stdout);
-    assert!(start.elapsed() < Duration::from_secs(120));
-
-    let grades: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
     let session = exercises()
         .into_iter()
         .filter(|e| e.spec.session == 1)
         .count();
-    assert_eq!(grades.as_array().unwrap().len(), 5 * session);
+    for line in [
+        "class/02-columns.ptx: not graded: it lies beside the students' folders, in none of them"
+            .into(),
+        "class/fay/guard.ptx: not graded: the name is that of no exercise; is it 01-guard.ptx?"
+            .into(),
+        format!("ada: 1 of {session} passed"),
+        format!("gus: 1 of {session} passed"),
+        format!("2 of {} passed", 6 * session),
+    ] {
+        assert!(
+            run.ended(1).contains(&format!("{line}\n")),
+            "{line}: {}",
+            run.stdout
+        );
+    }
+    assert!(start.elapsed() < Duration::from_secs(120));
+
+    let grades: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    assert_eq!(grades.as_array().unwrap().len(), 6 * session);
+    let of_task = grade_of(&grades, "ada", "one-product");
+    assert_eq!(
+        (&of_task["graded"], &of_task["seed"]),
+        (&true.into(), &7.into())
+    );
     for (student, name, by) in [
         ("ada", "swapped-gate", "time"),
         ("ada", "unused-mask", "check"),
@@ -114,6 +139,12 @@ fn every_submission_is_graded_whatever_it_does() {
         );
     }
     assert_eq!(grade_of(&grades, "ada", "guard")["passed"], true);
+    assert_eq!(grade_of(&grades, "gus", "guard")["passed"], true);
+    let missing = grade_of(&grades, "fay", "guard")["line"].as_str().unwrap();
+    assert!(
+        missing.ends_with("found only class/fay/guard.ptx"),
+        "{missing}"
+    );
     let panic = grade_of(&grades, "cyd", "swapped-gate")["line"].as_str();
     let panic = panic.unwrap();
     assert!(
@@ -125,8 +156,8 @@ fn every_submission_is_graded_whatever_it_does() {
     assert!(
         junit.contains(&format!(
             "tests=\"{}\" failures=\"{}\"",
-            5 * session,
-            5 * session - 1
+            6 * session,
+            6 * session - 2
         )),
         "{junit}"
     );
@@ -150,12 +181,67 @@ fn one_student_who_has_done_all() {
     }
     let run = folder.run(&["grade", "eve", "--session", "2"]);
     let lines: Vec<&str> = run.ended(0).lines().collect();
+    let of_eve = lines.iter().filter(|line| line.starts_with("eve "));
     assert!(
-        lines
-            .iter()
-            .rev()
-            .skip(1)
-            .all(|line| line.starts_with("eve ") && line.ends_with(": passed")),
+        of_eve.clone().all(|line| line.ends_with(": passed")),
         "{lines:?}"
     );
+    let count = of_eve.count();
+    assert_eq!(lines[lines.len() - 1], format!("{count} of {count} passed"));
+
+    let run = folder.run(&["grade", "eve", "--graded", "--session", "2"]);
+    assert!(
+        run.ended(0)
+            .ends_with("eve 07-row-sum: passed\neve: 1 of 1 passed\n1 of 1 passed\n")
+    );
+    let run = folder.run(&["grade", "eve", "--only", "tile", "--only", "halves"]);
+    assert!(
+        run.code.is_some() && run.stdout.ends_with(" of 2 passed\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+/// The same seed gives the same grades and lines; it is printed where none was asked for.
+#[test]
+fn grades_can_be_repeated() {
+    let folder = Folder::new();
+    submit(&folder, "eve", "row-sum", &named("row-sum").starter);
+    let grade = |args: &[&str]| {
+        let all = [&["grade", "eve", "--only", "row-sum"], args].concat();
+        folder.run(&all).ended(1).to_owned()
+    };
+    let first = grade(&[]);
+    let seed = first
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .trim_end_matches(':');
+    assert_eq!(grade(&["--seed", seed]), first);
+    assert_ne!(grade(&["--seed", "1"]), grade(&["--seed", "2"]));
+}
+
+/// What a submission starts and leaves cannot hold up the grades, and ends with them.
+#[test]
+fn what_a_submission_leaves_ends_with_it() {
+    let folder = Folder::new();
+    let gate = named("swapped-gate");
+    let line =
+        "    std::process::Command::new(\"sleep\").arg(\"3127\").spawn().unwrap();\n    loop {}\n";
+    let text = changed(&gate, "    gate.silu()? * up\n", line);
+    submit(&folder, "eve", "swapped-gate", &text);
+    let start = Instant::now();
+    let run = folder.run(&["grade", "eve", "--only", "swapped-gate", "--limit", "2"]);
+    assert!(run.ended(1).contains("time: "), "{}", run.stdout);
+    assert!(
+        start.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        start.elapsed()
+    );
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let asleep = processes.filter(|process| {
+        let line = std::fs::read(process.path().join("cmdline"));
+        line.is_ok_and(|line| line.windows(4).any(|part| part == b"3127"))
+    });
+    assert_eq!(asleep.count(), 0);
 }

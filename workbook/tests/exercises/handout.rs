@@ -54,6 +54,11 @@ fn it_is_enough_to_work_with() {
     );
     with(&["start", "row-sum"]).ended(0);
     assert!(
+        folder
+            .read("out/pages/07-row-sum.md")
+            .contains(" exercises --exercises THIS_FOLDER start row-sum\n")
+    );
+    assert!(
         with(&["check"])
             .ended(1)
             .contains("07-row-sum.ptx: row_sum at ")

@@ -4,13 +4,20 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::run::{Folder, changed, exercises, named};
+use classroom::{Language, Learner};
+
+use crate::run::{Folder, changed, exercises, finish, named};
 
 #[test]
 fn all_exercises_are_listed() {
     let folder = Folder::new();
     let run = folder.run(&[]);
-    assert_eq!(run.ended(0).lines().count(), exercises().len() + 1);
+    // Where NVRTC is missing, one line more says so.
+    let lines = run
+        .ended(0)
+        .lines()
+        .filter(|line| !line.contains(": left out"));
+    assert_eq!(lines.count(), exercises().len() + 1);
     assert_eq!(run.stdout, folder.run(&["list"]).stdout);
     for exercise in exercises() {
         assert!(run.stdout.contains(exercise.name()), "{}", exercise.id);
@@ -221,10 +228,11 @@ fn an_optimisation_is_predicted_first() {
 #[test]
 fn a_check_is_soon_done() {
     let folder = Folder::new();
-    for name in ["row-sum", "tile", "warps-of-a-row"] {
+    for name in ["row-sum", "tile", "warps-of-a-row", "swapped-gate"] {
         folder.run(&["start", name]).ended(0);
         let solution = named(name).solution.unwrap();
         fs::write(folder.file(&named(name)), solution).unwrap();
+        folder.run(&["check"]).ended(0);
         let start = Instant::now();
         folder.run(&["check"]).ended(0);
         assert!(
@@ -246,6 +254,10 @@ fn another_folder_is_named_in_the_next_command() {
         run.stdout
     );
     assert!(folder.path("mine/01-guard.ptx").is_file());
+    folder.run(&["handout", "out"]).ended(0);
+    let run = folder.run(&["--exercises", "out", "start", "tile"]);
+    let command = " exercises --exercises out check`";
+    assert!(run.ended(0).contains(command), "{}", run.stdout);
 }
 
 /// As behind `| head`: the end of the output is not the program's fault.
@@ -306,4 +318,62 @@ fn a_second_reset_keeps_what_the_first_has_kept() {
     }
     assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old"), "first");
     assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old.2"), "second");
+}
+
+/// A file's name names its exercise, and capitals do not matter.
+#[test]
+fn an_exercise_has_several_names() {
+    let folder = Folder::new();
+    for name in ["1", "01", "Guard", "01-guard", "01-guard.ptx"] {
+        let run = folder.run(&["start", name]);
+        assert!(run.ended(0).starts_with("01 An element a thread"), "{name}");
+    }
+}
+
+/// Who has no NVRTC goes on behind the exercises in CUDA, and learns which were left out.
+#[test]
+fn without_nvrtc_the_way_goes_on() {
+    let folder = Folder::new();
+    let without = |args: &[&str]| {
+        let mut command = folder.command(args);
+        finish(command.env("CUDA_HOME", folder.path("none")))
+    };
+    let in_rust = exercises()
+        .into_iter()
+        .filter(|e| e.language != Language::Cuda);
+    let mut learner = Learner::open(&folder.path("my-exercises")).unwrap();
+    for exercise in in_rust.filter(|e| e.name() != "early-return") {
+        learner.start(&exercise).unwrap();
+        learner.pass(&exercise).unwrap();
+    }
+    without(&["start", "warp-sum-cuda"]).ended(0);
+    without(&["check"]).refused(&[
+        "expected NVRTC",
+        "`exercises start` goes on without this one",
+    ]);
+    let next = without(&["start"]);
+    assert!(next.ended(0).starts_with("15 ") && next.stdout.contains("14 warp-sum-cuda: left out"));
+    learner.pass(&named("early-return")).unwrap();
+    let left_out = "14 warp-sum-cuda, 18 softmax-cuda: left out";
+    for command in ["start", "watch", "list"] {
+        assert!(without(&[command]).ended(0).contains(left_out), "{command}");
+    }
+}
+
+/// What was predicted stands beside what was counted, in both kernels.
+#[test]
+fn a_pass_shows_what_was_counted() {
+    let folder = Folder::new();
+    let exercise = named("tile-without-reuse");
+    folder.run(&["start", "tile-without-reuse"]).ended(0);
+    let solution = exercise.solution.as_deref().unwrap();
+    fs::write(folder.file(&exercise), solution).unwrap();
+    let run = folder.run(&["check"]);
+    for line in [
+        "wavefronts = 64: counted 64\n",
+        "instructions = more: counted ",
+        " in direct\n",
+    ] {
+        assert!(run.ended(0).contains(line), "{}", run.stdout);
+    }
 }

@@ -1,20 +1,31 @@
 //! Bad input: one line, exit code 2, nothing written.
 
-use crate::run::Folder;
+use std::fs;
+
+use crate::run::{Folder, changed, named};
 
 #[test]
 fn names_and_places() {
     let folder = Folder::new();
+    let here = folder.path("").canonicalize().unwrap();
+    let looked = format!("found neither in {} nor in", here.display());
+    for command in ["check", "hint"] {
+        folder.run(&[command]).refused(&[
+            "exercises: expected the name of an exercise",
+            &looked,
+            "my-exercises",
+        ]);
+    }
     folder
-        .run(&["check"])
-        .refused(&["my-exercises: expected the name of an exercise"]);
-    folder
-        .run(&["hint"])
-        .refused(&["my-exercises: expected the name of an exercise"]);
+        .run(&["hint", "--dir", "mine"])
+        .refused(&["found neither in mine"]);
     folder.run(&["start", "row-product"]).refused(&[
         "expected the number or the name of an exercise",
         "found \"row-product\"",
     ]);
+    folder
+        .run(&["start", "gaurd"])
+        .refused(&["found \"gaurd\"; did you mean guard?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder
         .run(&["check", "guard"])
@@ -76,9 +87,43 @@ fn what_a_teacher_may_get_wrong() {
         .run(&["grade", "empty", "--json", "no/where.json"])
         .refused(&["no/where.json"]);
     folder
+        .run(&["grade", "empty", "--only", "row-product"])
+        .refused(&["found \"row-product\""]);
+    folder
+        .run(&["grade", "empty", "--graded", "--only", "guard"])
+        .refused(&["--graded: expected a graded task"]);
+    folder
         .run(&["handout", "empty"])
         .refused(&["empty: expected the name of a new folder"]);
     folder
         .run(&["handout", "no/where"])
         .refused(&["no/where: expected a folder that can be made"]);
+}
+
+/// A launch that no GPU takes is refused before it runs, at its line.
+#[test]
+fn launches_that_are_none() {
+    let folder = Folder::new();
+    let exercise = named("missing-rows");
+    folder.run(&["start", "missing-rows"]).ended(0);
+    for (launch, what) in [
+        ("--grid 1,70000 --block 32", "65535"),
+        ("--grid 2 --block 2000", "1024 threads"),
+        ("", "expected a line"),
+    ] {
+        let text = changed(&exercise, "--grid {steps},{batch} --block 32", launch);
+        let at = text
+            .lines()
+            .position(|l| l.contains("// launch ="))
+            .unwrap()
+            + 1;
+        fs::write(folder.file(&exercise), text).unwrap();
+        let run = folder.run(&["check"]);
+        let line = run.ended(1);
+        assert!(
+            line.starts_with(&format!("my-exercises/08-missing-rows.ptx:{at}: "))
+                && line.contains(what),
+            "{line}"
+        );
+    }
 }

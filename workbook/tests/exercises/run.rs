@@ -69,12 +69,17 @@ impl Folder {
     }
 
     pub fn run(&self, args: &[&str]) -> Run {
-        let output = self.command(args).output().unwrap();
-        Run {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        finish(&mut self.command(args))
+    }
+}
+
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

@@ -43,7 +43,8 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
+        // It may have ended by itself.
+        let _ = self.0.kill();
         self.0.wait().unwrap();
     }
 }
@@ -117,4 +118,19 @@ fn a_watch_keeps_what_others_have_noted() {
             .ended(0)
             .contains(&format!("✓ {}", first.number()))
     );
+}
+
+/// A file or a folder that goes is told, and a watch of nothing ends.
+#[test]
+fn what_is_watched_may_go() {
+    for args in [&[][..], &["--poll"]] {
+        let folder = Folder::new();
+        let mut watch = Watch::start(&folder, args);
+        watch.says("not yet");
+        fs::remove_file(folder.file(&exercises()[0])).unwrap();
+        watch.says("01-guard.ptx is gone; `start 01` makes it again");
+        folder.run(&["start", "01"]).ended(0);
+        fs::remove_dir_all(folder.path("my-exercises")).unwrap();
+        assert_eq!(watch.0.wait().unwrap().code(), Some(2));
+    }
 }

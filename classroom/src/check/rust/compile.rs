@@ -21,16 +21,18 @@ pub fn compile(
     };
     let submission = absolute(path)?;
     let check = absolute(&exercise.folder.join("check.rs"))?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
     let main = folder.join("main.rs");
     let text = format!(
-        "#[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
-         fn main() {{\n    exercise::run(check::check)\n}}\n"
+        "#[global_allocator]\nstatic COUNTED: exercise::Counted = exercise::Counted;\n\
+         #[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
+         fn main() {{\n    exercise::run(check::check, {file:?})\n}}\n"
     );
     fs::write(&main, text).map_err(|e| BadInput::new(main.display(), "a file", e))?;
     let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
     let mut unfit = "none".to_owned();
     for library in libraries()? {
-        let ended = run(rustc(&library, &main, &program), TO_COMPILE)?;
+        let ended = run(rustc(&library, &main, &program), TO_COMPILE, "")?;
         match ended.status {
             Some(status) if status.success() => return Ok(Ok(program)),
             None => return Ok(Err(too_long(path, "compiles", TO_COMPILE))),
@@ -44,6 +46,7 @@ pub fn compile(
             return Ok(Err(Failure {
                 by: Part::Text,
                 line,
+                notes: vec![],
             }));
         }
         unfit = error.to_owned();
@@ -54,7 +57,7 @@ pub fn compile(
 
 fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
     let options = "--edition 2024 --crate-name program --cap-lints allow --error-format short \
-                   -C opt-level=1 -C debuginfo=0";
+                   -C opt-level=1 -C debuginfo=line-tables-only";
     let dependencies = library.parent().unwrap_or(Path::new("."));
     let mut rustc = Command::new("rustc");
     rustc.args(options.split_whitespace());

@@ -57,7 +57,7 @@ type Change = fn(&mut Machine);
 
 /// A change, the faults that it makes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
-const CASES: [(Change, &[Fault], bool, &str); 24] = [
+const CASES: [(Change, &[Fault], bool, &str); 25] = [
     (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "nothing to mend"),
     (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "nothing to mend"),
     (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
@@ -72,6 +72,7 @@ const CASES: [(Change, &[Fault], bool, &str); 24] = [
     (|m| m.driver = Driver::Refuses(3), &[Fault::DriverRefuses], true, "nvidia-smi"),
     (|m| m.driver = gpu((12, 4), (9, 0)), &[Fault::DriverOlderThanToolkit, Fault::PtxNewerThanDriver], true, "driver 580"),
     (|m| (m.driver, m.nvcc) = (gpu((12, 4), (9, 0)), found((12, 8))), &[Fault::PtxNewerThanDriver], true, "CUDA 12.4"),
+    (|m| m.nvcc = found((13, 2)), &[Fault::PtxNewerThanDriver], true, "CUDA 13.0"),
     (|m| (m.driver, m.nvcc) = (gpu((10, 2), (7, 5)), Nvcc::Missing), &[Fault::PtxNewerThanDriver, Fault::LowCapability, Fault::CapabilityOfBuild, Fault::NoNvcc], true, "driver 580"),
     (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 0)), None), &[Fault::LowCapability], false, "--device sim"),
     (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 5)), None), &[Fault::LowCapability], false, "--device sim"),

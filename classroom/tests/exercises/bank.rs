@@ -1,0 +1,125 @@
+//! The solution of an exercise passes, its starter does not, and its check rejects each wrong solution, by the part that
+//! is meant to, and accepts the other right ones.
+
+use classroom::source::Edit;
+use classroom::spec::{Right, Wrong};
+use classroom::{Exercise, Failure, Part};
+use rayon::prelude::*;
+
+use crate::desk::{Desk, all, here, solution};
+
+#[test]
+fn solutions_pass() {
+    let desk = Desk::new();
+    let exercises = here();
+    let wrong = exercises.par_iter().filter_map(|exercise| {
+        let outcome = desk
+            .check(exercise, "solution", solution(exercise))
+            .unwrap();
+        Some(format!("{}: {}", exercise.id, outcome.err()?.line))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A starter is something that can be run: it fails for what it computes, not for how it is written.
+#[test]
+fn starters_are_well_formed_and_fail() {
+    let desk = Desk::new();
+    let exercises = here();
+    let wrong = exercises.par_iter().filter_map(|exercise| {
+        match desk.check(exercise, "starter", &exercise.starter).unwrap() {
+            Err(Failure {
+                by: Part::Text | Part::Outside | Part::Time,
+                line,
+                ..
+            }) => Some(line),
+            Err(_) => None,
+            Ok(_) => Some(format!("{}: the starter passes", exercise.id)),
+        }
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn wrong_solutions_are_rejected() {
+    let desk = Desk::new();
+    let rejected = |exercise: &Exercise| {
+        let wrong = exercise.bank().unwrap().wrong;
+        let mut complaints = vec![];
+        for (number, wrong) in wrong.iter().enumerate() {
+            let Wrong {
+                what,
+                replace,
+                with,
+                caught_by,
+            } = wrong.clone();
+            let edit = Edit { replace, with };
+            let text = edit
+                .apply(solution(exercise), &format!("{} ({what})", exercise.id))
+                .unwrap();
+            let found = match desk.check(exercise, &number.to_string(), &text).unwrap() {
+                Ok(_) => "it passes".to_owned(),
+                Err(failure) if failure.by.to_string() == caught_by => continue,
+                Err(failure) => format!("{}: {}", failure.by, failure.line),
+            };
+            complaints.push(format!(
+                "{}: {what}: expected {caught_by}, found {found}",
+                exercise.id
+            ));
+        }
+        complaints
+    };
+    let wrong: Vec<String> = here().par_iter().flat_map(rejected).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A check is no copy of the solution: other ways to the same end pass as well.
+#[test]
+fn other_right_solutions_pass() {
+    let desk = Desk::new();
+    let passes = |exercise: &Exercise| {
+        let mut complaints = vec![];
+        for (number, right) in exercise.bank().unwrap().right.into_iter().enumerate() {
+            let Right {
+                what,
+                replace,
+                with,
+            } = right;
+            let name = format!("{} ({what})", exercise.id);
+            let text = Edit { replace, with }
+                .apply(solution(exercise), &name)
+                .unwrap();
+            let outcome = desk
+                .check(exercise, &format!("right-{number}"), &text)
+                .unwrap();
+            complaints.extend(
+                outcome
+                    .err()
+                    .map(|failure| format!("{name}: {}", failure.line)),
+            );
+        }
+        complaints
+    };
+    let exercises = here();
+    let complaints: Vec<String> = exercises.par_iter().flat_map(passes).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn each_has_five_wrong_solutions_that_differ_and_another_right_one() {
+    for exercise in all() {
+        let bank = exercise.bank().unwrap();
+        assert!(!bank.right.is_empty(), "{}", exercise.id);
+        let wrong = bank.wrong;
+        let mut edits: Vec<_> = wrong.iter().map(|w| (&w.replace, &w.with)).collect();
+        edits.sort();
+        edits.dedup();
+        assert!(
+            edits.len() >= 5 && edits.len() == wrong.len(),
+            "{}",
+            exercise.id
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! What an exercise says, and how its files are written.
+
+use std::fs;
+use std::process::Command;
+
+use classroom::page::page;
+use classroom::source::compare;
+use classroom::{Kind, Language, exercise};
+use tempfile::TempDir;
+
+use crate::desk::{all, repository, solution};
+
+/// ptxas and the drivers refuse anything else, even in a comment.
+#[test]
+fn ptx_is_ascii() {
+    for exercise in all().iter().filter(|e| e.language == Language::Ptx) {
+        let text = solution(exercise).to_owned() + &exercise.starter;
+        let place = text.lines().position(|line| !line.is_ascii());
+        assert_eq!(place, None, "{}", exercise.id);
+    }
+}
+
+#[test]
+fn an_exercise_stands_in_a_chapter_that_there_is() {
+    for exercise in all() {
+        let spec = &exercise.spec;
+        let chapter = repository().join("book/chapters").join(&spec.chapter);
+        assert!(chapter.is_file(), "{}: {}", exercise.id, spec.chapter);
+        assert!(
+            (1..=5).contains(&spec.session) && (1..=5).contains(&spec.level),
+            "{}",
+            exercise.id
+        );
+        let mut hints: Vec<usize> = spec.hints.iter().map(String::len).collect();
+        hints.retain(|&length| length > 20);
+        assert_eq!(hints.len(), 3, "{}: each hint says something", exercise.id);
+        let in_rust = exercise.language == Language::Rust;
+        assert_eq!(spec.checked.is_empty(), !in_rust, "{}", exercise.id);
+        if let Some(sibling) = &spec.sibling {
+            let sibling = exercise::find(&all(), sibling).unwrap().clone();
+            assert_ne!(sibling.language, Language::Cuda, "{}", exercise.id);
+        }
+    }
+}
+
+/// What the project promises of its exercises.
+#[test]
+fn there_are_enough_of_each_kind() {
+    if std::env::var_os("CANDLEPOWER_EXERCISE").is_some() {
+        return;
+    }
+    let all = all();
+    let count = |kind: Kind| all.iter().filter(|e| e.spec.kind == kind).count();
+    assert!(all.len() >= 16);
+    assert!(count(Kind::FindTheBug) >= 4);
+    assert!(count(Kind::Detective) >= 2);
+    assert!(count(Kind::OptimisationThatLoses) >= 2);
+    for session in 1..=5 {
+        let graded = all
+            .iter()
+            .filter(|e| e.spec.session == session && e.spec.graded);
+        assert_eq!(graded.count(), 1, "session {session} has one graded task");
+    }
+    let numbers: Vec<String> = (1..=all.len()).map(|n| format!("{n:02}")).collect();
+    let found: Vec<&str> = all.iter().map(|e| e.number()).collect();
+    assert_eq!(found, numbers);
+}
+
+/// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.
+#[test]
+fn pages_come_from_the_source() {
+    for exercise in all() {
+        let page = page(&exercise);
+        assert!(page.contains(&exercise.starter), "{}", exercise.id);
+        for hint in &exercise.spec.hints {
+            assert!(page.contains(hint), "{}", exercise.id);
+        }
+        assert!(!page.contains(solution(&exercise)), "{}", exercise.id);
+    }
+}
+
+/// An editor that formats a file when it is saved changes no line that has to stay, whatever edition it takes it for.
+#[test]
+fn rust_may_be_formatted() {
+    let folder = TempDir::new().unwrap();
+    for exercise in all().iter().filter(|e| e.language == Language::Rust) {
+        for (text, edition) in [&exercise.starter, solution(exercise)]
+            .into_iter()
+            .flat_map(|text| ["2015", "2018", "2021", "2024"].map(|edition| (text, edition)))
+        {
+            let path = folder.path().join(exercise.file());
+            fs::write(&path, text).unwrap();
+            let mut rustfmt = Command::new("rustfmt");
+            let status = rustfmt.args(["--edition", edition]).arg(&path).status();
+            assert!(status.unwrap().success(), "{}", exercise.id);
+            let formatted = fs::read_to_string(&path).unwrap();
+            let same = compare(&formatted, &exercise.starter);
+            assert_eq!(same, Ok(()), "{}, edition {edition}", exercise.id);
+        }
+    }
+}
