@@ -96,7 +96,13 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Build => println!("{}", render::build(root())?.join("index.html").display()),
+        Command::Build => println!(
+            "{}",
+            render::build(root())?
+                .join("index.html")
+                .canonicalize()?
+                .display()
+        ),
         Command::Serve { port, bind } => serve::serve(root(), &bind, port)?,
         Command::Test => return check::test(root()),
         Command::Commands { filter } => return commands::run(root(), &filter),
