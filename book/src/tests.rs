@@ -133,9 +133,14 @@ fn the_readers_own_benches_stand_beside() {
         let folder =
             (book.path().join("target/criterion")).join(format!("{group}/level2/{value}/new"));
         fs::create_dir_all(&folder).unwrap();
-        let benchmark = json!({"group_id": group, "function_id": "level2", "value_str": value});
+        let benchmark = json!({
+            "group_id": group, "function_id": "level2", "value_str": value,
+            "throughput": {"Bytes": 8},
+        });
         fs::write(folder.join("benchmark.json"), benchmark.to_string()).unwrap();
-        let estimates = json!({"median": {"point_estimate": 7e6}});
+        let interval = json!({"lower_bound": 6e6, "upper_bound": 8e6});
+        let median = json!({"point_estimate": 7e6, "confidence_interval": interval});
+        let estimates = json!({"median": median});
         fs::write(folder.join("estimates.json"), estimates.to_string()).unwrap();
     };
     case("linear", "1x2x3");

@@ -1,5 +1,6 @@
 //! Recorded figures: the one schema that the commands write and the book reads.
 
+pub mod criterion;
 mod machine;
 mod models;
 mod ops;

@@ -1,7 +1,5 @@
 //! `workbook bench-charts`: a chart a group from what `cargo bench` left in target/criterion.
 
-mod read;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +8,7 @@ use charts::{Axis, Bar, BarChart, Group};
 use clap::Args;
 use data::BadInput;
 
-use read::{Case, Throughput};
+use results::criterion::{self, Case, Throughput};
 
 /// Draw the results of cargo bench, a chart a group
 #[derive(Debug, Clone, Args)]
@@ -25,7 +23,7 @@ pub struct BenchChartsArgs {
 
 /// Draws every group and prints the paths.
 pub fn run(args: &BenchChartsArgs) -> Result<()> {
-    let cases = read::cases(&args.from)?;
+    let cases = criterion::cases(&args.from)?;
     if cases.is_empty() {
         let expected = "results of `cargo bench`";
         return Err(BadInput::new(args.from.display(), expected, "none").into());

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use data::BadInput;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -74,7 +73,7 @@ struct Interval {
 ///
 /// # Errors
 /// When the folder cannot be read, or a file in it is not Criterion's.
-pub fn cases(folder: &Path) -> Result<Vec<Case>> {
+pub fn cases(folder: &Path) -> Result<Vec<Case>, BadInput> {
     let mut folders = vec![];
     find(folder, &mut folders)
         .map_err(|e| BadInput::new(folder.display(), "results of `cargo bench`", e))?;
@@ -95,7 +94,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn case(folder: &Path) -> Result<Case> {
+fn case(folder: &Path) -> Result<Case, BadInput> {
     let benchmark: Benchmark = json(&folder.join("benchmark.json"))?;
     let Estimates { median } = json(&folder.join("estimates.json"))?;
     Ok(Case {
@@ -119,6 +118,8 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
+
     use super::*;
 
     const BENCHMARK: &str = r#"{"group_id": "linear", "function_id": "level2",
@@ -127,7 +128,7 @@ mod tests {
         "confidence_interval": {"confidence_level": 0.95, "lower_bound": 20.0, "upper_bound": 21.0}}}"#;
 
     #[test]
-    fn results_are_found_wherever_they_are() -> Result<()> {
+    fn results_are_found_wherever_they_are() -> Result<(), Box<dyn Error>> {
         let root = tempfile::tempdir()?;
         for name in ["new", "base"] {
             let folder = root.path().join("linear/level2/1x512x512").join(name);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_result_is_named() -> Result<()> {
+    fn a_damaged_result_is_named() -> Result<(), Box<dyn Error>> {
         let root = tempfile::tempdir()?;
         let folder = root.path().join("new");
         fs::create_dir_all(&folder)?;
