@@ -101,7 +101,8 @@ fn charts(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(drawn.concat())
 }
 
-fn write(path: &Path, results: &OpResults) -> Result<()> {
+/// Writes `path`, and says so.
+pub fn write(path: &Path, results: &OpResults) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     record::save(path, &results.json()?)?;
@@ -197,8 +198,7 @@ impl Bench for Recorder<'_> {
         if self.rows.last().is_some_and(|row| row.op != op) {
             self.print();
         }
-        let Times { host, device } = self.timer.time(&mut timed, self.args.samples as usize)?;
-        let nearest = device.as_ref().unwrap_or(&host);
+        let times = self.timer.time(&mut timed, self.args.samples as usize)?;
         let count = |n: usize| Some(n as u64);
         let (bytes, flops) = match work {
             Work::Bytes(n) => (count(n), None),
@@ -217,19 +217,29 @@ impl Bench for Recorder<'_> {
             shape: shape.into(),
             level: level.into(),
             dtype: self.dtype().as_str().into(),
-            host_us: quantile(&host, 0.5),
-            device_us: device.as_ref().map(|times| quantile(times, 0.5)),
-            low_us: Some(quantile(nearest, 0.1)),
-            high_us: Some(quantile(nearest, 0.9)),
-            samples: Some(nearest.len()),
             bytes,
             flops,
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
             kernels: kernels(&self.device, &mut timed)?,
-            ..OpRow::default()
+            ..timed_row(&times, None)
         });
         Ok(())
+    }
+}
+
+/// The times of a row, and nothing else: medians, and the spread by the clock that has the least of the host in it.
+pub fn timed_row(Times { host, device }: &Times, graph: Option<&Vec<f64>>) -> OpRow {
+    let nearest = graph.or(device.as_ref()).unwrap_or(host);
+    let median = |us: &Vec<f64>| quantile(us, 0.5);
+    OpRow {
+        host_us: median(host),
+        device_us: device.as_ref().map(median),
+        graph_us: graph.map(median),
+        low_us: Some(quantile(nearest, 0.1)),
+        high_us: Some(quantile(nearest, 0.9)),
+        samples: Some(nearest.len()),
+        ..OpRow::default()
     }
 }
 

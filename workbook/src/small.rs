@@ -14,7 +14,7 @@ use results::{OpResults, OpRow};
 
 use crate::compare::{machine, record, root};
 use crate::ops::peers::Peers;
-use crate::ops::table;
+use crate::ops::{table, write};
 use clocks::Clocks;
 pub use map::redraw;
 
@@ -68,19 +68,15 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         peers.measure(&root, &mut results)?;
     }
     print!("{}", table::losses(&results, LOSS));
-    match record {
-        Some(name) => {
-            let path = root.join(format!("benches/results/small/{name}.json"));
-            let folder = path.parent().unwrap_or(&root);
-            std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-            record::save(&path, &results.json()?)?;
-            map::redraw(&root)?
-                .iter()
-                .for_each(|path| println!("recorded {}", path.display()));
-            Ok(())
+    write(&root.join("target/workbook/small.json"), &results)?;
+    if let Some(name) = record {
+        let path = root.join(format!("benches/results/small/{name}.json"));
+        write(&path, &results)?;
+        for path in map::redraw(&root)? {
+            println!("recorded {}", path.display());
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// `8x64x64x64`: the batch first where there is one.
@@ -111,8 +107,8 @@ fn print(measured: &Measured, rows: &[OpRow], device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// A row without times.
-fn row(problem: &Problem, level: &str) -> OpRow {
+/// The row of a product with these times.
+fn row(problem: &Problem, level: &str, times: OpRow) -> OpRow {
     let p = problem;
     OpRow {
         op: "matmul".into(),
@@ -120,7 +116,7 @@ fn row(problem: &Problem, level: &str) -> OpRow {
         level: level.into(),
         dtype: p.dtype.as_str().into(),
         flops: Some(2 * (p.batch * p.m * p.n * p.k) as u64),
-        ..OpRow::default()
+        ..times
     }
 }
 
@@ -129,9 +125,12 @@ fn rows(measured: &Measured) -> Vec<OpRow> {
     let shown = [CANDLE, GEMM, PICKED];
     let times = measured.times.iter();
     let times = times.filter(|(name, _)| shown.contains(name));
-    let row = |&(name, host_us): &(&str, f64)| OpRow {
-        host_us,
-        ..row(&measured.problem, name)
+    let row = |&(name, host_us): &(&str, f64)| {
+        let times = OpRow {
+            host_us,
+            ..OpRow::default()
+        };
+        row(&measured.problem, name, times)
     };
     times.map(row).collect()
 }

@@ -1,7 +1,7 @@
 //! One product on a GPU by three clocks, each as in `workbook ops`: candle's, and level 5's with what picking costs.
 
 use anyhow::Result;
-use benches::timer::{Timer, Times};
+use benches::timer::Timer;
 use candle_core::{Device, Tensor};
 use kernels::dispatch::Problem;
 use kernels::dispatch::tune::PICKED;
@@ -9,7 +9,7 @@ use kernels::matmul::level5::matmul;
 use results::OpRow;
 
 use super::CANDLE;
-use crate::compare::quantile;
+use crate::ops::timed_row;
 
 type Product = fn(&Tensor, &Tensor) -> candle_core::Result<Tensor>;
 
@@ -45,31 +45,17 @@ impl Clocks {
             x.to_dtype(problem.dtype)
         };
         let (a, b) = (draw(m, k)?, draw(k, n)?);
-        let row = |(level, product): &(&str, Product)| {
-            self.row(super::row(problem, level), || product(&a, &b))
+        let row = |&(level, product): &(&str, Product)| {
+            let mut call = || product(&a, &b);
+            let times = self.timer.time(&mut call, self.samples)?;
+            let graph = self.timer.in_graph(&mut call, self.samples)?;
+            Ok(super::row(
+                problem,
+                level,
+                timed_row(&times, graph.as_ref()),
+            ))
         };
         PRODUCTS.iter().map(row).collect()
-    }
-
-    /// `row` with the times of `call`; the spread is that in a graph.
-    fn row(
-        &self,
-        row: OpRow,
-        mut call: impl FnMut() -> candle_core::Result<Tensor>,
-    ) -> Result<OpRow> {
-        let Times { host, device } = self.timer.time(&mut call, self.samples)?;
-        let graph = self.timer.in_graph(&mut call, self.samples)?;
-        let nearest = graph.as_ref().or(device.as_ref()).unwrap_or(&host);
-        let median = |us: &Vec<f64>| quantile(us, 0.5);
-        Ok(OpRow {
-            host_us: median(&host),
-            device_us: device.as_ref().map(median),
-            graph_us: graph.as_ref().map(median),
-            low_us: Some(quantile(nearest, 0.1)),
-            high_us: Some(quantile(nearest, 0.9)),
-            samples: Some(nearest.len()),
-            ..row
-        })
     }
 }
 
