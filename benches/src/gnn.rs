@@ -162,12 +162,6 @@ struct Classify {
 }
 
 impl Job for Classify {
-    fn run(&mut self) -> Result<Tensor> {
-        let logits = self.queue()?;
-        self.batch.x.device().synchronize()?;
-        Ok(logits)
-    }
-
     fn queue(&mut self) -> Result<Tensor> {
         let (batch, device) = (&self.batch, self.batch.x.device());
         self.pass

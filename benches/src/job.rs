@@ -51,7 +51,11 @@ pub trait Job {
 
     /// [`forwards`](Self::forwards) forward passes, the device synchronised after each; returns the
     /// last logits.
-    fn run(&mut self) -> Result<Tensor>;
+    fn run(&mut self) -> Result<Tensor> {
+        let logits = self.queue()?;
+        logits.device().synchronize()?;
+        Ok(logits)
+    }
 
     /// Brings everything to where [`queue`](Self::queue) starts.
     fn prepare_pass(&mut self) -> Result<()> {

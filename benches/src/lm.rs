@@ -184,12 +184,6 @@ impl Job for Prefill {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<Tensor> {
-        let logits = self.queue()?;
-        self.prompt.device().synchronize()?;
-        Ok(logits)
-    }
-
     fn queue(&mut self) -> Result<Tensor> {
         let (model, device) = (&self.model, self.prompt.device());
         let Pass::Graph(replay) = &mut self.pass else {

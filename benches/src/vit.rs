@@ -106,12 +106,6 @@ struct Classify {
 }
 
 impl Job for Classify {
-    fn run(&mut self) -> Result<Tensor> {
-        let logits = self.queue()?;
-        self.pixels.device().synchronize()?;
-        Ok(logits)
-    }
-
     fn queue(&mut self) -> Result<Tensor> {
         let device = self.pixels.device();
         self.pass.run(device, &[&self.pixels], |x| {

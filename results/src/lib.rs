@@ -15,8 +15,20 @@ use serde::{Deserialize, Serialize};
 
 pub use machine::Machine;
 pub use models::{Clock, Row, failed};
-pub use ops::{OpRow, spoken};
+pub use ops::OpRow;
 pub use sweep::{SweepRow, slope, upper_half};
+
+/// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,
+/// `copy`.
+pub fn spoken(level: &str) -> String {
+    level
+        .replacen("level", "level ", 1)
+        .replace("reduce_overhead", "reduce-overhead")
+        .replace("max_autotune", "max-autotune")
+        .replace("pytorch", "PyTorch")
+        .replace("pyg", "PyG")
+        .replace('_', " ")
+}
 
 /// The version of the format.
 const SCHEMA: u32 = 1;

@@ -4,7 +4,7 @@ mod others;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Results;
+use crate::{Results, spoken};
 pub use others::failed;
 
 /// One workload at one level.
@@ -150,14 +150,4 @@ impl Results {
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)
     }
-}
-
-/// `PyTorch compile reduce-overhead`, `PyG`
-fn spoken(system: &str) -> String {
-    system
-        .replace("reduce_overhead", "reduce-overhead")
-        .replace("max_autotune", "max-autotune")
-        .replace("pytorch_", "PyTorch ")
-        .replace("pyg", "PyG")
-        .replace('_', " ")
 }

@@ -49,12 +49,6 @@ pub struct OpRow {
     pub kernels: Vec<String>,
 }
 
-/// What people call a row's level: `level 5`, `PyTorch compile`, `copy`.
-pub fn spoken(level: &str) -> String {
-    let name = level.replacen("level", "level ", 1);
-    name.replace("pytorch", "PyTorch").replace('_', " ")
-}
-
 impl OpRow {
     /// The row's address: `linear.128x512x512.f32.level4`.
     pub fn key(&self) -> String {

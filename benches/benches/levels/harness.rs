@@ -105,7 +105,8 @@ impl Bench for Harness {
     }
 
     /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
-    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`; of calls on the same operands) besides.
+    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`; of calls on the
+    /// same operands) besides.
     fn one(
         &mut self,
         group: &str,

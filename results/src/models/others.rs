@@ -1,7 +1,7 @@
 //! Other frameworks beside the levels: where they are ahead, and what of them was tried.
 
-use super::{Clock, Row, spoken};
-use crate::Results;
+use super::{Clock, Row};
+use crate::{Results, spoken};
 
 /// How other frameworks can run on a CPU, and on a GPU; PyG has layers for graphs alone.
 const ON_CPU: [&str; 4] = [

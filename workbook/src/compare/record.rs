@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use data::BadInput;
-use results::failed;
 pub use results::{Clock, Machine, Results, Row};
+use results::{Recorded, failed};
+use serde::de::DeserializeOwned;
 
 use super::{chart, readme};
 
@@ -86,7 +87,7 @@ fn of_failure(note: &str) -> Option<[&str; 3]> {
 }
 
 /// The folder of the charts of recorded results; made where it is not there.
-pub fn charts_of(folder: &Path) -> Result<PathBuf> {
+fn charts_of(folder: &Path) -> Result<PathBuf> {
     let charts = folder.join("charts");
     std::fs::create_dir_all(&charts).with_context(|| format!("{}", charts.display()))?;
     Ok(charts)
@@ -148,8 +149,20 @@ pub fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
+/// Every record in the folder `kind` of `benches/results`, with its name.
+pub fn records<R: DeserializeOwned>(root: &Path, kind: &str) -> Result<Vec<(String, Recorded<R>)>> {
+    let named = |json: PathBuf| Ok((stem(&json), Recorded::load(&json)?));
+    let files = files(&root.join("benches/results").join(kind))?;
+    files.into_iter().map(named).collect()
+}
+
+/// Where the chart of this name goes: below `benches/results`.
+pub fn chart_path(root: &Path, name: &str) -> Result<PathBuf> {
+    Ok(charts_of(&root.join("benches/results"))?.join(name))
+}
+
 /// The JSON files in `folder`, by name.
-pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| Ok(entry?.path()))

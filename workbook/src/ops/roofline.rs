@@ -9,7 +9,7 @@ use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::{charts_of, files, stem};
+use crate::compare::record::{chart_path, records};
 
 /// The name of the rows that hold what a device does in a second at the most, and their two shapes.
 const LIMITS: &str = "limits";
@@ -59,23 +59,15 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
 /// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`; returns the paths. One
 /// that holds none is skipped by name.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("benches/results");
     let mut paths = vec![];
-    for json in files(&results.join("ops"))? {
-        let recorded = OpResults::load(&json)?;
+    for (name, recorded) in records(root, "ops")? {
         let charts = charts(&recorded);
         if charts.is_empty() {
-            eprintln!(
-                "skipped: no roofline of {}: it holds no limits",
-                json.display()
-            );
+            eprintln!("skipped: no roofline of ops/{name}.json: it holds no limits");
         }
         for (dtype, chart) in charts {
-            let name = format!("{}-roofline-{dtype}", stem(&json));
-            paths.extend(charts::measured_chart(
-                &charts_of(&results)?.join(name),
-                &chart,
-            )?);
+            let path = chart_path(root, &format!("{name}-roofline-{dtype}"))?;
+            paths.extend(charts::measured_chart(&path, &chart)?);
         }
     }
     Ok(paths)

@@ -7,22 +7,18 @@ use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::{charts_of, files, stem};
+use crate::compare::record::{chart_path, records};
 
 /// Shapes of an op that make a line.
 const LEAST: usize = 3;
 
 /// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("benches/results");
     let mut paths = vec![];
-    for json in files(&results.join("ops"))? {
-        for (dtype, chart) in charts(&OpResults::load(&json)?) {
-            let name = format!("{}-shapes-{dtype}", stem(&json));
-            paths.extend(charts::line_panels(
-                &charts_of(&results)?.join(name),
-                &chart,
-            )?);
+    for (name, recorded) in records(root, "ops")? {
+        for (dtype, chart) in charts(&recorded) {
+            let path = chart_path(root, &format!("{name}-shapes-{dtype}"))?;
+            paths.extend(charts::line_panels(&path, &chart)?);
         }
     }
     Ok(paths)

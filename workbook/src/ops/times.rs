@@ -7,7 +7,7 @@ use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::{charts_of, files, stem};
+use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
 
 /// The charts of a number format, and the ops in each: those whose ratios are of one size.
@@ -58,12 +58,11 @@ const BASE: &str = "level2";
 
 /// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and so on; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("benches/results");
     let mut paths = vec![];
-    for json in files(&results.join("ops"))? {
-        for (kind, chart) in charts(&OpResults::load(&json)?) {
-            let name = format!("{}-{kind}", stem(&json));
-            paths.extend(charts::bar_grid(&charts_of(&results)?.join(name), &chart)?);
+    for (name, recorded) in records(root, "ops")? {
+        for (kind, chart) in charts(&recorded) {
+            let path = chart_path(root, &format!("{name}-{kind}"))?;
+            paths.extend(charts::bar_grid(&path, &chart)?);
         }
     }
     Ok(paths)

@@ -9,16 +9,14 @@ use kernels::dispatch::tune::PICKED;
 use results::{OpResults, OpRow, spoken};
 
 use super::{CANDLE, GEMM};
-use crate::compare::record::{charts_of, files, stem};
+use crate::compare::record::{chart_path, records};
 
 /// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("benches/results");
     let mut paths = vec![];
-    for json in files(&results.join("small"))? {
-        let map = map(&OpResults::load(&json)?);
-        let name = format!("{}-small", stem(&json));
-        paths.extend(charts::heat_map(&charts_of(&results)?.join(name), &map)?);
+    for (name, recorded) in records(root, "small")? {
+        let path = chart_path(root, &format!("{name}-small"))?;
+        paths.extend(charts::heat_map(&path, &map(&recorded))?);
     }
     Ok(paths)
 }

@@ -7,19 +7,17 @@ use charts::{Axis, LineChart, Series};
 use models::trace::table::{Line, aligned};
 use results::{SweepResults, SweepRow, slope, upper_half};
 
-use crate::compare::record::{charts_of, files, stem};
+use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
 
 /// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
 pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let results = root.join("benches/results");
-    let folder = results.join("sweep");
-    if !folder.is_dir() {
+    if !root.join("benches/results/sweep").is_dir() {
         return Ok(vec![]);
     }
     let mut paths = vec![];
-    for json in files(&folder)? {
-        let recorded = SweepResults::load(&json)?;
+    for (name, recorded) in records(root, "sweep")? {
+        let recorded: SweepResults = recorded;
         for rows in sweeps(&recorded.rows) {
             let SweepRow {
                 model,
@@ -28,12 +26,9 @@ pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
                 dtype,
                 ..
             } = &rows[0];
-            let name = format!("{}-{model}-{preset}-{axis}-{dtype}", stem(&json));
+            let path = chart_path(root, &format!("{name}-{model}-{preset}-{axis}-{dtype}"))?;
             let chart = chart(rows, &recorded.machine.name);
-            paths.extend(charts::line_chart(
-                &charts_of(&results)?.join(name),
-                &chart,
-            )?);
+            paths.extend(charts::line_chart(&path, &chart)?);
         }
     }
     Ok(paths)
