@@ -184,7 +184,8 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     Ok(y)
 }
 
-/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). On a Hopper in bf16 by its own kernel, else by level 4's.
+/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). On a
+/// Hopper in bf16 by its own kernel, else by level 4's.
 ///
 /// # Errors
 /// When shapes, formats or devices do not agree.

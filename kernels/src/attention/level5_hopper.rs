@@ -90,11 +90,11 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 
 /// For what [`can`], where all begins at a multiple of 16 bytes.
 pub(super) fn run(x: &Operands) -> Result<Tensor> {
-    let dims = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
     let Some(tile) = Tile::of(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };
+    let dims = (x.batch, x.queries, x.heads * x.head_dim);
+    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
     let units = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
     let room = Facts::of(x.q.device())?.units * tile.blocks;
     let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
@@ -104,7 +104,7 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
     let kv = heads(x.keys, x.kv_heads, x.kv_strides);
     let written = y.reshape((x.batch, x.queries, x.heads, x.head_dim))?;
     let written = heads(x.queries, x.heads, strides(KERNEL, &written)?);
-    Launch::new(&MODULE, tile.entry)
+    let launch = Launch::new(&MODULE, tile.entry)
         .grid(units.min(room), 1, 1)
         .block(128 * (tile.groups + 1), 1, 1)
         .smem(tile.smem())
@@ -112,13 +112,7 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
         .heads(x.k, kv, tile.keys)
         .heads(x.v, kv, tile.keys)
         .heads(&y, written, WRITTEN)
-        .u32(x.batch)
-        .u32(x.queries)
-        .u32(x.keys)
-        .u32(x.seen)
-        .u32(x.heads)
-        .u32(x.heads / x.kv_heads.max(1))
-        .f32(1. / (x.head_dim as f64).sqrt())
-        .run()?;
+        .u32(x.batch);
+    x.sizes(launch).f32(x.scale()).run()?;
     Ok(y)
 }

@@ -187,7 +187,7 @@ struct State {
     wgmma_begin();
 #pragma unroll
     for (int j = 0; j < Tile::BN / 16; j++) // 16 keys are 16 rows
-      wgmma(o, p[j], descriptor_of_columns(v + 16 * 128 * j, Tile::KV_CHUNK));
+      wgmma(o, p[j], descriptor(v + 16 * 128 * j, Tile::KV_CHUNK));
     wgmma_commit();
   }
 

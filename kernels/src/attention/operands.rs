@@ -117,7 +117,7 @@ impl<'a> Operands<'a> {
     /// The parameters that all kernels of attention begin with.
     pub fn arguments(&self, launch: Launch<'a>) -> Launch<'a> {
         let (q, kv) = (self.q_strides, self.kv_strides);
-        launch
+        let launch = launch
             .view(self.q)
             .view(self.k)
             .view(self.v)
@@ -125,14 +125,24 @@ impl<'a> Operands<'a> {
             .u32(q.token)
             .u32(kv.batch)
             .u32(kv.token)
-            .u32(kv.head)
+            .u32(kv.head);
+        let launch = self.sizes(launch).u32(self.head_dim);
+        launch.f32(self.scale())
+    }
+
+    /// T, S, the keys that query 0 sees, H and H/Hkv.
+    pub fn sizes(&self, launch: Launch<'a>) -> Launch<'a> {
+        launch
             .u32(self.queries)
             .u32(self.keys)
             .u32(self.seen)
             .u32(self.heads)
             .u32(self.heads / self.kv_heads.max(1))
-            .u32(self.head_dim)
-            .f32(1. / (self.head_dim as f64).sqrt())
+    }
+
+    /// 1/√D
+    pub fn scale(&self) -> f64 {
+        1. / (self.head_dim as f64).sqrt()
     }
 }
 

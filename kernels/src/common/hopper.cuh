@@ -21,21 +21,21 @@ __device__ __forceinline__ unsigned cluster_rank() {
   return rank;
 }
 
+// What was set up is there for the copy engine and for the cluster, too.
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
 // All threads of the cluster wait for each other; it orders nothing but barrier_init.
 __device__ __forceinline__ void cluster_barrier() {
-  asm volatile("fence.mbarrier_init.release.cluster;\n\t"
-               "barrier.cluster.arrive.relaxed;\n\t"
+  barrier_init_fence();
+  asm volatile("barrier.cluster.arrive.relaxed;\n\t"
                "barrier.cluster.wait.acquire;" ::
                    : "memory");
 }
 
 __device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// What was set up is there for the copy engine, too.
-__device__ __forceinline__ void barrier_init_fence() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 // Arrives, and announces bytes that copies will bring.
@@ -145,13 +145,9 @@ __device__ __forceinline__ void store_matrices(unsigned address, unsigned a, uns
 }
 
 // How wgmma is told of a matrix of rows of 128 bytes that the copy engine swizzled: its address, 1024 bytes
-// from 8 rows to the next, and that swizzle, all but the last in units of 16 bytes.
-__device__ __forceinline__ unsigned long long descriptor(unsigned address) {
-  return (address >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62;
-}
-
-// The same of a matrix that is read by its columns: 64 of them in such rows, the next 64 `apart` bytes on.
-__device__ __forceinline__ unsigned long long descriptor_of_columns(unsigned address, unsigned apart) {
+// from 8 rows to the next, and that swizzle, all but the last in units of 16 bytes. Where it is read by its
+// columns, 64 of them are in a row, and the next 64 are `apart` bytes on; elsewhere that is not looked at.
+__device__ __forceinline__ unsigned long long descriptor(unsigned address, unsigned apart = 16) {
   return (address >> 4 & 0x3fff) | (unsigned long long)(apart >> 4) << 16 | 64ull << 32 | 1ull << 62;
 }
 
@@ -168,16 +164,6 @@ __device__ __forceinline__ void wgmma_wait() {
 // N/8 pieces of 16×8 that lie in the lanes as those of mma do.
 #define SUM(i) "+f"(sum[i][0]), "+f"(sum[i][1]), "+f"(sum[i][2]), "+f"(sum[i][3])
 #define SUM8(i) SUM(i), SUM(i + 1), SUM(i + 2), SUM(i + 3), SUM(i + 4), SUM(i + 5), SUM(i + 6), SUM(i + 7)
-__device__ __forceinline__ void wgmma(float (&sum)[16][4], unsigned long long a, unsigned long long b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-               "%64, %65, 1, 1, 1, 0, 0;"
-               : SUM8(0), SUM8(8)
-               : "l"(a), "l"(b));
-}
 __device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -191,7 +177,7 @@ __device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a,
                : "l"(a), "l"(b));
 }
 
-// The same, or without ADD sum = a·bᵀ.
+// Of these, without ADD: sum = a·bᵀ.
 template <bool ADD>
 __device__ __forceinline__ void wgmma(float (&sum)[10][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"
@@ -202,7 +188,7 @@ __device__ __forceinline__ void wgmma(float (&sum)[10][4], unsigned long long a,
                : SUM8(0), SUM(8), SUM(9)
                : "l"(a), "l"(b), "n"(ADD));
 }
-template <bool ADD>
+template <bool ADD = true>
 __device__ __forceinline__ void wgmma(float (&sum)[16][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "

@@ -12,7 +12,7 @@ use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, Stora
 use half::bf16;
 use trace::Launched;
 
-use super::tensor_map::{self, TensorMap};
+use super::tensor_map::{TensorMap, of_heads, of_matrix};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
 
@@ -47,31 +47,22 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     let mut synchronised = Vec::with_capacity(launch.args.len());
     let mut values = Vec::with_capacity(launch.args.len());
     for (arg, storage) in launch.args.iter().zip(&storages) {
-        values.push(match (arg, storage) {
-            (Arg::Read(x) | Arg::View(x) | Arg::Write(x), Some(storage)) => {
-                let (address, sync) = address(x, storage, &stream)?;
-                synchronised.push(sync);
-                Value::Address(address)
-            }
-            (&Arg::Boxes(x, size), Some(storage)) => {
-                let (address, sync) = address(x, storage, &stream)?;
-                synchronised.push(sync);
-                Value::Map(tensor_map::of_matrix(launch.entry, x, address, size)?)
-            }
-            (&Arg::Heads(x, heads, tokens), Some(storage)) => {
-                let (address, sync) = address(x, storage, &stream)?;
-                synchronised.push(sync);
-                Value::Map(tensor_map::of_heads(
-                    launch.entry,
-                    x,
-                    address,
-                    heads,
-                    tokens,
-                )?)
-            }
-            (&Arg::U32(x), _) => Value::U32(x),
-            (&Arg::F32(x), _) => Value::F32(x),
-            _ => Value::Address(0),
+        let mut address = |x: &Tensor| -> Result<u64> {
+            let Some(storage) = storage else {
+                return Err(mismatch(launch.entry, "a tensor on a GPU", "none"));
+            };
+            let (address, sync) = address(x, storage, &stream)?;
+            synchronised.push(sync);
+            Ok(address)
+        };
+        let kernel = launch.entry;
+        values.push(match *arg {
+            Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Value::Address(address(x)?),
+            Arg::Boxes(x, size) => Value::Map(of_matrix(kernel, x, address(x)?, size)?),
+            Arg::Heads(x, heads, n) => Value::Map(of_heads(kernel, x, address(x)?, heads, n)?),
+            Arg::U32(x) => Value::U32(x),
+            Arg::F32(x) => Value::F32(x),
+            Arg::Null => Value::Address(0),
         });
     }
     let mut builder = stream.launch_builder(&loaded.function);
