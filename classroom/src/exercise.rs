@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use data::BadInput;
 use serde::de::DeserializeOwned;
+use strsim::levenshtein;
 
 use crate::source;
 use crate::spec::{Spec, WrongFile};
@@ -169,26 +170,12 @@ pub fn nearest<'e>(exercises: &'e [Exercise], name: &str) -> Option<&'e Exercise
         let names = [e.name().to_owned(), e.id.clone(), e.file()];
         names
             .iter()
-            .map(|own| edits(own, name))
+            .map(|own| levenshtein(own, name))
             .min()
             .unwrap_or(usize::MAX)
     };
     let nearest = exercises.iter().min_by_key(|e| away(e))?;
     (away(nearest) <= 3.min(name.len() / 2)).then_some(nearest)
-}
-
-/// Letters to put in, to take out or to replace until one word is the other (Levenshtein 1966).
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, of_a) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, of_b) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(of_a != of_b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
@@ -223,7 +210,11 @@ mod tests {
             ("", "tile", 4),
             ("tiles", "tile", 1),
         ] {
-            assert_eq!((edits(a, b), edits(b, a)), (apart, apart), "{a} {b}");
+            assert_eq!(
+                (levenshtein(a, b), levenshtein(b, a)),
+                (apart, apart),
+                "{a} {b}"
+            );
         }
     }
 }
