@@ -31,11 +31,10 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
         text += &markdown::line(shown, cells);
         above = name;
     }
-    Ok(markdown::figures(
-        &text,
-        &notes(found.recorded, &rows),
-        &here,
-    ))
+    let earlier = results::earlier(rows.iter().copied());
+    let mut notes = notes(found.recorded, &rows);
+    notes.extend(earlier.iter().map(String::as_str));
+    Ok(markdown::figures(&text, &notes, &here))
 }
 
 /// A column of numbers; one that no row has a number for is not shown.

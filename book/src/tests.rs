@@ -227,6 +227,18 @@ fn a_table_and_the_machine() {
 }
 
 #[test]
+fn a_row_of_an_earlier_commit_is_named_below_its_table() {
+    let book = book("{{table lm on=cpu preset=tiny}}\n\n{{table lm on=cpu preset=readme}}");
+    let mut recorded = results("cpu", 2.0);
+    recorded["rows"][1]["preset"] = "readme".into();
+    recorded["rows"][1]["origin"] = json!({"commit": "old", "date": "2026-11-20"});
+    fs::write(book.path().join("cpu.json"), recorded.to_string()).unwrap();
+    let page = page(book.path());
+    let note = "Of commit old, 2026-11-20: lm readme f32.";
+    assert_eq!(page.matches(note).count(), 1, "{page}");
+}
+
+#[test]
 fn a_chart_stands_in_the_page() {
     let page = page(book("{{chart lm on=cpu}}\n\nAfter.").path());
     assert!(

@@ -13,8 +13,8 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use machine::Machine;
-pub use models::{Clock, Row, failed};
+pub use machine::{Machine, Origin};
+pub use models::{Clock, Row, earlier, failed};
 pub use ops::OpRow;
 pub use sweep::{SweepRow, slope, upper_half};
 

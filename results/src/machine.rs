@@ -31,6 +31,36 @@ pub struct Machine {
     pub toolkit: Option<String>,
 }
 
+/// Which state of the repository was measured, and on which day.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Of the repository.
+    pub commit: String,
+    /// The day, as `YYYY-MM-DD`.
+    pub date: String,
+}
+
+impl Machine {
+    /// The state that was measured.
+    pub fn origin(&self) -> Origin {
+        Origin {
+            commit: self.commit.clone(),
+            date: self.date.clone(),
+        }
+    }
+
+    /// Whether the other is the same, with the same versions of all but the repository.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let Origin { commit, date } = other.origin();
+        let this = Self {
+            commit,
+            date,
+            ..self.clone()
+        };
+        this == *other
+    }
+}
+
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match (&self.driver, &self.toolkit) {

@@ -4,6 +4,7 @@ mod chart;
 pub mod machine;
 mod measure;
 pub mod memory;
+mod parts;
 pub mod peers;
 mod readme;
 pub mod record;
@@ -25,6 +26,7 @@ use cli::load::Request;
 use data::BadInput;
 
 use measure::Graphs;
+pub use parts::{RecordArgs, record};
 use peers::{PeerArgs, Peers};
 pub use readme::significant;
 use record::{Record, Results};
@@ -60,7 +62,7 @@ pub struct CompareArgs {
     /// Also write benches/results/NAME.json, its chart, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
-    /// Keep what NAME.json has of other models and number formats: a measurement in parts
+    /// Keep what NAME.json has of other presets and number formats: a measurement in parts
     #[arg(long, requires = "record")]
     pub add: bool,
 }
@@ -71,7 +73,8 @@ pub struct Case {
     pub request: Request,
 }
 
-/// Measures, prints a table a model, and writes what `args` asks for.
+/// Measures, prints a table a model, and writes what `args` asks for. What is measured is kept as it comes: a run that
+/// is cut off leaves its figures.
 pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let record = args.record.as_deref();
@@ -97,15 +100,18 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
+        keep(&root, &results)?;
     }
     if let Some(peers) = peers {
         println!();
-        peers.measure(&mut results)?;
+        peers.measure(&mut results, |results| keep(&root, results).map(drop))?;
     }
-    if let (true, Some(record)) = (args.add, &record) {
-        results = record.added(results)?;
+    draw(&root, &results)?;
+    match (record, args.add) {
+        (None, _) => Ok(()),
+        (Some(record), false) => written(&record, &results),
+        (Some(record), true) => written(&record, &record.added(results)?),
     }
-    write(&root, &results, record)
 }
 
 /// Draws what is recorded once more, and prints the paths.
@@ -158,16 +164,27 @@ impl Subjects {
     }
 }
 
-/// Writes the JSON and the chart, and the recorded ones if asked to; says where.
-fn write(root: &Path, results: &Results, record: Option<Record>) -> Result<()> {
+/// Writes the run's own JSON; returns its path.
+fn keep(root: &Path, results: &Results) -> Result<PathBuf> {
     let folder = root.join("target/workbook");
     std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     let json = folder.join("compare.json");
     record::save(&json, &results.json()?)?;
-    let [svg, png] = charts::bar_grid(&folder.join("compare"), &chart::speed(results))?;
+    Ok(json)
+}
+
+/// The run's own chart, beside its JSON; says where both are.
+fn draw(root: &Path, results: &Results) -> Result<()> {
+    let json = keep(root, results)?;
+    let [svg, png] = charts::bar_grid(&json.with_extension(""), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());
-    for path in record.map_or(Ok(vec![]), |record| record.write(results))? {
+    Ok(())
+}
+
+/// Writes what is kept in the repository, and says where.
+fn written(record: &Record, results: &Results) -> Result<()> {
+    for path in record.write(results)? {
         println!("recorded {}", path.display());
     }
     Ok(())

@@ -18,7 +18,7 @@ use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::args::TuneArgs;
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
-use compare::CompareArgs;
+use compare::{CompareArgs, RecordArgs};
 use doctor::DoctorArgs;
 use exercises::ExercisesArgs;
 use ops::OpsArgs;
@@ -45,6 +45,8 @@ enum Command {
     Ops(OpsArgs),
     /// Where the time of a forward pass goes, op by op, against what the device can do
     Profile(ProfileArgs),
+    /// Put what `compare` has written, here or on another machine, into a record
+    Record(RecordArgs),
     /// Write the recorded results again: charts, the README's table, the headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, a chart a group
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::Profile(args)) => profile::run(&args),
+            Some(Command::Record(args)) => compare::record(&args),
             Some(Command::Redraw) => compare::redraw(),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
             Some(Command::Sim(args)) => {

@@ -219,6 +219,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         peak_bytes: c.peak_bytes,
         max_difference: relative_difference(&first.logits, &c.logits),
         samples: c.ms.len(),
+        origin: None,
     };
     let rows = contenders.iter().map(|c| row(c, Spread::of(&c.ms)));
     rows.collect()

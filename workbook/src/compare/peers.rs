@@ -131,11 +131,15 @@ impl Peers {
         }))
     }
 
-    /// Measures all of them, and puts the rows behind those of the levels.
+    /// Measures all of them, and puts the rows behind those of the levels; `keep` has the results after each.
     ///
     /// # Errors
     /// When the program cannot be started, fails, or prints something else than its lines.
-    pub fn measure(mut self, results: &mut Results) -> Result<()> {
+    pub fn measure(
+        mut self,
+        results: &mut Results,
+        keep: impl Fn(&Results) -> Result<()>,
+    ) -> Result<()> {
         results.notes.append(&mut self.notes);
         let mut child = self.command.stdout(Stdio::piped()).spawn()?;
         let lines = child.stdout.take().map(BufReader::new);
@@ -145,6 +149,7 @@ impl Peers {
                 .with_context(|| format!("{PROGRAM}: expected a line as JSON, found {line:?}"))?;
             println!("{line}");
             line.add_to(results)?;
+            keep(results)?;
         }
         ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
         Ok(self.folder.close()?)

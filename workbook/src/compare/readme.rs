@@ -82,6 +82,7 @@ fn footnotes(results: &Results) -> String {
         let behind = results.behind(clock).into_iter();
         sentences.extend(behind.map(|pair| ahead(pair, clock)));
     }
+    sentences.extend(results::earlier(&results.rows));
     sentences.extend(results.notes.iter().cloned());
     let not_tried = results.not_tried();
     if !not_tried.is_empty() {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use benches::job::all_presets;
+use candle_core::DType;
 use data::BadInput;
 pub use results::{Clock, Machine, Results, Row};
 use results::{Recorded, failed};
@@ -34,20 +36,25 @@ impl Record {
         })
     }
 
-    /// `new` behind what is kept already of other models, sizes and number formats.
+    /// `new` behind what is kept already of other models, sizes and number formats; of what another commit was measured,
+    /// each row says so.
     ///
     /// # Errors
-    /// [`BadInput`] when that is of another machine or commit.
+    /// [`BadInput`] when that is of another machine, or of other versions than the repository's.
     pub fn added(&self, new: Results) -> Result<Results> {
         let path = self.folder.join(format!("{}.json", self.name));
         if !path.exists() {
             return Ok(new);
         }
         let mut all = Results::load(&path)?;
-        let of = |m: &Machine| format!("{} at commit {}", m.name, m.commit);
-        if of(&all.machine) != of(&new.machine) {
-            let expected = format!("figures of {}", of(&new.machine));
-            return Err(BadInput::new(path.display(), expected, of(&all.machine)).into());
+        if !all.machine.is_like(&new.machine) {
+            let expected = format!("figures of {}", new.machine);
+            return Err(BadInput::new(path.display(), expected, &all.machine).into());
+        }
+        let [before, now] = [&all, &new].map(|results| results.machine.origin());
+        for row in &mut all.rows {
+            let origin = row.origin.take().unwrap_or(before.clone());
+            row.origin = (origin != now).then_some(origin);
         }
         let again = |part: [&str; 3]| new.rows.iter().any(|row| of_row(row) == part);
         let stale = |note: &str| of_failure(note).is_some_and(again);
@@ -55,6 +62,10 @@ impl Record {
         all.notes
             .retain(|note| !new.notes.contains(note) && !stale(note));
         all.rows.extend(new.rows);
+        // In the order that one run has them.
+        let presets = all_presets();
+        let preset = |row: &Row| presets.iter().position(|name| *name == row.preset);
+        (all.rows).sort_by_key(|row| (row.dtype != DType::F32.as_str(), preset(row)));
         all.notes.extend(new.notes);
         all.machine = new.machine;
         Ok(all)
@@ -199,6 +210,7 @@ pub mod tests {
             peak_bytes: 3 << 19,
             max_difference: if level == 1 { 0. } else { 1.25e-7 },
             samples: 20,
+            origin: None,
         };
         let mut results = Results::new(Machine {
             device: "cpu".into(),
@@ -253,6 +265,14 @@ pub mod tests {
         part.rows[0].median_ms = 7.;
         let all = record.added(part.clone())?;
         assert_eq!(all.rows, [example().rows, part.rows.clone()].concat());
+        let mut larger = example();
+        larger
+            .rows
+            .iter_mut()
+            .for_each(|row| row.preset = "readme".into());
+        let before_bf16 = [example().rows, larger.rows.clone(), all.rows[2..].to_vec()].concat();
+        record.write(&all)?;
+        assert_eq!(record.added(larger)?.rows, before_bf16);
         let of = |dtype: &str| format!("lm tiny decode {dtype} pytorch_graph failed: no memory");
         let mut noted = all;
         noted.notes = vec!["PyTorch 2".into(), of("f32"), of("bf16")];
@@ -263,9 +283,47 @@ pub mod tests {
             ["PyTorch 2".into(), of("f32")],
             "the other was run again"
         );
+        Ok(())
+    }
+
+    #[test]
+    fn what_another_commit_was_measured_says_so_until_it_is_measured_again() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let record = Record::new(root.path(), "cpu")?;
+        record.write(&example())?;
+        let mut part = example();
         part.machine.commit = "def".into();
+        part.rows[0].dtype = "bf16".into();
+        part.rows.truncate(1);
+        let all = record.added(part)?;
+        let commits: Vec<_> = (all.rows.iter())
+            .map(|row| row.origin.as_ref().map(|origin| &*origin.commit))
+            .collect();
+        assert_eq!(commits, [Some("abc"), Some("abc"), None]);
+        assert_eq!(all.machine.commit, "def");
+        record.write(&all)?;
+        let mut again = example();
+        again.machine.commit = "def".into();
+        assert!(
+            record
+                .added(again)?
+                .rows
+                .iter()
+                .all(|row| row.origin.is_none())
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn another_machine_is_not_added() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let record = Record::new(root.path(), "cpu")?;
+        record.write(&example())?;
+        let mut part = example();
+        part.machine.threads = 4;
         let error = record.added(part).unwrap_err().to_string();
-        let end = "expected figures of A CPU at commit def, found A CPU at commit abc";
+        let end = "expected figures of A CPU, 4 threads, linux x86_64, rustc 1.95.0, candle 0.11.1, \
+                   found A CPU, 2 threads, linux x86_64, rustc 1.95.0, candle 0.11.1";
         assert!(error.ends_with(end), "{error}");
         Ok(())
     }

@@ -122,6 +122,7 @@ impl Line {
             peak_bytes: 0,
             max_difference,
             samples,
+            origin: None,
         })
     }
 }
