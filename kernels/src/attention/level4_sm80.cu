@@ -19,14 +19,14 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 57.8, level 3 18.6, level 4 11.1, PyTorch 63.7, PyTorch compile 13.4
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.9, level 3 18.7, level 4 11.8, PyTorch 65.5, PyTorch compile 20.5
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1007.5, level 3 1106.3, level 4 43.4, PyTorch 95.3, PyTorch compile 34.7
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34245.3, level 3 79396.8, level 4 1055.8, PyTorch 1330.7, PyTorch compile 614.7
-//   attention 1x197x6x64 bf16: level 2 41.6, level 3 21.9, level 4 7.2, PyTorch 8.9
-//   attention 10x65x4x32 bf16: level 2 36.3, level 3 13.6, level 4 4.9, PyTorch 7.8
-//   attention 32x197x6x64 bf16: level 2 217.4, level 3 476.7, level 4 20.9, PyTorch 16.6
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 60.0, level 3 19.0, level 4 11.3, PyTorch 58.2, PyTorch compile 12.9
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 61.4, level 3 18.8, level 4 12.1, PyTorch 58.7, PyTorch compile 16.4
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1019.4, level 3 1105.5, level 4 44.1, PyTorch 89.6, PyTorch compile 35.5
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34662.2, level 3 79339.2, level 4 1063.7, PyTorch 1266.2, PyTorch compile 647.4
+//   attention 1x197x6x64 bf16: level 2 42.7, level 3 22.1, level 4 7.4, PyTorch 9.0
+//   attention 10x65x4x32 bf16: level 2 37.7, level 3 13.7, level 4 5.2, PyTorch 7.7
+//   attention 32x197x6x64 bf16: level 2 219.3, level 3 478.2, level 4 21.0, PyTorch 16.8
 #include "attention/operands.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;

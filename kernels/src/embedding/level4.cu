@@ -14,11 +14,11 @@
 //
 // To be faster: let the first norm gather its rows itself.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   embedding 1x512 f32: level 2 4.6, level 3 2.9, level 4 3.0, copy 2.5, PyTorch 4.0
-//   embedding 128x512 f32: level 2 5.2, level 3 3.3, level 4 3.4, copy 2.8, PyTorch 2.4
-//   embedding 1x512 bf16: level 2 4.5, level 3 2.9, level 4 3.0, copy 2.5, PyTorch 4.2
-//   embedding 128x512 bf16: level 2 5.1, level 3 3.3, level 4 3.3, copy 2.8, PyTorch 2.4
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   embedding 1x512 f32: level 2 4.7, level 3 3.1, level 4 3.1, copy 2.7, PyTorch 3.9
+//   embedding 128x512 f32: level 2 5.2, level 3 3.4, level 4 3.4, copy 2.9, PyTorch 2.4
+//   embedding 1x512 bf16: level 2 4.6, level 3 3.0, level 4 3.1, copy 2.6, PyTorch 4.2
+//   embedding 128x512 bf16: level 2 5.3, level 3 3.4, level 4 3.4, copy 2.9, PyTorch 2.4
 #include "common/vector.cuh"
 
 constexpr int BLOCK = 256;

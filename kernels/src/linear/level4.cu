@@ -17,18 +17,18 @@
 // Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   linear 128x512x512 f32: level 2 18.2, level 3 16.0, level 4 11.7, PyTorch 24.4
-//   linear 197x1536x384 f32: level 2 23.7, level 3 41.3, level 4 23.3, PyTorch 34.1
-//   linear 4096x128x128 f32: level 2 19.1, level 3 12.0, level 4 8.8, PyTorch 9.8
-//   linear 25216x3072x768 f32: level 2 2791.1, level 3 6745.8, level 4 2967.3, PyTorch 2492.5
-//   qkv 128x512x1536 f32: level 2 14.7, level 3 22.7, level 4 14.1, PyTorch 13.6
-//   qkv 197x384x1152 f32: level 2 13.3, level 3 17.9, level 4 11.5, PyTorch 12.4
-//   qkv_skip 4096x128x512 f32: level 2 58.9, level 3 36.4, level 4 25.2, PyTorch 18.1
-//   linear_gelu 197x384x1536 f32: level 2 30.9, level 3 22.3, level 4 15.2, PyTorch 21.8, PyTorch compile 21.7
-//   linear_gelu 4096x128x256 f32: level 2 37.4, level 3 20.9, level 4 12.7, PyTorch 14.6, PyTorch compile 18.1
-//   linear_gelu 25216x768x3072 f32: level 2 3865.5, level 3 6760.6, level 4 3069.2, PyTorch 2478.6, PyTorch compile 2475.2
-//   linear_swiglu 128x512x1536 f32: level 2 38.2, level 3 29.1, level 4 18.9, PyTorch 24.5, PyTorch compile 24.3
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   linear 128x512x512 f32: level 2 18.4, level 3 16.1, level 4 12.0, PyTorch 24.6
+//   linear 197x1536x384 f32: level 2 23.9, level 3 41.4, level 4 23.4, PyTorch 34.1
+//   linear 4096x128x128 f32: level 2 19.3, level 3 12.1, level 4 8.9, PyTorch 9.8
+//   linear 25216x3072x768 f32: level 2 2792.5, level 3 6753.8, level 4 2966.7, PyTorch 2491.2
+//   qkv 128x512x1536 f32: level 2 14.8, level 3 22.8, level 4 14.1, PyTorch 13.6
+//   qkv 197x384x1152 f32: level 2 13.4, level 3 17.9, level 4 11.6, PyTorch 12.4
+//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.5, level 4 24.2, PyTorch 18.1
+//   linear_gelu 197x384x1536 f32: level 2 31.5, level 3 22.4, level 4 15.2, PyTorch 21.5, PyTorch compile 22.3
+//   linear_gelu 4096x128x256 f32: level 2 37.9, level 3 21.0, level 4 12.8, PyTorch 14.6, PyTorch compile 18.4
+//   linear_gelu 25216x768x3072 f32: level 2 3879.5, level 3 6750.8, level 4 3067.9, PyTorch 2476.5, PyTorch compile 2476.1
+//   linear_swiglu 128x512x1536 f32: level 2 38.8, level 3 29.2, level 4 19.0, PyTorch 24.3, PyTorch compile 24.2
 #include "linear/tile.cuh"
 #include "linear/kernels.cuh"
 

@@ -14,15 +14,15 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   linear 1x512x512 f32: level 2 6.9, level 3 15.5, level 4 6.1, PyTorch 5.9
-//   linear 1x512x10000 f32: level 2 9.7, level 3 28.1, level 4 6.1, PyTorch 11.6
-//   qkv 1x512x1536 f32: level 2 7.0, level 3 15.6, level 4 4.0, PyTorch 6.1
-//   linear_swiglu 1x512x1536 f32: level 2 9.4, level 3 19.8, level 4 4.2, PyTorch 12.4, PyTorch compile 10.0
-//   linear 1x512x512 bf16: level 2 6.8, level 3 16.0, level 4 3.5, PyTorch 5.8
-//   linear 1x512x10000 bf16: level 2 8.1, level 3 28.3, level 4 5.0, PyTorch 8.0
-//   qkv 1x512x1536 bf16: level 2 6.8, level 3 16.1, level 4 3.6, PyTorch 6.0
-//   linear_swiglu 1x512x1536 bf16: level 2 9.3, level 3 20.0, level 4 3.7, PyTorch 11.4, PyTorch compile 9.0
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   linear 1x512x512 f32: level 2 7.1, level 3 15.6, level 4 6.4, PyTorch 5.9
+//   linear 1x512x10000 f32: level 2 9.9, level 3 28.2, level 4 6.2, PyTorch 11.3
+//   qkv 1x512x1536 f32: level 2 7.1, level 3 15.7, level 4 4.1, PyTorch 6.1
+//   linear_swiglu 1x512x1536 f32: level 2 9.8, level 3 20.0, level 4 4.4, PyTorch 12.7, PyTorch compile 9.4
+//   linear 1x512x512 bf16: level 2 7.1, level 3 16.1, level 4 3.6, PyTorch 6.0
+//   linear 1x512x10000 bf16: level 2 8.5, level 3 28.4, level 4 5.0, PyTorch 8.0
+//   qkv 1x512x1536 bf16: level 2 6.8, level 3 16.2, level 4 3.8, PyTorch 6.3
+//   linear_swiglu 1x512x1536 bf16: level 2 9.7, level 3 20.2, level 4 3.9, PyTorch 11.5, PyTorch compile 8.0
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

@@ -18,20 +18,21 @@
 // Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   linear 128x512x512 f32: level 2 18.2, level 3 16.0, level 4 11.7, level 5 6.5, PyTorch 24.4
-//   linear 197x1536x384 f32: level 2 23.7, level 3 41.3, level 4 23.3, level 5 12.3, PyTorch 34.1
-//   linear 4096x128x128 f32: level 2 19.1, level 3 12.0, level 4 8.8, level 5 6.5, PyTorch 9.8
-//   linear 25216x3072x768 f32: level 2 2791.1, level 3 6745.8, level 4 2967.3, level 5 1569.3, PyTorch 2492.5
-//   qkv 128x512x1536 f32: level 2 14.7, level 3 22.7, level 4 14.1, level 5 8.8, PyTorch 13.6
-//   qkv 197x384x1152 f32: level 2 13.3, level 3 17.9, level 4 11.5, level 5 8.3, PyTorch 12.4
-//   qkv_skip 4096x128x512 f32: level 2 58.9, level 3 36.4, level 4 25.2, level 5 12.4, PyTorch 18.1
-//   linear_gelu 197x384x1536 f32: level 2 30.9, level 3 22.3, level 4 15.2, level 5 10.5, PyTorch 21.8, PyTorch compile 21.7
-//   linear_gelu 4096x128x256 f32: level 2 37.4, level 3 20.9, level 4 12.7, level 5 9.9, PyTorch 14.6, PyTorch compile 18.1
-//   linear_gelu 25216x768x3072 f32: level 2 3865.5, level 3 6760.6, level 4 3069.2, level 5 1686.5, PyTorch 2478.6, PyTorch compile 2475.2
-//   linear_swiglu 128x512x1536 f32: level 2 38.2, level 3 29.1, level 4 18.9, level 5 11.7, PyTorch 24.5, PyTorch compile 24.3
-//   linear 128x512x512 bf16: level 2 9.8, level 3 16.2, level 4 7.2, level 5 4.6, PyTorch 6.3
-//   linear_swiglu 128x512x1536 bf16: level 2 24.9, level 3 28.9, level 4 7.1, level 5 6.5, PyTorch 14.5, PyTorch compile 8.8
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   linear 128x512x512 f32: level 2 18.4, level 3 16.1, level 4 12.0, level 5 6.6, PyTorch 24.6
+//   linear 197x1536x384 f32: level 2 23.9, level 3 41.4, level 4 23.4, level 5 12.4, PyTorch 34.1
+//   linear 4096x128x128 f32: level 2 19.3, level 3 12.1, level 4 8.9, level 5 6.6, PyTorch 9.8
+//   linear 25216x3072x768 f32: level 2 2792.5, level 3 6753.8, level 4 2966.7, level 5 1571.5, PyTorch 2491.2
+//   qkv 128x512x1536 f32: level 2 14.8, level 3 22.8, level 4 14.1, level 5 9.0, PyTorch 13.6
+//   qkv 197x384x1152 f32: level 2 13.4, level 3 17.9, level 4 11.6, level 5 8.5, PyTorch 12.4
+//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.5, level 4 24.2, level 5 12.5, PyTorch 18.1
+//   linear_gelu 197x384x1536 f32: level 2 31.5, level 3 22.4, level 4 15.2, level 5 10.5, PyTorch 21.5, PyTorch compile 22.3
+//   linear_gelu 4096x128x256 f32: level 2 37.9, level 3 21.0, level 4 12.8, level 5 10.0, PyTorch 14.6, PyTorch compile 18.4
+//   linear_gelu 25216x768x3072 f32: level 2 3879.5, level 3 6750.8, level 4 3067.9, level 5 1698.4, PyTorch 2476.5, PyTorch compile 2476.1
+//   linear_swiglu 128x512x1536 f32: level 2 38.8, level 3 29.2, level 4 19.0, level 5 11.8, PyTorch 24.3, PyTorch compile 24.2
+//   linear 128x512x512 bf16: level 2 10.0, level 3 16.4, level 4 7.3, level 5 4.7, PyTorch 6.4
+//   linear_gelu 197x384x1536 bf16: level 2 18.8, level 3 22.7, level 4 7.0, level 5 6.6, PyTorch 10.1, PyTorch compile 9.0
+//   linear_swiglu 128x512x1536 bf16: level 2 25.2, level 3 29.0, level 4 7.2, level 5 6.6, PyTorch 14.6, PyTorch compile 10.1
 #include "linear/split_tf32.cuh"
 #include "linear/kernels.cuh"
 

@@ -26,8 +26,9 @@
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   linear_gelu 25216x768x3072 bf16: level 2 1689.7, level 3 6781.6, level 4 369.4, level 5 184.9, PyTorch 274.2, PyTorch compile 283.7
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   linear 25216x3072x768 bf16: level 2 449.7, level 3 6761.0, level 4 274.9, level 5 153.5, PyTorch 154.4
+//   linear_gelu 25216x768x3072 bf16: level 2 1699.4, level 3 6779.9, level 4 368.8, level 5 186.5, PyTorch 275.3, PyTorch compile 284.8
 #include "linear/wgmma_tile.cuh"
 
 // An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.

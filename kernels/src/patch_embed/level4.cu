@@ -11,9 +11,9 @@
 //
 // Bytes moved: 4·(2·M·C·K/64 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   patch_embed 1x3x224x224 f32: level 2 29.1, level 3 27.4, level 4 19.9, PyTorch 31.3, PyTorch compile 20.9
-//   patch_embed 10x3x32x32 f32: level 2 22.3, level 3 6.3, level 4 5.5, PyTorch 12.2, PyTorch compile 10.7
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   patch_embed 1x3x224x224 f32: level 2 29.7, level 3 27.5, level 4 20.0, PyTorch 31.4, PyTorch compile 22.8
+//   patch_embed 10x3x32x32 f32: level 2 22.8, level 3 6.4, level 4 5.7, PyTorch 12.1, PyTorch compile 10.6
 #include "linear/tile.cuh"
 #include "patch_embed/patches.cuh"
 

@@ -12,19 +12,19 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit 7f432c22a, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 62.1, level 3 18.4, level 4 14.8, PyTorch 62.7, PyTorch compile 23.7
-//   causal_attention_prefill 128x9x3x64 f32: level 2 64.8, level 3 18.5, level 4 15.0, PyTorch 56.7, PyTorch compile 29.4
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1290.7, level 3 1125.2, level 4 206.2, PyTorch 353.8, PyTorch compile 297.3
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46236.9, level 3 78821.0, level 4 9842.6, PyTorch 7321.8, PyTorch compile 6455.1
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 23.3, level 3 36.3, level 4 10.6, copy 3.0, PyTorch 70.3, PyTorch compile 36.9
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 33.5, level 3 37.4, level 4 12.4, copy 2.8, PyTorch 60.4, PyTorch compile 38.7
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 57.8, level 3 18.6, level 4 11.1, PyTorch 63.7, PyTorch compile 13.4
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 59.9, level 3 18.7, level 4 11.8, PyTorch 65.5, PyTorch compile 20.5
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1007.5, level 3 1106.3, level 4 43.4, PyTorch 95.3, PyTorch compile 34.7
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34245.3, level 3 79396.8, level 4 1055.8, PyTorch 1330.7, PyTorch compile 614.7
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 24.1, level 3 34.7, level 4 9.4, copy 2.8, PyTorch 48.8, PyTorch compile 12.8
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 24.2, level 3 36.2, level 4 12.9, copy 2.8, PyTorch 46.4, PyTorch compile 15.2
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 64.0, level 3 18.6, level 4 14.9, PyTorch 58.6, PyTorch compile 23.3
+//   causal_attention_prefill 128x9x3x64 f32: level 2 67.6, level 3 18.6, level 4 15.4, PyTorch 57.1, PyTorch compile 30.6
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1301.5, level 3 1126.0, level 4 206.8, PyTorch 348.7, PyTorch compile 297.2
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46642.3, level 3 78762.0, level 4 9855.6, PyTorch 7241.9, PyTorch compile 6498.2
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 24.1, level 3 37.4, level 4 10.8, copy 3.2, PyTorch 70.8, PyTorch compile 37.8
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 34.7, level 3 38.9, level 4 12.8, copy 2.9, PyTorch 59.6, PyTorch compile 40.4
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 60.0, level 3 19.0, level 4 11.3, PyTorch 58.2, PyTorch compile 12.9
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 61.4, level 3 18.8, level 4 12.1, PyTorch 58.7, PyTorch compile 16.4
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1019.4, level 3 1105.5, level 4 44.1, PyTorch 89.6, PyTorch compile 35.5
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34662.2, level 3 79339.2, level 4 1063.7, PyTorch 1266.2, PyTorch compile 647.4
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 25.6, level 3 35.8, level 4 9.7, copy 2.9, PyTorch 49.0, PyTorch compile 12.8
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 25.2, level 3 37.6, level 4 13.1, copy 2.9, PyTorch 46.3, PyTorch compile 15.3
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \
