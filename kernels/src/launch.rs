@@ -8,6 +8,9 @@ pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
 mod tensor_map;
 
+#[cfg(feature = "cuda")]
+pub(crate) use cuda::address;
+pub(crate) use held_rows::rows_a_block;
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 

@@ -25,38 +25,37 @@ template <typename T>
 __device__ __forceinline__ void held_row(const T *x, const T *residual, const T *w, const T *b, T *sum, T *y,
                                          int columns, float eps, float *scratch) {
   constexpr int N = PER_16_BYTES<T>;
-  const Pieces<T> of_x(x, columns), of_residual(residual, columns);
-  float s[ROW_PIECES][N], total = 0.f, squares = 0.f;
+  Pieces<T> s(x, columns); // x, and then the sum
+  const Pieces<T> of_residual(residual, columns);
+  float total = 0.f, squares = 0.f;
   each_piece<T>(columns, [&](int i, int c) {
-    of_x.get(i, s[i]);
+    float v[N];
+    s.get(i, v);
     if (residual) {
-      float r[N];
-      of_residual.get(i, r);
-#pragma unroll
-      for (int j = 0; j < N; j++) s[i][j] = rounded<T>(s[i][j] + r[j]);
-      store16(sum + c, s[i]);
+      s.add(i, of_residual, v);
+      s.store(i, sum + c);
     }
 #pragma unroll
-    for (int j = 0; j < N; j++) total += s[i][j];
+    for (int j = 0; j < N; j++) total += v[j];
   });
   // On their way while the mean and the variance are made.
   const Pieces<T> of_w(w, columns), of_b(b, columns);
   const float mean = row_sum(total, scratch) / columns;
   each_piece<T>(columns, [&](int i, int) {
+    float v[N];
+    s.get(i, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) {
-      s[i][j] -= mean;
-      squares += s[i][j] * s[i][j];
-    }
+    for (int j = 0; j < N; j++) squares += (v[j] - mean) * (v[j] - mean);
   });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
   each_piece<T>(columns, [&](int i, int c) {
-    float v[N], bias[N];
-    of_w.get(i, v);
+    float v[N], weight[N], bias[N];
+    s.get(i, v);
+    of_w.get(i, weight);
     of_b.get(i, bias);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = s[i][j] * (scale * v[j]) + bias[j];
+    for (int j = 0; j < N; j++) v[j] = (v[j] - mean) * (scale * weight[j]) + bias[j];
     store16(y + c, v);
   });
 }

@@ -25,27 +25,29 @@ template <typename T>
 __device__ __forceinline__ void held_row(const T *x, const T *residual, const T *w, T *sum, T *y, int columns,
                                          float eps, float *scratch) {
   constexpr int N = PER_16_BYTES<T>;
-  const Pieces<T> of_x(x, columns), of_residual(residual, columns), of_w(w, columns);
-  float s[ROW_PIECES][N], squares = 0.f;
+  Pieces<T> s(x, columns); // x, and then the sum
+  const Pieces<T> of_residual(residual, columns);
+  float squares = 0.f;
   each_piece<T>(columns, [&](int i, int c) {
-    of_x.get(i, s[i]);
+    float v[N];
+    s.get(i, v);
     if (residual) {
-      float r[N];
-      of_residual.get(i, r);
-#pragma unroll
-      for (int j = 0; j < N; j++) s[i][j] = rounded<T>(s[i][j] + r[j]);
-      store16(sum + c, s[i]);
+      s.add(i, of_residual, v);
+      s.store(i, sum + c);
     }
 #pragma unroll
-    for (int j = 0; j < N; j++) squares += s[i][j] * s[i][j];
+    for (int j = 0; j < N; j++) squares += v[j] * v[j];
   });
+  // On their way while the threads add up.
+  const Pieces<T> of_w(w, columns);
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
   each_piece<T>(columns, [&](int i, int c) {
-    float v[N];
-    of_w.get(i, v);
+    float v[N], weight[N];
+    s.get(i, v);
+    of_w.get(i, weight);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] *= scale * s[i][j];
+    for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
     store16(y + c, v);
   });
 }

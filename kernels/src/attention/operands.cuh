@@ -1,6 +1,7 @@
 // What every kernel of attention is given, in the order of operands.rs.
 #pragma once
 
+#include "common/exp2.cuh"
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 
@@ -48,10 +49,3 @@ struct Operands {
 
 // eˣ = 2^(x·log₂e): scores are scaled by this too, once, and the exponentials are powers of 2.
 constexpr float LOG2_E = 1.4426950408889634f;
-
-// 2ˣ in one instruction, within 2 units in the last place; below 2⁻¹²⁶ it is 0.
-__device__ __forceinline__ float exp2_approx(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}

@@ -11,7 +11,8 @@ constexpr int ROW_PIECES = 4; // of 16 bytes, in each thread
 template <typename T>
 constexpr int ROW_THREADS = 16384 / (ROW_PIECES * PER_16_BYTES<T>);
 
-// This thread's pieces of a row, as they lie in memory. Neighbouring threads have neighbouring pieces.
+// This thread's pieces of a row, as they lie in memory: 16 registers, whatever T. Neighbouring threads have
+// neighbouring pieces.
 template <typename T>
 struct Pieces {
   static constexpr int N = PER_16_BYTES<T>;
@@ -27,6 +28,19 @@ struct Pieces {
 
   // The elements of piece i.
   __device__ __forceinline__ void get(int i, float (&x)[N]) const { unpack16<T>(piece[i], x); }
+
+  // Adds the other's piece i to this one's, rounded as memory would round it; the sums are v, too.
+  __device__ __forceinline__ void add(int i, const Pieces &other, float (&v)[N]) {
+    float more[N];
+    other.get(i, more);
+#pragma unroll
+    for (int j = 0; j < N; j++) v[j] += more[j];
+    piece[i] = pack16(v);
+    get(i, v);
+  }
+
+  // Writes piece i.
+  __device__ __forceinline__ void store(int i, T *to) const { *reinterpret_cast<uint4 *>(to) = piece[i]; }
 
   // The first column of piece i.
   static __device__ __forceinline__ int column(int i) { return (i * blockDim.x + threadIdx.x) * N; }

@@ -78,6 +78,14 @@ __device__ __forceinline__ void unpack16(uint4 v, float (&x)[PER_16_BYTES<T>]) {
   }
 }
 
+// 16 bytes of elements, bf16 rounded to nearest even.
+__device__ __forceinline__ uint4 pack16(const float (&x)[4]) {
+  return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
+}
+__device__ __forceinline__ uint4 pack16(const float (&x)[8]) {
+  return make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+}
+
 // Reads 16 bytes; p has to be a multiple of 16.
 template <typename T>
 __device__ __forceinline__ void load16(const T *p, float (&x)[PER_16_BYTES<T>]) {
@@ -85,12 +93,9 @@ __device__ __forceinline__ void load16(const T *p, float (&x)[PER_16_BYTES<T>]) 
 }
 
 // Writes 16 bytes; p has to be a multiple of 16.
-__device__ __forceinline__ void store16(float *p, const float (&x)[4]) {
-  store4(p, make_float4(x[0], x[1], x[2], x[3]));
-}
-__device__ __forceinline__ void store16(bf16 *p, const float (&x)[8]) {
-  *reinterpret_cast<uint4 *>(p) =
-      make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+template <typename T>
+__device__ __forceinline__ void store16(T *p, const float (&x)[PER_16_BYTES<T>]) {
+  *reinterpret_cast<uint4 *>(p) = pack16(x);
 }
 
 // Reads N elements: one, or 16 bytes of them. Kernels that are templates over N take both paths.

@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu, rows_a_block};
 use crate::output;
 
 static MODULE: Module = module!("embedding_level4", "level4.ptx");
@@ -32,7 +32,7 @@ pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
     let rows = ids.elem_count();
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
     let threads = threads.next_power_of_two().clamp(32, THREADS);
-    let rows_a_block = THREADS / threads;
+    let rows_a_block = rows_a_block(rows, threads);
     Launch::new(&MODULE, entry!("embedding", w.dtype(), "level4")?)
         .grid(rows.div_ceil(rows_a_block), 1, 1)
         .block(threads, rows_a_block, 1)

@@ -130,7 +130,7 @@ fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
 }
 
 /// Of the tensor's first element.
-fn address<'a>(
+pub(crate) fn address<'a>(
     x: &Tensor,
     storage: &'a Storage,
     stream: &'a Arc<CudaStream>,

@@ -12,6 +12,14 @@ const COLUMNS: usize = 16384;
 /// Threads of a block where a row takes no more.
 const THREADS: usize = 256;
 
+/// Blocks before any has a second row: about as many as a large GPU has multiprocessors, which would be idle otherwise.
+const SPREAD: usize = 128;
+
+/// Rows of a block whose rows take `threads` threads each: few rows are spread over many blocks.
+pub fn rows_a_block(rows: usize, threads: usize) -> usize {
+    (THREADS / threads).min(rows.div_ceil(SPREAD)).max(1)
+}
+
 impl Launch<'_> {
     /// Grid and block for `rows` rows of `columns` elements of `size` bytes: a warp or several a row, as many
     /// rows a block as there is room for.
@@ -23,7 +31,7 @@ impl Launch<'_> {
         } else {
             columns.next_power_of_two().clamp(32, THREADS)
         };
-        let rows_a_block = (THREADS / threads).max(1);
+        let rows_a_block = rows_a_block(rows, threads);
         self.grid(rows.div_ceil(rows_a_block), 1, 1)
             .block(threads, rows_a_block, 1)
     }

@@ -29,6 +29,7 @@
 // Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
 //   linear 25216x3072x768 bf16: level 2 449.7, level 3 6761.0, level 4 274.9, level 5 153.5, PyTorch 154.4
 //   linear_gelu 25216x768x3072 bf16: level 2 1699.4, level 3 6779.9, level 4 368.8, level 5 186.5, PyTorch 275.3, PyTorch compile 284.8
+#include "common/activation.cuh"
 #include "linear/wgmma_tile.cuh"
 
 // An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.
@@ -37,25 +38,9 @@ struct Plain {
   static __device__ float of(float sum, float) { return sum; }
 };
 
-// x·Φ(x) = max(x, 0) − a·Φ(−a), a = |x|, and Φ(−a) = 2^p(a): log₂Φ(−a) is nearly a parabola, and this
-// polynomial is within 4.8e-6 of it up to a = 6, where a·Φ(−a) is 6e-9; beyond, it falls as it should, only a
-// bit faster. No difference of nearly equal numbers, as 1 + erf is for negative x: gelu(-5) is as good as
-// gelu(5). Of large a, 2^p is 0; infinity times that is not, so a stays below 16.
 struct Gelu {
   static constexpr bool GATED = false;
-  static __device__ float of(float x, float) {
-    float a = fminf(fabsf(x), 16.f), p = -1.83481431e-6f, phi, positive;
-    p = fmaf(p, a, 6.15983557e-5f);
-    p = fmaf(p, a, -9.30525373e-4f);
-    p = fmaf(p, a, 8.50789314e-3f);
-    p = fmaf(p, a, -0.053960074f);
-    p = fmaf(p, a, -0.458464388f);
-    p = fmaf(p, a, -1.15125105f);
-    p = fmaf(p, a, -0.999995295f);
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(phi) : "f"(p));
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x)); // NaN stays NaN
-    return fmaf(-a, phi, positive);
-  }
+  static __device__ float of(float x, float) { return gelu(x); }
 };
 
 struct SwiGlu {
