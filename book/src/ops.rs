@@ -5,7 +5,7 @@ use crate::format::{ratio, three_digits, time};
 use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpRow, spoken};
+use results::{OpRow, clock, spoken};
 use std::collections::BTreeSet;
 
 /// A Markdown table of the op's rows that `filter` keeps; the device's time where there is one, else the
@@ -21,12 +21,13 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let mut text = markdown::header("µs", &titles);
     let here = found.here_of(&rows);
     for cases in rows.chunk_by(|a, b| (&a.shape, &a.dtype) == (&b.shape, &b.dtype)) {
+        let time = clock(cases.iter().copied());
         let line = |first: &str, us: &dyn Fn(&OpRow) -> Option<f64>| {
             markdown::line(first, columns.iter().map(|level| cell(cases, level, us)))
         };
         let shape = cases[0].shape.replace('x', " × ");
         let shape = format!("{shape}, {}", cases[0].dtype);
-        text += &line(&shape, &|row| Some(row.us()));
+        text += &line(&shape, &|row| Some(time(row)));
         for here in &here {
             if cases.iter().any(|row| here.time(*row).is_some()) {
                 text += &line(&format!("*{}*", here.title), &|row| here.time(row));

@@ -63,16 +63,26 @@ impl Graph {
         buffers: Buffers,
         f: impl FnOnce() -> Result<T>,
     ) -> Result<(Self, T)> {
-        let nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
-        let (graph, value) = imp::Graph::record(device, || {
-            RECORDING.set(true);
-            let value = buffers.given(f);
-            RECORDING.set(false);
-            value
-        })?;
-        drop(nobody_opens);
+        let (graph, value) = recorded(device, || buffers.given(f))?;
         let _buffers = buffers;
         Ok((Self { graph, _buffers }, value))
+    }
+
+    /// Records what `f` launches, so many times over, each time to the same `buffers`: for timing, without memory that
+    /// is taken and given back in between.
+    ///
+    /// # Errors
+    /// As of [`record`](Self::record).
+    pub fn repeated<T>(
+        device: &Device,
+        buffers: Buffers,
+        times: usize,
+        mut f: impl FnMut() -> Result<T>,
+    ) -> Result<Self> {
+        let again = |_| buffers.given(&mut f).map(drop);
+        let (graph, ()) = recorded(device, || (0..times).try_for_each(again))?;
+        let _buffers = buffers;
+        Ok(Self { graph, _buffers })
     }
 
     /// Starts all of it; returns before it ends.
@@ -87,6 +97,16 @@ impl Graph {
     pub fn kernels(&self) -> usize {
         self.graph.kernels()
     }
+}
+
+fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::Graph, T)> {
+    let _nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+    imp::Graph::record(device, || {
+        RECORDING.set(true);
+        let value = f();
+        RECORDING.set(false);
+        value
+    })
 }
 
 /// Runs `f`, in which what the host sends to the device is kept there: candle's kernels are told shapes and

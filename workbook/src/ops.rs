@@ -142,6 +142,17 @@ impl<'a> Recorder<'a> {
         self.printed = self.rows.len();
     }
 
+    /// Microseconds of a call inside a CUDA graph. What cannot be recorded is skipped by name.
+    fn in_graph(&self, case: [&str; 3], timed: &mut impl Timed) -> Option<Vec<f64>> {
+        let times = self.timer.in_graph(timed, self.args.samples as usize);
+        times.unwrap_or_else(|error| {
+            let message = error.to_string();
+            let why = message.lines().next().unwrap_or_default();
+            eprintln!("skipped: {} in a graph: {why}", case.join(" "));
+            None
+        })
+    }
+
     /// From here on tensors have this format; what the device can do in it at the most is a row of its own.
     fn draw(&mut self, dtype: DType) -> candle_core::Result<()> {
         self.print();
@@ -199,6 +210,10 @@ impl Bench for Recorder<'_> {
             self.print();
         }
         let times = self.timer.time(&mut timed, self.args.samples as usize)?;
+        let graph = match timed.has_state() || timed.waits() {
+            true => None, // a recording would repeat it where it stood
+            false => self.in_graph([op, level, shape], &mut timed),
+        };
         let count = |n: usize| Some(n as u64);
         let (bytes, flops) = match work {
             Work::Bytes(n) => (count(n), None),
@@ -222,7 +237,7 @@ impl Bench for Recorder<'_> {
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
             kernels: kernels(&self.device, &mut timed)?,
-            ..timed_row(&times, None)
+            ..timed_row(&times, graph.as_ref())
         });
         Ok(())
     }

@@ -73,29 +73,22 @@ impl Events {
 }
 
 /// [`QUEUED`] calls as one CUDA graph.
-pub struct Recorded {
-    /// Made by the graph: dropped before it.
-    _outputs: Vec<Tensor>,
-    graph: Graph,
-}
+pub struct Recorded(Graph);
 
 impl Recorded {
     /// Starts all of them; returns before they end.
     pub(super) fn launch(&self) -> Result<()> {
-        self.graph.launch()
+        self.0.launch()
     }
 }
 
-/// Records calls of `timed` after a warm-up, in which kernels are loaded and weights packed.
+/// Records calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
+/// one before did, as the calls of another framework do, whose allocator gives the same memory again.
 pub fn record(device: &Device, timed: &mut impl Timed) -> Result<Recorded> {
-    warm(device, || (0..2).try_for_each(|_| timed.call().map(drop)))?;
+    warm(device, || timed.call().map(drop))?;
+    let buffers = warm(device, || Buffers::of(|| timed.call().map(drop)))?;
     device.synchronize()?;
-    let calls = || (0..QUEUED).map(|_| timed.call()).collect();
-    let (graph, outputs) = Graph::record(device, Buffers::default(), calls)?;
-    let recorded = Recorded {
-        _outputs: outputs,
-        graph,
-    };
+    let recorded = Recorded(Graph::repeated(device, buffers, QUEUED, || timed.call())?);
     recorded.launch()?;
     device.synchronize()?;
     Ok(recorded)

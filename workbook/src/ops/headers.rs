@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use results::{Machine, OpResults, OpRow, spoken};
+use results::{Machine, OpResults, OpRow, clock, spoken};
 
 /// The line that begins it.
 const BEGIN: &str = "// Measured";
@@ -97,7 +97,7 @@ fn line(path: &Path, case: &[OpRow]) -> String {
         .unwrap_or(9);
     let number = |row: &OpRow| row.level.strip_prefix("level")?.parse::<u8>().ok();
     let by_host = case.iter().any(|row| row.device_us.is_none());
-    let us = |row: &OpRow| if by_host { row.host_us } else { row.us() };
+    let us = clock(case);
     let times: Vec<String> = case
         .iter()
         .filter(|&row| number(row).is_none_or(|n| (2..=level).contains(&n)))
@@ -110,11 +110,9 @@ fn line(path: &Path, case: &[OpRow]) -> String {
     format!("//   {op} {shape} {dtype}{clock}: {}", times.join(", "))
 }
 
-/// `text` with `lines` as the last paragraph of its header, in place of what was measured before.
+/// `text` with `lines` as the last paragraph of its header, in place of what was measured before; without that
+/// paragraph where nothing is recorded.
 fn filled(text: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return text.into();
-    }
     let header = text.lines().take_while(|line| line.starts_with("//"));
     let length: usize = header.clone().map(|line| line.len() + 1).sum();
     let mut kept: Vec<&str> = vec![];
@@ -128,12 +126,11 @@ fn filled(text: &str, lines: &[String]) -> String {
     while kept.last() == Some(&"//") {
         kept.pop();
     }
-    format!(
-        "{}\n//\n{}\n{}",
-        kept.join("\n"),
-        lines.join("\n"),
-        &text[length..]
-    )
+    let measured = match lines {
+        [] => String::new(),
+        lines => format!("//\n{}\n", lines.join("\n")),
+    };
+    format!("{}\n{measured}{}", kept.join("\n"), &text[length..])
 }
 
 #[cfg(test)]
@@ -153,7 +150,9 @@ mod tests {
         let new = filled(text, &lines);
         assert_eq!(new, expected);
         assert_eq!(filled(&new, &lines), new, "twice is once");
-        assert_eq!(filled(text, &[]), text);
+        let without = "// A kernel.\n//\n// Launch: one block.\n\n.version 6.3\n";
+        assert_eq!(filled(&new, &[]), without);
+        assert_eq!(filled(without, &[]), without);
     }
 
     #[test]

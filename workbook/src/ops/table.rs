@@ -1,16 +1,16 @@
 //! Times of ops for a terminal: a block an op, a line a shape, a column a level.
 
 use candle_core::Device;
-use results::{OpResults, OpRow, spoken};
+use results::{OpResults, OpRow, clock, spoken};
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
     match device.is_cpu() {
         true => "Microseconds of one call, median; in brackets how many times faster than level 2.",
         false => {
-            "Microseconds of one call on the device, median, without the host's part; in brackets how many \
-             times\nfaster than level 2. What waits for the device itself is by the host's clock. The host's part is in \
-             the JSON."
+            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph where each \
+             level\ncan be recorded, else one by one. In brackets how many times faster than level 2. What waits for the \
+             device\nitself is by the host's clock. All clocks are in the JSON."
         }
     }
 }
@@ -51,12 +51,10 @@ fn cell(cases: &[OpRow], level: &str) -> String {
     let (Some(row), base) = (find(level), find("level2")) else {
         return "–".into();
     };
+    let us = clock(cases);
     match base.filter(|_| level != "level2" && level != "copy") {
-        Some(base) => {
-            let (base, us) = base.beside(row);
-            format!("{us:.2} ({:.2}×)", base / us)
-        }
-        None => format!("{:.2}", row.us()),
+        Some(base) => format!("{:.2} ({:.2}×)", us(row), us(base) / us(row)),
+        None => format!("{:.2}", us(row)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
-use results::{OpResults, OpRow, spoken};
+use results::{OpResults, OpRow, clock, spoken};
 
 use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
@@ -99,8 +99,9 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
 /// One op on one shape, which has to have been measured at [`BASE`].
 fn group(rows: &[&OpRow]) -> Option<Group> {
     let base = rows.iter().find(|row| row.level == BASE)?;
+    let time = clock(rows.iter().copied());
     let bar = |row: &&OpRow| {
-        let (base, us) = base.beside(row);
+        let (base, us) = (time(base), time(row));
         let (low, high) = row.spread();
         let ratio = base / us;
         Bar {
