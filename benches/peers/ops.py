@@ -26,7 +26,6 @@ SAMPLE = 2e-3  # seconds of a sample at least
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
 REPLAYS = 5  # of a graph in a sample
 WAITING = {"next_token"}  # ops that wait for the device themselves, and so have no time on it alone
-ONCE = {"causal_attention_prefill", "causal_attention_decode"}  # ops whose calls are prepared one by one: in no graph
 VOCABULARY = 10_000  # rows of an embedding
 NODES = 32  # of a graph
 PATCH = {224: (16, 384), 32: (4, 128)}  # a picture's side → a patch's, and channels
@@ -200,7 +199,7 @@ def main():
         for level, run in levels.items():
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
             queue = None if op in WAITING else busy
-            row.update(times(lambda: run(*tensors), args.samples, queue, op not in WAITING | ONCE))
+            row.update(times(lambda: run(*tensors), args.samples, queue, op not in WAITING))
             print(json.dumps(row), flush=True)
         torch.compiler.reset()
 
