@@ -13,6 +13,7 @@ use std::sync::{PoisonError, RwLock};
 
 use candle_core::{Device, Result};
 
+use crate::finally::Finally;
 pub use buffers::Buffers;
 pub(crate) use buffers::{keep, next};
 
@@ -66,9 +67,8 @@ impl Graph {
         let nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
         let (graph, value) = imp::Graph::record(device, || {
             RECORDING.set(true);
-            let value = buffers.given(f);
-            RECORDING.set(false);
-            value
+            let _over = Finally(|| RECORDING.set(false));
+            buffers.given(f)
         })?;
         drop(nobody_opens);
         let _buffers = buffers;

@@ -9,6 +9,7 @@ use simt::{Dim, Options};
 use super::simulated::{key, no_copy_engine, simulated};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
+use crate::finally::Finally;
 
 /// A launch that was simulated.
 #[derive(Debug, Clone)]
@@ -25,9 +26,10 @@ thread_local! {
 
 /// Runs `f` with every kernel of this thread simulated, and notes the launches.
 pub fn recorded<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
-    let before = RECORDED.replace(Some(vec![]));
+    let mut before = RECORDED.replace(Some(vec![]));
+    let _as_before = Finally(|| RECORDED.set(before.take()));
     let (value, _) = simulated(options, f);
-    (value, RECORDED.replace(before).unwrap_or_default())
+    (value, RECORDED.take().unwrap_or_default())
 }
 
 /// Notes a launch that is about to run, if launches are noted.

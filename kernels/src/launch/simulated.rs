@@ -31,10 +31,16 @@ pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>)
     (value, reports)
 }
 
-/// The simulation before one.
+/// The simulation before one; dropping it goes back to it.
 pub(crate) struct Before(Option<Simulation>);
 
-/// From now on kernels are simulated.
+impl Drop for Before {
+    fn drop(&mut self) {
+        SIMULATION.set(self.0.take());
+    }
+}
+
+/// From now on kernels are simulated, until what it returns is dropped.
 pub(crate) fn begin(options: Options) -> Before {
     let reports = vec![];
     Before(SIMULATION.replace(Some(Simulation { options, reports })))
@@ -42,7 +48,8 @@ pub(crate) fn begin(options: Options) -> Before {
 
 /// As it was before; the reports since then.
 pub(crate) fn end(before: Before) -> Vec<Report> {
-    let ended = SIMULATION.replace(before.0);
+    let ended = SIMULATION.take();
+    drop(before);
     ended.map(|s| s.reports).unwrap_or_default()
 }
 
