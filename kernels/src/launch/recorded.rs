@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, Result, Storage, Tensor};
 use simt::case::{Argument, Case, Contents, Element, Fill};
 use simt::{Dim, Options};
 
-use super::simulated::{key, no_copy_engine, simulated};
+use super::simulated::{key, no_tma, simulated};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
 use crate::finally::Finally;
@@ -70,7 +70,7 @@ fn argument(
     storages: &mut Vec<(usize, usize)>,
 ) -> Result<Argument> {
     let x = match arg {
-        Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
+        Arg::Boxes(..) | Arg::Heads(..) => return Err(no_tma(launch)),
         Arg::Null => return Ok(Argument::Null),
         Arg::U32(x) => return Ok(Argument::Scalar(Element::U32, (*x).into())),
         Arg::F32(x) => return Ok(Argument::Scalar(Element::F32, x.to_bits().into())),

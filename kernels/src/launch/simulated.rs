@@ -77,7 +77,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         args.push(match arg {
             Arg::Read(x) | Arg::View(x) => address(x, name, true, &mut buffers)?,
             Arg::Write(x) => address(x, name, false, &mut buffers)?,
-            Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
+            Arg::Boxes(..) | Arg::Heads(..) => return Err(no_tma(launch)),
             Arg::Null => simt::Arg::Null,
             Arg::U32(x) => simt::Arg::U32(*x),
             Arg::F32(x) => simt::Arg::F32(*x),
@@ -111,12 +111,8 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
 }
 
 /// What takes boxes multiplies them with wgmma, which is not simulated either.
-pub(super) fn no_copy_engine(launch: &Launch) -> candle_core::Error {
-    mismatch(
-        launch.entry,
-        "a GPU: its copy engine is not simulated",
-        "the simulator",
-    )
+pub(super) fn no_tma(launch: &Launch) -> candle_core::Error {
+    mismatch(launch.entry, "a GPU: TMA is not simulated", "the simulator")
 }
 
 fn of_simulator(error: simt::Error) -> candle_core::Error {

@@ -140,7 +140,7 @@ fn level4_threads(p: &Problem, facts: &Facts) -> usize {
     super::cpu::threads(p.m * p.n * p.k).min(facts.units)
 }
 
-/// Bytes that libraries and the copy engine take at once.
+/// Bytes that libraries and TMA take at once.
 const CHUNK: usize = 16;
 
 /// Rows of whole chunks: of others cuBLASLt may have no kernel.
@@ -184,7 +184,7 @@ const fn mma(mma: Mma) -> Entry<Run> {
     }
 }
 
-/// The simulator has neither wgmma nor a copy engine.
+/// The simulator has neither wgmma nor TMA.
 const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
     Entry {
         name: wgmma.entries.name(),
