@@ -1,6 +1,6 @@
 //! What the kernels on a CPU share: slices of tensors, lanes, functions of lanes, rows in parallel.
 
-pub mod add_rows;
+pub(crate) mod add_rows;
 mod awake;
 pub mod lanes;
 pub mod loops;

@@ -28,34 +28,41 @@ pub struct Module {
 }
 
 impl Module {
-    /// The compute capability that `.target` asks for: (7, 5) for `sm_75`.
+    /// The compute capability that `.target` asks for: (7, 5) for `sm_75`, (9, 0) for `sm_90a`.
     pub fn capability(&self) -> Option<(u32, u32)> {
-        let target = self
-            .ptx
-            .lines()
-            .find_map(|l| l.strip_prefix(".target sm_"))?;
+        let target = self.target()?;
         let digits = target.trim_end_matches(|c: char| !c.is_ascii_digit());
         let number: u32 = digits.parse().ok()?;
         Some((number / 10, number % 10))
     }
 
+    /// `75` of `.target sm_75`.
+    fn target(&self) -> Option<&str> {
+        let mut lines = self.ptx.lines();
+        Some(lines.find_map(|l| l.strip_prefix(".target sm_"))?.trim())
+    }
+
+    /// A target that ends in `a`, as `sm_90a` does, has instructions of one architecture: it runs there, and not on
+    /// what comes after it ("PTX ISA", `.target`).
+    ///
     /// # Errors
     /// When a GPU of capability `found` cannot run this.
     pub fn check_capability(&self, found: (u32, u32)) -> Result<()> {
-        match self.capability() {
-            Some(needed) if needed <= found => Ok(()),
-            needed => {
-                let (major, minor) = needed.unwrap_or_default();
-                // Level 3 is for all GPUs since Turing; what needs a newer one is a kernel of level 4.
-                let below = if (major, minor) > (7, 5) { 3 } else { 2 };
-                Err(unsupported(
-                    self.name,
-                    format!("a GPU of compute capability {major}.{minor} or more"),
-                    format!("{}.{}", found.0, found.1),
-                    below,
-                ))
-            }
+        let needed = self.capability();
+        let alone = self.target().is_some_and(|target| target.ends_with('a'));
+        if needed == Some(found) || !alone && needed.is_some_and(|needed| needed < found) {
+            return Ok(());
         }
+        let (major, minor) = needed.unwrap_or_default();
+        let range = if alone { "and no other" } else { "or more" };
+        // Level 3 is for all GPUs since Turing; what needs a newer one is a kernel of level 4.
+        let below = if (major, minor) > (7, 5) { 3 } else { 2 };
+        Err(unsupported(
+            self.name,
+            format!("a GPU of compute capability {major}.{minor} {range}"),
+            format!("{}.{}", found.0, found.1),
+            below,
+        ))
     }
 }
 
@@ -79,10 +86,10 @@ pub enum Arg<'a> {
     View(&'a Tensor),
     /// Address of a contiguous tensor, to write to.
     Write(&'a Tensor),
-    /// A matrix of the last dimension's rows, contiguous, of which Hopper's copy engine reads or writes boxes of
-    /// so many rows and columns, with the rows of a box, 64 or 128 bytes, swizzled over the banks.
+    /// A matrix of the last dimension's rows, contiguous, of which Hopper's TMA (Tensor Memory Accelerator) reads or
+    /// writes boxes of so many rows and columns, with the rows of a box, 64 or 128 bytes, swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
-    /// A view (B, T, H, D) for the same engine: boxes of 64 channels of one head, so many tokens.
+    /// A view (B, T, H, D), for TMA, too: boxes of 64 channels of one head, so many tokens.
     Heads(&'a Tensor, Heads, usize),
     /// The address 0, for an operand that is left out.
     Null,
@@ -132,20 +139,26 @@ impl<'a> Launch<'a> {
     }
 
     /// Blocks along x, y, z.
+    ///
+    /// More than a grid may have are refused by [`Launch::run`].
     pub fn grid(mut self, x: usize, y: usize, z: usize) -> Self {
-        self.grid = [x as u32, y as u32, z as u32];
+        self.grid = [x, y, z].map(saturated);
         self
     }
 
     /// Threads of a block along x, y, z.
+    ///
+    /// Sizes beyond 32 bits are refused by [`Launch::run`].
     pub fn block(mut self, x: usize, y: usize, z: usize) -> Self {
-        self.block = [x as u32, y as u32, z as u32];
+        self.block = [x, y, z].map(saturated);
         self
     }
 
     /// Dynamic shared memory of a block, in bytes.
+    ///
+    /// Sizes beyond 32 bits are refused by [`Launch::run`].
     pub fn smem(mut self, bytes: usize) -> Self {
-        self.smem = bytes as u32;
+        self.smem = saturated(bytes);
         self
     }
 
@@ -174,12 +187,12 @@ impl<'a> Launch<'a> {
         self.arg(x.map_or(Arg::Null, Arg::Write))
     }
 
-    /// The next parameter: a map of a contiguous tensor (…, columns) as a matrix, for the copy engine.
+    /// The next parameter: a tensor map of a contiguous tensor (…, columns) as a matrix, for TMA.
     pub fn boxes(self, x: &'a Tensor, rows: usize, columns: usize) -> Self {
         self.arg(Arg::Boxes(x, [rows, columns]))
     }
 
-    /// The next parameter: a map of a view (B, T, H, D), for the copy engine.
+    /// The next parameter: a tensor map of a view (B, T, H, D), for TMA.
     pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
         self.arg(Arg::Heads(x, heads, tokens))
     }
@@ -188,7 +201,7 @@ impl<'a> Launch<'a> {
     ///
     /// Sizes beyond 32 bits are refused by [`Launch::run`].
     pub fn u32(self, x: usize) -> Self {
-        self.arg(Arg::U32(u32::try_from(x).unwrap_or(u32::MAX)))
+        self.arg(Arg::U32(saturated(x)))
     }
 
     /// The next parameter, `.f32`.
@@ -207,13 +220,34 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// When there is no GPU, when the driver refuses the PTX or the launch, when a tensor is not
-    /// contiguous, or when a size does not fit 32 bits.
+    /// contiguous, when a size does not fit 32 bits, or when the grid has more than 2³¹−1 blocks along x or 65535
+    /// along y or z.
     pub fn run(self) -> Result<()> {
         if self.grid.contains(&0) {
             return Ok(());
         }
+        self.check()?;
+        if simulated::is_on() {
+            return simulated::execute(&self);
+        }
+        execute(&self)
+    }
+
+    /// What `run` refuses before it asks the driver.
+    fn check(&self) -> Result<()> {
+        let refuse = |expected, found| Err(mismatch(self.entry, expected, found));
+        if (self.grid.iter().zip(MOST_BLOCKS)).any(|(&blocks, most)| blocks > most) {
+            let [x, y, z] = self.grid;
+            return refuse(
+                "2³¹−1 × 65535 × 65535 blocks at the most",
+                format!("{x} × {y} × {z}"),
+            );
+        }
+        let [x, y, z] = self.block;
+        if [x, y, z, self.smem].contains(&u32::MAX) {
+            return refuse("sizes below 2³²−1", "a larger one".into());
+        }
         for arg in &self.args {
-            let refuse = |expected, found| Err(mismatch(self.entry, expected, found));
             match arg {
                 Arg::Read(x) | Arg::Write(x) | Arg::Boxes(x, _) if !x.is_contiguous() => {
                     return refuse("a contiguous tensor", format!("strides {:?}", x.stride()));
@@ -222,11 +256,16 @@ impl<'a> Launch<'a> {
                 _ => {}
             }
         }
-        if simulated::is_on() {
-            return simulated::execute(&self);
-        }
-        execute(&self)
+        Ok(())
     }
+}
+
+/// Blocks of a grid along x, y, z: "CUDA C++ Programming Guide", appendix on compute capabilities.
+const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
+
+/// A size beyond 32 bits becomes the largest that fits, which [`Launch::run`] refuses.
+fn saturated(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 /// Whether the kernels of this thread are simulated.
@@ -250,3 +289,6 @@ fn execute(launch: &Launch) -> Result<()> {
         "a build without it",
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ pub mod edge_attention;
 pub mod element;
 pub mod embedding;
 pub mod error;
+mod finally;
 pub mod gelu;
 pub mod graph;
 pub mod launch;

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use candle_core::{DType, Device, Result, Shape, Tensor};
 
 use crate::element::Element;
+use crate::finally::Finally;
 use crate::graph;
 
 thread_local! {
@@ -15,9 +16,8 @@ thread_local! {
 /// element that a kernel forgets shows.
 pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
     let before = POISON.replace(true);
-    let value = f();
-    POISON.set(before);
-    value
+    let _as_before = Finally(|| POISON.set(before));
+    f()
 }
 
 /// A tensor for a kernel on `device` to write, all of it; in a recording, where the pass before it
@@ -25,7 +25,7 @@ pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// When there is no memory, or a recording does otherwise than the pass before it.
-pub fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
+pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
     if let Some(x) = graph::next(&shape, dtype)? {
         return Ok(x);
@@ -40,26 +40,55 @@ fn fresh(shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
     if POISON.get() && dtype.is_float() && shape.elem_count() > 0 {
         return Tensor::full(f32::NAN, shape, device)?.to_dtype(dtype);
     }
-    // SAFETY: the callers are the launches of this crate, which hand it to a kernel that writes every
-    // element before anything reads it; the tests run each on poisoned memory and look for NaN.
+    if device.is_cpu() {
+        // For the simulator, which copies all of a tensor, also one that a kernel only writes.
+        return Tensor::zeros(shape, dtype, device);
+    }
+    // SAFETY: the memory is a GPU's, where no bits are uninitialised to Rust: a host's copy of what a kernel forgot
+    // has whatever was there before. The tests run each kernel on poisoned memory and look for NaN.
     unsafe { Tensor::empty(shape, dtype, device) }
 }
 
-/// `len` elements for a kernel on the CPU to write, all of them.
+/// `len` elements for a kernel on the CPU to write, uninitialised.
 ///
 /// Zeroing them first would be a second pass over memory: 4 MiB take longer to zero than a softmax
 /// takes to fill them.
-pub fn vec<T: Element>(len: usize) -> Vec<T> {
+///
+/// # Safety
+/// No element is read before it was written, and all are before the vector becomes a tensor.
+pub(crate) unsafe fn vec<T: Element>(len: usize) -> Vec<T> {
     if POISON.get() {
         return vec![T::NAN; len];
     }
     let mut v = Vec::with_capacity(len);
-    // SAFETY: the capacity is `len`, T is f32 or bf16, of which every bit pattern is a value, and the
-    // callers are the loops of this crate, which write every element before any is read; the tests
-    // run each on poisoned memory and look for NaN.
+    // SAFETY: the capacity is `len`. That the elements are written before anything reads them, which `set_len` asks
+    // for now, the caller has promised; T is Copy, so that nothing is dropped when one is written over.
     #[allow(clippy::uninit_vec)]
     unsafe {
         v.set_len(len)
     };
     v
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_poison() {
+        let panics = AssertUnwindSafe(|| poisoned(|| panic!("of the test")));
+        assert!(catch_unwind(panics).is_err());
+        assert!(!POISON.get());
+    }
+
+    #[test]
+    fn poison_ends_with_the_outermost() {
+        poisoned(|| {
+            poisoned(|| ());
+            assert!(POISON.get());
+        });
+        assert!(!POISON.get());
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use simt::{Case, Module, Options};
 
-/// All `.ptx` of the ops' folders but Hopper's, whose wgmma and copy engine are not simulated.
+/// All `.ptx` of the ops' folders but Hopper's, whose wgmma and TMA are not simulated.
 fn texts() -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let read = fs::read_dir(folder).expect("a folder");

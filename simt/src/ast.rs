@@ -120,7 +120,7 @@ pub enum Operand {
     Immediate(Immediate),
     /// `[base+offset]`; `[4096]` has no base.
     Address(Option<String>, i64),
-    /// `[base, {a, b}]`: an element by its coordinates, of what a copy engine or a unit of textures knows.
+    /// `[base, {a, b}]`: an element by its coordinates, of what TMA or a unit of textures knows.
     Element(String, Vec<Operand>),
     /// `{a, b}`
     Vector(Vec<Operand>),

@@ -259,8 +259,8 @@ __device__ __forceinline__ void attention(const Operands<float> &o) {
 }
 
 // Named after D and BM.
-#define KERNEL(D, TM, ROWS)                                                                                           \
-  extern "C" __global__ void __launch_bounds__(Tile<D, TM>::THREADS, TM == 1 ? 3 : 2)                                              \
+#define KERNEL(D, TM, ROWS)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(Tile<D, TM>::THREADS, TM == 1 ? 3 : 2)                                \
       attention_d##D##x##ROWS##_f32_level4(OPERANDS(float)) {                                                        \
     static_assert(Tile<D, TM>::BM == ROWS);                                                                          \
     attention<D, TM>(TAKE_OPERANDS(float));                                                                          \

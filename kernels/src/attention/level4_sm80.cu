@@ -28,45 +28,20 @@
 //   attention 10x65x4x32 bf16: level 2 37.7, level 3 13.7, level 4 5.2, PyTorch 7.7
 //   attention 32x197x6x64 bf16: level 2 219.3, level 3 478.2, level 4 21.0, PyTorch 16.8
 #include "attention/operands.cuh"
+#include "common/mma.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;
 
 template <int D>
 constexpr int PITCH = D + 8; // elements
 
-__device__ __forceinline__ unsigned shared_address(const void *p) { return unsigned(__cvta_generic_to_shared(p)); }
-
-// Four 8 × 8 blocks of bf16: lane l names row l%8 of block l/8.
-__device__ __forceinline__ void load_blocks(unsigned (&x)[4], const bf16 *row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-__device__ __forceinline__ void load_blocks_transposed(unsigned (&x)[4], const bf16 *row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// c (16 × 8) += a (16 × 16) · b (16 × 8)
-__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// 16 bytes from global to shared memory, on their way when this returns; zeros unless `is_there`.
+// As copy16 of mma.cuh, but `from` is not converted to an address of global memory, which is the same number.
 __device__ __forceinline__ void copy16(bf16 *to, const bf16 *from, bool is_there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :
                : "r"(shared_address(to)), "l"(from), "r"(is_there ? 16 : 0)
                : "memory");
 }
-__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
 // ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
 template <int ROWS, int D>
@@ -107,7 +82,7 @@ __device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *
 #pragma unroll
     for (int j = 0; j < BN / 8; j += 2) {
       unsigned b[4]; // of keys 8j.. and 8j + 8.., the channels 16c.. and 16c + 8..
-      load_blocks(b, row + 8 * j * PITCH<D> + 16 * c);
+      load_matrices(b, shared_address(row + 8 * j * PITCH<D> + 16 * c));
       mma(s[j], q[c], b[0], b[1]);
       mma(s[j + 1], q[c], b[2], b[3]);
     }
@@ -158,7 +133,7 @@ __device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)
 #pragma unroll
     for (int c = 0; c < D / 8; c += 2) {
       unsigned b[4]; // of channels 8c.. and 8c + 8.., the keys 8j.. and 8j + 8..
-      load_blocks_transposed(b, row + 8 * j * PITCH<D> + 8 * c);
+      load_matrices_transposed(b, shared_address(row + 8 * j * PITCH<D> + 8 * c));
       mma(o[c], a, b[0], b[1]);
       mma(o[c + 1], a, b[2], b[3]);
     }
@@ -202,17 +177,17 @@ __device__ __forceinline__ void attention(const Operands<bf16> &o) {
     size_t from = kv + size_t(key) * o.kv_token;
     load_tile<BN, D>(k_tiles + stage * TILE, o.k + from, o.kv_token, end - key, o.head_dim, whole);
     load_tile<BN, D>(v_tiles + stage * TILE, o.v + from, o.kv_token, end - key, o.head_dim, whole);
-    commit();
+    copy_commit();
   };
 
   load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim, whole);
   load_keys(0, 0);
-  wait_for_copies();
+  copy_wait<0>();
   __syncthreads();
   unsigned q[D / 16][4];
 #pragma unroll
   for (int c = 0; c < D / 16; c++)
-    load_blocks(q[c], q_tile + (row + lane_id() % 16) * PITCH<D> + 16 * c + lane_id() / 16 * 8);
+    load_matrices(q[c], shared_address(q_tile + (row + lane_id() % 16) * PITCH<D> + 16 * c + lane_id() / 16 * 8));
 
   State<D> state;
   for (int key = 0, stage = 0; key < end; key += BN, stage ^= 1) {
@@ -222,7 +197,7 @@ __device__ __forceinline__ void attention(const Operands<bf16> &o) {
     if (key + BN > o.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
     online_softmax<D>(s, o.scale * LOG2_E, state);
     weigh<D>(s, v_tiles + stage * TILE, state.o);
-    wait_for_copies();
+    copy_wait<0>();
     __syncthreads(); // the next tile is there, and all are done with this one
   }
   write<D>(o, first + row, state);

@@ -51,6 +51,7 @@ extern "C" __global__ void __launch_bounds__(1) position_set_level5(unsigned *po
   *position = value;
 }
 
-extern "C" __global__ void __launch_bounds__(1) position_advance_level5(const unsigned *from, unsigned *to, unsigned tokens) {
+extern "C" __global__ void __launch_bounds__(1) position_advance_level5(const unsigned *from, unsigned *to,
+                                                                         unsigned tokens) {
   *to = *from + tokens;
 }

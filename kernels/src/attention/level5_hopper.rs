@@ -13,12 +13,12 @@ const KERNEL: &str = "attention_level5";
 
 static MODULE: Module = module!("attention_level5_sm90a", "level5_sm90a.ptx");
 
-/// A `Tile` of `level5_sm90a.cu`.
+/// A `Tile` of `level5_tile.cuh`.
 struct Tile {
     entry: &'static str,
     /// Channels of a head, at the most.
     d: usize,
-    /// Warpgroups that compute, each 64 queries.
+    /// Consumer warpgroups, each 64 queries.
     groups: usize,
     /// Keys of a tile.
     keys: usize,
@@ -95,7 +95,7 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
     };
     let dims = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
-    let units = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
+    let work_tiles = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
     let room = Facts::of(x.q.device())?.units * tile.blocks;
     let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
         dims: [x.batch, tokens, heads, x.head_dim],
@@ -105,7 +105,7 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
     let written = y.reshape((x.batch, x.queries, x.heads, x.head_dim))?;
     let written = heads(x.queries, x.heads, strides(KERNEL, &written)?);
     let launch = Launch::new(&MODULE, tile.entry)
-        .grid(units.min(room), 1, 1)
+        .grid(work_tiles.min(room), 1, 1)
         .block(128 * (tile.groups + 1), 1, 1)
         .smem(tile.smem())
         .heads(x.q, heads(x.queries, x.heads, x.q_strides), tile.queries())

@@ -5,28 +5,29 @@
 //   - wgmma: one instruction multiplies 64 queries by a tile of keys, read from shared memory by the tensor cores
 //     themselves. Where mma.sync takes its right operand from registers, each warp had to load all keys for itself.
 //   - The exponentials stay where the scores were, and are the left operand of the second product from there.
-//   - The copy engine brings q, k and v, asked by one thread; the next tile, and the next queries, are on their way
-//     while these are worked on. A grid as large as the GPU goes through all tiles of queries.
+//   - TMA, the Tensor Memory Accelerator of an SM, brings q, k and v, asked by one thread of the producer warpgroup;
+//     the next tile, and the next queries, are on their way while the consumer warpgroups work on these. A grid as
+//     large as the GPU goes through all tiles of queries.
 //   - What has to run beside what. A tile costs 4·64·BN·D operations on tensor cores, and 64·BN exponentials, of
 //     which an SM makes 16 a clock: at D = 128 half as long as the products, at D = 64 as long as they. Somebody
 //     else has to use the tensor cores meanwhile:
-//       heads up to 64 channels: one warpgroup a block, and three blocks on an SM, whose turns fall as they fall
-//       heads up to 128: two warpgroups, in turns. One starts its products and hands the tensor cores over; in them
-//       are the scores of its next tile, before the sums of this one ("FlashAttention-3", Shah et al. 2024).
+//       heads up to 64 channels: one consumer a block, and three blocks on an SM, whose turns fall as they fall
+//       heads up to 128: two consumers, in turns ("ping-pong"). One starts q·kᵀ of its next tile, then p·v of this
+//       one, and hands the tensor cores over ("FlashAttention-3", Shah et al. 2024).
 //
 // ANCHOR: turns
-//     warpgroup 0   | q·kᵀ, then p·v of before | softmax                  | q·kᵀ, p·v …
-//     warpgroup 1   | softmax                  | q·kᵀ, then p·v of before | softmax   …
-//     warpgroup 2   copies: q, k, v, k, v …
+//     consumer 0    | q·kᵀ, then p·v of before | softmax                  | q·kᵀ, p·v …
+//     consumer 1    | softmax                  | q·kᵀ, then p·v of before | softmax   …
+//     producer      copies: q, k, v, k, v …
 // ANCHOR_END: turns
 //
 // Prediction: 4 × 4096 causal, 16 heads of 128: 275 GFLOP, 0.28 ms at the tensor cores' rate; a tile on the diagonal is
 // computed whole (3% more), and what a warpgroup waits for is not all hidden.
 // Where it loses: 197 queries are 256 rows, 197 keys three tiles of 80. To be faster: shorter last tiles; a second
-// warpgroup for long sequences of narrow heads, too.
+// consumer for long sequences of narrow heads, too.
 //
 // Launch: as many blocks as fit the GPU or as there are tiles of queries, whichever is less; THREADS; SHARED_BYTES as
-// dynamic shared memory; maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
+// dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
 //   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
 //
 // Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
@@ -37,82 +38,42 @@
 //   attention 1x197x6x64 bf16: level 2 42.7, level 3 22.1, level 4 7.4, level 5 6.2, PyTorch 9.0
 //   attention 10x65x4x32 bf16: level 2 37.7, level 3 13.7, level 4 5.2, level 5 5.0, PyTorch 7.7
 //   attention 32x197x6x64 bf16: level 2 219.3, level 3 478.2, level 4 21.0, level 5 13.0, PyTorch 16.8
+#include "attention/level5_tile.cuh"
 #include "attention/operands.cuh"
 #include "common/hopper.cuh"
 
-// Heads up to D channels, GROUPS warpgroups of 64 queries each, BN keys at a time, so many blocks on an SM.
-template <int D_, int GROUPS_, int BN_, int BLOCKS_>
-struct Tile {
-  static constexpr int D = D_, GROUPS = GROUPS_, BM = 64 * GROUPS, BN = BN_, BLOCKS = BLOCKS_;
-  static constexpr int THREADS = 128 * (GROUPS + 1), STAGES = 2, CHUNKS = D / 64;
-  static constexpr bool TURNS = GROUPS == 2;
-  // Registers of a thread that computes: what the threads that copy leave.
-  static constexpr int REGISTERS = GROUPS == 2 ? 240 : 136;
-  // Shared memory: a chunk is 64 channels, rows of 128 bytes. Two places for q, a ring of STAGES places for k and v.
-  static constexpr int Q_CHUNK = 128 * BM, Q_BYTES = CHUNKS * Q_CHUNK;
-  static constexpr int KV_CHUNK = 128 * BN, KV_BYTES = CHUNKS * KV_CHUNK;
-  static constexpr int K = 2 * Q_BYTES, V = K + STAGES * KV_BYTES;
-  // Barriers, 8 bytes each: FULL once the bytes are there, EMPTY once all have read them.
-  static constexpr int Q_FULL = V + STAGES * KV_BYTES, Q_EMPTY = Q_FULL + 2 * 8;
-  static constexpr int K_FULL = Q_EMPTY + 2 * 8, K_EMPTY = K_FULL + 8 * STAGES;
-  static constexpr int V_FULL = K_EMPTY + 8 * STAGES, V_EMPTY = V_FULL + 8 * STAGES;
-  static constexpr int SHARED_BYTES = V_EMPTY + 8 * STAGES;
-};
-
-struct Problem {
-  unsigned batch, queries, keys, seen, heads, group; // group: H/Hkv; query t sees min(keys, seen + t) keys
-  float scale;
-
-  template <class Tile>
-  __device__ unsigned units() const {
-    return (queries + Tile::BM - 1) / Tile::BM * heads * batch;
-  }
-};
-
-// A tile of queries of a head, and how many tiles of keys it sees. Neighbours in the grid are tiles of one head, which
-// find its keys in the L2 cache; the last queries, which see the most keys, come first.
+// Starts to load a tile of a head's tokens, from `token` on, once its place is empty.
 template <class Tile>
-struct Unit {
-  unsigned sequence, head, first, tiles;
-
-  __device__ Unit(unsigned unit, const Problem &p) {
-    unsigned blocks = (p.queries + Tile::BM - 1) / Tile::BM;
-    sequence = unit / blocks / p.heads, head = unit / blocks % p.heads;
-    first = (blocks - 1 - unit % blocks) * Tile::BM;
-    unsigned seen = min(p.keys, p.seen + min(first + Tile::BM, p.queries) - 1);
-    tiles = (seen + Tile::BN - 1) / Tile::BN;
-  }
-};
-
-// All copies of a block: one thread asks for them.
-template <class Tile>
-__device__ __forceinline__ void copy_units(const TensorMap *q, const TensorMap *k, const TensorMap *v,
-                                           const Problem &p, unsigned base) {
-  unsigned n = 0, i = 0; // tiles of keys and units so far
-  // A tile of a head's tokens, from `token` on, once its place is empty.
-  auto copy = [&](const TensorMap *map, const Unit<Tile> &unit, unsigned head, unsigned token, unsigned to, int chunk,
-                  unsigned full, unsigned empty, unsigned parity) {
-    barrier_wait(empty, parity ^ 1);
-    barrier_expect(full, Tile::CHUNKS * chunk);
+__device__ __forceinline__ void load_tile(const TensorMap *map, const WorkTile<Tile> &work, unsigned head,
+                                          unsigned token, unsigned to, int chunk, unsigned full, unsigned empty,
+                                          unsigned parity) {
+  mbarrier_wait(empty, parity ^ 1);
+  mbarrier_arrive_expect_tx(full, Tile::CHUNKS * chunk);
 #pragma unroll
-    for (int c = 0; c < Tile::CHUNKS; c++)
-      copy_box(to + c * chunk, map, unit.sequence, token, head, 64 * c, full);
-  };
+  for (int c = 0; c < Tile::CHUNKS; c++)
+    tma_load(to + c * chunk, map, work.sequence, token, head, 64 * c, full);
+}
+
+// The producer: one thread asks TMA for all that the block reads.
+template <class Tile>
+__device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, const TensorMap *v,
+                                        const Problem &p, unsigned base) {
+  unsigned n = 0, i = 0; // tiles of keys and work tiles so far
 #pragma unroll 1
-  for (unsigned u = blockIdx.x; u < p.units<Tile>(); u += gridDim.x, i++) {
-    Unit<Tile> unit(u, p);
+  for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
+    WorkTile<Tile> work(w, p);
     unsigned at = base + i % 2 * 8;
-    copy(q, unit, unit.head, unit.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK, at + Tile::Q_FULL,
-         at + Tile::Q_EMPTY, i / 2 % 2);
+    load_tile<Tile>(q, work, work.head, work.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK, at + Tile::Q_FULL,
+                    at + Tile::Q_EMPTY, i / 2 % 2);
 #pragma unroll 1
-    for (unsigned tile = 0; tile < unit.tiles; tile++, n++) {
+    for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
       unsigned s = n % Tile::STAGES, parity = n / Tile::STAGES % 2, at = base + 8 * s;
-      auto ring = [&](const TensorMap *map, int place, int full, int empty) {
-        copy(map, unit, unit.head / p.group, tile * Tile::BN, base + place + s * Tile::KV_BYTES, Tile::KV_CHUNK,
-             at + full, at + empty, parity);
+      auto load = [&](const TensorMap *map, int place, int full, int empty) {
+        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + place + s * Tile::KV_BYTES,
+                        Tile::KV_CHUNK, at + full, at + empty, parity);
       };
-      ring(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
-      ring(v, Tile::V, Tile::V_FULL, Tile::V_EMPTY);
+      load(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
+      load(v, Tile::V, Tile::V_FULL, Tile::V_EMPTY);
     }
   }
 }
@@ -124,12 +85,12 @@ using Scores = float[Tile::BN / 8][4];
 
 // Starts s = q·kᵀ.
 template <class Tile>
-__device__ __forceinline__ void start_scores(Scores<Tile> &s, unsigned q, unsigned k) {
-  wgmma_begin();
+__device__ __forceinline__ void start_qk(Scores<Tile> &s, unsigned q, unsigned k) {
+  wgmma_fence();
 #pragma unroll
   for (int c = 0; c < Tile::D / 16; c++) { // 16 channels are 32 bytes, 2 of a descriptor's units
-    unsigned long long a = descriptor(q + c / 4 * Tile::Q_CHUNK) + 2 * (c % 4);
-    unsigned long long b = descriptor(k + c / 4 * Tile::KV_CHUNK) + 2 * (c % 4);
+    unsigned long long a = matrix_descriptor(q + c / 4 * Tile::Q_CHUNK) + 2 * (c % 4);
+    unsigned long long b = matrix_descriptor(k + c / 4 * Tile::KV_CHUNK) + 2 * (c % 4);
     if (c == 0)
       wgmma<false>(s, a, b);
     else
@@ -177,7 +138,7 @@ struct State {
   }
 
   // Exponentials become weights, once the sums of the tile before are there.
-  __device__ __forceinline__ void take(const Scores<Tile> &s) {
+  __device__ __forceinline__ void rescale_and_pack(const Scores<Tile> &s) {
 #pragma unroll
     for (int c = 0; c < Tile::D / 8; c++)
 #pragma unroll
@@ -192,15 +153,15 @@ struct State {
   }
 
   // Starts o += p·v.
-  __device__ __forceinline__ void start_mean(unsigned v) {
-    wgmma_begin();
+  __device__ __forceinline__ void start_pv(unsigned v) {
+    wgmma_fence();
 #pragma unroll
     for (int j = 0; j < Tile::BN / 16; j++) // 16 keys are 16 rows
-      wgmma(o, p[j], descriptor(v + 16 * 128 * j, Tile::KV_CHUNK));
+      wgmma(o, p[j], matrix_descriptor(v + 16 * 128 * j, Tile::KV_CHUNK));
     wgmma_commit();
   }
 
-  // o/l in bf16 to a warp's 16 rows of shared memory, swizzled as the copy engine wants them.
+  // o/l in bf16 to a warp's 16 rows of shared memory, swizzled as TMA wants them.
   __device__ __forceinline__ void store(unsigned out) {
     unsigned lane = threadIdx.x % 32, to = out + lane % 16 * 128;
     float share[2] = {1.f / warp_sum<4>(l[0]), 1.f / warp_sum<4>(l[1])};
@@ -213,89 +174,102 @@ struct State {
   }
 };
 
-// All units of a warpgroup.
+// What a consumer, a warpgroup of 64 queries, does with barriers and its share of shared memory.
 template <class Tile>
-__device__ __forceinline__ void attend(const TensorMap *y, const Problem &problem, unsigned base, unsigned group) {
-  unsigned warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  unsigned n = 0, i = 0; // tiles of keys and units so far
-  auto wait = [&](int full, unsigned n) {
-    barrier_wait(base + full + 8 * (n % Tile::STAGES), n / Tile::STAGES % 2);
-  };
-  auto release = [&](int empty, unsigned n) {
-    if (lane == 0) barrier_arrive(base + empty + 8 * (n % Tile::STAGES));
-  };
-  auto place = [&](int ring, unsigned n) { return base + ring + n % Tile::STAGES * Tile::KV_BYTES; };
-  // The tensor cores in turn, by barriers 3 and 4 of the block's 16.
-  auto take_turn = [&] {
-    if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
-  };
-  auto give_turn = [&] {
-    if (Tile::TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(4 - group) : "memory");
-  };
-  if (group == 1) give_turn();
+struct Consumer {
+  unsigned base, group, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
 
-#pragma unroll 1
-  for (unsigned u = blockIdx.x; u < problem.units<Tile>(); u += gridDim.x, i++) {
-    Unit<Tile> unit(u, problem);
-    unsigned at = i % 2, q = base + at * Tile::Q_BYTES + 64 * 128 * group;
-    unsigned first = unit.first + 64 * group, row = first + 16 * warp + lane / 4;
-    auto visible_to = [&](unsigned t) { return int(min(problem.keys, problem.seen + t)); };
-    int visible[2] = {visible_to(row), visible_to(row + 8)};
-    State<Tile> state;
-    auto scores = [&](Scores<Tile> &s) {
-      wait(Tile::K_FULL, n);
-      start_scores<Tile>(s, q, place(Tile::K, n));
-    };
-    auto exponentials = [&](Scores<Tile> &s, unsigned tile) {
-      int key = tile * Tile::BN;
-      if (key + Tile::BN > visible_to(first)) mask<Tile>(s, key, visible);
-      state.online_softmax(s, problem.scale * LOG2_E);
-    };
-    auto mean = [&](unsigned n) {
-      wait(Tile::V_FULL, n);
-      state.start_mean(place(Tile::V, n));
-    };
-    barrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);
-#pragma unroll 1
-    for (unsigned tile = 0; tile < unit.tiles; tile++, n++) {
-      Scores<Tile> s;
-      take_turn();
-      scores(s);
-      if (Tile::TURNS && tile > 0) {
-        mean(n - 1); // of the tile before, behind these scores
-        give_turn();
-        wgmma_wait<1>();
-        release(Tile::K_EMPTY, n);
-        exponentials(s, tile);
-        wgmma_wait<0>();
-        release(Tile::V_EMPTY, n - 1);
-        state.take(s);
-      } else {
-        give_turn();
-        wgmma_wait<0>();
-        release(Tile::K_EMPTY, n);
-        exponentials(s, tile);
-        state.take(s);
-      }
-      if (!Tile::TURNS || tile + 1 == unit.tiles) {
-        mean(n);
-        wgmma_wait<0>();
-        release(Tile::V_EMPTY, n);
-      }
-    }
-    // y takes the place of q, which all warps of the group have read.
+  // The place of tile n in a ring, and its barriers.
+  __device__ __forceinline__ unsigned place(int ring, unsigned n) const {
+    return base + ring + n % Tile::STAGES * Tile::KV_BYTES;
+  }
+  __device__ __forceinline__ void wait(int full, unsigned n) const {
+    mbarrier_wait(base + full + 8 * (n % Tile::STAGES), n / Tile::STAGES % 2);
+  }
+  __device__ __forceinline__ void release(int empty, unsigned n) const {
+    if (lane == 0) mbarrier_arrive(base + empty + 8 * (n % Tile::STAGES));
+  }
+
+  // The tensor cores in turn, by barriers 3 and 4 of the block's 16.
+  __device__ __forceinline__ void take_turn() const {
+    if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
+  }
+  __device__ __forceinline__ void give_turn() const {
+    if (Tile::TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(4 - group) : "memory");
+  }
+
+  // Starts o += p·v of tile n.
+  __device__ __forceinline__ void start_pv(State<Tile> &state, unsigned n) const {
+    wait(Tile::V_FULL, n);
+    state.start_pv(place(Tile::V, n));
+  }
+
+  // Writes y of the queries from `first` on. It takes the place of q, number `at`, which all warps of the group have
+  // read; then that place is the producer's again.
+  __device__ __forceinline__ void write(State<Tile> &state, const TensorMap *y, const WorkTile<Tile> &work,
+                                        unsigned first, unsigned q, unsigned at) const {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
     unsigned out = q + 16 * 128 * warp;
     state.store(out);
-    fence_copies();
+    fence_proxy_async();
     __syncwarp();
     if (lane == 0) {
 #pragma unroll
       for (int c = 0; c < Tile::CHUNKS; c++)
-        write_box(y, unit.sequence, first + 16 * warp, unit.head, 64 * c, out + c * Tile::Q_CHUNK);
-      write_wait();
-      barrier_arrive(base + Tile::Q_EMPTY + 8 * at);
+        tma_store(y, work.sequence, first + 16 * warp, work.head, 64 * c, out + c * Tile::Q_CHUNK);
+      tma_store_wait();
+      mbarrier_arrive(base + Tile::Q_EMPTY + 8 * at);
     }
+  }
+};
+
+// All work tiles of a consumer.
+template <class Tile>
+__device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, unsigned base, unsigned group) {
+  Consumer<Tile> consumer{base, group};
+  unsigned n = 0, i = 0; // tiles of keys and work tiles so far
+  if (group == 1) consumer.give_turn();
+#pragma unroll 1
+  for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
+    WorkTile<Tile> work(w, p);
+    unsigned at = i % 2, q = base + at * Tile::Q_BYTES + 64 * 128 * group;
+    unsigned first = work.first + 64 * group, row = first + 16 * consumer.warp + consumer.lane / 4;
+    int visible[2] = {p.visible(row), p.visible(row + 8)};
+    State<Tile> state;
+    auto softmax = [&](Scores<Tile> &s, int key) {
+      if (key + Tile::BN > p.visible(first)) mask<Tile>(s, key, visible);
+      state.online_softmax(s, p.scale * LOG2_E);
+    };
+    mbarrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);
+#pragma unroll 1
+    for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
+      Scores<Tile> s;
+      consumer.take_turn();
+      consumer.wait(Tile::K_FULL, n);
+      start_qk<Tile>(s, q, consumer.place(Tile::K, n));
+      if (Tile::TURNS && tile > 0) {
+        consumer.start_pv(state, n - 1); // of the tile before, behind these scores
+        consumer.give_turn();
+        wgmma_wait<1>();
+        consumer.release(Tile::K_EMPTY, n);
+        softmax(s, tile * Tile::BN);
+        wgmma_wait<0>();
+        consumer.release(Tile::V_EMPTY, n - 1);
+        state.rescale_and_pack(s);
+      } else {
+        consumer.give_turn();
+        wgmma_wait<0>();
+        consumer.release(Tile::K_EMPTY, n);
+        softmax(s, tile * Tile::BN);
+        state.rescale_and_pack(s);
+      }
+      if (!Tile::TURNS || tile + 1 == work.tiles) {
+        consumer.start_pv(state, n);
+        wgmma_wait<0>();
+        consumer.release(Tile::V_EMPTY, n);
+      }
+    }
+    consumer.write(state, y, work, first, q, at);
   }
 }
 
@@ -306,25 +280,25 @@ __device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k
   unsigned base = shared_address(shared);
   unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // one value for a warp, and the compiler knows it
   if (threadIdx.x == 0) {
-    prefetch(q), prefetch(k), prefetch(v), prefetch(y);
+    prefetch_tensor_map(q), prefetch_tensor_map(k), prefetch_tensor_map(v), prefetch_tensor_map(y);
     auto init = [&](int full, int empty, int places) {
       for (int i = 0; i < places; i++) {
-        barrier_init(base + full + 8 * i, 1);                  // who asks for the copies
-        barrier_init(base + empty + 8 * i, 4 * Tile::GROUPS); // the warps that compute
+        mbarrier_init(base + full + 8 * i, 1);                  // the producer
+        mbarrier_init(base + empty + 8 * i, 4 * Tile::GROUPS); // the warps of the consumers
       }
     };
     init(Tile::Q_FULL, Tile::Q_EMPTY, 2);
     init(Tile::K_FULL, Tile::K_EMPTY, Tile::STAGES);
     init(Tile::V_FULL, Tile::V_EMPTY, Tile::STAGES);
-    barrier_init_fence();
+    fence_mbarrier_init();
   }
   __syncthreads();
   if (group == Tile::GROUPS) {
-    fewer_registers<24>();
-    if (threadIdx.x % 128 == 0) copy_units<Tile>(q, k, v, problem, base);
+    setmaxnreg_dec<24>();
+    if (threadIdx.x % 128 == 0) produce<Tile>(q, k, v, problem, base);
   } else {
-    more_registers<Tile::REGISTERS>();
-    attend<Tile>(y, problem, base, group);
+    setmaxnreg_inc<Tile::REGISTERS>();
+    consume<Tile>(y, problem, base, group);
   }
 }
 

@@ -1,15 +1,18 @@
-// The instructions that a product on Hopper is made of: copies of whole boxes of a matrix, the barriers that
-// they complete on, and products of matrices in shared memory. They need sm_90a.
+// The instructions that a product on Hopper is made of: copies of whole boxes of a tensor by TMA, the barriers
+// that they complete on, and products of matrices in shared memory. They need sm_90a.
 //
-// Barriers are 8 bytes of shared memory, addressed as shared_address gives it. A barrier goes from phase to
-// phase: a phase is over when all its arrivals came and all bytes that were announced are there. Whoever
-// waits names the parity of the phase, 0 for the first, and may be one phase late, not two.
+// TMA, the Tensor Memory Accelerator, is a unit of each SM that copies a box of a tensor between global and
+// shared memory by itself: one thread asks for it, and no thread's registers or address arithmetic are in it.
+// What threads wrote to shared memory is there for TMA only after a fence, fence_proxy_async.
+//
+// An mbarrier is 8 bytes of shared memory, addressed as shared_address gives it. It goes from phase to phase: a
+// phase is over when all its arrivals came and all bytes that were announced are there. Whoever waits names the
+// parity of the phase, 0 for the first, and may be one phase late, not two.
 #pragma once
 
 #include "common/mma.cuh"
 
-// What the copy engine has to know of a matrix: the driver encodes it (cuTensorMapEncodeTiled), a launch
-// passes it as it is.
+// What TMA has to know of a tensor: the driver encodes it (cuTensorMapEncodeTiled), a launch passes it as it is.
 struct alignas(64) TensorMap {
   unsigned long long words[16];
 };
@@ -21,32 +24,32 @@ __device__ __forceinline__ unsigned cluster_rank() {
   return rank;
 }
 
-// What was set up is there for the copy engine and for the cluster, too.
-__device__ __forceinline__ void barrier_init_fence() {
+// What mbarrier_init set up is there for TMA and for the cluster, too.
+__device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// All threads of the cluster wait for each other; it orders nothing but barrier_init.
+// All threads of the cluster wait for each other; it orders nothing but mbarrier_init.
 __device__ __forceinline__ void cluster_barrier() {
-  barrier_init_fence();
+  fence_mbarrier_init();
   asm volatile("barrier.cluster.arrive.relaxed;\n\t"
                "barrier.cluster.wait.acquire;" ::
                    : "memory");
 }
 
-__device__ __forceinline__ void barrier_init(unsigned barrier, unsigned arrivals) {
+__device__ __forceinline__ void mbarrier_init(unsigned barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
 // Arrives, and announces bytes that copies will bring.
-__device__ __forceinline__ void barrier_expect(unsigned barrier, unsigned bytes) {
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
 // Arrives at the barrier of this address in a block of the cluster. It is not a release at the cluster's
 // scope, which would wait for all of this thread's stores to reach the L2 cache, a thousand cycles or so:
 // what was done before is reads by the tensor cores, and they were waited for.
-__device__ __forceinline__ void barrier_arrive(unsigned barrier, unsigned rank) {
+__device__ __forceinline__ void mbarrier_arrive(unsigned barrier, unsigned rank) {
   asm volatile("{\n\t.reg .b32 there;\n\t"
                "mapa.shared::cluster.u32 there, %0, %1;\n\t"
                "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(barrier),
@@ -55,12 +58,12 @@ __device__ __forceinline__ void barrier_arrive(unsigned barrier, unsigned rank) 
 }
 
 // Arrives at a barrier of this block.
-__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+__device__ __forceinline__ void mbarrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Waits for the end of the phase of this parity.
-__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+__device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity) {
   unsigned over;
   do {
     asm volatile("{\n\t.reg .pred over;\n\t"
@@ -73,26 +76,27 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
 }
 
 // Starts to copy a box of a matrix, whose first element is (row, column), to shared memory, zeros where there
-// is no matrix; its bytes complete on a barrier. One thread starts it, the copy engine does it.
-__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned row, unsigned column,
+// is no matrix; its bytes complete on a barrier. One thread starts it, TMA does it.
+__device__ __forceinline__ void tma_load(unsigned to, const TensorMap *map, unsigned row, unsigned column,
                                          unsigned barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
                "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
                "l"(map), "r"(column), "r"(row), "r"(barrier)
                : "memory");
 }
+
 // The same, to all blocks of the cluster that have a bit in `blocks`, to the same place and on the same
 // barrier in each: read once from the L2 cache.
-__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned row, unsigned column,
-                                         unsigned barrier, unsigned short blocks) {
+__device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorMap *map, unsigned row, unsigned column,
+                                                   unsigned barrier, unsigned short blocks) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
                : "memory");
 }
 
-// The same of a tensor (sequence, token, head, channel).
-__device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsigned sequence, unsigned token,
+// As tma_load, of a tensor (sequence, token, head, channel).
+__device__ __forceinline__ void tma_load(unsigned to, const TensorMap *map, unsigned sequence, unsigned token,
                                          unsigned head, unsigned channel, unsigned barrier) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
                "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
@@ -100,15 +104,15 @@ __device__ __forceinline__ void copy_box(unsigned to, const TensorMap *map, unsi
                : "memory");
 }
 
-// Starts to write a box from shared memory to a matrix, where there is one; fence_copies and a barrier first.
-__device__ __forceinline__ void write_box(const TensorMap *map, unsigned row, unsigned column, unsigned from) {
+// Starts to copy a box from shared memory to a matrix, where there is one; fence_proxy_async and a barrier first.
+__device__ __forceinline__ void tma_store(const TensorMap *map, unsigned row, unsigned column, unsigned from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n\t"
                "cp.async.bulk.commit_group;" ::"l"(map),
                "r"(column), "r"(row), "r"(from)
                : "memory");
 }
 
-__device__ __forceinline__ void write_box(const TensorMap *map, unsigned sequence, unsigned token, unsigned head,
+__device__ __forceinline__ void tma_store(const TensorMap *map, unsigned sequence, unsigned token, unsigned head,
                                           unsigned channel, unsigned from) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];\n\t"
                "cp.async.bulk.commit_group;" ::"l"(map),
@@ -116,44 +120,46 @@ __device__ __forceinline__ void write_box(const TensorMap *map, unsigned sequenc
                : "memory");
 }
 
-// Waits until shared memory was read for all that this thread writes.
-__device__ __forceinline__ void write_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+// Waits until TMA has read shared memory for all stores of this thread, so that it may be written again.
+__device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-// What this thread stored to shared memory is there for the copy engine.
-__device__ __forceinline__ void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// What this thread wrote to shared memory is there for TMA.
+__device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Asks for a map before the first copy does.
-__device__ __forceinline__ void prefetch(const TensorMap *map) {
+// Brings a map into the cache before the first copy needs it.
+__device__ __forceinline__ void prefetch_tensor_map(const TensorMap *map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Gives registers back to the block, or waits for as many more: a thread of the warpgroup has N from then on.
+// A thread of the warpgroup has N registers from here on: fewer, which the block gets back, or more, once the
+// block has them.
 template <int N>
-__device__ __forceinline__ void fewer_registers() {
+__device__ __forceinline__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 template <int N>
-__device__ __forceinline__ void more_registers() {
+__device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
 }
 
-// Four 8×8 matrices of bf16 to shared memory: load_matrices the other way.
+// Four 8×8 matrices of bf16 to shared memory (stmatrix): load_matrices the other way.
 __device__ __forceinline__ void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
                "r"(c), "r"(d)
                : "memory");
 }
 
-// How wgmma is told of a matrix of rows of 128 bytes that the copy engine swizzled: its address, 1024 bytes
-// from 8 rows to the next, and that swizzle, all but the last in units of 16 bytes. Where it is read by its
-// columns, 64 of them are in a row, and the next 64 are `apart` bytes on; elsewhere that is not looked at.
-__device__ __forceinline__ unsigned long long descriptor(unsigned address, unsigned apart = 16) {
-  return (address >> 4 & 0x3fff) | (unsigned long long)(apart >> 4) << 16 | 64ull << 32 | 1ull << 62;
+// How wgmma is told of a matrix in shared memory: its address, its leading and its stride byte offset, all three in
+// units of 16 bytes, and its swizzle. The matrix has rows of 128 bytes, which TMA swizzled, and 1024 bytes from 8 rows
+// to the next: that is the stride. Where it is read by its columns, 64 of them are in a row, and the next 64 are
+// the leading offset on; elsewhere that is not looked at.
+__device__ __forceinline__ unsigned long long matrix_descriptor(unsigned address, unsigned leading_bytes = 16) {
+  return (address >> 4 & 0x3fff) | (unsigned long long)(leading_bytes >> 4) << 16 | 64ull << 32 | 1ull << 62;
 }
 
-// Around products: the sums are theirs from wgmma_begin on, until wgmma_wait finds no more than PENDING
+// Around products: the sums' registers are theirs from wgmma_fence on, until wgmma_wait finds no more than PENDING
 // groups unfinished; wgmma_commit closes a group.
-__device__ __forceinline__ void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() {

@@ -31,10 +31,18 @@ __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-// Four 8×8 matrices of bf16 from shared memory; lane l gives the address of row l % 8 of matrix l / 8, and
+// Four 8×8 matrices of bf16 from shared memory (ldmatrix); lane l gives the address of row l % 8 of matrix l / 8, and
 // gets of each matrix the two neighbours at row l / 4, columns 2·(l % 4) and one on.
 __device__ __forceinline__ void load_matrices(unsigned (&m)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+               : "r"(address)
+               : "memory");
+}
+
+// The same, each matrix transposed: of each the two neighbours at column l / 4, rows 2·(l % 4) and one on.
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&m)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
                : "r"(address)
                : "memory");

@@ -36,29 +36,28 @@ __device__ __forceinline__ void row_barrier() {
   asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.y), "r"(blockDim.x) : "memory");
 }
 
-// The sum of x over the threads of one threadIdx.y, a warp or several: 32, 64, ... 1024 = blockDim.x of
-// them; every one gets it. Beyond a warp all threads of the row have to call it, and `scratch` holds
-// blockDim.x / 32 floats in shared memory for each threadIdx.y. The first barrier waits for those that
-// still read an earlier result, so that one scratch serves any number of calls.
-__device__ __forceinline__ float row_sum(float x, float *scratch) {
-  x = warp_sum(x);
-  if (blockDim.x == WARP) return x;
+// Beyond a warp: what the warps of one threadIdx.y have, a value each, in the lanes of every one of them; `otherwise`
+// in the lanes that are left. All threads of the row have to call it, and `scratch` holds blockDim.x / 32 floats in
+// shared memory for each threadIdx.y. The first barrier waits for those that still read an earlier result, so that
+// one scratch serves any number of calls.
+__device__ __forceinline__ float gather_warps(float x, float *scratch, float otherwise) {
   const int warps = blockDim.x / WARP;
   scratch += threadIdx.y * warps;
   row_barrier();
   if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
   row_barrier();
-  return warp_sum(lane_id() < warps ? scratch[lane_id()] : 0.f);
+  return lane_id() < warps ? scratch[lane_id()] : otherwise;
+}
+
+// The sum of x over the threads of one threadIdx.y, a warp or several: 32, 64, ... 1024 = blockDim.x of
+// them; every one gets it. `scratch` as of gather_warps.
+__device__ __forceinline__ float row_sum(float x, float *scratch) {
+  x = warp_sum(x);
+  return blockDim.x == WARP ? x : warp_sum(gather_warps(x, scratch, 0.f));
 }
 
 // As row_sum, the greatest x.
 __device__ __forceinline__ float row_max(float x, float *scratch) {
   x = warp_max(x);
-  if (blockDim.x == WARP) return x;
-  const int warps = blockDim.x / WARP;
-  scratch += threadIdx.y * warps;
-  row_barrier();
-  if (lane_id() == 0) scratch[threadIdx.x / WARP] = x;
-  row_barrier();
-  return warp_max(lane_id() < warps ? scratch[lane_id()] : x);
+  return blockDim.x == WARP ? x : warp_max(gather_warps(x, scratch, x));
 }

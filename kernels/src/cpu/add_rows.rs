@@ -49,8 +49,11 @@ pub fn add_norm<T: Element>(
         Slice::<T>::new(x)?,
         residual.map(Slice::<T>::new).transpose()?,
     );
-    let mut y = output::vec::<T>(rows * c);
-    let mut sum = output::vec::<T>(if residual.is_some() { rows * c } else { 0 });
+    // SAFETY: the tasks have all rows among them, and `task` writes each of y, and of the sum where there is one.
+    let mut y = unsafe { output::vec::<T>(rows * c) };
+    let sums = if residual.is_some() { rows * c } else { 0 };
+    // SAFETY: as y.
+    let mut sum = unsafe { output::vec::<T>(sums) };
     // Without a residual there are no chunks of it.
     let mut added = from
         .1

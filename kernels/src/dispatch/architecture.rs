@@ -36,7 +36,7 @@ pub enum Feature {
     AsyncCopies,
     /// Products of E4M3 and E5M2.
     Fp8,
-    /// Thread-block clusters, and bulk copies by a copy engine.
+    /// Thread-block clusters, and bulk copies by TMA, the Tensor Memory Accelerator.
     Clusters,
     /// `wgmma`: a product by four warps, its operands in shared memory. Hopper's alone.
     WarpGroupProducts,

@@ -18,10 +18,6 @@
 //
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
-//
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   edge_attention 4096x16384 f32: level 2 8554.1, level 3 33.2, level 4 13.9, level 5 11.5, copy 4.5
-//   edge_attention 4096x16384 bf16: level 2 8609.4, level 3 36.0, level 4 12.2, level 5 12.3, copy 3.5
 
 #include "edge_attention/level4.cuh"
 

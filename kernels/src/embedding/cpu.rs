@@ -24,7 +24,8 @@ pub fn gather<T: Element>(
         let expected = format!("ids below {vocab}, the rows of w");
         return Err(mismatch(kernel, expected, id));
     }
-    let mut y = output::vec::<T>(ids.len() * c);
+    // SAFETY: each id has a row of y, and its row of w is copied there.
+    let mut y = unsafe { output::vec::<T>(ids.len() * c) };
     let rows = parallel::rows_per_task(ids.len(), c);
     let pieces = ids.chunks(rows).zip(y.chunks_mut(rows * c.max(1)));
     parallel::for_each(pieces, |(ids, y)| {

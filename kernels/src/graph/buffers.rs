@@ -11,6 +11,7 @@ use std::vec::IntoIter;
 use candle_core::{DType, Result, Shape, Tensor};
 
 use crate::error::mismatch;
+use crate::finally::Finally;
 
 /// Bytes that are kept at the most; what a pass writes after them, its graph takes and gives back. A pass that
 /// writes more has kernels that take much longer than those nodes.
@@ -41,10 +42,9 @@ impl Buffers {
     /// Those of `f`.
     pub fn of<T>(f: impl FnOnce() -> Result<T>) -> Result<Self> {
         STATE.set(State::Keeping(Self::default()));
-        let ran = f();
-        let kept = STATE.replace(State::Off);
-        ran?;
-        match kept {
+        let _off = Finally(|| STATE.set(State::Off));
+        f()?;
+        match STATE.replace(State::Off) {
             State::Keeping(buffers) => Ok(buffers),
             _ => Err(mismatch("a recording", "one at a time", "another in it")),
         }
@@ -54,9 +54,8 @@ impl Buffers {
     /// these are.
     pub(super) fn given<T>(&self, f: impl FnOnce() -> T) -> T {
         STATE.set(State::Giving(self.outputs.clone().into_iter()));
-        let value = f();
-        STATE.set(State::Off);
-        value
+        let _off = Finally(|| STATE.set(State::Off));
+        f()
     }
 
     fn keep(&mut self, x: &Tensor) {
@@ -104,6 +103,8 @@ pub(crate) fn keep(x: &Tensor) {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use candle_core::Device;
 
     use super::*;
@@ -139,6 +140,21 @@ mod tests {
         let error = buffers.given(|| outputs(&[4])).unwrap_err().to_string();
         let expected = "expected [3] f32, as in the run before, found [4] f32";
         assert!(error.contains(expected), "{error}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_fails_or_panics_leaves_nothing_on() -> Result<()> {
+        let is_off = || STATE.with_borrow(|state| matches!(state, State::Off));
+        let buffers = Buffers::of(|| outputs(&[3]))?;
+        assert!(Buffers::of(|| -> Result<()> { candle_core::bail!("of the test") }).is_err());
+        assert!(is_off());
+        let kept = catch_unwind(|| Buffers::of(|| -> Result<()> { panic!("of the test") }));
+        assert!(kept.is_err());
+        assert!(is_off());
+        let given = AssertUnwindSafe(|| buffers.given(|| panic!("of the test")));
+        assert!(catch_unwind(given).is_err());
+        assert!(is_off());
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use candle_core::{Device, Result};
 use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
 use crate::error::mismatch;
+use crate::finally::Finally;
 
 /// What a replay has not freed, the next launch frees.
 const AUTO_FREE: sys::CUgraphInstantiate_flags =
@@ -34,7 +35,10 @@ impl Graph {
         }
         let _cached = cuda.enable_cuda_graph_htod_cache();
         stream.begin_capture(RELAXED).w()?;
+        // Where `f` panics: nobody could use the stream as long as it records.
+        let end = Finally(|| drop(stream.end_capture(AUTO_FREE)));
         let value = f();
+        std::mem::forget(end);
         let graph = stream.end_capture(AUTO_FREE).w();
         // Why `f` failed says more than that the capture did.
         let value = value?;

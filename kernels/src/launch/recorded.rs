@@ -6,9 +6,10 @@ use candle_core::{CpuStorage, Result, Storage, Tensor};
 use simt::case::{Argument, Case, Contents, Element, Fill};
 use simt::{Dim, Options};
 
-use super::simulated::{key, no_copy_engine, simulated};
+use super::simulated::{key, no_tma, simulated};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
+use crate::finally::Finally;
 
 /// A launch that was simulated.
 #[derive(Debug, Clone)]
@@ -25,9 +26,10 @@ thread_local! {
 
 /// Runs `f` with every kernel of this thread simulated, and notes the launches.
 pub fn recorded<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
-    let before = RECORDED.replace(Some(vec![]));
+    let mut before = RECORDED.replace(Some(vec![]));
+    let _as_before = Finally(|| RECORDED.set(before.take()));
     let (value, _) = simulated(options, f);
-    (value, RECORDED.replace(before).unwrap_or_default())
+    (value, RECORDED.take().unwrap_or_default())
 }
 
 /// Notes a launch that is about to run, if launches are noted.
@@ -68,7 +70,7 @@ fn argument(
     storages: &mut Vec<(usize, usize)>,
 ) -> Result<Argument> {
     let x = match arg {
-        Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
+        Arg::Boxes(..) | Arg::Heads(..) => return Err(no_tma(launch)),
         Arg::Null => return Ok(Argument::Null),
         Arg::U32(x) => return Ok(Argument::Scalar(Element::U32, (*x).into())),
         Arg::F32(x) => return Ok(Argument::Scalar(Element::F32, x.to_bits().into())),

@@ -31,10 +31,16 @@ pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>)
     (value, reports)
 }
 
-/// The simulation before one.
+/// The simulation before one; dropping it goes back to it.
 pub(crate) struct Before(Option<Simulation>);
 
-/// From now on kernels are simulated.
+impl Drop for Before {
+    fn drop(&mut self) {
+        SIMULATION.set(self.0.take());
+    }
+}
+
+/// From now on kernels are simulated, until what it returns is dropped.
 pub(crate) fn begin(options: Options) -> Before {
     let reports = vec![];
     Before(SIMULATION.replace(Some(Simulation { options, reports })))
@@ -42,7 +48,8 @@ pub(crate) fn begin(options: Options) -> Before {
 
 /// As it was before; the reports since then.
 pub(crate) fn end(before: Before) -> Vec<Report> {
-    let ended = SIMULATION.replace(before.0);
+    let ended = SIMULATION.take();
+    drop(before);
     ended.map(|s| s.reports).unwrap_or_default()
 }
 
@@ -70,7 +77,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         args.push(match arg {
             Arg::Read(x) | Arg::View(x) => address(x, name, true, &mut buffers)?,
             Arg::Write(x) => address(x, name, false, &mut buffers)?,
-            Arg::Boxes(..) | Arg::Heads(..) => return Err(no_copy_engine(launch)),
+            Arg::Boxes(..) | Arg::Heads(..) => return Err(no_tma(launch)),
             Arg::Null => simt::Arg::Null,
             Arg::U32(x) => simt::Arg::U32(*x),
             Arg::F32(x) => simt::Arg::F32(*x),
@@ -104,12 +111,8 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
 }
 
 /// What takes boxes multiplies them with wgmma, which is not simulated either.
-pub(super) fn no_copy_engine(launch: &Launch) -> candle_core::Error {
-    mismatch(
-        launch.entry,
-        "a GPU: its copy engine is not simulated",
-        "the simulator",
-    )
+pub(super) fn no_tma(launch: &Launch) -> candle_core::Error {
+    mismatch(launch.entry, "a GPU: TMA is not simulated", "the simulator")
 }
 
 fn of_simulator(error: simt::Error) -> candle_core::Error {

@@ -1,6 +1,7 @@
-//! What Hopper's copy engine has to know of a tensor: 128 bytes that the driver encodes.
+//! What Hopper's TMA has to know of a tensor: a *tensor map*, 128 bytes that the driver encodes.
 //!
-//! "CUDA driver API", `cuTensorMapEncodeTiled`.
+//! TMA, the Tensor Memory Accelerator, is a unit of a multiprocessor that copies boxes of a tensor between global and
+//! shared memory by itself. "CUDA driver API", `cuTensorMapEncodeTiled`.
 
 use std::mem::MaybeUninit;
 use std::ptr;

@@ -13,7 +13,7 @@
 // benches/results/ops/h200.json). All the tiles fit the SMs at once there, each waits for its own copies
 // from L2, and cuBLAS has more shapes of tiles to choose from. Level 5 chooses among more, by measurement.
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that
-// GPU's full rate, fed by its copy engine. That is level 5.
+// GPU's full rate, fed by TMA (its Tensor Memory Accelerator). That is level 5.
 //
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.

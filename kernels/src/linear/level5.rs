@@ -1,8 +1,8 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
 //! The entries are level 4's kernels one by one, a product of a few rows that splits K (`level5_decode.cu`), tiles
-//! on tensor cores for f32 as well (`level5_sm80.cu`) and on Hopper's (`level5_sm90a.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS
-//! through candle, cuBLASLt with the bias in its epilogue.
+//! on tensor cores for f32 as well (`level5_sm80.cu`) and on Hopper's (`level5_sm90a.cu`), the small tiles of
+//! `matmul`, and NVIDIA's libraries: cuBLAS through candle, cuBLASLt with the bias in its epilogue.
 //! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
 //! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
 
@@ -140,7 +140,7 @@ fn level4_threads(p: &Problem, facts: &Facts) -> usize {
     super::cpu::threads(p.m * p.n * p.k).min(facts.units)
 }
 
-/// Bytes that libraries and the copy engine take at once.
+/// Bytes that libraries and TMA take at once.
 const CHUNK: usize = 16;
 
 /// Rows of whole chunks: of others cuBLASLt may have no kernel.
@@ -184,7 +184,7 @@ const fn mma(mma: Mma) -> Entry<Run> {
     }
 }
 
-/// The simulator has neither wgmma nor a copy engine.
+/// The simulator has neither wgmma nor TMA.
 const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
     Entry {
         name: wgmma.entries.name(),

@@ -4,8 +4,8 @@
 //
 // Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
 //   - wgmma reads both operands from shared memory: no warp loads them, and registers hold sums alone.
-//   - The copy engine fills shared memory, half of w for two blocks at once.
-//   - Two warpgroups take tiles in turn: the epilogue of one runs beside the products of the other.
+//   - TMA, the Tensor Memory Accelerator, fills shared memory, half of w for two blocks at once.
+//   - Two consumer warpgroups take tiles in turn: the epilogue of one runs beside the products of the other.
 //   - GELU in 12 instructions an element, where erff needs about 30.
 //
 // Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
@@ -21,7 +21,7 @@
 //
 // Bytes moved: 2·(M·N·K/192 + M·N·K/256 + M·N) at most, all but the last mostly from L2.
 // Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
-// less; SHARED_BYTES of the tile as dynamic shared memory; maps of x, w and y by value.
+// less; SHARED_BYTES of the tile as dynamic shared memory; tensor maps of x, w and y by value.
 //   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes

@@ -4,22 +4,23 @@
 // in the registers of a warpgroup, four warps. It runs beside them: a warp starts it and goes on. Three
 // things have to keep up with it.
 //
-//   - Operands. The copy engine brings a step of 64 columns, and one thread asks for it: no registers, no
+//   - Operands. TMA (the Tensor Memory Accelerator, a unit of the SM that copies boxes of a matrix by itself)
+//     brings a step of 64 columns, and one thread of the producer warpgroup asks for it: no registers, no
 //     arithmetic on addresses. Two blocks are a cluster, one tile below the other; each copies half of the
 //     rows of w to both. A ring of STAGES steps has two barriers a place: `full` once its bytes are there,
 //     `empty` once all who read it, in both blocks, are done.
 //   - The next tile. The grid is as large as the GPU, and a cluster takes every so-many-th tile: copies for
 //     the next one start while this one is multiplied.
-//   - The epilogue. Two warpgroups of a block multiply, and take tiles in turn: one does its epilogue (bias,
-//     GELU, writes) while the other has the tensor cores.
+//   - The epilogue. The two consumer warpgroups of a block multiply, and take tiles in turn ("ping-pong"): one
+//     does its epilogue (bias, GELU, writes) while the other has the tensor cores.
 //
 // ANCHOR: turns
-//     warpgroup 0   | tile 0: products | epilogue        | tile 2: products | epilogue …
-//     warpgroup 1                      | tile 1: products | epilogue        | tile 3: products …
-//     warpgroup 2   copies for tiles 0, 1, 2, 3 …, up to STAGES steps ahead of the products
+//     consumer 0    | tile 0: products | epilogue        | tile 2: products | epilogue …
+//     consumer 1                       | tile 1: products | epilogue        | tile 3: products …
+//     producer      copies for tiles 0, 1, 2, 3 …, up to STAGES steps ahead of the products
 // ANCHOR_END: turns
 //
-// Sums of 128×192 are 192 registers of each thread: the third warpgroup gives most of its own to the others.
+// Sums of 128×192 are 192 registers of each thread: the producer gives most of its own to the consumers.
 #pragma once
 
 #include "common/hopper.cuh"
@@ -29,20 +30,20 @@ struct WgmmaTile {
   static constexpr int BM = 128, BN = BN_, BK = 64, STAGES = STAGES_, CLUSTER = 2, THREADS = 3 * 128;
   // A step is BM rows of x, then BN rows of w, each 128 bytes: as wide as the swizzle is.
   static constexpr int ROW_BYTES = 2 * BK, STEP_BYTES = (BM + BN) * ROW_BYTES;
-  // Shared memory: the ring, 16 rows of 64 columns of y for each warp that multiplies, the barriers.
+  // Shared memory: the ring, 16 rows of 64 columns of y for each consumer warp, the barriers.
   static constexpr int OUT_BYTES = 16 * 2 * 64, OUT = STAGES * STEP_BYTES;
   static constexpr int FULL = OUT + 8 * OUT_BYTES, EMPTY = FULL + 8 * STAGES, SHARED_BYTES = EMPTY + 8 * STAGES;
 };
 
-// What a cluster goes through: tiles of y, and for each the steps of K.
+// What a cluster goes through: tiles of y, every `stride`-th from `first` on, and for each the steps of K.
 template <class Tile, class Epilogue>
-struct Walk {
+struct TileScheduler {
   // Columns of y that a tile makes: with a gate, half of its own, and the other half is the up-projection's.
   static constexpr unsigned COLUMNS = Epilogue::GATED ? Tile::BN / 2 : Tile::BN;
-  unsigned rank = cluster_rank(), first = blockIdx.x / Tile::CLUSTER, apart = gridDim.x / Tile::CLUSTER;
+  unsigned rank = cluster_rank(), first = blockIdx.x / Tile::CLUSTER, stride = gridDim.x / Tile::CLUSTER;
   unsigned n, tiles_n, tiles, steps;
 
-  __device__ Walk(unsigned m, unsigned n, unsigned k)
+  __device__ TileScheduler(unsigned m, unsigned n, unsigned k)
       : n(n), tiles_n((n + COLUMNS - 1) / COLUMNS),
         tiles((m + Tile::CLUSTER * Tile::BM - 1) / (Tile::CLUSTER * Tile::BM) * tiles_n),
         steps((k + Tile::BK - 1) / Tile::BK) {}
@@ -57,24 +58,24 @@ struct Walk {
   }
 };
 
-// All copies of a block: one thread asks for them.
-template <class Tile, class Walk>
-__device__ __forceinline__ void copy_tiles(const TensorMap *x, const TensorMap *w, const Walk &walk,
-                                           unsigned base) {
+// The producer: one thread asks TMA for all that the block multiplies.
+template <class Tile, class Scheduler>
+__device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, const Scheduler &scheduler,
+                                        unsigned base) {
   unsigned s = 0; // steps so far, over all tiles
-  auto empty = [&] { barrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
+  auto empty = [&] { mbarrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
 #pragma unroll 1
-  for (unsigned tile = walk.first; tile < walk.tiles; tile += walk.apart) {
-    unsigned row = walk.row(tile), row_of_w = walk.row_of_w(tile);
+  for (unsigned tile = scheduler.first; tile < scheduler.tiles; tile += scheduler.stride) {
+    unsigned row = scheduler.row(tile), row_of_w = scheduler.row_of_w(tile);
 #pragma unroll 1
-    for (unsigned step = 0; step < walk.steps; step++, s++) {
+    for (unsigned step = 0; step < scheduler.steps; step++, s++) {
       unsigned full = base + Tile::FULL + 8 * (s % Tile::STAGES);
       unsigned xs = base + s % Tile::STAGES * Tile::STEP_BYTES;
-      unsigned ws = xs + (Tile::BM + walk.rank * (Tile::BN / 2)) * Tile::ROW_BYTES;
+      unsigned ws = xs + (Tile::BM + scheduler.rank * (Tile::BN / 2)) * Tile::ROW_BYTES;
       empty();
-      barrier_expect(full, Tile::STEP_BYTES); // x, this block's half of w, and the other block's
-      copy_box(xs, x, row, step * Tile::BK, full);
-      copy_box(ws, w, row_of_w, step * Tile::BK, full, 0b11);
+      mbarrier_arrive_expect_tx(full, Tile::STEP_BYTES); // x, this block's half of w, and the other block's
+      tma_load(xs, x, row, step * Tile::BK, full);
+      tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full, 0b11);
     }
   }
   // The other block arrives here, too: this one is not to be gone before it did.
@@ -88,15 +89,15 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], 
                                               unsigned base, Started started) {
   unsigned lane = threadIdx.x % 32;
   auto done = [&](unsigned s) { // a warp tells each block of the cluster
-    if (lane < Tile::CLUSTER) barrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
+    if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
   };
 #pragma unroll 1
   for (unsigned step = 0; step < steps; step++, s++) {
     unsigned xs = base + s % Tile::STAGES * Tile::STEP_BYTES;
-    unsigned long long upper = descriptor(xs), lower = descriptor(xs + 64 * Tile::ROW_BYTES);
-    unsigned long long w = descriptor(xs + Tile::BM * Tile::ROW_BYTES);
-    barrier_wait(base + Tile::FULL + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2);
-    wgmma_begin();
+    unsigned long long upper = matrix_descriptor(xs), lower = matrix_descriptor(xs + 64 * Tile::ROW_BYTES);
+    unsigned long long w = matrix_descriptor(xs + Tile::BM * Tile::ROW_BYTES);
+    mbarrier_wait(base + Tile::FULL + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2);
+    wgmma_fence();
 #pragma unroll
     for (int i = 0; i < Tile::BK / 16; i++) { // 16 columns are 32 bytes, 2 of a descriptor's units
       wgmma(sum[0], upper + 2 * i, w + 2 * i);
@@ -112,8 +113,7 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], 
 }
 
 // The epilogue of a warp's rows, `row` on and `row` + 64 on: 16 rows of a chunk of columns at a time to bf16,
-// to the warp's place in shared memory, swizzled, and from there by the copy engine, which leaves out what is
-// not inside y.
+// to the warp's place in shared memory, swizzled, and from there by TMA, which leaves out what is not inside y.
 template <class Tile, class Epilogue>
 __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4], const bf16 *b,
                                            const TensorMap *y, unsigned row, unsigned column, unsigned n,
@@ -143,17 +143,39 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
         auto value = [&](int i) { return Epilogue::of(s[i] + bias[j][i % 2], up[i]); };
         packed[j][0] = pack_bf16(value(0), value(1)), packed[j][1] = pack_bf16(value(2), value(3));
       }
-      if (lane == 0) write_wait();
+      if (lane == 0) tma_store_wait();
       __syncwarp();
 #pragma unroll
       for (int j = 0; j < NT; j += 2)
         store_matrices(to + ((j + lane / 16) ^ swizzle) * 16, packed[j][0], packed[j][1], packed[j + 1][0],
                        packed[j + 1][1]);
-      fence_copies();
+      fence_proxy_async();
       __syncwarp();
-      if (lane == 0) write_box(y, row + 64 * half, column, out);
+      if (lane == 0) tma_store(y, row + 64 * half, column, out);
     }
   }
+}
+
+// A consumer: every second tile of the block, multiplied and written. The two multiply in turn, by barriers 1 and 2 of
+// the block's 16. At a consumer's turn all steps of the tile before have been full: nobody waits for a phase that is
+// two ahead.
+template <class Tile, class Epilogue>
+__device__ __forceinline__ void consume(const TensorMap *y, const bf16 *b,
+                                        const TileScheduler<Tile, Epilogue> &scheduler, unsigned base,
+                                        unsigned group) {
+  unsigned warp = threadIdx.x / 32 % 4, out = base + Tile::OUT + (4 * group + warp) * Tile::OUT_BYTES;
+  unsigned i = group, tile = scheduler.first + i * scheduler.stride; // i: the block's tiles
+#pragma unroll 1
+  for (; tile < scheduler.tiles; tile += 2 * scheduler.stride, i += 2) {
+    float sum[2][Tile::BN / 8][4] = {};
+    if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+    multiply_tile<Tile>(sum, i * scheduler.steps, scheduler.steps, base, [&] {
+      bool is_last = tile + scheduler.stride >= scheduler.tiles;
+      if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
+    });
+    write_tile<Tile, Epilogue>(sum, b, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), scheduler.n, out);
+  }
+  if (threadIdx.x % 32 == 0) tma_store_wait();
 }
 
 // All tiles of a block.
@@ -161,37 +183,25 @@ template <class Tile, class Epilogue>
 __device__ __forceinline__ void product(const TensorMap *x, const TensorMap *w, const TensorMap *y,
                                         const bf16 *b, unsigned m, unsigned n, unsigned k) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  unsigned base = shared_address(shared), warp = threadIdx.x / 32 % 4;
+  unsigned base = shared_address(shared);
   // One value for a warp, and the compiler knows it: what follows from it, wgmma's descriptors too, is
   // computed once for the warp instead of in every lane.
   unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-  Walk<Tile, Epilogue> walk(m, n, k);
+  TileScheduler<Tile, Epilogue> scheduler(m, n, k);
   if (threadIdx.x == 0) {
-    prefetch(x), prefetch(w), prefetch(y);
+    prefetch_tensor_map(x), prefetch_tensor_map(w), prefetch_tensor_map(y);
     for (int i = 0; i < Tile::STAGES; i++) {
-      barrier_init(base + Tile::FULL + 8 * i, 1);                  // who asks for the copies
-      barrier_init(base + Tile::EMPTY + 8 * i, 4 * Tile::CLUSTER); // the warps of a warpgroup in each block
+      mbarrier_init(base + Tile::FULL + 8 * i, 1);                  // the producer
+      mbarrier_init(base + Tile::EMPTY + 8 * i, 4 * Tile::CLUSTER); // the warps of a consumer in each block
     }
   }
   cluster_barrier();
 
   if (group == 2) {
-    fewer_registers<24>();
-    if (threadIdx.x == 256) copy_tiles<Tile>(x, w, walk, base);
+    setmaxnreg_dec<24>();
+    if (threadIdx.x == 256) produce<Tile>(x, w, scheduler, base);
   } else {
-    more_registers<240>();
-    unsigned out = base + Tile::OUT + (4 * group + warp) * Tile::OUT_BYTES, i = group; // i: the block's tiles
-#pragma unroll 1
-    for (unsigned tile = walk.first + i * walk.apart; tile < walk.tiles; tile += 2 * walk.apart, i += 2) {
-      float sum[2][Tile::BN / 8][4] = {};
-      // In turn, by barriers 1 and 2 of the block's 16. By then all steps of the tile before have been full:
-      // nobody waits for a phase that is two ahead.
-      if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
-      multiply_tile<Tile>(sum, i * walk.steps, walk.steps, base, [&] {
-        if (tile + walk.apart < walk.tiles) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
-      });
-      write_tile<Tile, Epilogue>(sum, b, y, walk.row(tile) + 16 * warp, walk.column(tile), n, out);
-    }
-    if (threadIdx.x % 32 == 0) write_wait();
+    setmaxnreg_inc<240>();
+    consume<Tile>(y, b, scheduler, base, group);
   }
 }

@@ -306,7 +306,8 @@ impl<'a> Call<'a> {
         let [a, b] = [self.a, self.b].map(Slice::<f32>::strided);
         let (a, b) = (a?, b?);
         let bias = self.bias.map(Slice::<f32>::new).transpose()?;
-        let mut c = output::vec::<f32>(batch * m * n);
+        // SAFETY: `product` is C = A·B + b, which writes all of C, zeros or b where K is 0.
+        let mut c = unsafe { output::vec::<f32>(batch * m * n) };
         let operand = |x, view| Operand { x, view };
         product(
             operand(&a, self.views[0]),

@@ -86,7 +86,8 @@ fn rope_append<T: Element>(
         head_dim,
         position,
     };
-    let mut y = output::vec::<T>(batch * tokens * heads * head_dim);
+    // SAFETY: the tasks that rotate have all heads among them, and write each.
+    let mut y = unsafe { output::vec::<T>(batch * tokens * heads * head_dim) };
     if !y.is_empty() {
         let rows = TOKENS * heads;
         let rotate = y.chunks_mut(rows * head_dim).enumerate();

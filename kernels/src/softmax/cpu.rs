@@ -117,7 +117,8 @@ impl<T: Element> Rows<'_, T> {
     /// Calls `f(x, e, y)` for each row, with room for its exponentials.
     #[inline(always)]
     fn each(self, mut f: impl FnMut(&[T], &mut [f32], &mut [T])) {
-        let mut e = output::vec::<f32>(self.c);
+        // SAFETY: `f` writes a row's exponentials before it reads them.
+        let mut e = unsafe { output::vec::<f32>(self.c) };
         for (x, y) in self.x.chunks(self.c).zip(self.y.chunks_mut(self.c)) {
             f(x, &mut e, y);
         }
@@ -127,7 +128,8 @@ impl<T: Element> Rows<'_, T> {
 fn each_row<T: Element>(x: &Tensor, task: impl Fn(Rows<T>) + Send + Sync) -> Result<Tensor> {
     let (rows, c) = rows(x)?;
     let n = parallel::rows_per_task(rows, c) * c.max(1);
-    let mut y = output::vec::<T>(rows * c);
+    // SAFETY: the tasks have all rows among them, and write each.
+    let mut y = unsafe { output::vec::<T>(rows * c) };
     let from = Slice::<T>::new(x)?;
     let pieces = from.chunks(n).zip(y.chunks_mut(n));
     parallel::for_each(pieces.map(|(x, y)| Rows { x, y, c }), task);

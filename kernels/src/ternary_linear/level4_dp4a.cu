@@ -21,12 +21,6 @@
 // Bytes: weights M or ⌈M/8⌉ times (from L2 after the first), x from L2 by every block, or q, y.
 // To be faster: round in the kernel that makes x, usually a norm; for large M the 8-bit tensor cores
 // (mma.sync m16n8k32, sm_80) multiply 32 times as much an instruction as a warp's dp4a.
-//
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   ternary_linear 1x4096x4096 f32: level 2 24.1, lut 8.5, dp4a 7.6
-//   ternary_linear 32x4096x4096 f32: level 2 48.0, lut 64.1, dp4a 18.1
-//   ternary_linear 1x4096x4096 bf16: level 2 16.7, lut 6.1, dp4a 5.4
-//   ternary_linear 32x4096x4096 bf16: level 2 17.2, lut 63.8, dp4a 18.2
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

@@ -12,12 +12,6 @@
 // To be faster: a table serves only 32 rows, since more would leave multiprocessors without work at
 // N = 4096; and shared memory answers one look-up of a warp a cycle, 64 weights, in which dp4a does 256:
 // see level4_dp4a.cu, which gives up the activations' precision for it.
-//
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit bfc3cecd3, 2026-11-21):
-//   ternary_linear 1x4096x4096 f32: level 2 24.1, lut 8.5, dp4a 7.6
-//   ternary_linear 32x4096x4096 f32: level 2 48.0, lut 64.1, dp4a 18.1
-//   ternary_linear 1x4096x4096 bf16: level 2 16.7, lut 6.1, dp4a 5.4
-//   ternary_linear 32x4096x4096 bf16: level 2 17.2, lut 63.8, dp4a 18.2
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

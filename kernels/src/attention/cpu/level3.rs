@@ -74,8 +74,10 @@ impl<T: Element> WithSimd for Loops<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, _: S) {
         let Task { batch, kv_head, .. } = self.task;
-        let mut scores = output::vec::<f32>(self.queries.keys.next_multiple_of(BLOCK));
-        let mut sums = output::vec::<f32>(self.values.head_dim);
+        // SAFETY: `score` writes the first `seen` and more, and those alone are read.
+        let mut scores = unsafe { output::vec::<f32>(self.queries.keys.next_multiple_of(BLOCK)) };
+        // SAFETY: `mix` fills it with zeros first.
+        let mut sums = unsafe { output::vec::<f32>(self.values.head_dim) };
         let out = std::mem::take(&mut self.task.out);
         for (row, out) in self.task.rows.clone().zip(out) {
             let (token, head) = self.queries.place(kv_head, row);

@@ -55,7 +55,8 @@ fn product<T: Element>(x: &Tensor, w: &Tensor, n: usize, epilogue: Epilogue<T>) 
     if let Some(last) = dims.last_mut() {
         *last = n;
     }
-    let mut y = output::vec::<T>(dims.iter().product());
+    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
+    let mut y = unsafe { output::vec::<T>(dims.iter().product()) };
     let (x, w) = (Slice::<T>::new(x)?, Slice::<T>::new(w)?);
     let (x, w) = (&*x, &*w);
     if !y.is_empty() {
@@ -104,7 +105,8 @@ fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f
     if m > FEW || k == 0 || !copied {
         return multiply(&widened(x), &widened(w), (m, n, k));
     }
-    let mut sums = output::vec(m * n);
+    // SAFETY: `Dots` writes the sum of each row of x and of w.
+    let mut sums = unsafe { output::vec(m * n) };
     let few = Dots {
         x,
         w,
@@ -118,7 +120,8 @@ fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f
 /// x·wᵀ (M, N), on this thread, by gemm: x (M, K), w (N, K)
 pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
     assert_eq!((x.len(), w.len()), (m * k, n * k));
-    let mut sums = output::vec(m * n);
+    // SAFETY: gemm writes all of it, zeros where K is 0.
+    let mut sums = unsafe { output::vec(m * n) };
     // SAFETY: x, w and sums are row-major matrices of m·k, n·k and m·n elements; the strides below, from a
     // column to the next and from a row to the next, stay inside. sums is of its own, and not read.
     unsafe {

@@ -67,7 +67,8 @@ fn with<T: Stored>(
     if let Some(last) = dims.last_mut() {
         *last = w.n;
     }
-    let mut y = output::vec::<T>(dims.iter().product());
+    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
+    let mut y = unsafe { output::vec::<T>(dims.iter().product()) };
     let x = Slice::<T>::new(x)?;
     let x = &*x;
     let rows = |rows: Range<usize>| Rows::new(&x[rows.start * w.k..rows.end * w.k], w.k);

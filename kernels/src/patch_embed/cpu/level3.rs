@@ -30,11 +30,13 @@ pub fn patch_embed<T: Element>(
     let (w, pixels) = (&*w, &*pixels);
     let patches = Patches { pixels, shape };
     let [b, class, positions] = [&*terms.b, &*terms.class, &*terms.positions];
-    let mut y = output::vec::<T>(shape.rows() * c);
+    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
+    let mut y = unsafe { output::vec::<T>(shape.rows() * c) };
     if !y.is_empty() {
         parallel::for_each(rectangles(&mut y, c, block(shape)), |y| {
             let (rows, columns) = (y.rows.len(), y.rows[0].len());
-            let mut x = output::vec::<f32>(rows * k);
+            // SAFETY: a patch is K elements, and `copy` writes each of them.
+            let mut x = unsafe { output::vec::<f32>(rows * k) };
             for (i, x) in x.chunks_mut(k.max(1)).enumerate() {
                 patches.copy(y.row + i, x);
             }

@@ -35,7 +35,8 @@ pub fn patch_embed<T: Stored>(
         positions: &terms.positions,
         tokens,
     };
-    let mut y = output::vec::<T>(shape.rows() * c);
+    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
+    let mut y = unsafe { output::vec::<T>(shape.rows() * c) };
     product(rows, w, &epilogue, &mut y, None);
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
 }

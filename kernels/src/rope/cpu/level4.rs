@@ -47,7 +47,8 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
                 mut keys,
                 values,
             } => {
-                let mut key = output::vec::<T>(d);
+                // SAFETY: `rotate` writes both halves of a key before it is read.
+                let mut key = unsafe { output::vec::<T>(d) };
                 let values = values[x.position * d..].chunks_exact_mut(d);
                 for (t, value) in (0..x.tokens).zip(values) {
                     rotate(simd, x.k.get(batch, t, head), x.angles(t), &mut key);

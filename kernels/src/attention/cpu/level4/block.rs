@@ -122,7 +122,8 @@ impl<T: Stored> Lanes<'_, T> {
         let Self { queries, task, .. } = self;
         let (d, w) = (queries.rows.head_dim, N * S::F32_LANES);
         let scale = 1. / (d as f32).sqrt();
-        let mut q = output::vec::<f32>(d * w);
+        // SAFETY: the loop writes D channels in each of the W lanes.
+        let mut q = unsafe { output::vec::<f32>(d * w) };
         let mut sees = [simd.splat_u32s(0); N];
         let mut sees_between = (usize::MAX, 0);
         let lanes: &mut [u32] = bytemuck::cast_slice_mut(&mut sees);
@@ -139,7 +140,8 @@ impl<T: Stored> Lanes<'_, T> {
         }
         Block {
             q,
-            s: output::vec(BLOCK * w),
+            // SAFETY: of each block of keys, `count` rows are written as scores and then read, no others.
+            s: unsafe { output::vec(BLOCK * w) },
             o: vec![0.; d * w],
             sees,
             sees_between,

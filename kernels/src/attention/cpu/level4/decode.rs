@@ -34,7 +34,8 @@ const BLOCKS: usize = 8;
 pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result<Tensor> {
     let d = queries.rows.head_dim;
     let work = queries.batch * queries.heads * queries.keys * d;
-    let mut out = output::vec::<T>(queries.batch * queries.heads * d);
+    // SAFETY: a cache of one position or more has parts, and `join` writes D elements for each head.
+    let mut out = unsafe { output::vec::<T>(queries.batch * queries.heads * d) };
     if work > 0 {
         let parallel = work >= ALONE;
         let splits = if parallel { splits(&queries) } else { 1 };
@@ -142,7 +143,9 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
             row: d,
             step: 1,
         };
-        let mut s = output::vec::<f32>(group * width);
+        // SAFETY: each block's scores are written, and `weigh` fills the columns behind the last key before
+        // it reads.
+        let mut s = unsafe { output::vec::<f32>(group * width) };
         for (i, block) in blocks.clone().enumerate() {
             let count = BLOCK.min(keys - i * BLOCK);
             let keys = (k.block(batch, head, block), BLOCK);
@@ -164,7 +167,8 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
             step: 1,
         };
         let width = d.next_multiple_of(S::F32_LANES);
-        let mut out = output::vec(group * width);
+        // SAFETY: the product writes whole registers up to the padded width of each row.
+        let mut out = unsafe { output::vec(group * width) };
         let values = v.from(batch, first, head);
         product(simd, (group, keys, d), p, values, (&mut out, width));
         Part {

@@ -1,0 +1,143 @@
+use std::panic::catch_unwind;
+
+use candle_core::{DType, Device, Tensor};
+use simt::Options;
+
+use super::*;
+
+/// Writes its thread's number: a launch that is not refused is seen.
+static MODULE: Module = Module {
+    name: "launch_tests",
+    ptx: ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry numbers(.param .u64 y)
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [y];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+    ret;
+}
+",
+};
+
+fn launch() -> Launch<'static> {
+    Launch::new(&MODULE, "numbers")
+}
+
+#[test]
+fn a_launch_within_the_limits_runs() -> Result<()> {
+    let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
+    let (ran, cases) = recorded(Options::default(), || launch().write(&y).run());
+    ran?;
+    assert_eq!(y.to_vec1::<u32>()?, (0..32).collect::<Vec<_>>());
+    assert_eq!(cases.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_grid_beyond_the_limits_is_refused() -> Result<()> {
+    let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
+    for (grid, found) in [
+        ([1 << 31, 1, 1], "2147483648 × 1 × 1"),
+        ([1, 65536, 1], "1 × 65536 × 1"),
+        ([1, 1, 65536], "1 × 1 × 65536"),
+        ([1 << 32, 1, 1], "4294967295 × 1 × 1"),
+        ([1, 1 << 32, 1], "1 × 4294967295 × 1"),
+        ([1, 1, (1 << 32) + 1], "1 × 1 × 4294967295"),
+    ] {
+        let [a, b, c] = grid;
+        let run = || launch().grid(a, b, c).write(&y).run();
+        let error = simulated(Options::default(), run).0.unwrap_err();
+        let expected =
+            format!("numbers: expected 2³¹−1 × 65535 × 65535 blocks at the most, found {found}");
+        assert_eq!(error.to_string(), expected);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_largest_grids_are_not_refused() -> Result<()> {
+    let most = i32::MAX as usize;
+    for [x, y, z] in [[most, 1, 1], [1, 65535, 1], [1, 1, 65535]] {
+        launch().grid(x, y, z).check()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn sizes_beyond_32_bits_are_refused() {
+    let large = 1 << 32;
+    for launch in [
+        launch().block(large, 1, 1),
+        launch().block(1, large, 1),
+        launch().block(1, 1, large + 1),
+        launch().smem(large),
+        launch().u32(large),
+    ] {
+        let error = simulated(Options::default(), || launch.run())
+            .0
+            .unwrap_err();
+        let expected = "numbers: expected sizes below 2³²−1, found a larger one";
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_grid_without_blocks_is_no_launch() -> Result<()> {
+    let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
+    let run = || launch().grid(1, 0, 1).write(&y).run();
+    let (ran, cases) = recorded(Options::default(), run);
+    ran?;
+    assert!(cases.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_panic_ends_what_it_was_in() -> Result<()> {
+    let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
+    let run = || launch().write(&y).run();
+    let (ran, cases) = recorded(Options::default(), || {
+        run()?;
+        let panics = || recorded(Options::default(), || panic!("of the test"));
+        assert!(catch_unwind(panics).is_err());
+        run()
+    });
+    ran?;
+    assert_eq!(cases.len(), 2, "those around it");
+    assert!(catch_unwind(|| simulated(Options::default(), || panic!("of the test"))).is_err());
+    assert!(!is_simulated());
+    Ok(())
+}
+
+#[test]
+fn only_targets_of_one_architecture_refuse_newer_gpus() {
+    let of = |ptx| Module { name: "m", ptx };
+    for (ptx, runs_on, not_on, expected) in [
+        (
+            ".version 8.0\n.target sm_90a\n",
+            &[(9, 0)][..],
+            &[(8, 9), (10, 0), (12, 0)][..],
+            "a GPU of compute capability 9.0 and no other",
+        ),
+        (
+            ".target sm_80",
+            &[(8, 0), (8, 6), (9, 0), (12, 0)],
+            &[(7, 5)],
+            "a GPU of compute capability 8.0 or more",
+        ),
+    ] {
+        for &found in runs_on {
+            assert!(of(ptx).check_capability(found).is_ok(), "{found:?}");
+        }
+        for &(major, minor) in not_on {
+            let error = of(ptx).check_capability((major, minor)).unwrap_err();
+            let line = format!("m: expected {expected}, found {major}.{minor}; level 3 can");
+            assert_eq!(error.to_string(), line);
+        }
+    }
+}
