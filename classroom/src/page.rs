@@ -231,9 +231,13 @@ impl Minutes {
         } = self;
         let together = self.together();
         format!(
-            "| minutes | at home, before: reading | in the room | at home, after: the graded task | together | optional, on top |\n\
-             |---|---:|---:|---:|---:|---:|\n\
-             | | {reading} | {in_the_room} | {graded} | **{together}** | {optional} |\n"
+            "| | minutes |\n\
+             |---|---:|\n\
+             | at home, before: reading | {reading} |\n\
+             | in the room | {in_the_room} |\n\
+             | at home, after: the graded task | {graded} |\n\
+             | together | **{together}** |\n\
+             | optional, on top | {optional} |\n"
         )
     }
 }
