@@ -18,8 +18,10 @@ pub fn test(root: &Path) -> Result<ExitCode> {
     let built = render::build(root)?;
     let mut found = findings(root, &built)?;
     match browser::chromium() {
-        Some(chromium) => found.extend(browser::requests(&chromium, &built)?),
-        None => println!("skipped: what the pages ask the network for: no Chromium on the PATH"),
+        Some(chromium) => found.extend(browser::findings(&chromium, &built)?),
+        None => println!(
+            "skipped: what the pages ask the network for, and what does not fit them: no Chromium on the PATH"
+        ),
     }
     for finding in &found {
         println!("{finding}");

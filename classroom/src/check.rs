@@ -15,8 +15,8 @@ use serde::{Serialize, Serializer};
 use simt::Class;
 
 pub use limits::short;
-pub use questions::options;
-pub use rust::Rustc;
+pub use questions::{Predictions, options, predictions};
+pub use rust::{Rustc, TO_COMPILE};
 
 use crate::exercise::{Exercise, Language};
 use crate::source::compare;
@@ -99,8 +99,9 @@ impl Failure {
 /// What a check comes to; bad input, such as a file or a compiler that is not there, is neither.
 pub type Outcome = Result<Result<Notes, Failure>, BadInput>;
 
-/// PTX of the CUDA text of a file; the inner error is the compiler's first.
-pub type Compile<'a> = &'a (dyn Fn(&Path, &str) -> Result<Result<String, String>, BadInput> + Sync);
+/// PTX of the CUDA text of a file; the inner error is the compiler's first, at its line.
+pub type Compile<'a> =
+    &'a (dyn Fn(&Path, &str) -> Result<Result<String, Failure>, BadInput> + Sync);
 
 /// What checks need besides the simulator.
 #[derive(Clone, Copy)]
@@ -111,11 +112,17 @@ pub struct Tools<'a> {
     pub rust: &'a Rustc,
 }
 
-/// Checks the submission in `path` with numbers from `seed`.
+/// Checks the submission in `path` with numbers from `seed`; `first` are the predictions with which its learner began.
 ///
 /// # Errors
 /// The file cannot be read, or a compiler that it needs is not there.
-pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outcome {
+pub fn check(
+    exercise: &Exercise,
+    path: &Path,
+    tools: &Tools,
+    seed: u64,
+    first: Option<&Predictions>,
+) -> Outcome {
     let bytes =
         fs::read(path).map_err(|e| BadInput::new(path.display(), "the text of a submission", e))?;
     let text = match String::from_utf8(bytes) {
@@ -145,10 +152,10 @@ pub fn check(exercise: &Exercise, path: &Path, tools: &Tools, seed: u64) -> Outc
     }
     match exercise.language {
         Language::Rust => tools.rust.check(exercise, path, seed),
-        Language::Ptx => kernel::check(exercise, path, text, text, seed),
+        Language::Ptx => kernel::check(exercise, path, text, text, seed, first),
         Language::Cuda => match (tools.cuda)(path, text)? {
-            Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed),
-            Err(error) => Ok(Err(Failure::new(Part::Text, path.display(), error))),
+            Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed, first),
+            Err(failure) => Ok(Err(failure)),
         },
     }
 }

@@ -145,15 +145,18 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
     }
 }
 
-/// The exercise that a person means by `07`, `7`, `row-sum`, `07-row-sum` or `07-row-sum.ptx`, in capitals or not.
+/// The exercise that a person means by `07`, `7`, `row-sum`, `07-row-sum`, `07-row-sum.ptx` or the path of such a file, in
+/// capitals or not.
 ///
 /// # Errors
 /// There is none; the error has the nearest name.
 pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, BadInput> {
     let asked = name.to_lowercase();
+    let stem = Path::new(&asked).file_stem().unwrap_or_default();
     let number = |e: &Exercise| e.number().parse::<u32>().ok();
     let is_meant = |e: &&Exercise| {
-        [e.name(), &e.id, &e.file()].contains(&asked.as_str())
+        [e.name(), &e.id].contains(&asked.as_str())
+            || *stem == *e.id
             || number(e).is_some_and(|n| asked.parse() == Ok(n))
     };
     exercises.iter().find(is_meant).ok_or_else(|| {

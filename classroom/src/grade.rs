@@ -1,5 +1,6 @@
 //! The grades of a folder of submissions, of one student or of many, as JSON and as JUnit.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,9 @@ use data::BadInput;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Failure, Outcome, Part};
+use crate::check::{Failure, Outcome, Part, Predictions};
 use crate::exercise::{Exercise, nearest};
+use crate::learner::{PROGRESS, Progress};
 
 /// What a check came to, as one process tells it to another.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -69,6 +71,55 @@ pub struct Grade {
     pub seed: u64,
     /// How long the check took.
     pub seconds: f64,
+    /// How many hints were taken, where the learner's progress lies beside the submission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints_used: Option<usize>,
+    /// What was predicted first, where that is kept there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prediction: Option<Predictions>,
+}
+
+impl Grade {
+    /// Whether nothing was handed in.
+    pub fn is_missing(&self) -> bool {
+        self.verdict.by == Some(Part::Missing.to_string())
+    }
+
+    /// Whether it could not be checked on this machine.
+    pub fn is_unchecked(&self) -> bool {
+        self.verdict.by.as_deref() == Some(UNCHECKED)
+    }
+}
+
+/// A file that looks like a submission and is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotGraded {
+    /// Its path.
+    pub file: String,
+    /// Why it is not graded.
+    pub why: String,
+}
+
+impl NotGraded {
+    fn new(path: &Path, why: impl Into<String>) -> Self {
+        let (file, why) = (path.display().to_string(), why.into());
+        Self { file, why }
+    }
+}
+
+impl fmt::Display for NotGraded {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: not graded: {}", self.file, self.why)
+    }
+}
+
+/// All that `grade` found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Grades {
+    /// Student by student.
+    pub grades: Vec<Grade>,
+    /// What was left out.
+    pub not_graded: Vec<NotGraded>,
 }
 
 /// Who has handed in what.
@@ -76,8 +127,8 @@ pub struct Grade {
 pub struct Class {
     /// In the order of their names.
     pub students: Vec<Student>,
-    /// What was found and is not graded, a line each.
-    pub notes: Vec<String>,
+    /// What was found and is not graded.
+    pub not_graded: Vec<NotGraded>,
 }
 
 /// A student's files.
@@ -92,36 +143,50 @@ pub struct Student {
 
 impl Class {
     /// The students in `folder`: each folder in it is one, whether there is anything in it or not. A folder that holds
-    /// submissions, and no folder with any, is one student's.
+    /// submissions, and no folder with any, is one student's. Where there is no submission at all, there is no student.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn read(folder: &Path, exercises: &[Exercise]) -> Result<Self, BadInput> {
+        let (folders, files) =
+            entries(folder).map_err(|e| BadInput::new(folder.display(), EXPECTED, e))?;
+        let mut not_graded = vec![];
+        let mut read = |folder| Student::read(folder, &mut not_graded);
+        let mut students: Vec<Student> = folders.into_iter().map(&mut read).collect();
+        let beside = Student::new(folder, files);
+        let holds = |student: &Student| exercises.iter().any(|e| student.submission(e).is_some());
+        let are_students = students.iter().any(holds);
+        if are_students {
+            let why = "it lies beside the students' folders, in none of them";
+            let files = beside.files.iter();
+            not_graded.extend(files.map(|file| NotGraded::new(file, why)));
+        } else {
+            students.push(beside);
+        }
+        let unused = students.iter().flat_map(|s| s.unused(exercises));
+        not_graded.extend(unused);
+        if !are_students {
+            students = students.pop().filter(holds).into_iter().collect();
+        }
+        Ok(Self {
+            students,
+            not_graded,
+        })
+    }
+
+    /// Whether there is anything to grade in `folder`, from which this was read.
     ///
     /// # Errors
     /// There is no submission.
-    pub fn read(folder: &Path, exercises: &[Exercise]) -> Result<Self, BadInput> {
-        let bad = |found: String| {
-            let expected = "a folder of submissions, or of students";
-            BadInput::new(folder.display(), expected, found)
-        };
-        let (folders, files) = entries(folder).map_err(|e| bad(e.to_string()))?;
-        let mut notes = vec![];
-        let mut students: Vec<Student> = vec![];
-        for folder in folders {
-            students.push(Student::read(folder, &mut notes));
+    pub fn has_some(&self, folder: &Path) -> Result<(), BadInput> {
+        match self.students.is_empty() {
+            true => Err(BadInput::new(folder.display(), EXPECTED, "none")),
+            false => Ok(()),
         }
-        let holds = |files: &[PathBuf]| exercises.iter().any(|e| submission(files, e).is_some());
-        match students.iter().any(|student| holds(&student.files)) {
-            true => notes.extend(files.iter().map(|file| {
-                let file = file.display();
-                format!("{file}: not graded: it lies beside the students' folders, in none of them")
-            })),
-            false if holds(&files) => students = vec![Student::new(folder, files)],
-            false => return Err(bad("none".into())),
-        }
-        for student in &students {
-            notes.extend(student.unused(exercises));
-        }
-        Ok(Self { students, notes })
     }
 }
+
+const EXPECTED: &str = "a folder of submissions, or of students";
 
 impl Student {
     fn new(folder: &Path, files: Vec<PathBuf>) -> Self {
@@ -135,10 +200,11 @@ impl Student {
     }
 
     /// The files of a folder and of those in it, such as `my-exercises`.
-    fn read(folder: PathBuf, notes: &mut Vec<String>) -> Self {
+    fn read(folder: PathBuf, not_graded: &mut Vec<NotGraded>) -> Self {
         let mut noted = |folder: &Path| {
             entries(folder).unwrap_or_else(|error| {
-                notes.push(format!("{}: cannot be read: {error}", folder.display()));
+                let why = format!("it cannot be read: {error}");
+                not_graded.push(NotGraded::new(folder, why));
                 Default::default()
             })
         };
@@ -147,11 +213,17 @@ impl Student {
         Self::new(&folder, files)
     }
 
+    /// The first file with the name of an exercise's.
+    fn submission(&self, exercise: &Exercise) -> Option<&Path> {
+        let is_it = |path: &&PathBuf| name_of(path) == exercise.file();
+        self.files.iter().find(is_it).map(PathBuf::as_path)
+    }
+
     /// Files that look like submissions and are none, or not the first of their name.
-    fn unused(&self, exercises: &[Exercise]) -> Vec<String> {
+    fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
         let taken: Vec<&Path> = exercises
             .iter()
-            .filter_map(|exercise| submission(&self.files, exercise))
+            .filter_map(|exercise| self.submission(exercise))
             .collect();
         let extensions: Vec<&str> = exercises.iter().map(|e| e.language.extension()).collect();
         let is_one = |path: &&PathBuf| {
@@ -159,13 +231,12 @@ impl Student {
             extensions.contains(&&*extension) && !taken.contains(&path.as_path())
         };
         let note = |path: &PathBuf| {
-            let meant = nearest(exercises, &name_of(path)).map(Exercise::file);
-            let why = match meant {
+            let why = match meant(exercises, path).map(Exercise::file) {
                 Some(file) if file == name_of(path) => "there is another one of this name".into(),
                 Some(file) => format!("the name is that of no exercise; is it {file}?"),
                 None => "the name is that of no exercise".into(),
             };
-            format!("{}: not graded: {why}", path.display())
+            NotGraded::new(path, why)
         };
         self.files.iter().filter(is_one).map(note).collect()
     }
@@ -178,10 +249,12 @@ impl Student {
         check: impl Fn(&Exercise, &Path) -> Verdict,
     ) -> Grade {
         let start = Instant::now();
-        let verdict = match submission(&self.files, exercise) {
+        let submission = self.submission(exercise);
+        let verdict = match submission {
             Some(path) => check(exercise, path),
             None => self.missing(exercise),
         };
+        let progress = submission.and_then(progress_beside);
         Grade {
             student: self.name.clone(),
             exercise: exercise.id.clone(),
@@ -189,6 +262,10 @@ impl Student {
             verdict,
             seed,
             seconds: start.elapsed().as_secs_f64(),
+            hints_used: progress
+                .as_ref()
+                .map(|kept| kept.hints.get(&exercise.id).copied().unwrap_or(0)),
+            first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
         }
     }
 
@@ -198,7 +275,7 @@ impl Student {
         let mut like_it = self
             .files
             .iter()
-            .filter(|f| nearest(alone, &name_of(f)).is_some());
+            .filter(|file| meant(alone, file).is_some());
         let found = match like_it.next() {
             Some(file) => format!("only {}", file.display()),
             None => "none".into(),
@@ -214,10 +291,29 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The first file with the name of an exercise's.
-fn submission<'f>(files: &'f [PathBuf], exercise: &Exercise) -> Option<&'f Path> {
-    let is_it = |path: &&PathBuf| name_of(path) == exercise.file();
-    files.iter().find(is_it).map(PathBuf::as_path)
+/// The progress of the learner whose file this is; none where it does not lie beside it, or is no longer what it was.
+fn progress_beside(file: &Path) -> Option<Progress> {
+    let folder = file.parent()?;
+    let is_there = folder.join(PROGRESS).is_file();
+    is_there.then(|| Progress::read(folder).ok())?
+}
+
+/// The exercise whose file this seems to be: of nearly that name, or a copy as browsers and desktops name them.
+fn meant<'e>(exercises: &'e [Exercise], file: &Path) -> Option<&'e Exercise> {
+    let stem = file.file_stem()?.to_string_lossy();
+    let extension = file.extension()?.to_string_lossy();
+    nearest(exercises, &format!("{}.{extension}", original(&stem)))
+}
+
+/// `tile` of `tile (2)`, `tile - Copy` and `tile - Copy (2)`.
+fn original(stem: &str) -> &str {
+    let numbered = stem.strip_suffix(')').and_then(|s| s.rsplit_once(" ("));
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    let stem = match numbered {
+        Some((stem, number)) if is_number(number) => stem,
+        _ => stem,
+    };
+    stem.strip_suffix(" - Copy").unwrap_or(stem)
 }
 
 /// The folders and the files in a folder, but for hidden ones, in the order of their names.
@@ -229,11 +325,12 @@ fn entries(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok(all.into_iter().partition(|path| path.is_dir()))
 }
 
-/// JUnit: a suite a student, a case an exercise.
+/// JUnit: a suite a student, a case an exercise; and one of what was left out.
 ///
 /// # Errors
 /// What cannot be written as XML.
-pub fn junit(grades: &[Grade]) -> Result<String, BadInput> {
+pub fn junit(grades: &Grades) -> Result<String, BadInput> {
+    let Grades { grades, not_graded } = grades;
     let mut report = Report::new("exercises");
     for grades in grades.chunk_by(|a, b| a.student == b.student) {
         let mut suite = TestSuite::new(&grades[0].student);
@@ -242,13 +339,30 @@ pub fn junit(grades: &[Grade]) -> Result<String, BadInput> {
             let mut case = TestCase::new(&grade.exercise, status(&grade.verdict));
             case.set_classname("exercises")
                 .set_time(Duration::from_secs_f64(grade.seconds));
+            if let Some(hints) = grade.hints_used {
+                case.add_property(("hints_used", hints.to_string().as_str()));
+            }
             suite.add_test_case(case);
         }
         report.add_test_suite(suite);
     }
+    if !not_graded.is_empty() {
+        report.add_test_suite(left_out(not_graded));
+    }
     report
         .to_string()
         .map_err(|e| BadInput::new("JUnit", "grades that can be written", e))
+}
+
+/// A suite of files that were skipped.
+fn left_out(not_graded: &[NotGraded]) -> TestSuite {
+    let mut suite = TestSuite::new("not graded");
+    for NotGraded { file, why } in not_graded {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(why.as_str());
+        suite.add_test_case(TestCase::new(file.as_str(), status));
+    }
+    suite
 }
 
 fn status(verdict: &Verdict) -> TestCaseStatus {
@@ -265,4 +379,19 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
         .set_type(by)
         .set_message(verdict.line.clone().unwrap_or_default());
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::original;
+
+    #[test]
+    fn a_copy_has_the_name_of_its_original() {
+        for name in ["tile", "tile (2)", "tile - Copy", "tile - Copy (12)"] {
+            assert_eq!(original(name), "tile", "{name}");
+        }
+        for name in ["tile (two)", "tile2)", "Copy"] {
+            assert_eq!(original(name), name);
+        }
+    }
 }

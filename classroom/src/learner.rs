@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use data::BadInput;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Predictions, predictions};
 use crate::exercise::Exercise;
 
 /// How far a learner is; exercises by their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Progress {
     /// The exercise in hand.
     pub current: Option<String>,
@@ -19,6 +20,24 @@ pub struct Progress {
     pub passed: BTreeSet<String>,
     /// How many hints were taken of each.
     pub hints: BTreeMap<String, usize>,
+    /// The first complete predictions of each that wants some.
+    pub predictions: BTreeMap<String, Predictions>,
+}
+
+impl Progress {
+    /// What is kept in `folder`; nothing where nobody has begun.
+    ///
+    /// # Errors
+    /// What is kept there is not a progress.
+    pub fn read(folder: &Path) -> Result<Self, BadInput> {
+        let path = folder.join(PROGRESS);
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let text = fs::read_to_string(&path).map_err(|e| bad(&path, "a readable file", e))?;
+        let expected = "what `exercises` wrote there, or no such file";
+        serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
+    }
 }
 
 /// A folder, and the progress that is kept in it.
@@ -48,16 +67,7 @@ impl Learner {
 
     /// Reads the progress once more: another program may have changed it.
     fn reload(&mut self) -> Result<(), BadInput> {
-        let path = self.folder.join(PROGRESS);
-        self.progress = match path.exists() {
-            false => Progress::default(),
-            true => {
-                let text =
-                    fs::read_to_string(&path).map_err(|e| bad(&path, "a readable file", e))?;
-                let expected = "what `exercises` wrote there, or no such file";
-                serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))?
-            }
-        };
+        self.progress = Progress::read(&self.folder)?;
         Ok(())
     }
 
@@ -82,6 +92,23 @@ impl Learner {
         self.keep(|progress| {
             progress.passed.insert(exercise.id.clone());
         })
+    }
+
+    /// Keeps the predictions of an exercise, if all are written and these are the first; the first ones.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or what is kept there is not a progress.
+    pub fn predict(&mut self, exercise: &Exercise) -> Result<Option<&Predictions>, BadInput> {
+        // What cannot be read is the check's to say.
+        let text = fs::read_to_string(self.file(exercise)).unwrap_or_default();
+        let is_first = !self.progress.predictions.contains_key(&exercise.id);
+        if let Some(predictions) = predictions(exercise, &text).filter(|_| is_first) {
+            self.keep(|progress| {
+                let first = progress.predictions.entry(exercise.id.clone());
+                first.or_insert(predictions);
+            })?;
+        }
+        Ok(self.progress.predictions.get(&exercise.id))
     }
 
     /// The folder.

@@ -60,25 +60,19 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
     counts.get(name).and_then(Value::as_f64)
 }
 
-/// The line of the text, or of the source that it was compiled from, that has most of what the formula
-/// begins with; with what stands there.
-pub fn costliest<'a>(formula: &str, report: &'a Report) -> Option<&'a simt::Line> {
-    let name = formula.split_whitespace().next()?;
+/// The lines of the text that have most of what the formula begins with, in their order; none where no line has any.
+pub fn costliest<'a>(formula: &str, report: &'a Report) -> Vec<&'a simt::Line> {
+    let name = formula.split_whitespace().next().unwrap_or_default();
     let cost = |line: &simt::Line| match name.strip_prefix("op:") {
-        Some(form) => line
-            .form
-            .starts_with(form)
-            .then_some(line.counts.warps as f64),
-        None => counter(name, &line.counts),
+        Some(form) if line.form.starts_with(form) => line.counts.warps as f64,
+        Some(_) => 0.,
+        None => counter(name, &line.counts).unwrap_or(0.),
     };
-    let costs = report
-        .lines
-        .iter()
-        .filter_map(|line| Some((cost(line)?, line)));
-    let most = costs
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(cost, _)| *cost > 0.);
-    most.map(|(_, line)| line)
+    let most = report.lines.iter().map(cost).fold(0., f64::max);
+    let lines = report.lines.iter();
+    lines
+        .filter(|&line| most > 0. && cost(line) == most)
+        .collect()
 }
 
 #[cfg(test)]

@@ -40,9 +40,13 @@ pub fn about(exercise: &Exercise) -> String {
         Language::Cuda => "CUDA, which needs NVRTC",
         Language::Rust => "Rust",
     };
-    let graded = if spec.graded { ", graded" } else { "" };
+    let of_session = match (spec.graded, spec.optional) {
+        (true, _) => ", graded",
+        (false, true) => ", optional",
+        (false, false) => "",
+    };
     format!(
-        "{} · {language} · level {} · chapter {} · {} minutes · session {}{graded}",
+        "{} · {language} · level {} · chapter {} · {} minutes · session {}{of_session}",
         spec.kind,
         spec.level,
         spec.chapter.trim_end_matches(".md"),
@@ -175,17 +179,67 @@ pub fn session(exercises: &[&Exercise], reading: u32) -> String {
     for exercise in exercises {
         text += &format!("- {};\n", exercise.spec.objective);
     }
-    text += &format!("\n{}", table(exercises));
-    let minutes: u32 = exercises.iter().map(|e| e.spec.minutes).sum();
-    text += &format!(
-        "With {reading} minutes of reading: **{} minutes**.\n",
-        reading + minutes
-    );
+    text += &format!("\n{}\n", table(exercises));
+    text += &Minutes::of(exercises, reading).table();
     for exercise in exercises.iter().filter(|e| e.spec.graded) {
         let (title, name) = (&exercise.spec.title, exercise.name());
         text += &format!("\nGraded: [{title}](exercises/{name}.md).\n");
     }
+    let optional = exercises.iter().filter(|e| e.spec.optional);
+    let optional: Vec<&str> = optional.map(|e| e.number()).collect();
+    if !optional.is_empty() {
+        text += &format!("\nOptional: {}.\n", optional.join(", "));
+    }
     text
+}
+
+/// What a session takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Minutes {
+    reading: u32,
+    graded: u32,
+    in_the_room: u32,
+    optional: u32,
+}
+
+impl Minutes {
+    /// Of a session with these exercises.
+    pub fn of(exercises: &[&Exercise], reading: u32) -> Self {
+        let sum = |is_one: fn(&Exercise) -> bool| {
+            let of_it = exercises.iter().filter(|e| is_one(e));
+            of_it.map(|e| e.spec.minutes).sum()
+        };
+        Self {
+            reading,
+            graded: sum(|e| e.spec.graded),
+            in_the_room: sum(|e| !e.spec.graded && !e.spec.optional),
+            optional: sum(|e| e.spec.optional),
+        }
+    }
+
+    /// Without what is optional.
+    pub fn together(self) -> u32 {
+        self.reading + self.graded + self.in_the_room
+    }
+
+    fn table(self) -> String {
+        let Self {
+            reading,
+            graded,
+            in_the_room,
+            optional,
+        } = self;
+        let together = self.together();
+        format!(
+            "| | minutes |\n\
+             |---|---:|\n\
+             | at home, before: reading | {reading} |\n\
+             | in the room | {in_the_room} |\n\
+             | at home, after: the graded task | {graded} |\n\
+             | together | **{together}** |\n\
+             | optional, on top | {optional} |\n"
+        )
+    }
 }
 
 /// `find the bug, Rust`

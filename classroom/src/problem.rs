@@ -93,6 +93,15 @@ impl Launch {
         buffer.map_or("", |buffer| &self.operands.buffers[buffer].name)
     }
 
+    /// What element `i` of the buffer of argument `k` is called: `y[0, 2, 0]`.
+    pub fn element(&self, k: usize, i: usize) -> String {
+        let name = self.name(k).split(" (").next().unwrap_or_default();
+        let shape = self.operands.buffer(k).map(|b| &self.operands.layouts[b].1);
+        let index = index(i as u64, shape.map_or(&[], |shape| &shape[..]));
+        let index: Vec<String> = index.iter().map(u64::to_string).collect();
+        format!("{name}[{}]", index.join(", "))
+    }
+
     /// What is in the buffer of argument `k`.
     pub fn values(&self, k: usize) -> Vec<f64> {
         values(&self.case.args[k], &self.operands, k)
@@ -129,6 +138,18 @@ fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
         .collect()
 }
 
+/// Where element `i` of an array of this shape is, row-major.
+fn index(i: u64, shape: &[u64]) -> Vec<u64> {
+    let mut rest = i;
+    let mut index: Vec<u64> = vec![];
+    for &size in shape.iter().rev() {
+        index.push(rest % size);
+        rest /= size;
+    }
+    index.reverse();
+    index
+}
+
 /// The numbers of an argument.
 fn values(argument: &Argument, operands: &Operands, k: usize) -> Vec<f64> {
     if let Argument::Scalar(element, bits) = argument {
@@ -163,5 +184,17 @@ fn fill(text: &str, sizes: &Sizes) -> Result<String, BadInput> {
                 filled,
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_has_an_index_for_each_dimension() {
+        assert_eq!(index(66, &[2, 3, 33]), [0, 2, 0]);
+        assert_eq!(index(100, &[2, 3, 33]), [1, 0, 1]);
+        assert_eq!(index(7, &[9]), [7]);
     }
 }

@@ -48,6 +48,9 @@ pub struct Spec {
     /// Whether it is that session's graded task.
     #[serde(default)]
     pub graded: bool,
+    /// Whether it is more than that session has time for.
+    #[serde(default)]
+    pub optional: bool,
     /// What it takes a learner who has read the chapter.
     pub minutes: u32,
     /// The level of optimization that it is about.

@@ -5,13 +5,17 @@ mod teach;
 mod tools;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::env;
+use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use classroom::check::TO_COMPILE;
+use classroom::page::COMMAND;
 use classroom::{Exercise, exercise};
 use cli::files;
+use data::BadInput;
 
 /// Do the exercises of the book: without a command, lists them
 #[derive(Args)]
@@ -50,6 +54,44 @@ impl Place {
         };
         Ok(exercise::all(&root)?)
     }
+
+    /// What a command begins with that can be pasted, where things are where they are.
+    fn command(&self) -> String {
+        let option = |name: &str, path: &Option<PathBuf>| {
+            let path = path
+                .as_ref()
+                .map(|path| format!(" --{name} {}", path.display()));
+            path.unwrap_or_default()
+        };
+        let begin = if has_alias() { ALIAS } else { COMMAND };
+        let dir = option("dir", &self.dir);
+        format!("{begin}{dir}{}", option("exercises", &self.exercises))
+    }
+
+    /// Whether a file that is named by its path is one of the learner's folder.
+    fn has(&self, name: &str) -> Result<(), BadInput> {
+        let whole = |path: &Path| path.canonicalize().or_else(|_| absolute(path)).ok();
+        let (own, named) = (self.dir(), Path::new(name).parent());
+        match named.filter(|folder| *folder != Path::new("")) {
+            Some(folder) if whole(folder) != whole(&own) => {
+                let (own, folder) = (own.display(), folder.display());
+                let expected = format!("a file in {own}, or `--dir {folder}`");
+                Err(BadInput::new(name, expected, "one elsewhere"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What `.cargo/config.toml` of the repository makes of [`COMMAND`].
+const ALIAS: &str = "cargo ex";
+
+/// Whether cargo knows it here: in the repository.
+fn has_alias() -> bool {
+    let here = env::current_dir().unwrap_or_default();
+    let files = [".cargo/config.toml", "exercises/prelude/Cargo.toml"];
+    let is_root = |folder: &Path| files.iter().all(|file| folder.join(file).is_file());
+    here.ancestors().any(is_root)
 }
 
 #[derive(Subcommand)]
@@ -107,10 +149,22 @@ enum Command {
     },
 }
 
+impl Command {
+    /// The exercise that a learner names.
+    fn exercise(&self) -> Option<&str> {
+        let named = match self {
+            Self::Start(named) | Self::Hint(named) | Self::Reset(named) => named,
+            Self::Check { named, .. } | Self::Solution { named, .. } => named,
+            _ => return None,
+        };
+        named.name.as_deref()
+    }
+}
+
 /// An exercise.
 #[derive(Args)]
 struct Named {
-    /// Its number or name [default: the one in hand]
+    /// Its number, its name or your file [default: the one in hand]
     #[arg(value_name = "EXERCISE")]
     name: Option<String>,
 }
@@ -127,8 +181,7 @@ struct GradeArgs {
     /// Write the grades as JUnit
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Seconds that a submission may run
-    #[arg(long, value_name = "SECONDS", default_value_t = 10., value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10., value_parser = seconds, help = of_limit())]
     limit: f32,
     /// Only the exercises of one session of the syllabus
     #[arg(long, value_name = "N")]
@@ -142,6 +195,12 @@ struct GradeArgs {
     /// Of the random numbers of all checks, to repeat them
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+/// The help of `--limit`.
+fn of_limit() -> String {
+    let compile = TO_COMPILE.as_secs();
+    format!("Seconds that a submission may run; compiling one in Rust may take {compile} besides")
 }
 
 fn seconds(text: &str) -> Result<f32, String> {
@@ -158,7 +217,7 @@ const FOLDER: &str = "my-exercises";
 /// Where the learner has begun: this folder, or [`FOLDER`] in it or in one around it. A new [`FOLDER`] here for who has not.
 fn own_folder() -> PathBuf {
     let begun = |dir: &PathBuf| dir.join(classroom::PROGRESS).is_file();
-    let around = std::env::current_dir().map_or(0, |here| here.ancestors().count());
+    let around = env::current_dir().map_or(0, |here| here.ancestors().count());
     let folders = (0..around).map(|up| Path::new(&"../".repeat(up)).join(FOLDER));
     let here = std::iter::once(PathBuf::from("."));
     here.chain(folders)
@@ -171,24 +230,23 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Does what `args` say; whether nothing is wrong with what was checked.
 pub fn run(args: &ExercisesArgs) -> Result<bool> {
-    let exercises = args.place.exercises()?;
-    let dir = &args.place.dir();
+    let place = &args.place;
+    let exercises = place.exercises()?;
+    let dir = &place.dir();
+    let name = args.command.as_ref().and_then(Command::exercise);
+    place.has(name.unwrap_or_default())?;
     match &args.command {
-        None | Some(Command::List) => learn::list(&exercises, dir),
-        Some(Command::Start(named)) => {
-            learn::start(&exercises, dir, &args.place, named.name.as_deref())
-        }
-        Some(Command::Watch { poll }) => watch::watch(&exercises, dir, *poll),
-        Some(Command::Check { named, seed }) => {
-            learn::check(&exercises, dir, &args.place, named.name.as_deref(), *seed)
-        }
-        Some(Command::Hint(named)) => learn::hint(&exercises, dir, named.name.as_deref()),
-        Some(Command::Reset(named)) => learn::reset(&exercises, dir, named.name.as_deref()),
-        Some(Command::Solution { named, reveal }) => {
-            learn::solution(&exercises, dir, named.name.as_deref(), *reveal)
+        None | Some(Command::List) => learn::list(&exercises, dir, place),
+        Some(Command::Start(_)) => learn::start(&exercises, dir, place, name),
+        Some(Command::Watch { poll }) => watch::watch(&exercises, dir, place, *poll),
+        Some(Command::Check { seed, .. }) => learn::check(&exercises, dir, place, name, *seed),
+        Some(Command::Hint(_)) => learn::hint(&exercises, dir, place, name),
+        Some(Command::Reset(_)) => learn::reset(&exercises, dir, place, name),
+        Some(Command::Solution { reveal, .. }) => {
+            learn::solution(&exercises, dir, place, name, *reveal)
         }
         Some(Command::Handout { to, session }) => teach::handout(exercises, to, *session),
-        Some(Command::Grade(grade)) => teach::grade(&exercises, &args.place, grade),
+        Some(Command::Grade(grade)) => teach::grade(&exercises, place, grade),
         Some(Command::Verdict {
             name,
             file,

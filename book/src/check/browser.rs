@@ -1,4 +1,4 @@
-//! What the built pages ask the network for, by opening all of them in a headless Chromium.
+//! What the built pages ask the network for, and what does not fit them, by opening all of them in a headless Chromium.
 
 use super::pages::files;
 use anyhow::{Context, Result, bail, ensure};
@@ -21,6 +21,10 @@ const NAMES: [&str; 5] = [
 ];
 /// A page that asks for this is opened with the others: a log without it would prove nothing.
 const CANARY: &str = "http://canary.invalid/";
+/// Says what is wider than its page, in an element at the end.
+const WIDE: &str = include_str!("wide.js");
+/// Pixels of a page with its list of chapters, on a laptop.
+const SIZE: &str = "width=\"1200\" height=\"900\"";
 /// After which a browser hangs.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -36,17 +40,25 @@ pub fn chromium() -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// Requests to anything but files that the pages in `built` make when they are opened.
+/// Requests to anything but files that the pages in `built` make when they are opened, and tables and pictures that are
+/// wider than they are.
 ///
 /// # Errors
-/// When the browser does not start, does not end, or its log does not hold what it must.
-pub fn requests(chromium: &Path, built: &Path) -> Result<Vec<String>> {
+/// When the browser does not start, does not end, or does not say what it must.
+pub fn findings(chromium: &Path, built: &Path) -> Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
     let page = folder.path().join("all.html");
-    fs::write(&page, frames(built)?)?;
+    let pages = files(&built.canonicalize()?, &["html"])?;
+    fs::write(&page, frames(&pages))?;
     let log = folder.path().join("log.json");
-    open(chromium, folder.path(), &log, &page)?;
-    let mut asked = asked(&serde_json::from_reader(File::open(&log)?)?)?;
+    let dom = open(chromium, folder.path(), &log, &page)?;
+    let mut found = requests(&log)?;
+    found.extend(wide(&dom, pages.len())?);
+    Ok(found)
+}
+
+fn requests(log: &Path) -> Result<Vec<String>> {
+    let mut asked = asked(&serde_json::from_reader(File::open(log)?)?)?;
     ensure!(
         asked.remove(CANARY),
         "chromium: expected a request for {CANARY} in its log, found none"
@@ -55,21 +67,47 @@ pub fn requests(chromium: &Path, built: &Path) -> Result<Vec<String>> {
     Ok(asked.into_iter().map(finding).collect())
 }
 
-/// One page with a frame for each page of the book, and the canary.
-fn frames(built: &Path) -> Result<String> {
-    let mut text = format!("<!doctype html><img src=\"{CANARY}\">\n");
-    for page in files(&built.canonicalize()?, &["html"])? {
-        text += &format!("<iframe src=\"file://{}\"></iframe>\n", page.display());
-    }
-    Ok(text)
+/// What [`WIDE`] has written into the page.
+fn wide(dom: &str, pages: usize) -> Result<Vec<String>> {
+    let text = dom.split_once("<pre id=\"found\">").map(|(_, text)| text);
+    let text = text.and_then(|text| Some(text.split_once("</pre>")?.0));
+    let mut lines: Vec<String> = text
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_string)
+        .collect();
+    let last = lines.pop().unwrap_or_default();
+    let expected = format!("looked at {pages} pages");
+    ensure!(
+        last == expected,
+        "chromium: expected that it has {expected}, found {last:?}"
+    );
+    Ok(lines)
 }
 
-fn open(chromium: &Path, folder: &Path, log: &Path, page: &Path) -> Result<()> {
+/// One page with a frame for each page of the book, the canary and the script.
+fn frames(pages: &[PathBuf]) -> String {
+    let mut text = format!("<!doctype html><img src=\"{CANARY}\">\n<script>{WIDE}</script>\n");
+    for page in pages {
+        text += &format!(
+            "<iframe {SIZE} src=\"file://{}\"></iframe>\n",
+            page.display()
+        );
+    }
+    text
+}
+
+/// Opens the page; returns what has become of it.
+fn open(chromium: &Path, folder: &Path, log: &Path, page: &Path) -> Result<String> {
+    let dom = folder.join("dom.html");
     let mut command = Command::new(chromium);
-    // Nothing is resolved, so that nothing is sent; and the pages are our own, which root may open in CI.
+    // Nothing is resolved, so that nothing is sent; and the pages are our own, which root may open in CI, and the script
+    // may look into.
     command
         .args(["--headless", "--disable-gpu", "--no-sandbox", "--dump-dom"])
         .args([
+            "--disable-web-security",
+            "--allow-file-access-from-files",
             "--host-resolver-rules=MAP * ~NOTFOUND",
             "--virtual-time-budget=20000",
         ])
@@ -79,7 +117,7 @@ fn open(chromium: &Path, folder: &Path, log: &Path, page: &Path) -> Result<()> {
         ))
         .arg(format!("--log-net-log={}", log.display()))
         .arg(format!("file://{}", page.display()))
-        .stdout(Stdio::null())
+        .stdout(File::create(&dom)?)
         .stderr(Stdio::null());
     let name = chromium.display();
     let mut child = command
@@ -92,7 +130,7 @@ fn open(chromium: &Path, folder: &Path, log: &Path, page: &Path) -> Result<()> {
                 status.success(),
                 "{name}: expected exit code 0, found {status}"
             );
-            return Ok(());
+            return Ok(fs::read_to_string(&dom)?);
         }
         sleep(Duration::from_millis(50));
     }
@@ -126,9 +164,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_asks_the_network_is_found() {
+    fn a_page_that_asks_the_network_or_is_too_narrow_is_found() {
         let Some(chromium) = chromium() else {
-            eprintln!("skipped: a_page_that_asks_the_network_is_found: no Chromium on the PATH");
+            eprintln!(
+                "skipped: a_page_that_asks_the_network_or_is_too_narrow_is_found: no Chromium on the PATH"
+            );
             return;
         };
         let built = tempfile::tempdir().unwrap();
@@ -137,15 +177,26 @@ mod tests {
             "good.html",
             "<p>Text</p><a href=\"https://a.example/\">a link may</a>",
         );
-        assert_eq!(requests(&chromium, built.path()).unwrap(), [""; 0]);
+        assert_eq!(findings(&chromium, built.path()).unwrap(), [""; 0]);
         write(
             "bad.html",
             "<script>fetch('https://b.example/x').catch(() => {})</script>",
         );
-        let found = requests(&chromium, built.path()).unwrap();
+        let found = findings(&chromium, built.path()).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
             found[0].ends_with("a request for https://b.example/x"),
+            "{found:?}"
+        );
+        write(
+            "bad.html",
+            "<main><table style=\"width: 1300px\"><td>wide</table></main>",
+        );
+        let found = findings(&chromium, built.path()).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("bad.html: expected no TABLE wider than its page")
+                && found[0].ends_with("pixels more: wide"),
             "{found:?}"
         );
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use data::BadInput;
 use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
 
-use super::{Failure, Outcome, Part, limits, questions};
+use super::{Failure, Outcome, Part, Predictions, limits, questions};
 use crate::answers::Answers;
 use crate::exercise::Exercise;
 use crate::problem::Launch;
@@ -24,7 +24,15 @@ pub struct Submission<'a> {
 /// The reports of the counted launches, in the order of the kernels.
 pub type Counted<'a> = Vec<(&'a KernelSpec, Report)>;
 
-pub fn check(exercise: &Exercise, path: &Path, text: &str, ptx: &str, seed: u64) -> Outcome {
+/// Checks `ptx`, which is `text` or was compiled from it; `first` are the learner's first predictions.
+pub fn check(
+    exercise: &Exercise,
+    path: &Path,
+    text: &str,
+    ptx: &str,
+    seed: u64,
+    first: Option<&Predictions>,
+) -> Outcome {
     let answers = Answers::read(text);
     let submission = Submission {
         path,
@@ -58,7 +66,7 @@ pub fn check(exercise: &Exercise, path: &Path, text: &str, ptx: &str, seed: u64)
         }
     }
     Ok(match limits::check(exercise, &submission, &counted)? {
-        Ok(()) => questions::check(exercise, &submission, &counted)?,
+        Ok(()) => questions::check(exercise, &submission, &counted, first)?,
         Err(failure) => Err(failure),
     })
 }
@@ -196,10 +204,13 @@ impl Submission<'_> {
     }
 }
 
-/// The finding to mend first: a barrier that some threads miss is the cause of races, and a race that of others.
+/// Causes before what follows from them: threads that miss a barrier, or never come to it, race with the others.
+const CAUSES: [Class; 3] = [Class::BarrierDivergence, Class::Endless, Class::Race];
+
+/// The finding to mend first.
 fn worst(report: &Report) -> Option<&Finding> {
-    let first = |class| report.findings.iter().find(|f| f.class == class);
-    let cause = first(Class::BarrierDivergence).or_else(|| first(Class::Race));
+    let first = |class: &Class| report.findings.iter().find(|f| f.class == *class);
+    let cause = CAUSES.iter().find_map(first);
     cause.or_else(|| report.findings.first())
 }
 
@@ -218,25 +229,36 @@ fn digits(x: f64) -> String {
     }
 }
 
-/// The first number of the output that is wrong, or an input that was changed.
+/// The first number of the output that is wrong and how many are, or an input that was changed.
 fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let found = after.values(kernel.output);
-    for (i, (f, e)) in found.iter().zip(&before.expected).enumerate() {
+    let both: Vec<(f64, f64)> = found.into_iter().zip(before.expected.clone()).collect();
+    let is_wrong = |&(f, e): &(f64, f64)| {
         let is_close = f == e || (f - e).abs() <= kernel.tolerance * e.abs().max(1.);
-        if !is_close {
-            let never = if f.is_nan() {
-                " (never written, or not a number)"
-            } else {
-                ""
-            };
-            return Some(format!(
-                "element {i} of {}: expected {}, found {}{never}",
-                after.name(kernel.output),
-                digits(*e),
-                digits(*f)
-            ));
-        }
-    }
+        !is_close
+    };
+    let Some(first) = both.iter().position(is_wrong) else {
+        return changed_input(kernel, before, after);
+    };
+    let (f, e) = both[first];
+    let never = match f.is_nan() {
+        true => " (never written, or not a number)",
+        false => "",
+    };
+    let many = match both.iter().filter(|pair| is_wrong(pair)).count() {
+        1 => String::new(),
+        wrong => format!("; {wrong} of {} are wrong", both.len()),
+    };
+    Some(format!(
+        "{}: expected {}, found {}{never}{many}",
+        after.element(kernel.output, first),
+        digits(e),
+        digits(f)
+    ))
+}
+
+/// An input that is no longer what it was.
+fn changed_input(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let output = after.operands.buffer(kernel.output);
     let inputs = (0..after.case.args.len()).filter(|&k| after.operands.buffer(k) != output);
     let changed = inputs.into_iter().find(|&k| {

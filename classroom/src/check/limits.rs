@@ -1,6 +1,7 @@
 //! What the counted launch may cost.
 
 use data::BadInput;
+use simt::Report;
 
 use super::kernel::{Counted, Submission, named};
 use super::{Failure, Part};
@@ -22,31 +23,32 @@ pub fn check(
             let Some(expected) = broken(limit, found) else {
                 continue;
             };
-            let at = match metric::costliest(&limit.of, report) {
-                Some(line) => {
-                    let (number, _) = submission.place(line.line, line.source.as_ref());
-                    format!(
-                        "; most of it on line {number} | {}",
-                        submission.line(number)
-                    )
-                }
-                None => String::new(),
-            };
+            let (place, most) = most_of_it(limit, submission, report);
             let what = format!(
-                "{} at {}: {}: expected {expected}, found {}{at}",
+                "{} at {}: {}: expected {expected}, found {}{most}",
                 kernel.entry,
                 named(sizes),
                 limit.what,
                 short(found)
             );
-            return Ok(Err(Failure::new(
-                Part::Limit,
-                submission.path.display(),
-                what,
-            )));
+            return Ok(Err(Failure::new(Part::Limit, place, what)));
         }
     }
     Ok(Ok(()))
+}
+
+/// `FILE:54` and what stands there, where a line has most of the cost; else the file.
+fn most_of_it(limit: &Limit, submission: &Submission, report: &Report) -> (String, String) {
+    match metric::costliest(&limit.of, report).first() {
+        Some(line) => {
+            let (number, place) = submission.place(line.line, line.source.as_ref());
+            (
+                place,
+                format!(", most of it here | {}", submission.line(number)),
+            )
+        }
+        None => (submission.path.display().to_string(), String::new()),
+    }
 }
 
 /// What was expected, if `found` is not that.

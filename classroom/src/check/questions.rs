@@ -1,35 +1,63 @@
 //! What the learner answered or predicted, held to the counters of the counted launch.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use data::BadInput;
 use simt::Report;
 
 use super::kernel::{Counted, Submission};
 use super::{Failure, Notes, Part, short};
+use crate::answers::Answers;
 use crate::exercise::Exercise;
 use crate::metric;
-use crate::spec::{Sizes, Truth};
+use crate::spec::{Kind, Question, Sizes, Truth};
 
-/// The first answer that is missing or no answer at all: where predictions come first, nothing runs before.
+/// What a learner predicted, by the names of the questions.
+pub type Predictions = BTreeMap<String, String>;
+
+/// The predictions in a text, where the exercise wants some and all are there.
+pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
+    let answers = Answers::read(text);
+    let one = |question: &Question| {
+        let (_, answer) = answers.get(&question.name)?;
+        let is_one = unfit(answer, &question.truth).is_none();
+        is_one.then(|| (question.name.clone(), answer.to_owned()))
+    };
+    let predicts = exercise.spec.kind == Kind::OptimisationThatLoses;
+    predicts.then(|| exercise.spec.questions.iter().map(one).collect())?
+}
+
+/// The first prediction that is missing or none at all: where predictions come first, nothing runs before.
 pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failure> {
     for question in &exercise.spec.questions {
         let (line, answer) = given(&question.name, submission)?;
-        let options = options(&question.truth);
-        let expected = match options.is_empty() {
-            true if answer.parse::<f64>().is_ok() => continue,
-            true => "a number".to_owned(),
-            false if options.contains(&answer.to_owned()) => continue,
-            false => format!("one of {}", options.join(", ")),
-        };
-        let what = format!(
-            "{}: expected a prediction first, {expected}, found {}",
-            question.name,
-            quoted(answer)
-        );
-        return Err(Failure::new(Part::Question, at(submission, line), what));
+        if let Some(expected) = unfit(answer, &question.truth) {
+            let what = format!(
+                "{}: expected a prediction first, {expected}, found {}",
+                question.name,
+                quoted(answer)
+            );
+            return Err(Failure::new(Part::Question, at(submission, line), what));
+        }
     }
     Ok(())
+}
+
+/// What may be answered, if `answer` may not.
+fn unfit(answer: &str, question: &Truth) -> Option<String> {
+    let options = options(question);
+    match options.is_empty() {
+        true => number(answer).is_none().then(|| "a number".to_owned()),
+        false => {
+            let is_one = options.iter().any(|option| option == answer);
+            (!is_one).then(|| format!("one of {}", options.join(", ")))
+        }
+    }
+}
+
+fn number(answer: &str) -> Option<f64> {
+    answer.parse().ok().filter(|x: &f64| x.is_finite())
 }
 
 fn quoted(answer: &str) -> String {
@@ -52,65 +80,115 @@ fn given<'s>(name: &str, submission: &'s Submission) -> Result<(usize, &'s str),
     })
 }
 
+/// An answer beside what was counted.
+struct Answered<'s> {
+    name: &'s str,
+    line: usize,
+    answer: &'s str,
+    /// What is expected in place of a wrong one.
+    expected: Option<String>,
+    figures: String,
+}
+
 /// The first answer that is missing or wrong; where all are right, what was counted beside each. A wrong number is told
-/// its direction, not the right one.
+/// its direction, not the right one. Of predictions that are still the `first` ones it is told only how many hold.
 pub fn check(
     exercise: &Exercise,
     submission: &Submission,
     counted: &Counted,
+    first: Option<&Predictions>,
 ) -> Result<Result<Notes, Failure>, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
-    let mut notes = vec![];
+    let mut answered = vec![];
     for question in &exercise.spec.questions {
-        let Found {
-            answer: truth,
-            figures,
-        } = truth(&question.truth, submission, counted, sizes)?;
+        let found = truth(&question.truth, submission, counted, sizes)?;
         let (line, answer) = match given(&question.name, submission) {
             Ok(given) => given,
             Err(failure) => return Ok(Err(failure)),
         };
-        if let Some(expected) = wrong(answer, &truth, &question.truth) {
-            let found = quoted(answer);
-            let what = format!("{}: expected {expected}, found {found}", question.name);
-            return Ok(Err(Failure::new(
-                Part::Question,
-                at(submission, line),
-                what,
-            )));
-        }
-        notes.push(format!("{} = {answer}: counted {figures}", question.name));
+        answered.push(Answered {
+            name: &question.name,
+            line,
+            answer,
+            expected: wrong(answer, &found.answers, &question.truth),
+            figures: found.figures,
+        });
     }
-    Ok(Ok(notes))
+    let predicts = exercise.spec.kind == Kind::OptimisationThatLoses;
+    Ok(match answered.iter().find(|one| one.expected.is_some()) {
+        Some(_) if predicts && are_first(&answered, first) => Err(how_many(&answered, submission)),
+        Some(wrong) => Err(wrong.failure(submission)),
+        None => Ok(answered.iter().map(|one| one.note(first)).collect()),
+    })
+}
+
+/// Whether no prediction has changed since the first ones.
+fn are_first(answered: &[Answered], first: Option<&Predictions>) -> bool {
+    let is_first = |one: &Answered, first: &Predictions| {
+        first.get(one.name).is_some_and(|said| said == one.answer)
+    };
+    first.is_none_or(|first| answered.iter().all(|one| is_first(one, first)))
+}
+
+/// `3 of 5`, without saying which.
+fn how_many(answered: &[Answered], submission: &Submission) -> Failure {
+    let right = answered.iter().filter(|one| one.expected.is_none()).count();
+    let all = answered.len();
+    let what = format!(
+        "predictions: expected all {all} to hold, found {right} of {all}; change one, and the next check says which is off"
+    );
+    Failure::new(Part::Question, submission.path.display(), what)
+}
+
+impl Answered<'_> {
+    fn failure(&self, submission: &Submission) -> Failure {
+        let expected = self.expected.as_deref().unwrap_or_default();
+        let found = quoted(self.answer);
+        let what = format!("{}: expected {expected}, found {found}", self.name);
+        Failure::new(Part::Question, at(submission, self.line), what)
+    }
+
+    /// `barriers = 128: counted 128 (you first said 16)`
+    fn note(&self, first: Option<&Predictions>) -> String {
+        let said = first.and_then(|first| first.get(self.name));
+        let first = match said.filter(|said| *said != self.answer) {
+            Some(said) => format!(" (you first said {said})"),
+            None => String::new(),
+        };
+        let Self {
+            name,
+            answer,
+            figures,
+            ..
+        } = self;
+        format!("{name} = {answer}: counted {figures}{first}")
+    }
 }
 
 /// What is expected in place of a wrong answer.
-fn wrong(answer: &str, truth: &str, question: &Truth) -> Option<String> {
-    let options = options(question);
-    if options.is_empty() {
-        let truth: f64 = truth.parse().unwrap_or(f64::NAN);
-        let [more, less] = match question {
-            Truth::Line { .. } => [
-                "the line that costs most, which is further down",
-                "the line that costs most, which is further up",
-            ],
-            _ => [
-                "what is counted, which is more",
-                "what is counted, which is less",
-            ],
-        };
-        let found = answer.parse::<f64>();
-        return match found.map(|found| found.partial_cmp(&truth)) {
-            Ok(Some(Ordering::Equal)) => None,
-            Ok(Some(Ordering::Less)) => Some(more.into()),
-            Ok(Some(Ordering::Greater)) => Some(less.into()),
-            _ => Some("a number".into()),
-        };
+fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
+    let unfit = unfit(answer, question);
+    if unfit.is_some() || truths.iter().any(|truth| truth == answer) {
+        return unfit;
     }
-    match options.contains(&answer.to_owned()) {
-        false => Some(format!("one of {}", options.join(", "))),
-        true if answer == truth => None,
-        true => Some("what the counters say".into()),
+    if !options(question).is_empty() {
+        return Some("what the counters say".into());
+    }
+    let [more, less] = match question {
+        Truth::Line { .. } => [
+            "the line that costs most, which is further down",
+            "the line that costs most, which is further up",
+        ],
+        _ => [
+            "what is counted, which is more",
+            "what is counted, which is less",
+        ],
+    };
+    let truth = truths.first().and_then(|truth| number(truth));
+    match number(answer).partial_cmp(&truth) {
+        Some(Ordering::Equal) => None,
+        Some(Ordering::Less) => Some(more.into()),
+        _ => Some(less.into()),
     }
 }
 
@@ -135,8 +213,8 @@ fn name(formula: &str) -> String {
 
 /// What the counters say.
 struct Found {
-    /// The right answer.
-    answer: String,
+    /// The right answers: several where lines cost the same.
+    answers: Vec<String>,
     /// The figures that it comes from.
     figures: String,
 }
@@ -159,7 +237,7 @@ fn truth(
         Truth::Count { entry, of } => {
             let count = metric::value(of, report(counted, entry)?, sizes)?;
             Found {
-                answer: count.to_string(),
+                answers: vec![count.to_string()],
                 figures: short(count),
             }
         }
@@ -171,25 +249,28 @@ fn truth(
                 Ordering::Greater => "more",
             };
             Found {
-                answer: answer.into(),
+                answers: vec![answer.into()],
                 figures: both(entries, found),
             }
         }
         Truth::More { entries, of } => {
             let found = of_both(entries, of)?;
             Found {
-                answer: entries[usize::from(found[1] > found[0])].clone(),
+                answers: vec![entries[usize::from(found[1] > found[0])].clone()],
                 figures: both(entries, found),
             }
         }
         Truth::Line { entry, of } => {
             let costliest = metric::costliest(of, report(counted, entry)?);
-            let line =
-                costliest.ok_or_else(|| BadInput::new(of, "a counter that is not 0", "0"))?;
-            let (number, _) = submission.place(line.line, line.source.as_ref());
+            if costliest.is_empty() {
+                return Err(BadInput::new(of, "a counter that is not 0", "0"));
+            }
+            let number = |line: &simt::Line| submission.place(line.line, line.source.as_ref()).0;
+            let numbers = costliest.into_iter().map(|line| number(line).to_string());
+            let answers: Vec<String> = numbers.collect();
             Found {
-                answer: number.to_string(),
-                figures: format!("most on line {number}"),
+                figures: format!("most on line {}", answers.join(" and ")),
+                answers,
             }
         }
         Truth::Reason { entries, of } => {
@@ -202,7 +283,7 @@ fn truth(
                 }
             }
             Found {
-                answer: greatest.1,
+                answers: vec![greatest.1],
                 figures: greatest.2,
             }
         }

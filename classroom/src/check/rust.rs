@@ -20,7 +20,7 @@ use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
 
 /// What a compilation may take.
-const TO_COMPILE: Duration = Duration::from_secs(60);
+pub const TO_COMPILE: Duration = Duration::from_secs(60);
 
 /// Lines of an output that are shown, and characters of a line.
 const SHOWN: usize = 20;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use classroom::{Exercise, Language, Outcome, Rustc, Tools, check, exercise};
+use classroom::check::Predictions;
+use classroom::{Exercise, Failure, Language, Outcome, Rustc, Tools, check, exercise};
 use data::BadInput;
 use tempfile::TempDir;
 
@@ -20,7 +21,7 @@ pub fn all() -> Vec<Exercise> {
     all
 }
 
-fn no_cuda(path: &Path, _: &str) -> Result<Result<String, String>, BadInput> {
+fn no_cuda(path: &Path, _: &str) -> Result<Result<String, Failure>, BadInput> {
     Err(BadInput::new(path.display(), "NVRTC", "none"))
 }
 
@@ -42,6 +43,17 @@ impl Desk {
 
     /// `name` tells submissions of one exercise apart.
     pub fn check(&self, exercise: &Exercise, name: &str, text: impl AsRef<[u8]>) -> Outcome {
+        self.check_after(None, exercise, name, text)
+    }
+
+    /// The same for a learner whose first predictions were `first`.
+    pub fn check_after(
+        &self,
+        first: Option<&Predictions>,
+        exercise: &Exercise,
+        name: &str,
+        text: impl AsRef<[u8]>,
+    ) -> Outcome {
         let folder = self.folder.path().join(format!("{}-{name}", exercise.id));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(exercise.file());
@@ -50,7 +62,7 @@ impl Desk {
             cuda: &no_cuda,
             rust: &self.rust,
         };
-        check::check(exercise, &path, &tools, rand::random())
+        check::check(exercise, &path, &tools, rand::random(), first)
     }
 }
 

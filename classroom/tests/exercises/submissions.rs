@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use classroom::{Exercise, Part, exercise};
+use classroom::check::predictions;
+use classroom::{Exercise, Failure, Part, exercise};
 
 use crate::desk::{Desk, here, repository, solution};
 
@@ -122,4 +123,105 @@ fn what_a_submission_starts_ends_with_it() {
     assert_eq!(outcome, Ok(vec![]));
     let word = "println!(\"\\n{} passed\", std::env::args().nth(2).unwrap_or_default()); std::process::exit(0);";
     assert_eq!(with("word", word).unwrap_err().by, Part::Crash);
+}
+
+/// Threads that never come to a barrier race with those that wait at it: the loop is the cause.
+#[test]
+fn a_forgotten_step_is_an_endless_loop() {
+    let exercise = &named("early-return");
+    let step = "    add.u32         %column, %column, 32;\n";
+    assert_eq!(exercise.starter.matches(step).count(), 1);
+    let text = exercise.starter.replace(step, "");
+    let outcome = Desk::new().check(exercise, "endless", text).unwrap();
+    let failure = outcome.unwrap_err();
+    assert_eq!(failure.by.to_string(), "endless", "{}", failure.line);
+}
+
+/// What the check of a solution says after one change of it.
+fn failure(name: &str, replace: &str, with: &str) -> Failure {
+    let exercise = &named(name);
+    assert_eq!(solution(exercise).matches(replace).count(), 1, "{replace}");
+    let text = solution(exercise).replace(replace, with);
+    let outcome = Desk::new().check(exercise, "changed", text).unwrap();
+    outcome.unwrap_err()
+}
+
+/// A wrong number is told by its index, and how many there are.
+#[test]
+fn a_wrong_number_has_its_index() {
+    let turned = "mad.lo.u32      %at, %tx, 33, %ty;";
+    let line = failure("tile", turned, "mad.lo.u32      %at, %ty, 33, %tx;").line;
+    let (_, said) = line.split_once(".ptx: transpose at ").unwrap();
+    assert!(
+        said.contains(": y[0, 1]: expected ") && said.ends_with(" of 165 are wrong"),
+        "{line}"
+    );
+}
+
+/// What costs too much does so on a line.
+#[test]
+fn a_cost_has_its_line() {
+    let (barrier, twice) = (
+        "    bar.sync        0;\n",
+        "    bar.sync        0;\n    bar.sync        0;\n",
+    );
+    let line = failure("tile", barrier, twice).line;
+    let before = solution(&named("tile"))
+        .split(barrier)
+        .next()
+        .unwrap()
+        .to_owned();
+    let place = format!("12-tile.ptx:{}: transpose at ", before.lines().count() + 1);
+    assert!(
+        line.contains(&place) && line.ends_with("found 2, most of it here | bar.sync 0;"),
+        "{line}"
+    );
+}
+
+/// Predictions are told how many hold as long as they are the first ones; then which does not, and in the end what was
+/// said first.
+#[test]
+fn predictions_are_told_apart_once_they_change() {
+    let (desk, exercise) = (Desk::new(), &named("tile-without-reuse"));
+    let with = |wavefronts: &str, loads: &str| {
+        let text = solution(exercise).replace("// wavefronts = 64", wavefronts);
+        text.replace("// loads = same", loads)
+    };
+    let guess = with("// wavefronts = 60", "// loads = fewer");
+    let first = &predictions(exercise, &guess).unwrap();
+    let told =
+        |name: &str, text: &str| desk.check_after(Some(first), exercise, name, text).unwrap();
+    let line = told("first", &guess).unwrap_err().line;
+    assert!(
+        line.contains("expected all 5 to hold, found 3 of 5"),
+        "{line}"
+    );
+    assert_eq!(
+        desk.check(exercise, "none", &guess)
+            .unwrap()
+            .unwrap_err()
+            .by,
+        Part::Question
+    );
+    let line = told("second", &with("// wavefronts = 60", "// loads = same"))
+        .unwrap_err()
+        .line;
+    assert!(
+        line.ends_with("wavefronts: expected what is counted, which is more, found `60`"),
+        "{line}"
+    );
+    let notes = told("third", solution(exercise)).unwrap();
+    assert!(
+        notes.contains(&"wavefronts = 64: counted 64 (you first said 60)".to_owned()),
+        "{notes:?}"
+    );
+    assert!(
+        notes[1].starts_with("stores = same: ") && !notes[1].contains("first"),
+        "{notes:?}"
+    );
+    assert_eq!(predictions(exercise, &exercise.starter), None);
+    assert_eq!(
+        predictions(&named("two-trees"), solution(&named("two-trees"))),
+        None
+    );
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use classroom::page::page;
+use classroom::check::predictions;
+use classroom::page::{Minutes, page};
 use classroom::source::compare;
-use classroom::{Kind, Language, exercise};
+use classroom::{Exercise, Kind, Language, exercise};
 use tempfile::TempDir;
 
 use crate::desk::{all, repository, solution};
@@ -43,6 +44,22 @@ fn an_exercise_stands_in_a_chapter_that_there_is() {
     }
 }
 
+/// A prediction that stands in a hint is none.
+#[test]
+fn hints_predict_nothing() {
+    let predicts = |e: &Exercise| e.spec.kind == Kind::OptimisationThatLoses;
+    for exercise in all().into_iter().filter(predicts) {
+        let answers = predictions(&exercise, solution(&exercise)).unwrap();
+        let is_telling = |answer: &&String| answer.len() > 1 && answer.parse::<f64>().is_ok();
+        for answer in answers.values().filter(is_telling) {
+            for hint in &exercise.spec.hints {
+                let mut words = hint.split(|c: char| !c.is_alphanumeric());
+                assert!(!words.any(|word| word == answer), "{}: {hint}", exercise.id);
+            }
+        }
+    }
+}
+
 /// What the project promises of its exercises.
 #[test]
 fn there_are_enough_of_each_kind() {
@@ -64,6 +81,30 @@ fn there_are_enough_of_each_kind() {
     let numbers: Vec<String> = (1..=all.len()).map(|n| format!("{n:02}")).collect();
     let found: Vec<&str> = all.iter().map(|e| e.number()).collect();
     assert_eq!(found, numbers);
+}
+
+/// What a session asks of everybody takes three hours at the most.
+#[test]
+fn a_session_takes_three_hours() {
+    let chapter = repository().join("book/chapters/syllabus.md");
+    let text = fs::read_to_string(chapter).unwrap();
+    let sessions = text.split("{{session ").skip(1).map(|rest| {
+        let (number, rest) = rest.split_once(" reading=").unwrap();
+        let reading = rest.split_once("}}").unwrap().0;
+        (number.parse().unwrap(), reading.parse().unwrap())
+    });
+    let sessions: Vec<(u8, u32)> = sessions.collect();
+    assert_eq!(
+        sessions.iter().map(|s| s.0).collect::<Vec<_>>(),
+        [1, 2, 3, 4, 5]
+    );
+    let all = exercise::all(&repository().join("exercises")).unwrap();
+    for (number, reading) in sessions {
+        let of_it: Vec<_> = all.iter().filter(|e| e.spec.session == number).collect();
+        let minutes = Minutes::of(&of_it, reading);
+        assert!(minutes.together() <= 180, "session {number}: {minutes:?}");
+        assert!(of_it.iter().all(|e| !(e.spec.graded && e.spec.optional)));
+    }
 }
 
 /// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.

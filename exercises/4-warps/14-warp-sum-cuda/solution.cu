@@ -3,7 +3,7 @@
 // Launch: grid (rows), block (32).
 
 // REGION: warp_sum
-//| // The sum over the lanes of a warp, in every lane: five times __shfl_xor_sync(mask, value, bit).
+//| // The sum over the lanes of a warp, by five shuffles: __shfl_xor_sync(mask, value, bit), for one. Lane 0 is enough here.
 //| __device__ float warp_sum(float value) {
 //|   return value;
 //| }

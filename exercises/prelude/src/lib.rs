@@ -75,7 +75,7 @@ pub fn expect(
 /// Whether two lists of numbers are the same, each within `tolerance` of max(1, |expected|). NaN never is.
 ///
 /// # Errors
-/// The first number that is off, or the wrong length.
+/// The first number that is off and how many are, or the wrong length.
 pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64) -> Verdict {
     let lengths = (found.len(), expected.len());
     expect(
@@ -84,16 +84,25 @@ pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64
         format!("{} numbers", lengths.1),
         lengths.0,
     )?;
-    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+    let is_wrong = |&(f, e): &(&f64, &f64)| {
         let is_close = f == e || (f - e).abs() <= tolerance * e.abs().max(1.);
-        expect(
-            is_close,
-            format!("{what}, element {i}"),
-            short(*e),
-            short(*f),
-        )?;
-    }
-    Ok(())
+        !is_close
+    };
+    let both: Vec<(&f64, &f64)> = found.iter().zip(expected).collect();
+    let Some(i) = both.iter().position(is_wrong) else {
+        return Ok(());
+    };
+    let many = match both.iter().filter(|pair| is_wrong(pair)).count() {
+        1 => String::new(),
+        wrong => format!("; {wrong} of {} are wrong", both.len()),
+    };
+    let first = format!("{}{many}", short(found[i]));
+    expect(
+        false,
+        format!("{what}, element {i}"),
+        short(expected[i]),
+        first,
+    )
 }
 
 /// Seven digits are what an f32 has.
@@ -149,4 +158,26 @@ fn line(backtrace: &str, file: &str) -> u32 {
     let place = backtrace.split_once(&format!("/{file}:"));
     let line = place.and_then(|(_, behind)| behind.split(':').next());
     line.and_then(|line| line.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::close;
+
+    #[test]
+    fn numbers_that_are_off_are_counted() {
+        let said = |found: &[f64]| {
+            close("y", found, &[1., 2., 3.], 1e-3)
+                .err()
+                .map(|e| e.to_string())
+        };
+        assert_eq!(said(&[1., 2., 3.001]), None);
+        assert_eq!(
+            said(&[1., 2.5, 3.]).unwrap(),
+            "y, element 1: expected 2, found 2.5"
+        );
+        let two = "y, element 1: expected 2, found NaN; 2 of 3 are wrong";
+        assert_eq!(said(&[1., f64::NAN, 0.]).unwrap(), two);
+        assert_eq!(said(&[1.]).unwrap(), "y: expected 3 numbers, found 1");
+    }
 }

@@ -1,9 +1,9 @@
 //! What a learner asks for.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use classroom::page::{COMMAND, about, checked, plain};
+use classroom::page::{about, checked, plain};
 use classroom::{Exercise, Language, Learner, Part, exercise};
 use data::BadInput;
 
@@ -11,7 +11,7 @@ use super::tools::{Checker, can_check};
 use super::{FOLDER, LIMIT, Place, own_folder};
 
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
-pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
+pub fn list(exercises: &[Exercise], dir: &Path, place: &Place) -> Result<bool> {
     let learner = Learner::open(dir)?;
     let in_hand = learner.current(exercises).map(|e| &e.id);
     let longest = exercises.iter().map(|e| e.name().len()).max().unwrap_or(0);
@@ -38,7 +38,7 @@ pub fn list(exercises: &[Exercise], dir: &Path) -> Result<bool> {
     );
     let skipped = skipped(exercises, &learner);
     if !skipped.is_empty() {
-        println!("{}", needs_nvrtc(&skipped));
+        println!("{}", needs_nvrtc(&skipped, place));
     }
     Ok(true)
 }
@@ -50,32 +50,36 @@ fn skipped<'e>(exercises: &'e [Exercise], learner: &Learner) -> Vec<&'e Exercise
 }
 
 /// `14 warp-sum-cuda, 18 softmax-cuda: left out, …`
-fn needs_nvrtc(skipped: &[&Exercise]) -> String {
+fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
     let names = skipped
         .iter()
         .map(|e| format!("{} {}", e.number(), e.name()));
     let names: Vec<String> = names.collect();
     format!(
-        "{}: left out, for NVRTC is not on this machine; `start {}` once it is (`workbook doctor` says how)",
+        "{}: left out, for NVRTC is not on this machine; `{} start {}` once it is (`workbook doctor` says how)",
         names.join(", "),
+        place.command(),
         skipped[0].number()
     )
 }
 
 /// Says which exercises in front of `next` were left out.
-pub fn left_out(exercises: &[Exercise], learner: &Learner, next: &Exercise) {
+pub fn left_out(exercises: &[Exercise], learner: &Learner, place: &Place, next: &Exercise) {
     let mut skipped = skipped(exercises, learner);
     skipped.retain(|e| e.id < next.id);
     if !skipped.is_empty() {
-        println!("{}", needs_nvrtc(&skipped));
+        println!("{}", needs_nvrtc(&skipped, place));
     }
 }
 
 /// Says that all that can be checked is solved.
-pub fn all_solved(exercises: &[Exercise], learner: &Learner) {
+pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
     match &skipped(exercises, learner)[..] {
         [] => println!("All exercises are solved."),
-        skipped => println!("All other exercises are solved.\n{}", needs_nvrtc(skipped)),
+        skipped => println!(
+            "All other exercises are solved.\n{}",
+            needs_nvrtc(skipped, place)
+        ),
     }
 }
 
@@ -92,7 +96,7 @@ pub fn start(
         None => match learner.next(exercises, can_check) {
             Some(next) => next,
             None => {
-                all_solved(exercises, &learner);
+                all_solved(exercises, &learner, place);
                 return Ok(true);
             }
         },
@@ -100,26 +104,14 @@ pub fn start(
     learner.start(exercise)?;
     introduce(exercise, &learner);
     if name.is_none() {
-        left_out(exercises, &learner, exercise);
+        left_out(exercises, &learner, place, exercise);
     }
     println!(
         "Check it with `{} check`, or `watch`; its page in the book is exercises/{}.html.",
-        command(place),
+        place.command(),
         exercise.name()
     );
     Ok(true)
-}
-
-/// What the runner's commands begin with, where things are where they are.
-fn command(place: &Place) -> String {
-    let option = |name: &str, path: &Option<PathBuf>| {
-        let path = path
-            .as_ref()
-            .map(|path| format!(" --{name} {}", path.display()));
-        path.unwrap_or_default()
-    };
-    let dir = option("dir", &place.dir);
-    format!("{COMMAND}{dir}{}", option("exercises", &place.exercises))
 }
 
 /// The title, the task and the file.
@@ -141,13 +133,15 @@ pub fn introduce(exercise: &Exercise, learner: &Learner) {
 fn chosen<'e>(
     exercises: &'e [Exercise],
     learner: &Learner,
+    place: &Place,
     name: Option<&str>,
 ) -> Result<&'e Exercise> {
     if let Some(name) = name {
         return Ok(exercise::find(exercises, name)?);
     }
     let current = learner.current(exercises);
-    let expected = "the name of an exercise, or one that was begun with `exercises start`";
+    let begin = place.command();
+    let expected = format!("the name of an exercise, or one that was begun with `{begin} start`");
     let neither = || BadInput::new("exercises", expected, looked_for(learner));
     Ok(current.ok_or_else(neither)?)
 }
@@ -169,12 +163,14 @@ fn looked_for(learner: &Learner) -> String {
 fn begun<'e>(
     exercises: &'e [Exercise],
     learner: &Learner,
+    place: &Place,
     name: Option<&str>,
 ) -> Result<&'e Exercise> {
-    let exercise = chosen(exercises, learner, name)?;
+    let exercise = chosen(exercises, learner, place, name)?;
     let file = learner.file(exercise);
     if !file.is_file() {
-        let expected = format!("the file that `exercises start {}` makes", exercise.name());
+        let (command, name) = (place.command(), exercise.name());
+        let expected = format!("the file that `{command} start {name}` makes");
         return Err(BadInput::new(file.display(), expected, "none").into());
     }
     Ok(exercise)
@@ -189,12 +185,12 @@ pub fn check(
     seed: Option<u64>,
 ) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
-    let exercise = begun(exercises, &learner, name)?;
-    let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), seed)?;
+    let exercise = begun(exercises, &learner, place, name)?;
+    let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), place, seed)?;
     if passed && let Some(next) = learner.next(exercises, can_check) {
         println!(
             "Next: `{} start` begins {} {}.",
-            command(place),
+            place.command(),
             next.number(),
             next.name()
         );
@@ -207,12 +203,15 @@ pub fn judge(
     exercise: &Exercise,
     learner: &mut Learner,
     checker: &Checker,
+    place: &Place,
     seed: Option<u64>,
 ) -> Result<bool> {
-    let seed = seed.unwrap_or_else(rand::random);
-    let outcome = checker.check(exercise, &learner.file(exercise), seed);
-    let outcome = outcome.map_err(|bad| without_nvrtc(bad, exercise))?;
-    match outcome {
+    // Of 32 bits, which are enough and soon typed.
+    let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
+    let file = learner.file(exercise);
+    let first = learner.predict(exercise)?;
+    let outcome = checker.check(exercise, &file, seed, first);
+    match outcome.map_err(|bad| without_nvrtc(bad, exercise, place))? {
         Ok(notes) => {
             println!("{}: passed", exercise.id);
             notes.iter().for_each(|note| println!("{note}"));
@@ -222,24 +221,32 @@ pub fn judge(
         Err(failure) => {
             println!("{}", failure.line);
             failure.notes.iter().for_each(|note| println!("{note}"));
-            // Another seed would not change what is wrong with the text.
-            let again = match failure.by {
-                Part::Outside | Part::Text | Part::Question => String::new(),
-                _ => format!(", `check --seed {seed}` repeats this"),
-            };
-            println!("({}: not yet; `hint` has a hint{again})", exercise.id);
+            println!("{}", not_yet(exercise, place, failure.by, seed));
             Ok(false)
         }
     }
 }
 
+/// The commands that help on.
+fn not_yet(exercise: &Exercise, place: &Place, by: Part, seed: u64) -> String {
+    let (command, number) = (place.command(), exercise.number());
+    let again = match by {
+        // Another seed would not change what is wrong with the text.
+        Part::Outside | Part::Text | Part::Question => String::new(),
+        _ => format!("; `{command} check {number} --seed {seed}` repeats this"),
+    };
+    let id = &exercise.id;
+    format!("({id}: not yet; `{command} hint {number}` has a hint{again})")
+}
+
 /// Where NVRTC is missing, the exercise that teaches the same without it, and the way on.
-fn without_nvrtc(bad: BadInput, exercise: &Exercise) -> BadInput {
+fn without_nvrtc(bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput {
     match (&exercise.spec.sibling, exercise.language) {
         (Some(sibling), Language::Cuda) => {
             let found = format!(
-                "{}; the exercise {sibling} is about the same and needs none, and `exercises start` goes on without this one",
-                bad.found
+                "{}; the exercise {sibling} is about the same and needs none, and `{} start` goes on without this one",
+                bad.found,
+                place.command()
             );
             BadInput::new(bad.what, bad.expected, found)
         }
@@ -248,9 +255,9 @@ fn without_nvrtc(bad: BadInput, exercise: &Exercise) -> BadInput {
 }
 
 /// The next hint.
-pub fn hint(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bool> {
+pub fn hint(exercises: &[Exercise], dir: &Path, place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
-    let exercise = chosen(exercises, &learner, name)?;
+    let exercise = chosen(exercises, &learner, place, name)?;
     let (number, hint) = learner.hint(exercise)?;
     println!(
         "Hint {number} of {} for {}: {}",
@@ -262,9 +269,14 @@ pub fn hint(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bo
 }
 
 /// The starter again.
-pub fn reset(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<bool> {
+pub fn reset(
+    exercises: &[Exercise],
+    dir: &Path,
+    place: &Place,
+    name: Option<&str>,
+) -> Result<bool> {
     let learner = Learner::open(dir)?;
-    let exercise = begun(exercises, &learner, name)?;
+    let exercise = begun(exercises, &learner, place, name)?;
     let file = learner.file(exercise);
     let file = file.display();
     match learner.reset(exercise)? {
@@ -281,11 +293,12 @@ pub fn reset(exercises: &[Exercise], dir: &Path, name: Option<&str>) -> Result<b
 pub fn solution(
     exercises: &[Exercise],
     dir: &Path,
+    place: &Place,
     name: Option<&str>,
     reveal: bool,
 ) -> Result<bool> {
     let learner = Learner::open(dir)?;
-    let exercise = chosen(exercises, &learner, name)?;
+    let exercise = chosen(exercises, &learner, place, name)?;
     if !reveal && !learner.passed(exercise) {
         let expected = "it to have passed its check, or --reveal";
         return Err(BadInput::new(&exercise.id, expected, "neither").into());

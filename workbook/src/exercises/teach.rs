@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use classroom::check::process;
-use classroom::grade::{Class, Grade, Verdict, junit};
+use classroom::grade::{Class, Grade, Grades, Verdict, junit};
 use classroom::{Exercise, Failure, Part, exercise, handout as handouts};
 use cli::files::Output;
 use data::BadInput;
@@ -68,8 +68,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     let class = Class::read(&args.submissions, exercises)?;
     // Of 32 bits, as some readers of JSON have no more in a whole number.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    class.not_graded.iter().for_each(|one| println!("{one}"));
+    class.has_some(&args.submissions)?;
     println!("seed {seed}: `--seed {seed}` grades with the same numbers");
-    class.notes.iter().for_each(|note| println!("{note}"));
     let check =
         |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
     let mut grades = vec![];
@@ -77,19 +78,27 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         let begin = grades.len();
         for exercise in &wanted {
             let grade = student.grade(exercise, seed, check);
-            println!("{}", show(&grade));
+            if !grade.is_missing() {
+                println!("{}", show(&grade));
+            }
             grades.push(grade);
         }
-        println!("{}: {}", student.name, passed(&grades[begin..]));
+        println!("{}: {}", student.name, of_student(&grades[begin..]));
     }
-    if let Some(json) = json {
-        json.write(serde_json::to_string_pretty(&grades)?.as_bytes())?;
-    }
-    if let Some(xml) = xml {
-        xml.write(junit(&grades)?.as_bytes())?;
+    if class.students.len() > 1 {
+        let lines = wanted.iter().map(|e| of_exercise(e, &grades));
+        lines.for_each(|line| println!("{line}"));
     }
     println!("{}", passed(&grades));
-    Ok(grades.iter().all(|grade| grade.verdict.passed))
+    let not_graded = class.not_graded;
+    let all = Grades { grades, not_graded };
+    if let Some(json) = json {
+        json.write(serde_json::to_string_pretty(&all)?.as_bytes())?;
+    }
+    if let Some(xml) = xml {
+        xml.write(junit(&all)?.as_bytes())?;
+    }
+    Ok(all.grades.iter().all(|grade| grade.verdict.passed))
 }
 
 /// `ada 01-guard: passed`, or why not.
@@ -110,6 +119,35 @@ fn show(grade: &Grade) -> String {
 fn passed(grades: &[Grade]) -> String {
     let passed = grades.iter().filter(|grade| grade.verdict.passed);
     format!("{} of {} passed", passed.count(), grades.len())
+}
+
+/// `3 of 6 passed; missing: 02-columns, 05-unused-mask`
+fn of_student(grades: &[Grade]) -> String {
+    let missing = grades.iter().filter(|grade| grade.is_missing());
+    let missing: Vec<&str> = missing.map(|grade| grade.exercise.as_str()).collect();
+    match missing.is_empty() {
+        true => passed(grades),
+        false => format!("{}; missing: {}", passed(grades), missing.join(", ")),
+    }
+}
+
+/// `01-guard: 2 passed, 1 failed, 3 missing`
+fn of_exercise(exercise: &Exercise, grades: &[Grade]) -> String {
+    let of_it: Vec<&Grade> = grades
+        .iter()
+        .filter(|grade| grade.exercise == exercise.id)
+        .collect();
+    let count = |is_one: fn(&Grade) -> bool| of_it.iter().filter(|grade| is_one(grade)).count();
+    let passed = count(|grade| grade.verdict.passed);
+    let missing = count(Grade::is_missing);
+    let unchecked = count(Grade::is_unchecked);
+    let failed = of_it.len() - passed - missing - unchecked;
+    let unchecked = match unchecked {
+        0 => String::new(),
+        n => format!(", {n} unchecked"),
+    };
+    let id = &exercise.id;
+    format!("{id}: {passed} passed, {failed} failed, {missing} missing{unchecked}")
 }
 
 /// Whatever the submission does, this comes back.
@@ -154,7 +192,7 @@ pub fn verdict(
     seed: u64,
 ) -> Result<bool> {
     let exercise = exercise::find(exercises, name)?;
-    let outcome = Checker::new(limit).check(exercise, file, seed);
+    let outcome = Checker::new(limit).check(exercise, file, seed, None);
     println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)
 }

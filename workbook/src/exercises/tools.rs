@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use classroom::{Exercise, Language, Outcome, Rustc, Tools, check};
+use classroom::check::Predictions;
+use classroom::{Exercise, Failure, Language, Outcome, Part, Rustc, Tools, check};
 use data::BadInput;
 
 use crate::sim::nvrtc;
@@ -22,13 +23,19 @@ impl Checker {
         }
     }
 
-    /// Checks the submission in `file`.
-    pub fn check(&self, exercise: &Exercise, file: &Path, seed: u64) -> Outcome {
+    /// Checks the submission in `file`, of a learner who began with the predictions `first`.
+    pub fn check(
+        &self,
+        exercise: &Exercise,
+        file: &Path,
+        seed: u64,
+        first: Option<&Predictions>,
+    ) -> Outcome {
         let tools = Tools {
             cuda: &cuda,
             rust: &self.rust,
         };
-        check::check(exercise, file, &tools, seed)
+        check::check(exercise, file, &tools, seed, first)
     }
 
     /// What a check may take at the most.
@@ -49,13 +56,51 @@ pub fn can_check(exercise: &Exercise) -> bool {
 static HAS_NVRTC: LazyLock<bool> = LazyLock::new(|| nvrtc::works().is_ok());
 
 /// What NVRTC makes of a text; its complaint about the text is the inner error, its absence the outer.
-fn cuda(path: &Path, text: &str) -> Result<Result<String, String>, BadInput> {
+fn cuda(path: &Path, text: &str) -> Result<Result<String, Failure>, BadInput> {
     match nvrtc::compile(path, text, "compute_75") {
         Ok(ptx) => Ok(Ok(ptx)),
         Err(bad) if nvrtc::is_missing(&bad) => Err(bad),
-        Err(bad) => Ok(Err(format!(
-            "expected {}, found {}",
-            bad.expected, bad.found
-        ))),
+        Err(bad) => Ok(Err(refused(path, &bad))),
+    }
+}
+
+/// `FILE:7: error: …` of NVRTC's `FILE(7): error: …`, and what it would have taken where the text seems to be for a host.
+fn refused(path: &Path, bad: &BadInput) -> Failure {
+    let file = path.display();
+    let behind = bad.found.strip_prefix(&format!("{file}("));
+    let Some((line, error)) = behind.and_then(|behind| behind.split_once("): ")) else {
+        let what = format!("expected {}, found {}", bad.expected, bad.found);
+        return Failure::new(Part::Text, file, what);
+    };
+    let takes = match bad.expected.split_once(": ") {
+        Some((_, takes)) => format!("; NVRTC takes {takes}"),
+        None => String::new(),
+    };
+    Failure::new(
+        Part::Text,
+        format!("{file}:{line}"),
+        error.to_owned() + &takes,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_nvrtc_is_at_its_line() {
+        let path = Path::new("my/14-sum.cu");
+        let line = |expected, found| refused(path, &BadInput::new("", expected, found)).line;
+        let error = "my/14-sum.cu(7): error: identifier \"y\" is undefined";
+        let at_line = "my/14-sum.cu:7: error: identifier \"y\" is undefined";
+        assert_eq!(line("CUDA", error), at_line);
+        assert_eq!(
+            line("CUDA: kernels", error),
+            format!("{at_line}; NVRTC takes kernels")
+        );
+        assert_eq!(
+            line("CUDA", "NVRTC_ERROR"),
+            "my/14-sum.cu: expected CUDA, found NVRTC_ERROR"
+        );
     }
 }

@@ -10,9 +10,9 @@ use classroom::{Exercise, Learner};
 use data::BadInput;
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::LIMIT;
 use super::learn::{all_solved, introduce, judge, left_out};
 use super::tools::{Checker, can_check};
+use super::{LIMIT, Place};
 
 /// An editor writes a file in several steps: this long after the first, it is looked at.
 const SETTLED: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ const STILL_THERE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(500);
 
 /// Checks the exercise in hand until it passes, then the next one, until none is left.
-pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
+pub fn watch(exercises: &[Exercise], dir: &Path, place: &Place, poll: bool) -> Result<bool> {
     let mut learner = Learner::open(dir)?;
     let checker = Checker::new(LIMIT);
     let unsolved = |learner: &Learner| {
@@ -34,17 +34,17 @@ pub fn watch(exercises: &[Exercise], dir: &Path, poll: bool) -> Result<bool> {
     while let Some(exercise) = unsolved(&learner) {
         learner.start(exercise)?;
         introduce(exercise, &learner);
-        left_out(exercises, &learner, exercise);
+        left_out(exercises, &learner, place, exercise);
         println!("It is checked whenever you save it; Ctrl-C ends.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {
             Some(events) => events,
             None => notices(dir, poll)?,
         };
-        until_passed(exercise, &mut learner, &checker, &changes)?;
+        until_passed(exercise, &mut learner, &checker, place, &changes)?;
         events = Some((_watcher, changes));
     }
-    all_solved(exercises, &learner);
+    all_solved(exercises, &learner, place);
     Ok(true)
 }
 
@@ -76,6 +76,7 @@ fn until_passed(
     exercise: &Exercise,
     learner: &mut Learner,
     checker: &Checker,
+    place: &Place,
     changes: &Changes,
 ) -> Result<()> {
     let file = learner.file(exercise);
@@ -91,8 +92,9 @@ fn until_passed(
         let text = fs::read(&file).ok();
         if text.is_none() && !is_gone {
             println!(
-                "{} is gone; `start {}` makes it again",
+                "{} is gone; `{} start {}` makes it again",
                 file.display(),
+                place.command(),
                 exercise.number()
             );
         }
@@ -101,7 +103,7 @@ fn until_passed(
             if checked.is_some() {
                 println!("\nSaved:");
             }
-            if judge(exercise, learner, checker, None)? {
+            if judge(exercise, learner, checker, place, None)? {
                 return Ok(());
             }
             checked = text;

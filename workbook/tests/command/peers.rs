@@ -220,8 +220,25 @@ fn compare(repository: &Path, python: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A program in Python's place: what it fails to measure is in the figures by name, and if it fails itself
-/// there are none.
+/// What `record` makes of a file in a folder that has no record yet.
+fn recorded(figures: &Path) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let models = root().canonicalize().unwrap().join("models");
+    symlink(models, folder.path().join("models")).unwrap();
+    let record = Command::new(env!("CARGO_BIN_EXE_workbook"))
+        .arg("record")
+        .arg("laptop")
+        .arg(figures)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&record.stdout);
+    assert!(said.contains("laptop-lm-f32.svg"), "{record:?}");
+    fs::read_to_string(folder.path().join("benches/results/laptop.json")).unwrap()
+}
+
+/// A program in Python's place: what it fails to measure is in the figures by name; if it fails itself, what was
+/// measured until then is kept, and can be put into a record.
 #[test]
 fn failures_are_recorded() {
     let repository = repository();
@@ -243,7 +260,15 @@ fn failures_are_recorded() {
         &["--peer-cases", "decode"],
     );
     assert_eq!(broken.status.code(), Some(1));
-    assert!(!figures.exists());
+    let kept = fs::read_to_string(&figures).unwrap();
+    for part in [
+        r#""workload": "decode""#,
+        r#""level": 5"#,
+        "failed: no memory",
+    ] {
+        assert!(kept.contains(part), "{kept}");
+    }
+    assert_eq!(recorded(&figures), kept);
     let works = compare(
         repository.path(),
         &fake("works", 0),

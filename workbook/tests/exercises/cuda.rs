@@ -5,7 +5,7 @@ use std::fs;
 use classroom::source::Edit;
 use classroom::{Exercise, Language};
 
-use crate::run::{Folder, Run, exercises};
+use crate::run::{Folder, Run, changed, exercises, named};
 
 /// Set where NVRTC has to be found: there a test that is left out fails.
 const NVRTC_IS_THERE: &str = "CANDLEPOWER_NVRTC";
@@ -52,11 +52,7 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
         run.ended(0);
         let starter = check(&folder, exercise, &exercise.starter).unwrap();
         // The buffers have the names that they have in the file.
-        assert!(
-            starter.ended(1).contains("element 0 of y "),
-            "{}",
-            starter.stdout
-        );
+        assert!(starter.ended(1).contains(": y[0"), "{}", starter.stdout);
         let bank = exercise.bank().unwrap();
         let with = |what: &str, replace: String, with: String, expected: &str| {
             let text = Edit { replace, with }
@@ -72,5 +68,25 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
         for right in bank.right {
             with(&right.what, right.replace, right.with, "{\"passed\":true,");
         }
+    }
+}
+
+/// What the compiler complains about has a line like any other finding.
+#[test]
+fn a_compilers_error_has_its_line() {
+    let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
+    folder.run(&["start", "warp-sum-cuda"]).ended(0);
+    let wrong = changed(
+        &exercise,
+        "__shfl_xor_sync(0xffffffff",
+        "__shfl_xor(0xffffffff",
+    );
+    let at = 1 + wrong
+        .lines()
+        .position(|l| l.contains("__shfl_xor("))
+        .unwrap();
+    if let Some(run) = check(&folder, &exercise, &wrong) {
+        let place = format!("my-exercises/14-warp-sum-cuda.cu:{at}: error: ");
+        assert!(run.ended(1).starts_with(&place), "{}", run.stdout);
     }
 }

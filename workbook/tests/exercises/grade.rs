@@ -100,8 +100,8 @@ fn every_submission_is_graded_whatever_it_does() {
             .into(),
         "class/fay/guard.ptx: not graded: the name is that of no exercise; is it 01-guard.ptx?"
             .into(),
-        format!("ada: 1 of {session} passed"),
-        format!("gus: 1 of {session} passed"),
+        "01-guard: 2 passed, 2 failed, 2 missing".into(),
+        "02-columns: 0 passed, 0 failed, 6 missing".into(),
         format!("2 of {} passed", 6 * session),
     ] {
         assert!(
@@ -110,9 +110,20 @@ fn every_submission_is_graded_whatever_it_does() {
             run.stdout
         );
     }
+    // What is missing stands in one line a student.
+    let of_ada = format!("ada: 1 of {session} passed; missing: 02-columns, 03-");
+    assert!(run.stdout.contains(&of_ada), "{}", run.stdout);
+    assert!(!run.stdout.contains("ada 02-columns"), "{}", run.stdout);
     assert!(start.elapsed() < Duration::from_secs(120));
 
-    let grades: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    let left_out = &all["not_graded"][1];
+    assert_eq!(left_out["file"], "class/fay/guard.ptx");
+    assert_eq!(
+        left_out["why"],
+        "the name is that of no exercise; is it 01-guard.ptx?"
+    );
+    let grades = all["grades"].clone();
     assert_eq!(grades.as_array().unwrap().len(), 6 * session);
     let of_task = grade_of(&grades, "ada", "one-product");
     assert_eq!(
@@ -156,13 +167,13 @@ fn every_submission_is_graded_whatever_it_does() {
     assert!(
         junit.contains(&format!(
             "tests=\"{}\" failures=\"{}\"",
-            6 * session,
+            6 * session + 2,
             6 * session - 2
         )),
         "{junit}"
     );
     assert!(
-        junit.contains("type=\"time\"") && junit.contains("type=\"crash\""),
+        junit.contains("type=\"time\"") && junit.contains("name=\"class/fay/guard.ptx\""),
         "{junit}"
     );
 }
@@ -244,4 +255,72 @@ fn what_a_submission_leaves_ends_with_it() {
         line.is_ok_and(|line| line.windows(4).any(|part| part == b"3127"))
     });
     assert_eq!(asleep.count(), 0);
+}
+
+/// Names that are nearly right are named before the error that nothing is there.
+#[test]
+fn wrong_names_are_told_before_there_is_nothing_to_grade() {
+    let folder = Folder::new();
+    let names = [
+        "04-one-product (1).rs",
+        "04-one-product - Copy.rs",
+        "04_one_product.rs",
+        "one-product.rs",
+    ];
+    for name in names {
+        folder.write(&format!("eve/{name}"), "");
+        folder.write(&format!("class/bob/{name}"), "");
+    }
+    for (class, student) in [("eve", "eve"), ("class", "class/bob")] {
+        let run = folder.run(&["grade", class]);
+        let expected = format!(
+            "error: {class}: expected a folder of submissions, or of students, found none\n"
+        );
+        assert_eq!((run.code, run.stderr), (Some(2), expected));
+        for name in names {
+            let line = format!(
+                "{student}/{name}: not graded: the name is that of no exercise; is it 04-one-product.rs?\n"
+            );
+            assert!(run.stdout.contains(&line), "{}", run.stdout);
+        }
+    }
+}
+
+/// Where the learner's progress lies beside the submission, the grade has the hints and the first predictions.
+#[test]
+fn a_grade_knows_hints_and_first_predictions() {
+    let folder = Folder::new();
+    folder.run(&["start", "tile-without-reuse"]).ended(0);
+    folder.run(&["hint"]).ended(0);
+    let exercise = named("tile-without-reuse");
+    let file = "my-exercises/19-tile-without-reuse.ptx";
+    folder.write(
+        file,
+        &changed(&exercise, "// barriers = 32", "// barriers = 8"),
+    );
+    folder.run(&["check"]).ended(1);
+    folder.write(file, &exercise.solution.unwrap());
+    submit(&folder, "class/ada", "guard", &named("guard").starter);
+    let only = ["--only", "19", "--json", "g.json", "--junit", "g.xml"];
+    folder
+        .run(&[&["grade", "my-exercises"], &only[..]].concat())
+        .ended(0);
+    let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    let grade = &all["grades"][0];
+    assert_eq!(
+        (&grade["hints_used"], &grade["first_prediction"]["barriers"]),
+        (&1.into(), &"8".into())
+    );
+    assert!(
+        folder
+            .read("g.xml")
+            .contains("<property name=\"hints_used\" value=\"1\"/>")
+    );
+    let only = ["--only", "guard", "--json", "g.json"];
+    folder
+        .run(&[&["grade", "class"], &only[..]].concat())
+        .ended(1);
+    let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    let grade = all["grades"][0].as_object().unwrap();
+    assert!(!grade.contains_key("hints_used") && !grade.contains_key("first_prediction"));
 }

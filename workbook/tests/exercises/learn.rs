@@ -218,10 +218,20 @@ fn an_optimisation_is_predicted_first() {
     let run = folder.run(&["check"]);
     assert!(
         run.ended(1)
-            .contains("wavefronts: expected what is counted, which is more, found `60`"),
+            .contains("predictions: expected all 5 to hold, found 4 of 5"),
         "{}",
         run.stdout
     );
+    // The first ones are kept, whatever is tried after them.
+    let wrong = changed(&exercise, "// wavefronts = 64", "// wavefronts = 61");
+    fs::write(folder.file(&exercise), wrong).unwrap();
+    let run = folder.run(&["check"]);
+    let said = "wavefronts: expected what is counted, which is more, found `61`";
+    assert!(run.ended(1).contains(said), "{}", run.stdout);
+    fs::write(folder.file(&exercise), exercise.solution.unwrap()).unwrap();
+    let run = folder.run(&["check"]);
+    let said = "wavefronts = 64: counted 64 (you first said 60)\n";
+    assert!(run.ended(0).contains(said), "{}", run.stdout);
 }
 
 /// A learner waits for a check: three seconds at the most, once the library is in the cache.
@@ -324,7 +334,8 @@ fn a_second_reset_keeps_what_the_first_has_kept() {
 #[test]
 fn an_exercise_has_several_names() {
     let folder = Folder::new();
-    for name in ["1", "01", "Guard", "01-guard", "01-guard.ptx"] {
+    let files = ["01-guard.ptx", "my-exercises/01-guard.ptx"];
+    for name in ["1", "01", "Guard", "01-guard"].into_iter().chain(files) {
         let run = folder.run(&["start", name]);
         assert!(run.ended(0).starts_with("01 An element a thread"), "{name}");
     }
@@ -349,7 +360,7 @@ fn without_nvrtc_the_way_goes_on() {
     without(&["start", "warp-sum-cuda"]).ended(0);
     without(&["check"]).refused(&[
         "expected NVRTC",
-        "`exercises start` goes on without this one",
+        " exercises start` goes on without this one",
     ]);
     let next = without(&["start"]);
     assert!(next.ended(0).starts_with("15 ") && next.stdout.contains("14 warp-sum-cuda: left out"));
@@ -376,4 +387,60 @@ fn a_pass_shows_what_was_counted() {
     ] {
         assert!(run.ended(0).contains(line), "{}", run.stdout);
     }
+}
+
+/// A path is taken for the learner's file, and for no other.
+#[test]
+fn a_file_is_named_by_its_path() {
+    let (folder, guard) = (Folder::new(), named("guard"));
+    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "tile"]).ended(0);
+    let path = "my-exercises/07-row-sum.ptx";
+    assert!(folder.run(&["check", path]).ended(1).starts_with(path));
+    assert!(folder.run(&["hint", path]).ended(0).contains("07-row-sum"));
+    assert!(folder.run(&["reset", path]).ended(0).starts_with(path));
+    let run = folder.run(&["solution", "--reveal", "./my-exercises/01-guard.ptx"]);
+    assert_eq!(run.ended(0), guard.solution.unwrap());
+    folder.write("other/07-row-sum.ptx", "");
+    folder
+        .run(&["check", "other/07-row-sum.ptx"])
+        .refused(&["expected a file in my-exercises, or `--dir other`, found one elsewhere"]);
+}
+
+/// Commands in messages can be pasted: by the repository's alias where cargo knows it, with a seed that is soon typed.
+#[test]
+fn messages_have_commands_to_paste() {
+    let folder = Folder::new();
+    folder.run(&["start", "row-sum"]).ended(0);
+    let last = |folder: &Folder| {
+        let said = folder.run(&["check"]).ended(1).to_owned();
+        said.lines().last().unwrap().to_owned()
+    };
+    let begin = "(07-row-sum: not yet; `cargo";
+    assert!(
+        last(&folder).starts_with(&format!(
+            "{begin} run --release -p workbook -- exercises hint 07`"
+        )),
+        "{}",
+        last(&folder)
+    );
+    folder.write("exercises/prelude/Cargo.toml", "");
+    folder.write(".cargo/config.toml", "");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../exercises");
+    let said = folder
+        .run(&["--exercises", root, "check"])
+        .ended(1)
+        .to_owned();
+    let command = format!("cargo ex --exercises {root} check 07 --seed ");
+    let (_, seed) = said.split_once(&command).unwrap();
+    let seed: u64 = seed.split('`').next().unwrap().parse().unwrap();
+    assert!(u32::try_from(seed).is_ok(), "{said}");
+}
+
+/// The alias that messages begin with is the repository's.
+#[test]
+fn the_alias_is_there() {
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../.cargo/config.toml");
+    let config = fs::read_to_string(config).unwrap();
+    assert!(config.contains("\nex = \"run --quiet --release -p workbook -- exercises\"\n"));
 }

@@ -27,9 +27,10 @@ fn names_and_places() {
         .run(&["start", "gaurd"])
         .refused(&["found \"gaurd\"; did you mean guard?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
-    folder
-        .run(&["check", "guard"])
-        .refused(&["01-guard.ptx: expected the file that `exercises start guard` makes"]);
+    folder.run(&["check", "guard"]).refused(&[
+        "01-guard.ptx: expected the file that `cargo ",
+        "exercises start guard` makes",
+    ]);
     folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
     folder.run(&["jump"]).refused(&["jump"]);
     assert!(!folder.path("my-exercises").exists());
