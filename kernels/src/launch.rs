@@ -261,7 +261,7 @@ impl<'a> Launch<'a> {
 }
 
 /// Blocks of a grid along x, y, z: "CUDA C++ Programming Guide", appendix on compute capabilities.
-const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
+pub(crate) const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 
 /// A size beyond 32 bits becomes the largest that fits, which [`Launch::run`] refuses.
 fn saturated(size: usize) -> u32 {

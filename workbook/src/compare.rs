@@ -14,7 +14,7 @@ pub mod turns;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use benches::Model;
 use benches::job::{all_presets, models_of};
 use candle_core::Device;
@@ -94,19 +94,20 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     if let (true, Some(record)) = (args.add, &record) {
         record.added(results.clone())?; // refused before anything is measured
     }
+    let own = root.join("target/workbook/compare.json");
     println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
-        keep(&root, &results)?;
+        record::save(&own, &results)?;
     }
     if let Some(peers) = peers {
         println!();
-        peers.measure(&mut results, |results| keep(&root, results).map(drop))?;
+        peers.measure(&mut results, |results| record::save(&own, results))?;
     }
-    draw(&root, &results)?;
+    draw(&own, &results)?;
     match (record, args.add) {
         (None, _) => Ok(()),
         (Some(record), false) => written(&record, &results),
@@ -164,18 +165,8 @@ impl Subjects {
     }
 }
 
-/// Writes the run's own JSON; returns its path.
-fn keep(root: &Path, results: &Results) -> Result<PathBuf> {
-    let folder = root.join("target/workbook");
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-    let json = folder.join("compare.json");
-    record::save(&json, &results.json()?)?;
-    Ok(json)
-}
-
 /// The run's own chart, beside its JSON; says where both are.
-fn draw(root: &Path, results: &Results) -> Result<()> {
-    let json = keep(root, results)?;
+fn draw(json: &Path, results: &Results) -> Result<()> {
     let [svg, png] = charts::bar_grid(&json.with_extension(""), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());

@@ -232,19 +232,16 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub fn run(args: &ExercisesArgs) -> Result<bool> {
     let place = &args.place;
     let exercises = place.exercises()?;
-    let dir = &place.dir();
     let name = args.command.as_ref().and_then(Command::exercise);
     place.has(name.unwrap_or_default())?;
     match &args.command {
-        None | Some(Command::List) => learn::list(&exercises, dir, place),
-        Some(Command::Start(_)) => learn::start(&exercises, dir, place, name),
-        Some(Command::Watch { poll }) => watch::watch(&exercises, dir, place, *poll),
-        Some(Command::Check { seed, .. }) => learn::check(&exercises, dir, place, name, *seed),
-        Some(Command::Hint(_)) => learn::hint(&exercises, dir, place, name),
-        Some(Command::Reset(_)) => learn::reset(&exercises, dir, place, name),
-        Some(Command::Solution { reveal, .. }) => {
-            learn::solution(&exercises, dir, place, name, *reveal)
-        }
+        None | Some(Command::List) => learn::list(&exercises, place),
+        Some(Command::Start(_)) => learn::start(&exercises, place, name),
+        Some(Command::Watch { poll }) => watch::watch(&exercises, place, *poll),
+        Some(Command::Check { seed, .. }) => learn::check(&exercises, place, name, *seed),
+        Some(Command::Hint(_)) => learn::hint(&exercises, place, name),
+        Some(Command::Reset(_)) => learn::reset(&exercises, place, name),
+        Some(Command::Solution { reveal, .. }) => learn::solution(&exercises, place, name, *reveal),
         Some(Command::Handout { to, session }) => teach::handout(exercises, to, *session),
         Some(Command::Grade(grade)) => teach::grade(&exercises, place, grade),
         Some(Command::Verdict {

@@ -9,7 +9,7 @@ mod times;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use benches::limits;
 use benches::ops::{self, Bench, Timed, Work};
 use benches::timer::{Timer, Times};
@@ -103,9 +103,7 @@ fn charts(root: &Path) -> Result<Vec<PathBuf>> {
 
 /// Writes `path`, and says so.
 pub fn write(path: &Path, results: &OpResults) -> Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-    record::save(path, &results.json()?)?;
+    record::save(path, results)?;
     println!("figures  {}", path.display());
     Ok(())
 }

@@ -5,7 +5,7 @@ mod draw;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use benches::sweep::{self, Point, Sweep};
 use benches::{Job, Model};
 use clap::Args;
@@ -51,9 +51,8 @@ fn write(root: &Path, name: Option<&str>, results: &SweepResults) -> Result<()> 
     let Some(name) = name else {
         return Ok(());
     };
-    let folder = root.join("benches/results/sweep");
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-    record::save(&folder.join(format!("{name}.json")), &results.json()?)?;
+    let json = root.join(format!("benches/results/sweep/{name}.json"));
+    record::save(&json, results)?;
     for path in redraw(root)? {
         println!("recorded {}", path.display());
     }

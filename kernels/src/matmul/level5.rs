@@ -8,7 +8,7 @@ use crate::cpu::Slice;
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, MOST_BLOCKS, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("matmul_level5", "level5.ptx");
@@ -161,15 +161,12 @@ const ONE_READS: usize = 1 << 16;
 /// Multiply-adds that take less time one by one than it takes to prepare for vectors.
 const SCALAR: usize = 4 * 4 * 4;
 
-/// Blocks along y and z of a grid.
-const MOST_BLOCKS: usize = 65_535;
-
 /// Where a tile of `level5.cu` can run.
 pub(crate) fn can(p: &Problem, facts: &Facts) -> bool {
     p.dtype == DType::F32
         && facts.at_least((7, 5))
-        && p.m.div_ceil(16) <= MOST_BLOCKS
-        && p.batch <= MOST_BLOCKS
+        && p.m.div_ceil(16) <= MOST_BLOCKS[1] as usize
+        && p.batch <= MOST_BLOCKS[2] as usize
 }
 
 const fn tile(tile: Tile) -> Entry<Run> {

@@ -20,11 +20,9 @@ pub struct RecordArgs {
 /// Adds the parts in order, and writes the record, its charts and the README's table.
 pub fn record(args: &RecordArgs) -> Result<()> {
     let record = Record::new(&super::root()?, &args.name)?;
-    let parts = args.parts.iter().map(|path| Results::load(path));
-    // All are read before any is written.
-    for part in parts.collect::<Result<Vec<_>, _>>()? {
-        let all = record.added(part)?;
-        super::written(&record, &all)?;
+    let mut all = record.kept()?;
+    for path in &args.parts {
+        all = Some(record.behind(all, Results::load(path)?)?);
     }
-    Ok(())
+    all.map_or(Ok(()), |all| super::written(&record, &all))
 }

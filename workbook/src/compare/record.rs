@@ -8,6 +8,7 @@ use candle_core::DType;
 use data::BadInput;
 pub use results::{Clock, Machine, Results, Row};
 use results::{Recorded, failed};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{chart, readme};
@@ -42,14 +43,23 @@ impl Record {
     /// # Errors
     /// [`BadInput`] when that is of another machine, or of other versions than the repository's.
     pub fn added(&self, new: Results) -> Result<Results> {
-        let path = self.folder.join(format!("{}.json", self.name));
-        if !path.exists() {
+        self.behind(self.kept()?, new)
+    }
+
+    /// What is kept already.
+    pub fn kept(&self) -> Result<Option<Results>> {
+        let path = self.json();
+        Ok(path.exists().then(|| Results::load(&path)).transpose()?)
+    }
+
+    /// [`added`](Self::added) to what was read.
+    pub fn behind(&self, kept: Option<Results>, new: Results) -> Result<Results> {
+        let Some(mut all) = kept else {
             return Ok(new);
-        }
-        let mut all = Results::load(&path)?;
+        };
         if !all.machine.is_like(&new.machine) {
             let expected = format!("figures of {}", new.machine);
-            return Err(BadInput::new(path.display(), expected, &all.machine).into());
+            return Err(BadInput::new(self.json().display(), expected, &all.machine).into());
         }
         let [before, now] = [&all, &new].map(|results| results.machine.origin());
         for row in &mut all.rows {
@@ -71,12 +81,14 @@ impl Record {
         Ok(all)
     }
 
+    fn json(&self) -> PathBuf {
+        self.folder.join(format!("{}.json", self.name))
+    }
+
     /// Writes the JSON, its chart, and the README's table; returns their paths.
     pub fn write(&self, results: &Results) -> Result<Vec<PathBuf>> {
-        let context = || format!("{}", self.folder.display());
-        std::fs::create_dir_all(&self.folder).with_context(context)?;
-        let json = self.folder.join(format!("{}.json", self.name));
-        save(&json, &results.json()?)?;
+        let json = self.json();
+        save(&json, results)?;
         let mut paths = vec![json];
         paths.extend(draw(&self.folder, &self.name, results)?);
         if self.readme.exists() {
@@ -143,8 +155,11 @@ pub fn checked(name: &str) -> Result<&str, BadInput> {
     }
 }
 
-/// Writes the file, whole or not at all.
-pub fn save(path: &Path, json: &str) -> Result<()> {
+/// Writes the results as JSON, whole or not at all; the folder is made where it is not there.
+pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    let json = results.json()?;
     charts::write_atomically(path, json.as_bytes()).with_context(|| format!("{}", path.display()))
 }
 

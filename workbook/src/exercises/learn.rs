@@ -1,7 +1,5 @@
 //! What a learner asks for.
 
-use std::path::Path;
-
 use anyhow::Result;
 use classroom::page::{about, checked, plain};
 use classroom::{Exercise, Language, Learner, Part, exercise};
@@ -11,8 +9,8 @@ use super::tools::{Checker, can_check};
 use super::{FOLDER, LIMIT, Place, own_folder};
 
 /// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
-pub fn list(exercises: &[Exercise], dir: &Path, place: &Place) -> Result<bool> {
-    let learner = Learner::open(dir)?;
+pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
+    let learner = Learner::open(&place.dir())?;
     let in_hand = learner.current(exercises).map(|e| &e.id);
     let longest = exercises.iter().map(|e| e.name().len()).max().unwrap_or(0);
     for exercise in exercises {
@@ -34,7 +32,7 @@ pub fn list(exercises: &[Exercise], dir: &Path, place: &Place) -> Result<bool> {
         "{} of {} solved, in {}",
         passed.count(),
         exercises.len(),
-        dir.display()
+        place.dir().display()
     );
     let skipped = skipped(exercises, &learner);
     if !skipped.is_empty() {
@@ -84,13 +82,8 @@ pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
 }
 
 /// Takes an exercise in hand, the next one where none is named, and prints its task.
-pub fn start(
-    exercises: &[Exercise],
-    dir: &Path,
-    place: &Place,
-    name: Option<&str>,
-) -> Result<bool> {
-    let mut learner = Learner::open(dir)?;
+pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
+    let mut learner = Learner::open(&place.dir())?;
     let exercise = match name {
         Some(name) => exercise::find(exercises, name)?,
         None => match learner.next(exercises, can_check) {
@@ -179,12 +172,11 @@ fn begun<'e>(
 /// Checks the learner's file and says what is wrong.
 pub fn check(
     exercises: &[Exercise],
-    dir: &Path,
     place: &Place,
     name: Option<&str>,
     seed: Option<u64>,
 ) -> Result<bool> {
-    let mut learner = Learner::open(dir)?;
+    let mut learner = Learner::open(&place.dir())?;
     let exercise = begun(exercises, &learner, place, name)?;
     let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), place, seed)?;
     if passed && let Some(next) = learner.next(exercises, can_check) {
@@ -255,8 +247,8 @@ fn without_nvrtc(bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput 
 }
 
 /// The next hint.
-pub fn hint(exercises: &[Exercise], dir: &Path, place: &Place, name: Option<&str>) -> Result<bool> {
-    let mut learner = Learner::open(dir)?;
+pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
+    let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
     let (number, hint) = learner.hint(exercise)?;
     println!(
@@ -269,13 +261,8 @@ pub fn hint(exercises: &[Exercise], dir: &Path, place: &Place, name: Option<&str
 }
 
 /// The starter again.
-pub fn reset(
-    exercises: &[Exercise],
-    dir: &Path,
-    place: &Place,
-    name: Option<&str>,
-) -> Result<bool> {
-    let learner = Learner::open(dir)?;
+pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
+    let learner = Learner::open(&place.dir())?;
     let exercise = begun(exercises, &learner, place, name)?;
     let file = learner.file(exercise);
     let file = file.display();
@@ -292,12 +279,11 @@ pub fn reset(
 /// The solution, for those who have passed or ask for it outright.
 pub fn solution(
     exercises: &[Exercise],
-    dir: &Path,
     place: &Place,
     name: Option<&str>,
     reveal: bool,
 ) -> Result<bool> {
-    let learner = Learner::open(dir)?;
+    let learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
     if !reveal && !learner.passed(exercise) {
         let expected = "it to have passed its check, or --reveal";

@@ -22,7 +22,8 @@ const STILL_THERE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(500);
 
 /// Checks the exercise in hand until it passes, then the next one, until none is left.
-pub fn watch(exercises: &[Exercise], dir: &Path, place: &Place, poll: bool) -> Result<bool> {
+pub fn watch(exercises: &[Exercise], place: &Place, poll: bool) -> Result<bool> {
+    let dir = &place.dir();
     let mut learner = Learner::open(dir)?;
     let checker = Checker::new(LIMIT);
     let unsolved = |learner: &Learner| {
