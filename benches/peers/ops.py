@@ -23,6 +23,7 @@ from timing import AHEAD, synchronize
 from vit import patch_embed
 
 SAMPLE = 2e-3  # seconds of a sample at least
+AHEAD_OF_GRAPHS = 1  # of the products that keep the GPU busy, while replays are queued
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
 REPLAYS = 5  # of a graph in a sample
 WAITING = {"next_token"}  # ops that wait for the device themselves, and so have no time on it alone
@@ -126,10 +127,10 @@ def host_us(call, calls):
     return (time.perf_counter() - start) * 1e6 / calls
 
 
-def device_us(call, calls, busy):
+def device_us(call, calls, busy, ahead=AHEAD):
     """Microseconds of one call between two events, when all wait in the GPU's queue beforehand."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for _ in range(AHEAD):
+    for _ in range(ahead):
         busy @ busy
     start.record()
     for _ in range(calls):
@@ -166,7 +167,7 @@ def times(call, samples, busy, in_graph):
         clocks["device_us"] = [device_us(call, queued, busy) for _ in range(samples)]
     if busy is not None and in_graph:
         replay = recorded(call)
-        clocks["graph_us"] = [device_us(replay, REPLAYS, busy) / QUEUED for _ in range(samples)]
+        clocks["graph_us"] = [device_us(replay, REPLAYS, busy, AHEAD_OF_GRAPHS) / QUEUED for _ in range(samples)]
     row = dict(device_us=None, graph_us=None) | {clock: statistics.median(us) for clock, us in clocks.items()}
     nearest = [*clocks.values()][-1]
     deciles = statistics.quantiles(nearest if samples > 1 else 2 * nearest, n=10, method="inclusive")

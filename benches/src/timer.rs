@@ -192,9 +192,7 @@ impl Timer {
     /// When the device refuses.
     pub fn graph_time(&self, recorded: &Recorded, calls: u64) -> Result<Duration> {
         let launches = (calls as usize).div_ceil(events::QUEUED);
-        let us = self
-            .events()?
-            .between(|| (0..launches).try_for_each(|_| recorded.launch()))?;
+        let us = self.events()?.replays(recorded, launches)?;
         let share = calls as f64 / (launches * events::QUEUED) as f64;
         Ok(Duration::from_secs_f64(us * share / 1e6))
     }

@@ -11,6 +11,8 @@ use crate::ops::Timed;
 pub const QUEUED: usize = 20;
 /// Products that keep the GPU busy, some ten milliseconds, while the calls are queued.
 const AHEAD: usize = 4;
+/// The same while a few recordings are: a launch each.
+const AHEAD_OF_GRAPHS: usize = 1;
 /// Bytes that a call is kept apart from the one before by: read and written, they are several times any GPU's L2.
 const BETWEEN: usize = 256 << 20;
 
@@ -38,8 +40,12 @@ impl Events {
     /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
     /// for the host: the host runs ahead while the device is busy with something else.
     pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        self.behind(AHEAD, work)
+    }
+
+    fn behind(&self, products: usize, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let stream = self.device.cuda_stream();
-        self.run_ahead()?;
+        self.run_ahead(products)?;
         let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
         work()?;
         let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
@@ -48,10 +54,17 @@ impl Events {
     }
     // ANCHOR_END: between
 
+    /// Microseconds of `launches` of a recording.
+    pub fn replays(&self, recorded: &Recorded, launches: usize) -> Result<f64> {
+        self.behind(AHEAD_OF_GRAPHS, || {
+            (0..launches).try_for_each(|_| recorded.0.launch())
+        })
+    }
+
     /// Microseconds on the device of `calls` calls, with a large copy, which does not count, before each.
     pub fn cold(&self, calls: usize, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
         let stream = self.device.cuda_stream();
-        self.run_ahead()?;
+        self.run_ahead(AHEAD)?;
         let mut ends = Vec::with_capacity(calls);
         for _ in 0..calls {
             self.between.copy()?;
@@ -67,20 +80,13 @@ impl Events {
         Ok(us)
     }
 
-    fn run_ahead(&self) -> Result<()> {
-        (0..AHEAD).try_for_each(|_| self.ahead.matmul(&self.ahead).map(drop))
+    fn run_ahead(&self, products: usize) -> Result<()> {
+        (0..products).try_for_each(|_| self.ahead.matmul(&self.ahead).map(drop))
     }
 }
 
 /// [`QUEUED`] calls as one CUDA graph.
 pub struct Recorded(Graph);
-
-impl Recorded {
-    /// Starts all of them; returns before they end.
-    pub(super) fn launch(&self) -> Result<()> {
-        self.0.launch()
-    }
-}
 
 /// Records calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
 /// one before did, as the calls of another framework do, whose allocator gives the same memory again.
@@ -89,7 +95,7 @@ pub fn record(device: &Device, timed: &mut impl Timed) -> Result<Recorded> {
     let buffers = warm(device, || Buffers::of(|| timed.call().map(drop)))?;
     device.synchronize()?;
     let recorded = Recorded(Graph::repeated(device, buffers, QUEUED, || timed.call())?);
-    recorded.launch()?;
+    recorded.0.launch()?;
     device.synchronize()?;
     Ok(recorded)
 }
