@@ -11,6 +11,7 @@ import json
 import math
 import re
 import statistics
+import sys
 import time
 
 import torch
@@ -25,7 +26,7 @@ from vit import patch_embed
 SAMPLE = 2e-3  # seconds of a sample at least
 AHEAD_OF_GRAPHS = 1  # of the products that keep the GPU busy, while replays are queued
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
-REPLAYS = 5  # of a graph in a sample
+REPLAYS = 5  # of a graph in a sample at most
 WAITING = {"next_token"}  # ops that wait for the device themselves, and so have no time on it alone
 VOCABULARY = 10_000  # rows of an embedding
 NODES = 32  # of a graph
@@ -140,8 +141,8 @@ def device_us(call, calls, busy, ahead=AHEAD):
     return start.elapsed_time(end) * 1e3 / calls
 
 
-def recorded(call):
-    """Starts QUEUED calls as one CUDA graph."""
+def recorded(call, calls):
+    """Starts `calls` calls as one CUDA graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -150,13 +151,13 @@ def recorded(call):
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for _ in range(QUEUED):
+        for _ in range(calls):
             call()
     graph.replay()
     return graph.replay
 
 
-def times(call, samples, busy, in_graph):
+def times(case, call, samples, busy):
     """Medians by each clock, and the spread by the last of them, as in a row of `results`."""
     calls = 1
     while host_us(call, calls) * calls < SAMPLE * 1e6 and calls < 1 << 16:
@@ -165,9 +166,11 @@ def times(call, samples, busy, in_graph):
     if busy is not None:
         queued = min(calls, QUEUED)
         clocks["device_us"] = [device_us(call, queued, busy) for _ in range(samples)]
-    if busy is not None and in_graph:
-        replay = recorded(call)
-        clocks["graph_us"] = [device_us(replay, REPLAYS, busy, AHEAD_OF_GRAPHS) / QUEUED for _ in range(samples)]
+        try:
+            replay, replays = recorded(call, queued), min(calls // queued, REPLAYS)
+            clocks["graph_us"] = [device_us(replay, replays, busy, AHEAD_OF_GRAPHS) / queued for _ in range(samples)]
+        except RuntimeError as error:
+            print(f"skipped: {case} in a graph: {str(error).splitlines()[0]}", file=sys.stderr)
     row = dict(device_us=None, graph_us=None) | {clock: statistics.median(us) for clock, us in clocks.items()}
     nearest = [*clocks.values()][-1]
     deciles = statistics.quantiles(nearest if samples > 1 else 2 * nearest, n=10, method="inclusive")
@@ -200,7 +203,7 @@ def main():
         for level, run in levels.items():
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
             queue = None if op in WAITING else busy
-            row.update(times(lambda: run(*tensors), args.samples, queue, op not in WAITING))
+            row.update(times(f"{op} {shape} {args.dtype} {level}", lambda: run(*tensors), args.samples, queue))
             print(json.dumps(row), flush=True)
         torch.compiler.reset()
 

@@ -42,6 +42,11 @@ pub trait Timed {
         false
     }
 
+    /// Why a CUDA graph cannot repeat the call, if it cannot.
+    fn not_recorded(&self) -> Option<&str> {
+        None
+    }
+
     /// Brings the state to where the call starts.
     fn prepare(&mut self) -> Result<()> {
         Ok(())

@@ -13,7 +13,7 @@ use crate::ops::Timed;
 /// A sample of the host's time is at least this long.
 const SAMPLE: Duration = Duration::from_millis(2);
 
-/// Launches of a CUDA graph in a sample.
+/// Launches of a CUDA graph in a sample at most.
 #[cfg(feature = "cuda")]
 const REPLAYS: usize = 5;
 
@@ -75,7 +75,8 @@ impl Timer {
             return Ok(None);
         }
         let recorded = self.record(timed)?;
-        let calls = (REPLAYS * events::QUEUED) as u64;
+        // As the host's samples: many of short calls, one of a long one.
+        let calls = self.calls(timed)?.min(REPLAYS * recorded.calls()) as u64;
         let sample = |_| Ok(self.graph_time(&recorded, calls)?.as_secs_f64() * 1e6 / calls as f64);
         let mut times = (0..samples).map(sample).collect::<Result<Vec<f64>>>()?;
         times.sort_by(f64::total_cmp);
@@ -183,7 +184,8 @@ impl Timer {
     /// # Errors
     /// When the device is no GPU, and when it cannot record what `timed` does.
     pub fn record(&self, timed: &mut impl Timed) -> Result<Recorded> {
-        events::record(&self.device, timed)
+        let calls = self.calls(timed)?.min(events::QUEUED);
+        events::record(&self.device, timed, calls)
     }
 
     /// Time of `calls` recorded calls, or a few more of which the share is taken.
@@ -191,9 +193,9 @@ impl Timer {
     /// # Errors
     /// When the device refuses.
     pub fn graph_time(&self, recorded: &Recorded, calls: u64) -> Result<Duration> {
-        let launches = (calls as usize).div_ceil(events::QUEUED);
+        let launches = (calls as usize).div_ceil(recorded.calls());
         let us = self.events()?.replays(recorded, launches)?;
-        let share = calls as f64 / (launches * events::QUEUED) as f64;
+        let share = calls as f64 / (launches * recorded.calls()) as f64;
         Ok(Duration::from_secs_f64(us * share / 1e6))
     }
 

@@ -104,6 +104,11 @@ impl Causal {
 }
 
 impl Timed for Causal {
+    fn not_recorded(&self) -> Option<&str> {
+        let moves = self.level.level() == 1;
+        moves.then_some("each call keeps keys and values in new memory")
+    }
+
     /// At the same position each time.
     fn call(&mut self) -> Result<Tensor> {
         self.cache.rewind(self.past());

@@ -57,7 +57,7 @@ impl Events {
     /// Microseconds of `launches` of a recording.
     pub fn replays(&self, recorded: &Recorded, launches: usize) -> Result<f64> {
         self.behind(AHEAD_OF_GRAPHS, || {
-            (0..launches).try_for_each(|_| recorded.0.launch())
+            (0..launches).try_for_each(|_| recorded.graph.launch())
         })
     }
 
@@ -85,17 +85,30 @@ impl Events {
     }
 }
 
-/// [`QUEUED`] calls as one CUDA graph.
-pub struct Recorded(Graph);
+/// Calls as one CUDA graph.
+pub struct Recorded {
+    graph: Graph,
+    calls: usize,
+}
 
-/// Records calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
+impl Recorded {
+    /// How many.
+    pub(super) fn calls(&self) -> usize {
+        self.calls
+    }
+}
+
+/// Records so many calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
 /// one before did, as the calls of another framework do, whose allocator gives the same memory again.
-pub fn record(device: &Device, timed: &mut impl Timed) -> Result<Recorded> {
+pub fn record(device: &Device, timed: &mut impl Timed, calls: usize) -> Result<Recorded> {
+    if let Some(why) = timed.not_recorded() {
+        candle_core::bail!("{why}")
+    }
     warm(device, || timed.call().map(drop))?;
     let buffers = warm(device, || Buffers::of(|| timed.call().map(drop)))?;
     device.synchronize()?;
-    let recorded = Recorded(Graph::repeated(device, buffers, QUEUED, || timed.call())?);
-    recorded.0.launch()?;
+    let graph = Graph::repeated(device, buffers, calls, || timed.call())?;
+    graph.launch()?;
     device.synchronize()?;
-    Ok(recorded)
+    Ok(Recorded { graph, calls })
 }

@@ -163,16 +163,17 @@ impl Ops for Level1 {
     ) -> Result<Tensor> {
         let _span = span("causal_attention_level1");
         let (_, t, num_heads, _) = q.dims4()?;
-        let (cos, sin) = rope.at(cache.len(), t)?;
+        let past = cache.len();
+        let (cos, sin) = rope.at(past, t)?;
         let (q, k) = (rotate(q, &cos, &sin)?, rotate(k, &cos, &sin)?);
 
         let cached = cache.advance::<Cached>(t)?;
         let (k, v) = match cached {
-            Some((old_k, old_v)) => (
-                Tensor::cat(&[&*old_k, &k], 1)?,
-                Tensor::cat(&[&*old_v, v], 1)?,
+            Some((old_k, old_v)) if past > 0 => (
+                Tensor::cat(&[&old_k.narrow(1, 0, past)?, &k], 1)?,
+                Tensor::cat(&[&old_v.narrow(1, 0, past)?, v], 1)?,
             ),
-            None => (k, v.clone()),
+            _ => (k, v.clone()),
         };
         *cached = Some((k.clone(), v.clone())); // (B, S, Hkv, D)
 

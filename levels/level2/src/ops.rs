@@ -1,7 +1,6 @@
 //! Every operation, fused as far as candle's own ops go.
 
 use candle_core::{D, DType, Result, Tensor};
-use candle_nn::kv_cache::KvCache as Slots;
 use candle_nn::ops::{layer_norm, rms_norm, softmax_last_dim};
 use candle_nn::rotary_emb::rope as rotate;
 use level1::{Level1, segment_max};
@@ -16,6 +15,9 @@ pub struct Level2 {
     mask: MaskMemo,
 }
 
+/// Keys and values, both (B, Hkv, capacity, D), made once and filled in place.
+struct Slots(Tensor, Tensor);
+
 impl Ops for Level2 {
     fn level(&self) -> u8 {
         2
@@ -23,8 +25,10 @@ impl Ops for Level2 {
 
     // ANCHOR: new_caches
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
-        // (B, Hkv, capacity, D), made once and filled in place.
-        shape.caches(|| Ok(Slots::new(2, shape.capacity)))
+        let (h, d) = (shape.heads.num_kv_heads, shape.heads.head_dim);
+        let slots = (shape.batch, h, shape.capacity, d);
+        let zeros = || Tensor::zeros(slots, shape.dtype, &shape.device);
+        shape.caches(|| Ok(Slots(zeros()?, zeros()?)))
     }
     // ANCHOR_END: new_caches
 
@@ -127,13 +131,17 @@ impl Ops for Level2 {
         cache: &mut KvCache,
     ) -> Result<Tensor> {
         let _span = span("causal_attention_level2");
-        let t = q.dim(1)?;
-        let (cos, sin) = rope.at(cache.len(), t)?;
+        let (past, t) = (cache.len(), q.dim(1)?);
+        let (cos, sin) = rope.at(past, t)?;
         let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T, D)
         let (q, k) = (rotate(&q, &cos, &sin)?, rotate(&k, &cos, &sin)?);
 
-        let (k, v) = cache.advance::<Slots>(t)?.append(&k, &v)?; // (B, Hkv, S, D), views
-        let mask = self.mask.get(t, k.dim(2)?, &q)?;
+        let Slots(keys, values) = cache.advance(t)?;
+        keys.slice_set(&k, 2, past)?;
+        values.slice_set(&v, 2, past)?;
+        let s = past + t;
+        let (k, v) = (keys.narrow(2, 0, s)?, values.narrow(2, 0, s)?); // (B, Hkv, S, D), views
+        let mask = self.mask.get(t, s, &q)?;
         attend(&q, &k, &v, mask.as_ref())
     }
     // ANCHOR_END: causal_attention

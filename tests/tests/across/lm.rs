@@ -75,6 +75,29 @@ proptest! {
     }
 
     #[test]
+    fn a_cache_that_is_rewound_forgets_what_it_held(seed: u64, t in 2usize..70, kept in 0usize..70) {
+        let kept = kept % t;
+        everywhere(seed, |model, ops| {
+            let ids = |rows: &[Vec<u32>]| Tensor::new(rows.to_vec(), model.device());
+            let rows = tokens(&mut rng(seed), 2, t);
+            let other = tokens(&mut rng(seed ^ 1), 2, t - kept);
+            let mut caches = model.new_caches(ops, 2, t)?;
+            model.forward(ops, &ids(&rows)?, &mut caches, Logits::Last)?;
+            // The other tokens behind the first of these, twice, in a cache that was full.
+            let whole: Vec<Vec<u32>> = (0..2).map(|b| [&rows[b][..kept], &other[b][..]].concat()).collect();
+            let expected = full(model, ops, &whole)?.narrow(1, kept, t - kept)?;
+            for time in 0..2 {
+                caches.iter_mut().for_each(|cache| cache.rewind(kept));
+                let logits = model.forward(ops, &ids(&other)?, &mut caches, Logits::All)?;
+                let apart = difference(&logits, &expected)?;
+                let level = ops.level();
+                assert!(apart <= tolerance(model.device()), "level {level}, time {time}: {apart}");
+            }
+            Ok(())
+        }).unwrap();
+    }
+
+    #[test]
     fn a_batch_is_its_rows(seed: u64, batch in 1usize..5, t in 1usize..40) {
         everywhere(seed, |model, ops| {
             let rows = tokens(&mut rng(seed), batch, t);
