@@ -43,7 +43,7 @@ enum Why {
 }
 
 /// Kernels whose names hold all of these parts, and what is counted otherwise there.
-const OTHERWISE: [(&[&str], &str, Why); 17] = [
+const OTHERWISE: [(&[&str], &str, Why); 19] = [
     (&["attention_", "level3"], SHARED_LOADS, Why::Joined),
     (&["attention_decode_"], SHARED_LOADS, Why::Joined),
     (&["attention_combine_"], SHARED_LOADS, Why::Joined),
@@ -66,6 +66,16 @@ const OTHERWISE: [(&[&str], &str, Why); 17] = [
     ),
     (
         &["linear_gelu_bf16_level4_32x64"],
+        LOAD_SECTORS,
+        Why::Hoisted,
+    ),
+    (
+        &["linear_gelu_f32_level4_32x32"],
+        LOAD_REQUESTS,
+        Why::Hoisted,
+    ),
+    (
+        &["linear_gelu_f32_level4_32x32"],
         LOAD_SECTORS,
         Why::Hoisted,
     ),

@@ -22,14 +22,14 @@
 // What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
 // into parts of fewer bits; a split over the keys where there are few queries (level4_decode.cu).
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 64.0, level 3 18.6, level 4 14.9, PyTorch 58.6, PyTorch compile 23.3
-//   causal_attention_prefill 128x9x3x64 f32: level 2 67.6, level 3 18.6, level 4 15.4, PyTorch 57.1, PyTorch compile 30.6
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1301.5, level 3 1126.0, level 4 206.8, PyTorch 348.7, PyTorch compile 297.2
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46642.3, level 3 78762.0, level 4 9855.6, PyTorch 7241.9, PyTorch compile 6498.2
-//   attention 1x197x6x64 f32: level 2 42.6, level 3 21.7, level 4 16.0, PyTorch 28.5
-//   attention 10x65x4x32 f32: level 2 39.4, level 3 13.4, level 4 9.5, PyTorch 14.6
-//   attention 32x197x6x64 f32: level 2 251.2, level 3 575.5, level 4 100.3, PyTorch 103.4
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 56.9, level 3 18.9, level 4 14.3, PyTorch 60.8, PyTorch compile 23.8
+//   causal_attention_prefill 128x9x3x64 f32: level 2 59.0, level 3 16.9, level 4 12.6, PyTorch 59.1, PyTorch compile 31.2
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1282.1, level 3 1125.2, level 4 203.1, PyTorch 348.6, PyTorch compile 295.3
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46141.2, level 3 78730.5, level 4 9844.4, PyTorch 7190.5, PyTorch compile 6469.2
+//   attention 1x197x6x64 f32: level 2 26.1, level 3 19.3, level 4 14.0, PyTorch 27.8
+//   attention 10x65x4x32 f32: level 2 22.8, level 3 11.2, level 4 7.6, PyTorch 14.1
+//   attention 32x197x6x64 f32: level 2 232.2, level 3 546.5, level 4 98.3, PyTorch 102.0
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

@@ -19,11 +19,11 @@
 // What would make it faster: one launch where the last block to finish joins the splits, which needs a
 // counter in memory that outlives the launch.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 24.1, level 3 37.4, level 4 10.8, copy 3.2, PyTorch 70.8, PyTorch compile 37.8
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 34.7, level 3 38.9, level 4 12.8, copy 2.9, PyTorch 59.6, PyTorch compile 40.4
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 25.6, level 3 35.8, level 4 9.7, copy 2.9, PyTorch 49.0, PyTorch compile 12.8
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 25.2, level 3 37.6, level 4 13.1, copy 2.9, PyTorch 46.3, PyTorch compile 15.3
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 19.0, level 3 19.9, level 4 11.1, copy 3.0, PyTorch 71.9, PyTorch compile 37.2
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 25.6, level 3 19.9, level 4 8.7, copy 2.9, PyTorch 61.5, PyTorch compile 40.2
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 20.0, level 3 20.0, level 4 7.1, copy 2.8, PyTorch 49.4, PyTorch compile 12.8
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 20.2, level 3 19.9, level 4 9.4, copy 2.8, PyTorch 46.4, PyTorch compile 14.9
 #include "attention/level4_decode.cuh"
 
 #define DECODE(D, ROWS, NAME, T)                                                                                     \

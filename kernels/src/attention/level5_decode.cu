@@ -12,11 +12,11 @@
 //
 // What would make it faster: the rotation of level5.cu in `rope` and this in one launch.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 24.1, level 3 37.4, level 4 10.8, level 5 12.8, copy 3.2, PyTorch 70.8, PyTorch compile 37.8
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 34.7, level 3 38.9, level 4 12.8, level 5 14.3, copy 2.9, PyTorch 59.6, PyTorch compile 40.4
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 25.6, level 3 35.8, level 4 9.7, level 5 12.1, copy 2.9, PyTorch 49.0, PyTorch compile 12.8
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 25.2, level 3 37.6, level 4 13.1, level 5 14.5, copy 2.9, PyTorch 46.3, PyTorch compile 15.3
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 19.0, level 3 19.9, level 4 11.1, level 5 11.4, copy 3.0, PyTorch 71.9, PyTorch compile 37.2
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 25.6, level 3 19.9, level 4 8.7, level 5 8.8, copy 2.9, PyTorch 61.5, PyTorch compile 40.2
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 20.0, level 3 20.0, level 4 7.1, level 5 7.2, copy 2.8, PyTorch 49.4, PyTorch compile 12.8
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 20.2, level 3 19.9, level 4 9.4, level 5 9.5, copy 2.8, PyTorch 46.4, PyTorch compile 14.9
 #include "attention/level4_decode.cuh"
 
 // ANCHOR: at

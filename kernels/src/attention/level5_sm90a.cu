@@ -30,14 +30,14 @@
 // dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
 //   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 60.0, level 3 19.0, level 4 11.3, level 5 10.7, PyTorch 58.2, PyTorch compile 12.9
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 61.4, level 3 18.8, level 4 12.1, level 5 12.1, PyTorch 58.7, PyTorch compile 16.4
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1019.4, level 3 1105.5, level 4 44.1, level 5 33.7, PyTorch 89.6, PyTorch compile 35.5
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34662.2, level 3 79339.2, level 4 1063.7, level 5 604.3, PyTorch 1266.2, PyTorch compile 647.4
-//   attention 1x197x6x64 bf16: level 2 42.7, level 3 22.1, level 4 7.4, level 5 6.2, PyTorch 9.0
-//   attention 10x65x4x32 bf16: level 2 37.7, level 3 13.7, level 4 5.2, level 5 5.0, PyTorch 7.7
-//   attention 32x197x6x64 bf16: level 2 219.3, level 3 478.2, level 4 21.0, level 5 13.0, PyTorch 16.8
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 52.5, level 3 18.4, level 4 11.3, level 5 11.2, PyTorch 58.9, PyTorch compile 13.0
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 56.4, level 3 17.1, level 4 8.9, level 5 8.6, PyTorch 58.5, PyTorch compile 15.6
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 999.6, level 3 1101.8, level 4 40.9, level 5 30.7, PyTorch 90.2, PyTorch compile 35.6
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34025.3, level 3 79213.0, level 4 1064.7, level 5 606.8, PyTorch 1266.3, PyTorch compile 615.7
+//   attention 1x197x6x64 bf16: level 2 26.4, level 3 19.6, level 4 5.4, level 5 4.2, PyTorch 9.3
+//   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, level 5 3.0, PyTorch 7.9
+//   attention 32x197x6x64 bf16: level 2 201.3, level 3 474.6, level 4 18.9, level 5 10.9, PyTorch 16.9
 #include "attention/level5_tile.cuh"
 #include "attention/operands.cuh"
 #include "common/hopper.cuh"

@@ -21,9 +21,9 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   edge_attention 4096x16384 f32: level 2 8555.3, level 3 29.7, level 4 14.2, copy 4.6, PyTorch 179.3, PyTorch compile 63.8
-//   edge_attention 4096x16384 bf16: level 2 8634.6, level 3 31.7, level 4 12.4, copy 3.6, PyTorch 184.6, PyTorch compile 64.3
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   edge_attention 4096x16384 f32: level 2 8539.4, level 3 33.4, level 4 13.9, copy 4.5, PyTorch 179.7, PyTorch compile 63.6
+//   edge_attention 4096x16384 bf16: level 2 8621.9, level 3 36.1, level 4 12.2, copy 3.4, PyTorch 183.5, PyTorch compile 60.4
 
 #include "edge_attention/level4.cuh"
 

@@ -14,11 +14,11 @@
 //
 // To be faster: let the first norm gather its rows itself.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   embedding 1x512 f32: level 2 4.7, level 3 3.1, level 4 3.1, copy 2.7, PyTorch 3.9
-//   embedding 128x512 f32: level 2 5.2, level 3 3.4, level 4 3.4, copy 2.9, PyTorch 2.4
-//   embedding 1x512 bf16: level 2 4.6, level 3 3.0, level 4 3.1, copy 2.6, PyTorch 4.2
-//   embedding 128x512 bf16: level 2 5.3, level 3 3.4, level 4 3.4, copy 2.9, PyTorch 2.4
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   embedding 1x512 f32: level 2 2.0, level 3 1.2, level 4 1.3, copy 0.9, PyTorch 4.2
+//   embedding 128x512 f32: level 2 2.3, level 3 1.5, level 4 1.6, copy 1.1, PyTorch 1.6
+//   embedding 1x512 bf16: level 2 2.0, level 3 1.3, level 4 1.4, copy 0.9, PyTorch 4.1
+//   embedding 128x512 bf16: level 2 2.3, level 3 1.5, level 4 1.6, copy 1.1, PyTorch 1.6
 #include "common/vector.cuh"
 
 constexpr int BLOCK = 256;

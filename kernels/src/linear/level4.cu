@@ -17,18 +17,18 @@
 // Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   linear 128x512x512 f32: level 2 18.4, level 3 16.1, level 4 12.0, PyTorch 24.6
-//   linear 197x1536x384 f32: level 2 23.9, level 3 41.4, level 4 23.4, PyTorch 34.1
-//   linear 4096x128x128 f32: level 2 19.3, level 3 12.1, level 4 8.9, PyTorch 9.8
-//   linear 25216x3072x768 f32: level 2 2792.5, level 3 6753.8, level 4 2966.7, PyTorch 2491.2
-//   qkv 128x512x1536 f32: level 2 14.8, level 3 22.8, level 4 14.1, PyTorch 13.6
-//   qkv 197x384x1152 f32: level 2 13.4, level 3 17.9, level 4 11.6, PyTorch 12.4
-//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.5, level 4 24.2, PyTorch 18.1
-//   linear_gelu 197x384x1536 f32: level 2 31.5, level 3 22.4, level 4 15.2, PyTorch 21.5, PyTorch compile 22.3
-//   linear_gelu 4096x128x256 f32: level 2 37.9, level 3 21.0, level 4 12.8, PyTorch 14.6, PyTorch compile 18.4
-//   linear_gelu 25216x768x3072 f32: level 2 3879.5, level 3 6750.8, level 4 3067.9, PyTorch 2476.5, PyTorch compile 2476.1
-//   linear_swiglu 128x512x1536 f32: level 2 38.8, level 3 29.2, level 4 19.0, PyTorch 24.3, PyTorch compile 24.2
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   linear 128x512x512 f32: level 2 12.8, level 3 14.0, level 4 8.2, PyTorch 23.9
+//   linear 197x1536x384 f32: level 2 18.4, level 3 38.8, level 4 21.4, PyTorch 32.7
+//   linear 4096x128x128 f32: level 2 14.9, level 3 10.1, level 4 6.9, PyTorch 9.2
+//   linear 25216x3072x768 f32: level 2 2788.5, level 3 6746.7, level 4 2967.0, PyTorch 2493.2
+//   qkv 128x512x1536 f32: level 2 11.7, level 3 20.7, level 4 12.1, PyTorch 12.2
+//   qkv 197x384x1152 f32: level 2 11.3, level 3 15.9, level 4 9.5, PyTorch 11.5
+//   qkv_skip 4096x128x512 f32: level 2 53.1, level 3 34.4, level 4 21.7, PyTorch 17.3
+//   linear_gelu 197x384x1536 f32: level 2 24.5, level 3 20.3, level 4 13.0, PyTorch 21.3, PyTorch compile 21.0
+//   linear_gelu 4096x128x256 f32: level 2 31.2, level 3 18.9, level 4 10.3, PyTorch 13.2, PyTorch compile 17.1
+//   linear_gelu 25216x768x3072 f32: level 2 3862.3, level 3 6745.4, level 4 3033.9, PyTorch 2480.6, PyTorch compile 2474.0
+//   linear_swiglu 128x512x1536 f32: level 2 27.6, level 3 27.0, level 4 16.9, PyTorch 21.6, PyTorch compile 22.7
 #include "linear/tile.cuh"
 #include "linear/kernels.cuh"
 

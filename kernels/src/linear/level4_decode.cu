@@ -14,15 +14,15 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   linear 1x512x512 f32: level 2 7.1, level 3 15.6, level 4 6.4, PyTorch 5.9
-//   linear 1x512x10000 f32: level 2 9.9, level 3 28.2, level 4 6.2, PyTorch 11.3
-//   qkv 1x512x1536 f32: level 2 7.1, level 3 15.7, level 4 4.1, PyTorch 6.1
-//   linear_swiglu 1x512x1536 f32: level 2 9.8, level 3 20.0, level 4 4.4, PyTorch 12.7, PyTorch compile 9.4
-//   linear 1x512x512 bf16: level 2 7.1, level 3 16.1, level 4 3.6, PyTorch 6.0
-//   linear 1x512x10000 bf16: level 2 8.5, level 3 28.4, level 4 5.0, PyTorch 8.0
-//   qkv 1x512x1536 bf16: level 2 6.8, level 3 16.2, level 4 3.8, PyTorch 6.3
-//   linear_swiglu 1x512x1536 bf16: level 2 9.7, level 3 20.2, level 4 3.9, PyTorch 11.5, PyTorch compile 8.0
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.1, PyTorch 6.0
+//   linear 1x512x10000 f32: level 2 6.7, level 3 25.9, level 4 4.0, PyTorch 11.6
+//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, PyTorch 5.3
+//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.7, level 4 2.3, PyTorch 11.6, PyTorch compile 9.4
+//   linear 1x512x512 bf16: level 2 4.1, level 3 14.0, level 4 1.7, PyTorch 6.1
+//   linear 1x512x10000 bf16: level 2 5.7, level 3 26.2, level 4 2.9, PyTorch 8.2
+//   qkv 1x512x1536 bf16: level 2 3.3, level 3 14.1, level 4 1.7, PyTorch 6.5
+//   linear_swiglu 1x512x1536 bf16: level 2 5.8, level 3 18.0, level 4 2.0, PyTorch 10.3, PyTorch compile 7.8
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

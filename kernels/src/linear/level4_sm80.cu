@@ -18,18 +18,18 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   linear 128x512x512 bf16: level 2 10.0, level 3 16.4, level 4 7.3, PyTorch 6.4
-//   linear 197x1536x384 bf16: level 2 11.4, level 3 42.7, level 4 8.8, PyTorch 7.8
-//   linear 4096x128x128 bf16: level 2 15.1, level 3 12.2, level 4 4.9, PyTorch 6.2
-//   linear 25216x3072x768 bf16: level 2 449.7, level 3 6761.0, level 4 274.9, PyTorch 154.4
-//   qkv 128x512x1536 bf16: level 2 5.1, level 3 22.9, level 4 5.4, PyTorch 6.2
-//   qkv 197x384x1152 bf16: level 2 6.7, level 3 18.1, level 4 5.6, PyTorch 6.0
-//   qkv_skip 4096x128x512 bf16: level 2 39.4, level 3 36.8, level 4 6.6, PyTorch 7.6
-//   linear_gelu 197x384x1536 bf16: level 2 18.8, level 3 22.7, level 4 7.0, PyTorch 10.1, PyTorch compile 9.0
-//   linear_gelu 4096x128x256 bf16: level 2 30.4, level 3 21.2, level 4 6.3, PyTorch 10.1, PyTorch compile 10.8
-//   linear_gelu 25216x768x3072 bf16: level 2 1699.4, level 3 6779.9, level 4 368.8, PyTorch 275.3, PyTorch compile 284.8
-//   linear_swiglu 128x512x1536 bf16: level 2 25.2, level 3 29.0, level 4 7.2, PyTorch 14.6, PyTorch compile 10.1
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 6.7
+//   linear 197x1536x384 bf16: level 2 7.1, level 3 40.1, level 4 7.0, PyTorch 7.9
+//   linear 4096x128x128 bf16: level 2 10.8, level 3 10.3, level 4 3.0, PyTorch 6.6
+//   linear 25216x3072x768 bf16: level 2 445.2, level 3 6753.0, level 4 276.9, PyTorch 156.4
+//   qkv 128x512x1536 bf16: level 2 3.1, level 3 20.9, level 4 3.5, PyTorch 6.3
+//   qkv 197x384x1152 bf16: level 2 3.0, level 3 16.0, level 4 3.7, PyTorch 6.3
+//   qkv_skip 4096x128x512 bf16: level 2 33.3, level 3 34.7, level 4 4.5, PyTorch 7.5
+//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.9, PyTorch 9.2, PyTorch compile 9.0
+//   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.2, level 4 3.7, PyTorch 9.7, PyTorch compile 10.0
+//   linear_gelu 25216x768x3072 bf16: level 2 1684.2, level 3 6793.5, level 4 338.5, PyTorch 274.8, PyTorch compile 283.8
+//   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.8, level 4 5.2, PyTorch 12.9, PyTorch compile 8.4
 #include "linear/mma_tile.cuh"
 #include "linear/kernels.cuh"
 

@@ -16,10 +16,10 @@
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   linear 1x512x512 f32: level 2 7.1, level 3 15.6, level 4 6.4, level 5 5.3, PyTorch 5.9
-//   qkv 1x512x1536 f32: level 2 7.1, level 3 15.7, level 4 4.1, level 5 3.9, PyTorch 6.1
-//   linear_swiglu 1x512x1536 f32: level 2 9.8, level 3 20.0, level 4 4.4, level 5 4.4, PyTorch 12.7, PyTorch compile 9.4
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.1, level 5 1.7, PyTorch 6.0
+//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, level 5 1.9, PyTorch 5.3
+//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.7, level 4 2.3, level 5 2.3, PyTorch 11.6, PyTorch compile 9.4
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

@@ -18,21 +18,21 @@
 // Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   linear 128x512x512 f32: level 2 18.4, level 3 16.1, level 4 12.0, level 5 6.6, PyTorch 24.6
-//   linear 197x1536x384 f32: level 2 23.9, level 3 41.4, level 4 23.4, level 5 12.4, PyTorch 34.1
-//   linear 4096x128x128 f32: level 2 19.3, level 3 12.1, level 4 8.9, level 5 6.6, PyTorch 9.8
-//   linear 25216x3072x768 f32: level 2 2792.5, level 3 6753.8, level 4 2966.7, level 5 1571.5, PyTorch 2491.2
-//   qkv 128x512x1536 f32: level 2 14.8, level 3 22.8, level 4 14.1, level 5 9.0, PyTorch 13.6
-//   qkv 197x384x1152 f32: level 2 13.4, level 3 17.9, level 4 11.6, level 5 8.5, PyTorch 12.4
-//   qkv_skip 4096x128x512 f32: level 2 59.3, level 3 36.5, level 4 24.2, level 5 12.5, PyTorch 18.1
-//   linear_gelu 197x384x1536 f32: level 2 31.5, level 3 22.4, level 4 15.2, level 5 10.5, PyTorch 21.5, PyTorch compile 22.3
-//   linear_gelu 4096x128x256 f32: level 2 37.9, level 3 21.0, level 4 12.8, level 5 10.0, PyTorch 14.6, PyTorch compile 18.4
-//   linear_gelu 25216x768x3072 f32: level 2 3879.5, level 3 6750.8, level 4 3067.9, level 5 1698.4, PyTorch 2476.5, PyTorch compile 2476.1
-//   linear_swiglu 128x512x1536 f32: level 2 38.8, level 3 29.2, level 4 19.0, level 5 11.8, PyTorch 24.3, PyTorch compile 24.2
-//   linear 128x512x512 bf16: level 2 10.0, level 3 16.4, level 4 7.3, level 5 4.7, PyTorch 6.4
-//   linear_gelu 197x384x1536 bf16: level 2 18.8, level 3 22.7, level 4 7.0, level 5 6.6, PyTorch 10.1, PyTorch compile 9.0
-//   linear_swiglu 128x512x1536 bf16: level 2 25.2, level 3 29.0, level 4 7.2, level 5 6.6, PyTorch 14.6, PyTorch compile 10.1
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   linear 128x512x512 f32: level 2 12.8, level 3 14.0, level 4 8.2, level 5 4.6, PyTorch 23.9
+//   linear 197x1536x384 f32: level 2 18.4, level 3 38.8, level 4 21.4, level 5 10.5, PyTorch 32.7
+//   linear 4096x128x128 f32: level 2 14.9, level 3 10.1, level 4 6.9, level 5 4.5, PyTorch 9.2
+//   linear 25216x3072x768 f32: level 2 2788.5, level 3 6746.7, level 4 2967.0, level 5 1572.2, PyTorch 2493.2
+//   qkv 128x512x1536 f32: level 2 11.7, level 3 20.7, level 4 12.1, level 5 6.9, PyTorch 12.2
+//   qkv 197x384x1152 f32: level 2 11.3, level 3 15.9, level 4 9.5, level 5 6.6, PyTorch 11.5
+//   qkv_skip 4096x128x512 f32: level 2 53.1, level 3 34.4, level 4 21.7, level 5 10.5, PyTorch 17.3
+//   linear_gelu 197x384x1536 f32: level 2 24.5, level 3 20.3, level 4 13.0, level 5 8.3, PyTorch 21.3, PyTorch compile 21.0
+//   linear_gelu 4096x128x256 f32: level 2 31.2, level 3 18.9, level 4 10.3, level 5 7.4, PyTorch 13.2, PyTorch compile 17.1
+//   linear_gelu 25216x768x3072 f32: level 2 3862.3, level 3 6745.4, level 4 3033.9, level 5 1643.3, PyTorch 2480.6, PyTorch compile 2474.0
+//   linear_swiglu 128x512x1536 f32: level 2 27.6, level 3 27.0, level 4 16.9, level 5 9.7, PyTorch 21.6, PyTorch compile 22.7
+//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 6.7
+//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.9, level 5 4.5, PyTorch 9.2, PyTorch compile 9.0
+//   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.8, level 4 5.2, level 5 4.6, PyTorch 12.9, PyTorch compile 8.4
 #include "linear/split_tf32.cuh"
 #include "linear/kernels.cuh"
 

@@ -19,9 +19,9 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   next_token 10000 f32, by the host's clock: level 2 28.3, level 3 23.5, level 4 22.9, copy 4.7, PyTorch 34.0
-//   next_token 10000 bf16, by the host's clock: level 2 36.7, level 3 37.6, level 4 24.5, copy 7.6, PyTorch 43.6
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   next_token 10000 f32, by the host's clock: level 2 24.5, level 3 24.6, level 4 24.9, copy 5.4, PyTorch 38.0
+//   next_token 10000 bf16, by the host's clock: level 2 34.7, level 3 35.0, level 4 22.2, copy 5.4, PyTorch 39.1
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -12,19 +12,19 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 64.0, level 3 18.6, level 4 14.9, PyTorch 58.6, PyTorch compile 23.3
-//   causal_attention_prefill 128x9x3x64 f32: level 2 67.6, level 3 18.6, level 4 15.4, PyTorch 57.1, PyTorch compile 30.6
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1301.5, level 3 1126.0, level 4 206.8, PyTorch 348.7, PyTorch compile 297.2
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46642.3, level 3 78762.0, level 4 9855.6, PyTorch 7241.9, PyTorch compile 6498.2
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 24.1, level 3 37.4, level 4 10.8, copy 3.2, PyTorch 70.8, PyTorch compile 37.8
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 34.7, level 3 38.9, level 4 12.8, copy 2.9, PyTorch 59.6, PyTorch compile 40.4
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 60.0, level 3 19.0, level 4 11.3, PyTorch 58.2, PyTorch compile 12.9
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 61.4, level 3 18.8, level 4 12.1, PyTorch 58.7, PyTorch compile 16.4
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 1019.4, level 3 1105.5, level 4 44.1, PyTorch 89.6, PyTorch compile 35.5
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34662.2, level 3 79339.2, level 4 1063.7, PyTorch 1266.2, PyTorch compile 647.4
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 25.6, level 3 35.8, level 4 9.7, copy 2.9, PyTorch 49.0, PyTorch compile 12.8
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 25.2, level 3 37.6, level 4 13.1, copy 2.9, PyTorch 46.3, PyTorch compile 15.3
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 56.9, level 3 18.9, level 4 14.3, PyTorch 60.8, PyTorch compile 23.8
+//   causal_attention_prefill 128x9x3x64 f32: level 2 59.0, level 3 16.9, level 4 12.6, PyTorch 59.1, PyTorch compile 31.2
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1282.1, level 3 1125.2, level 4 203.1, PyTorch 348.6, PyTorch compile 295.3
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46141.2, level 3 78730.5, level 4 9844.4, PyTorch 7190.5, PyTorch compile 6469.2
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 19.0, level 3 19.9, level 4 11.1, copy 3.0, PyTorch 71.9, PyTorch compile 37.2
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 25.6, level 3 19.9, level 4 8.7, copy 2.9, PyTorch 61.5, PyTorch compile 40.2
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 52.5, level 3 18.4, level 4 11.3, PyTorch 58.9, PyTorch compile 13.0
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 56.4, level 3 17.1, level 4 8.9, PyTorch 58.5, PyTorch compile 15.6
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 999.6, level 3 1101.8, level 4 40.9, PyTorch 90.2, PyTorch compile 35.6
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34025.3, level 3 79213.0, level 4 1064.7, PyTorch 1266.3, PyTorch compile 615.7
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 20.0, level 3 20.0, level 4 7.1, copy 2.8, PyTorch 49.4, PyTorch compile 12.8
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 20.2, level 3 19.9, level 4 9.4, copy 2.8, PyTorch 46.4, PyTorch compile 14.9
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

@@ -14,9 +14,9 @@
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c8f721f33, 2026-11-22):
-//   segment_mean 4096x128 f32: level 2 1226.7, level 3 7.9, level 4 7.1, copy 3.4, PyTorch 15.7, PyTorch compile 26.8
-//   segment_mean 4096x128 bf16: level 2 1252.0, level 3 7.7, level 4 4.2, copy 3.1, PyTorch 22.1, PyTorch compile 9.8
+// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+//   segment_mean 4096x128 f32: level 2 1216.2, level 3 3.8, level 4 2.3, copy 1.5, PyTorch 12.6, PyTorch compile 10.0
+//   segment_mean 4096x128 bf16: level 2 1234.8, level 3 3.8, level 4 2.2, copy 1.3, PyTorch 16.6, PyTorch compile 8.8
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
