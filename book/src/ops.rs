@@ -5,11 +5,12 @@ use crate::format::{ratio, three_digits, time};
 use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpRow, clock, spoken};
+use results::{OpClock, OpRow, spoken};
 use std::collections::BTreeSet;
 
-/// A Markdown table of the op's rows that `filter` keeps; the device's time where there is one, else the
-/// host's. Behind each level stands how it compares with level 2, and below a shape what the reader measured of it.
+/// A Markdown table of the op's rows that `filter` keeps; the time in a CUDA graph where there is one, else the device's,
+/// else the host's. Behind each level stands how it compares with level 2, and below a shape what the reader measured of
+/// it.
 pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let rows = filter.op_rows(found.recorded);
     ensure!(
@@ -20,24 +21,36 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let titles: Vec<String> = columns.iter().map(|level| spoken(level)).collect();
     let mut text = markdown::header("µs", &titles);
     let here = found.here_of(&rows);
+    let mut one_by_one = false;
     for cases in rows.chunk_by(|a, b| (&a.shape, &a.dtype) == (&b.shape, &b.dtype)) {
-        let time = clock(cases.iter().copied());
-        let line = |first: &str, us: &dyn Fn(&OpRow) -> Option<f64>| {
-            markdown::line(first, columns.iter().map(|level| cell(cases, level, us)))
+        let clock = OpClock::of(cases.iter().copied());
+        let alone = |level: &str| {
+            cases
+                .iter()
+                .any(|row| row.level == level && !clock.has(row))
         };
+        let recorded = |level: &str| {
+            let mark = if alone(level) { "\\*" } else { "" };
+            Some(cell(cases, level, &|row| Some(clock.us(row)))? + mark)
+        };
+        let line = |first: &str, cell: &dyn Fn(&str) -> Option<String>| {
+            markdown::line(first, columns.iter().map(|level| cell(level)))
+        };
+        one_by_one |= columns.iter().any(|level| alone(level));
         let shape = cases[0].shape.replace('x', " × ");
-        let shape = format!("{shape}, {}", cases[0].dtype);
-        text += &line(&shape, &|row| Some(time(row)));
+        text += &line(&format!("{shape}, {}", cases[0].dtype), &recorded);
         for here in &here {
             if cases.iter().any(|row| here.time(*row).is_some()) {
-                text += &line(&format!("*{}*", here.title), &|row| here.time(row));
+                let title = format!("*{}*", here.title);
+                text += &line(&title, &|level| cell(cases, level, &|row| here.time(row)));
             }
         }
     }
     let others = columns.iter().any(|level| level.starts_with("pytorch"));
     let is_shown = |note: &&str| others && markdown::is_version(note);
     let notes = found.recorded.notes.iter().map(String::as_str);
-    let notes: Vec<&str> = notes.filter(is_shown).collect();
+    let mark = one_by_one.then_some(ONE_BY_ONE);
+    let notes: Vec<&str> = mark.into_iter().chain(notes.filter(is_shown)).collect();
     Ok(markdown::figures(&text, &notes, &here))
 }
 
@@ -47,6 +60,9 @@ fn columns<'r>(rows: &[&'r OpRow]) -> Vec<&'r str> {
     let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
     [levels, copy].concat()
 }
+
+/// Below a table that has a mark.
+const ONE_BY_ONE: &str = "* Launched one by one, the others in a CUDA graph";
 
 /// A level's time, by `us`, on the shape of `cases`.
 fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Option<String> {
@@ -59,15 +75,17 @@ fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Op
     }
 }
 
-/// One figure of an op: `median` (on the device where it was measured there), `host`, or `rate`.
+/// One figure of an op: `median` (in a CUDA graph or on the device, where it was measured there), `device` (one by one),
+/// `host`, or `rate`.
 pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
     Ok(match (field, row.bytes, row.flops) {
         ("median", ..) => time(row.us() / 1e3, unit)?,
         ("host", ..) => time(row.host_us / 1e3, unit)?,
+        ("device", ..) if let Some(us) = row.device_us => time(us / 1e3, unit)?,
         ("rate", Some(bytes), _) => format!("{} GB/s", three_digits(bytes as f64 / row.us() / 1e3)),
         ("rate", _, Some(flops)) => {
             format!("{} GFLOP/s", three_digits(flops as f64 / row.us() / 1e3))
         }
-        _ => bail!("expected a field median, host or rate, found `{field}`"),
+        _ => bail!("expected a field median, device, host or rate that was measured, found `{field}`"),
     })
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use machine::{Machine, Origin};
 pub use models::{Clock, Row, earlier, failed};
-pub use ops::{OpRow, clock};
+pub use ops::{OpClock, OpRow};
 pub use sweep::{SweepRow, slope, upper_half};
 
 /// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,

@@ -30,11 +30,11 @@
 // dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
 //   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 52.5, level 3 18.4, level 4 11.3, level 5 11.2, PyTorch 58.9, PyTorch compile 13.0
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 56.4, level 3 17.1, level 4 8.9, level 5 8.6, PyTorch 58.5, PyTorch compile 15.6
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 999.6, level 3 1101.8, level 4 40.9, level 5 30.7, PyTorch 90.2, PyTorch compile 35.6
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34025.3, level 3 79213.0, level 4 1064.7, level 5 606.8, PyTorch 1266.3, PyTorch compile 615.7
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.7, level 5 5.6, PyTorch 48.0, PyTorch compile 13.0
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.0, level 4 6.1, level 5 5.9, PyTorch 47.8, PyTorch compile 14.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 978.8, level 3 1101.8, level 4 37.8, level 5 27.6, PyTorch 76.0, PyTorch compile 34.8
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34106.1, level 3 79193.8, level 4 1062.8, level 5 604.3, PyTorch 1241.1, PyTorch compile 616.8
 //   attention 1x197x6x64 bf16: level 2 26.4, level 3 19.6, level 4 5.4, level 5 4.2, PyTorch 9.3
 //   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, level 5 3.0, PyTorch 7.9
 //   attention 32x197x6x64 bf16: level 2 201.3, level 3 474.6, level 4 18.9, level 5 10.9, PyTorch 16.9

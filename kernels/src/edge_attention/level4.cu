@@ -21,9 +21,9 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
-//   edge_attention 4096x16384 f32: level 2 8539.4, level 3 33.4, level 4 13.9, copy 4.5, PyTorch 179.7, PyTorch compile 63.6
-//   edge_attention 4096x16384 bf16: level 2 8621.9, level 3 36.1, level 4 12.2, copy 3.4, PyTorch 183.5, PyTorch compile 60.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
+//   edge_attention 4096x16384 f32: level 2 8539.4*, level 3 27.6, level 4 9.5, copy 2.6, PyTorch 157.0, PyTorch compile 56.1
+//   edge_attention 4096x16384 bf16: level 2 8621.9*, level 3 29.6, level 4 10.2, copy 1.8, PyTorch 158.0, PyTorch compile 52.8
 
 #include "edge_attention/level4.cuh"
 

@@ -18,7 +18,7 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
 //   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 6.7
 //   linear 197x1536x384 bf16: level 2 7.1, level 3 40.1, level 4 7.0, PyTorch 7.9
 //   linear 4096x128x128 bf16: level 2 10.8, level 3 10.3, level 4 3.0, PyTorch 6.6

@@ -12,19 +12,19 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds on the device (workbook ops, commit c719d4dc6, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 56.9, level 3 18.9, level 4 14.3, PyTorch 60.8, PyTorch compile 23.8
-//   causal_attention_prefill 128x9x3x64 f32: level 2 59.0, level 3 16.9, level 4 12.6, PyTorch 59.1, PyTorch compile 31.2
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1282.1, level 3 1125.2, level 4 203.1, PyTorch 348.6, PyTorch compile 295.3
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46141.2, level 3 78730.5, level 4 9844.4, PyTorch 7190.5, PyTorch compile 6469.2
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 19.0, level 3 19.9, level 4 11.1, copy 3.0, PyTorch 71.9, PyTorch compile 37.2
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 25.6, level 3 19.9, level 4 8.7, copy 2.9, PyTorch 61.5, PyTorch compile 40.2
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 52.5, level 3 18.4, level 4 11.3, PyTorch 58.9, PyTorch compile 13.0
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 56.4, level 3 17.1, level 4 8.9, PyTorch 58.5, PyTorch compile 15.6
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 999.6, level 3 1101.8, level 4 40.9, PyTorch 90.2, PyTorch compile 35.6
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34025.3, level 3 79213.0, level 4 1064.7, PyTorch 1266.3, PyTorch compile 615.7
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 20.0, level 3 20.0, level 4 7.1, copy 2.8, PyTorch 49.4, PyTorch compile 12.8
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 20.2, level 3 19.9, level 4 9.4, copy 2.8, PyTorch 46.4, PyTorch compile 14.9
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 50.3, PyTorch compile 22.5
+//   causal_attention_prefill 128x9x3x64 f32: level 2 35.9, level 3 13.7, level 4 9.8, PyTorch 47.7, PyTorch compile 27.0
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1257.7, level 3 1122.8, level 4 199.6, PyTorch 330.9, PyTorch compile 293.5
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46110.8, level 3 78730.3, level 4 9850.1, PyTorch 7169.6, PyTorch compile 6468.6
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.6, level 3 16.4, level 4 5.3, copy 1.2, PyTorch 62.0, PyTorch compile 36.0
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.0, level 3 16.5, level 4 6.0, copy 1.1, PyTorch 52.3, PyTorch compile 37.5
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.7, PyTorch 48.0, PyTorch compile 13.0
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.0, level 4 6.1, PyTorch 47.8, PyTorch compile 14.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 978.8, level 3 1101.8, level 4 37.8, PyTorch 76.0, PyTorch compile 34.8
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34106.1, level 3 79193.8, level 4 1062.8, PyTorch 1241.1, PyTorch compile 616.8
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.7, level 4 4.4, copy 1.1, PyTorch 38.2, PyTorch compile 12.2
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 36.6, PyTorch compile 14.2
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use results::{Machine, OpResults, OpRow, clock, spoken};
+use results::{Machine, OpClock, OpResults, OpRow, spoken};
 
 /// The line that begins it.
 const BEGIN: &str = "// Measured";
@@ -85,7 +85,7 @@ fn entry_names(path: &Path) -> Result<Vec<String>> {
 
 fn title(machine: &Machine) -> String {
     format!(
-        "{BEGIN} on an {}, microseconds on the device (workbook ops, commit {}, {}):",
+        "{BEGIN} on an {}, microseconds in a CUDA graph, * one by one (workbook ops, commit {}, {}):",
         machine.name, machine.commit, machine.date
     )
 }
@@ -96,14 +96,18 @@ fn line(path: &Path, case: &[OpRow]) -> String {
         .parse()
         .unwrap_or(9);
     let number = |row: &OpRow| row.level.strip_prefix("level")?.parse::<u8>().ok();
-    let by_host = case.iter().any(|row| row.device_us.is_none());
-    let us = clock(case);
-    let times: Vec<String> = case
-        .iter()
-        .filter(|&row| number(row).is_none_or(|n| (2..=level).contains(&n)))
-        .map(|row| format!("{} {:.1}", spoken(&row.level), us(row)))
-        .collect();
-    let clock = if by_host { ", by the host's clock" } else { "" };
+    let shown = |row: &&OpRow| number(row).is_none_or(|n| (2..=level).contains(&n));
+    let shown: Vec<&OpRow> = case.iter().filter(shown).collect();
+    let clock = OpClock::of(shown.iter().copied());
+    let time = |row: &&OpRow| {
+        let mark = if clock.has(row) { "" } else { "*" };
+        format!("{} {:.1}{mark}", spoken(&row.level), clock.us(row))
+    };
+    let times: Vec<String> = shown.iter().map(time).collect();
+    let clock = match clock {
+        OpClock::Host => ", by the host's clock",
+        _ => "",
+    };
     let OpRow {
         op, shape, dtype, ..
     } = &case[0];

@@ -1,16 +1,16 @@
 //! Times of ops for a terminal: a block an op, a line a shape, a column a level.
 
 use candle_core::Device;
-use results::{OpResults, OpRow, clock, spoken};
+use results::{OpClock, OpResults, OpRow, spoken};
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
     match device.is_cpu() {
         true => "Microseconds of one call, median; in brackets how many times faster than level 2.",
         false => {
-            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph where each \
-             level\ncan be recorded, else one by one. In brackets how many times faster than level 2. What waits for the \
-             device\nitself is by the host's clock. All clocks are in the JSON."
+            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph, or \
+             launched\none by one (*). In brackets how many times faster than level 2. What waits for the device itself is \
+             by the\nhost's clock. All clocks are in the JSON."
         }
     }
 }
@@ -45,16 +45,18 @@ fn block(rows: &[OpRow]) -> String {
     text
 }
 
-/// `12.3 (1.50×)`
+/// `12.3 (1.50×)`, or `12.3* (1.50×)` of what was not in a graph as the others.
 fn cell(cases: &[OpRow], level: &str) -> String {
     let find = |level: &str| cases.iter().find(|row| row.level == level);
     let (Some(row), base) = (find(level), find("level2")) else {
         return "–".into();
     };
-    let us = clock(cases);
+    let clock = OpClock::of(cases);
+    let us = clock.us(row);
+    let mark = if clock.has(row) { "" } else { "*" };
     match base.filter(|_| level != "level2" && level != "copy") {
-        Some(base) => format!("{:.2} ({:.2}×)", us(row), us(base) / us(row)),
-        None => format!("{:.2}", us(row)),
+        Some(base) => format!("{us:.2}{mark} ({:.2}×)", clock.us(base) / us),
+        None => format!("{us:.2}{mark}"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
-use results::{OpResults, OpRow, clock, spoken};
+use results::{OpClock, OpResults, OpRow, spoken};
 
 use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
@@ -99,16 +99,17 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
 /// One op on one shape, which has to have been measured at [`BASE`].
 fn group(rows: &[&OpRow]) -> Option<Group> {
     let base = rows.iter().find(|row| row.level == BASE)?;
-    let time = clock(rows.iter().copied());
+    let clock = OpClock::of(rows.iter().copied());
     let bar = |row: &&OpRow| {
-        let (base, us) = (time(base), time(row));
+        let (base, us) = (clock.us(base), clock.us(row));
+        let how = if clock.has(row) { "" } else { " one by one" };
         let (low, high) = row.spread();
         let ratio = base / us;
         Bar {
             name: spoken(&row.level),
             value: ratio,
             spread: (ratio * row.us() / high, ratio * row.us() / low),
-            label: format!("{} µs · {ratio:.2}×", significant(us)),
+            label: format!("{} µs{how} · {ratio:.2}×", significant(us)),
         }
     };
     Some(Group {
