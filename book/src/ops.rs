@@ -86,6 +86,8 @@ pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
         ("rate", _, Some(flops)) => {
             format!("{} GFLOP/s", three_digits(flops as f64 / row.us() / 1e3))
         }
-        _ => bail!("expected a field median, device, host or rate that was measured, found `{field}`"),
+        _ => bail!(
+            "expected a field median, device, host or rate that was measured, found `{field}`"
+        ),
     })
 }

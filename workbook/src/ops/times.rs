@@ -109,7 +109,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
             name: spoken(&row.level),
             value: ratio,
             spread: (ratio * row.us() / high, ratio * row.us() / low),
-            label: format!("{} µs{how} · {ratio:.2}×", significant(us)),
+            label: format!("{} µs{how} · {}×", significant(us), significant(ratio)),
         }
     };
     Some(Group {
@@ -165,7 +165,7 @@ mod tests {
         let labels: Vec<&str> = group.bars.iter().map(|bar| bar.label.as_str()).collect();
         assert_eq!(
             labels,
-            ["8.00 µs · 0.50×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
+            ["8.00 µs · 0.500×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
         );
         // What was not measured at level 2 has no measure.
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
