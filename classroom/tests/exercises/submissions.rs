@@ -12,7 +12,7 @@ fn named(name: &str) -> Exercise {
     exercise::find(&all, name).unwrap().clone()
 }
 
-/// The last line of the solution of swapped-gate.
+/// The last line of the solution of swiglu.
 const LAST: &str = "    gate.silu()? * up";
 
 /// That solution with a line before its last one.
@@ -64,7 +64,7 @@ fn blanks_and_marks_change_nothing() {
 /// A learner who prints sees it, and what stood on both sides of an `assert_eq!`.
 #[test]
 fn what_is_printed_is_shown() {
-    let exercise = &named("swapped-gate");
+    let exercise = &named("swiglu");
     let with = |line: &str| {
         let text = with_line(exercise, line);
         let name = line.len().to_string();
@@ -104,7 +104,7 @@ fn what_is_printed_is_shown() {
 /// can read it.
 #[test]
 fn what_a_submission_starts_ends_with_it() {
-    let exercise = &named("swapped-gate");
+    let exercise = &named("swiglu");
     let with = |name: &str, line: &str| {
         let text = with_line(exercise, line);
         let start = Instant::now();
@@ -128,7 +128,7 @@ fn what_a_submission_starts_ends_with_it() {
 /// Threads that never come to a barrier race with those that wait at it: the loop is the cause.
 #[test]
 fn a_forgotten_step_is_an_endless_loop() {
-    let exercise = &named("early-return");
+    let exercise = &named("four-warps");
     let step = "    add.u32         %column, %column, 32;\n";
     assert_eq!(exercise.starter.matches(step).count(), 1);
     let text = exercise.starter.replace(step, "");

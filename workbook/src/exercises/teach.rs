@@ -121,7 +121,7 @@ fn passed(grades: &[Grade]) -> String {
     format!("{} of {} passed", passed.count(), grades.len())
 }
 
-/// `3 of 6 passed; missing: 02-columns, 05-unused-mask`
+/// `3 of 6 passed; missing: 02-columns, 05-causality`
 fn of_student(grades: &[Grade]) -> String {
     let missing = grades.iter().filter(|grade| grade.is_missing());
     let missing: Vec<&str> = missing.map(|grade| grade.exercise.as_str()).collect();

@@ -21,21 +21,21 @@ fn grade_of<'g>(grades: &'g Value, student: &str, name: &str) -> &'g Value {
 #[test]
 fn every_submission_is_graded_whatever_it_does() {
     let folder = Folder::new();
-    let gate = named("swapped-gate");
+    let gate = named("swiglu");
     let region = "    gate.silu()? * up\n";
     let guard = named("guard").solution.unwrap();
     submit(&folder, "class/ada", "guard", &guard);
     submit(
         &folder,
         "class/ada",
-        "swapped-gate",
+        "swiglu",
         &changed(&gate, region, "    loop {}\n"),
     );
     submit(
         &folder,
         "class/ada",
-        "unused-mask",
-        &named("unused-mask").starter,
+        "causality",
+        &named("causality").starter,
     );
     submit(
         &folder,
@@ -50,21 +50,21 @@ fn every_submission_is_graded_whatever_it_does() {
     submit(
         &folder,
         "class/bob",
-        "swapped-gate",
+        "swiglu",
         &changed(&gate, region, "    std::process::abort()\n"),
     );
-    submit(&folder, "class/bob", "unused-mask", "nonsense");
+    submit(&folder, "class/bob", "causality", "nonsense");
     submit(&folder, "class/cyd", "guard", "");
     submit(
         &folder,
         "class/cyd",
-        "swapped-gate",
+        "swiglu",
         &changed(&gate, region, "    panic!(\"no\")\n"),
     );
     submit(
         &folder,
         "class/dan",
-        "swapped-gate",
+        "swiglu",
         &changed(&gate, region, "    std::process::exit(0)\n"),
     );
     // Handed in, under another name than the runner's.
@@ -131,15 +131,15 @@ fn every_submission_is_graded_whatever_it_does() {
         (&true.into(), &7.into())
     );
     for (student, name, by) in [
-        ("ada", "swapped-gate", "time"),
-        ("ada", "unused-mask", "check"),
+        ("ada", "swiglu", "time"),
+        ("ada", "causality", "check"),
         ("ada", "columns", "missing"),
         ("bob", "guard", "endless"),
-        ("bob", "swapped-gate", "crash"),
-        ("bob", "unused-mask", "outside"),
+        ("bob", "swiglu", "crash"),
+        ("bob", "causality", "outside"),
         ("cyd", "guard", "outside"),
-        ("cyd", "swapped-gate", "crash"),
-        ("dan", "swapped-gate", "crash"),
+        ("cyd", "swiglu", "crash"),
+        ("dan", "swiglu", "crash"),
         ("fay", "guard", "missing"),
     ] {
         let grade = grade_of(&grades, student, name);
@@ -156,10 +156,10 @@ fn every_submission_is_graded_whatever_it_does() {
         missing.ends_with("found only class/fay/guard.ptx"),
         "{missing}"
     );
-    let panic = grade_of(&grades, "cyd", "swapped-gate")["line"].as_str();
+    let panic = grade_of(&grades, "cyd", "swiglu")["line"].as_str();
     let panic = panic.unwrap();
     assert!(
-        panic.contains("swapped-gate.rs:") && panic.ends_with(": panicked: no"),
+        panic.contains("swiglu.rs:") && panic.ends_with(": panicked: no"),
         "{panic}"
     );
 
@@ -205,7 +205,7 @@ fn one_student_who_has_done_all() {
         run.ended(0)
             .ends_with("eve 07-row-sum: passed\neve: 1 of 1 passed\n1 of 1 passed\n")
     );
-    let run = folder.run(&["grade", "eve", "--only", "tile", "--only", "halves"]);
+    let run = folder.run(&["grade", "eve", "--only", "tile", "--only", "rope"]);
     assert!(
         run.code.is_some() && run.stdout.ends_with(" of 2 passed\n"),
         "{}",
@@ -236,13 +236,13 @@ fn grades_can_be_repeated() {
 #[test]
 fn what_a_submission_leaves_ends_with_it() {
     let folder = Folder::new();
-    let gate = named("swapped-gate");
+    let gate = named("swiglu");
     let line =
         "    std::process::Command::new(\"sleep\").arg(\"3127\").spawn().unwrap();\n    loop {}\n";
     let text = changed(&gate, "    gate.silu()? * up\n", line);
-    submit(&folder, "eve", "swapped-gate", &text);
+    submit(&folder, "eve", "swiglu", &text);
     let start = Instant::now();
-    let run = folder.run(&["grade", "eve", "--only", "swapped-gate", "--limit", "2"]);
+    let run = folder.run(&["grade", "eve", "--only", "swiglu", "--limit", "2"]);
     assert!(run.ended(1).contains("time: "), "{}", run.stdout);
     assert!(
         start.elapsed() < Duration::from_secs(30),

@@ -127,10 +127,10 @@ fn outside_of_the_regions_nothing_may_change() {
 #[test]
 fn rust_that_does_not_compile_and_rust_that_is_wrong() {
     let folder = Folder::new();
-    let exercise = named("swapped-gate");
-    folder.run(&["start", "swapped-gate"]).ended(0);
+    let exercise = named("swiglu");
+    folder.run(&["start", "swiglu"]).ended(0);
     let run = folder.run(&["check"]);
-    let place = "my-exercises/06-swapped-gate.rs: swiglu at T = ";
+    let place = "my-exercises/06-swiglu.rs: swiglu at T = ";
     assert!(run.ended(1).starts_with(place), "{}", run.stdout);
     fs::write(
         folder.file(&exercise),
@@ -138,7 +138,7 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
     )
     .unwrap();
     let run = folder.run(&["check"]);
-    let place = "my-exercises/06-swapped-gate.rs:";
+    let place = "my-exercises/06-swiglu.rs:";
     assert!(
         run.ended(1).starts_with(place) && run.stdout.contains("`down`"),
         "{}",
@@ -238,7 +238,7 @@ fn an_optimisation_is_predicted_first() {
 #[test]
 fn a_check_is_soon_done() {
     let folder = Folder::new();
-    for name in ["row-sum", "tile", "warps-of-a-row", "swapped-gate"] {
+    for name in ["row-sum", "tile", "warps-of-a-row", "swiglu"] {
         folder.run(&["start", name]).ended(0);
         let solution = named(name).solution.unwrap();
         fs::write(folder.file(&named(name)), solution).unwrap();
@@ -353,7 +353,7 @@ fn without_nvrtc_the_way_goes_on() {
         .into_iter()
         .filter(|e| e.language != Language::Cuda);
     let mut learner = Learner::open(&folder.path("my-exercises")).unwrap();
-    for exercise in in_rust.filter(|e| e.name() != "early-return") {
+    for exercise in in_rust.filter(|e| e.name() != "four-warps") {
         learner.start(&exercise).unwrap();
         learner.pass(&exercise).unwrap();
     }
@@ -364,7 +364,7 @@ fn without_nvrtc_the_way_goes_on() {
     ]);
     let next = without(&["start"]);
     assert!(next.ended(0).starts_with("15 ") && next.stdout.contains("14 warp-sum-cuda: left out"));
-    learner.pass(&named("early-return")).unwrap();
+    learner.pass(&named("four-warps")).unwrap();
     let left_out = "14 warp-sum-cuda, 18 softmax-cuda: left out";
     for command in ["start", "watch", "list"] {
         assert!(without(&[command]).ended(0).contains(left_out), "{command}");

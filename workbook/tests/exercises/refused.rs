@@ -105,8 +105,8 @@ fn what_a_teacher_may_get_wrong() {
 #[test]
 fn launches_that_are_none() {
     let folder = Folder::new();
-    let exercise = named("missing-rows");
-    folder.run(&["start", "missing-rows"]).ended(0);
+    let exercise = named("layer-norm");
+    folder.run(&["start", "layer-norm"]).ended(0);
     for (launch, what) in [
         ("--grid 1,70000 --block 32", "65535"),
         ("--grid 2 --block 2000", "1024 threads"),
@@ -122,7 +122,7 @@ fn launches_that_are_none() {
         let run = folder.run(&["check"]);
         let line = run.ended(1);
         assert!(
-            line.starts_with(&format!("my-exercises/08-missing-rows.ptx:{at}: "))
+            line.starts_with(&format!("my-exercises/08-layer-norm.ptx:{at}: "))
                 && line.contains(what),
             "{line}"
         );
