@@ -77,6 +77,39 @@ pub fn expect(
 /// # Errors
 /// The first number that is off and how many are, or the wrong length.
 pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64) -> Verdict {
+    agree(what, found, expected, tolerance, |i| i.to_string())
+}
+
+/// [`close`] of a tensor's elements, which are named by their indices: `element [0, 2]`.
+///
+/// # Errors
+/// As `close`, and candle's.
+pub fn close_tensor(
+    what: impl Display,
+    found: &Tensor,
+    expected: &[f64],
+    tolerance: f64,
+) -> Verdict {
+    let place = |i: usize| {
+        let index = found.dims().iter().rev().scan(i, |left, &size| {
+            let index = *left % size;
+            *left /= size;
+            Some(index)
+        });
+        let mut index: Vec<usize> = index.collect();
+        index.reverse();
+        format!("{index:?}")
+    };
+    agree(what, &values(found)?, expected, tolerance, place)
+}
+
+fn agree(
+    what: impl Display,
+    found: &[f64],
+    expected: &[f64],
+    tolerance: f64,
+    place: impl Fn(usize) -> String,
+) -> Verdict {
     let lengths = (found.len(), expected.len());
     expect(
         lengths.0 == lengths.1,
@@ -99,7 +132,7 @@ pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64
     let first = format!("{}{many}", short(found[i]));
     expect(
         false,
-        format!("{what}, element {i}"),
+        format!("{what}, element {}", place(i)),
         short(expected[i]),
         first,
     )
@@ -162,7 +195,9 @@ fn line(backtrace: &str, file: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::close;
+    use candle_core::{Device, Tensor};
+
+    use super::{close, close_tensor};
 
     #[test]
     fn numbers_that_are_off_are_counted() {
@@ -179,5 +214,16 @@ mod tests {
         let two = "y, element 1: expected 2, found NaN; 2 of 3 are wrong";
         assert_eq!(said(&[1., f64::NAN, 0.]).unwrap(), two);
         assert_eq!(said(&[1.]).unwrap(), "y: expected 3 numbers, found 1");
+    }
+
+    #[test]
+    fn an_element_of_a_tensor_has_its_indices() {
+        let y = Tensor::arange(0f64, 12., &Device::Cpu).and_then(|y| y.reshape((2, 2, 3)));
+        let mut expected: Vec<f64> = (0..12).map(f64::from).collect();
+        close_tensor("y", y.as_ref().unwrap(), &expected, 0.).unwrap();
+        expected[10] = 0.;
+        let error = close_tensor("y", &y.unwrap(), &expected, 0.).unwrap_err();
+        let said = "y, element [1, 1, 1]: expected 0, found 10";
+        assert_eq!(error.to_string(), said);
     }
 }
