@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::level4::{self, decode_entry};
-use super::{Operands, level5_hopper};
+use super::{Operands, level5_hopper, level5_tf32};
 use crate::dispatch::Facts;
 use crate::element::entry;
 use crate::error::{mismatch, unsupported};
@@ -184,16 +184,27 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     Ok(y)
 }
 
-/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). On a
-/// Hopper in bf16 by its own kernel, else by level 4's.
+/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). By
+/// this level's own kernels, of bf16 on a Hopper and of f32 on tensor cores, where they can, else by level 4's.
 ///
 /// # Errors
 /// When shapes, formats or devices do not agree.
 pub fn prompt(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
-    if level5_hopper::can(Facts::of(q.device())?, q.dtype(), q.dim(3)?) && q.dim(1)? > level4::FEW {
+    let (_, tokens, _, d) = q.dims4()?;
+    let facts = Facts::of(q.device())?;
+    let own: Option<fn(&Operands) -> Result<Tensor>> = if tokens <= level4::FEW {
+        None
+    } else if level5_hopper::can(facts, q.dtype(), d) {
+        Some(level5_hopper::run)
+    } else if level5_tf32::can(facts, q.dtype(), d) {
+        Some(level5_tf32::run)
+    } else {
+        None
+    };
+    if let Some(run) = own {
         let x = Operands::causal("causal_attention_level5", q, cache, position)?;
         if x.is_whole() {
-            return level5_hopper::run(&x);
+            return run(&x);
         }
     }
     level4::causal_attention(q, cache, position)

@@ -2,19 +2,24 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{level3, level4, level5_hopper};
+use super::{level3, level4, level5_hopper, level5_tf32};
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
 
 /// q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
-/// All that compute full attention, the one for Hopper first. A kernel for another GPU is an entry more.
+/// All that compute full attention, those of this level first. A kernel for another GPU is an entry more.
 pub static REGISTRY: Registry<Kernel> = Registry {
     entries: &[
         Entry {
             name: "attention_level5",
             can: |p, facts| level5_hopper::can(facts, p.dtype, p.k),
             run: level5_hopper::attention,
+        },
+        Entry {
+            name: "attention_tf32x3_level5",
+            can: |p, facts| level5_tf32::can(facts, p.dtype, p.k),
+            run: level5_tf32::attention,
         },
         Entry {
             name: "attention_level4",

@@ -19,6 +19,7 @@ pub mod level4;
 pub mod level5;
 pub mod level5_hopper;
 pub mod level5_pick;
+pub mod level5_tf32;
 mod operands;
 
 pub use cache::Cache;

@@ -58,3 +58,13 @@ __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsig
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_left), "r"(b_right));
 }
+
+// sum += a·bᵀ by `mma`, 16×8 sums at a time.
+template <int MT, int NT, class Mma>
+__device__ __forceinline__ void each_piece(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
+                                           const unsigned (&b)[NT / 2][4], Mma mma) {
+#pragma unroll
+  for (int m = 0; m < MT; m++)
+#pragma unroll
+    for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+}

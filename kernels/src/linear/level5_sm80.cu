@@ -3,7 +3,7 @@
 //
 // Against level 4:
 //   - A product of f32 is three of TF32, with the accuracy of f32, instead of an FFMA for each multiply-add of
-//     a lane; see split_tf32.cuh. Tile, ring and epilogues are those of level 4's bf16; see mma_tile.cuh.
+//     a lane; see common/split_tf32.cuh. Tile, ring and epilogues are those of level 4's bf16; see mma_tile.cuh.
 //   - Small tiles whose warps share K: at 128×512×512 a tile of 32×32 makes 64 blocks for 132 SMs, each of which
 //     waits for its own steps. With K in 2 or 4 slices there are 4 or 8 warps to wait at once, and a step is 2 or
 //     4 times as long for the same work of a warp.
@@ -33,7 +33,9 @@
 //   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 6.7
 //   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.9, level 5 4.5, PyTorch 9.2, PyTorch compile 9.0
 //   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.8, level 4 5.2, level 5 4.6, PyTorch 12.9, PyTorch compile 8.4
-#include "linear/split_tf32.cuh"
+#include "common/split_tf32.cuh"
+#include "linear/mma_tile.cuh"
+
 #include "linear/kernels.cuh"
 
 // Rows, columns, columns of a step, steps of the ring, warps, slices of K.

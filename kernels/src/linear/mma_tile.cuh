@@ -20,16 +20,6 @@
 #include "common/mma.cuh"
 #include "linear/operands.cuh"
 
-// sum += a·bᵀ by `mma`, 16×8 sums at a time.
-template <int MT, int NT, class Mma>
-__device__ __forceinline__ void each_piece(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
-                                           const unsigned (&b)[NT / 2][4], Mma mma) {
-#pragma unroll
-  for (int m = 0; m < MT; m++)
-#pragma unroll
-    for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
-}
-
 // Products of bf16, 16 columns at a time: sum += a·bᵀ.
 struct Bf16 {
   using Element = bf16;

@@ -121,6 +121,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     ties(dtype)?;
     if dtype == DType::F32 {
         products(draw)?;
+        prompts(draw)?;
     }
     for shape in TILED {
         weighed(draw, dtype, shape, [0; 3], tiled)?;
@@ -172,6 +173,41 @@ fn products(draw: &mut Draw) -> Result<()> {
                     matmul::level5::Call::new(&a, &b, None)?.run(entry.run)?;
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Attention of prompts on tensor cores in f32: with ends within a warp's queries, a block's, and a tile of keys.
+fn prompts(draw: &mut Draw) -> Result<()> {
+    let dtype = DType::F32;
+    for d in [4, 8, 32, 40, 64, 72, 96, 104, 128] {
+        for prompt in [
+            shape(70, 0, (2, 1), d),
+            wide(shape(70, 0, (2, 2), d)),
+            wide(shape(17, 60, (2, 1), d)),
+            two(shape(9, 0, (4, 2), d)),
+        ] {
+            let (capacity, kv_heads) = (
+                prompt.position + prompt.tokens + prompt.spare,
+                prompt.heads.1,
+            );
+            let mut cache =
+                attention::Cache::new(prompt.batch, capacity, kv_heads, d, dtype, &Device::Cpu)?;
+            let mut position = 0;
+            for tokens in [prompt.position, prompt.tokens] {
+                if tokens == 0 {
+                    continue;
+                }
+                let [q, k, v] = Shape { tokens, ..prompt }.cut(draw, dtype)?;
+                let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
+                let (cos, sin) = (angles.get(0)?, angles.get(1)?);
+                let q = rope::level4::rope_append(&q, &k, &v, &cos, &sin, &mut cache, position)?;
+                attend::prompt(&q, &cache, position)?;
+                position += tokens;
+            }
+            let [q, k, v] = prompt.cut(draw, dtype)?;
+            attention::level5_tf32::attention(&q, &k, &v)?;
         }
     }
     Ok(())

@@ -24,6 +24,14 @@ const STEPS: [[usize; 6]; 7] = [
     [1, 270, 2, 2, 2, 128],
 ];
 
+/// Batch, tokens, heads, D: one for each kernel of f32 on tensor cores.
+const FULL: [[usize; 4]; 4] = [
+    [2, 65, 1, 32],
+    [1, 70, 2, 64],
+    [1, 10, 3, 80],
+    [1, 33, 2, 128],
+];
+
 pub fn add(list: &mut List) {
     for entry in matmul::level5::REGISTRY.entries {
         if let matmul::level5::Run::Tile(_) = entry.run {
@@ -44,6 +52,19 @@ pub fn add(list: &mut List) {
         let what = "rope_append and causal_attention, level 5";
         list.add(what, &shape, move |i| decode(i, step));
     }
+    for shape @ [b, t, h, d] in FULL {
+        let size = format!("{b}×{t}, {h} heads of {d}");
+        list.add_in(&[DType::F32], "attention, level 5", &size, move |i| {
+            full(i, shape)
+        });
+    }
+}
+
+/// Full attention of views of one product.
+fn full(i: &mut Inputs, [b, t, h, d]: [usize; 4]) -> Result<Tensor> {
+    let qkv = i.tensor(&[b, t, 3 * h, d])?;
+    let part = |n: usize| qkv.narrow(2, n * h, h);
+    attention::level5_tf32::attention(&part(0)?, &part(1)?, &part(2)?)
 }
 
 /// Of rows, and of transposed views.

@@ -40,6 +40,14 @@ const HOPPER: Level = Level {
     attention: attention::level5_hopper::attention,
 };
 
+/// Level 5's own, in f32 on tensor cores.
+const TF32: Level = Level {
+    name: "level 5 in f32",
+    rope_append: crate::rope::level4::rope_append,
+    causal_attention: attention::level5::prompt,
+    attention: attention::level5_tf32::attention,
+};
+
 /// A sequence of `position` + `tokens`, of which the last `tokens` ask.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
@@ -65,7 +73,10 @@ impl Case {
                 self.d, facts.name
             );
         }
-        Ok(LEVELS.iter().chain(hopper.then_some(&HOPPER)).collect())
+        let tf32 = attention::level5_tf32::can(facts, self.dtype, self.d);
+        let own = [(hopper, &HOPPER), (tf32, &TF32)].into_iter();
+        let own = own.filter_map(|(can, level)| can.then_some(level));
+        Ok(LEVELS.iter().chain(own).collect())
     }
 
     fn keys(&self) -> usize {

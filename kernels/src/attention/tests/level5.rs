@@ -4,10 +4,12 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::case::{Case, LEVELS};
 use crate::attention::level5::{self, Position};
+use crate::attention::level5_tf32;
+use crate::dispatch::Facts;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::rope;
-use crate::testing::{assert_close, devices, pairwise, rng, tolerance};
+use crate::testing::{assert_close, devices, host, pairwise, rng, tolerance};
 
 /// Steps behind `position`, whose past level 4 has appended: the result, and what the device holds as position.
 fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
@@ -108,6 +110,37 @@ fn what_level_5_leaves_to_level_4_is_none() -> Result<()> {
         assert_eq!(case(64, 4)?, gpu);
         assert!(!case(64, 5)?, "too many tokens");
         assert!(!case(20, 1)?, "heads that are no whole number of 16 bytes");
+    }
+    Ok(())
+}
+
+/// Three products of TF32 are a product of f32 here, too, where scores are differences of large numbers and many keys
+/// are summed. A single product of TF32 has 10 bits of each factor, too few for this.
+#[test]
+fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
+    let case = Case {
+        batch: 1,
+        tokens: 333,
+        position: 0,
+        heads: 1,
+        kv_heads: 1,
+        d: 128,
+        dtype: DType::F32,
+        offset: 0,
+    };
+    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    for device in devices() {
+        if !level5_tf32::can(Facts::of(&device)?, case.dtype, case.d) {
+            eprintln!("skipped: f32 on tensor cores, on {device:?}: they have TF32 from sm_80 on");
+            continue;
+        }
+        let (product, values) = case.product(&mut rng(), &device)?;
+        let expected = case.oracle(&values, false).values;
+        let [q, k, v] = case.cut(&product, 0, case.tokens)?;
+        let y = host(&level5_tf32::attention(&q, &k, &v)?)?;
+        let off = norm(&mut y.iter().zip(&expected).map(|(y, value)| y - value));
+        let off = off / norm(&mut expected.iter().copied());
+        assert!(off < 1e-6, "{device:?}: {off}");
     }
     Ok(())
 }

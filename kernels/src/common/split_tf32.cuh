@@ -20,7 +20,7 @@
 // An infinite element makes NaN, where an FFMA would make infinity: ∞ − ∞ is its low part.
 #pragma once
 
-#include "linear/mma_tile.cuh"
+#include "common/mma.cuh"
 
 // c += a·bᵀ: a 16×8, b 8×8 of TF32, c 16×8 in f32. The 32-bit words lie in the lanes as pairs of bf16 do.
 __device__ __forceinline__ void mma_tf32(float (&c)[4], const unsigned (&a)[4], unsigned b_left,
