@@ -43,7 +43,7 @@ enum Why {
 }
 
 /// Kernels whose names hold all of these parts, and what is counted otherwise there.
-const OTHERWISE: [(&[&str], &str, Why); 19] = [
+const OTHERWISE: [(&[&str], &str, Why); 20] = [
     (&["attention_", "level3"], SHARED_LOADS, Why::Joined),
     (&["attention_decode_"], SHARED_LOADS, Why::Joined),
     (&["attention_combine_"], SHARED_LOADS, Why::Joined),
@@ -82,6 +82,11 @@ const OTHERWISE: [(&[&str], &str, Why); 19] = [
     (&["bf16_level4_32x64"], LOAD_SECTORS, Why::Copied),
     (
         &["attention_d", "x64_bf16_level4"],
+        LOAD_SECTORS,
+        Why::Copied,
+    ),
+    (
+        &["attention_d", "x64_tf32x3_level5"],
         LOAD_SECTORS,
         Why::Copied,
     ),

@@ -26,9 +26,9 @@
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
-//   linear 25216x3072x768 bf16: level 2 445.2, level 3 6753.0, level 4 276.9, level 5 158.2, PyTorch 156.4
-//   linear_gelu 25216x768x3072 bf16: level 2 1684.2, level 3 6793.5, level 4 338.5, level 5 194.5, PyTorch 274.8, PyTorch compile 283.8
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
+//   linear 25216x3072x768 bf16: level 2 445.7, level 3 6765.1, level 4 278.5, level 5 155.4, PyTorch 154.6
+//   linear_gelu 25216x768x3072 bf16: level 2 1696.5, level 3 6789.4, level 4 332.0, level 5 190.1, PyTorch 272.7, PyTorch compile 283.4
 #include "common/activation.cuh"
 #include "linear/wgmma_tile.cuh"
 

@@ -19,9 +19,9 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
-//   next_token 10000 f32, by the host's clock: level 2 24.5, level 3 24.6, level 4 24.9, copy 5.4, PyTorch 38.0
-//   next_token 10000 bf16, by the host's clock: level 2 34.7, level 3 35.0, level 4 22.2, copy 5.4, PyTorch 39.1
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
+//   next_token 10000 f32, by the host's clock: level 2 24.8, level 3 25.2, level 4 21.4, copy 5.4, PyTorch 38.8
+//   next_token 10000 bf16, by the host's clock: level 2 34.8, level 3 35.1, level 4 21.2, copy 5.4, PyTorch 39.6
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

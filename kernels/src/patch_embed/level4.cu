@@ -11,9 +11,9 @@
 //
 // Bytes moved: 4·(2·M·C·K/64 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
-//   patch_embed 1x3x224x224 f32: level 2 20.5, level 3 25.2, level 4 18.0, PyTorch 29.6, PyTorch compile 20.1
-//   patch_embed 10x3x32x32 f32: level 2 12.1, level 3 4.4, level 4 3.7, PyTorch 9.7, PyTorch compile 10.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
+//   patch_embed 1x3x224x224 f32: level 2 20.5, level 3 25.3, level 4 18.0, PyTorch 29.3, PyTorch compile 20.4
+//   patch_embed 10x3x32x32 f32: level 2 12.0, level 3 4.4, level 4 3.7, PyTorch 10.4, PyTorch compile 10.2
 #include "linear/tile.cuh"
 #include "patch_embed/patches.cuh"
 

@@ -12,19 +12,19 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit c719d4dc6, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 50.3, PyTorch compile 22.5
-//   causal_attention_prefill 128x9x3x64 f32: level 2 35.9, level 3 13.7, level 4 9.8, PyTorch 47.7, PyTorch compile 27.0
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1257.7, level 3 1122.8, level 4 199.6, PyTorch 330.9, PyTorch compile 293.5
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46110.8, level 3 78730.3, level 4 9850.1, PyTorch 7169.6, PyTorch compile 6468.6
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.6, level 3 16.4, level 4 5.3, copy 1.2, PyTorch 62.0, PyTorch compile 36.0
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.0, level 3 16.5, level 4 6.0, copy 1.1, PyTorch 52.3, PyTorch compile 37.5
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.7, PyTorch 48.0, PyTorch compile 13.0
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.0, level 4 6.1, PyTorch 47.8, PyTorch compile 14.5
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 978.8, level 3 1101.8, level 4 37.8, PyTorch 76.0, PyTorch compile 34.8
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34106.1, level 3 79193.8, level 4 1062.8, PyTorch 1241.1, PyTorch compile 616.8
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.7, level 4 4.4, copy 1.1, PyTorch 38.2, PyTorch compile 12.2
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 36.6, PyTorch compile 14.2
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.4, level 3 13.6, level 4 9.7, PyTorch 51.2, PyTorch compile 22.7
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.8, PyTorch 47.9, PyTorch compile 27.4
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.0, level 3 1124.1, level 4 200.1, PyTorch 331.4, PyTorch compile 294.9
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46570.9, level 3 78778.2, level 4 9854.9, PyTorch 7185.5, PyTorch compile 6478.4
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.6, level 3 16.7, level 4 5.3, copy 1.2, PyTorch 62.7, PyTorch compile 37.0
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.2, level 3 16.6, level 4 5.9, copy 1.1, PyTorch 53.3, PyTorch compile 37.8
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.8, PyTorch 48.6, PyTorch compile 12.9
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.7, level 3 14.0, level 4 6.1, PyTorch 48.5, PyTorch compile 14.7
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 988.7, level 3 1099.7, level 4 37.7, PyTorch 76.8, PyTorch compile 34.9
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34544.0, level 3 79236.7, level 4 1056.4, PyTorch 1243.8, PyTorch compile 634.7
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.9, level 4 4.5, copy 1.1, PyTorch 39.4, PyTorch compile 12.5
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 37.4, PyTorch compile 14.9
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \
