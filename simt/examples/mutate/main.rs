@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! cargo run --release -p simt --example mutate -- --sample 25 --json simt/mutants.json \
-//!     --equivalent simt/equivalent-mutants.json $(find kernels/src -name '*.ptx' | sort)
+//!     --equivalent simt/equivalent-mutants.json $(find kernels/src -name '*.ptx' ! -name '*_sm90a.ptx' | sort)
 //! ```
 //!
 //! Exit code 0 when each mutant is killed or known to be no mistake, 1 when others survive, 2 for bad input.

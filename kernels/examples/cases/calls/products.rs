@@ -8,8 +8,9 @@ use kernels::{linear, patch_embed};
 use super::Draw;
 
 /// Rows of x, columns of y, and what is summed over. Up to 8 rows have kernels of their own.
-const SHAPES: [(usize, usize, usize); 33] = [
+const SHAPES: [(usize, usize, usize); 34] = [
     (1, 5, 7),
+    (1, 3, 75),
     (1, 9, 264),
     (3, 6, 40),
     (4, 33, 130),
