@@ -28,6 +28,7 @@
 //   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, PyTorch 8.2
 //   attention 32x197x6x64 bf16: level 2 201.9, level 3 476.5, level 4 18.9, PyTorch 17.3
 #include "attention/operands.cuh"
+#include "attention/scores.cuh"
 #include "common/mma.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;
@@ -88,34 +89,12 @@ __device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *
     }
 }
 
-// Keys from `visible` on get no weight: those that query g, or g + 8, does not see.
-__device__ __forceinline__ void mask(Scores &s, int key, const int (&visible)[2]) {
-#pragma unroll
-  for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-      if (key + 8 * j + lane_id() % 4 * 2 + e % 2 >= visible[e / 2]) s[j][e] = -INFINITY;
-}
-
 // Scores become exponentials, and what came before is scaled to the new maximum.
 template <int D>
 __device__ __forceinline__ void online_softmax(Scores &s, float factor, State<D> &state) {
 #pragma unroll
   for (int h = 0; h < 2; h++) { // queries g and g + 8
-    float m = s[0][2 * h];
-#pragma unroll
-    for (int j = 0; j < BN / 8; j++) m = fmaxf(m, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
-    m = fmaxf(state.m[h], warp_max<4>(m) * factor);
-    float scale = exp2_approx(state.m[h] - m);
-    state.m[h] = m;
-    state.l[h] *= scale;
-#pragma unroll
-    for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-      for (int e = 2 * h; e < 2 * h + 2; e++) {
-        s[j][e] = exp2_approx(s[j][e] * factor - m);
-        state.l[h] += s[j][e];
-      }
+    float scale = online_softmax(s, h, factor, state.m[h], state.l[h]);
 #pragma unroll
     for (int c = 0; c < D / 8; c++) state.o[c][2 * h] *= scale, state.o[c][2 * h + 1] *= scale;
   }

@@ -33,6 +33,7 @@
 //   attention 10x65x4x32 f32: level 2 22.7, level 3 11.2, level 4 7.6, level 5 4.5, PyTorch 14.0
 //   attention 32x197x6x64 f32: level 2 233.3, level 3 557.3, level 4 98.1, level 5 52.1, PyTorch 101.9
 #include "attention/operands.cuh"
+#include "attention/scores.cuh"
 #include "common/split_tf32.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 32;
@@ -85,37 +86,6 @@ __device__ __forceinline__ void dot(const float *q, const float *k, Scores &s) {
     for (int j = 0; j < BN / 8; j++)
 #pragma unroll
       for (int e = 0; e < 4; e++) s[0][j][e] += part[0][j][e];
-  }
-}
-
-// Keys from `visible` on get no weight: those that query g, or g + 8, does not see.
-__device__ __forceinline__ void mask(Scores &s, int key, const int (&visible)[2]) {
-#pragma unroll
-  for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-      if (key + 8 * j + lane_id() % 4 * 2 + e % 2 >= visible[e / 2]) s[0][j][e] = -INFINITY;
-}
-
-// Scores become exponentials; what came before has to be scaled by `scale`, to the new maximum.
-__device__ __forceinline__ void online_softmax(Scores &s, float factor, float (&m)[2], float (&l)[2],
-                                               float (&scale)[2]) {
-#pragma unroll
-  for (int h = 0; h < 2; h++) { // queries g and g + 8
-    float most = s[0][0][2 * h];
-#pragma unroll
-    for (int j = 0; j < BN / 8; j++) most = fmaxf(most, fmaxf(s[0][j][2 * h], s[0][j][2 * h + 1]));
-    most = fmaxf(m[h], warp_max<4>(most) * factor);
-    scale[h] = exp2_approx(m[h] - most);
-    m[h] = most;
-    l[h] *= scale[h];
-#pragma unroll
-    for (int j = 0; j < BN / 8; j++)
-#pragma unroll
-      for (int e = 2 * h; e < 2 * h + 2; e++) {
-        s[0][j][e] = exp2_approx(s[0][j][e] * factor - most);
-        l[h] += s[0][j][e];
-      }
   }
 }
 
@@ -192,12 +162,13 @@ __device__ __forceinline__ void attention(const Operands<float> &o) {
   for (int key = 0; key < end; key += BN) {
     Scores s = {};
     dot<D>(q_tile + row * PITCH<D>, k_tile, s);
-    if (key + BN > o.visible(first + row)) mask(s, key, visible); // a tile on the diagonal, or the last one
+    if (key + BN > o.visible(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
     copy_wait<0>();
     __syncthreads(); // these values are there, and all are done with the keys
     load(k_tile, o.k, key + BN);
     float scale[2];
-    online_softmax(s, o.scale * LOG2_E, state.m, state.l, scale);
+#pragma unroll
+    for (int h = 0; h < 2; h++) scale[h] = online_softmax(s[0], h, o.scale * LOG2_E, state.m[h], state.l[h]);
     weigh<D>(s, v_tile, scale, state.o);
     copy_wait<0>();
     __syncthreads(); // the next keys are there, and all are done with these values
