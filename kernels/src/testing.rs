@@ -182,6 +182,16 @@ pub fn assert_close(what: &str, found: &Tensor, expected: &Expected, tolerance: 
     Ok(())
 }
 
+/// How far `found` is from `expected`, both as vectors: the norm of the difference, as a share of that of `expected`.
+pub fn relative_error(found: &[f64], expected: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut off, mut all) = (0., 0.);
+    for (y, value) in found.iter().zip(expected) {
+        off += (y - value).powi(2);
+        all += value.powi(2);
+    }
+    (off / all).sqrt()
+}
+
 /// Combinations of one value from each of `axes` in which every pair of values of two axes is met.
 ///
 /// Greedy: each combination takes the values that meet the most pairs not met before. With

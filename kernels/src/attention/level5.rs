@@ -184,6 +184,15 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     Ok(y)
 }
 
+type Can = fn(&Facts, DType, usize) -> bool;
+type Run = fn(&Operands) -> Result<Tensor>;
+
+/// This level's own tiles of many queries: where they can, and what launches them.
+const OWN: [(Can, Run); 2] = [
+    (level5_hopper::can, level5_hopper::run),
+    (level5_tf32::can, level5_tf32::run),
+];
+
 /// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). By
 /// this level's own kernels, of bf16 on a Hopper and of f32 on tensor cores, where they can, else by level 4's.
 ///
@@ -192,16 +201,8 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
 pub fn prompt(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let facts = Facts::of(q.device())?;
-    let own: Option<fn(&Operands) -> Result<Tensor>> = if tokens <= level4::FEW {
-        None
-    } else if level5_hopper::can(facts, q.dtype(), d) {
-        Some(level5_hopper::run)
-    } else if level5_tf32::can(facts, q.dtype(), d) {
-        Some(level5_tf32::run)
-    } else {
-        None
-    };
-    if let Some(run) = own {
+    let own = OWN.iter().find(|(can, _)| can(facts, q.dtype(), d));
+    if let Some((_, run)) = own.filter(|_| tokens > level4::FEW) {
         let x = Operands::causal("causal_attention_level5", q, cache, position)?;
         if x.is_whole() {
             return run(&x);

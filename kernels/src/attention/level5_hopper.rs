@@ -76,16 +76,7 @@ pub(super) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
 /// # Errors
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-    let x = Operands::full(KERNEL, q, k, v)?;
-    if x.is_whole() {
-        return run(&x);
-    }
-    let (q, k, v) = (
-        q.force_contiguous()?,
-        k.force_contiguous()?,
-        v.force_contiguous()?,
-    );
-    run(&Operands::full(KERNEL, &q, &k, &v)?)
+    Operands::run_whole(KERNEL, q, k, v, run)
 }
 
 /// For what [`can`], where all begins at a multiple of 16 bytes.

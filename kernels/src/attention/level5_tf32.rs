@@ -32,7 +32,7 @@ fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
 pub(super) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
     let tensor_cores = facts.has(Feature::Bf16) && facts.has(Feature::AsyncCopies);
     let fits = head_dim.is_multiple_of(4) && entry(head_dim).is_some();
-    facts.is_gpu() && tensor_cores && dtype == DType::F32 && fits
+    tensor_cores && dtype == DType::F32 && fits
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
@@ -41,16 +41,7 @@ pub(super) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
 /// # Errors
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-    let x = Operands::full(KERNEL, q, k, v)?;
-    if x.is_whole() {
-        return run(&x);
-    }
-    let [q, k, v] = [
-        q.force_contiguous()?,
-        k.force_contiguous()?,
-        v.force_contiguous()?,
-    ];
-    run(&Operands::full(KERNEL, &q, &k, &v)?)
+    Operands::run_whole(KERNEL, q, k, v, run)
 }
 
 /// For what [`can`], where all begins at a multiple of 16 bytes.

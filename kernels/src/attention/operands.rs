@@ -100,6 +100,26 @@ impl<'a> Operands<'a> {
         .grouped(kernel)
     }
 
+    /// What `run` makes of [`full`](Self::full) operands that are [whole](Self::is_whole): those that are not are copied.
+    pub fn run_whole(
+        kernel: &str,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        run: impl Fn(&Operands) -> Result<Tensor>,
+    ) -> Result<Tensor> {
+        let x = Operands::full(kernel, q, k, v)?;
+        if x.is_whole() {
+            return run(&x);
+        }
+        let (q, k, v) = (
+            q.force_contiguous()?,
+            k.force_contiguous()?,
+            v.force_contiguous()?,
+        );
+        run(&Operands::full(kernel, &q, &k, &v)?)
+    }
+
     fn grouped(self, kernel: &str) -> Result<Self> {
         check_groups(kernel, self.heads, self.kv_heads)?;
         Ok(self)

@@ -12,8 +12,8 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::{Entry, Facts};
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, rng, tolerance,
-    uniform,
+    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, relative_error, rng,
+    tolerance, uniform,
 };
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
@@ -247,7 +247,6 @@ fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
     for device in devices() {
         let (x, x64) = uniform(&mut rng(), &[m, k], DType::F32, &device)?;
         let (w, w64) = uniform(&mut rng(), &[n, k], DType::F32, &device)?;
-        let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
         let sums = sums(&x64, &w64, (m, n, k));
         let (w, facts) = (Packed::new(&w)?, Facts::of(&device)?);
         let call = Call::linear(&x, &w, None)?;
@@ -256,8 +255,7 @@ fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
                 continue;
             }
             let y = host(&call.run(entry.run)?)?;
-            let off = norm(&mut y.iter().zip(&sums).map(|(y, sum)| y - sum.value));
-            let off = off / norm(&mut sums.iter().map(|sum| sum.value));
+            let off = relative_error(&y, sums.iter().map(|sum| sum.value));
             assert!(off < 1e-6, "{} on {device:?}: {off}", entry.name);
         }
     }

@@ -135,17 +135,18 @@ fn run(draw: &mut Draw, dtype: DType, shape: &Shape) -> Result<()> {
 }
 
 /// Every token sees every other.
-fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
+pub fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
     let [q, k, v] = shape.cut(draw, dtype)?;
     match level {
         3 => attention::level3::attention(&q, &k, &v)?,
+        5 => attention::level5_tf32::attention(&q, &k, &v)?,
         _ => attention::level4::attention(&q, &k, &v)?,
     };
     Ok(())
 }
 
 /// Appends a sequence to a cache, all but the last tokens first, and attends with those.
-fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
+pub fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<()> {
     let (d, position) = (shape.d, shape.position);
     let capacity = position + shape.tokens + shape.spare;
     let mut cache = Cache::new(shape.batch, capacity, shape.heads.1, d, dtype, &Device::Cpu)?;
@@ -157,6 +158,7 @@ fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Result<
     if d <= 128 {
         match level {
             3 => attention::level3::causal_attention(&q, &cache, position)?,
+            5 => attention::level5::prompt(&q, &cache, position)?,
             _ => attention::level4::causal_attention(&q, &cache, position)?,
         };
     }

@@ -7,7 +7,7 @@ use kernels::linear::level5::{Call, Packed, REGISTRY, Run};
 use kernels::{matmul, rope};
 
 use super::Draw;
-use super::attention::{ENDS, Shape, shape, wide};
+use super::attention::{ENDS, Shape, causal, full, shape, wide};
 
 /// (batch, m, n, k): below, at and beyond tiles and their steps of k.
 const PRODUCTS: [[usize; 4]; 17] = [
@@ -188,26 +188,8 @@ fn prompts(draw: &mut Draw) -> Result<()> {
             wide(shape(17, 60, (2, 1), d)),
             two(shape(9, 0, (4, 2), d)),
         ] {
-            let (capacity, kv_heads) = (
-                prompt.position + prompt.tokens + prompt.spare,
-                prompt.heads.1,
-            );
-            let mut cache =
-                attention::Cache::new(prompt.batch, capacity, kv_heads, d, dtype, &Device::Cpu)?;
-            let mut position = 0;
-            for tokens in [prompt.position, prompt.tokens] {
-                if tokens == 0 {
-                    continue;
-                }
-                let [q, k, v] = Shape { tokens, ..prompt }.cut(draw, dtype)?;
-                let angles = draw.floats(&[2, tokens, d / 2], dtype)?;
-                let (cos, sin) = (angles.get(0)?, angles.get(1)?);
-                let q = rope::level4::rope_append(&q, &k, &v, &cos, &sin, &mut cache, position)?;
-                attend::prompt(&q, &cache, position)?;
-                position += tokens;
-            }
-            let [q, k, v] = prompt.cut(draw, dtype)?;
-            attention::level5_tf32::attention(&q, &k, &v)?;
+            causal(draw, dtype, &prompt, 5)?;
+            full(draw, dtype, &prompt, 5)?;
         }
     }
     Ok(())

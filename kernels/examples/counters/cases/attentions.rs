@@ -41,6 +41,7 @@ const FULL: [[usize; 4]; 6] = [
 type RopeAppend =
     fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &mut Cache, usize) -> Result<Tensor>;
 type Causal = fn(&Tensor, &Cache, usize) -> Result<Tensor>;
+type Full = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
 const LEVELS: [(u8, RopeAppend, Causal); 2] = [
     (
@@ -73,17 +74,22 @@ pub fn add(list: &mut List) {
     }
     for [b, t, h, d] in FULL {
         for (level, op) in [
-            (3, attention::level3::attention as fn(&_, &_, &_) -> _),
+            (3, attention::level3::attention as Full),
             (4, attention::level4::attention),
         ] {
             let what = format!("attention, level {level}");
             list.add(&what, &format!("{b}×{t}, {h} heads of {d}"), move |i| {
-                let qkv = i.tensor(&[b, t, 3 * h, d])?;
-                let part = |n: usize| qkv.narrow(2, n * h, h);
-                op(&part(0)?, &part(1)?, &part(2)?)
+                full(i, [b, t, h, d], op)
             });
         }
     }
+}
+
+/// Of views of one product: batch, tokens, heads, D.
+pub fn full(i: &mut Inputs, [b, t, h, d]: [usize; 4], op: Full) -> Result<Tensor> {
+    let qkv = i.tensor(&[b, t, 3 * h, d])?;
+    let part = |n: usize| qkv.narrow(2, n * h, h);
+    op(&part(0)?, &part(1)?, &part(2)?)
 }
 
 /// The tokens before are appended first, as a prompt is: the cache is written before it is read.

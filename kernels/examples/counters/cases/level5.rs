@@ -5,6 +5,7 @@ use kernels::attention::{self, level5 as attend};
 use kernels::linear::level4::Packed;
 use kernels::{linear, matmul, rope};
 
+use super::attentions::full;
 use super::{Inputs, List};
 
 /// Batch, M, N, K: with rests, and rows of whole quads.
@@ -55,16 +56,9 @@ pub fn add(list: &mut List) {
     for shape @ [b, t, h, d] in FULL {
         let size = format!("{b}×{t}, {h} heads of {d}");
         list.add_in(&[DType::F32], "attention, level 5", &size, move |i| {
-            full(i, shape)
+            full(i, shape, attention::level5_tf32::attention)
         });
     }
-}
-
-/// Full attention of views of one product.
-fn full(i: &mut Inputs, [b, t, h, d]: [usize; 4]) -> Result<Tensor> {
-    let qkv = i.tensor(&[b, t, 3 * h, d])?;
-    let part = |n: usize| qkv.narrow(2, n * h, h);
-    attention::level5_tf32::attention(&part(0)?, &part(1)?, &part(2)?)
 }
 
 /// Of rows, and of transposed views.

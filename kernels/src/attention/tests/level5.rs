@@ -9,7 +9,7 @@ use crate::dispatch::Facts;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::rope;
-use crate::testing::{assert_close, devices, host, pairwise, rng, tolerance};
+use crate::testing::{assert_close, devices, host, pairwise, relative_error, rng, tolerance};
 
 /// Steps behind `position`, whose past level 4 has appended: the result, and what the device holds as position.
 fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
@@ -128,7 +128,6 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         dtype: DType::F32,
         offset: 0,
     };
-    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
     for device in devices() {
         if !level5_tf32::can(Facts::of(&device)?, case.dtype, case.d) {
             eprintln!("skipped: f32 on tensor cores, on {device:?}: they have TF32 from sm_80 on");
@@ -138,8 +137,7 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         let expected = case.oracle(&values, false).values;
         let [q, k, v] = case.cut(&product, 0, case.tokens)?;
         let y = host(&level5_tf32::attention(&q, &k, &v)?)?;
-        let off = norm(&mut y.iter().zip(&expected).map(|(y, value)| y - value));
-        let off = off / norm(&mut expected.iter().copied());
+        let off = relative_error(&y, expected.iter().copied());
         assert!(off < 1e-6, "{device:?}: {off}");
     }
     Ok(())
