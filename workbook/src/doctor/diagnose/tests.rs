@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::super::machine::{Cpu, Gpu};
+use super::super::machine::{Cpu, Driver, Gpu, Library, Nvcc, Version};
 use super::super::text::report;
+use super::cuda::{ptx_of, short_of};
 use super::*;
 
 /// Nothing is wrong with it.

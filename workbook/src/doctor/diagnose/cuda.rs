@@ -1,0 +1,219 @@
+//! What `--features cuda` needs: a driver, and a toolkit that suits it.
+
+use levels::minimum;
+
+use super::{Fact, Fault, OWN_PTX, dotted};
+use crate::doctor::machine::{Driver, Library, Machine, Nvcc, Version};
+
+/// The toolkit that `scripts/cuda-toolkit.sh` installs, and the driver that it needs.
+const OWN_TOOLKIT: &str = "scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\"";
+const DRIVER: &str =
+    "install driver 580 or newer (Debian and Ubuntu: sudo apt-get install nvidia-driver-580)";
+
+pub fn driver(machine: &Machine) -> Vec<Fact> {
+    let fact = match &machine.driver {
+        Driver::Missing if machine.card => (
+            Fault::NoDriver,
+            "an NVIDIA GPU, but no libcuda.so.1 on the loader's path".into(),
+            format!("{DRIVER}; a container is started with --gpus all"),
+        ),
+        Driver::Missing => (
+            Fault::NoGpu,
+            "no NVIDIA GPU and no driver".into(),
+            "nothing to mend: kernels run here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine that has one".into(),
+        ),
+        Driver::Refuses(code) => refusal(*code),
+        Driver::Works { gpus, .. } if gpus.is_empty() => refusal(NO_DEVICE),
+        Driver::Works { .. } => return vec![],
+    };
+    let (fault, found, fix) = fact;
+    vec![(fault, true, found, fix)]
+}
+
+/// CUDA_ERROR_NO_DEVICE.
+const NO_DEVICE: i32 = 100;
+
+/// What `cuInit` means by a number of `cuda.h`.
+fn refusal(code: i32) -> (Fault, String, String) {
+    let (found, fix) = match code {
+        NO_DEVICE => (
+            "a driver that sees no GPU",
+            "unset CUDA_VISIBLE_DEVICES; a container is started with --gpus all",
+        ),
+        // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+        803 => (
+            "a libcuda of another version than the kernel's module",
+            "reboot, so that the module of the installed driver is loaded",
+        ),
+        // CUDA_ERROR_UNKNOWN, which is also all that the linker's stub answers.
+        999 => (
+            "a libcuda that answers 999: the linker's stub, or a driver that lacks its device files",
+            "take lib/stubs out of LD_LIBRARY_PATH (it belongs into LIBRARY_PATH); else run nvidia-smi, whose message names the cause",
+        ),
+        _ => ("", "run nvidia-smi, whose message names the cause"),
+    };
+    let found = match found {
+        "" => format!("a driver that does not start: cuInit answers {code}"),
+        found => found.to_string(),
+    };
+    (Fault::DriverRefuses, found, fix.into())
+}
+
+/// Driver against toolkit, and against PTX.
+pub fn versions(machine: &Machine) -> Vec<Fact> {
+    let Some(driver) = machine.driver.cuda() else {
+        return vec![];
+    };
+    let mut facts = vec![];
+    let toolkit = machine.nvcc.cuda();
+    if let Some(cuda) = toolkit.filter(|cuda| cuda.0 > driver.0) {
+        let found = format!(
+            "a driver for CUDA {}, older than the toolkit, {}",
+            dotted(driver),
+            dotted(cuda)
+        );
+        let fix = format!("{DRIVER}, or build with a toolkit of CUDA {}", driver.0);
+        facts.push((Fault::DriverOlderThanToolkit, true, found, fix));
+    }
+    // Candle's kernels are PTX of the toolkit that they were built with.
+    let made = toolkit
+        .and_then(ptx_of)
+        .map(|ptx| (ptx, "that nvcc makes here"));
+    let newest = made
+        .into_iter()
+        .chain([(OWN_PTX, "of the project's kernels")]);
+    let newest = newest.max_by_key(|(ptx, _)| *ptx);
+    if let Some(((ptx, whose), reads)) = newest
+        .zip(ptx_of(driver))
+        .filter(|((ptx, _), reads)| ptx > reads)
+    {
+        let found = format!(
+            "PTX {} {whose}, and a driver that compiles PTX up to {}",
+            dotted(ptx),
+            dotted(reads)
+        );
+        let fix = format!(
+            "{DRIVER}, or build with the toolkit of CUDA {}",
+            dotted(driver)
+        );
+        facts.push((Fault::PtxNewerThanDriver, true, found, fix));
+    }
+    facts
+}
+
+/// The newest PTX that a release of CUDA makes and compiles (PTX ISA, "Release Notes"); for one that is newer
+/// than all here, none.
+pub fn ptx_of((major, minor): Version) -> Option<Version> {
+    Some(match (major, minor) {
+        (10, 0..=2) => (6, 3 + minor),
+        (11, 0..=8) => (7, minor),
+        (12, 0..=5) => (8, minor),
+        (12, 6) => (8, 5),
+        (12, 7..=9) => (8, minor - 1),
+        (13, 0..=4) => (9, minor),
+        (..10, _) => (6, 2),
+        _ => return None,
+    })
+}
+
+pub fn capabilities(machine: &Machine) -> Vec<Fact> {
+    let mut facts = vec![];
+    for (i, gpu) in machine.driver.gpus().iter().enumerate() {
+        let short = short_of(gpu.capability);
+        if !short.is_empty() {
+            let found = format!(
+                "{}, compute capability {}: not {}",
+                gpu.name,
+                dotted(gpu.capability),
+                short.join(", ")
+            );
+            let fix = "compare the levels that it can run (they are picked by themselves), and run the others with --device sim";
+            facts.push((Fault::LowCapability, false, found, fix.into()));
+        }
+        let (major, minor) = gpu.capability;
+        let own = format!("{major}{minor}");
+        let asked = machine
+            .compute_cap
+            .as_deref()
+            .and_then(|text| text.parse::<u32>().ok());
+        if asked.is_some_and(|asked| asked > 10 * major + minor) && i == 0 {
+            let asked = machine.compute_cap.as_deref().unwrap_or_default();
+            let found = format!(
+                "CUDA_COMPUTE_CAP={asked}, newer than {} of {}",
+                dotted(gpu.capability),
+                gpu.name
+            );
+            facts.push((
+                Fault::CapabilityOfBuild,
+                true,
+                found,
+                format!("export CUDA_COMPUTE_CAP={own}, and build again"),
+            ));
+        }
+    }
+    let builds = matches!(machine.nvcc, Nvcc::Found { .. });
+    if builds && machine.compute_cap.is_none() && !machine.nvidia_smi {
+        let gpu = machine.driver.gpus().first().map(|gpu| gpu.capability);
+        let (major, minor) = gpu.unwrap_or((9, 0));
+        let found = "neither CUDA_COMPUTE_CAP nor nvidia-smi: candle's build does not know for which GPU to compile";
+        let fix = format!("export CUDA_COMPUTE_CAP={major}{minor}");
+        let fix = match gpu {
+            Some(_) => fix,
+            None => format!("{fix} # an H200's; 75, 80, 86, 89, 120 for others"),
+        };
+        facts.push((Fault::NoCapability, true, found.into(), fix));
+    }
+    facts
+}
+
+/// What a GPU is too old for: `level 4 in bf16`.
+pub fn short_of(capability: Version) -> Vec<String> {
+    use candle_core::DType::{BF16, F32};
+    let lacks = |level: u8, dtype| minimum(level, dtype).is_some_and(|needed| needed > capability);
+    let name =
+        |(level, dtype): (u8, candle_core::DType)| format!("level {level} in {}", dtype.as_str());
+    let all = levels::numbers()
+        .into_iter()
+        .flat_map(|level| [(level, F32), (level, BF16)]);
+    all.filter(|(level, dtype)| lacks(*level, *dtype))
+        .map(name)
+        .collect()
+}
+
+pub fn nvcc(machine: &Machine) -> Vec<Fact> {
+    match &machine.nvcc {
+        Nvcc::Missing => {
+            let found = "no nvcc on the PATH, in CUDA_HOME or in /usr/local/cuda".into();
+            vec![(Fault::NoNvcc, true, found, OWN_TOOLKIT.into())]
+        }
+        Nvcc::Aside(path) => {
+            let found = format!("an nvcc that no build looks for: {}", path.display());
+            let fix = "eval \"$(scripts/cuda-toolkit.sh --env)\"".into();
+            vec![(Fault::NvccAside, true, found, fix)]
+        }
+        Nvcc::Found { .. } => vec![],
+    }
+}
+
+pub fn libraries(machine: &Machine) -> Vec<Fact> {
+    let missing: Vec<&Library> = machine
+        .libraries
+        .iter()
+        .filter(|library| !library.loads)
+        .collect();
+    let Some(first) = missing.first() else {
+        return vec![];
+    };
+    let names: Vec<&str> = missing.iter().map(|library| library.name).collect();
+    let fix = match &first.aside {
+        Some(folder) => on_path(&folder.display().to_string()),
+        None => format!("{OWN_TOOLKIT} && {}", on_path("$CUDA_HOME/lib")),
+    };
+    let found = format!("not on the loader's path: {}", names.join(", "));
+    vec![(Fault::NoLibrary, true, found, fix)]
+}
+
+/// An empty entry would be the current folder.
+fn on_path(folder: &str) -> String {
+    format!("export LD_LIBRARY_PATH=\"{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"")
+}
