@@ -123,8 +123,10 @@ pub fn check(
     seed: u64,
     first: Option<&Predictions>,
 ) -> Outcome {
-    let bytes =
-        fs::read(path).map_err(|e| BadInput::new(path.display(), "the text of a submission", e))?;
+    let bytes = match read(path)? {
+        Ok(bytes) => bytes,
+        Err(what) => return Ok(Err(Failure::new(Part::Text, path.display(), what))),
+    };
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -158,4 +160,22 @@ pub fn check(
             Err(failure) => Ok(Err(failure)),
         },
     }
+}
+
+/// Bytes of a submission: tens of times the longest solution. More would be a text that takes long to read.
+const MOST_BYTES: u64 = 1 << 18;
+
+/// The bytes of a submission, or why it is none.
+fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
+    let bad = |e| BadInput::new(path.display(), "the text of a submission", e);
+    let data = fs::metadata(path).map_err(bad)?;
+    if !data.is_file() {
+        return Ok(Err("expected a file, found something else".into()));
+    }
+    if data.len() > MOST_BYTES {
+        let found = data.len();
+        let what = format!("expected {MOST_BYTES} bytes at the most, found {found}");
+        return Ok(Err(what));
+    }
+    fs::read(path).map(Ok).map_err(bad)
 }

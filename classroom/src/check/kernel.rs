@@ -146,12 +146,16 @@ impl Submission<'_> {
 
     /// A learner's line `// launch = …` that is none.
     fn no_launch(&self, bad: &BadInput) -> Failure {
+        Failure::new(Part::Text, self.launch_place(), bad)
+    }
+
+    /// Where the learner chose the launch; the file, where its exercise does.
+    fn launch_place(&self) -> String {
         let line = self
             .answers
             .get("launch")
             .map(|(line, _)| format!(":{line}"));
-        let place = format!("{}{}", self.path.display(), line.unwrap_or_default());
-        Failure::new(Part::Text, place, bad)
+        format!("{}{}", self.path.display(), line.unwrap_or_default())
     }
 
     fn not_a_kernel(&self, error: &Error) -> Failure {
@@ -177,7 +181,7 @@ impl Submission<'_> {
                     format!("expected {expected}, found `{form}`{why}"),
                 )
             }
-            launch => (self.path.display().to_string(), launch.to_string()),
+            launch @ Error::Launch { .. } => (self.launch_place(), launch.to_string()),
         };
         Failure::new(Part::Text, place, what)
     }

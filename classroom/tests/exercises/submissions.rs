@@ -51,6 +51,41 @@ fn bytes_are_no_submission() {
     }
 }
 
+/// What would take long to read is not read.
+#[test]
+fn a_submission_is_short() {
+    for exercise in here().iter().take(3) {
+        let text = format!("{}{}", solution(exercise), "// \n".repeat(1 << 16));
+        let failure = Desk::new()
+            .check(exercise, "long", &text)
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(failure.by, Part::Text, "{}", failure.line);
+        let what = format!("expected 262144 bytes at the most, found {}", text.len());
+        assert!(failure.line.ends_with(&what), "{}", failure.line);
+    }
+}
+
+/// Who asks for ever more is stopped before the machine has no memory left.
+#[test]
+fn memory_ends_before_the_machines_does() {
+    let exercise = &named("swiglu");
+    let line =
+        "let mut kept = vec![0u8; 1 << 20]; loop { let more = kept.clone(); kept.extend(more); }";
+    let began = Instant::now();
+    let failure = Desk::new()
+        .check(exercise, "memory", with_line(exercise, line))
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(failure.by, Part::Crash, "{}", failure.line);
+    assert!(
+        failure.line.contains("memory allocation of") && failure.line.ends_with("bytes failed"),
+        "{}",
+        failure.line
+    );
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
 /// Editors that begin a file with a byte order mark, or put other blanks into a line, change nothing.
 #[test]
 fn blanks_and_marks_change_nothing() {

@@ -86,7 +86,7 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     if count(&dim.grid) == 0 || count(&dim.grid) > u64::from(u32::MAX >> 10) {
         return wrong(
             "grid",
-            "1 to 4194303 blocks".into(),
+            "1 to 4194303 blocks, as many as the simulator takes".into(),
             count(&dim.grid).to_string(),
         );
     }

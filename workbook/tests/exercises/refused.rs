@@ -110,6 +110,11 @@ fn launches_that_are_none() {
     for (launch, what) in [
         ("--grid 1,70000 --block 32", "65535"),
         ("--grid 2 --block 2000", "1024 threads"),
+        (
+            "--grid 2147483647,2 --block 32",
+            "as many as the simulator takes",
+        ),
+        ("--grid 2,3 --block 32 --smem 4294967295", "shared memory"),
         ("", "expected a line"),
     ] {
         let text = changed(&exercise, "--grid {steps},{batch} --block 32", launch);
