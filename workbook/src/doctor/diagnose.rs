@@ -51,7 +51,7 @@ pub enum Fault {
     PtxNewerThanDriver,
     /// The GPU cannot run some of the levels.
     LowCapability,
-    /// Candle's kernels would be compiled for a newer GPU.
+    /// `CUDA_COMPUTE_CAP` is none, or one that the toolkit does not compile for or the GPU does not run.
     CapabilityOfBuild,
     /// Nothing says for which GPU candle's kernels are to be compiled.
     NoCapability,

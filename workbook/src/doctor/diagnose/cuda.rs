@@ -7,8 +7,8 @@ use crate::doctor::machine::{Driver, Library, Machine, Nvcc, Version};
 
 /// The toolkit that `scripts/cuda-toolkit.sh` installs, and the driver that it needs.
 const OWN_TOOLKIT: &str = "scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\"";
-const DRIVER: &str =
-    "install driver 580 or newer (Debian and Ubuntu: sudo apt-get install nvidia-driver-580)";
+const OWN_TOOLKITS_CUDA: Version = (13, 0);
+const DRIVER: &str = "install driver 580 or newer (Ubuntu: sudo apt-get install nvidia-driver-580; for others: https://www.nvidia.com/drivers)";
 
 pub fn driver(machine: &Machine) -> Vec<Fact> {
     let fact = match &machine.driver {
@@ -72,33 +72,53 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
             dotted(driver),
             dotted(cuda)
         );
-        let fix = format!("{DRIVER}, or build with a toolkit of CUDA {}", driver.0);
-        facts.push((Fault::DriverOlderThanToolkit, true, found, fix));
+        facts.push((
+            Fault::DriverOlderThanToolkit,
+            true,
+            found,
+            either(cuda, driver),
+        ));
     }
+    let newer = |what: String, needs: Version| {
+        let reads = match ptx_of(driver) {
+            Some(ptx) => format!("PTX up to {}", dotted(ptx)),
+            None => format!("that of CUDA {}", dotted(driver)),
+        };
+        let found = format!("{what}, and a driver that compiles {reads}");
+        (
+            Fault::PtxNewerThanDriver,
+            true,
+            found,
+            either(needs, driver),
+        )
+    };
     // Candle's kernels are PTX of the toolkit that they were built with.
-    let made = toolkit
-        .and_then(ptx_of)
-        .map(|ptx| (ptx, "that nvcc makes here"));
-    let newest = made
-        .into_iter()
-        .chain([(OWN_PTX, "of the project's kernels")]);
-    let newest = newest.max_by_key(|(ptx, _)| *ptx);
-    if let Some(((ptx, whose), reads)) = newest
-        .zip(ptx_of(driver))
-        .filter(|((ptx, _), reads)| ptx > reads)
-    {
-        let found = format!(
-            "PTX {} {whose}, and a driver that compiles PTX up to {}",
-            dotted(ptx),
-            dotted(reads)
-        );
-        let fix = format!(
-            "{DRIVER}, or build with the toolkit of CUDA {}",
-            dotted(driver)
-        );
-        facts.push((Fault::PtxNewerThanDriver, true, found, fix));
+    if let Some(cuda) = toolkit.filter(|cuda| *cuda > driver && ptx_of(*cuda) != ptx_of(driver)) {
+        let what = match ptx_of(cuda) {
+            Some(ptx) => format!("PTX {} that nvcc makes here", dotted(ptx)),
+            None => format!("PTX that nvcc of CUDA {} makes here", dotted(cuda)),
+        };
+        facts.push(newer(what, cuda));
+    } else if ptx_of(driver).is_some_and(|reads| reads < OWN_PTX) {
+        let what = format!("PTX {} of the project's kernels", dotted(OWN_PTX));
+        facts.push(newer(what, OWN_TOOLKITS_CUDA));
     }
     facts
+}
+
+/// A newer driver or an older toolkit, for a toolkit of CUDA `needs` and a driver for CUDA `has`.
+fn either(needs: Version, has: Version) -> String {
+    let driver = match needs <= OWN_TOOLKITS_CUDA {
+        true => DRIVER.to_string(),
+        false => format!(
+            "install a driver for CUDA {} or newer (nvidia-smi names it)",
+            dotted(needs)
+        ),
+    };
+    format!(
+        "build with a toolkit of CUDA {} or older, or {driver}",
+        dotted(has)
+    )
 }
 
 /// The newest PTX that a release of CUDA makes and compiles (PTX ISA, "Release Notes"); for one that is newer
@@ -118,7 +138,7 @@ pub fn ptx_of((major, minor): Version) -> Option<Version> {
 
 pub fn capabilities(machine: &Machine) -> Vec<Fact> {
     let mut facts = vec![];
-    for (i, gpu) in machine.driver.gpus().iter().enumerate() {
+    for gpu in machine.driver.gpus() {
         let short = short_of(gpu.capability);
         if !short.is_empty() {
             let found = format!(
@@ -130,27 +150,8 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
             let fix = "compare the levels that it can run (they are picked by themselves), and run the others with --device sim";
             facts.push((Fault::LowCapability, false, found, fix.into()));
         }
-        let (major, minor) = gpu.capability;
-        let own = format!("{major}{minor}");
-        let asked = machine
-            .compute_cap
-            .as_deref()
-            .and_then(|text| text.parse::<u32>().ok());
-        if asked.is_some_and(|asked| asked > 10 * major + minor) && i == 0 {
-            let asked = machine.compute_cap.as_deref().unwrap_or_default();
-            let found = format!(
-                "CUDA_COMPUTE_CAP={asked}, newer than {} of {}",
-                dotted(gpu.capability),
-                gpu.name
-            );
-            facts.push((
-                Fault::CapabilityOfBuild,
-                true,
-                found,
-                format!("export CUDA_COMPUTE_CAP={own}, and build again"),
-            ));
-        }
     }
+    facts.extend(of_build(machine));
     let builds = matches!(machine.nvcc, Nvcc::Found { .. });
     if builds && machine.compute_cap.is_none() && !machine.nvidia_smi {
         let gpu = machine.driver.gpus().first().map(|gpu| gpu.capability);
@@ -164,6 +165,56 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
         facts.push((Fault::NoCapability, true, found.into(), fix));
     }
     facts
+}
+
+/// The compute capability that candle's kernels are compiled for, as its build reads `CUDA_COMPUTE_CAP`: `90`, `sm_90`,
+/// `90a` and `9`, but not `9.0`.
+pub fn asked(text: &str) -> Option<Version> {
+    let text = text.trim().to_lowercase();
+    let text = text.strip_prefix("sm_").unwrap_or(&text);
+    let number = text.strip_suffix(['a', 'f']).unwrap_or(text);
+    let number: u32 = number.parse().ok()?;
+    Some(match number < 20 {
+        true => (number, 0),
+        false => (number / 10, number % 10),
+    })
+}
+
+/// The oldest GPU that CUDA 13 compiles for.
+const OLDEST_OF_13: Version = (7, 5);
+
+/// `CUDA_COMPUTE_CAP` against what candle's build reads, the toolkit compiles and the GPU runs.
+fn of_build(machine: &Machine) -> Option<Fact> {
+    let text = machine.compute_cap.as_deref()?;
+    let gpu = machine.driver.gpus().first();
+    let (major, minor) = gpu.map_or((9, 0), |gpu| gpu.capability);
+    let found = match (asked(text), gpu) {
+        (None, _) => format!("CUDA_COMPUTE_CAP={text:?}, which candle's build cannot read"),
+        (Some(asked), _)
+            if asked < OLDEST_OF_13 && machine.nvcc.cuda().is_some_and(|cuda| cuda.0 >= 13) =>
+        {
+            let oldest = dotted(OLDEST_OF_13);
+            format!("CUDA_COMPUTE_CAP={text}, and CUDA 13 compiles for nothing below {oldest}")
+        }
+        (Some(asked), Some(gpu)) if asked > gpu.capability => {
+            let has = dotted(gpu.capability);
+            format!("CUDA_COMPUTE_CAP={text}, newer than {has} of {}", gpu.name)
+        }
+        // From 90 on candle's build asks for `sm_90a` and its like, which no other GPU runs.
+        (Some(asked), Some(gpu)) if asked >= (9, 0) && asked.0 != gpu.capability.0 => {
+            let has = dotted(gpu.capability);
+            format!(
+                "CUDA_COMPUTE_CAP={text}, for those GPUs only, and {has} of {}",
+                gpu.name
+            )
+        }
+        _ => return None,
+    };
+    let fix = match (major, minor) < OLDEST_OF_13 {
+        true => "build with a toolkit of CUDA 12".to_string(),
+        false => format!("export CUDA_COMPUTE_CAP={major}{minor}, and build again"),
+    };
+    Some((Fault::CapabilityOfBuild, true, found, fix))
 }
 
 /// What a GPU is too old for: `level 4 in bf16`.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::machine::{Cpu, Driver, Gpu, Library, Nvcc, Version};
 use super::super::text::report;
-use super::cuda::{ptx_of, short_of};
+use super::cuda::{asked, ptx_of, short_of};
 use super::*;
 
 /// Nothing is wrong with it.
@@ -58,7 +58,7 @@ type Change = fn(&mut Machine);
 
 /// A change, the faults that it makes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
-const CASES: [(Change, &[Fault], bool, &str); 25] = [
+const CASES: [(Change, &[Fault], bool, &str); 32] = [
     (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "nothing to mend"),
     (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "nothing to mend"),
     (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
@@ -73,11 +73,18 @@ const CASES: [(Change, &[Fault], bool, &str); 25] = [
     (|m| m.driver = Driver::Refuses(3), &[Fault::DriverRefuses], true, "nvidia-smi"),
     (|m| m.driver = gpu((12, 4), (9, 0)), &[Fault::DriverOlderThanToolkit, Fault::PtxNewerThanDriver], true, "driver 580"),
     (|m| (m.driver, m.nvcc) = (gpu((12, 4), (9, 0)), found((12, 8))), &[Fault::PtxNewerThanDriver], true, "CUDA 12.4"),
-    (|m| m.nvcc = found((13, 2)), &[Fault::PtxNewerThanDriver], true, "CUDA 13.0"),
+    (|m| m.nvcc = found((13, 2)), &[Fault::PtxNewerThanDriver], true, "a toolkit of CUDA 13.0 or older, or install a driver for CUDA 13.2"),
+    (|m| m.nvcc = found((13, 5)), &[Fault::PtxNewerThanDriver], true, "a toolkit of CUDA 13.0 or older, or install a driver for CUDA 13.5"),
+    (|m| m.nvcc = found((14, 0)), &[Fault::DriverOlderThanToolkit, Fault::PtxNewerThanDriver], true, "a driver for CUDA 14.0"),
     (|m| (m.driver, m.nvcc) = (gpu((10, 2), (7, 5)), Nvcc::Missing), &[Fault::PtxNewerThanDriver, Fault::LowCapability, Fault::CapabilityOfBuild, Fault::NoNvcc], true, "driver 580"),
     (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 0)), None), &[Fault::LowCapability], false, "--device sim"),
     (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 5)), None), &[Fault::LowCapability], false, "--device sim"),
     (|m| m.driver = gpu((13, 0), (8, 6)), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=86"),
+    (|m| m.driver = gpu((13, 0), (12, 0)), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=120"),
+    (|m| m.compute_cap = Some("9.0".into()), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=90"),
+    (|m| m.compute_cap = Some("60".into()), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=90"),
+    (|m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 0)), Some("70".into())), &[Fault::LowCapability, Fault::CapabilityOfBuild], false, "--device sim"),
+    (|m| m.compute_cap = Some("sm_120a".into()), &[Fault::CapabilityOfBuild], true, "export CUDA_COMPUTE_CAP=90"),
     (|m| (m.nvidia_smi, m.compute_cap) = (false, None), &[Fault::NoCapability], true, "export CUDA_COMPUTE_CAP=90"),
     (|m| m.nvcc = Nvcc::Missing, &[Fault::NoNvcc], true, "scripts/cuda-toolkit.sh"),
     (|m| m.nvcc = Nvcc::Aside(".cuda/bin/nvcc".into()), &[Fault::NvccAside], true, "eval \"$(scripts/cuda-toolkit.sh --env)\""),
@@ -137,6 +144,27 @@ fn what_a_gpu_is_too_old_for_is_named() {
         .collect();
     assert_eq!(short_of((7, 5)), turing);
     assert_eq!(short_of((7, 0)).len(), 2 * usize::from(highest - 2));
+}
+
+#[test]
+fn capabilities_are_read_as_candles_build_does() {
+    for (text, read) in [
+        ("90", Some((9, 0))),
+        ("sm_90", Some((9, 0))),
+        ("90a", Some((9, 0))),
+        ("120F", Some((12, 0))),
+        ("9", Some((9, 0))),
+        ("9.0", None),
+        ("hopper", None),
+    ] {
+        assert_eq!(asked(text), read, "{text}");
+    }
+    let mut machine = sound();
+    machine.compute_cap = Some("sm_90a".into());
+    assert_eq!(faults(&machine), []);
+    // A library of another release of the same PTX is none to complain of.
+    (machine.driver, machine.nvcc) = (gpu((12, 5), (9, 0)), found((12, 6)));
+    assert_eq!(faults(&machine), []);
 }
 
 /// PTX ISA, "Release Notes"; 12.6 brought none of its own.
