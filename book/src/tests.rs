@@ -331,6 +331,31 @@ fn a_directive_that_nothing_replaces_fails_the_build_by_its_line() {
     );
 }
 
+/// What *Reading PTX* quotes of a generated file, which has no anchors.
+#[test]
+fn the_quoted_line_of_ptx_stands_in_it() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).unwrap();
+    let chapter = read("book/chapters/ptx.md");
+    let (_, quoted) = chapter.split_once("`.loc ").expect("a quotation");
+    let (quoted, _) = quoted.split_once('`').expect("its end");
+    let (first, last) = quoted.split_once(", …, ").expect("two ends of a line");
+    let ptx = read("kernels/src/add_rms_norm/level4.ptx");
+    let is_it = |line: &str| line.contains(&format!(".loc\t{first},")) && line.ends_with(last);
+    assert!(ptx.lines().any(is_it), ".loc {quoted}");
+    for number in first
+        .split(' ')
+        .take(2)
+        .chain(last.split(' ').skip(1).take(2))
+    {
+        let after = chapter.split_once(quoted).map(|(_, after)| after).unwrap();
+        assert!(
+            after.contains(&format!(" {number}")),
+            "{number} is explained"
+        );
+    }
+}
+
 #[test]
 fn the_book_builds_and_has_no_findings() {
     let root = crate::root();
