@@ -1,7 +1,7 @@
 //! One folder an op: its contract and oracle, and its kernel at every level that has one.
 //!
-//! In each folder, `mod.rs` holds the formula, the cost, the oracle in f64 and the tests; `level3.ptx`
-//! and `level4.cu` the kernels, `level3.rs` and `level4.rs` their launches; `cpu.rs` the same two
+//! In each folder, `mod.rs` holds the formula and the cost; `tests.rs` the oracle in f64 and what is held to it; `level3.ptx`,
+//! `level4.cu` and `level5….cu` the kernels, with the files `.rs` of the same name their launches; `cpu.rs` or `cpu/` the same
 //! ideas on a CPU.
 
 pub mod add_layer_norm;

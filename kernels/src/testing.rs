@@ -118,6 +118,15 @@ pub fn rng() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
+/// `x` once more, contiguous, and an element behind the beginning of its memory.
+pub fn behind(x: &Tensor) -> Result<Tensor> {
+    let x1 = x.flatten_all()?;
+    let with_one_before = Tensor::cat(&[&x1.narrow(0, 0, 1)?, &x1], 0)?;
+    with_one_before
+        .narrow(0, 1, x.elem_count())?
+        .reshape(x.shape())
+}
+
 /// Uniform in −1..1, rounded to `dtype`: on `device`, and what it holds in f64.
 pub fn uniform(
     rng: &mut ChaCha8Rng,

@@ -46,7 +46,7 @@ impl KvCache {
     /// Makes room for `tokens` more positions and hands out the level's state.
     ///
     /// # Errors
-    /// When the capacity is exceeded, or when another level made this cache.
+    /// When the capacity is exceeded, or when another level made this cache; it holds what it held.
     pub fn advance<T: Any>(&mut self, tokens: usize) -> Result<&mut T> {
         if self.len + tokens > self.capacity {
             bail!(
@@ -55,10 +55,10 @@ impl KvCache {
                 self.len
             )
         }
+        let Some(state) = self.state.downcast_mut() else {
+            bail!("KV cache: it was made by another level")
+        };
         self.len += tokens;
-        match self.state.downcast_mut() {
-            Some(state) => Ok(state),
-            None => bail!("KV cache: it was made by another level"),
-        }
+        Ok(state)
     }
 }

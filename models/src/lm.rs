@@ -3,7 +3,7 @@
 //! "LLaMA: open and efficient foundation language models", Touvron et al. 2023, section 2.2, with
 //! grouped-query attention (Ainslie et al. 2023). Tensor names are Hugging Face's `LlamaForCausalLM`.
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use data::BadInput;
 
@@ -220,7 +220,7 @@ impl LanguageModel {
     }
 
     // ANCHOR: forward
-    /// ids (B, T) u32, the tokens that follow those in the caches → logits (B, T, V) or (B, 1, V).
+    /// ids (B, T) u32, the tokens that follow those in the caches, one for each layer → logits (B, T, V) or (B, 1, V).
     pub fn forward(
         &self,
         ops: &dyn Ops,
@@ -228,6 +228,10 @@ impl LanguageModel {
         caches: &mut [KvCache],
         logits: Logits,
     ) -> Result<Tensor> {
+        let (blocks, found) = (self.blocks.len(), caches.len());
+        if found != blocks {
+            bail!("caches: expected {blocks}, one for each layer, found {found}")
+        }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
         let mut delta = None;
         for (block, cache) in self.blocks.iter().zip(caches) {

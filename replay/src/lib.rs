@@ -51,7 +51,9 @@ impl Replay {
             recorded.graph.launch()?;
             return Ok(recorded.output.clone());
         }
-        let inputs: Vec<Tensor> = inputs.iter().map(|x| x.copy()).collect::<Result<_>>()?;
+        // Of their own memory and in order, whatever views were given: later ones are written there.
+        let inputs = inputs.iter().map(|x| x.force_contiguous());
+        let inputs: Vec<Tensor> = inputs.collect::<Result<_>>()?;
         let buffers = warm(device, || {
             forward(&inputs)?; // loads kernels and packs weights
             Buffers::of(|| forward(&inputs))

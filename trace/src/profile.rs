@@ -64,7 +64,8 @@ pub struct Total {
     pub flops: f64,
 }
 
-/// A median, and what a tenth of the samples is below and above.
+// ANCHOR: spread
+/// Samples as three figures: a median, and what a tenth of them is below and above.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spread {
     /// A tenth is below.
@@ -73,6 +74,25 @@ pub struct Spread {
     pub median: f64,
     /// A tenth is above.
     pub high: f64,
+}
+
+impl Spread {
+    /// Of samples in any order.
+    pub fn of(samples: &[f64]) -> Self {
+        let [low, median, high] = [0.1, 0.5, 0.9].map(|share| quantile(samples, share));
+        Self { low, median, high }
+    }
+}
+// ANCHOR_END: spread
+
+impl Spread {
+    fn scaled(self, by: f64) -> Self {
+        Self {
+            low: self.low * by,
+            median: self.median * by,
+            high: self.high * by,
+        }
+    }
 }
 
 impl Profiler {
@@ -252,19 +272,4 @@ fn kernels(name: &str, events: &[Event]) -> Vec<&'static str> {
         }
     }
     found
-}
-
-impl Spread {
-    fn of(samples: &[f64]) -> Self {
-        let [low, median, high] = [0.1, 0.5, 0.9].map(|q| quantile(samples, q));
-        Self { low, median, high }
-    }
-
-    fn scaled(self, by: f64) -> Self {
-        Self {
-            low: self.low * by,
-            median: self.median * by,
-            high: self.high * by,
-        }
-    }
 }

@@ -168,6 +168,9 @@ fn bucket(keys: usize, capacity: usize) -> usize {
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     let x = Operands::causal("causal_attention_level5", q, at.cache, at.host)?;
+    if !x.is_whole() {
+        return causal_attention(&q.force_contiguous()?, at); // which begins on 16 bytes, as the cache does
+    }
     let y = output::tensor(
         (x.batch, x.queries, x.heads * x.head_dim),
         q.dtype(),
@@ -184,30 +187,45 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     Ok(y)
 }
 
-type Can = fn(&Facts, DType, usize) -> bool;
-type Run = fn(&Operands) -> Result<Tensor>;
+/// A kernel of this level for tiles of many queries.
+struct Own {
+    name: &'static str,
+    can: fn(&Facts, DType, usize) -> bool,
+    run: fn(&Operands) -> Result<Tensor>,
+}
 
-/// This level's own tiles of many queries: where they can, and what launches them.
-const OWN: [(Can, Run); 2] = [
-    (level5_hopper::can, level5_hopper::run),
-    (level5_tf32::can, level5_tf32::run),
+const OWN: [Own; 2] = [
+    Own {
+        name: "attention_level5",
+        can: level5_hopper::can,
+        run: level5_hopper::run,
+    },
+    Own {
+        name: "attention_tf32x3_level5",
+        can: level5_tf32::can,
+        run: level5_tf32::run,
+    },
 ];
 
 /// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D). By
-/// this level's own kernels, of bf16 on a Hopper and of f32 on tensor cores, where they can, else by level 4's.
+/// this level's own kernels, of bf16 on a Hopper and of f32 on tensor cores, where they can, else by level 4's; a
+/// span says which.
 ///
 /// # Errors
 /// When shapes, formats or devices do not agree.
 pub fn prompt(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
-    let facts = Facts::of(q.device())?;
-    let own = OWN.iter().find(|(can, _)| can(facts, q.dtype(), d));
-    if let Some((_, run)) = own.filter(|_| tokens > level4::FEW) {
-        let x = Operands::causal("causal_attention_level5", q, cache, position)?;
+    let (facts, dtype) = (Facts::of(q.device())?, q.dtype());
+    let why = || format!("{tokens} tokens in {} of D = {d}", dtype.as_str());
+    let can = |own: &&Own| tokens > level4::FEW && (own.can)(facts, dtype, d);
+    if let Some(own) = OWN.iter().find(can) {
+        let x = Operands::causal(own.name, q, cache, position)?;
         if x.is_whole() {
-            return run(&x);
+            let _span = trace::span_because(own.name, why);
+            return (own.run)(&x);
         }
     }
+    let _span = trace::span_because("causal_attention_level4", why);
     level4::causal_attention(q, cache, position)
 }
 

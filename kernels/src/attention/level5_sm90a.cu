@@ -40,6 +40,7 @@
 //   attention 32x197x6x64 bf16: level 2 201.9, level 3 476.5, level 4 18.9, level 5 10.8, PyTorch 17.3
 #include "attention/level5_tile.cuh"
 #include "attention/operands.cuh"
+#include "attention/scores.cuh"
 #include "common/hopper.cuh"
 
 // Starts to load a tile of a head's tokens, from `token` on, once its place is empty.
@@ -99,16 +100,6 @@ __device__ __forceinline__ void start_qk(Scores<Tile> &s, unsigned q, unsigned k
   wgmma_commit();
 }
 
-// Keys from `visible` on get no weight: those that query g, or g + 8, does not see.
-template <class Tile>
-__device__ __forceinline__ void mask(Scores<Tile> &s, int key, const int (&visible)[2]) {
-#pragma unroll
-  for (int j = 0; j < Tile::BN / 8; j++)
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-      if (key + 8 * j + lane_id() % 4 * 2 + e % 2 >= visible[e / 2]) s[j][e] = -INFINITY;
-}
-
 // What a lane knows of its two queries: the greatest score, its share of the sum of exponentials and, before it is
 // divided, of the mean of v; and the weights of the tile that is to be added to it.
 template <class Tile>
@@ -119,22 +110,7 @@ struct State {
   // Scores become exponentials; `scale` is what all sums so far shrink by.
   __device__ __forceinline__ void online_softmax(Scores<Tile> &s, float factor) {
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-      float most = s[0][2 * h];
-#pragma unroll
-      for (int j = 0; j < Tile::BN / 8; j++) most = fmaxf(most, fmaxf(s[j][2 * h], s[j][2 * h + 1]));
-      most = fmaxf(m[h], warp_max<4>(most) * factor);
-      scale[h] = exp2_approx(m[h] - most);
-      m[h] = most;
-      l[h] *= scale[h];
-#pragma unroll
-      for (int j = 0; j < Tile::BN / 8; j++)
-#pragma unroll
-        for (int e = 2 * h; e < 2 * h + 2; e++) {
-          s[j][e] = exp2_approx(s[j][e] * factor - most);
-          l[h] += s[j][e];
-        }
-    }
+    for (int h = 0; h < 2; h++) scale[h] = ::online_softmax(s, h, factor, m[h], l[h]);
   }
 
   // Exponentials become weights, once the sums of the tile before are there.
@@ -237,7 +213,7 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, un
     int visible[2] = {p.visible(row), p.visible(row + 8)};
     State<Tile> state;
     auto softmax = [&](Scores<Tile> &s, int key) {
-      if (key + Tile::BN > p.visible(first)) mask<Tile>(s, key, visible);
+      if (key + Tile::BN > p.visible(first)) mask(s, key, visible);
       state.online_softmax(s, p.scale * LOG2_E);
     };
     mbarrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);

@@ -1,4 +1,4 @@
-// Scores of a tile on tensor cores, as the result of an mma has them: what level 4 in bf16 and level 5 in f32 share.
+// Scores of a tile on tensor cores, as the result of an mma has them: what level 4 in bf16 and level 5 share.
 #pragma once
 
 #include "common/exp2.cuh"

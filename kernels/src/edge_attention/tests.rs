@@ -271,6 +271,9 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
         assert!(kernel(q, k, v, skip, edges, w, good).is_ok());
         assert!(kernel(q, k, v, q, edges, w, good).is_err());
         assert!(kernel(q, k, v, skip, w, w, good).is_err());
+        let turned = |x: &Tensor| x.t()?.contiguous()?.t();
+        assert!(kernel(q, k, v, skip, &turned(edges)?, w, good).is_err());
+        assert!(kernel(q, k, v, skip, edges, &turned(w)?, good).is_err());
         assert!(kernel(q, k, v, skip, edges, &w.to_dtype(DType::BF16)?, good).is_err());
         assert!(kernel(q, k, v, skip, edges, w, graph(col_idx, row_ptr)).is_err());
         assert!(kernel(q, k, v, skip, edges, w, graph(row_ptr, &other)).is_err());

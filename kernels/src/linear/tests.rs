@@ -12,8 +12,8 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::{Entry, Facts};
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, gpu, host, is_sanitized, pairwise, relative_error, rng,
-    tolerance, uniform,
+    Expected, assert_close, behind, cases, devices, gpu, host, is_sanitized, pairwise,
+    relative_error, rng, tolerance, uniform,
 };
 
 /// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
@@ -104,10 +104,21 @@ fn compare(
     let (x, x64) = uniform(rng, &[m, k], dtype, device)?;
     let (w, w64) = uniform(rng, &[2 * n, k], dtype, device)?;
     let (b, b64) = uniform(rng, &[n], dtype, device)?;
+    compare_with(&[x, w, b], &[x64, w64, b64], (m, n, k, bias), dtype, device)
+}
+
+/// [`compare`] of operands and their values.
+fn compare_with(
+    [x, w, b]: &[Tensor; 3],
+    [x64, w64, b64]: &[Vec<f64>; 3],
+    (m, n, k, bias): (usize, usize, usize, bool),
+    dtype: DType,
+    device: &Device,
+) -> Result<()> {
     let half = w.narrow(0, 0, n)?;
 
-    let gate = sums(&x64, &w64[..n * k], (m, n, k));
-    let up = sums(&x64, &w64[n * k..], (m, n, k));
+    let gate = sums(x64, &w64[..n * k], (m, n, k));
+    let up = sums(x64, &w64[n * k..], (m, n, k));
     let add = |(i, s): (usize, &Sum)| {
         let b = b64[i % n];
         Sum {
@@ -125,11 +136,11 @@ fn compare(
     let linear_swiglu = expected(gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u)));
 
     let tolerance = tolerance(dtype, 1e-4);
-    let (plain, gated) = (Packed::new(&half)?, Packed::gate_up(&w)?);
+    let (plain, gated) = (Packed::new(&half)?, Packed::gate_up(w)?);
     for (call, expected) in [
-        (Call::linear(&x, &plain, bias.then_some(&b))?, &linear),
-        (Call::gelu(&x, &plain, &b)?, &linear_gelu),
-        (Call::swiglu(&x, &gated)?, &linear_swiglu),
+        (Call::linear(x, &plain, bias.then_some(b))?, &linear),
+        (Call::gelu(x, &plain, b)?, &linear_gelu),
+        (Call::swiglu(x, &gated)?, &linear_swiglu),
     ] {
         let facts = Facts::of(device)?;
         for entry in level5::REGISTRY.able(&call.problem, facts) {
@@ -147,11 +158,11 @@ fn compare(
             "{} {device:?} {dtype:?} {m}×{n}×{k} bias {bias}",
             level.name
         );
-        let y = poisoned(|| (level.linear)(&x, &half, bias.then_some(&b)))?;
+        let y = poisoned(|| (level.linear)(x, &half, bias.then_some(b)))?;
         assert_close(&format!("linear {what}"), &y, &linear, tolerance)?;
-        let y = poisoned(|| (level.gelu)(&x, &half, &b))?;
+        let y = poisoned(|| (level.gelu)(x, &half, b))?;
         assert_close(&format!("linear_gelu {what}"), &y, &linear_gelu, tolerance)?;
-        let y = poisoned(|| (level.swiglu)(&x, &w))?;
+        let y = poisoned(|| (level.swiglu)(x, w))?;
         assert_close(
             &format!("linear_swiglu {what}"),
             &y,
@@ -208,6 +219,28 @@ proptest! {
 
 /// Each tile, whichever the size would choose, on shapes that end inside of one, with K in whole
 /// steps, in whole chunks of 16 bytes and in neither.
+/// Views that are contiguous, and begin an element behind a multiple of 16 bytes.
+#[test]
+fn operands_begin_anywhere() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for dtype in [DType::F32, DType::BF16] {
+            for (m, n, k) in [(1, 40, 64), (3, 16, 24), (70, 72, 136), (256, 192, 64)] {
+                let operand = |rng: &mut _, dims: &[usize]| {
+                    let (x, x64) = uniform(rng, dims, dtype, &device)?;
+                    Ok::<_, candle_core::Error>((behind(&x)?, x64))
+                };
+                let (x, x64) = operand(&mut rng, &[m, k])?;
+                let (w, w64) = operand(&mut rng, &[2 * n, k])?;
+                let (b, b64) = operand(&mut rng, &[n])?;
+                let shape = (m, n, k, true);
+                compare_with(&[x, w, b], &[x64, w64, b64], shape, dtype, &device)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };

@@ -4,6 +4,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Added, cpu};
 use crate::element::{dispatch, entry};
+use crate::error::mismatch;
 use crate::launch::{Launch, Module, module, on_cpu};
 
 static MODULE: Module = module!("patch_embed_level3", "level3.ptx");
@@ -24,7 +25,11 @@ pub fn patch_embed(
     class: &Tensor,
     positions: &Tensor,
 ) -> Result<Tensor> {
-    let (c, channels, patch, _) = w.dims4()?;
+    let (c, channels, patch, width) = w.dims4()?;
+    if width != patch {
+        let found = format!("{patch} × {width}");
+        return Err(mismatch("patch_embed_level3", "patches of P × P", found));
+    }
     let dims = (c, channels * patch * patch);
     let added = Added {
         b,

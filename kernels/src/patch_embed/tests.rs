@@ -217,6 +217,10 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
         assert!(kernel(&zeros(&[1, 1, 8, 12])?, &w, &b, &class, &positions).is_err());
         assert!(kernel(&pixels, &w, &class, &class, &positions).is_err());
         assert!(kernel(&pixels, &w, &b, &class, &zeros(&[1, 6, 6])?).is_err());
+        for patch in [[4, 3], [4, 5]] {
+            let w = zeros(&[6, 3, patch[0], patch[1]])?;
+            assert!(kernel(&pixels, &w, &b, &class, &positions).is_err());
+        }
         let bf16 = w.to_dtype(DType::BF16)?;
         assert!(kernel(&pixels, &bf16, &b, &class, &positions).is_err());
     }

@@ -123,11 +123,7 @@ fn a_row_with_nan_is_nan() -> Result<()> {
             let x = Tensor::from_vec(x, (2, c), &device)?;
             for (level, kernel) in KERNELS {
                 let y = host(&kernel(&x, 1.)?)?;
-                let nan = y.iter().filter(|p| p.is_nan()).count();
-                assert!(
-                    nan >= 1 && y[..c].iter().any(|p| p.is_nan()),
-                    "{level}: {nan}"
-                );
+                assert!(y[..c].iter().all(|p| p.is_nan()), "{level}: its own row");
                 assert!(y[c..].iter().all(|p| !p.is_nan()), "{level}: the other row");
             }
         }

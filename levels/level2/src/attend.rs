@@ -1,8 +1,9 @@
 //! Attention with heads first, without repeating keys and values.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, DeviceLocation, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
 /// softmax(q·kᵀ/√D + mask)·v: q (B, H, T, D), k and v (B, Hkv, S, D), mask (T, S) → (B, T, H·D)
@@ -24,9 +25,13 @@ pub fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Resu
     mixed.transpose(1, 2)?.reshape((b, t, h * d))
 }
 
-/// The causal mask of the last prefill: every layer of a forward pass needs the same one.
+/// T, S, and of which tensors.
+type Key = (usize, usize, DType, DeviceLocation);
+
+/// The causal masks of the prefills so far. Every layer of a forward pass needs the same one; and a recorded pass reads its
+/// mask where it was, so none is ever freed: T·S numbers for each length of a prompt.
 #[derive(Default)]
-pub struct MaskMemo(Mutex<Option<Tensor>>);
+pub struct MaskMemo(Mutex<HashMap<Key, Tensor>>);
 
 impl MaskMemo {
     /// 0 where position j is at or before position i, −∞ after it: (T, S), the last T of S
@@ -35,15 +40,15 @@ impl MaskMemo {
         if t == 1 {
             return Ok(None);
         }
-        // A poisoned lock holds a whole mask or none: both are fine.
+        let key = (t, s, like.dtype(), like.device().location());
+        // A poisoned lock holds whole masks: they are fine.
         let mut memo = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let fits = |m: &Tensor| {
-            m.dims() == [t, s] && m.dtype() == like.dtype() && m.device().same_device(like.device())
-        };
-        if !memo.as_ref().is_some_and(fits) {
-            *memo = Some(causal_mask(t, s, like.device())?.to_dtype(like.dtype())?);
+        if let Some(mask) = memo.get(&key) {
+            return Ok(Some(mask.clone()));
         }
-        Ok(memo.clone())
+        let mask = causal_mask(t, s, like.device())?.to_dtype(like.dtype())?;
+        memo.insert(key, mask.clone());
+        Ok(Some(mask))
     }
 }
 

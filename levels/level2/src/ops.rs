@@ -8,6 +8,7 @@ use models::trace::span;
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
 
 use crate::attend::{MaskMemo, attend};
+use crate::patches::Patches;
 
 /// Fused candle ops.
 #[derive(Default)]
@@ -220,16 +221,12 @@ impl Ops for Level2 {
             .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
             .reshape((batch * rows * columns, channels * p * p))?;
         // Bias and positions do not depend on the picture: added to each other once, at load.
-        let packed = w.packed(|w| {
-            let first = (class + positions.narrow(1, 0, 1)?)?; // (1, 1, C)
-            let rest = positions.narrow(1, 1, rows * columns)?.broadcast_add(b)?;
-            Ok((w.reshape((c, ()))?, first, rest))
-        })?;
-        let (w, first, rest) = &*packed;
+        let made = Patches::of(w, b, class, positions)?;
         let x = patches
-            .matmul(&w.t()?)?
+            .matmul(&made.w.t()?)?
             .reshape((batch, rows * columns, c))?;
-        Tensor::cat(&[&first.expand((batch, 1, c))?, &x.broadcast_add(rest)?], 1)
+        let first = made.first.expand((batch, 1, c))?;
+        Tensor::cat(&[&first, &x.broadcast_add(&made.rest)?], 1)
     }
     // ANCHOR_END: patch_embed
 

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use kernels::linear::level5::Packed;
 use kernels::{add_layer_norm, add_rms_norm, attention, edge_attention, linear, rope};
 use level4::Level4;
-use models::trace::span;
+use models::trace::{span, span_because};
 use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
 
 /// Tuned small-matrix dispatch, and steps that one CUDA graph repeats.
@@ -134,7 +134,10 @@ impl Ops for Level5 {
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();
-        let q = rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?;
+        let q = {
+            let _span = span_because("rope_append_level4", || "its launch is told where".into());
+            rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?
+        };
         attention::level5::prompt(&q, cache, position)
     }
     // ANCHOR_END: causal_attention

@@ -156,6 +156,12 @@ fn a_cache_belongs_to_its_level() -> Result<()> {
         .forward(levels[1].as_ref(), &ids, &mut caches, Logits::Last)
         .unwrap_err();
     assert!(error.to_string().contains("another level"), "{error}");
+    assert_eq!(caches[0].len(), 0, "it holds what it held");
+
+    let error = model
+        .forward(levels[0].as_ref(), &ids, &mut caches[1..], Logits::Last)
+        .unwrap_err();
+    assert!(error.to_string().contains("one for each layer"), "{error}");
     Ok(())
 }
 

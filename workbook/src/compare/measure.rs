@@ -34,11 +34,12 @@ pub enum Graphs {
 }
 
 impl Graphs {
-    fn variants(self) -> &'static [bool] {
+    /// Of a level. The first is also launched one by one, asked for or not: all others are held against that.
+    fn variants(self, is_first: bool) -> Vec<bool> {
         match self {
-            Self::On => &[true],
-            Self::Off => &[false],
-            Self::Both => &[false, true],
+            Self::On if !is_first => vec![true],
+            Self::Off => vec![false],
+            Self::On | Self::Both => vec![false, true],
         }
     }
 }
@@ -73,7 +74,7 @@ pub fn compare(
 ) -> Result<Measured> {
     let mut variants = vec![];
     for level in levels::able(request.dtype, &request.device) {
-        for &graph in graphs.variants() {
+        for graph in graphs.variants(variants.is_empty()) {
             let workloads = job::load(model, request, &level, graph)?;
             variants.push((level.level(), graph, workloads));
         }
@@ -282,6 +283,14 @@ mod tests {
             device: Device::Cpu,
             seed: 0,
         }
+    }
+
+    #[test]
+    fn level_1_launch_by_launch_is_always_there() {
+        for graphs in [Graphs::On, Graphs::Off, Graphs::Both] {
+            assert!(!graphs.variants(true)[0], "{graphs:?}");
+        }
+        assert_eq!(Graphs::On.variants(false), [true]);
     }
 
     #[test]

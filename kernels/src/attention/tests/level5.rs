@@ -9,7 +9,9 @@ use crate::dispatch::Facts;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::rope;
-use crate::testing::{assert_close, devices, host, pairwise, relative_error, rng, tolerance};
+use crate::testing::{
+    assert_close, behind, devices, host, pairwise, relative_error, rng, tolerance,
+};
 
 /// Steps behind `position`, whose past level 4 has appended: the result, and what the device holds as position.
 fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
@@ -35,6 +37,10 @@ fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)
     };
     let (cos, sin) = (angles(1., 0.3)?, angles(0., -0.7)?);
     let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
+    let q = match case.offset {
+        0 => q,
+        _ => behind(&q)?,
+    };
     let y = level5::causal_attention(&q, &at)?;
     Ok((y, position.map_or(Ok(0), |p| p.read())?))
 }
@@ -42,13 +48,14 @@ fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)
 #[test]
 fn steps_equal_the_oracle_wherever_they_stand() -> Result<()> {
     let mut rng = rng();
-    let axes: [&[usize]; 6] = [
+    let axes: [&[usize]; 7] = [
         &[1, 2],
         &[1, 2, 4],
         &[0, 1, 62, 255, 256, 300, 520],
         &[0, 1, 2],
         &[8, 32, 64, 128],
         &[0, 1],
+        &[0, 3],
     ];
     for device in devices() {
         if on_cpu(&device) {
@@ -64,7 +71,7 @@ fn steps_equal_the_oracle_wherever_they_stand() -> Result<()> {
                 kv_heads,
                 d: shape[4],
                 dtype: [DType::F32, DType::BF16][shape[5]],
-                offset: 0,
+                offset: shape[6],
             };
             let case = case.capped(1 << 22);
             let (product, values) = case.product(&mut rng, &device)?;
