@@ -38,7 +38,8 @@ impl Events {
 
     // ANCHOR: between
     /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
-    /// for the host: the host runs ahead while the device is busy with something else.
+    /// for the host: the host runs ahead while the device is busy with something else. What makes the host wait for
+    /// the device, an upload or a number that is read, has its gap all the same.
     pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         self.behind(AHEAD, work)
     }
