@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, which also counts, and gives [`MOST`] bytes at a time. It is that of every check's program.
+/// The system's allocator, which also counts, and gives 2 GiB at a time. It is that of every check's program.
 pub struct Counted;
 
 /// Bytes that a submission may hold. The next one ends it: `memory allocation of … bytes failed`.
