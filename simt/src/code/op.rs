@@ -108,6 +108,8 @@ pub enum Op {
         bytes: u32,
         /// As for a load.
         strong: bool,
+        /// `.release`: a fence of this scope comes before it.
+        release: Option<Scope>,
     },
     /// `atom` and `red`.
     Atomic {

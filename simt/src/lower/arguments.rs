@@ -113,6 +113,7 @@ impl<'a> Lowering<'a> {
                     from: vec![value],
                     bytes: ty.bytes(),
                     strong: false,
+                    release: None,
                 });
             }
             _ => return Err(self.unsupported(": predicates as arguments")),

@@ -32,8 +32,13 @@ impl Lowering<'_> {
     fn copy(&mut self, i: &Instruction) -> Result<()> {
         let ([to, from, bytes], more) = self.operands_and_more::<3>(i)?;
         let bytes = self.literal(bytes)?;
-        if ![4, 8, 16].contains(&bytes) {
-            return Err(self.wrong("4, 8 or 16 bytes", &bytes.to_string()));
+        // Past the first-level cache go whole chunks.
+        let (sizes, expected): (&[u32], _) = match has(i, "cg") {
+            true => (&[16], "16 bytes"),
+            false => (&[4, 8, 16], "4, 8 or 16 bytes"),
+        };
+        if !sizes.contains(&bytes) {
+            return Err(self.wrong(expected, &bytes.to_string()));
         }
         let policies = usize::from(has(i, "L2::cache_hint"));
         let size = match &more[..more.len().saturating_sub(policies)] {

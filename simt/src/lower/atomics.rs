@@ -25,6 +25,11 @@ pub(super) fn update(name: &str, ty: Type) -> Option<Atomic> {
     })
 }
 
+fn is_float(ty: Type) -> bool {
+    use Type::{Bf16, Bf16x2, F16, F16x2, F32, F64};
+    matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
+}
+
 /// Whether a modifier changes nothing but what is looked at here.
 fn is_known(name: &str, ty: Type) -> bool {
     let others = ["relaxed", "acquire", "release", "acq_rel", "noftz"];
@@ -77,6 +82,9 @@ impl Lowering<'_> {
         }
         let known = i.mods.iter().all(|m| is_known(m, ty));
         let update = i.mods.iter().find_map(|m| update(m, ty));
+        if matches!(update, Some(Atomic::Min(_) | Atomic::Max(_))) && is_float(ty) {
+            return Err(self.unsupported(": the least and the greatest are of integers"));
+        }
         update.filter(|_| known).ok_or_else(|| self.unsupported(""))
     }
 

@@ -2,12 +2,12 @@
 
 use crate::alu::{self, Alu};
 use crate::ast::{Instruction, Operand, Space, Type};
-use crate::code::{Op, Slot};
+use crate::code::{Op, Scope, Slot};
 use crate::error::Result;
 
 use super::Lowering;
 use super::arithmetic::is_signed;
-use super::modifiers::{is_cache_hint, scope, space};
+use super::modifiers::{has, is_cache_hint, scope, space};
 use super::names::Binding;
 use super::operands::text;
 use super::registers::Width;
@@ -18,6 +18,8 @@ struct Access {
     vector: usize,
     ty: Type,
     strong: bool,
+    /// Of a store.
+    release: Option<Scope>,
 }
 
 impl Lowering<'_> {
@@ -27,6 +29,7 @@ impl Lowering<'_> {
             vector: 1,
             ty: self.last_type(i)?,
             strong: false,
+            release: None,
         };
         for m in &i.mods[..i.mods.len() - 1] {
             match m.as_str() {
@@ -39,6 +42,10 @@ impl Lowering<'_> {
                 m if is_cache_hint(m) || scope(m).is_some() => {}
                 _ => return Err(self.unsupported("")),
             }
+        }
+        if has(i, "release") {
+            let named = i.mods.iter().find_map(|m| scope(m));
+            access.release = Some(named.unwrap_or(Scope::System));
         }
         if access.vector as u32 * access.ty.bytes() > 16 {
             return Err(self.unsupported(": this machine moves at most 16 bytes a lane"));
@@ -122,6 +129,7 @@ impl Lowering<'_> {
             from,
             bytes: access.ty.bytes(),
             strong: access.strong,
+            release: access.release,
         });
         Ok(())
     }

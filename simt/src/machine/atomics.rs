@@ -67,7 +67,14 @@ impl Block<'_> {
         let grid = self.grid;
         grid.global.exclusively(at, || {
             let old = self.read(w, pc, lane, space, at, bytes, true);
-            let new = update(atomic, old, a, b);
+            // Of f32, the units of global memory add subnormals as zeros (PTX ISA, `atom`).
+            let new = match atomic {
+                Atomic::Add(Type::F32) => {
+                    let flushed = add(Type::F32, flush(old), flush(a));
+                    flush(flushed)
+                }
+                _ => update(atomic, old, a, b),
+            };
             self.write(w, pc, lane, space, at, bytes, new, true);
             old
         })
@@ -120,6 +127,14 @@ pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {
     }
 }
 
+/// A subnormal f32 becomes the zero of its sign.
+fn flush(x: u64) -> u64 {
+    match f32::from_bits(x as u32).is_subnormal() {
+        true => x & 0x8000_0000,
+        false => x,
+    }
+}
+
 fn add(ty: Type, a: u64, b: u64) -> u64 {
     let half = |x: u64| f16::from_bits(x as u16);
     let brain = |x: u64| bf16::from_bits(x as u16);
@@ -127,7 +142,14 @@ fn add(ty: Type, a: u64, b: u64) -> u64 {
     let add_brain =
         |a, b| u64::from(bf16::from_f32(brain(a).to_f32() + brain(b).to_f32()).to_bits());
     match ty {
-        Type::F32 => u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()),
+        Type::F32 => {
+            let sum = f32::from_bits(a as u32) + f32::from_bits(b as u32);
+            u64::from(if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                sum.to_bits()
+            })
+        }
         Type::F64 => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
         Type::F16 => add_half(a, b),
         Type::Bf16 => add_brain(a, b),

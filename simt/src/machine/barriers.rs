@@ -23,6 +23,16 @@ pub struct Arrival {
     pub time: u32,
 }
 
+/// How many threads of a warp a barrier counts: all 32 of one whose lanes, as many as there are, have all come. A barrier knows
+/// warps, and its count is a multiple of their size (PTX ISA, `barrier`).
+fn arrived(warp: &Warp, here: u32) -> u32 {
+    match here {
+        0 => 0,
+        here if here == warp.live => 32,
+        here => here.count_ones(),
+    }
+}
+
 impl Block<'_> {
     /// `bar.sync`, `bar.arrive`, `bar.red` at `pc`.
     pub fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
@@ -53,6 +63,13 @@ impl Block<'_> {
         if self.warps[w].fragments[i].mask != active {
             // Lanes whose guard does not hold pass by.
             self.warps[w].part(i, active, pc + 1);
+        }
+        if let Op::Barrier {
+            reduce: Some((_, p, ..)),
+            ..
+        } = &self.grid.kernel.code[pc as usize].op
+        {
+            self.check_pred(w, pc, active, *p);
         }
         self.warps[w].fragments[i].state = State::Barrier(id);
         self.release_barrier(id);
@@ -126,10 +143,10 @@ impl Block<'_> {
             let waits = |f: &&Fragment| f.state == State::Barrier(id);
             (warp.fragments.iter().filter(waits)).fold(0, |all, f| all | f.mask)
         };
-        let here: u32 = self.warps.iter().map(|w| waiting(w).count_ones()).sum();
-        if here == 0 {
+        if self.warps.iter().all(|warp| waiting(warp) == 0) {
             return false;
         }
+        let here: u32 = (self.warps.iter().map(|warp| arrived(warp, waiting(warp)))).sum();
         let came = self.arrivals.iter().filter(|a| a.barrier == id);
         let arrived: u32 = came.map(|a| a.threads).sum();
         if here + arrived < self.barrier_threads(id) {
@@ -156,7 +173,7 @@ impl Block<'_> {
 
     /// How many threads the barrier that somebody waits at is for.
     fn barrier_threads(&self, id: u32) -> u32 {
-        let all: u32 = self.warps.iter().map(|w| w.live.count_ones()).sum();
+        let all: u32 = self.warps.iter().map(|warp| arrived(warp, warp.live)).sum();
         let given = self.warps.iter().find_map(|warp| {
             let fragment = warp
                 .fragments
@@ -182,7 +199,7 @@ impl Block<'_> {
         self.arrivals.push(Arrival {
             barrier: id,
             warp: w,
-            threads: active.count_ones(),
+            threads: arrived(&self.warps[w], active),
             time: self.clock,
         });
         if !self.release_barrier(id) {

@@ -26,6 +26,7 @@ impl Block<'_> {
                         &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)],
                     );
                 }
+                Op::Vote { a, .. } => self.check_pred(w, pc, mask, *a),
                 Op::Redux { a, .. } => self.check_read(w, pc, mask, &[Slot::Word(*a)]),
                 Op::Match { a, .. } => self.check_read(w, pc, mask, &[*a]),
                 _ => {}
@@ -38,8 +39,8 @@ impl Block<'_> {
             Op::WarpSync { .. } => {
                 let clock = &mut self.clock;
                 let warp = &mut self.warps[w];
-                let live = warp.live;
-                warp.known.sync_lanes(together, live, clock);
+                let born = warp.born;
+                warp.known.sync_lanes(together, born, clock);
             }
             Op::Shuffle { .. } => self.shuffle(w, parts, together),
             Op::Vote { .. } => self.vote(w, parts, together),

@@ -98,8 +98,9 @@ impl Known {
         self.now == [self.now[0]; 32]
     }
 
-    /// The lanes of `mask` synchronise.
-    pub fn sync_lanes(&mut self, mask: u32, live: u32, clock: &mut u32) {
+    /// The lanes of `mask` synchronise, of a warp with the lanes `born`. Those that have returned and are not named did not:
+    /// what they did last is in no order with what follows.
+    pub fn sync_lanes(&mut self, mask: u32, born: u32, clock: &mut u32) {
         *clock += 1;
         for lane in lanes(mask) {
             self.now[lane] = *clock;
@@ -108,7 +109,7 @@ impl Known {
         for lane in lanes(mask) {
             self.fenced[lane].clone_from(&fenced);
         }
-        if mask & live == live {
+        if mask & born == born {
             self.together = *clock;
             self.lanes = None;
             return;

@@ -9,6 +9,9 @@ use super::global::{Buffer, Global};
 
 /// Shared memory of a block, static and dynamic, at most: what an H100 grants.
 const MAX_SHARED: u64 = 227 << 10;
+
+/// Of it, bytes that a kernel may declare (ptxas).
+const MAX_DECLARED_SHARED: u64 = 48 << 10;
 /// Threads of a block at most.
 const MAX_THREADS: u64 = 1024;
 
@@ -83,6 +86,17 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
             threads.to_string(),
         );
     }
+    if dim.block[2] > 64 {
+        return wrong(
+            "block",
+            "64 layers at most".into(),
+            dim.block[2].to_string(),
+        );
+    }
+    if dim.grid[1].max(dim.grid[2]) > 0xffff {
+        let found = format!("{} and {}", dim.grid[1], dim.grid[2]);
+        return wrong("grid", "65535 rows and layers at most".into(), found);
+    }
     if count(&dim.grid) == 0 || count(&dim.grid) > u64::from(u32::MAX >> 10) {
         return wrong(
             "grid",
@@ -91,7 +105,17 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
         );
     }
     if let Some((most, exactly)) = kernel.max_threads {
+        let of_axes = most;
         let most = count(&most);
+        if exactly && threads == most && dim.block != of_axes {
+            let [x, y, z] = of_axes;
+            let [a, b, c] = dim.block;
+            return wrong(
+                "block",
+                format!("{x} × {y} × {z} threads"),
+                format!("{a} × {b} × {c}"),
+            );
+        }
         if threads > most || exactly && threads != most {
             let expected = format!(
                 "{} {most} threads",
@@ -99,6 +123,14 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
             );
             return wrong("block", expected, threads.to_string());
         }
+    }
+    let declared = u64::from(kernel.shared_bytes);
+    if declared > MAX_DECLARED_SHARED {
+        return wrong(
+            "shared memory that the kernel declares",
+            format!("at most {MAX_DECLARED_SHARED} bytes, and more as dynamic shared memory"),
+            declared.to_string(),
+        );
     }
     let shared = u64::from(kernel.shared_bytes.next_multiple_of(16)) + u64::from(dim.smem);
     if shared > MAX_SHARED {

@@ -55,11 +55,14 @@ impl Warp {
     /// Fragment `i` splits at a branch: the lanes of `taken` go to `to`, the others to the next instruction,
     /// and all meet at `meet`.
     pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
+        let rest = self.fragments[i].pc + 1;
+        self.split_to(i, (taken, to), rest, meet);
+    }
+
+    /// The same; the others go to `rest`.
+    pub fn split_to(&mut self, i: usize, (taken, to): (u32, u32), rest: u32, meet: Option<u32>) {
         let Fragment {
-            pc,
-            mask,
-            meet: outer,
-            ..
+            mask, meet: outer, ..
         } = self.fragments.swap_remove(i);
         let meet = match meet {
             None => outer,
@@ -73,7 +76,7 @@ impl Warp {
             })),
         };
         self.resume(to, taken, meet);
-        self.resume(pc + 1, mask & !taken, meet);
+        self.resume(rest, mask & !taken, meet);
     }
 
     fn new_meet(&mut self, meet: Meet) -> usize {

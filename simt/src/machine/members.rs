@@ -3,7 +3,7 @@
 //! Each names its members. Lanes that come one after the other wait until all members that have not
 //! returned are there; then it happens for all of them at once.
 
-use crate::code::{Op, Reg};
+use crate::code::{Atomic, Op, Reg, Shuffle, Vote};
 use crate::report::Class;
 
 use super::block::{Block, Next};
@@ -79,7 +79,7 @@ impl Block<'_> {
             let mut parts = vec![];
             for fragment in &mut warp.fragments {
                 let op = &kernel.code[fragment.pc as usize].op;
-                if fragment.state == State::Lanes(wanted) && std::mem::discriminant(op) == kind {
+                if fragment.state == State::Lanes(wanted) && kind_of(op) == kind {
                     parts.push((fragment.pc, fragment.mask));
                     fragment.state = State::Ready;
                     fragment.pc += 1;
@@ -93,10 +93,10 @@ impl Block<'_> {
     }
 
     /// A member mask all of whose live lanes wait at the same kind of instruction.
-    fn complete(&self, w: usize) -> Option<(u32, std::mem::Discriminant<Op>)> {
+    fn complete(&self, w: usize) -> Option<(u32, Kind)> {
         let warp = &self.warps[w];
         let kernel = self.grid.kernel;
-        let kind = |pc: u32| std::mem::discriminant(&kernel.code[pc as usize].op);
+        let kind = |pc: u32| kind_of(&kernel.code[pc as usize].op);
         warp.fragments.iter().find_map(|f| {
             let State::Lanes(wanted) = f.state else {
                 return None;
@@ -108,6 +108,28 @@ impl Block<'_> {
             let here = same.fold(0, |all, g| all | g.mask);
             (wanted & warp.live & !here == 0).then(|| (wanted, kind(f.pc)))
         })
+    }
+}
+
+/// What has to be alike for lanes to meet: the instruction and its qualifiers.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Shuffle(Shuffle),
+    Vote(Vote),
+    Match { all: bool },
+    Redux(Atomic),
+    WarpSync,
+    None,
+}
+
+fn kind_of(op: &Op) -> Kind {
+    match op {
+        Op::Shuffle { mode, .. } => Kind::Shuffle(*mode),
+        Op::Vote { mode, .. } => Kind::Vote(*mode),
+        Op::Match { all, .. } => Kind::Match { all: *all },
+        Op::Redux { atomic, .. } => Kind::Redux(*atomic),
+        Op::WarpSync { .. } => Kind::WarpSync,
+        _ => Kind::None,
     }
 }
 

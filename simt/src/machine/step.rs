@@ -54,6 +54,9 @@ impl Block<'_> {
                 combine,
             } => {
                 self.check_read(w, pc, active, &[*a, *b]);
+                if let Some((_, p, _)) = combine {
+                    self.check_pred(w, pc, active, *p);
+                }
                 let warp = &mut self.warps[w];
                 let holds = compare_step(warp, compare, *a, *b);
                 let (yes, no) = match combine {
@@ -71,6 +74,8 @@ impl Block<'_> {
             }
             Op::Selp { d, a, b, p } => self.select(w, pc, active, *d, (*a, *b), *p),
             Op::Logic { logic, d, a, b } => {
+                self.check_pred(w, pc, active, *a);
+                self.check_pred(w, pc, active, *b);
                 let warp = &mut self.warps[w];
                 let [x, y] = [a, b].map(|r| warp.preds[*r as usize]);
                 warp.set_pred(*d, active, combined(*logic, x, y));
@@ -95,8 +100,12 @@ impl Block<'_> {
                 from,
                 bytes,
                 strong,
+                release,
             } => {
                 self.check_read(w, pc, active, from);
+                if let Some(scope) = release {
+                    self.fence(w, active, *scope);
+                }
                 self.store(w, pc, active, to, from, (*bytes, *strong));
             }
             Op::Atomic { .. } => self.atomic(w, pc, active),
@@ -117,13 +126,9 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
-            Op::Fence(scope) => {
-                let device = *scope != Scope::Block;
-                let clock = &mut self.clock;
-                self.warps[w].known.fence(w, active, clock, device);
-            }
+            Op::Fence(scope) => self.fence(w, active, *scope),
             Op::BranchIndex { index, to, meet } => {
-                return self.branch_index(w, i, pc, active, *index, to, *meet);
+                return self.branch_index(w, i, pc, (mask, active), *index, to, *meet);
             }
             Op::Trap => {
                 let lane = active.trailing_zeros() as usize;
@@ -146,6 +151,21 @@ impl Block<'_> {
         Next::Step
     }
 
+    /// What the lanes know may be published from here on, within the scope.
+    fn fence(&mut self, w: usize, active: u32, scope: Scope) {
+        let clock = &mut self.clock;
+        let known = &mut self.warps[w].known;
+        known.fence(w, active, clock, scope != Scope::Block);
+    }
+
+    /// A predicate that nobody wrote is a finding.
+    pub fn check_pred(&mut self, w: usize, pc: u32, active: u32, p: Reg) {
+        let missing = active & !self.warps[w].preds_written[p as usize];
+        if missing != 0 {
+            self.unwritten_register(w, pc, missing, "the predicate");
+        }
+    }
+
     /// A register that nobody wrote is a finding.
     #[inline]
     pub fn check_read(&mut self, w: usize, pc: u32, active: u32, from: &[Slot]) {
@@ -160,6 +180,7 @@ impl Block<'_> {
     }
 
     fn select(&mut self, w: usize, pc: u32, active: u32, d: Slot, from: (Slot, Slot), p: Reg) {
+        self.check_pred(w, pc, active, p);
         let warp = &self.warps[w];
         let p = warp.preds[p as usize];
         // Only the operand that is taken is read.
@@ -204,12 +225,14 @@ impl Block<'_> {
         w: usize,
         i: usize,
         pc: u32,
-        active: u32,
+        (mask, active): (u32, u32),
         index: Reg,
         to: &[u32],
         meet: Option<u32>,
     ) -> Next {
-        // The first active lane's target splits off those that share it; the others come again.
+        self.check_read(w, pc, active, &[Slot::Word(index)]);
+        // The first active lane's target splits off those that share it; the others come again, and those whose
+        // guard does not hold go on.
         let values = self.warps[w].words[index as usize];
         let lane = active.trailing_zeros() as usize;
         let Some(&target) = to.get(values[lane] as usize) else {
@@ -220,14 +243,15 @@ impl Block<'_> {
             return Next::Moved;
         };
         let same = (0..32).fold(0, |m, l| m | u32::from(values[l] == values[lane]) << l);
-        if active & !same == 0 {
+        let taken = active & same;
+        if taken == mask {
             self.warps[w].fragments[i].pc = target;
             self.warps[w].arrive(i);
-        } else {
-            self.counts[pc as usize].divergent += 1;
-            self.warps[w].fragments[i].pc = pc - 1;
-            self.warps[w].split(i, active & same, target, meet);
+            return Next::Moved;
         }
+        self.counts[pc as usize].divergent += 1;
+        let rest = if taken == active { pc + 1 } else { pc };
+        self.warps[w].split_to(i, (taken, target), rest, meet);
         Next::Moved
     }
 }

@@ -46,6 +46,77 @@ fn launch(text: &str, dim: Dim, options: &Options) -> simt::Result<(Vec<u32>, Re
     Ok((buffers[0].to_u32s(), report))
 }
 
+/// The classes of what is found in a kernel, in one block of this many threads.
+fn found(threads: u32, declared: &str, body: &str) -> Vec<Class> {
+    let (_, report) = launch(&text(declared, body), dim(1, threads), &Options::default()).unwrap();
+    report.findings.iter().map(|f| f.class).collect()
+}
+
+/// Lanes whose guard does not hold are not taken along, whatever the others choose.
+#[test]
+fn a_guarded_branch_by_index() {
+    let targets = "ts: .branchtargets A, B;";
+    let body = |index: &str| {
+        format!(
+            "{index} setp.lt.u32 %p, %i, 4; mov.u32 %x, 0;
+            @%p brx.idx %k, ts;
+            mov.u32 %x, 7; bra E; A: mov.u32 %x, 1; bra E; B: mov.u32 %x, 2;
+            E: st.global.u32 [%to], %x;"
+        )
+    };
+    check(8, targets, &body("mov.u32 %k, 0;"), |i| {
+        if i < 4 { 1 } else { 7 }
+    });
+    check(8, targets, &body("and.b32 %k, %i, 1;"), |i| {
+        if i < 4 { 1 + i % 2 } else { 7 }
+    });
+    assert_eq!(found(8, targets, &body("")), [Class::Uninitialised]);
+}
+
+/// A barrier counts warps: one of fewer lanes, or whose others have returned, is a whole one.
+#[test]
+fn a_barrier_with_a_count_counts_warps() {
+    let sync = "mov.u32 %x, 1; bar.sync 1, 64; st.global.u32 [%to], %x;";
+    check(48, "", sync, |i| u32::from(i < 48));
+    let some = format!("setp.ge.u32 %p, %i, 56; @%p exit; {sync}");
+    check(64, "", &some, |i| u32::from(i < 56));
+}
+
+#[test]
+fn predicates_that_nobody_wrote() {
+    for body in [
+        "selp.b32 %x, 1, 2, %q;",
+        "setp.eq.and.u32 %p, %i, %i, %q;",
+        "setp.eq.u32 %p, %i, %i; and.pred %p, %p, %q;",
+        "vote.sync.ballot.b32 %x, %q, 0xffffffff;",
+        "bar.red.popc.u32 %x, 0, %q;",
+    ] {
+        assert_eq!(found(32, "", body), [Class::Uninitialised], "{body}");
+    }
+}
+
+/// Two shuffles are one only if they are of one kind.
+#[test]
+fn what_meets_has_the_same_qualifiers() {
+    let body = |a: &str, b: &str| {
+        format!("setp.lt.u32 %p, %i, 16; @%p bra A; {a} bra E; A: {b} E: st.global.u32 [%to], %x;")
+    };
+    let up = "shfl.sync.up.b32 %x, %i, 1, 0, 0xffffffff;";
+    let down = "shfl.sync.down.b32 %x, %i, 1, 31, 0xffffffff;";
+    assert_eq!(found(32, "", &body(up, up)), []);
+    assert!(!found(32, "", &body(up, down)).is_empty());
+}
+
+/// Sums of f32 in global memory have no subnormals; in shared memory they have.
+#[test]
+fn atomic_sums_of_subnormals() {
+    let add = "mov.b32 %x, 1; red.global.add.f32 [%out], %x;";
+    check(32, "", add, |_| 0);
+    let shared = "mov.b32 %x, 0; setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [s], %x; bar.sync 0; mov.b32 %x, 1;
+        red.shared.add.f32 [s], %x; bar.sync 0; ld.shared.u32 %x, [s]; st.global.u32 [%to], %x;";
+    check(32, ".shared .align 4 .b32 s;", shared, |_| 32);
+}
+
 /// One block of this many threads; nothing may be found, and element i has to be `expected(i)`, under every
 /// schedule.
 fn check(threads: u32, declared: &str, body: &str, expected: impl Fn(u32) -> u32) {
