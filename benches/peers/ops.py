@@ -159,6 +159,8 @@ def recorded(call, calls):
 
 def times(case, call, samples, busy):
     """Medians by each clock, and the spread by the last of them, as in a row of `results`."""
+    for _ in range(3):
+        call()  # compiles, loads kernels: it would seem to be a sample by itself
     calls = 1
     while host_us(call, calls) * calls < SAMPLE * 1e6 and calls < 1 << 16:
         calls *= 2

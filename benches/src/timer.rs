@@ -84,12 +84,13 @@ impl Timer {
     }
 
     // ANCHOR: calls
-    /// How many calls make a sample; the first calls are the warm-up.
+    /// How many calls make a sample. The first calls are the warm-up: they load kernels and pack weights, and would
+    /// seem to be a sample by themselves.
     fn calls(&self, timed: &mut impl Timed) -> Result<usize> {
+        for _ in 0..3 {
+            self.host(timed, 1)?;
+        }
         if timed.has_state() {
-            for _ in 0..3 {
-                self.host(timed, 1)?;
-            }
             return Ok(1);
         }
         let mut calls = 1;

@@ -58,7 +58,10 @@ impl RunArgs {
     pub fn files(&self) -> Result<Option<(&Path, Output)>, BadInput> {
         match (&self.input, &self.output) {
             (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
-            _ => Ok(None),
+            (None, None) => Ok(None),
+            // clap does not ask for --input beside an option that excludes it.
+            (None, Some(_)) => Err(BadInput::new("--output", "--input beside it", "none")),
+            (Some(_), None) => Err(BadInput::new("--input", "--output beside it", "none")),
         }
     }
 }

@@ -25,11 +25,13 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
 /// `println!` panics when the reader of a pipe is gone, as behind `| head`: then the program just ends.
 fn end_with_the_reader() {
     let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        match panic.payload_as_str().is_some_and(is_about_a_closed_pipe) {
-            true => std::process::exit(0),
-            false => report(panic),
+    std::panic::set_hook(Box::new(move |panic| match panic.payload_as_str() {
+        Some(said) if is_about_a_closed_pipe(said) => std::process::exit(0),
+        Some(said) if said.starts_with("failed printing to stdout") => {
+            eprintln!("error: {said}");
+            std::process::exit(i32::from(FAILURE));
         }
+        _ => report(panic),
     }));
 }
 

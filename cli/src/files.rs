@@ -33,12 +33,17 @@ impl Output {
     /// Checks, before any work, that `path` can be a file in a folder that is there.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
+        // Of a link, the file that it names.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
         if path.file_name().is_none() || path.is_dir() {
             return bad("the name of a file", "a folder");
+        }
+        if path.exists() && !path.is_file() {
+            return bad("the name of a file", "a device or a pipe");
         }
         if !folder.is_dir() {
             return bad("a file in a folder that is there", "no such folder");

@@ -59,8 +59,10 @@ impl LmArgs {
             false => Err(BadInput::new(option, expected, found)),
         };
         if let Some(x) = self.temperature {
-            let ok = x.is_finite() && x >= 0.;
-            check(ok, "--temperature", "a finite number from 0", x.to_string())?;
+            // Below that, a logit over it is beyond f32.
+            let ok = x == 0. || x.is_finite() && x >= 1e-6;
+            let expected = "0, or a finite number from 0.000001";
+            check(ok, "--temperature", expected, x.to_string())?;
         }
         if let Some(k) = self.top_k {
             check(k > 0, "--top-k", "at least 1", k.to_string())?;
@@ -84,6 +86,9 @@ pub fn main(compose: impl Compose) -> ExitCode {
 /// Continues the prompt of `args`, or answers its tensors.
 pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
+    if let (Some(n), None) = (args.generate, &files) {
+        return Err(BadInput::new("--generate", "--input beside it", n).into());
+    }
     let sampling = args.sampling()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;

@@ -52,6 +52,10 @@ pub fn main(compose: impl Compose) -> ExitCode {
 pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
+    if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))
+    {
+        return Err(BadInput::new("--attention", "a file *.png", path.display()).into());
+    }
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, compose)?;

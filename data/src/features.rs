@@ -17,7 +17,7 @@ use crate::graph::Graph;
 pub const MAX_STEPS: usize = 16;
 /// Return probabilities lie mostly below 1/4: this brings them to about the size of the degrees.
 pub const RETURN_SCALE: f32 = 4.0;
-/// Walking costs nodes × edges × steps; above this many multiplications the graph is refused.
+/// Walking costs nodes × (nodes + edges) × steps; above this many multiplications the graph is refused.
 const MAX_WORK: usize = 10_000_000_000;
 
 /// Node features, row-major (num_nodes, width).
@@ -36,12 +36,12 @@ pub fn node_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     let steps = MAX_STEPS.min(width);
     let work = graph
         .num_nodes
-        .saturating_mul(graph.edges.len())
+        .saturating_mul(graph.num_nodes.saturating_add(graph.edges.len()))
         .saturating_mul(steps / 2);
     if work > MAX_WORK {
         return Err(BadInput::new(
             "graph without node attributes",
-            format!("nodes × edges below {}", MAX_WORK * 2 / MAX_STEPS),
+            format!("nodes × (nodes + edges) below {}", MAX_WORK * 2 / MAX_STEPS),
             format!("{} nodes and {} edges", graph.num_nodes, graph.edges.len()),
         ));
     }

@@ -85,9 +85,17 @@ impl ConfigFile {
     pub fn only(&self, key: &str, only: impl Into<Value>) -> Result<(), BadInput> {
         let only = only.into();
         match self.get(key) {
-            Some(value) if *value != only => {
+            Some(value) if *value != only && !same_number(value, &only) => {
                 Err(self.complain(key, format!("{only} (nothing else is implemented)")))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a value that is no object; it may be absent or null.
+    pub fn is_object(&self, key: &str) -> Result<(), BadInput> {
+        match self.get(key) {
+            Some(value) if !value.is_object() => Err(self.complain(key, "an object")),
             _ => Ok(()),
         }
     }
@@ -118,4 +126,8 @@ impl ConfigFile {
         }
         Ok(())
     }
+}
+/// 1 and 1.0 are one number.
+fn same_number(a: &Value, b: &Value) -> bool {
+    a.as_f64().is_some_and(|a| b.as_f64() == Some(a))
 }

@@ -44,7 +44,10 @@ impl Config {
         file.only("hidden_act", "silu")?;
         file.only("attention_bias", false)?;
         file.only("mlp_bias", false)?;
+        file.is_object("rope_parameters")?;
         file.only("rope_parameters.rope_type", "default")?;
+        file.only("rope_parameters.type", "default")?;
+        file.absent("rope_parameters.factor")?;
         file.only("rope_parameters.partial_rotary_factor", 1.0)?;
         file.only("partial_rotary_factor", 1.0)?;
         file.absent("rope_scaling")?;

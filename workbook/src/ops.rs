@@ -18,6 +18,7 @@ use candle_nn::VarBuilder;
 use clap::Args;
 use cli::args::Precision;
 use cli::device::Choice;
+use data::BadInput;
 use models::random::RandomWeights;
 use models::trace::Needs;
 use results::{OpResults, OpRow};
@@ -51,6 +52,10 @@ pub struct OpsArgs {
 pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     let record = args.record.as_deref().map(record::checked).transpose()?;
+    if record.is_some() && !args.filter.is_empty() {
+        let expected = "no FILTER beside it: a record has every op";
+        return Err(BadInput::new("--record", expected, &args.filter).into());
+    }
     let device = args.device.open()?;
     let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut recorder = Recorder::new(&device, args)?;
@@ -62,6 +67,10 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     }
     recorder.print();
     results.rows = recorder.rows;
+    let named = |row: &OpRow| row.op.contains(&args.filter);
+    if !results.rows.iter().any(named) {
+        return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
+    }
     if let Some(peers) = peers {
         println!();
         peers.measure(&root, &mut results)?;

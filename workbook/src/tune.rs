@@ -4,11 +4,13 @@ use std::io::stdout;
 
 use anyhow::Result;
 use cli::args::TuneArgs;
+use cli::files::Output;
 use cli::progress::Progress;
 use level5::tuning;
 
 /// Measures, writes the table and prints what won.
 pub fn run(args: TuneArgs) -> Result<()> {
+    args.json.as_deref().map(Output::new).transpose()?; // looked at before any work
     let device = args.device.open()?;
     let progress = Progress::new("shapes", tuning::problems(&device)?);
     let seen = |_: &_| progress.step();

@@ -34,7 +34,12 @@ impl Text {
         if !path.exists() {
             return Err(bad("no such file (a prompt needs it)".to_string()));
         }
-        let tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
+        let mut tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
+        // A prompt is read as it is: how a tokenizer cut and filled the rows that a model was trained on is no matter.
+        tokenizer.with_padding(None);
+        tokenizer
+            .with_truncation(None)
+            .map_err(|e| bad(e.to_string()))?;
         Ok(Self::Tokenizer {
             tokenizer: Box::new(tokenizer),
             file,

@@ -5,12 +5,14 @@ use std::io::stdout;
 use std::process::ExitCode;
 
 use cli::args::{TuneArgs, parse};
+use cli::files::Output;
 use cli::progress::Progress;
 use level5::tuning;
 
 fn main() -> ExitCode {
     cli::run(|| {
         let TuneArgs { device, json, any } = parse()?;
+        json.as_deref().map(Output::new).transpose()?; // looked at before any work
         let device = device.open()?;
         let progress = Progress::new("shapes", tuning::problems(&device)?);
         let seen = |_: &_| progress.step();
