@@ -51,7 +51,6 @@ impl Launch {
     ) -> Result<Self, BadInput> {
         let launch = fill(&answers.in_launch(&kernel.launch)?, sizes)?;
         let mut case = Case::parse(&launch).map_err(|e| bad(&launch, e))?;
-        fits(&launch, &case)?;
         case.entry = Some(kernel.entry.clone());
         for arg in &kernel.args {
             let arg = fill(arg, sizes)?;
@@ -106,20 +105,6 @@ impl Launch {
     pub fn values(&self, k: usize) -> Vec<f64> {
         values(&self.case.args[k], &self.operands, k)
     }
-}
-
-/// Whether a GPU takes a launch of this size: CUDA C++ Programming Guide, "Compute Capabilities".
-fn fits(launch: &str, case: &Case) -> Result<(), BadInput> {
-    let [x, y, z] = case.dim.grid;
-    let threads: u64 = case.dim.block.iter().map(|&n| u64::from(n)).product();
-    let expected = if x > 0x7fff_ffff || y > 0xffff || z > 0xffff {
-        "a grid of 2147483647, 65535 and 65535 blocks at the most"
-    } else if threads > 1024 {
-        "1024 threads in a block at the most"
-    } else {
-        return Ok(());
-    };
-    Err(BadInput::new("the launch", expected, launch))
 }
 
 fn bad(what: &str, error: simt::Error) -> BadInput {

@@ -22,25 +22,26 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     }
 }
 
-/// `println!` panics when the reader of a pipe is gone, as behind `| head`: then the program just ends.
+/// `println!` panics when nothing can be printed. Where the reader of a pipe is gone, as behind `| head`, the program just ends.
 fn end_with_the_reader() {
     let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| match panic.payload_as_str() {
-        Some(said) if is_about_a_closed_pipe(said) => std::process::exit(0),
-        Some(said) if said.starts_with("failed printing to stdout") => {
-            eprintln!("error: {said}");
-            std::process::exit(i32::from(FAILURE));
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload_as_str().unwrap_or_default();
+        match said.starts_with("failed printing to stdout") {
+            false => report(panic),
+            true if is_about_a_closed_pipe(said) => std::process::exit(0),
+            true => {
+                eprintln!("error: {said}");
+                std::process::exit(i32::from(FAILURE));
+            }
         }
-        _ => report(panic),
     }));
 }
 
 /// The second is Windows' number for the same.
-fn is_about_a_closed_pipe(panic: &str) -> bool {
-    panic.starts_with("failed printing to stdout")
-        && ["Broken pipe", "os error 232"]
-            .iter()
-            .any(|closed| panic.contains(closed))
+fn is_about_a_closed_pipe(said: &str) -> bool {
+    let closed = ["Broken pipe", "os error 232"];
+    closed.iter().any(|closed| said.contains(closed))
 }
 
 fn report(error: anyhow::Error) -> ExitCode {

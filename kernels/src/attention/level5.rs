@@ -167,9 +167,12 @@ fn bucket(keys: usize, capacity: usize) -> usize {
 /// # Errors
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
-    let x = Operands::causal("causal_attention_level5", q, at.cache, at.host)?;
+    let operands = |q| Operands::causal("causal_attention_level5", q, at.cache, at.host);
+    let copy;
+    let mut x = operands(q)?;
     if !x.is_whole() {
-        return causal_attention(&q.force_contiguous()?, at); // which begins on 16 bytes, as the cache does
+        copy = q.force_contiguous()?; // which begins on 16 bytes, as the cache does
+        x = operands(&copy)?;
     }
     let y = output::tensor(
         (x.batch, x.queries, x.heads * x.head_dim),
@@ -196,12 +199,12 @@ struct Own {
 
 const OWN: [Own; 2] = [
     Own {
-        name: "attention_level5",
+        name: level5_hopper::KERNEL,
         can: level5_hopper::can,
         run: level5_hopper::run,
     },
     Own {
-        name: "attention_tf32x3_level5",
+        name: level5_tf32::KERNEL,
         can: level5_tf32::can,
         run: level5_tf32::run,
     },

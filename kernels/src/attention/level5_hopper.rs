@@ -9,7 +9,7 @@ use crate::error::unsupported;
 use crate::launch::{Heads, Launch, Module, module};
 use crate::output;
 
-const KERNEL: &str = "attention_level5";
+pub(super) const KERNEL: &str = "attention_level5";
 
 static MODULE: Module = module!("attention_level5_sm90a", "level5_sm90a.ptx");
 

@@ -12,12 +12,12 @@ pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 pub static REGISTRY: Registry<Kernel> = Registry {
     entries: &[
         Entry {
-            name: "attention_level5",
+            name: level5_hopper::KERNEL,
             can: |p, facts| level5_hopper::can(facts, p.dtype, p.k),
             run: level5_hopper::attention,
         },
         Entry {
-            name: "attention_tf32x3_level5",
+            name: level5_tf32::KERNEL,
             can: |p, facts| level5_tf32::can(facts, p.dtype, p.k),
             run: level5_tf32::attention,
         },

@@ -8,7 +8,7 @@ use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-const KERNEL: &str = "attention_tf32x3_level5";
+pub(super) const KERNEL: &str = "attention_tf32x3_level5";
 
 static MODULE: Module = module!("attention_level5_sm80", "level5_sm80.ptx");
 

@@ -99,11 +99,7 @@ where
     let views = [o.q, o.k, o.v, o.skip, o.edges, o.w];
     let slices: Vec<Slice<T>> = views
         .iter()
-        .enumerate()
-        .map(|(i, x)| match i {
-            0..=3 => Slice::strided(x), // whose channels lie together
-            _ => Slice::new(x),
-        })
+        .map(|x| Slice::strided(x))
         .collect::<Result<_>>()?;
     let rows = |i: usize| Rows::new(&slices[i], views[i]);
     let row_ptr = Slice::<u32>::new(o.graph.row_ptr)?;

@@ -87,7 +87,7 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    /// The operands agree, and a node's channels lie together.
+    /// The operands agree, and a row's numbers lie together.
     fn check(&self, kernel: &str) -> Result<Size> {
         let (nodes, heads, head_dim) = self.q.dims3()?;
         let (edges, features) = self.edges.dims2()?;
@@ -114,7 +114,7 @@ impl Operands<'_> {
             kernel,
             &[self.q, self.k, self.v, self.skip, self.edges, self.w],
         )?;
-        for x in [self.q, self.k, self.v, self.skip] {
+        for x in [self.q, self.k, self.v, self.skip, self.edges, self.w] {
             channels_together(kernel, x)?;
         }
         Ok(Size {

@@ -37,7 +37,11 @@ impl Block<'_> {
     /// `bar.sync`, `bar.arrive`, `bar.red` at `pc`.
     pub fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
         let Op::Barrier {
-            id, wait, aligned, ..
+            id,
+            wait,
+            aligned,
+            reduce,
+            ..
         } = &self.grid.kernel.code[pc as usize].op
         else {
             return Next::Step;
@@ -64,12 +68,8 @@ impl Block<'_> {
             // Lanes whose guard does not hold pass by.
             self.warps[w].part(i, active, pc + 1);
         }
-        if let Op::Barrier {
-            reduce: Some((_, p, ..)),
-            ..
-        } = &self.grid.kernel.code[pc as usize].op
-        {
-            self.check_pred(w, pc, active, *p);
+        if let Some((_, p, ..)) = reduce {
+            self.check_pred(w, pc, active, *p, "the predicate");
         }
         self.warps[w].fragments[i].state = State::Barrier(id);
         self.release_barrier(id);

@@ -170,12 +170,8 @@ impl<'a> Block<'a> {
             let active = match step.guard {
                 None => mask,
                 Some((p, negated)) => {
-                    let warp = &self.warps[w];
-                    let value = warp.preds[p as usize];
-                    let missing = mask & !warp.preds_written[p as usize];
-                    if missing != 0 {
-                        self.unwritten_register(w, pc, missing, "the guard");
-                    }
+                    self.check_pred(w, pc, mask, p, "the guard");
+                    let value = self.warps[w].preds[p as usize];
                     mask & if negated { !value } else { value }
                 }
             };

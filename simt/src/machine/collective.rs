@@ -26,7 +26,7 @@ impl Block<'_> {
                         &[Slot::Word(*a), Slot::Word(*b), Slot::Word(*c)],
                     );
                 }
-                Op::Vote { a, .. } => self.check_pred(w, pc, mask, *a),
+                Op::Vote { a, .. } => self.check_pred(w, pc, mask, *a, "the predicate"),
                 Op::Redux { a, .. } => self.check_read(w, pc, mask, &[Slot::Word(*a)]),
                 Op::Match { a, .. } => self.check_read(w, pc, mask, &[*a]),
                 _ => {}

@@ -105,17 +105,11 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
         );
     }
     if let Some((most, exactly)) = kernel.max_threads {
-        let of_axes = most;
-        let most = count(&most);
-        if exactly && threads == most && dim.block != of_axes {
-            let [x, y, z] = of_axes;
-            let [a, b, c] = dim.block;
-            return wrong(
-                "block",
-                format!("{x} × {y} × {z} threads"),
-                format!("{a} × {b} × {c}"),
-            );
+        if exactly && threads == count(&most) && dim.block != most {
+            let axes = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z} threads");
+            return wrong("block", axes(most), axes(dim.block));
         }
+        let most = count(&most);
         if threads > most || exactly && threads != most {
             let expected = format!(
                 "{} {most} threads",

@@ -55,7 +55,7 @@ impl Block<'_> {
             } => {
                 self.check_read(w, pc, active, &[*a, *b]);
                 if let Some((_, p, _)) = combine {
-                    self.check_pred(w, pc, active, *p);
+                    self.check_pred(w, pc, active, *p, "the predicate");
                 }
                 let warp = &mut self.warps[w];
                 let holds = compare_step(warp, compare, *a, *b);
@@ -74,8 +74,8 @@ impl Block<'_> {
             }
             Op::Selp { d, a, b, p } => self.select(w, pc, active, *d, (*a, *b), *p),
             Op::Logic { logic, d, a, b } => {
-                self.check_pred(w, pc, active, *a);
-                self.check_pred(w, pc, active, *b);
+                self.check_pred(w, pc, active, *a, "the predicate");
+                self.check_pred(w, pc, active, *b, "the predicate");
                 let warp = &mut self.warps[w];
                 let [x, y] = [a, b].map(|r| warp.preds[*r as usize]);
                 warp.set_pred(*d, active, combined(*logic, x, y));
@@ -159,10 +159,11 @@ impl Block<'_> {
     }
 
     /// A predicate that nobody wrote is a finding.
-    pub fn check_pred(&mut self, w: usize, pc: u32, active: u32, p: Reg) {
+    #[inline]
+    pub fn check_pred(&mut self, w: usize, pc: u32, active: u32, p: Reg, what: &str) {
         let missing = active & !self.warps[w].preds_written[p as usize];
         if missing != 0 {
-            self.unwritten_register(w, pc, missing, "the predicate");
+            self.unwritten_register(w, pc, missing, what);
         }
     }
 
@@ -180,7 +181,7 @@ impl Block<'_> {
     }
 
     fn select(&mut self, w: usize, pc: u32, active: u32, d: Slot, from: (Slot, Slot), p: Reg) {
-        self.check_pred(w, pc, active, p);
+        self.check_pred(w, pc, active, p, "the predicate");
         let warp = &self.warps[w];
         let p = warp.preds[p as usize];
         // Only the operand that is taken is read.
