@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from job import Case
-from modes import MODES, Overrun, limited, prepare, system
+from modes import MODES, Overrun, choose_alone, limited, prepare, system
 from timing import device_ms, in_turns, summary
 
 
@@ -59,6 +59,7 @@ def main():
     # f32 is f32, as at the levels: no TF32 in products or convolutions.
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 
+    choose_alone(args.folder.parent)
     case = Case(args.folder)
     job, expected = case.load(args.device)
     steps, apart = ready(case, job, expected, args)

@@ -1,21 +1,23 @@
 """Single ops in PyTorch, on the shapes of `workbook ops` and `workbook small`; `--peers PYTHON` of both runs this.
 
-    python3 benches/peers/ops.py --device cuda --dtype f32 linear.128x512x512 softmax.1024x1024
+    python3 benches/peers/ops.py FOLDER --device cuda --dtype f32 linear.128x512x512 softmax.1024x1024
 
-Prints a line of JSON for each op and shape: `pytorch`, as a user of PyTorch writes it, and `pytorch_compile` where it is more
-than one kernel of PyTorch's. Values are random: times do not depend on them. The clocks are those of benches/src/timer.rs.
+FOLDER holds OP.SHAPE.DTYPE.safetensors of each case: the operands of the levels, and in `answer` what comes out at one of
+them. What gives something else is not timed, and ends the program. Prints a line of JSON for each op and shape: `pytorch`,
+as a user of PyTorch writes it, and `pytorch_compile` where it is more than one kernel of PyTorch's. The clocks are those of
+benches/src/timer.rs.
 """
 
 import argparse
 import json
-import math
-import re
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 
 from gnn import edge_attention, segment_mean
 from job import DTYPES
@@ -28,34 +30,47 @@ AHEAD_OF_GRAPHS = 1  # of the products that keep the GPU busy, while replays are
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
 REPLAYS = 5  # of a graph in a sample at most
 WAITING = {"next_token"}  # ops that wait for the device themselves, and so have no time on it alone
-VOCABULARY = 10_000  # rows of an embedding
-NODES = 32  # of a graph
-PATCH = {224: (16, 384), 32: (4, 128)}  # a picture's side → a patch's, and channels
+TOLERANCE = {"f32": 1e-4, "bf16": 2e-2}  # of an answer, as a share of its largest value
 
-# The shape's numbers → the inputs, each the shape of a random one or integers, and the op on them.
+# From the operands of the levels → the call, and its arguments in the layout that PyTorch has for them.
 PLAIN = {  # one kernel, or one of a library's
-    "embedding": lambda t, c: ([torch.arange(t) * 7919 % VOCABULARY, (VOCABULARY, c)], F.embedding),
-    "linear": lambda m, k, n: ([(m, k), (n, k), (n,)], F.linear),
-    "qkv": lambda t, c, n: ([(t, c), (n, c)], F.linear),
-    "qkv_skip": lambda t, c, n: ([(t, c), (n, c), (n,)], F.linear),
-    "attention": lambda b, t, h, d: (3 * [(b, h, t, d)], F.scaled_dot_product_attention),
-    "next_token": lambda v: ([(v,)], lambda logits: logits.argmax().item()),
-    "softmax": lambda m, n: ([(m, n)], lambda x: F.softmax(x, -1)),
-    "gelu": lambda m, n: ([(m, n)], F.gelu),
-    "ternary_linear": lambda m, k, n: ([(m, k), (n, k)], F.linear),  # its weights in full
-    "matmul": lambda *s: ([(*s[:-3], s[-3], s[-1]), (*s[:-3], s[-1], s[-2])], torch.matmul),  # [B ×] M × N × K
+    "embedding": lambda ids, w: (F.embedding, ids, w),
+    "linear": lambda x, w, b: (F.linear, x, w, b),
+    "qkv": lambda x, w: (F.linear, x, w),
+    "qkv_skip": lambda x, w, b: (F.linear, x, w, b),
+    "attention": lambda q, k, v: (F.scaled_dot_product_attention, *map(by_heads, (q, k, v))),
+    "next_token": lambda logits: (lambda x: x.argmax().item(), logits),
+    "softmax": lambda x: (lambda x: F.softmax(x, -1), x),
+    "gelu": lambda x: (F.gelu, x),
+    "ternary_linear": lambda x, w: (F.linear, x, w),  # its weights in full
+    "matmul": lambda a, b: (torch.matmul, a, b),
 }
 FUSED = {  # several of PyTorch's kernels, which its compiler may make one
-    "linear_gelu": lambda m, k, n: ([(m, k), (n, k), (n,)], lambda x, w, b: F.gelu(F.linear(x, w, b))),
-    "linear_swiglu": lambda t, c, f: ([(t, c), (2 * f, c)], linear_swiglu),
-    "add_rms_norm": lambda t, c: ([(t, c), (t, c), (c,)], add_rms_norm),
-    "add_layer_norm": lambda t, c: ([(t, c), (t, c), (c,), (c,)], add_layer_norm),
-    "causal_attention_prefill": lambda *s: (causal(*s[:-4], 0, *s[-4:]), causal_prefill),  # [B ×] T × H × H_kv × D
-    "causal_attention_decode": lambda *s: (causal(*s), causal_decode),  # P + 1 × H × H_kv × D
-    "edge_attention": lambda n, e: (graph(n, e, heads=4, width=32, edge_width=16), edge_attention),
-    "segment_mean": lambda n, c: ([(n, c), (n, c), torch.arange(n) // NODES, torch.full((n // NODES, 1), NODES)], pooled),
-    "patch_embed": lambda b, _, s, __: (pictures(b, s, *PATCH[s]), patch_embed),
+    "linear_gelu": lambda x, w, b: (lambda x, w, b: F.gelu(F.linear(x, w, b)), x, w, b),
+    "linear_swiglu": lambda x, w: (linear_swiglu, x, w),
+    "add_rms_norm": lambda x, residual, w: (add_rms_norm, x, residual, w),
+    "add_layer_norm": lambda x, residual, w, b: (add_layer_norm, x, residual, w, b),
+    "causal_attention_prefill": lambda **operands: (causal_prefill, *causal(**operands)),
+    "causal_attention_decode": lambda **operands: (causal_decode, *causal(**operands)),
+    "edge_attention": lambda skip, **operands: (edge_attention, *edges(skip.view_as(operands["q"]), **operands)),
+    "segment_mean": lambda x, residual, segment: (pooled, x, residual, segment, segment.bincount()[:, None]),
+    "patch_embed": lambda pixels, w, b, **places: (patch_embed, pixels, w.flatten(1), b, *first_and_others(**places)),
 }
+# From what the call gives → what the levels give: of several results the last.
+ANSWERS = {
+    "qkv": lambda y: y.chunk(3, -1)[-1],
+    "qkv_skip": lambda y: y.chunk(4, -1)[-1],
+    "attention": lambda y: y.transpose(1, 2),
+    "causal_attention_prefill": lambda y: y.transpose(1, 2),
+    "add_rms_norm": lambda y: y[-1],
+    "add_layer_norm": lambda y: y[-1],
+    "next_token": torch.tensor,
+}
+
+
+def by_heads(x):
+    """(B, T, H, D) → (B, H, T, D)"""
+    return x.transpose(1, 2).contiguous()
 
 
 def linear_swiglu(x, w):
@@ -73,12 +88,16 @@ def add_layer_norm(x, residual, w, b):
     return x, F.layer_norm(x, w.shape, w, b, 1e-5)
 
 
-def causal(*shape):
-    """q, k, v, both caches, cos and sin, and where the tokens are, of [B ×] P + T × H × H_kv × D"""
-    past, t, h, h_kv, d = shape[-5:]
-    b = shape[0] if len(shape) == 6 else 1
-    caches = 2 * [(b, h_kv, past + t, d)]
-    return [(b, t, h, d), *2 * [(b, t, h_kv, d)], *caches, *2 * [(t, 1, d // 2)], past + torch.arange(t)]
+def causal(q, k, v, cos, sin, past_k=None, past_v=None):
+    """q, k, v (B, T, H, D) behind P in the cache, cos and sin (P + T, D/2) → q, k, v, both caches (B, H, P + T, D), and of
+    the T tokens cos, sin (T, 1, D/2) and positions"""
+    b, t, h, d = k.shape
+    past, cos, sin = len(cos) - t, cos[:, None], sin[:, None]
+    k_cache, v_cache = k.new_zeros(2, b, h, past + t, d)
+    if past:
+        k_cache[:, :, :past] = rotate(past_k, cos[:past], sin[:past]).transpose(1, 2)
+        v_cache[:, :, :past] = past_v.transpose(1, 2)
+    return q, k, v, k_cache, v_cache, cos[past:], sin[past:], torch.arange(past, past + t, device=q.device)
 
 
 def causal_prefill(q, k, v, k_cache, v_cache, cos, sin, _):
@@ -97,25 +116,38 @@ def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):
     return F.scaled_dot_product_attention(q, k_cache, v_cache)
 
 
-def graph(n, e, heads, width, edge_width):
-    """q, k, v, skip, edge features, their weight, and the ends of as many edges into each node, from nodes of its graph"""
-    target = torch.arange(n).repeat_interleave(e // n)
-    source = target // NODES * NODES + torch.randint(NODES, (e,))
-    return [*4 * [(n, heads, width)], (e, edge_width), (heads * width, edge_width), source, target]
+def edges(skip, q, k, v, edge_attr, w, source, target):
+    return q, k, v, skip, edge_attr, w, source, target
 
 
 def pooled(x, residual, segment, nodes):
     return segment_mean(x + residual, segment, nodes)
 
 
-def pictures(b, s, p, c):
-    """pixels, weight and bias, the class token and positions"""
-    return [(b, 3, s, s), (c, 3 * p * p), (c,), (1, 1, c), (1, (s // p) ** 2, c)]
+def first_and_others(**places):
+    """The class token at its place (1, 1, C), and the places of the patches."""
+    positions = places["positions"]
+    return places["class"] + positions[:, :1], positions[:, 1:]
 
 
-def drawn(x, device, dtype):
-    """Random numbers of a shape; integers as they are."""
-    return x.to(device) if torch.is_tensor(x) else torch.randn(x, device=device, dtype=dtype) / math.sqrt(x[-1])
+def given(case, make, args):
+    """The call, its arguments, and what has to come out."""
+    operands = load_file(args.folder / f"{case}.{args.dtype}.safetensors", device=args.device)
+    operands = {name: x if x.is_floating_point() else x.long() for name, x in operands.items()}
+    answer = operands.pop("answer")
+    call, *arguments = make(**operands)
+    return call, arguments, answer
+
+
+def check(case, dtype, found, answer):
+    """Ends the program when an answer is another by more than rounding."""
+    found = ANSWERS.get(case.split(".")[0], lambda y: y)(found).to(answer.device).flatten().float()
+    answer = answer.flatten().float()
+    if found.shape != answer.shape:
+        sys.exit(f"{case} {dtype}: expected {len(answer)} values, found {len(found)}")
+    apart = float((found - answer).abs().max() / answer.abs().max())
+    if not apart <= TOLERANCE[dtype]:
+        sys.exit(f"{case} {dtype}: expected at most {TOLERANCE[dtype]:.0e} of the largest value apart, found {apart:.1e}")
 
 
 def host_us(call, calls):
@@ -181,6 +213,7 @@ def times(case, call, samples, busy):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
     parser.add_argument("cases", nargs="+", metavar="OP.SHAPE")
     parser.add_argument("--device", required=True)
     parser.add_argument("--dtype", choices=DTYPES, required=True)
@@ -197,15 +230,15 @@ def main():
         make = PLAIN.get(op) or FUSED.get(op)
         if make is None:
             continue  # the caller names what is missing
-        inputs, run = make(*map(int, re.findall(r"\d+", shape)))
-        tensors = [drawn(x, args.device, DTYPES[args.dtype]) for x in inputs]
-        levels = {"pytorch": run}
+        call, arguments, answer = given(case, make, args)
+        levels = {"pytorch": call}
         if op in FUSED:
-            levels["pytorch_compile"] = torch.compile(run, fullgraph=True, dynamic=False)
-        for level, run in levels.items():
+            levels["pytorch_compile"] = torch.compile(call, fullgraph=True, dynamic=False)
+        for level, call in levels.items():
+            check(case, args.dtype, call(*arguments), answer)
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
             queue = None if op in WAITING else busy
-            row.update(times(f"{op} {shape} {args.dtype} {level}", lambda: run(*tensors), args.samples, queue))
+            row.update(times(f"{op} {shape} {args.dtype} {level}", lambda: call(*arguments), args.samples, queue))
             print(json.dumps(row), flush=True)
         torch.compiler.reset()
 

@@ -5,8 +5,9 @@
 FOLDER holds a folder a workload, MODEL.PRESET.WORKLOAD.DTYPE, as `compare` writes it: config.json, model.safetensors, and
 in workload.safetensors the inputs and the logits of level 1. Each workload has a process of its own (case.py), which
 holds the logits to those and times nothing that is off; max-autotune has a second one, for where it fails it takes the
-other modes with it, and on a CPU it changes the compiler's settings. Several compile side by side; they are timed one
-after the other, when all have done with compiling. Lines of JSON go to stdout: `row`, and `failed` with its reason.
+other modes with it, and on a CPU it changes the compiler's settings. Several compile side by side, max-autotune after all
+others; they are timed one after the other, when all have done with compiling, the two of a workload in succession. Lines of
+JSON go to stdout: `row`, and `failed` with its reason.
 """
 
 import argparse
@@ -102,15 +103,16 @@ def main():
         process.read()
         return process
 
-    work = []
+    processes = []
     for alone in (False, True):
+        work = []
         for folder in sorted(args.folder.iterdir()):
             able = [mode for mode in args.modes if mode != "pyg" or folder.name.startswith("gnn.")]
             if modes := [mode for mode in able if (mode == "max-autotune") == alone]:
                 work.append((folder, modes))
-    with ThreadPoolExecutor(args.processes) as pool:
-        processes = list(pool.map(started, work))
-    for process in processes:
+        with ThreadPoolExecutor(args.processes) as pool:
+            processes += pool.map(started, work)
+    for process in sorted(processes, key=lambda process: process.folder):
         process.measure()
 
 

@@ -59,7 +59,15 @@ pub trait Timed {
     fn results(&self) -> usize {
         1
     }
+
+    /// What comes out, for who compares it: the call's tensor, where that is all.
+    fn answer(&mut self) -> Result<Tensor> {
+        self.call()
+    }
 }
+
+/// What an op is given, each under the name that its formula has for it.
+pub type Operands<'a> = &'a [(&'a str, &'a Tensor)];
 
 impl<F: FnMut() -> Result<Tensor>> Timed for F {
     fn call(&mut self) -> Result<Tensor> {
@@ -103,17 +111,30 @@ pub trait Bench {
         Ok(())
     }
 
+    /// What the next case computes, for who times the same elsewhere; `answer` runs the op once.
+    fn given(
+        &mut self,
+        _op: &str,
+        _shape: &str,
+        _operands: Operands,
+        _answer: impl FnOnce() -> Result<Tensor>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
     /// One op on one shape at every level, and a copy beside what memory limits.
     fn op<T: Timed>(
         &mut self,
         op: &str,
         shape: &str,
         work: Work,
+        operands: Operands,
         mut setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
         let able = levels::able(self.dtype(), self.device());
         if let Some(first) = able.first() {
             let device = self.device().clone();
+            self.given(op, shape, operands, || setup(first.clone())?.answer())?;
             self.needs(op, shape, || {
                 needed(&device, &mut setup(Arc::new(Costed::new(first.clone())))?)
             })?;

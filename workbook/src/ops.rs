@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use benches::limits;
-use benches::ops::{self, Bench, Timed, Work};
+use benches::ops::{self, Bench, Operands, Timed, Work};
 use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
@@ -58,7 +58,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     }
     let device = args.device.open()?;
     let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
-    let mut recorder = Recorder::new(&device, args)?;
+    let mut recorder = Recorder::new(&device, args, peers.as_ref())?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
@@ -71,7 +71,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     if !results.rows.iter().any(named) {
         return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
     }
-    if let Some(peers) = peers {
+    if let Some(peers) = &peers {
         println!();
         peers.measure(&root, &mut results)?;
         print!("{}", table::losses(&results, 1.));
@@ -123,6 +123,7 @@ struct Recorder<'a> {
     device: Device,
     weights: VarBuilder<'static>,
     args: &'a OpsArgs,
+    peers: Option<&'a peers::Peers<'a>>,
     rows: Vec<OpRow>,
     /// Rows that are on the screen already.
     printed: usize,
@@ -131,12 +132,17 @@ struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    fn new(device: &Device, args: &'a OpsArgs) -> Result<Self> {
+    fn new(
+        device: &Device,
+        args: &'a OpsArgs,
+        peers: Option<&'a peers::Peers<'a>>,
+    ) -> Result<Self> {
         Ok(Self {
             timer: Timer::new(device)?,
             device: device.clone(),
             weights: RandomWeights::weights(0, DType::F32, device),
             args,
+            peers,
             rows: vec![],
             printed: 0,
             needs: None,
@@ -200,6 +206,21 @@ impl Bench for Recorder<'_> {
             false => None,
         };
         Ok(())
+    }
+
+    fn given(
+        &mut self,
+        op: &str,
+        shape: &str,
+        operands: Operands,
+        answer: impl FnOnce() -> candle_core::Result<Tensor>,
+    ) -> candle_core::Result<()> {
+        match self.peers {
+            Some(peers) if op.contains(&self.args.filter) => {
+                peers.export([op, shape], self.dtype(), operands, &answer()?)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn one(

@@ -4,7 +4,7 @@ mod clocks;
 mod map;
 
 use anyhow::{Context, Result};
-use candle_core::Device;
+use candle_core::{Device, Tensor};
 use clap::Args;
 use cli::device::Choice;
 use kernels::dispatch::Problem;
@@ -56,15 +56,20 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     );
     let clocks = Clocks::new(&device, args.samples as usize)?;
     for problem in tuning::shapes() {
+        let [a, b] = &operands(&problem, &device)?;
+        if let Some(peers) = &peers {
+            let case = ["matmul", &shape(&problem)];
+            peers.export(case, problem.dtype, &[("a", a), ("b", b)], &a.matmul(b)?)?;
+        }
         let measured = Measured::with_picked(problem, &device, args.samples as usize)?;
         let rows = match device.is_cpu() {
             true => rows(&measured),
-            false => clocks.rows(&problem)?,
+            false => clocks.rows(&problem, [a, b])?,
         };
         print(&measured, &rows, &device)?;
         results.rows.extend(rows);
     }
-    if let Some(peers) = peers {
+    if let Some(peers) = &peers {
         peers.measure(&root, &mut results)?;
     }
     print!("{}", table::losses(&results, LOSS));
@@ -77,6 +82,17 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A and B, random.
+fn operands(problem: &Problem, device: &Device) -> Result<[Tensor; 2]> {
+    let &Problem { batch, m, n, k, .. } = problem;
+    let draw = |rows, columns| {
+        let x = Tensor::rand(-1f32, 1., (batch, rows, columns), device)?;
+        let x = if batch == 1 { x.squeeze(0)? } else { x };
+        x.to_dtype(problem.dtype)
+    };
+    Ok([draw(m, k)?, draw(k, n)?])
 }
 
 /// `8x64x64x64`: the batch first where there is one.

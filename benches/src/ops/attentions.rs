@@ -172,8 +172,17 @@ pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
 }
 
 fn run(bench: &mut impl Bench, op: &str, shape: &str, work: Work, inputs: Inputs) -> Result<()> {
-    let inputs = Arc::new(inputs);
-    bench.op(op, shape, work, |level| Causal::new(level, &inputs))
+    let (positions, inputs) = (inputs.shape.capacity, Arc::new(inputs));
+    let table = |angles: &Tensor| angles.narrow(0, 0, positions);
+    let (cos, sin) = (table(&inputs.rope.cos)?, table(&inputs.rope.sin)?);
+    let ([q, k, v], [_, past_k, past_v]) = (&inputs.new, &inputs.past);
+    let mut operands = vec![("q", q), ("k", k), ("v", v), ("cos", &cos), ("sin", &sin)];
+    if past_k.elem_count() > 0 {
+        operands.extend([("past_k", past_k), ("past_v", past_v)]);
+    }
+    bench.op(op, shape, work, &operands, |level| {
+        Causal::new(level, &inputs)
+    })
 }
 
 /// B pictures of T patches: `vit.s16`, and small pictures; on a GPU 32 of the former, too.
@@ -183,7 +192,9 @@ pub fn attention(bench: &mut impl Bench) -> Result<()> {
         let tensor = |name| bench.tensor(name, &[b, t, h, d]);
         let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
         let work = Work::Flops(4 * b * h * t * t * d);
-        bench.op("attention", &format!("{b}x{t}x{h}x{d}"), work, |level| {
+        let operands = [("q", &q), ("k", &k), ("v", &v)];
+        let shape = format!("{b}x{t}x{h}x{d}");
+        bench.op("attention", &shape, work, &operands, |level| {
             let (q, k, v) = (q.clone(), k.clone(), v.clone());
             Ok(move || level.attention(&q, &k, &v))
         })?;
@@ -209,10 +220,20 @@ pub fn edge_attention(bench: &mut impl Bench) -> Result<()> {
     // Each of q, k, v, skip and the result once, edge features and both ends of each edge.
     let work =
         Work::Bytes(bench.dtype().size_in_bytes() * (5 * n * h * d + e * edge_width) + 8 * e);
-    let device = bench.device().clone();
-    bench.op("edge_attention", &format!("{n}x{e}"), work, |level| {
-        let (csr, _) = Csr::new(n, &edges, &device)?;
-        let w = Weight::new(w.clone());
+    let (csr, _) = Csr::new(n, &edges, bench.device())?;
+    let operands = [
+        ("q", &q),
+        ("k", &k),
+        ("v", &v),
+        ("skip", &skip),
+        ("edge_attr", &edge_attr),
+        ("w", &w),
+        ("source", &csr.col_idx),
+        ("target", &csr.row_idx),
+    ];
+    let shape = format!("{n}x{e}");
+    bench.op("edge_attention", &shape, work, &operands, |level| {
+        let (csr, w) = (csr.clone(), Weight::new(w.clone()));
         let (q, k, v) = (q.clone(), k.clone(), v.clone());
         let (skip, edge_attr) = (skip.clone(), edge_attr.clone());
         Ok(move || level.edge_attention(&q, &k, &v, &skip, &edge_attr, &w, &csr))

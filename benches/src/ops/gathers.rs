@@ -14,7 +14,8 @@ pub fn embedding(bench: &mut impl Bench) -> Result<()> {
         let ids = (0..t).map(|i| (i * 7919 % v) as u32);
         let ids = Tensor::from_iter(ids, bench.device())?.unsqueeze(0)?; // (1, T)
         let work = Work::Bytes(2 * t * c * bench.dtype().size_in_bytes());
-        bench.op("embedding", &format!("{t}x{c}"), work, |level| {
+        let operands = [("ids", &ids), ("w", &w)];
+        bench.op("embedding", &format!("{t}x{c}"), work, &operands, |level| {
             let (ids, w) = (ids.clone(), Weight::new(w.clone()));
             Ok(move || level.embedding(&ids, &w))
         })?;
@@ -30,10 +31,15 @@ pub fn segment_mean(bench: &mut impl Bench) -> Result<()> {
     let residual = bench.tensor("residual", &[n, c])?;
     let batch: Vec<u32> = (0..n).map(|i| (i / nodes) as u32).collect();
     let work = Work::Bytes((2 * n + graphs) * c * bench.dtype().size_in_bytes());
-    let device = bench.device().clone();
-    bench.op("segment_mean", &format!("{n}x{c}"), work, |level| {
-        let segments = Segments::new(graphs, &batch, &device)?;
-        let (x, residual) = (x.clone(), residual.clone());
+    let segments = Segments::new(graphs, &batch, bench.device())?;
+    let operands = [
+        ("x", &x),
+        ("residual", &residual),
+        ("segment", &segments.index),
+    ];
+    let shape = format!("{n}x{c}");
+    bench.op("segment_mean", &shape, work, &operands, |level| {
+        let (x, residual, segments) = (x.clone(), residual.clone(), segments.clone());
         Ok(move || level.segment_mean(&x, &residual, &segments))
     })
 }
@@ -55,6 +61,12 @@ impl Timed for NextToken {
         self.level.next_token(&self.logits, &mut sampling)?;
         Ok(self.nothing.clone())
     }
+
+    fn answer(&mut self) -> Result<Tensor> {
+        let mut sampling = Sampling::greedy();
+        let token = self.level.next_token(&self.logits, &mut sampling)?;
+        Tensor::new(token, &Device::Cpu)
+    }
 }
 
 /// The most probable of V tokens: `lm.readme`.
@@ -63,7 +75,8 @@ pub fn next_token(bench: &mut impl Bench) -> Result<()> {
     let logits = bench.tensor("logits", &[v])?;
     let nothing = Tensor::zeros(0, DType::U8, &Device::Cpu)?;
     let work = Work::Bytes(v * bench.dtype().size_in_bytes());
-    bench.op("next_token", &v.to_string(), work, |level| {
+    let operands = [("logits", &logits)];
+    bench.op("next_token", &v.to_string(), work, &operands, |level| {
         Ok(NextToken {
             level,
             logits: logits.clone(),

@@ -21,7 +21,8 @@ pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
         let w = bench.tensor("norm.weight", &[c])?;
         let shape = format!("{t}x{c}");
         let work = traffic(bench, t, c);
-        bench.op("add_rms_norm", &shape, work, |level| {
+        let operands = [("x", &x), ("residual", &residual), ("w", &w)];
+        bench.op("add_rms_norm", &shape, work, &operands, |level| {
             let (x, residual, w) = (x.clone(), residual.clone(), w.clone());
             Ok(move || Ok(level.add_rms_norm(&x, Some(&residual), &w, 1e-5)?.1))
         })?;
@@ -39,7 +40,8 @@ pub fn add_layer_norm(bench: &mut impl Bench) -> Result<()> {
         let b = bench.tensor("norm.bias", &[c])?;
         let shape = format!("{t}x{c}");
         let work = traffic(bench, t, c);
-        bench.op("add_layer_norm", &shape, work, |level| {
+        let operands = [("x", &x), ("residual", &residual), ("w", &w), ("b", &b)];
+        bench.op("add_layer_norm", &shape, work, &operands, |level| {
             let (x, residual) = (x.clone(), residual.clone());
             let (w, b) = (w.clone(), b.clone());
             Ok(move || Ok(level.add_layer_norm(&x, Some(&residual), &w, &b, 1e-5)?.1))

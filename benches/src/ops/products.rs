@@ -26,7 +26,9 @@ pub fn linear(bench: &mut impl Bench) -> Result<()> {
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;
         let work = Work::Flops(2 * m * k * n);
-        bench.op("linear", &format!("{m}x{k}x{n}"), work, |level| {
+        let operands = [("x", &x), ("w", &w), ("b", &b)];
+        let shape = format!("{m}x{k}x{n}");
+        bench.op("linear", &shape, work, &operands, |level| {
             let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
             Ok(move || level.linear(&x, &w, Some(&b)))
         })?;
@@ -41,7 +43,9 @@ pub fn qkv(bench: &mut impl Bench) -> Result<()> {
         let x = bench.tensor("x", &[1, t, c])?;
         let w = bench.tensor("w", &[3 * c, c])?;
         let work = Work::Flops(2 * t * c * 3 * c);
-        bench.op("qkv", &format!("{t}x{c}x{}", 3 * c), work, |level| {
+        let operands = [("x", &x), ("w", &w)];
+        let shape = format!("{t}x{c}x{}", 3 * c);
+        bench.op("qkv", &shape, work, &operands, |level| {
             let (x, w) = (x.clone(), Weight::new(w.clone()));
             Ok(move || Ok(level.qkv(&x, &w, None, heads)?.2))
         })?;
@@ -56,7 +60,9 @@ pub fn qkv_skip(bench: &mut impl Bench) -> Result<()> {
     let w = bench.tensor("w", &[4 * c, c])?;
     let b = bench.tensor("b", &[4 * c])?;
     let work = Work::Flops(2 * n * c * 4 * c);
-    bench.op("qkv_skip", &format!("{n}x{c}x{}", 4 * c), work, |level| {
+    let operands = [("x", &x), ("w", &w), ("b", &b)];
+    let shape = format!("{n}x{c}x{}", 4 * c);
+    bench.op("qkv_skip", &shape, work, &operands, |level| {
         let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
         Ok(move || Ok(level.qkv_skip(&x, &w, &b, heads)?.3))
     })
@@ -70,7 +76,9 @@ pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;
         let work = Work::Flops(2 * m * k * n);
-        bench.op("linear_gelu", &format!("{m}x{k}x{n}"), work, |level| {
+        let operands = [("x", &x), ("w", &w), ("b", &b)];
+        let shape = format!("{m}x{k}x{n}");
+        bench.op("linear_gelu", &shape, work, &operands, |level| {
             let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
             Ok(move || level.linear_gelu(&x, &w, &b))
         })?;
@@ -84,7 +92,9 @@ pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
         let x = bench.tensor("x", &[1, t, c])?;
         let w = bench.tensor("w", &[2 * f, c])?;
         let work = Work::Flops(2 * t * c * 2 * f);
-        bench.op("linear_swiglu", &format!("{t}x{c}x{f}"), work, |level| {
+        let operands = [("x", &x), ("w", &w)];
+        let shape = format!("{t}x{c}x{f}");
+        bench.op("linear_swiglu", &shape, work, &operands, |level| {
             let (x, w) = (x.clone(), Weight::new(w.clone()));
             Ok(move || level.linear_swiglu(&x, &w))
         })?;
@@ -103,7 +113,14 @@ pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
         let positions = bench.tensor("positions", &[1, 1 + patches, c])?;
         let work = Work::Flops(2 * b * patches * 3 * p * p * c);
         let shape = format!("{b}x3x{s}x{s}");
-        bench.op("patch_embed", &shape, work, |level| {
+        let operands = [
+            ("pixels", &pixels),
+            ("w", &w),
+            ("b", &bias),
+            ("class", &class),
+            ("positions", &positions),
+        ];
+        bench.op("patch_embed", &shape, work, &operands, |level| {
             let w = Weight::new(w.clone());
             let (pixels, bias) = (pixels.clone(), bias.clone());
             let (class, positions) = (class.clone(), positions.clone());

@@ -9,13 +9,16 @@ use super::{Bench, Work};
 pub fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
     let side = 4096;
     let w = Ternary::quantize(&bench.tensor("w", &[side, side])?)?;
-    let full = w.dequantize()?.to_dtype(bench.dtype())?.t()?; // (K, N)
+    let rows = w.dequantize()?.to_dtype(bench.dtype())?; // (N, K)
+    let full = rows.t()?;
     for m in [1, 32] {
         let x = bench.tensor("x", &[m, side])?;
         let shape = format!("{m}x{side}x{side}");
         let work = Work::Flops(2 * m * side * side);
         let op = "ternary_linear";
-        bench.one(op, "level2", &shape, work, || x.matmul(&full))?;
+        let product = || x.matmul(&full);
+        bench.given(op, &shape, &[("x", &x), ("w", &rows)], product)?;
+        bench.one(op, "level2", &shape, work, product)?;
         bench.one(op, "lut", &shape, work, || level4::lut(&x, &w))?;
         bench.one(op, "dp4a", &shape, work, || level4::dp4a(&x, &w))?;
     }

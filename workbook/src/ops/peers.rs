@@ -1,13 +1,16 @@
 //! The same ops in PyTorch, timed by `benches/peers/ops.py` in the same run.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use candle_core::Device;
+use benches::ops::Operands;
+use candle_core::{DType, Device, Tensor, safetensors};
 use results::{OpResults, OpRow};
 use serde::Deserialize;
+use tempfile::TempDir;
 
 use crate::compare::peers::{described, device_name, interpreter, torch};
 
@@ -28,12 +31,13 @@ struct Line {
     samples: usize,
 }
 
-/// Python, and how often it measures on which device.
+/// Python, how often it measures on which device, and what it is given.
 pub struct Peers<'a> {
     python: &'a str,
     version: String,
     device: &'a Device,
     samples: u32,
+    folder: TempDir,
 }
 
 impl<'a> Peers<'a> {
@@ -42,15 +46,33 @@ impl<'a> Peers<'a> {
     /// # Errors
     /// [`data::BadInput`] for one without PyTorch.
     pub fn new(python: Option<&'a str>, device: &'a Device, samples: u32) -> Result<Option<Self>> {
-        let peers = |python| {
+        let peers = |python| -> Result<Self> {
             Ok(Self {
                 python,
                 version: torch(python)?,
                 device,
                 samples,
+                folder: tempfile::tempdir()?,
             })
         };
         python.map(peers).transpose()
+    }
+
+    /// Keeps what an op on a shape is given and what comes out, for the program: it times what gives the same.
+    ///
+    /// # Errors
+    /// When a tensor cannot be read or the file cannot be written.
+    pub fn export(
+        &self,
+        [op, shape]: [&str; 2],
+        dtype: DType,
+        operands: Operands,
+        answer: &Tensor,
+    ) -> candle_core::Result<()> {
+        let file = format!("{op}.{shape}.{}.safetensors", dtype.as_str());
+        let all = operands.iter().copied().chain([("answer", answer)]);
+        let tensors: HashMap<&str, Tensor> = all.map(|(name, x)| (name, x.clone())).collect();
+        safetensors::save(&tensors, self.folder.path().join(file))
     }
 
     /// Measures what is in `results`, and puts each row behind those of the same op and shape; what PyTorch
@@ -76,6 +98,7 @@ impl<'a> Peers<'a> {
     fn of_format(&self, root: &Path, dtype: &str, results: &mut OpResults) -> Result<()> {
         let mut child = interpreter(self.python)
             .arg(root.join(PROGRAM))
+            .arg(self.folder.path())
             .args(cases(&results.rows, dtype))
             .args(["--dtype", dtype, "--device", &device_name(self.device)])
             .args(["--samples", &self.samples.to_string()])

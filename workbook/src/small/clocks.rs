@@ -22,7 +22,6 @@ const PRODUCTS: [(&str, Product); 2] = [
 /// Times of products on one GPU.
 pub struct Clocks {
     timer: Timer,
-    device: Device,
     samples: usize,
 }
 
@@ -31,22 +30,14 @@ impl Clocks {
     pub fn new(device: &Device, samples: usize) -> Result<Self> {
         Ok(Self {
             timer: Timer::new(device)?,
-            device: device.clone(),
             samples,
         })
     }
 
-    /// A row for each of [`PRODUCTS`], all on the same random operands.
-    pub fn rows(&self, problem: &Problem) -> Result<Vec<OpRow>> {
-        let &Problem { batch, m, n, k, .. } = problem;
-        let draw = |rows, columns| {
-            let x = Tensor::rand(-1f32, 1., (batch, rows, columns), &self.device)?;
-            let x = if batch == 1 { x.squeeze(0)? } else { x };
-            x.to_dtype(problem.dtype)
-        };
-        let (a, b) = (draw(m, k)?, draw(k, n)?);
+    /// A row for each of [`PRODUCTS`], all on the same operands.
+    pub fn rows(&self, problem: &Problem, [a, b]: [&Tensor; 2]) -> Result<Vec<OpRow>> {
         let row = |&(level, product): &(&str, Product)| {
-            let mut call = || product(&a, &b);
+            let mut call = || product(a, b);
             let times = self.timer.time(&mut call, self.samples)?;
             let graph = self.timer.in_graph(&mut call, self.samples)?;
             Ok(super::row(
@@ -77,7 +68,8 @@ mod tests {
             dtype: DType::F32,
             layout: [Layout::Rows; 2],
         };
-        let rows = Clocks::new(&Device::Cpu, 2)?.rows(&problem)?;
+        let [a, b] = super::super::operands(&problem, &Device::Cpu)?;
+        let rows = Clocks::new(&Device::Cpu, 2)?.rows(&problem, [&a, &b])?;
         let keys: Vec<String> = rows.iter().map(OpRow::key).collect();
         assert_eq!(
             keys,

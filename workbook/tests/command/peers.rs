@@ -41,6 +41,15 @@ fn what_cannot_be_measured_is_refused_beforehand() {
     assert_eq!(alone.code, Some(2), "{}", alone.stderr);
 }
 
+/// The bytes of a file of tensors.
+fn serialized<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a Stored)>) -> Vec<u8> {
+    let views = tensors.into_iter().map(|(name, t)| {
+        let view = safetensors::tensor::TensorView::new(t.dtype, t.shape.clone(), &t.bytes);
+        (name, view.unwrap())
+    });
+    safetensors::serialize(views, None).unwrap()
+}
+
 /// Writes a workload as `compare` does, from a golden.
 fn workload(folder: &Path, golden: &str, address: &str, edit: impl FnOnce(&mut Tensors)) {
     let (from, to) = (
@@ -54,11 +63,7 @@ fn workload(folder: &Path, golden: &str, address: &str, edit: impl FnOnce(&mut T
     let mut tensors = read(from.join("case.safetensors").to_str().unwrap());
     edit(&mut tensors);
     tensors.remove("tokens");
-    let views = tensors.iter().map(|(name, t)| {
-        let view = safetensors::tensor::TensorView::new(t.dtype, t.shape.clone(), &t.bytes);
-        (name.as_str(), view.unwrap())
-    });
-    let bytes = safetensors::serialize(views, None).unwrap();
+    let bytes = serialized(tensors.iter().map(|(name, t)| (name.as_str(), t)));
     fs::write(to.join("workload.safetensors"), bytes).unwrap();
 }
 
@@ -187,6 +192,46 @@ fn plain_models_answer_as_the_libraries_do() {
     assert_eq!(failed["preset"], "wrong");
     let reason = failed["reason"].as_str().unwrap();
     assert!(reason.starts_with("logits apart by"), "{reason}");
+}
+
+/// Ops in PyTorch are held to the levels' answers before they are timed.
+#[test]
+fn an_op_that_gives_something_else_is_not_timed() {
+    let Some(python) = python("an_op_that_gives_something_else_is_not_timed") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let x = Stored::floats(&[2, 2], &[0., 3f32.ln(), 1., 1.]);
+    for (shape, answer) in [
+        ("2x2", [0.25, 0.75, 0.5, 0.5]),
+        ("9x9", [0.25, 0.75, 0.5, 0.6]),
+    ] {
+        let answer = Stored::floats(&[2, 2], &answer);
+        let tensors = [("x", &x), ("answer", &answer)];
+        let path = folder
+            .path()
+            .join(format!("softmax.{shape}.f32.safetensors"));
+        fs::write(path, serialized(tensors)).unwrap();
+    }
+    let ops = |shape: &str| {
+        Command::new(&python)
+            .arg(root().join("benches/peers/ops.py"))
+            .arg(folder.path())
+            .arg(format!("softmax.{shape}"))
+            .args(["--device", "cpu", "--dtype", "f32", "--samples", "2"])
+            .output()
+            .unwrap()
+    };
+    let rows = lines(&ops("2x2"));
+    assert_eq!((rows.len(), &rows[0]["level"]), (1, &"pytorch".into()));
+    assert_eq!(rows[0]["samples"], 2);
+    let wrong = ops("9x9");
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(
+        !wrong.status.success() && wrong.stdout.is_empty(),
+        "{wrong:?}"
+    );
+    assert!(said.contains("softmax.9x9 f32: expected at most"), "{said}");
 }
 
 /// A folder in which `compare` finds what it reads, and writes.
