@@ -22,14 +22,14 @@
 // What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
 // in two (level5_sm80.cu); a split over the keys where there are few queries (level4_decode.cu).
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.4, level 3 13.6, level 4 9.7, PyTorch 51.2, PyTorch compile 22.7
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.8, PyTorch 47.9, PyTorch compile 27.4
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.0, level 3 1124.1, level 4 200.1, PyTorch 331.4, PyTorch compile 294.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46570.9, level 3 78778.2, level 4 9854.9, PyTorch 7185.5, PyTorch compile 6478.4
-//   attention 1x197x6x64 f32: level 2 26.1, level 3 19.3, level 4 14.1, PyTorch 27.8
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.6, level 4 9.6, PyTorch 44.4, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.7, PyTorch 48.4, PyTorch compile 24.0
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1257.3, level 3 1123.6, level 4 199.8, PyTorch 331.0, PyTorch compile 292.5
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46107.2, level 3 78917.9, level 4 9841.4, PyTorch 7170.7, PyTorch compile 6468.6
+//   attention 1x197x6x64 f32: level 2 26.3, level 3 19.3, level 4 14.1, PyTorch 28.2
 //   attention 10x65x4x32 f32: level 2 22.7, level 3 11.2, level 4 7.6, PyTorch 14.0
-//   attention 32x197x6x64 f32: level 2 233.3, level 3 557.3, level 4 98.1, PyTorch 101.9
+//   attention 32x197x6x64 f32: level 2 232.2, level 3 548.1, level 4 98.3, PyTorch 101.7
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

@@ -19,14 +19,14 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.8, PyTorch 48.6, PyTorch compile 12.9
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.7, level 3 14.0, level 4 6.1, PyTorch 48.5, PyTorch compile 14.7
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 988.7, level 3 1099.7, level 4 37.7, PyTorch 76.8, PyTorch compile 34.9
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34544.0, level 3 79236.7, level 4 1056.4, PyTorch 1243.8, PyTorch compile 634.7
-//   attention 1x197x6x64 bf16: level 2 26.3, level 3 19.7, level 4 5.4, PyTorch 9.5
-//   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, PyTorch 8.2
-//   attention 32x197x6x64 bf16: level 2 201.9, level 3 476.5, level 4 18.9, PyTorch 17.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.7, level 3 13.7, level 4 5.7, PyTorch 40.5, PyTorch compile 10.3
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 13.9, level 4 6.1, PyTorch 41.1, PyTorch compile 11.8
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1101.8, level 4 37.8, PyTorch 68.9, PyTorch compile 31.9
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34119.7, level 3 79355.3, level 4 1061.6, PyTorch 1230.6, PyTorch compile 616.2
+//   attention 1x197x6x64 bf16: level 2 26.4, level 3 19.6, level 4 5.3, PyTorch 7.4
+//   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.4, level 4 3.2, PyTorch 6.1
+//   attention 32x197x6x64 bf16: level 2 201.2, level 3 474.8, level 4 18.8, PyTorch 14.5
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"
 #include "common/mma.cuh"

@@ -21,9 +21,9 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   edge_attention 4096x16384 f32: level 2 8527.0*, level 3 27.6, level 4 9.5, copy 2.6, PyTorch 158.1, PyTorch compile 56.7
-//   edge_attention 4096x16384 bf16: level 2 8578.7*, level 3 29.6, level 4 10.2, copy 1.8, PyTorch 159.4, PyTorch compile 52.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   edge_attention 4096x16384 f32: level 2 8495.6*, level 3 27.6, level 4 9.5, copy 2.6, PyTorch 154.0, PyTorch compile 50.8
+//   edge_attention 4096x16384 bf16: level 2 8577.2*, level 3 29.6, level 4 10.2, copy 1.8, PyTorch 152.9, PyTorch compile 47.5
 
 #include "edge_attention/level4.cuh"
 

@@ -18,18 +18,18 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 6.7
-//   linear 197x1536x384 bf16: level 2 7.1, level 3 40.1, level 4 6.9, PyTorch 7.9
-//   linear 4096x128x128 bf16: level 2 10.8, level 3 10.2, level 4 3.0, PyTorch 6.5
-//   linear 25216x3072x768 bf16: level 2 445.7, level 3 6765.1, level 4 278.5, PyTorch 154.6
-//   qkv 128x512x1536 bf16: level 2 3.1, level 3 20.8, level 4 3.5, PyTorch 6.5
-//   qkv 197x384x1152 bf16: level 2 3.0, level 3 16.1, level 4 3.8, PyTorch 6.2
-//   qkv_skip 4096x128x512 bf16: level 2 33.3, level 3 34.7, level 4 4.5, PyTorch 7.6
-//   linear_gelu 197x384x1536 bf16: level 2 11.9, level 3 20.6, level 4 4.7, PyTorch 9.2, PyTorch compile 9.0
-//   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.1, level 4 3.7, PyTorch 9.8, PyTorch compile 9.7
-//   linear_gelu 25216x768x3072 bf16: level 2 1696.5, level 3 6789.4, level 4 332.0, PyTorch 272.7, PyTorch compile 283.4
-//   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.8, level 4 5.1, PyTorch 13.1, PyTorch compile 8.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 3.4
+//   linear 197x1536x384 bf16: level 2 7.1, level 3 40.2, level 4 7.0, PyTorch 4.7
+//   linear 4096x128x128 bf16: level 2 10.8, level 3 10.2, level 4 2.9, PyTorch 3.2
+//   linear 25216x3072x768 bf16: level 2 443.8, level 3 6754.7, level 4 279.2, PyTorch 157.0
+//   qkv 128x512x1536 bf16: level 2 3.1, level 3 20.9, level 4 3.5, PyTorch 3.3
+//   qkv 197x384x1152 bf16: level 2 3.0, level 3 16.1, level 4 3.7, PyTorch 3.2
+//   qkv_skip 4096x128x512 bf16: level 2 33.2, level 3 34.7, level 4 4.5, PyTorch 4.4
+//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.6, level 4 4.8, PyTorch 5.4, PyTorch compile 5.6
+//   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.2, level 4 3.7, PyTorch 6.2, PyTorch compile 6.5
+//   linear_gelu 25216x768x3072 bf16: level 2 1682.7, level 3 6785.6, level 4 336.3, PyTorch 270.5, PyTorch compile 281.3
+//   linear_swiglu 128x512x1536 bf16: level 2 14.4, level 3 26.9, level 4 5.2, PyTorch 9.0, PyTorch compile 5.3
 #include "linear/mma_tile.cuh"
 #include "linear/kernels.cuh"
 

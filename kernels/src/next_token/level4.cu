@@ -19,9 +19,9 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   next_token 10000 f32, by the host's clock: level 2 24.8, level 3 25.2, level 4 21.4, copy 5.4, PyTorch 38.8
-//   next_token 10000 bf16, by the host's clock: level 2 34.8, level 3 35.1, level 4 21.2, copy 5.4, PyTorch 39.6
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   next_token 10000 f32, by the host's clock: level 2 25.1, level 3 24.7, level 4 22.5, copy 5.2, PyTorch 29.7
+//   next_token 10000 bf16, by the host's clock: level 2 34.7, level 3 34.8, level 4 20.8, copy 5.0, PyTorch 31.3
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -12,19 +12,19 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.4, level 3 13.6, level 4 9.7, PyTorch 51.2, PyTorch compile 22.7
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.8, PyTorch 47.9, PyTorch compile 27.4
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.0, level 3 1124.1, level 4 200.1, PyTorch 331.4, PyTorch compile 294.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46570.9, level 3 78778.2, level 4 9854.9, PyTorch 7185.5, PyTorch compile 6478.4
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.6, level 3 16.7, level 4 5.3, copy 1.2, PyTorch 62.7, PyTorch compile 37.0
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.2, level 3 16.6, level 4 5.9, copy 1.1, PyTorch 53.3, PyTorch compile 37.8
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.8, level 4 5.8, PyTorch 48.6, PyTorch compile 12.9
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.7, level 3 14.0, level 4 6.1, PyTorch 48.5, PyTorch compile 14.7
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 988.7, level 3 1099.7, level 4 37.7, PyTorch 76.8, PyTorch compile 34.9
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34544.0, level 3 79236.7, level 4 1056.4, PyTorch 1243.8, PyTorch compile 634.7
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.9, level 4 4.5, copy 1.1, PyTorch 39.4, PyTorch compile 12.5
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 37.4, PyTorch compile 14.9
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.6, level 4 9.6, PyTorch 44.4, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.7, PyTorch 48.4, PyTorch compile 24.0
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1257.3, level 3 1123.6, level 4 199.8, PyTorch 331.0, PyTorch compile 292.5
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46107.2, level 3 78917.9, level 4 9841.4, PyTorch 7170.7, PyTorch compile 6468.6
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.2, copy 1.2, PyTorch 54.8, PyTorch compile 31.0
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.5, level 3 16.9, level 4 6.0, copy 1.1, PyTorch 53.3, PyTorch compile 32.6
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.7, level 3 13.7, level 4 5.7, PyTorch 40.5, PyTorch compile 10.3
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 13.9, level 4 6.1, PyTorch 41.1, PyTorch compile 11.8
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1101.8, level 4 37.8, PyTorch 68.9, PyTorch compile 31.9
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34119.7, level 3 79355.3, level 4 1061.6, PyTorch 1230.6, PyTorch compile 616.2
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.9, level 4 4.4, copy 1.1, PyTorch 32.5, PyTorch compile 7.7
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.5, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 33.9, PyTorch compile 12.0
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

@@ -14,9 +14,9 @@
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   segment_mean 4096x128 f32: level 2 1218.4, level 3 3.8, level 4 2.3, copy 1.6, PyTorch 13.3, PyTorch compile 9.6
-//   segment_mean 4096x128 bf16: level 2 1239.5, level 3 3.8, level 4 2.2, copy 1.3, PyTorch 17.7, PyTorch compile 9.2
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   segment_mean 4096x128 f32: level 2 1213.6, level 3 3.8, level 4 2.3, copy 1.6, PyTorch 12.6, PyTorch compile 22.7
+//   segment_mean 4096x128 bf16: level 2 1248.8, level 3 3.8, level 4 2.2, copy 1.3, PyTorch 16.7, PyTorch compile 5.7
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

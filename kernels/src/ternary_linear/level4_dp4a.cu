@@ -22,11 +22,11 @@
 // To be faster: round in the kernel that makes x, usually a norm; for large M the 8-bit tensor cores
 // (mma.sync m16n8k32, sm_80) multiply 32 times as much an instruction as a warp's dp4a.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit a0d70647a, 2026-11-22):
-//   ternary_linear 1x4096x4096 f32: level 2 21.8, lut 4.1, dp4a 3.6, PyTorch 22.0
-//   ternary_linear 32x4096x4096 f32: level 2 46.3, lut 62.3, dp4a 15.1, PyTorch 47.4
-//   ternary_linear 1x4096x4096 bf16: level 2 9.1, lut 4.2, dp4a 3.6, PyTorch 17.2
-//   ternary_linear 32x4096x4096 bf16: level 2 9.6, lut 61.9, dp4a 15.1, PyTorch 17.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
+//   ternary_linear 1x4096x4096 f32: level 2 21.8, lut 4.1, dp4a 3.7, PyTorch 21.9
+//   ternary_linear 32x4096x4096 f32: level 2 48.5, lut 62.2, dp4a 15.1, PyTorch 47.0
+//   ternary_linear 1x4096x4096 bf16: level 2 9.2, lut 4.2, dp4a 3.6, PyTorch 10.5
+//   ternary_linear 32x4096x4096 bf16: level 2 9.6, lut 61.9, dp4a 15.0, PyTorch 10.3
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
