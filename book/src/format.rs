@@ -8,6 +8,7 @@ pub fn figure(row: &Row, field: &str, unit: &str) -> Result<String> {
     let absent = || format!("expected `{field}` in the row `{}`, found null", row.key());
     Ok(match field {
         "median" => time(row.median_ms, unit)?,
+        "device" => time(row.device_ms.with_context(absent)?, unit)?,
         "speedup" => ratio(row.speedup),
         "tensors" => row.tensors.to_string(),
         "launches" => row.launches.with_context(absent)?.to_string(),
@@ -15,7 +16,7 @@ pub fn figure(row: &Row, field: &str, unit: &str) -> Result<String> {
         "difference" => difference(row.max_difference),
         _ => {
             bail!(
-                "expected a field median, speedup, tensors, launches, peak or difference, found `{field}`"
+                "expected a field median, device, speedup, tensors, launches, peak or difference, found `{field}`"
             )
         }
     })

@@ -1,7 +1,7 @@
 //! The preprocessor that puts recorded figures into the chapters, so that none is typed by hand:
 //!
-//! - `{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}`: one figure; `.speedup`, `.tensors`,
-//!   `.peak` and `.difference` after the level name another one than the median.
+//! - `{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}`: one figure; `.device`, `.speedup`, `.tensors`,
+//!   `.launches`, `.peak` and `.difference` after the level name another one than the median.
 //! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it, and `to=3` to levels 1 to 3
 //!   without other frameworks.
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.

@@ -38,17 +38,15 @@ pub struct Measured {
 }
 
 /// Below the note.
-const COLUMNS: &str = "Ops of about one intensity stand side by side; a line leads from each name to its place on the roof.";
+const COLUMNS: &str = "A line leads from each name to the intensity of its op, where its points are.";
 /// Height of all but the notes, and with them, CSS pixels.
 const AXES: i32 = 640;
 const HEIGHT: i32 = 696;
 /// The share of the axes' height that the names take above the roof.
 const NAMES: f64 = 0.34;
-/// From one kernel's column to the next at the least, from one series' points to the next's in it, from the roof to its
-/// name, half a tick's height, CSS pixels.
+/// From one kernel's name to the next at the least, from the roof to the names, half a tick's height, CSS pixels.
 const APART: i32 = 25;
-const ASIDE: i32 = 3;
-const LEADER: i32 = 18;
+const LEADER: i32 = 60;
 const TICK: i32 = 5;
 
 impl Measured {
@@ -132,8 +130,7 @@ impl Chart for MeasuredChart {
 }
 
 impl MeasuredChart {
-    /// The points of a kernel and its name above each other at `place`, those of equal rates beside each other; and a line from there to where it stands on the
-    /// roof.
+    /// The points of a kernel at its intensity, and a line from there to its name, which stands above `place`.
     fn column<DB: DrawingBackend>(
         &self,
         area: &Area<DB>,
@@ -153,13 +150,10 @@ impl MeasuredChart {
         let line = |points: &[(i32, i32)], colour| {
             area.draw(&PathElement::new(points.to_vec(), zoom.stroke(colour, 1)))
         };
-        line(&[(place, bottom), (place, name)], GRID)?;
-        line(&[(x, roof - px(TICK)), (place, name)], LINE)?;
+        line(&[(x, bottom), (x, top)], GRID)?;
+        line(&[(x, top - px(TICK)), (place, name)], LINE)?;
         line(&[(x, roof - px(TICK)), (x, roof + px(TICK))], INK)?;
-        let drawn = self.drawn();
-        let middle = (drawn.len() as i32 - 1) * ASIDE / 2;
-        for (aside, (i, _, paint)) in drawn.into_iter().enumerate() {
-            let x = place + px(aside as i32 * ASIDE - middle);
+        for (i, _, paint) in self.drawn() {
             for (_, rate) in kernel.shown().filter(|(j, _)| i == *j) {
                 paint.point(area, zoom, (x, y(rate)))?;
             }
