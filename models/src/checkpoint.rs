@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
-use data::BadInput;
+use data::{BadInput, short};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
@@ -157,7 +157,7 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
             Some(name) if Path::new(name).file_name() == Some(name.as_ref()) => names.insert(name),
             _ => {
                 let what = format!("{}: tensor `{tensor}`", index.display());
-                return Err(BadInput::new(what, "a file name", file));
+                return Err(BadInput::new(what, "a file name", short(file)));
             }
         };
     }
