@@ -5,7 +5,7 @@ use crate::criterion::Benches;
 use crate::table;
 use anyhow::{Result, ensure};
 use data::BadInput;
-use results::{Machine, OpResults, OpRow, Recorded, Results, Row};
+use results::{Figures, Machine, OpResults, OpRow, Recorded, Results, Row};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ impl<'a, R: Timed> Beside<'a, R> {
     }
 }
 
-impl<R: DeserializeOwned + Timed> Shelf<R> {
+impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
     fn open(folder: PathBuf, own: &Path, benches: Here) -> Result<Self, BadInput> {
         let own = own.exists().then(|| Recorded::load(own)).transpose()?;
         let run = own.as_ref().map(Here::run);

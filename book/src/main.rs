@@ -27,6 +27,7 @@ mod shell;
 mod table;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod watch;
 
 use anyhow::Result;
@@ -36,7 +37,7 @@ use std::process::ExitCode;
 
 /// The book of the workbook.
 #[derive(Parser)]
-#[command(name = "book")]
+#[command(name = "book", arg_required_else_help = false)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -49,7 +50,7 @@ enum Command {
     /// Build, serve and rebuild on every change; the open page reloads itself
     Serve {
         /// Port to listen on
-        #[arg(long, default_value_t = 3000)]
+        #[arg(long, default_value_t = 3000, allow_negative_numbers = true)]
         port: u16,
         /// Address to listen on
         #[arg(long, default_value = "127.0.0.1")]
@@ -85,7 +86,11 @@ fn root() -> &'static Path {
 }
 
 fn main() -> ExitCode {
-    match run(Args::parse().command) {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(usage) => return usage::report(&usage),
+    };
+    match run(args.command) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{error:#}");

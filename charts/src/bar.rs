@@ -4,7 +4,7 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use crate::paint::{Paint, paints};
+use crate::paint::{Paint, paints, plain};
 use crate::save::Chart;
 use crate::scale::{Scale, label};
 use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
@@ -75,7 +75,8 @@ impl BarChart {
     pub(crate) fn paint(&self, bar: &Bar) -> Paint {
         let names = self.names();
         let at = names.iter().position(|name| *name == bar.name);
-        paints(&names)[at.unwrap_or(0)]
+        let paint = at.and_then(|at| paints(&names).get(at).copied());
+        paint.unwrap_or_else(|| plain(0)) // of a bar that is not drawn
     }
 
     /// The largest value, whisker or mark.
@@ -111,7 +112,8 @@ impl Chart for BarChart {
 
     fn check(&self) -> Result<(), Error> {
         let empty = || Error::Empty(self.title.clone());
-        (self.highest() > 0.).then_some(()).ok_or_else(empty)
+        let shows = self.highest() > 0. && !self.names().is_empty();
+        shows.then_some(()).ok_or_else(empty)
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {

@@ -286,6 +286,21 @@ fn the_legend_names_what_is_drawn_and_everything_is_seen() {
 }
 
 #[test]
+fn bars_that_cannot_be_drawn_are_no_chart() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut chart = speed();
+    chart.mark = Some(1.);
+    for bar in chart.groups.iter_mut().flat_map(|group| &mut group.bars) {
+        bar.value = f64::INFINITY;
+    }
+    for draw in [bar_chart, bar_grid] {
+        let error = draw(&dir.path().join("none"), &chart).expect_err("nothing to draw");
+        assert!(matches!(&error, Error::Empty(_)), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("a folder").count(), 0);
+}
+
+#[test]
 fn panels_have_one_legend() {
     let dir = tempfile::tempdir().expect("a folder");
     let chart = LinePanels {

@@ -1,9 +1,11 @@
 //! The options that all programs share.
 
+use std::any::TypeId;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Arg, Args, Command, Parser, ValueEnum};
 use data::BadInput;
 use models::Ops;
 
@@ -23,7 +25,7 @@ pub struct ModelArgs {
     #[arg(long, default_value = "auto")]
     pub device: device::Choice,
     /// Of random weights, and of whatever else is drawn
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
 }
 
@@ -158,5 +160,112 @@ struct Program<T: Args> {
 /// # Errors
 /// [`clap::Error`], which [`crate::run`] prints as one line; `--help` is one of them.
 pub fn parse<T: Args>() -> Result<T, clap::Error> {
-    Ok(Program::<T>::try_parse()?.args)
+    Ok(options::<Program<T>>()?.args)
+}
+
+/// The options of this process. A number below 0 behind an option that takes numbers is its value, which the option takes
+/// or refuses by its name; otherwise clap would look for an option of that name.
+///
+/// # Errors
+/// See [`parse`].
+pub fn options<P: Parser>() -> Result<P, clap::Error> {
+    options_of(std::env::args_os())
+}
+
+fn options_of<P: Parser>(
+    texts: impl IntoIterator<Item: Into<OsString> + Clone>,
+) -> Result<P, clap::Error> {
+    let mut command = with_numbers_below_0(P::command());
+    let matches = command.try_get_matches_from_mut(texts)?;
+    P::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
+
+/// The same of all its subcommands.
+fn with_numbers_below_0(command: Command) -> Command {
+    let allow = |arg: Arg| match takes_numbers(&arg) {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command
+        .mut_args(allow)
+        .mut_subcommands(with_numbers_below_0)
+}
+
+fn takes_numbers(arg: &Arg) -> bool {
+    let of = arg.get_value_parser().type_id();
+    let is = |number: TypeId| arg.get_action().takes_values() && of == number;
+    is(TypeId::of::<u8>())
+        || is(TypeId::of::<u16>())
+        || is(TypeId::of::<u32>())
+        || is(TypeId::of::<u64>())
+        || is(TypeId::of::<usize>())
+        || is(TypeId::of::<f32>())
+        || is(TypeId::of::<f64>())
+}
+
+/// A number of things, or a seed. (clap's own parser of it says `invalid digit` of one below 0.)
+///
+/// # Errors
+/// What would have been one.
+pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number = text.parse::<u64>().ok().and_then(|n| n.try_into().ok());
+    number.ok_or_else(|| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Parser)]
+    struct Numbers {
+        #[arg(long)]
+        level: Option<u8>,
+        #[arg(long, value_parser = whole::<usize>)]
+        count: Option<usize>,
+        #[arg(long, allow_negative_numbers = true)]
+        grid: Option<String>,
+        #[arg(long)]
+        name: Option<String>,
+        #[arg(short)]
+        x: bool,
+        #[command(subcommand)]
+        below: Option<Below>,
+    }
+
+    #[derive(Debug, PartialEq, clap::Subcommand)]
+    enum Below {
+        Draw {
+            #[arg(long)]
+            heat: f64,
+        },
+    }
+
+    fn read(texts: &[&str]) -> Result<Numbers, String> {
+        let texts = ["program"].iter().chain(texts);
+        options_of(texts).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_number_below_0_is_a_value_of_the_option_before_it() {
+        let error = |texts: &[&str]| read(texts).unwrap_err();
+        let level = error(&["--level", "-1"]);
+        assert!(
+            level.contains("'-1' for '--level <LEVEL>': -1 is not in 0..=255"),
+            "{level}"
+        );
+        let count = error(&["--count", "-1"]);
+        let expected = "'-1' for '--count <COUNT>': expected a whole number from 0 to 1844";
+        assert!(count.contains(expected), "{count}");
+        let below = read(&["draw", "--heat", "-0.5"]).unwrap().below;
+        assert_eq!(below, Some(Below::Draw { heat: -0.5 }));
+        let grid = read(&["--grid", "-1", "-x"]).unwrap();
+        assert_eq!((grid.grid.as_deref(), grid.x), (Some("-1"), true));
+    }
+
+    #[test]
+    fn elsewhere_it_is_none() {
+        for texts in [&["--name", "-1"][..], &["-1"], &["--level", "-x"]] {
+            assert!(read(texts).is_err(), "{texts:?}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use data::BadInput;
 use models::Sampling;
 
 use crate::Compose;
-use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
+use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse, whole};
 use crate::load::{self, Request};
 use crate::simulation::simulated;
 use crate::trace::traced;
@@ -35,20 +35,20 @@ pub struct LmArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
     /// Stop after this many new tokens [default: 120, with --device sim 16, or as many as fit]
-    #[arg(long, value_name = "N", conflicts_with = "input")]
+    #[arg(long, value_name = "N", conflicts_with = "input", value_parser = whole::<usize>)]
     pub max_tokens: Option<usize>,
     /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1
     /// with --top-k or --top-p]
     #[arg(long, value_name = "X", conflicts_with = "input")]
     pub temperature: Option<f64>,
     /// Draw from the K most probable tokens
-    #[arg(long, value_name = "K", conflicts_with = "input")]
+    #[arg(long, value_name = "K", conflicts_with = "input", value_parser = whole::<usize>)]
     pub top_k: Option<usize>,
     /// Draw from the fewest tokens whose probability reaches P
     #[arg(long, value_name = "P", conflicts_with = "input")]
     pub top_p: Option<f64>,
     /// With --input: also write `tokens`, each row continued greedily by exactly N tokens
-    #[arg(long, value_name = "N", requires = "input")]
+    #[arg(long, value_name = "N", requires = "input", value_parser = whole::<usize>)]
     pub generate: Option<usize>,
 }
 

@@ -68,6 +68,7 @@ pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
     let kind = Kind {
         name: "lm",
         from_file: models::lm::Config::from_file,
+        layers: |c| (models::lm::LAYERS, c.num_hidden_layers),
         preset: presets::lm,
         build: LanguageModel::load,
         tensors: |c| 2 + 9 * c.num_hidden_layers + usize::from(!c.tie_word_embeddings),
@@ -80,6 +81,7 @@ pub fn vit(request: &Request) -> Result<Loaded<VisionTransformer>> {
     let kind = Kind {
         name: "vit",
         from_file: models::vit::Config::from_file,
+        layers: |c| (models::vit::LAYERS, c.num_hidden_layers),
         preset: presets::vit,
         build: VisionTransformer::load,
         tensors: |c| 8 + 16 * c.num_hidden_layers,
@@ -92,6 +94,7 @@ pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
     let kind = Kind {
         name: "gnn",
         from_file: models::gnn::Config::from_file,
+        layers: |c| (models::gnn::LAYERS, c.num_hidden_layers),
         preset: presets::gnn,
         build: GraphTransformer::load,
         tensors: |c| 6 + 17 * c.num_hidden_layers,
@@ -103,6 +106,8 @@ pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
 struct Kind<C, M> {
     name: &'static str,
     from_file: fn(&ConfigFile) -> std::result::Result<C, BadInput>,
+    /// Where their tensors are, and how many the model has.
+    layers: fn(&C) -> (&'static str, usize),
     preset: fn(&str) -> Option<C>,
     build: fn(VarBuilder, &C) -> candle_core::Result<M>,
     /// How many the model has, for the progress bar.
@@ -122,8 +127,9 @@ impl<C, M> Kind<C, M> {
             None => {
                 let folder = self.folder(model)?;
                 let config = (self.from_file)(&ConfigFile::read(&folder.join("config.json"))?)?;
-                let weights = Checkpoint::open(&folder)?.into_weights(*dtype, device);
-                (config, weights, Some(folder))
+                let (prefix, layers) = (self.layers)(&config);
+                let weights = Checkpoint::open(&folder)?.of_layers(prefix, layers)?;
+                (config, weights.into_weights(*dtype, device), Some(folder))
             }
         };
         let weights = watched(weights, (self.tensors)(&config));

@@ -2,6 +2,18 @@
 
 use std::fmt::Display;
 
+/// The most characters of a value that a complaint quotes.
+const QUOTED: usize = 80;
+
+/// The beginning of what was found, with an ellipsis for the rest: of a value that may be as long as its file.
+pub fn short(found: impl Display) -> String {
+    let text = found.to_string();
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 /// Something that a person gave us is not what it has to be.
 ///
 /// Prints as one line, `what: expected …, found …`, where `what` names the file, the tensor or the
@@ -26,5 +38,17 @@ impl BadInput {
             expected: line(expected.to_string()),
             found: line(found.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_long_is_cut_between_characters() {
+        let whole = "ä".repeat(QUOTED);
+        assert_eq!(short(&whole), whole);
+        assert_eq!(short(format!("{whole}ö")), format!("{whole}…"));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
-use data::BadInput;
+use data::{BadInput, short};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
@@ -137,10 +137,39 @@ impl Checkpoint {
         })
     }
 
+    /// These weights, where they are of no layer that the model does not have: `prefix.0.…` to below `layers`.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a tensor of one beyond: without it the model would be another than the one that was trained.
+    pub fn of_layers(self, prefix: &str, layers: usize) -> Result<Self, BadInput> {
+        let beyond = |name: &'_ String| {
+            let layer = layer(name, prefix)?;
+            (layer >= layers).then(|| (layer, name.clone()))
+        };
+        match self.file_of.keys().filter_map(beyond).min() {
+            None => Ok(self),
+            Some((layer, name)) => {
+                let last = layers.saturating_sub(1);
+                let expected = format!("layers 0 to {last}, `num_hidden_layers` of config.json");
+                let found = format!("layer {layer}");
+                Err(self.files[self.file_of[&name]].complain(&name, expected, found))
+            }
+        }
+    }
+
     /// A [`VarBuilder`] that hands out these weights as `dtype` on `device`.
     pub fn into_weights(self, dtype: DType, device: &Device) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self), dtype, device.clone())
     }
+}
+
+/// 3 of `prefix.3.mlp.weight`.
+fn layer(name: &str, prefix: &str) -> Option<usize> {
+    let (number, _) = name
+        .strip_prefix(prefix)?
+        .strip_prefix('.')?
+        .split_once('.')?;
+    number.parse().ok()
 }
 
 /// The files that an index names, each once.
@@ -157,7 +186,7 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
             Some(name) if Path::new(name).file_name() == Some(name.as_ref()) => names.insert(name),
             _ => {
                 let what = format!("{}: tensor `{tensor}`", index.display());
-                return Err(BadInput::new(what, "a file name", file));
+                return Err(BadInput::new(what, "a file name", short(file)));
             }
         };
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use data::BadInput;
+use data::{BadInput, short};
 use serde_json::Value;
 
 /// The largest size in a configuration: a slip beyond it would take all the memory.
@@ -22,7 +22,7 @@ impl ConfigFile {
         let root: Value =
             serde_json::from_str(&text).map_err(|e| BadInput::new(path.display(), "JSON", e))?;
         if !root.is_object() {
-            return Err(BadInput::new(path.display(), "a JSON object", root));
+            return Err(BadInput::new(path.display(), "a JSON object", short(root)));
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -38,7 +38,7 @@ impl ConfigFile {
 
     /// A complaint about `key`.
     pub fn complain(&self, key: &str, expected: impl std::fmt::Display) -> BadInput {
-        let found = self.get(key).map_or("nothing".into(), Value::to_string);
+        let found = self.get(key).map_or("nothing".into(), short);
         let what = format!("{}: `{key}`", self.path.display());
         BadInput::new(what, expected, found)
     }

@@ -12,6 +12,9 @@ use crate::config::ConfigFile;
 use crate::weight::{linear, norm};
 use crate::{Csr, Heads, Ops, Segments, Weight, graph};
 
+/// Where the tensors of the layers are, each below its number.
+pub const LAYERS: &str = "blocks";
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -227,7 +230,7 @@ impl GraphTransformer {
     /// Loads the weights that `config` asks for; errors name the tensor.
     pub fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let c = config.hidden_size;
-        let block = |i| Block::load(vb.pp("blocks").pp(i), config);
+        let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         Ok(Self {
             proj_in: linear(vb.pp("proj_in"), c, config.node_features)?,
             blocks: (0..config.num_hidden_layers)

@@ -10,6 +10,9 @@ use data::BadInput;
 use crate::config::ConfigFile;
 use crate::{CacheShape, Heads, KvCache, Ops, Rope, Weight};
 
+/// Where the tensors of the layers are, each below its number.
+pub const LAYERS: &str = "model.layers";
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -175,7 +178,7 @@ impl LanguageModel {
         let (v, c) = (config.vocab_size, config.hidden_size);
         let model = vb.pp("model");
         let embedding = Weight::new(model.get((v, c), "embed_tokens.weight")?);
-        let block = |i| Block::load(model.pp("layers").pp(i), config);
+        let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         let head = match config.tie_word_embeddings {
             true => embedding.clone(),
             false => Weight::new(vb.get((v, c), "lm_head.weight")?),

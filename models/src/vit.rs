@@ -11,6 +11,9 @@ use crate::config::ConfigFile;
 use crate::weight::{linear, norm};
 use crate::{Heads, Ops, Weight};
 
+/// Where the tensors of the layers are, each below its number.
+pub const LAYERS: &str = "vit.encoder.layer";
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -184,7 +187,7 @@ impl VisionTransformer {
         let embeddings = vit.pp("embeddings");
         let projection = embeddings.pp("patch_embeddings.projection");
         let patch = Weight::new(projection.get((c, 3, p, p), "weight")?);
-        let block = |i| Block::load(vit.pp("encoder.layer").pp(i), config);
+        let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         Ok(Self {
             patch: (patch, projection.get(c, "bias")?),
             class: embeddings.get((1, 1, c), "cls_token")?,

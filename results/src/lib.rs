@@ -1,6 +1,7 @@
 //! Recorded figures: the one schema that the commands write and the book reads.
 
 pub mod criterion;
+mod figures;
 mod machine;
 mod models;
 mod ops;
@@ -13,6 +14,7 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use figures::{Figures, HIGHEST, Wrong};
 pub use machine::{Machine, Origin};
 pub use models::{Clock, Row, earlier, failed};
 pub use ops::{OpClock, OpRow};
@@ -78,20 +80,21 @@ impl<R: Serialize> Recorded<R> {
     }
 }
 
-impl<R: DeserializeOwned> Recorded<R> {
-    /// Reads a file that holds [`json`](Self::json).
+impl<R: DeserializeOwned + Figures> Recorded<R> {
+    /// Reads a file that holds [`json`](Self::json), with rows that can be shown.
     ///
     /// # Errors
-    /// One line that names the file.
+    /// One line that names the file and, of a row that cannot be, its address and the field.
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         let expected = format!("recorded results of schema {SCHEMA}");
         let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
         let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
         let recorded: Self = serde_json::from_str(&text).map_err(|e| bad(&e))?;
-        match recorded.schema {
-            SCHEMA => Ok(recorded),
-            other => Err(bad(&format!("schema {other}"))),
+        if recorded.schema != SCHEMA {
+            return Err(bad(&format!("schema {}", recorded.schema)));
         }
+        figures::check(path, &recorded.rows)?;
+        Ok(recorded)
     }
 }
 
@@ -128,6 +131,18 @@ mod tests {
             json.contains("\"schema\": 1") && !json.contains("driver") && !json.contains("notes")
         );
         assert_eq!(example().rows[0].key(), "linear.1x512x512.f32.level4");
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.json");
+        let json = example().json().unwrap().replace("12.5", "-0.5");
+        std::fs::write(&path, json).unwrap();
+        let error = OpResults::load(&path).unwrap_err().to_string();
+        let end = "cpu.json: row 1, linear.1x512x512.f32.level4: `host_us`: \
+                   expected a number from 1e-9 to 1e12, found -0.5";
+        assert!(error.ends_with(end), "{error}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod others;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::{self, Figures, Wrong};
 use crate::{Origin, Results, spoken};
 pub use others::failed;
 
@@ -146,6 +147,35 @@ impl Row {
     /// Whether both are the same workload, at whatever level.
     fn same_workload(&self, other: &Self) -> bool {
         self.title() == other.title()
+    }
+}
+
+impl Figures for Row {
+    fn address(&self) -> String {
+        self.key()
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        figures::names([
+            ("model", &self.model),
+            ("preset", &self.preset),
+            ("workload", &self.workload),
+            ("dtype", &self.dtype),
+        ])?;
+        match &self.system {
+            Some(system) => {
+                figures::names([("system", system)])?;
+                figures::no_level(self.level)?;
+            }
+            None => figures::level(self.level)?,
+        }
+        figures::times([
+            ("median_ms", Some(self.median_ms)),
+            ("low_ms", Some(self.low_ms)),
+            ("high_ms", Some(self.high_ms)),
+            ("device_ms", self.device_ms),
+            ("speedup", Some(self.speedup)),
+        ])
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::OpResults;
+use crate::figures::{self, Figures, Wrong};
 
 /// One op on one shape at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -100,6 +101,29 @@ impl OpRow {
     /// Whether a level's, not a limit.
     fn is_own(&self) -> bool {
         !self.is_other() && !["copy", "limits"].contains(&self.level.as_str())
+    }
+}
+
+impl Figures for OpRow {
+    fn address(&self) -> String {
+        self.key()
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        figures::names([
+            ("op", &self.op),
+            ("shape", &self.shape),
+            ("dtype", &self.dtype),
+        ])?;
+        figures::level_name(&self.level)?;
+        figures::times([
+            ("host_us", Some(self.host_us)),
+            ("device_us", self.device_us),
+            ("graph_us", self.graph_us),
+            ("low_us", self.low_us),
+            ("high_us", self.high_us),
+        ])?;
+        figures::counts([("bytes", self.bytes), ("flops", self.flops)])
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::{self, Figures, Wrong};
+
 /// One size of one model's input at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRow {
@@ -53,6 +55,29 @@ impl SweepRow {
     pub fn variant(&self) -> String {
         let graph = if self.graph { " in a graph" } else { "" };
         format!("level {}{graph}", self.level)
+    }
+}
+
+impl Figures for SweepRow {
+    fn address(&self) -> String {
+        self.key()
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        figures::names([
+            ("model", &self.model),
+            ("preset", &self.preset),
+            ("axis", &self.axis),
+            ("dtype", &self.dtype),
+        ])?;
+        figures::text("what", &self.what)?;
+        figures::level(self.level)?;
+        figures::counts([("size", Some(self.size as u64))])?;
+        figures::times([
+            ("median_ms", Some(self.median_ms)),
+            ("low_ms", Some(self.low_ms)),
+            ("high_ms", Some(self.high_ms)),
+        ])
     }
 }
 

@@ -115,14 +115,19 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
 }
 
-/// Draws what is recorded once more, and prints the paths.
+/// Draws what is recorded once more, and prints the paths. All of it is read before anything is written: where a figure
+/// is wrong, every file stays as it is.
 pub fn redraw() -> Result<()> {
     let root = root()?;
+    let models = record::read(&root)?;
+    let ops = crate::ops::read(&root)?;
+    let small = record::records(&root, "small")?;
+    let sweeps = crate::sweep::read(&root)?;
     let parts = [
-        record::redraw(&root)?,
-        crate::ops::redraw(&root)?,
-        crate::small::redraw(&root)?,
-        crate::sweep::redraw(&root)?,
+        record::redraw(&root, &models)?,
+        crate::ops::redraw(&root, &ops)?,
+        crate::small::redraw(&root, &small)?,
+        crate::sweep::redraw(&root, &sweeps)?,
     ];
     for path in parts.iter().flatten() {
         println!("{}", path.display());

@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use classroom::check::TO_COMPILE;
 use classroom::page::COMMAND;
 use classroom::{Exercise, exercise};
+use cli::args::whole;
 use cli::files;
 use data::BadInput;
 
@@ -111,7 +112,7 @@ enum Command {
         #[command(flatten)]
         named: Named,
         /// Repeat the random numbers of a check
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = whole::<u64>)]
         seed: Option<u64>,
     },
     /// The next of three hints
@@ -144,7 +145,7 @@ enum Command {
         file: PathBuf,
         #[arg(long)]
         limit: f32,
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<u64>)]
         seed: u64,
     },
 }
@@ -193,7 +194,7 @@ struct GradeArgs {
     #[arg(long)]
     graded: bool,
     /// Of the random numbers of all checks, to repeat them
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     seed: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
-use cli::args::TuneArgs;
+use cli::args::{TuneArgs, options};
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::{CompareArgs, RecordArgs};
 use doctor::DoctorArgs;
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     // As the user has set it: `cli::run` sets it where it is not.
     let threads = std::env::var("RAYON_NUM_THREADS").ok();
     let code = cli::run(|| {
-        let workbook = Workbook::try_parse()?;
+        let workbook: Workbook = options()?;
         match workbook.command {
             None => compare::run(&workbook.compare),
             Some(Command::Compare(args)) => compare::run(&args),

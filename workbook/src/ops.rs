@@ -51,7 +51,8 @@ pub struct OpsArgs {
 /// Measures, prints a table an op, and writes what `args` asks for.
 pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
-    let record = args.record.as_deref().map(record::checked).transpose()?;
+    let beside = |name| record::beside::<OpRow>(&root, "ops", name);
+    let record = args.record.as_deref().map(beside).transpose()?;
     if record.is_some() && !args.filter.is_empty() {
         let expected = "no FILTER beside it: a record has every op";
         return Err(BadInput::new("--record", expected, &args.filter).into());
@@ -82,7 +83,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
             &root.join(format!("benches/results/ops/{name}.json")),
             &results,
         )?;
-        for path in charts(&root)? {
+        for path in charts(&root, &record::records(&root, "ops")?)? {
             println!("recorded {}", path.display());
         }
     }
@@ -92,20 +93,36 @@ pub fn run(args: &OpsArgs) -> Result<()> {
 /// The GPU whose times stand in the headers of the kernels.
 const HEADERS: &str = "benches/results/ops/h200.json";
 
+/// What is recorded of the ops.
+pub struct Read {
+    /// All of it, by name.
+    records: Vec<(String, OpResults)>,
+    /// What stands in the headers of the kernels.
+    headers: OpResults,
+}
+
+/// Reads what is recorded of the ops.
+pub fn read(root: &Path) -> Result<Read> {
+    Ok(Read {
+        records: record::records(root, "ops")?,
+        headers: OpResults::load(&root.join(HEADERS))?,
+    })
+}
+
 /// Draws what is recorded of the ops, and writes it into the headers of their kernels; returns the paths of the charts
 /// and of the headers that changed.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    let charts = charts(root)?;
-    let headers = headers::rewrite(root, &OpResults::load(&root.join(HEADERS))?)?;
+pub fn redraw(root: &Path, read: &Read) -> Result<Vec<PathBuf>> {
+    let charts = charts(root, &read.records)?;
+    let headers = headers::rewrite(root, &read.headers)?;
     Ok([charts, headers].concat())
 }
 
 /// Draws what is recorded: times level beside level and against the shape, and rates below the roof.
-fn charts(root: &Path) -> Result<Vec<PathBuf>> {
+fn charts(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
     let drawn = [
-        times::redraw(root)?,
-        shapes::redraw(root)?,
-        roofline::redraw(root)?,
+        times::redraw(root, records)?,
+        shapes::redraw(root, records)?,
+        roofline::redraw(root, records)?,
     ];
     Ok(drawn.concat())
 }

@@ -45,7 +45,8 @@ const GEMM: &str = "gemm_one_thread";
 /// Measures, prints a line a shape, with the losses marked, and writes what `args` asks for.
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
-    let record = args.record.as_deref().map(record::checked).transpose()?;
+    let beside = |name| record::beside::<OpRow>(&root, "small", name);
+    let record = args.record.as_deref().map(beside).transpose()?;
     let device = args.device.open()?;
     let peers = Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
@@ -77,7 +78,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     if let Some(name) = record {
         let path = root.join(format!("benches/results/small/{name}.json"));
         write(&path, &results)?;
-        for path in map::redraw(&root)? {
+        for path in map::redraw(&root, &record::records(&root, "small")?)? {
             println!("recorded {}", path.display());
         }
     }

@@ -14,7 +14,7 @@ use results::{SweepResults, SweepRow};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
 use crate::compare::{Case, Spread, Subjects, machine, record, root};
-pub use draw::redraw;
+pub use draw::{read, redraw};
 
 /// Time whole models against the size of their input
 #[derive(Debug, Clone, Args)]
@@ -32,7 +32,8 @@ pub struct SweepArgs {
 /// Measures, prints a line a size with the slopes behind, and writes what `args` asks for.
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
-    let name = args.record.as_deref().map(record::checked).transpose()?;
+    let beside = |name| record::beside::<SweepRow>(&root, "sweep", name);
+    let name = args.record.as_deref().map(beside).transpose()?;
     let device = args.subjects.device.open()?;
     let mut results = SweepResults::new(machine::describe(&device, &root)?);
     println!(
@@ -53,7 +54,7 @@ fn write(root: &Path, name: Option<&str>, results: &SweepResults) -> Result<()> 
     };
     let json = root.join(format!("benches/results/sweep/{name}.json"));
     record::save(&json, results)?;
-    for path in redraw(root)? {
+    for path in redraw(root, &read(root)?)? {
         println!("recorded {}", path.display());
     }
     Ok(())

@@ -61,7 +61,9 @@ fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
         title,
         axis: axis("speed-up over level 1 (×), longer is faster"),
         mark: Some(1.),
-        groups: workloads.iter().map(group).collect(),
+        groups: (workloads.iter().map(group))
+            .filter(|group| !group.bars.is_empty())
+            .collect(),
     }
 }
 

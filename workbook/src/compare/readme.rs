@@ -16,8 +16,8 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 /// Puts the tables of all `results` between the markers.
-pub fn rewrite(path: &Path, results: &[Results]) -> Result<()> {
-    let tables: Vec<String> = results.iter().map(table).collect();
+pub fn rewrite(path: &Path, results: &[(String, Results)]) -> Result<()> {
+    let tables: Vec<String> = results.iter().map(|(_, results)| table(results)).collect();
     let text = rewrite_text(path, &tables.join("\n"))?;
     charts::write_atomically(path, text.as_bytes()).with_context(|| format!("{}", path.display()))
 }

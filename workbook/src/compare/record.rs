@@ -7,7 +7,7 @@ use benches::job::all_presets;
 use candle_core::DType;
 use data::BadInput;
 pub use results::{Clock, Machine, Results, Row};
-use results::{Recorded, failed};
+use results::{Figures, Recorded, failed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -22,16 +22,17 @@ pub struct Record {
 }
 
 impl Record {
-    /// Checks, before anything is measured, that `name` can be a file's and the README has a place
-    /// for the table.
+    /// Checks, before anything is measured, that `name` can be a file's, and that the README has a place for the table
+    /// beside the others, which can be read.
     pub fn new(root: &Path, name: &str) -> Result<Self> {
         let name = checked(name)?;
-        let readme = root.join("README.md");
+        let (folder, readme) = (root.join("benches/results"), root.join("README.md"));
         if readme.exists() {
             readme::check(&readme)?;
+            others::<Row>(&folder, name)?;
         }
         Ok(Self {
-            folder: root.join("benches/results"),
+            folder,
             name: name.into(),
             readme,
         })
@@ -85,14 +86,21 @@ impl Record {
         self.folder.join(format!("{}.json", self.name))
     }
 
-    /// Writes the JSON, its chart, and the README's table; returns their paths.
+    /// Writes the JSON, its chart, and the README's table; returns their paths. The README has the other records too: they
+    /// are read before anything is written.
     pub fn write(&self, results: &Results) -> Result<Vec<PathBuf>> {
         let json = self.json();
+        let mut all = match self.readme.exists() {
+            true => others(&self.folder, &self.name)?,
+            false => vec![],
+        };
         save(&json, results)?;
         let mut paths = vec![json];
         paths.extend(draw(&self.folder, &self.name, results)?);
         if self.readme.exists() {
-            readme::rewrite(&self.readme, &recorded(&self.folder)?)?;
+            let at = all.partition_point(|(name, _)| *name < self.name);
+            all.insert(at, (self.name.clone(), results.clone()));
+            readme::rewrite(&self.readme, &all)?;
             paths.push(self.readme.clone());
         }
         Ok(paths)
@@ -121,6 +129,9 @@ fn draw(folder: &Path, name: &str, results: &Results) -> Result<Vec<PathBuf>> {
     let charts = charts_of(folder)?;
     let mut paths = vec![];
     for (model, chart) in chart::speed_by_model(results) {
+        if chart.groups.is_empty() {
+            continue; // of a part in graphs alone
+        }
         paths.extend(charts::bar_grid(
             &charts.join(format!("{name}-{model}")),
             &chart,
@@ -129,16 +140,22 @@ fn draw(folder: &Path, name: &str, results: &Results) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The charts of all that is recorded of the models, and the README's table, once more; returns their paths.
+/// All that is recorded of the models, by name; the README has to have a place for it.
+pub fn read(root: &Path) -> Result<Vec<(String, Results)>> {
+    readme::check(&root.join("README.md"))?;
+    records(root, "")
+}
+
+/// The charts of what [`read`] returned, and the README's table, once more; returns their paths.
 ///
 /// For results that another machine has recorded: its JSON is copied here, and this draws the rest.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+pub fn redraw(root: &Path, all: &[(String, Results)]) -> Result<Vec<PathBuf>> {
     let (folder, readme) = (root.join("benches/results"), root.join("README.md"));
     let mut paths = vec![];
-    for json in files(&folder)? {
-        paths.extend(draw(&folder, &stem(&json), &Results::load(&json)?)?);
+    for (name, results) in all {
+        paths.extend(draw(&folder, name, results)?);
     }
-    readme::rewrite(&readme, &recorded(&folder)?)?;
+    readme::rewrite(&readme, all)?;
     paths.push(readme);
     Ok(paths)
 }
@@ -155,6 +172,30 @@ pub fn checked(name: &str) -> Result<&str, BadInput> {
     }
 }
 
+/// The name itself, when it can be a file's, and the other records of its kind, which are drawn with it, can be read.
+pub fn beside<'a, R: DeserializeOwned + Figures>(
+    root: &Path,
+    kind: &str,
+    name: &'a str,
+) -> Result<&'a str> {
+    let name = checked(name)?;
+    others::<R>(&root.join("benches/results").join(kind), name)?;
+    Ok(name)
+}
+
+/// The records in `folder` of other names.
+fn others<R: DeserializeOwned + Figures>(
+    folder: &Path,
+    name: &str,
+) -> Result<Vec<(String, Recorded<R>)>> {
+    if !folder.exists() {
+        return Ok(vec![]);
+    }
+    let mut paths = files(folder)?;
+    paths.retain(|path| stem(path) != name);
+    paths.into_iter().map(named).collect()
+}
+
 /// Writes the results as JSON, whole or not at all; the folder is made where it is not there.
 pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
@@ -163,23 +204,24 @@ pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
     charts::write_atomically(path, json.as_bytes()).with_context(|| format!("{}", path.display()))
 }
 
-/// All results in `folder`, by name.
-fn recorded(folder: &Path) -> Result<Vec<Results>> {
-    let load = |path: &PathBuf| Ok(Results::load(path)?);
-    files(folder)?.iter().map(load).collect()
-}
-
 /// `h200` of `…/h200.json`.
 pub fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()
 }
 
-/// Every record in the folder `kind` of `benches/results`, with its name.
-pub fn records<R: DeserializeOwned>(root: &Path, kind: &str) -> Result<Vec<(String, Recorded<R>)>> {
-    let named = |json: PathBuf| Ok((stem(&json), Recorded::load(&json)?));
+/// Every record in the folder `kind` of `benches/results`, with its name; without a kind, those of the models.
+pub fn records<R: DeserializeOwned + Figures>(
+    root: &Path,
+    kind: &str,
+) -> Result<Vec<(String, Recorded<R>)>> {
     let files = files(&root.join("benches/results").join(kind))?;
     files.into_iter().map(named).collect()
+}
+
+/// A record, with its name.
+fn named<R: DeserializeOwned + Figures>(json: PathBuf) -> Result<(String, Recorded<R>)> {
+    Ok((stem(&json), Recorded::load(&json)?))
 }
 
 /// Where the chart of this name goes: below `benches/results`.
@@ -354,7 +396,7 @@ pub mod tests {
         let chart = std::fs::read(&svg)?;
         std::fs::write(&readme, "<!-- results:begin -->\n<!-- results:end -->\n")?;
         std::fs::remove_file(&svg)?;
-        assert_eq!(redraw(root.path())?.len(), 3);
+        assert_eq!(redraw(root.path(), &read(root.path())?)?.len(), 3);
         assert_eq!(std::fs::read_to_string(&readme)?, table);
         assert_eq!(std::fs::read(&svg)?, chart);
         Ok(())
@@ -370,6 +412,11 @@ pub mod tests {
         let error = Record::new(root.path(), "cpu").unwrap_err().to_string();
         assert!(error.contains("README.md: expected"), "{error}");
         Ok(())
+    }
+
+    #[test]
+    fn every_level_can_be_recorded() {
+        assert_eq!(results::HIGHEST, levels::highest());
     }
 
     #[test]

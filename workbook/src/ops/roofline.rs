@@ -9,7 +9,7 @@ use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::{chart_path, records};
+use crate::compare::record::chart_path;
 
 /// The name of the rows that hold what a device does in a second at the most, and their two shapes.
 const LIMITS: &str = "limits";
@@ -57,13 +57,15 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
 }
 
 /// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`; returns the paths. One
-/// that holds none is skipped by name.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+/// that holds none, or nothing below them, is skipped by name.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
-    for (name, recorded) in records(root, "ops")? {
-        let charts = charts(&recorded);
+    for (name, recorded) in records {
+        let charts = charts(recorded);
         if charts.is_empty() {
-            eprintln!("skipped: no roofline of ops/{name}.json: it holds no limits");
+            eprintln!(
+                "skipped: no roofline of ops/{name}.json: it holds no limits, or nothing below them"
+            );
         }
         for (dtype, chart) in charts {
             let path = chart_path(root, &format!("{name}-roofline-{dtype}"))?;
@@ -106,6 +108,13 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
         bandwidth: bandwidth / 1e12,
         peak: peak / 1e12,
     };
+    let kernels: Vec<Measured> = needed
+        .chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape))
+        .filter_map(|rows| kernel(rows, &levels))
+        .collect();
+    if kernels.is_empty() {
+        return None;
+    }
     Some(MeasuredChart {
         title: format!("Ops in {dtype} below the roof of {name}"),
         note: format!(
@@ -113,17 +122,16 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
             roof.bandwidth, roof.peak
         ),
         roof,
-        kernels: needed
-            .chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape))
-            .filter_map(|rows| kernel(rows, &levels))
-            .collect(),
+        kernels,
         series: levels.iter().map(|level| spoken(level)).collect(),
     })
 }
 
-/// One op on one shape: its rates at `levels`.
+/// One op on one shape: its rates at `levels`; none of an op that computes nothing.
 fn kernel(rows: &[&OpRow], levels: &[&str]) -> Option<Measured> {
-    let (bytes, flops) = (rows[0].needs_bytes? as f64, rows[0].needs_flops? as f64);
+    let some = |n: &u64| *n > 0;
+    let bytes = rows[0].needs_bytes.filter(some)? as f64;
+    let flops = rows[0].needs_flops.filter(some)? as f64;
     let rate = |level: &&str| {
         let row = rows.iter().find(|row| row.level == *level)?;
         Some(flops / row.us() / 1e6)
@@ -192,9 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_limits_has_no_roof() {
-        let mut results = results();
-        results.rows.retain(|row| row.op != LIMITS);
-        assert!(charts(&results).is_empty());
+    fn a_record_without_limits_or_ops_has_no_roof() {
+        for limits in [false, true] {
+            let mut results = results();
+            results.rows.retain(|row| (row.op == LIMITS) == limits);
+            assert!(charts(&results).is_empty());
+        }
     }
 }

@@ -7,16 +7,16 @@ use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::{chart_path, records};
+use crate::compare::record::chart_path;
 
 /// Shapes of an op that make a line.
 const LEAST: usize = 3;
 
 /// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`; returns the paths.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
-    for (name, recorded) in records(root, "ops")? {
-        for (dtype, chart) in charts(&recorded) {
+    for (name, recorded) in records {
+        for (dtype, chart) in charts(recorded) {
             let path = chart_path(root, &format!("{name}-shapes-{dtype}"))?;
             paths.extend(charts::line_panels(&path, &chart)?);
         }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use results::{OpClock, OpResults, OpRow, spoken};
 
-use crate::compare::record::{chart_path, records};
+use crate::compare::record::chart_path;
 use crate::compare::significant;
 
 /// The charts of a number format, and the ops in each: those whose ratios are of one size.
@@ -57,10 +57,10 @@ const KINDS: [(&str, &str, &[&str]); 4] = [
 const BASE: &str = "level2";
 
 /// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and so on; returns the paths.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
-    for (name, recorded) in records(root, "ops")? {
-        for (kind, chart) in charts(&recorded) {
+    for (name, recorded) in records {
+        for (kind, chart) in charts(recorded) {
             let path = chart_path(root, &format!("{name}-{kind}"))?;
             paths.extend(charts::bar_grid(&path, &chart)?);
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use cli::args::whole;
 use data::BadInput;
 use simt::case::triple;
 use simt::{Argument, Case, Dim, Options, Schedule, Watch};
@@ -20,10 +21,20 @@ pub struct SimArgs {
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
     /// Blocks
-    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        default_value = "1",
+        allow_negative_numbers = true
+    )]
     pub grid: String,
     /// Threads of a block
-    #[arg(long, value_name = "X,Y,Z", default_value = "32")]
+    #[arg(
+        long,
+        value_name = "X,Y,Z",
+        default_value = "32",
+        allow_negative_numbers = true
+    )]
     pub block: String,
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
@@ -59,14 +70,15 @@ pub struct SimArgs {
         long,
         value_name = "X,Y,Z",
         default_value = "0,0,0",
-        requires = "trace"
+        requires = "trace",
+        allow_negative_numbers = true
     )]
     pub trace_block: String,
     /// Its number in the block
     #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
     pub trace_warp: u32,
     /// Steps at most, from the start
-    #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace")]
+    #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
     /// Only what is wrong, not what it costs
     #[arg(long, short, conflicts_with = "lines")]
@@ -78,10 +90,10 @@ pub struct SimArgs {
     #[arg(long, value_enum, default_value_t)]
     pub schedule: Order,
     /// Of random numbers, and of the random schedule
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Instructions of a block's warps before it is called endless
-    #[arg(long, value_name = "N", default_value_t = Options::default().fuel)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().fuel, value_parser = whole::<u64>)]
     pub fuel: u64,
     /// Run one block after the other
     #[arg(long)]

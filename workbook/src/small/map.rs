@@ -9,14 +9,19 @@ use kernels::dispatch::tune::PICKED;
 use results::{OpResults, OpRow, spoken};
 
 use super::{CANDLE, GEMM};
-use crate::compare::record::{chart_path, records};
+use crate::compare::record::chart_path;
 
-/// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
+/// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths. One that holds no library
+/// beside level 5 is skipped by name.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
-    for (name, recorded) in records(root, "small")? {
+    for (name, recorded) in records {
+        if cells(recorded).is_empty() {
+            eprintln!("skipped: no map of small/{name}.json: it holds no library beside level 5");
+            continue;
+        }
         let path = chart_path(root, &format!("{name}-small"))?;
-        paths.extend(charts::heat_map(&path, &map(&recorded))?);
+        paths.extend(charts::heat_map(&path, &map(recorded))?);
     }
     Ok(paths)
 }

@@ -10,14 +10,18 @@ use results::{SweepResults, SweepRow, slope, upper_half};
 use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
 
-/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
-pub fn redraw(root: &Path) -> Result<Vec<PathBuf>> {
-    if !root.join("benches/results/sweep").is_dir() {
-        return Ok(vec![]);
+/// Every record of `benches/results/sweep`, by name, where there are some.
+pub fn read(root: &Path) -> Result<Vec<(String, SweepResults)>> {
+    match root.join("benches/results/sweep").is_dir() {
+        true => records(root, "sweep"),
+        false => Ok(vec![]),
     }
+}
+
+/// Draws what [`read`] returned as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
+pub fn redraw(root: &Path, records: &[(String, SweepResults)]) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
-    for (name, recorded) in records(root, "sweep")? {
-        let recorded: SweepResults = recorded;
+    for (name, recorded) in records {
         for rows in sweeps(&recorded.rows) {
             let SweepRow {
                 model,

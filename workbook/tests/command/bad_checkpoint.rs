@@ -59,6 +59,48 @@ fn a_missing_tensor() {
     fixture.answer(&[]).refused(&[WEIGHT, "found nothing"]);
 }
 
+/// A file of which the model would read a part, without a word.
+#[test]
+fn layers_that_the_configuration_does_not_have() {
+    for (golden, first) in [
+        ("lm-mqa", "model.layers.1.input_layernorm.weight"),
+        ("lm-untied-full", "model.layers.1.input_layernorm.weight"),
+        ("vit-patch8", "vit.encoder.layer.1.attention."),
+        ("gnn-plain", "blocks.1.conv."),
+    ] {
+        let fixture = Fixture::golden(golden);
+        fixture.set("config.json", "num_hidden_layers", json!(1));
+        let tensor = format!(".safetensors: tensor `{first}");
+        let expected = "expected layers 0 to 0, `num_hidden_layers` of config.json, found layer 1";
+        fixture.answer(&[]).refused(&[&tensor, expected]);
+    }
+    let fixture = Fixture::golden("lm-mqa");
+    fixture.edit("model.safetensors", |tensors| {
+        let name = "model.layers.7.self_attn.rotary_emb.inv_freq";
+        tensors.insert(name.into(), Stored::floats(&[4], &[1.; 4]));
+    });
+    let found = "expected layers 0 to 1, `num_hidden_layers` of config.json, found layer 7";
+    fixture.answer(&[]).refused(&["inv_freq", found]);
+}
+
+/// What other programs save besides, and no model here needs.
+#[test]
+fn tensors_without_a_use_are_left_alone() {
+    for (golden, name) in [
+        ("lm-tied-gqa", "lm_head.weight"),
+        ("lm-mqa", "model.layers.1.self_attn.rotary_emb.inv_freq"),
+        ("lm-mqa", "model.rotary_emb.inv_freq"),
+        ("vit-patch4", "vit.pooler.dense.weight"),
+        ("gnn-plain", "blocks.norm.weight"),
+    ] {
+        let fixture = Fixture::golden(golden);
+        fixture.edit("model.safetensors", |tensors| {
+            tensors.insert(name.into(), Stored::floats(&[4], &[1.; 4]));
+        });
+        fixture.answer(&[]).fine();
+    }
+}
+
 #[test]
 fn a_wrong_shape() {
     let fixture = Fixture::golden("lm-mqa");

@@ -126,6 +126,33 @@ fn labels_that_the_head_does_not_have() {
     fixture.answer(&[]).refused(&parts);
 }
 
+/// Of a value as long as its file the beginning is enough.
+#[test]
+fn values_that_fill_pages() {
+    let names: Vec<String> = (0..5000).map(|i| format!("class {i}")).collect();
+    let entries = names.iter().map(|name| (format!("no {name}"), json!(name)));
+    let map = Value::Object(entries.collect());
+    let long = json!("x".repeat(100_000));
+    for (golden, key, value) in [
+        ("vit-patch4", "id2label", &map),
+        ("vit-patch4", "id2label", &json!(names)),
+        ("vit-patch4", "architectures", &json!(names)),
+        ("lm-mqa", "hidden_size", &long),
+        ("lm-mqa", "rope_scaling", &map),
+        ("gnn-plain", "num_classes", &json!(names)),
+        ("gnn-plain", "id2label", &json!({"0": names})),
+    ] {
+        let fixture = Fixture::golden(golden);
+        fixture.set("config.json", key, value.clone());
+        let run = fixture.answer(&[]);
+        run.refused(&[&format!("config.json: `{key}"), "…"]);
+        assert!(run.stderr.chars().count() < 400, "{}", run.stderr);
+    }
+    let fixture = Fixture::golden("vit-patch4");
+    fixture.write("config.json", json!(names).to_string());
+    fixture.answer(&[]).refused(&["a JSON object", "…"]);
+}
+
 #[test]
 fn files_that_hold_no_configuration() {
     for (text, found) in [

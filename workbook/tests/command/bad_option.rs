@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, run};
+use crate::fixture::{Fixture, root, run};
 
 #[test]
 fn models_that_are_not_there() {
@@ -109,6 +109,63 @@ fn sampling() {
     }
 }
 
+/// It is a value that is out of range, not an option that nobody knows.
+#[test]
+fn numbers_below_0() {
+    let kernel = root().join("kernels/src/softmax/level3.ptx");
+    let sim = |option| vec!["sim", kernel.to_str().unwrap(), option];
+    for (args, number, expected) in [
+        (vec!["--samples"], "-1", "not in 1..=100000"),
+        (vec!["compare", "--samples"], "-1", "not in 1..=100000"),
+        (
+            vec!["compare", "--peers", "false", "--peer-limit"],
+            "-3",
+            "1..=3600",
+        ),
+        (vec!["ops", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["small", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["sweep", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["profile", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["profile", "--level"], "-1", "not in 0..=255"),
+        (vec!["gnn", "--level"], "-1", "not in 0..=255"),
+        (vec!["vit", "--seed"], "-1", "a whole number from 0"),
+        (vec!["lm", "--max-tokens"], "-5", "a whole number from 0"),
+        (vec!["lm", "--top-k"], "-5", "a whole number from 0"),
+        (
+            vec!["lm", "--prompt", "a", "--temperature"],
+            "-0.5",
+            "expected",
+        ),
+        (
+            vec!["lm", "--prompt", "a", "--top-p"],
+            "-1",
+            "expected a number above 0",
+        ),
+        (sim("--smem"), "-1", "not in 0..="),
+        (sim("--seed"), "-1", "a whole number from 0"),
+        (sim("--fuel"), "-1", "a whole number from 0"),
+        (sim("--grid"), "-1", "expected"),
+        (
+            vec!["exercises", "check", "--seed"],
+            "-1",
+            "a whole number from 0",
+        ),
+        (
+            vec!["exercises", "grade", ".", "--limit"],
+            "-1",
+            "from 0.001 to 3600",
+        ),
+        (
+            vec!["exercises", "grade", ".", "--session"],
+            "-1",
+            "not in 0..=255",
+        ),
+    ] {
+        let option = args[args.len() - 1];
+        run(&[&args[..], &[number]].concat()).refused_option(&[option, number, expected]);
+    }
+}
+
 #[test]
 fn levels_and_devices() {
     run(&["lm", "--level", "9"]).refused(&["--level: expected 1", "found 9"]);
@@ -140,7 +197,6 @@ fn options_that_go_together() {
     run(&["lm", "--prompt", "x", "--input", "x", "--output", "y"]).refused_option(&["--prompt"]);
     run(&["gnn", "--graph", "x", "--edges", "y"]).refused_option(&["--graph", "--edges"]);
     run(&["lm", "--dtype", "f64"]).refused_option(&["f64", "f32, bf16"]);
-    run(&["lm", "--max-tokens", "-5"]).refused_option(&[]);
     run(&["llm"]).refused_option(&["llm"]);
 }
 

@@ -170,8 +170,14 @@ pub struct Run {
 
 /// Runs the command with backtraces on: they must not reach the message.
 pub fn run(args: &[&str]) -> Run {
+    run_in(Path::new("."), args)
+}
+
+/// The same, in a folder.
+pub fn run_in(folder: &Path, args: &[&str]) -> Run {
     let output = Command::new(env!("CARGO_BIN_EXE_workbook"))
         .args(args)
+        .current_dir(folder)
         .env("RUST_BACKTRACE", "1")
         .output()
         .unwrap();

@@ -6,6 +6,7 @@ mod bad_config;
 mod bad_graph;
 mod bad_option;
 mod bad_picture;
+mod bad_record;
 mod bad_tensor;
 mod doctor;
 mod fixture;

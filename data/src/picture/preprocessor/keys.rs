@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::{Filter, MAX_OUTPUT, Preprocessor, Size};
-use crate::BadInput;
+use crate::{BadInput, short};
 
 /// Keys that change nothing here: names, and the conversion to RGB that every picture has behind it.
 const WITHOUT_EFFECT: [&str; 6] = [
@@ -59,7 +59,8 @@ const KNOWN: [&str; 10] = [
 
 impl Keys<'_> {
     fn bad(&self, key: &str, expected: &str, found: &Value) -> BadInput {
-        BadInput::new(format!("{}: {key}", self.path.display()), expected, found)
+        let what = format!("{}: {key}", self.path.display());
+        BadInput::new(what, expected, short(found))
     }
 
     /// The value, unless it is null.

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use cli::args::whole;
 
 use crate::run::Budget;
 
 /// Trains the three small models on real input, and evaluates them.
 #[derive(Debug, Parser)]
+#[command(arg_required_else_help = false)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -47,7 +49,7 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with = "steps", value_parser = positive)]
     pub minutes: Option<f64>,
     /// Of weights and data
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Folder for the trained model [default: models/tiny/<model>]
     #[arg(long, value_name = "DIR")]
@@ -83,7 +85,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub text: Option<PathBuf>,
     /// Of the fresh data
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
 }
 

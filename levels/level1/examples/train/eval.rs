@@ -24,8 +24,14 @@ pub const EXAMPLES: usize = 2000;
 /// Of them at a time.
 const BATCH: usize = 50;
 
-fn weights(folder: &Path) -> models::Result<candle_nn::VarBuilder<'static>> {
-    Ok(Checkpoint::open(folder)?.into_weights(DType::F32, &Device::Cpu))
+/// Where the tensors of its layers are is the model's; how many there are, its configuration's.
+fn weights(
+    folder: &Path,
+    prefix: &str,
+    layers: usize,
+) -> models::Result<candle_nn::VarBuilder<'static>> {
+    let checkpoint = Checkpoint::open(folder)?.of_layers(prefix, layers)?;
+    Ok(checkpoint.into_weights(DType::F32, &Device::Cpu))
 }
 
 fn config(folder: &Path) -> models::Result<ConfigFile> {
@@ -34,8 +40,9 @@ fn config(folder: &Path) -> models::Result<ConfigFile> {
 
 /// The language model in `folder` on the pages held out.
 pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
-    let model = LanguageModel::load(weights(folder)?, &lm::Config::from_file(&config(folder)?)?)
-        .map_err(models::Error::from)?;
+    let config = lm::Config::from_file(&config(folder)?)?;
+    let weights = weights(folder, lm::LAYERS, config.num_hidden_layers)?;
+    let model = LanguageModel::load(weights, &config).map_err(models::Error::from)?;
     let tokenizer = text::read_tokenizer(&folder.join("tokenizer.json"))?;
     let bits = text::bits_per_byte(&model, &tokenizer, held_out)?;
     let bytes: usize = held_out.iter().map(|page| page.text.len()).sum();
@@ -60,9 +67,9 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
 
 /// The vision transformer in `folder` on fresh pictures, beside a linear model of the pixels.
 pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
-    let model =
-        VisionTransformer::load(weights(folder)?, &vit::Config::from_file(&config(folder)?)?)
-            .map_err(models::Error::from)?;
+    let config = vit::Config::from_file(&config(folder)?)?;
+    let weights = weights(folder, vit::LAYERS, config.num_hidden_layers)?;
+    let model = VisionTransformer::load(weights, &config).map_err(models::Error::from)?;
     let preprocessor = Preprocessor::read(&folder.join("preprocessor_config.json"))?;
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
         let (pixels, _) = crate::vit::pictures(classes, &preprocessor, rng)?;
@@ -77,9 +84,9 @@ pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
 
 /// The graph transformer in `folder` on fresh graphs, beside a linear model of the degrees.
 pub fn graphs(folder: &Path, seed: u64) -> anyhow::Result<Value> {
-    let model =
-        GraphTransformer::load(weights(folder)?, &gnn::Config::from_file(&config(folder)?)?)
-            .map_err(models::Error::from)?;
+    let config = gnn::Config::from_file(&config(folder)?)?;
+    let weights = weights(folder, gnn::LAYERS, config.num_hidden_layers)?;
+    let model = GraphTransformer::load(weights, &config).map_err(models::Error::from)?;
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
         let (batch, _) = crate::gnn::graphs(classes, model.config(), rng)?;
         Ok(model.forward(&Level1, &batch)?)

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use clap::Parser;
+use cli::args::options;
 use data::BadInput;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     one_thread_a_product();
     let mut code = ExitCode::SUCCESS;
     let end = cli::exit::run(|| {
-        code = program(Args::try_parse()?.command)?;
+        code = program(options::<Args>()?.command)?;
         Ok(())
     });
     match end == ExitCode::SUCCESS {

@@ -1,0 +1,62 @@
+//! How a command line that cannot be is refused: in one line, as all programs here refuse bad input.
+
+use std::process::ExitCode;
+
+/// Prints what clap says of the command line; `--help` is an error to clap alone.
+pub fn report(usage: &clap::Error) -> ExitCode {
+    if !usage.use_stderr() {
+        // Nobody is left to tell when this fails.
+        let _ = usage.print();
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: {}", line(&usage.to_string()));
+    ExitCode::from(2)
+}
+
+/// What is wrong, without the usage and the hint at `--help` behind it.
+fn line(text: &str) -> String {
+    let tails = ["\n\nUsage:", "\n\nFor more information"];
+    let end = tails.iter().filter_map(|tail| text.find(tail)).min();
+    let text = text[..end.unwrap_or(text.len())].trim_start_matches("error: ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Args;
+    use clap::Parser;
+
+    #[test]
+    fn a_mistake_is_one_line_that_names_it() {
+        for (args, expected) in [
+            (&["bild"][..], "unrecognized subcommand 'bild'"),
+            (&["build", "--fast"], "unexpected argument '--fast' found"),
+            (
+                &["serve", "--port", "x"],
+                "invalid value 'x' for '--port <PORT>'",
+            ),
+            (&["serve", "--port", "-1"], "-1 is not in 0..=65535"),
+            (&["measure", "supports"], "not provided: <RENDERER>"),
+            (&[], "[subcommands: build, serve, test, commands, measure"),
+        ] {
+            let args = ["book"].iter().chain(args);
+            let Err(error) = Args::try_parse_from(args) else {
+                panic!("expected a mistake: {expected}")
+            };
+            assert!(error.use_stderr(), "{error}");
+            let line = line(&error.to_string());
+            assert!(line.contains(expected), "{line}");
+            assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
+            assert!(!line.starts_with("error"), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_is_no_mistake() {
+        let Err(help) = Args::try_parse_from(["book", "--help"]) else {
+            panic!("expected the help")
+        };
+        assert!(!help.use_stderr() && help.to_string().contains("\n\nUsage:"));
+    }
+}

@@ -1,0 +1,255 @@
+//! What a recorded row has to be, for charts and tables to show it.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use data::{BadInput, short};
+
+/// The number of the highest level.
+pub const HIGHEST: u8 = 5;
+
+/// The times that can be, in milliseconds or microseconds. Ratios of two are finite.
+const TIMES: RangeInclusive<f64> = 1e-9..=1e12;
+/// The longest name: it is part of the names of files.
+const LONGEST: usize = 60;
+
+/// A row of recorded figures.
+pub trait Figures {
+    /// The row's address.
+    fn address(&self) -> String;
+
+    /// Holds every field to what it has to be.
+    ///
+    /// # Errors
+    /// The first that is something else.
+    fn check(&self) -> Result<(), Wrong>;
+}
+
+/// A field that is not what it has to be.
+#[derive(Debug, PartialEq)]
+pub struct Wrong {
+    field: &'static str,
+    expected: String,
+    found: String,
+}
+
+impl Wrong {
+    fn new(field: &'static str, expected: impl Display, found: impl Display) -> Self {
+        Self {
+            field,
+            expected: expected.to_string(),
+            found: short(found),
+        }
+    }
+}
+
+/// Checks all rows of a file.
+pub(crate) fn check<R: Figures>(path: &Path, rows: &[R]) -> Result<(), BadInput> {
+    for (i, row) in rows.iter().enumerate() {
+        row.check().map_err(|wrong| {
+            let (file, number) = (path.display(), i + 1);
+            let what = format!(
+                "{file}: row {number}, {}: `{}`",
+                short(row.address()),
+                wrong.field
+            );
+            BadInput::new(what, wrong.expected, wrong.found)
+        })?;
+    }
+    Ok(())
+}
+
+/// Names that can be a file's, each with its field.
+pub(crate) fn names<const N: usize>(names: [(&'static str, &str); N]) -> Result<(), Wrong> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
+    let is_name = |name: &str| (1..=LONGEST).contains(&name.len()) && name.chars().all(plain);
+    match names.into_iter().find(|(_, name)| !is_name(name)) {
+        None => Ok(()),
+        Some((field, name)) => {
+            let expected = format!("a name of 1 to {LONGEST} letters, digits, '-', '_' and '+'");
+            Err(Wrong::new(field, expected, format!("{name:?}")))
+        }
+    }
+}
+
+/// What people read.
+pub(crate) fn text(field: &'static str, found: &str) -> Result<(), Wrong> {
+    match found.trim().is_empty() {
+        true => Err(Wrong::new(field, "words", format!("{found:?}"))),
+        false => Ok(()),
+    }
+}
+
+/// Times and ratios of them, each with its field.
+pub(crate) fn times<const N: usize>(times: [(&'static str, Option<f64>); N]) -> Result<(), Wrong> {
+    for (field, time) in times {
+        if let Some(time) = time.filter(|time| !TIMES.contains(time)) {
+            let expected = format!("a number from {:e} to {:e}", TIMES.start(), TIMES.end());
+            return Err(Wrong::new(field, expected, time));
+        }
+    }
+    Ok(())
+}
+
+/// Counts that have to be there in some number, each with its field.
+pub(crate) fn counts<const N: usize>(
+    counts: [(&'static str, Option<u64>); N],
+) -> Result<(), Wrong> {
+    match counts.into_iter().find(|(_, count)| *count == Some(0)) {
+        None => Ok(()),
+        Some((field, _)) => Err(Wrong::new(field, "a number above 0", 0)),
+    }
+}
+
+/// The number of a level.
+pub(crate) fn level(found: u8) -> Result<(), Wrong> {
+    match (1..=HIGHEST).contains(&found) {
+        true => Ok(()),
+        false => Err(Wrong::new("level", format!("1 to {HIGHEST}"), found)),
+    }
+}
+
+/// The same as `level4`, or another's name.
+pub(crate) fn level_name(found: &str) -> Result<(), Wrong> {
+    names([("level", found)])?;
+    let Some(number) = found.strip_prefix("level") else {
+        return Ok(());
+    };
+    match (1..=HIGHEST).any(|level| level.to_string() == number) {
+        true => Ok(()),
+        false => {
+            let expected = format!("level1 to level{HIGHEST}, or another's name");
+            Err(Wrong::new("level", expected, format!("{found:?}")))
+        }
+    }
+}
+
+/// Another framework has no level: 0 stands there.
+pub(crate) fn no_level(found: u8) -> Result<(), Wrong> {
+    match found {
+        0 => Ok(()),
+        found => Err(Wrong::new("level", "0, of another framework", found)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpRow, Row, SweepRow};
+
+    fn row() -> Row {
+        Row {
+            model: "lm".into(),
+            preset: "tiny".into(),
+            workload: "decode".into(),
+            level: 4,
+            dtype: "f32".into(),
+            median_ms: 1.,
+            low_ms: 0.9,
+            high_ms: 1.1,
+            speedup: 2.,
+            ..Row::default()
+        }
+    }
+
+    fn op() -> OpRow {
+        OpRow {
+            op: "linear".into(),
+            shape: "255+1x512x512".into(),
+            level: "level4".into(),
+            dtype: "f32".into(),
+            host_us: 12.5,
+            flops: Some(524_288),
+            ..OpRow::default()
+        }
+    }
+
+    fn sweep() -> SweepRow {
+        SweepRow {
+            model: "lm".into(),
+            preset: "tiny".into(),
+            axis: "tokens".into(),
+            what: "tokens of a prompt".into(),
+            size: 128,
+            level: 4,
+            dtype: "f32".into(),
+            median_ms: 1.,
+            low_ms: 0.9,
+            high_ms: 1.1,
+            ..SweepRow::default()
+        }
+    }
+
+    /// The field that is wrong after a change.
+    fn wrong<R: Figures>(mut row: R, change: impl FnOnce(&mut R)) -> &'static str {
+        assert_eq!(row.check(), Ok(()));
+        change(&mut row);
+        row.check().map_or_else(|wrong| wrong.field, |()| "nothing")
+    }
+
+    #[test]
+    fn every_time_can_be_one() {
+        for odd in [0., -1., f64::NAN, f64::INFINITY, 1e-12, 1e13] {
+            assert_eq!(wrong(row(), |row| row.median_ms = odd), "median_ms");
+            assert_eq!(wrong(row(), |row| row.low_ms = odd), "low_ms");
+            assert_eq!(wrong(row(), |row| row.high_ms = odd), "high_ms");
+            assert_eq!(wrong(row(), |row| row.device_ms = Some(odd)), "device_ms");
+            assert_eq!(wrong(row(), |row| row.speedup = odd), "speedup");
+            assert_eq!(wrong(op(), |row| row.host_us = odd), "host_us");
+            assert_eq!(wrong(op(), |row| row.device_us = Some(odd)), "device_us");
+            assert_eq!(wrong(op(), |row| row.graph_us = Some(odd)), "graph_us");
+            assert_eq!(wrong(op(), |row| row.low_us = Some(odd)), "low_us");
+            assert_eq!(wrong(op(), |row| row.high_us = Some(odd)), "high_us");
+            assert_eq!(wrong(sweep(), |row| row.median_ms = odd), "median_ms");
+            assert_eq!(wrong(sweep(), |row| row.low_ms = odd), "low_ms");
+            assert_eq!(wrong(sweep(), |row| row.high_ms = odd), "high_ms");
+        }
+    }
+
+    #[test]
+    fn every_name_can_be_a_files() {
+        for odd in ["", "a b", "../lm", "lm\n", "é", &"x".repeat(61)] {
+            assert_eq!(wrong(row(), |row| row.model = odd.into()), "model");
+            assert_eq!(wrong(row(), |row| row.preset = odd.into()), "preset");
+            assert_eq!(wrong(row(), |row| row.workload = odd.into()), "workload");
+            assert_eq!(wrong(row(), |row| row.dtype = odd.into()), "dtype");
+            assert_eq!(wrong(row(), |row| row.system = Some(odd.into())), "system");
+            assert_eq!(wrong(op(), |row| row.op = odd.into()), "op");
+            assert_eq!(wrong(op(), |row| row.shape = odd.into()), "shape");
+            assert_eq!(wrong(op(), |row| row.level = odd.into()), "level");
+            assert_eq!(wrong(op(), |row| row.dtype = odd.into()), "dtype");
+            assert_eq!(wrong(sweep(), |row| row.axis = odd.into()), "axis");
+        }
+        assert_eq!(wrong(sweep(), |row| row.what = " ".into()), "what");
+    }
+
+    #[test]
+    fn every_level_is_one() {
+        for odd in [0, HIGHEST + 1, 255] {
+            assert_eq!(wrong(row(), |row| row.level = odd), "level");
+            assert_eq!(wrong(sweep(), |row| row.level = odd), "level");
+            assert_eq!(
+                wrong(op(), |row| row.level = format!("level{odd}")),
+                "level"
+            );
+        }
+        assert_eq!(wrong(op(), |row| row.level = "level04".into()), "level");
+        assert_eq!(wrong(op(), |row| row.level = "copy".into()), "nothing");
+        let other = |row: &mut Row| row.system = Some("pytorch_eager".into());
+        assert_eq!(wrong(row(), other), "level");
+        let without = |row: &mut Row| {
+            other(row);
+            row.level = 0;
+        };
+        assert_eq!(wrong(row(), without), "nothing");
+    }
+
+    #[test]
+    fn what_is_on_an_axis_is_not_0() {
+        assert_eq!(wrong(op(), |row| row.flops = Some(0)), "flops");
+        assert_eq!(wrong(op(), |row| row.bytes = Some(0)), "bytes");
+        assert_eq!(wrong(op(), |row| row.needs_flops = Some(0)), "nothing");
+        assert_eq!(wrong(sweep(), |row| row.size = 0), "size");
+    }
+}

@@ -1,0 +1,206 @@
+//! Recorded figures that cannot be: refused before anything is written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::{root, run_in};
+
+/// Where the records are.
+const RESULTS: &str = "benches/results";
+
+/// A repository with records, and no chart of them.
+fn repository() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("models/tiny")).unwrap();
+    for kind in ["", "ops", "small", "sweep"] {
+        fs::create_dir_all(at(RESULTS).join(kind)).unwrap();
+        for name in ["cpu.json", "h200.json"] {
+            let from = root().join(RESULTS).join(kind).join(name);
+            fs::copy(from, at(RESULTS).join(kind).join(name)).unwrap();
+        }
+    }
+    fs::write(
+        at("README.md"),
+        "<!-- results:begin -->\n<!-- results:end -->\n",
+    )
+    .unwrap();
+    folder
+}
+
+fn load(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Sets a field of the third row of a record.
+fn set(path: &Path, field: &str, value: &Value) {
+    let mut record = load(path);
+    record["rows"][2][field] = value.clone();
+    fs::write(path, record.to_string()).unwrap();
+}
+
+/// All that is below a folder.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => {
+                files.extend(tree(&path));
+                files.insert(path, vec![]);
+            }
+            false => {
+                let bytes = fs::read(&path).unwrap();
+                files.insert(path, bytes);
+            }
+        }
+    }
+    files
+}
+
+/// Asserts that the command refuses what is there in a line that has all `parts`, and changes nothing.
+fn refuses(repository: &TempDir, args: &[&str], parts: &[&str]) {
+    let before = tree(repository.path());
+    let run = run_in(repository.path(), args);
+    run.refused(parts);
+    assert!(
+        tree(repository.path()) == before,
+        "{args:?} wrote something"
+    );
+}
+
+#[test]
+fn a_part_with_odd_figures_is_not_recorded() {
+    for (field, value, parts) in [
+        (
+            "median_ms",
+            json!(0),
+            [
+                "`median_ms`: expected a number from 1e-9 to 1e12",
+                "found 0",
+            ],
+        ),
+        ("median_ms", json!(-1.5), ["`median_ms`", "found -1.5"]),
+        ("low_ms", json!(0), ["`low_ms`", "found 0"]),
+        ("high_ms", json!(1e300), ["`high_ms`", "found 1000000"]),
+        ("device_ms", json!(-1), ["`device_ms`", "found -1"]),
+        ("speedup", json!(0), ["`speedup`", "found 0"]),
+        (
+            "median_ms",
+            json!(null),
+            ["part.json", "invalid type: null"],
+        ),
+        ("level", json!(0), ["`level`: expected 1 to 5", "found 0"]),
+        ("level", json!(6), ["`level`: expected 1 to 5", "found 6"]),
+        (
+            "model",
+            json!(""),
+            ["`model`: expected a name of 1 to 60 letters", "found \"\""],
+        ),
+        ("workload", json!("../x"), ["`workload`", "found \"../x\""]),
+        ("system", json!(""), ["`system`", "found \"\""]),
+    ] {
+        let repository = repository();
+        let part = repository.path().join("part.json");
+        fs::copy(root().join(RESULTS).join("cpu.json"), &part).unwrap();
+        set(&part, field, &value);
+        let parts = [&["part.json"], &parts[..]].concat();
+        refuses(&repository, &["record", "new", "part.json"], &parts);
+        refuses(&repository, &["record", "cpu", "part.json"], &parts);
+    }
+}
+
+#[test]
+fn the_row_is_named() {
+    let repository = repository();
+    let part = repository.path().join("part.json");
+    fs::copy(root().join(RESULTS).join("cpu.json"), &part).unwrap();
+    set(&part, "median_ms", &json!(0));
+    let row = &load(&part)["rows"][2];
+    let text = |field: &str| row[field].as_str().unwrap().to_string();
+    let names = ["model", "preset", "workload", "dtype"].map(text);
+    let key = format!(
+        "part.json: row 3, {}.level{}: `",
+        names.join("."),
+        row["level"]
+    );
+    refuses(&repository, &["record", "new", "part.json"], &[&key]);
+}
+
+/// The README has them all.
+#[test]
+fn a_part_beside_odd_records_is_not_recorded() {
+    let repository = repository();
+    set(
+        &repository.path().join(RESULTS).join("h200.json"),
+        "median_ms",
+        &json!(0),
+    );
+    let part = root()
+        .join(RESULTS)
+        .join("cpu.json")
+        .canonicalize()
+        .unwrap();
+    let parts = ["h200.json: row 3", "`median_ms`"];
+    refuses(
+        &repository,
+        &["record", "cpu", part.to_str().unwrap()],
+        &parts,
+    );
+}
+
+#[test]
+fn a_good_part_is_recorded() {
+    let repository = repository();
+    let part = root()
+        .join(RESULTS)
+        .join("cpu.json")
+        .canonicalize()
+        .unwrap();
+    let run = run_in(
+        repository.path(),
+        &["record", "new", part.to_str().unwrap()],
+    );
+    assert!(run.fine().contains("new-lm-f32.svg"), "{}", run.stdout);
+    let readme = fs::read_to_string(repository.path().join("README.md")).unwrap();
+    assert!(readme.contains("| lm tiny prefill | "), "{readme}");
+}
+
+#[test]
+fn odd_records_are_not_drawn() {
+    for (record, field, value) in [
+        ("cpu.json", "median_ms", json!(0)),
+        ("h200.json", "high_ms", json!(-1)),
+        ("ops/cpu.json", "host_us", json!(0)),
+        ("ops/h200.json", "graph_us", json!(-1)),
+        ("ops/h200.json", "level", json!("level9")),
+        ("ops/h200.json", "shape", json!("")),
+        ("ops/cpu.json", "flops", json!(0)),
+        ("small/cpu.json", "low_us", json!(0)),
+        ("small/h200.json", "device_us", json!(0)),
+        ("sweep/cpu.json", "level", json!(0)),
+        ("sweep/h200.json", "size", json!(0)),
+        ("sweep/h200.json", "what", json!("")),
+    ] {
+        let repository = repository();
+        set(&repository.path().join(RESULTS).join(record), field, &value);
+        let found = format!("{value}");
+        let parts = [record, "row 3, ", &format!("`{field}`"), &found];
+        refuses(&repository, &["redraw"], &parts);
+    }
+}
+
+#[test]
+fn a_readme_without_a_place_stops_the_drawing() {
+    let repository = repository();
+    fs::write(repository.path().join("README.md"), "# Title\n").unwrap();
+    refuses(
+        &repository,
+        &["redraw"],
+        &["README.md", "<!-- results:begin -->"],
+    );
+}
