@@ -38,7 +38,7 @@ pub struct Measured {
 }
 
 /// Below the note.
-const COLUMNS: &str = "A line leads from each name to the intensity of its op, where its points are.";
+const COLUMNS: &str = "A line leads from each name to the intensity of its op. Ops of one intensity share a place; the tables of ops tell them apart.";
 /// Height of all but the notes, and with them, CSS pixels.
 const AXES: i32 = 640;
 const HEIGHT: i32 = 696;
@@ -118,7 +118,10 @@ impl Chart for MeasuredChart {
         let x = |kernel: &&Measured| plane.backend_coord(&(kernel.intensity, self.roof.peak)).0;
         let places = spread(&shown.iter().map(x).collect::<Vec<_>>(), zoom.px(APART));
         for (kernel, place) in shown.iter().zip(places) {
-            self.column(area, zoom, &plane, kernel, place)?;
+            self.name(area, zoom, &plane, kernel, place)?;
+        }
+        for kernel in &shown {
+            self.points(area, zoom, &plane, kernel)?;
         }
         let style = zoom.text(13, HPos::Left, VPos::Center);
         for (i, text) in [self.note.as_str(), COLUMNS].into_iter().enumerate() {
@@ -130,8 +133,8 @@ impl Chart for MeasuredChart {
 }
 
 impl MeasuredChart {
-    /// The points of a kernel at its intensity, and a line from there to its name, which stands above `place`.
-    fn column<DB: DrawingBackend>(
+    /// A kernel's name above `place`, and a line from there down to its lowest point.
+    fn name<DB: DrawingBackend>(
         &self,
         area: &Area<DB>,
         zoom: Zoom,
@@ -153,14 +156,26 @@ impl MeasuredChart {
         line(&[(x, bottom), (x, top)], GRID)?;
         line(&[(x, top - px(TICK)), (place, name)], LINE)?;
         line(&[(x, roof - px(TICK)), (x, roof + px(TICK))], INK)?;
-        for (i, _, paint) in self.drawn() {
-            for (_, rate) in kernel.shown().filter(|(j, _)| i == *j) {
-                paint.point(area, zoom, (x, y(rate)))?;
-            }
-        }
         let style = zoom.text(13, HPos::Left, VPos::Center);
         let style = style.transform(FontTransform::Rotate270);
         area.draw_text(&kernel.name, &style, (place, name - px(4)))
+    }
+
+    /// A kernel's points at its intensity.
+    fn points<DB: DrawingBackend>(
+        &self,
+        area: &Area<DB>,
+        zoom: Zoom,
+        plane: &Plane<DB>,
+        kernel: &Measured,
+    ) -> Drawn<DB> {
+        for (i, _, paint) in self.drawn() {
+            for (_, rate) in kernel.shown().filter(|(j, _)| i == *j) {
+                let at = plane.backend_coord(&(kernel.intensity, rate));
+                paint.point(area, zoom, at)?;
+            }
+        }
+        Ok(())
     }
 }
 
