@@ -9,7 +9,7 @@
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-work=${CANDLEPOWER_WORK:-/tmp/candlepower-bundle}
+work=${CANDLEPOWER_WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/candlepower-bundle}
 
 if [ ! -e "$work/commit" ] || [ "$here/bundle.tar.xz" -nt "$work/commit" ]; then
   rm -rf "$work" && mkdir -p "$work"

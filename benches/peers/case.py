@@ -1,33 +1,31 @@
 """One workload in PyTorch: `peers.py` starts this once for each.
 
 Prints a line of JSON for what is ready, what failed, and `{"kind": "ready"}`; reads a line, which is its turn on the
-device; and prints a line for each mode's times.
+device; and prints a line for each mode's times. Whatever else prints to stdout goes to stderr.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
 import torch
 
-from job import Case
+from job import Case, one_line
 from modes import MODES, Overrun, choose_alone, limited, prepare, system
 from timing import device_ms, in_turns, summary
 
 
+OUT = os.fdopen(os.dup(1), "w")
+
+
 def say(kind, **values):
-    print(json.dumps(dict(kind=kind, **values)), flush=True)
+    print(json.dumps(dict(kind=kind, **values)), file=OUT, flush=True)
 
 
-def one_line(error):
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    name = "" if isinstance(error, (Overrun, ValueError)) else f"{type(error).__name__}: "
-    return name + (lines[0] if lines else "no message")
-
-
-def ready(case, job, expected, args):
+def ready(case, job, expected, args, release):
     """The steps of the modes that work, and how far each is from level 1; the others are named."""
     steps, apart = {}, {}
     for mode in args.modes:
@@ -41,6 +39,7 @@ def ready(case, job, expected, args):
             say("failed", **case.key, system=system(mode), reason=one_line(error))
         else:
             say("prepared", mode=mode, seconds=time.perf_counter() - start)
+        release()
     return steps, apart
 
 
@@ -59,12 +58,15 @@ def main():
     # f32 is f32, as at the levels: no TF32 in products or convolutions.
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 
-    choose_alone(args.folder.parent)
+    release = choose_alone(args.folder.parent)
     case = Case(args.folder)
     job, expected = case.load(args.device)
-    steps, apart = ready(case, job, expected, args)
+    steps, apart = ready(case, job, expected, args, release)
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # others are waiting beside this one
     say("ready")
-    sys.stdin.readline()
+    if not sys.stdin.readline():
+        return  # who asked has ended
     for mode, times in in_turns(job, steps, args.samples).items():
         on_device = device_ms(job, steps[mode], args.samples)
         row = dict(summary(times), device_ms=on_device, max_difference=apart[mode])
@@ -72,5 +74,6 @@ def main():
 
 
 if __name__ == "__main__":
+    os.dup2(2, 1)
     with torch.no_grad():
         main()

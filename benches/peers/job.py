@@ -14,6 +14,13 @@ DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 TOLERANCE = {"f32": 1e-4, "bf16": 5e-2}
 
 
+def one_line(error):
+    """What a failure says; its kind goes before it, where the words are not ours."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    name = "" if isinstance(error, ValueError) or not isinstance(error, Exception) else f"{type(error).__name__}: "
+    return name + (lines[0] if lines else "no message")
+
+
 def buffers(module, **tensors):
     """Tensors of a module that no gradient goes to; a compiler may count on their addresses."""
     for name, tensor in tensors.items():

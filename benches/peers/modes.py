@@ -1,11 +1,12 @@
 """Ways to run a forward pass in PyTorch.
 
-eager            op by op
-graph            the same, captured as a CUDA graph and replayed
-compile          torch.compile as it comes
-reduce-overhead  torch.compile with CUDA graphs
-max-autotune     the same, with kernels that are chosen by timing them; on a CPU with frozen weights
-pyg              op by op, with PyG's own layers: the graph transformer
+eager               op by op
+graph               the same, captured as a CUDA graph and replayed
+compile             torch.compile as it comes
+reduce-overhead     torch.compile with CUDA graphs
+max-autotune        the same, with kernels that are chosen by timing them; on a CPU with frozen weights
+max-autotune-graph  what it makes, captured and replayed as `graph` is: no guards between the call and the GPU
+pyg                 op by op, with PyG's own layers: the graph transformer
 """
 
 import fcntl
@@ -25,17 +26,21 @@ def eager(job):
 
 
 def graph(job):
+    return recorded(job, job.forward)
+
+
+def recorded(job, forward):
     """Inputs are copied to where the recording reads them, as for the levels."""
     inputs = [x.clone() for x in job.steps[0]]
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP):
-            job.forward(*inputs)
+            forward(*inputs)
     torch.cuda.current_stream().wait_stream(stream)
     recording = torch.cuda.CUDAGraph()
     with torch.cuda.graph(recording):
-        logits = job.forward(*inputs)
+        logits = forward(*inputs)
 
     def replay(*new):
         for own, x in zip(inputs, new):
@@ -62,12 +67,17 @@ def tuned(job):
     return compiled("max-autotune", job)
 
 
+def tuned_graph(job):
+    return recorded(job, torch.compile(job.forward, mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False))
+
+
 MODES = {
     "eager": eager,
     "graph": graph,
     "compile": partial(compiled, "default"),
     "reduce-overhead": partial(compiled, "reduce-overhead"),
     "max-autotune": tuned,
+    "max-autotune-graph": tuned_graph,
     "pyg": lambda job: job.by_pyg(),
 }
 ON_CPU = ["eager", "compile", "max-autotune", "pyg"]  # the others are about CUDA graphs
@@ -99,8 +109,13 @@ def prepare(mode, job):
 
 def choose_alone(folder):
     """From here on the compiler times its kernels while no other process with this folder does, or they would slow each
-    other's down, and it might choose another one."""
+    other's down, and it might choose another one. The function that comes back ends what a limit has interrupted."""
     lock, depth = os.open(folder, os.O_RDONLY), 0
+
+    def release():
+        nonlocal depth
+        depth = 0
+        fcntl.flock(lock, fcntl.LOCK_UN)
 
     def alone(measure):
         @wraps(measure)
@@ -121,8 +136,9 @@ def choose_alone(folder):
     from torch._inductor.runtime.benchmarking import benchmarker
 
     for name in dir(benchmarker):
-        if name.startswith("benchmark_gpu"):
+        if name.startswith(("benchmark_gpu", "benchmark_cpu")):
             setattr(benchmarker, name, alone(getattr(benchmarker, name)))
+    return release
 
 
 class Overrun(BaseException):

@@ -3,9 +3,9 @@
     python3 benches/peers/ops.py FOLDER --device cuda --dtype f32 linear.128x512x512 softmax.1024x1024
 
 FOLDER holds OP.SHAPE.DTYPE.safetensors of each case: the operands of the levels, and in `answer` what comes out at one of
-them. What gives something else is not timed, and ends the program. Prints a line of JSON for each op and shape: `pytorch`,
-as a user of PyTorch writes it, and `pytorch_compile` where it is more than one kernel of PyTorch's. The clocks are those of
-benches/src/timer.rs.
+them. What gives something else is not timed. Prints a line of JSON for each op and shape: `row`, of `pytorch`, as a user of
+PyTorch writes it, and of `pytorch_compile`, on a GPU with kernels that are chosen by timing them, where that can be another
+kernel; or `failed`, with its reason. The clocks are those of benches/src/timer.rs.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,8 +21,8 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from gnn import edge_attention, segment_mean
-from job import DTYPES
-from lm import causal_attention, rotate
+from job import DTYPES, one_line
+from lm import causal_attention, decode_attention, rotate
 from timing import AHEAD, synchronize
 from vit import patch_embed
 
@@ -33,26 +34,26 @@ WAITING = {"next_token"}  # ops that wait for the device themselves, and so have
 TOLERANCE = {"f32": 1e-4, "bf16": 2e-2}  # of an answer, as a share of its largest value
 
 # From the operands of the levels → the call, and its arguments in the layout that PyTorch has for them.
-PLAIN = {  # one kernel, or one of a library's
+ALONE = {  # a library's kernel, or one that no compiler makes
+    "attention": lambda q, k, v: (F.scaled_dot_product_attention, *map(by_heads, (q, k, v))),
+    "next_token": lambda logits: (lambda x: x.argmax().item(), logits),
+    "matmul": lambda a, b: (torch.matmul, a, b),
+}
+COMPILED = {  # what PyTorch's compiler may make kernels of its own for, of several one
     "embedding": lambda ids, w: (F.embedding, ids, w),
     "linear": lambda x, w, b: (F.linear, x, w, b),
     "qkv": lambda x, w: (F.linear, x, w),
     "qkv_skip": lambda x, w, b: (F.linear, x, w, b),
-    "attention": lambda q, k, v: (F.scaled_dot_product_attention, *map(by_heads, (q, k, v))),
-    "next_token": lambda logits: (lambda x: x.argmax().item(), logits),
-    "softmax": lambda x: (lambda x: F.softmax(x, -1), x),
+    "softmax": lambda x: (softmax, x),
     "gelu": lambda x: (F.gelu, x),
     "ternary_linear": lambda x, w: (F.linear, x, w),  # its weights in full
-    "matmul": lambda a, b: (torch.matmul, a, b),
-}
-FUSED = {  # several of PyTorch's kernels, which its compiler may make one
     "linear_gelu": lambda x, w, b: (lambda x, w, b: F.gelu(F.linear(x, w, b)), x, w, b),
     "linear_swiglu": lambda x, w: (linear_swiglu, x, w),
     "add_rms_norm": lambda x, residual, w: (add_rms_norm, x, residual, w),
     "add_layer_norm": lambda x, residual, w, b: (add_layer_norm, x, residual, w, b),
     "causal_attention_prefill": lambda **operands: (causal_prefill, *causal(**operands)),
     "causal_attention_decode": lambda **operands: (causal_decode, *causal(**operands)),
-    "edge_attention": lambda skip, **operands: (edge_attention, *edges(skip.view_as(operands["q"]), **operands)),
+    "edge_attention": lambda **operands: (edge_attention, *edges(**operands)),
     "segment_mean": lambda x, residual, segment: (pooled, x, residual, segment, segment.bincount()[:, None]),
     "patch_embed": lambda pixels, w, b, **places: (patch_embed, pixels, w.flatten(1), b, *first_and_others(**places)),
 }
@@ -64,13 +65,16 @@ ANSWERS = {
     "causal_attention_prefill": lambda y: y.transpose(1, 2),
     "add_rms_norm": lambda y: y[-1],
     "add_layer_norm": lambda y: y[-1],
-    "next_token": torch.tensor,
 }
 
 
 def by_heads(x):
     """(B, T, H, D) → (B, H, T, D)"""
     return x.transpose(1, 2).contiguous()
+
+
+def softmax(x):
+    return F.softmax(x, -1)
 
 
 def linear_swiglu(x, w):
@@ -113,11 +117,11 @@ def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):
     v_cache.index_copy_(2, position, v.transpose(1, 2))
     # The query heads that share a key head are rows of one product.
     q = q.reshape(*k.shape[:2], -1, q.shape[-1])
-    return F.scaled_dot_product_attention(q, k_cache, v_cache)
+    return decode_attention(q, k_cache, v_cache)
 
 
-def edges(skip, q, k, v, edge_attr, w, source, target):
-    return q, k, v, skip, edge_attr, w, source, target
+def edges(q, k, v, skip, edge_attr, w, source, target):
+    return q, k, v, skip.view_as(q), edge_attr, w, source, target
 
 
 def pooled(x, residual, segment, nodes):
@@ -132,22 +136,27 @@ def first_and_others(**places):
 
 def given(case, make, args):
     """The call, its arguments, and what has to come out."""
-    operands = load_file(args.folder / f"{case}.{args.dtype}.safetensors", device=args.device)
+    file = args.folder / f"{case}.{args.dtype}.safetensors"
+    operands = load_file(file, device=args.device)
+    file.unlink()  # some are as large as a GPU's largest tensors
     operands = {name: x if x.is_floating_point() else x.long() for name, x in operands.items()}
     answer = operands.pop("answer")
     call, *arguments = make(**operands)
     return call, arguments, answer
 
 
-def check(case, dtype, found, answer):
-    """Ends the program when an answer is another by more than rounding."""
-    found = ANSWERS.get(case.split(".")[0], lambda y: y)(found).to(answer.device).flatten().float()
-    answer = answer.flatten().float()
+def check(op, dtype, arguments, found, answer):
+    """Raises ValueError when an answer is another by more than rounding."""
+    if op == "next_token":  # of tokens that are equally probable either
+        found, answer = (arguments[0][int(token)] for token in (found, answer))
+    else:
+        found = ANSWERS.get(op, lambda y: y)(found)
+    found, answer = found.flatten().float(), answer.flatten().float()
     if found.shape != answer.shape:
-        sys.exit(f"{case} {dtype}: expected {len(answer)} values, found {len(found)}")
+        raise ValueError(f"expected {len(answer)} values, found {len(found)}")
     apart = float((found - answer).abs().max() / answer.abs().max())
     if not apart <= TOLERANCE[dtype]:
-        sys.exit(f"{case} {dtype}: expected at most {TOLERANCE[dtype]:.0e} of the largest value apart, found {apart:.1e}")
+        raise ValueError(f"expected at most {TOLERANCE[dtype]:.0e} of the largest value apart, found {apart:.1e}")
 
 
 def host_us(call, calls):
@@ -194,7 +203,8 @@ def times(case, call, samples, busy):
     for _ in range(3):
         call()  # compiles, loads kernels: it would seem to be a sample by itself
     calls = 1
-    while host_us(call, calls) * calls < SAMPLE * 1e6 and calls < 1 << 16:
+    # The shorter of two: one that is interrupted would seem to be a sample by itself.
+    while min(host_us(call, calls) for _ in range(2)) * calls < SAMPLE * 1e6 and calls < 1 << 16:
         calls *= 2
     clocks = dict(host_us=[host_us(call, calls) for _ in range(samples)])
     if busy is not None:
@@ -225,24 +235,26 @@ def main():
         torch.cuda.set_device(args.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     busy = None if args.device == "cpu" else torch.randn(4096, 4096, device=args.device)
+    compiled = partial(torch.compile, fullgraph=True, dynamic=False, mode="max-autotune-no-cudagraphs" if busy is not None else None)
     for case in args.cases:
         op, shape = case.split(".")
-        make = PLAIN.get(op) or FUSED.get(op)
+        make = ALONE.get(op) or COMPILED.get(op)
         if make is None:
             continue  # the caller names what is missing
         call, arguments, answer = given(case, make, args)
-        levels = {"pytorch": call}
-        if op in FUSED:
-            levels["pytorch_compile"] = torch.compile(call, fullgraph=True, dynamic=False)
+        levels = {"pytorch": call} | ({"pytorch_compile": compiled(call)} if op in COMPILED else {})
         for level, call in levels.items():
-            check(case, args.dtype, call(*arguments), answer)
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
-            queue = None if op in WAITING else busy
-            row.update(times(f"{op} {shape} {args.dtype} {level}", lambda: call(*arguments), args.samples, queue))
+            try:
+                check(op, args.dtype, arguments, call(*arguments), answer)
+                name, queue = " ".join(row.values()), None if op in WAITING else busy
+                row = dict(kind="row", **row) | times(name, partial(call, *arguments), args.samples, queue)
+            except Exception as error:
+                row = dict(kind="failed", **row, reason=one_line(error))
             print(json.dumps(row), flush=True)
         torch.compiler.reset()
 
 
 if __name__ == "__main__":
-    with torch.no_grad():
+    with torch.inference_mode():
         main()

@@ -4,8 +4,8 @@
 
 FOLDER holds a folder a workload, MODEL.PRESET.WORKLOAD.DTYPE, as `compare` writes it: config.json, model.safetensors, and
 in workload.safetensors the inputs and the logits of level 1. Each workload has a process of its own (case.py), which
-holds the logits to those and times nothing that is off; max-autotune has a second one, for where it fails it takes the
-other modes with it, and on a CPU it changes the compiler's settings. Several compile side by side, max-autotune after all
+holds the logits to those and times nothing that is off; max-autotune has a second one in both its forms, for where it fails it
+takes the other modes with it, and on a CPU it changes the compiler's settings. Several compile side by side, max-autotune after all
 others; they are timed one after the other, when all have done with compiling, the two of a workload in succession. Lines of
 JSON go to stdout: `row`, and `failed` with its reason.
 """
@@ -27,6 +27,12 @@ from modes import MODES, ON_CPU, system
 LOADING = 120.0  # seconds of a process for all but its modes, and for timing them
 
 
+def say(line):
+    """Whole, whichever thread says it."""
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
 class Process:
     """A workload's process for some modes, those that it has not answered for, and its complaints."""
 
@@ -37,7 +43,7 @@ class Process:
         command = [sys.executable, str(Path(__file__).with_name("case.py")), str(folder), *words]
         self.errors = tempfile.TemporaryFile("w+")
         threads = str(max(1, (os.cpu_count() or 1) // args.processes))
-        env = dict(TORCHINDUCTOR_COMPILE_THREADS=threads) | os.environ
+        env = dict(TORCHINDUCTOR_COMPILE_THREADS=threads, TORCHINDUCTOR_CACHE_DIR=args.cache) | os.environ
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.process = subprocess.Popen([*command, "--modes", *modes], env=env, **pipes)
         self.seconds = LOADING + len(modes) * args.limit
@@ -63,7 +69,7 @@ class Process:
                     print(text, file=sys.stderr, flush=True)
                 case _:
                     self.open.remove(line["system"])
-                    print(json.dumps(line), flush=True)
+                    say(line)
 
     def measure(self):
         """Its turn on the device; what it leaves open has failed."""
@@ -79,7 +85,7 @@ class Process:
         key = dict(zip(("model", "preset", "workload", "dtype"), self.folder.name.split(".")))
         for name in self.open:
             reason = f"its process ended with code {code}" + (f": {said[-1]}" if said else "")
-            print(json.dumps(dict(kind="failed", **key, system=name, reason=reason)), flush=True)
+            say(dict(kind="failed", **key, system=name, reason=reason))
 
 
 def main():
@@ -104,11 +110,14 @@ def main():
         return process
 
     processes = []
+    # What an earlier run chose, it chose on the machine as it was then.
+    cache = tempfile.TemporaryDirectory()
+    args.cache = cache.name
     for alone in (False, True):
         work = []
         for folder in sorted(args.folder.iterdir()):
             able = [mode for mode in args.modes if mode != "pyg" or folder.name.startswith("gnn.")]
-            if modes := [mode for mode in able if (mode == "max-autotune") == alone]:
+            if modes := [mode for mode in able if mode.startswith("max-autotune") == alone]:
                 work.append((folder, modes))
         with ThreadPoolExecutor(args.processes) as pool:
             processes += pool.map(started, work)

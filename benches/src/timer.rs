@@ -95,7 +95,8 @@ impl Timer {
         }
         let mut calls = 1;
         loop {
-            let taken = self.host(timed, calls)?;
+            // The shorter of two: one that is interrupted would seem to be a sample by itself.
+            let taken = self.host(timed, calls)?.min(self.host(timed, calls)?);
             if taken >= SAMPLE.as_secs_f64() * 1e6 || calls >= 1 << 16 {
                 return Ok(calls);
             }

@@ -4,6 +4,7 @@ mod browser;
 mod chapters;
 mod figures;
 mod pages;
+mod stock;
 mod text;
 
 pub use chapters::stale_anchors;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 pub fn test(root: &Path) -> Result<ExitCode> {
     let built = render::build(root)?;
     let mut found = findings(root, &built)?;
+    found.extend(stock::findings(root, &built)?);
     match browser::chromium() {
         Some(chromium) => found.extend(browser::findings(&chromium, &built)?),
         None => println!(

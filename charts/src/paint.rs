@@ -45,7 +45,7 @@ const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
 ];
 
 /// Everything that is no level: other frameworks in greys and browns, libraries and limits.
-const OTHERS: [(&str, RGBColor, Shape); 13] = [
+const OTHERS: [(&str, RGBColor, Shape); 14] = [
     ("PyTorch", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch eager", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch graph", RGBColor(95, 95, 95), Shape::Square),
@@ -59,6 +59,11 @@ const OTHERS: [(&str, RGBColor, Shape); 13] = [
         "PyTorch compile max-autotune",
         RGBColor(92, 64, 36),
         Shape::Diamond,
+    ),
+    (
+        "PyTorch compile max-autotune graph",
+        RGBColor(60, 42, 24),
+        Shape::Circle,
     ),
     ("PyG", RGBColor(205, 195, 180), Shape::Square),
     ("candle", RGBColor(86, 180, 233), Shape::Square),

@@ -72,12 +72,14 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     if !results.rows.iter().any(named) {
         return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
     }
+    let figures = root.join("target/workbook/ops.json");
+    record::save(&figures, &results)?; // whatever becomes of the peers
     if let Some(peers) = &peers {
         println!();
         peers.measure(&root, &mut results)?;
         print!("{}", table::losses(&results, 1.));
     }
-    write(&root.join("target/workbook/ops.json"), &results)?;
+    write(&figures, &results)?;
     if let Some(name) = record {
         write(
             &root.join(format!("benches/results/ops/{name}.json")),

@@ -63,10 +63,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
             peers.export(case, problem.dtype, &[("a", a), ("b", b)], &a.matmul(b)?)?;
         }
         let measured = Measured::with_picked(problem, &device, args.samples as usize)?;
-        let rows = match device.is_cpu() {
-            true => rows(&measured),
-            false => clocks.rows(&problem, [a, b])?,
-        };
+        let rows = clocks.rows(&problem, [a, b])?;
         print(&measured, &rows, &device)?;
         results.rows.extend(rows);
     }
@@ -135,19 +132,4 @@ fn row(problem: &Problem, level: &str, times: OpRow) -> OpRow {
         flops: Some(2 * (p.batch * p.m * p.n * p.k) as u64),
         ..times
     }
-}
-
-/// What was measured of the libraries and of level 5, in turns, by the clock of a CPU.
-fn rows(measured: &Measured) -> Vec<OpRow> {
-    let shown = [CANDLE, GEMM, PICKED];
-    let times = measured.times.iter();
-    let times = times.filter(|(name, _)| shown.contains(name));
-    let row = |&(name, host_us): &(&str, f64)| {
-        let times = OpRow {
-            host_us,
-            ..OpRow::default()
-        };
-        row(&measured.problem, name, times)
-    };
-    times.map(row).collect()
 }

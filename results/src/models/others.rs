@@ -10,12 +10,13 @@ const ON_CPU: [&str; 4] = [
     "pytorch_compile_max_autotune",
     "pyg",
 ];
-const ON_GPU: [&str; 6] = [
+const ON_GPU: [&str; 7] = [
     "pytorch_eager",
     "pytorch_graph",
     "pytorch_compile",
     "pytorch_compile_reduce_overhead",
     "pytorch_compile_max_autotune",
+    "pytorch_compile_max_autotune_graph",
     "pyg",
 ];
 
@@ -135,6 +136,7 @@ mod tests {
             "PyTorch compile default (1 of 2 workloads)",
             "PyTorch compile reduce-overhead",
             "PyTorch compile max-autotune",
+            "PyTorch compile max-autotune graph",
             "PyG",
         ];
         assert_eq!(results().not_tried(), expected);

@@ -86,6 +86,7 @@ pub fn compare(
         let Workload { name, input, .. } = &contenders[0].workload;
         inputs.push(format!("{name}: {input}"));
         inspect(&mut contenders, request)?;
+        hold(&contenders, request.dtype)?;
         for round in 0..samples {
             time(&mut contenders, round)?;
             progress.step();
@@ -117,6 +118,28 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
     });
     failure.map_or(Ok(()), Err)
 }
+
+// ANCHOR: hold
+/// Whether all levels give what the first one gives, but for rounding; other frameworks are held to the same.
+fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
+    let tolerance = if dtype == DType::BF16 { 5e-2 } else { 1e-4 };
+    for Contender {
+        workload,
+        level,
+        logits,
+        ..
+    } in contenders
+    {
+        let apart = relative_difference(&contenders[0].logits, logits);
+        ensure!(
+            apart <= tolerance,
+            "{} at level {level}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
+            workload.name
+        );
+    }
+    Ok(())
+}
+// ANCHOR_END: hold
 
 /// From the workloads of each level to the levels of each workload.
 fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
@@ -328,6 +351,20 @@ mod tests {
             assert_eq!(counts, [samples, 4], "the fewest, and all");
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_level_that_gives_something_else_is_not_timed() -> Result<()> {
+        let mut contenders = contenders();
+        for contender in &mut contenders {
+            contender.inspect(&request())?;
+        }
+        let error = hold(&contenders, DType::F32).unwrap_err().to_string();
+        let expected =
+            "decode at level 2: expected logits within 1e-4 of the largest, found 1.2e-1";
+        assert_eq!(error, expected);
+        contenders[1].logits = contenders[0].logits.clone();
+        hold(&contenders, DType::F32)
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub enum Mode {
     ReduceOverhead,
     /// The same, with kernels that are chosen by timing them; on a CPU with frozen weights.
     MaxAutotune,
+    /// What that makes, as a CUDA graph recorded by hand: no guards between the call and the GPU.
+    MaxAutotuneGraph,
     /// Op by op with PyG's own layers: the graph transformer.
     Pyg,
 }
@@ -72,6 +74,7 @@ impl Mode {
                 Self::Graph,
                 Self::ReduceOverhead,
                 Self::MaxAutotune,
+                Self::MaxAutotuneGraph,
                 Self::Pyg,
             ],
         }
@@ -107,7 +110,7 @@ impl Peers {
             return Ok(None);
         };
         let modes = modes(&args.peer_modes, device)?;
-        let mut notes = vec![described(&torch(python)?, device)];
+        let mut notes = vec![described(&torch(python, device)?, device)];
         if device.is_cpu() && modes.contains(&Mode::MaxAutotune) {
             notes.push("PyTorch compile max-autotune: with frozen weights".into());
         }
@@ -141,8 +144,8 @@ impl Peers {
         keep: impl Fn(&Results) -> Result<()>,
     ) -> Result<()> {
         results.notes.append(&mut self.notes);
-        let mut child = self.command.stdout(Stdio::piped()).spawn()?;
-        let lines = child.stdout.take().map(BufReader::new);
+        let mut child = Child(self.command.stdout(Stdio::piped()).spawn()?);
+        let lines = child.0.stdout.take().map(BufReader::new);
         for line in lines.into_iter().flat_map(BufRead::lines) {
             let line = line?;
             let line: Line = serde_json::from_str(&line)
@@ -151,7 +154,7 @@ impl Peers {
             line.add_to(results)?;
             keep(results)?;
         }
-        ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
+        ensure!(child.0.wait()?.success(), "{PROGRAM}: it failed");
         Ok(self.folder.close()?)
     }
 }
@@ -174,7 +177,7 @@ fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
 ///
 /// # Errors
 /// For a Python that cannot be started, or has not what the peers need.
-pub fn torch(python: &str) -> Result<String, BadInput> {
+pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
     let bad = |found: &str| {
         let expected = "a Python with torch and safetensors";
         Err(BadInput::new(
@@ -183,8 +186,11 @@ pub fn torch(python: &str) -> Result<String, BadInput> {
             format!("{python:?}: {found}"),
         ))
     };
-    let import = "import torch, safetensors.torch; print(torch.__version__)";
-    match Command::new(python).args(["-c", import]).output() {
+    let import = format!(
+        "import torch, safetensors.torch; torch.zeros(1, device='{}'); print(torch.__version__)",
+        device_name(device)
+    );
+    match Command::new(python).args(["-c", &import]).output() {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
         }
@@ -193,6 +199,17 @@ pub fn torch(python: &str) -> Result<String, BadInput> {
             bad(text.lines().last().unwrap_or("it failed without a word"))
         }
         Err(error) => bad(&error.to_string()),
+    }
+}
+
+/// A program that ends with whoever started it.
+pub struct Child(pub std::process::Child);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It has ended, or is to: nobody is left to tell when this fails.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -5,6 +5,7 @@ pub use models::trace::quantile;
 
 /// The largest difference of two answers, as a share of the largest value of the first.
 pub fn relative_difference(expected: &[f32], found: &[f32]) -> f64 {
+    assert_eq!(expected.len(), found.len(), "answers of one workload");
     let largest = expected.iter().fold(0f32, |max, x| max.max(x.abs()));
     let pairs = expected.iter().zip(found);
     let difference = pairs.fold(0f32, |max, (a, b)| max.max((a - b).abs()));

@@ -12,13 +12,21 @@ use results::{OpResults, OpRow};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use crate::compare::peers::{described, device_name, interpreter, torch};
+use crate::compare::peers::{Child, described, device_name, interpreter, torch};
 
 const PROGRAM: &str = "benches/peers/ops.py";
 
 /// A line that the program prints.
 #[derive(Debug, Deserialize)]
-struct Line {
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Line {
+    Row(Timed),
+    Failed(Failed),
+}
+
+/// An op on a shape, and its times.
+#[derive(Debug, Deserialize)]
+struct Timed {
     op: String,
     shape: String,
     dtype: String,
@@ -29,6 +37,16 @@ struct Line {
     low_us: f64,
     high_us: f64,
     samples: usize,
+}
+
+/// An op on a shape, and why it has no times.
+#[derive(Debug, Deserialize)]
+struct Failed {
+    op: String,
+    shape: String,
+    dtype: String,
+    level: String,
+    reason: String,
 }
 
 /// Python, how often it measures on which device, and what it is given.
@@ -49,7 +67,7 @@ impl<'a> Peers<'a> {
         let peers = |python| -> Result<Self> {
             Ok(Self {
                 python,
-                version: torch(python)?,
+                version: torch(python, device)?,
                 device,
                 samples,
                 folder: tempfile::tempdir()?,
@@ -96,7 +114,7 @@ impl<'a> Peers<'a> {
     }
 
     fn of_format(&self, root: &Path, dtype: &str, results: &mut OpResults) -> Result<()> {
-        let mut child = interpreter(self.python)
+        let child = interpreter(self.python)
             .arg(root.join(PROGRAM))
             .arg(self.folder.path())
             .args(cases(&results.rows, dtype))
@@ -108,14 +126,29 @@ impl<'a> Peers<'a> {
             ])
             .stdout(Stdio::piped())
             .spawn()?;
-        let lines = child.stdout.take().map(BufReader::new);
+        let mut child = Child(child);
+        let lines = child.0.stdout.take().map(BufReader::new);
         for line in lines.into_iter().flat_map(BufRead::lines) {
             let line = line?;
             let line: Line = serde_json::from_str(&line)
                 .with_context(|| format!("{PROGRAM}: expected a row as JSON, found {line:?}"))?;
-            insert(&mut results.rows, line)?;
+            match line {
+                Line::Row(timed) => insert(&mut results.rows, timed)?,
+                Line::Failed(failed) => {
+                    let Failed {
+                        op,
+                        shape,
+                        dtype,
+                        level,
+                        reason,
+                    } = failed;
+                    let note = format!("{op}.{shape}.{dtype}.{level} failed: {reason}");
+                    println!("{note}");
+                    results.notes.push(note);
+                }
+            }
         }
-        ensure!(child.wait()?.success(), "{PROGRAM}: it failed");
+        ensure!(child.0.wait()?.success(), "{PROGRAM}: it failed");
         Ok(())
     }
 }
@@ -137,8 +170,8 @@ fn cases(rows: &[OpRow], dtype: &str) -> Vec<String> {
     cases
 }
 
-fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
-    let Line {
+fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
+    let Timed {
         op,
         shape,
         dtype,
@@ -149,7 +182,7 @@ fn insert(rows: &mut Vec<OpRow>, line: Line) -> Result<()> {
         low_us,
         high_us,
         samples,
-    } = line;
+    } = timed;
     let same = |row: &OpRow| (&row.op, &row.shape, &row.dtype) == (&op, &shape, &dtype);
     let last = rows.iter().rposition(same);
     let last = last.with_context(|| format!("{PROGRAM}: {op}.{shape} was not asked for"))?;
@@ -217,8 +250,12 @@ mod tests {
         ];
         assert_eq!(cases(&rows, "f32"), ["gelu.2x3", "topk.2x3"]);
         assert_eq!(cases(&rows, "bf16"), [""; 0]);
-        let line = r#"{"op":"gelu","shape":"2x3","dtype":"f32","level":"pytorch","host_us":4.5,"device_us":3.5,"graph_us":null,"low_us":3.2,"high_us":4.1,"samples":20}"#;
-        insert(&mut rows, serde_json::from_str(line)?)?;
+        let line = r#"{"kind":"row","op":"gelu","shape":"2x3","dtype":"f32","level":"pytorch","host_us":4.5,"device_us":3.5,"graph_us":null,"low_us":3.2,"high_us":4.1,"samples":20}"#;
+        let row_of = |line: &str| match serde_json::from_str(line) {
+            Ok(Line::Row(timed)) => timed,
+            other => panic!("expected a row, found {other:?}"),
+        };
+        insert(&mut rows, row_of(line))?;
         assert_eq!(rows[2].key(), "gelu.2x3.f32.pytorch");
         assert_eq!((rows[2].us(), rows[2].bytes), (3.5, Some(48)));
         assert_eq!((rows[2].spread(), rows[2].samples), ((3.2, 4.1), Some(20)));
@@ -227,7 +264,7 @@ mod tests {
             Some("not written out in PyTorch: topk")
         );
         let line = line.replace("gelu", "silu");
-        assert!(insert(&mut rows, serde_json::from_str(&line)?).is_err());
+        assert!(insert(&mut rows, row_of(&line)).is_err());
         Ok(())
     }
 }

@@ -1,25 +1,30 @@
-//! One product on a GPU by three clocks, each as in `workbook ops`: candle's, and level 5's with what picking costs.
+//! One product by every clock of the device, each as in `workbook ops`: candle's, level 5's with what picking costs, and on a
+//! CPU gemm's on one thread.
 
 use anyhow::Result;
 use benches::timer::Timer;
 use candle_core::{Device, Tensor};
+use kernels::cpu::parallel::Threads;
 use kernels::dispatch::Problem;
 use kernels::dispatch::tune::PICKED;
-use kernels::matmul::level5::matmul;
+use kernels::matmul::level5::{Call, Run, matmul};
 use results::OpRow;
 
-use super::CANDLE;
+use super::{CANDLE, GEMM};
 use crate::ops::timed_row;
 
 type Product = fn(&Tensor, &Tensor) -> candle_core::Result<Tensor>;
 
 /// What is timed.
-const PRODUCTS: [(&str, Product); 2] = [
+const PRODUCTS: [(&str, Product); 3] = [
     (CANDLE, |a, b| a.matmul(b)),
+    (GEMM, |a, b| {
+        Call::new(a, b, None)?.run(Run::Gemm(Threads::One))
+    }),
     (PICKED, |a, b| matmul(a, b, None)),
 ];
 
-/// Times of products on one GPU.
+/// Times of products on one device.
 pub struct Clocks {
     timer: Timer,
     samples: usize,
@@ -34,7 +39,7 @@ impl Clocks {
         })
     }
 
-    /// A row for each of [`PRODUCTS`], all on the same operands.
+    /// A row for each of [`PRODUCTS`] that the device has, all on the same operands.
     pub fn rows(&self, problem: &Problem, [a, b]: [&Tensor; 2]) -> Result<Vec<OpRow>> {
         let row = |&(level, product): &(&str, Product)| {
             let mut call = || product(a, b);
@@ -46,7 +51,8 @@ impl Clocks {
                 timed_row(&times, graph.as_ref()),
             ))
         };
-        PRODUCTS.iter().map(row).collect()
+        let has = |&&(level, _): &&(&str, Product)| level != GEMM || a.device().is_cpu();
+        PRODUCTS.iter().filter(has).map(row).collect()
     }
 }
 
@@ -73,7 +79,11 @@ mod tests {
         let keys: Vec<String> = rows.iter().map(OpRow::key).collect();
         assert_eq!(
             keys,
-            ["matmul.2x3x4x5.f32.candle", "matmul.2x3x4x5.f32.level5"]
+            [
+                "matmul.2x3x4x5.f32.candle",
+                "matmul.2x3x4x5.f32.gemm_one_thread",
+                "matmul.2x3x4x5.f32.level5"
+            ]
         );
         for row in &rows {
             assert_eq!((row.flops, row.samples), (Some(240), Some(2)));

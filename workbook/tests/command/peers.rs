@@ -201,37 +201,36 @@ fn an_op_that_gives_something_else_is_not_timed() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let x = Stored::floats(&[2, 2], &[0., 3f32.ln(), 1., 1.]);
+    let a = Stored::floats(&[2, 2], &[1., 2., 3., 4.]);
     for (shape, answer) in [
-        ("2x2", [0.25, 0.75, 0.5, 0.5]),
-        ("9x9", [0.25, 0.75, 0.5, 0.6]),
+        ("2x2x2", [7., 10., 15., 22.]),
+        ("9x9x9", [7., 10., 15., 23.]),
     ] {
         let answer = Stored::floats(&[2, 2], &answer);
-        let tensors = [("x", &x), ("answer", &answer)];
+        let tensors = [("a", &a), ("b", &a), ("answer", &answer)];
         let path = folder
             .path()
-            .join(format!("softmax.{shape}.f32.safetensors"));
+            .join(format!("matmul.{shape}.f32.safetensors"));
         fs::write(path, serialized(tensors)).unwrap();
     }
-    let ops = |shape: &str| {
-        Command::new(&python)
-            .arg(root().join("benches/peers/ops.py"))
-            .arg(folder.path())
-            .arg(format!("softmax.{shape}"))
-            .args(["--device", "cpu", "--dtype", "f32", "--samples", "2"])
-            .output()
-            .unwrap()
+    let output = Command::new(&python)
+        .arg(root().join("benches/peers/ops.py"))
+        .arg(folder.path())
+        .args(["matmul.9x9x9", "matmul.2x2x2"])
+        .args(["--device", "cpu", "--dtype", "f32", "--samples", "2"])
+        .output()
+        .unwrap();
+    let [wrong, right] = &lines(&output)[..] else {
+        panic!("expected two lines, found {output:?}")
     };
-    let rows = lines(&ops("2x2"));
-    assert_eq!((rows.len(), &rows[0]["level"]), (1, &"pytorch".into()));
-    assert_eq!(rows[0]["samples"], 2);
-    let wrong = ops("9x9");
-    let said = String::from_utf8_lossy(&wrong.stderr);
-    assert!(
-        !wrong.status.success() && wrong.stdout.is_empty(),
-        "{wrong:?}"
+    let reason = wrong["reason"].as_str().unwrap_or_default();
+    assert_eq!(wrong["kind"], "failed", "{wrong}");
+    assert!(reason.starts_with("expected at most 1e-04 of"), "{reason}");
+    assert_eq!(
+        (&right["kind"], &right["level"]),
+        (&"row".into(), &"pytorch".into())
     );
-    assert!(said.contains("softmax.9x9 f32: expected at most"), "{said}");
+    assert_eq!(right["samples"], 2, "{right}");
 }
 
 /// A folder in which `compare` finds what it reads, and writes.
