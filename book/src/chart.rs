@@ -2,10 +2,11 @@
 
 use crate::filter::Filter;
 use crate::format;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use charts::{Axis, Bar, BarChart, Group};
 use results::{Results, Row};
 use std::fs;
+use std::path::Path;
 
 /// The chart of the rows that `filter` keeps, as a figure whose SVG stands in the page itself.
 pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
@@ -23,13 +24,24 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
     };
     let folder = tempfile::tempdir()?;
     let [svg, _] = charts::bar_chart(&folder.path().join("chart"), &chart)?;
-    let svg = fs::read_to_string(svg)?;
+    Ok(figure(&title, &fs::read_to_string(svg)?))
+}
+
+/// The chart of this name that stands below the recorded results, as it is.
+pub fn drawn(charts: &Path, name: &str) -> Result<String> {
+    let path = charts.join(format!("{name}.svg"));
+    let svg = fs::read_to_string(&path);
+    let svg = svg.with_context(|| format!("expected a chart, found no {name}.svg"))?;
+    Ok(figure(&name.replace('-', " "), &svg))
+}
+
+fn figure(title: &str, svg: &str) -> String {
     // Markdown ends a block of HTML at the first empty line.
     let lines: Vec<&str> = svg.lines().filter(|l| !l.trim().is_empty()).collect();
-    Ok(format!(
+    format!(
         "<figure role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
         lines.join("\n")
-    ))
+    )
 }
 
 fn long_name(model: &str) -> &str {

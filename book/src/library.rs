@@ -190,6 +190,8 @@ pub struct Library {
     pub ops: Shelf<OpRow>,
     /// Small products.
     pub small: Shelf<OpRow>,
+    /// The folder of the charts that are drawn of them.
+    pub charts: PathBuf,
 }
 
 impl Library {
@@ -203,6 +205,7 @@ impl Library {
             models: Shelf::open(folder.into(), &own("compare.json"), models)?,
             ops: Shelf::open(folder.join("ops"), &own("ops.json"), ops)?,
             small: Shelf::open(folder.join("small"), &own("small.json"), small)?,
+            charts: folder.join("charts"),
         })
     }
 }

@@ -5,6 +5,7 @@
 //! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it, and `to=3` to levels 1 to 3
 //!   without other frameworks.
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
+//! - `{{figure h200-small}}`: a chart as `workbook redraw` has drawn it, by its name in `benches/results/charts`.
 //! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.host`, `.rate`.
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
@@ -18,7 +19,7 @@
 //! before the braces leaves them as they are; others that nothing replaces fail the build. It runs after the includes,
 //! and takes the indentation of included methods away as well.
 
-use crate::chart::chart;
+use crate::chart::{chart, drawn};
 use crate::check;
 use crate::copies::copies;
 use crate::dedent::dedent_code;
@@ -99,7 +100,7 @@ fn fill(
 }
 
 fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let names = "measure|table|chart|ops|small|copies|picture|machine";
+    let names = "measure|table|chart|figure|ops|small|copies|picture|machine";
     directives::expand(text, names, |name, arguments| {
         replace(name, arguments, library)
     })
@@ -109,6 +110,9 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
     let (subject, named) = split(arguments)?;
     if directive == "picture" {
         return picture(subject, named.get("on").copied(), library);
+    }
+    if directive == "figure" {
+        return drawn(&library.charts, subject);
     }
     let on = named
         .get("on")

@@ -296,6 +296,19 @@ fn a_picture_stands_in_the_page() {
 }
 
 #[test]
+fn a_chart_that_is_drawn_stands_in_the_page() {
+    let book = book("{{figure cpu-small}}\n\nAfter.");
+    fs::create_dir(book.path().join("charts")).unwrap();
+    let svg = "<svg>\n\n<text>a map</text></svg>";
+    fs::write(book.path().join("charts/cpu-small.svg"), svg).unwrap();
+    let page = page(book.path());
+    assert!(page.contains("<svg>\n<text>a map</text></svg>"), "{page}");
+    assert!(page.contains("<p>After.</p>"), "{page}");
+    let missing = "{{figure sunset}}: expected a chart, found no sunset.svg";
+    assert!(error("{{figure sunset}}").contains(missing));
+}
+
+#[test]
 fn what_is_not_recorded_fails_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";
