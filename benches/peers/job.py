@@ -21,6 +21,11 @@ def one_line(error):
     return name + (lines[0] if lines else "no message")
 
 
+def apart(found, expected):
+    """The largest difference as a share of the largest value; NaN where there is one."""
+    return float((found - expected).abs().max() / expected.abs().max())
+
+
 def buffers(module, **tensors):
     """Tensors of a module that no gradient goes to; a compiler may count on their addresses."""
     for name, tensor in tensors.items():
@@ -62,8 +67,8 @@ class Case:
 
         Raises ValueError where it is more than rounding.
         """
-        apart = float((logits.float().flatten() - expected).abs().max() / expected.abs().max())
+        found = apart(logits.float().flatten(), expected)
         limit = TOLERANCE[self.key["dtype"]]
-        if not apart <= limit:
-            raise ValueError(f"logits apart by {apart:.1e} of the largest, expected at most {limit:.0e}")
-        return apart
+        if not found <= limit:
+            raise ValueError(f"logits apart by {found:.1e} of the largest, expected at most {limit:.0e}")
+        return found

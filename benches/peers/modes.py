@@ -18,7 +18,7 @@ from functools import partial, wraps
 import torch
 from torch._dynamo.utils import counters
 
-WARM_UP = 3  # runs: compilation, the recording, a replay
+from timing import WARM_UP, captured
 
 
 def eager(job):
@@ -32,15 +32,7 @@ def graph(job):
 def recorded(job, forward):
     """Inputs are copied to where the recording reads them, as for the levels."""
     inputs = [x.clone() for x in job.steps[0]]
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
-            forward(*inputs)
-    torch.cuda.current_stream().wait_stream(stream)
-    recording = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recording):
-        logits = forward(*inputs)
+    recording, logits = captured(lambda: forward(*inputs))
 
     def replay(*new):
         for own, x in zip(inputs, new):
@@ -101,9 +93,9 @@ def prepare(mode, job):
     for _ in range(WARM_UP):
         for inputs in job.steps:
             logits = step(*inputs)
-    if skipped := counters["inductor"]["cudagraph_skips"]:
-        if job.steps[0][0].is_cuda:
-            raise ValueError(f"expected CUDA graphs, found {skipped} that the compiler skipped")
+    skipped = counters["inductor"]["cudagraph_skips"]
+    if skipped and job.steps[0][0].is_cuda:
+        raise ValueError(f"expected CUDA graphs, found {skipped} that the compiler skipped")
     return step, logits
 
 

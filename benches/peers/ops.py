@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from gnn import edge_attention, segment_mean
-from job import DTYPES, one_line
+from job import DTYPES, apart, one_line
 from lm import causal_attention, decode_attention, rotate
-from timing import AHEAD, synchronize
+from timing import AHEAD, WARM_UP, captured, spread, synchronize
 from vit import patch_embed
 
 SAMPLE = 2e-3  # seconds of a sample at least
@@ -154,9 +154,9 @@ def check(op, dtype, arguments, found, answer):
     found, answer = found.flatten().float(), answer.flatten().float()
     if found.shape != answer.shape:
         raise ValueError(f"expected {len(answer)} values, found {len(found)}")
-    apart = float((found - answer).abs().max() / answer.abs().max())
-    if not apart <= TOLERANCE[dtype]:
-        raise ValueError(f"expected at most {TOLERANCE[dtype]:.0e} of the largest value apart, found {apart:.1e}")
+    found = apart(found, answer)
+    if not found <= TOLERANCE[dtype]:
+        raise ValueError(f"expected at most {TOLERANCE[dtype]:.0e} of the largest value apart, found {found:.1e}")
 
 
 def host_us(call, calls):
@@ -184,23 +184,14 @@ def device_us(call, calls, busy, ahead=AHEAD):
 
 def recorded(call, calls):
     """Starts `calls` calls as one CUDA graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(calls):
-            call()
+    graph, _ = captured(call, calls)
     graph.replay()
     return graph.replay
 
 
 def times(case, call, samples, busy):
     """Medians by each clock, and the spread by the last of them, as in a row of `results`."""
-    for _ in range(3):
+    for _ in range(WARM_UP):
         call()  # compiles, loads kernels: it would seem to be a sample by itself
     calls = 1
     # The shorter of two: one that is interrupted would seem to be a sample by itself.
@@ -216,9 +207,8 @@ def times(case, call, samples, busy):
         except RuntimeError as error:
             print(f"skipped: {case} in a graph: {str(error).splitlines()[0]}", file=sys.stderr)
     row = dict(device_us=None, graph_us=None) | {clock: statistics.median(us) for clock, us in clocks.items()}
-    nearest = [*clocks.values()][-1]
-    deciles = statistics.quantiles(nearest if samples > 1 else 2 * nearest, n=10, method="inclusive")
-    return row | dict(low_us=deciles[0], high_us=deciles[8], samples=samples)
+    low, _, high = spread([*clocks.values()][-1])
+    return row | dict(low_us=low, high_us=high, samples=samples)
 
 
 def main():
@@ -235,7 +225,8 @@ def main():
         torch.cuda.set_device(args.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     busy = None if args.device == "cpu" else torch.randn(4096, 4096, device=args.device)
-    compiled = partial(torch.compile, fullgraph=True, dynamic=False, mode="max-autotune-no-cudagraphs" if busy is not None else None)
+    mode = None if busy is None else "max-autotune-no-cudagraphs"
+    compiled = partial(torch.compile, fullgraph=True, dynamic=False, mode=mode)
     for case in args.cases:
         op, shape = case.split(".")
         make = ALONE.get(op) or COMPILED.get(op)

@@ -15,6 +15,7 @@ FEWEST = 3
 UNTOUCHED = 50.0  # milliseconds: a run that takes longer has the caches to itself for most of it
 AHEAD = 8  # products that keep the GPU busy, some twenty milliseconds, while a forward pass is queued
 ON_DEVICE = 10  # samples on the device
+WARM_UP = 3  # runs: compilation, the recording, a replay
 
 
 def synchronize():
@@ -76,8 +77,28 @@ def device_ms(job, step, samples):
     return None if None in times else statistics.median(times)
 
 
-def summary(times):
-    """Median and the first and ninth decile, straight lines between neighbours."""
+def spread(times):
+    """The first decile, the median and the ninth decile, straight lines between neighbours."""
     several = times if len(times) > 1 else 2 * times
     deciles = statistics.quantiles(several, n=10, method="inclusive")
-    return dict(median_ms=deciles[4], low_ms=deciles[0], high_ms=deciles[8], samples=len(times))
+    return deciles[0], deciles[4], deciles[8]
+
+
+def summary(times):
+    low, median, high = spread(times)
+    return dict(median_ms=median, low_ms=low, high_ms=high, samples=len(times))
+
+
+def captured(call, calls=1):
+    """`calls` calls as one CUDA graph, after a warm-up, and what the last of them gives."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            result = call()
+    return graph, result

@@ -13,12 +13,9 @@ pub fn report(usage: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What is wrong, without the usage and the hint at `--help` behind it.
 fn line(text: &str) -> String {
-    let tails = ["\n\nUsage:", "\n\nFor more information"];
-    let end = tails.iter().filter_map(|tail| text.find(tail)).min();
-    let text = text[..end.unwrap_or(text.len())].trim_start_matches("error: ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = data::usage(text).split_whitespace().collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -64,13 +64,7 @@ fn report_usage(usage: &clap::Error) -> ExitCode {
         let _ = usage.print();
         return ExitCode::SUCCESS;
     }
-    let text = usage.to_string();
-    let end = ["\n\nUsage:", "\n\nFor more information"]
-        .iter()
-        .filter_map(|tail| text.find(tail))
-        .min();
-    let text = &text[..end.unwrap_or(text.len())];
-    complain(text.trim_start_matches("error: "), BAD_INPUT)
+    complain(data::usage(&usage.to_string()), BAD_INPUT)
 }
 
 fn complain(message: impl std::fmt::Display, code: u8) -> ExitCode {

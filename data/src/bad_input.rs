@@ -14,6 +14,13 @@ pub fn short(found: impl Display) -> String {
     }
 }
 
+/// What clap says is wrong with a command line, without the usage and the hint at `--help` behind it.
+pub fn usage(text: &str) -> &str {
+    let tails = ["\n\nUsage:", "\n\nFor more information"];
+    let end = tails.iter().filter_map(|tail| text.find(tail)).min();
+    text[..end.unwrap_or(text.len())].trim_start_matches("error: ")
+}
+
 /// Something that a person gave us is not what it has to be.
 ///
 /// Prints as one line, `what: expected …, found …`, where `what` names the file, the tensor or the

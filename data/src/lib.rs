@@ -14,4 +14,4 @@ pub mod picture;
 pub mod shapes;
 pub mod tu;
 
-pub use bad_input::{BadInput, short};
+pub use bad_input::{BadInput, short, usage};

@@ -73,8 +73,8 @@ pub fn run(args: &OpsArgs) -> Result<()> {
         return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
     }
     let figures = root.join("target/workbook/ops.json");
-    record::save(&figures, &results)?; // whatever becomes of the peers
     if let Some(peers) = &peers {
+        record::save(&figures, &results)?; // whatever becomes of the peers
         println!();
         peers.measure(&root, &mut results)?;
         print!("{}", table::losses(&results, 1.));
