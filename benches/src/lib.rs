@@ -9,6 +9,7 @@ pub mod launches;
 pub mod levels;
 pub mod limits;
 pub mod lm;
+pub mod machine;
 pub mod ops;
 pub mod passes;
 pub mod sweep;

@@ -1,11 +1,11 @@
-//! The recorded figures that the chapters quote: `benches/results/*.json` for models and
-//! `benches/results/ops/*.json` for ops, and the reader's own in `target/workbook` and `target/criterion`.
+//! The recorded figures that the chapters quote: `benches/results/*.json` for models,
+//! `benches/results/ops/*.json` for ops and so on, and the reader's own in `target/workbook` and `target/criterion`.
 
 use crate::criterion::Benches;
 use crate::table;
 use anyhow::{Result, ensure};
 use data::BadInput;
-use results::{Figures, Machine, OpResults, OpRow, Recorded, Results, Row};
+use results::{BenchResults, Figures, Machine, OpResults, OpRow, Recorded, Results, Row};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -190,6 +190,8 @@ pub struct Library {
     pub ops: Shelf<OpRow>,
     /// Small products.
     pub small: Shelf<OpRow>,
+    /// The folder of what Criterion has timed.
+    benches: PathBuf,
     /// The folder of the charts that are drawn of them.
     pub charts: PathBuf,
 }
@@ -205,7 +207,13 @@ impl Library {
             models: Shelf::open(folder.into(), &own("compare.json"), models)?,
             ops: Shelf::open(folder.join("ops"), &own("ops.json"), ops)?,
             small: Shelf::open(folder.join("small"), &own("small.json"), small)?,
+            benches: folder.join("benches"),
             charts: folder.join("charts"),
         })
+    }
+
+    /// What is recorded of a run of `cargo bench` under the name `on`.
+    pub fn benches(&self, on: &str) -> Result<BenchResults, BadInput> {
+        BenchResults::load(&self.benches.join(format!("{on}.json")))
     }
 }

@@ -10,6 +10,8 @@
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
 //! - `{{copies on=cpu}}`: copies of all sizes, with their rates.
+//! - `{{benches on=cpu}}`: what `cargo bench` times, group by group, and how long that takes; `{{benches
+//!   launch/kernel/empty on=h200}}`: one case of it.
 //! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //!
@@ -19,6 +21,7 @@
 //! before the braces leaves them as they are; others that nothing replaces fail the build. It runs after the includes,
 //! and takes the indentation of included methods away as well.
 
+use crate::benches::{bench, benches};
 use crate::chart::{chart, drawn};
 use crate::check;
 use crate::copies::copies;
@@ -100,7 +103,7 @@ fn fill(
 }
 
 fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let names = "measure|table|chart|figure|ops|small|copies|picture|machine";
+    let names = "measure|table|chart|figure|ops|small|copies|benches|picture|machine";
     directives::expand(text, names, |name, arguments| {
         replace(name, arguments, library)
     })
@@ -124,6 +127,8 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
         ("ops", op) => ops(&library.ops.on(on)?, &filter(op, &named)?),
         ("small", op) => ops(&library.small.on(on)?, &filter(op, &named)?),
         ("copies", _) => copies(&library.ops.on(on)?),
+        ("benches", "") => benches(&library.benches(on)?),
+        ("benches", case) => bench(&library.benches(on)?, case),
         ("machine", "small") => Ok(machine(&library.small.on(on)?.recorded.machine)),
         ("machine", "ops") => Ok(machine(&library.ops.on(on)?.recorded.machine)),
         _ => Ok(machine(&library.models.on(on)?.recorded.machine)),

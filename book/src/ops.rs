@@ -50,7 +50,13 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let is_shown = |note: &&str| others && markdown::is_version(note);
     let notes = found.recorded.notes.iter().map(String::as_str);
     let mark = one_by_one.then_some(ONE_BY_ONE);
-    let notes: Vec<&str> = mark.into_iter().chain(notes.filter(is_shown)).collect();
+    let earlier = results::earlier(rows.iter().copied());
+    let earlier = earlier.iter().map(String::as_str);
+    let notes: Vec<&str> = mark
+        .into_iter()
+        .chain(earlier)
+        .chain(notes.filter(is_shown))
+        .collect();
     Ok(markdown::figures(&text, &notes, &here))
 }
 

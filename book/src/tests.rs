@@ -16,7 +16,7 @@ fn results(device: &str, median: f64) -> Value {
         })
     };
     json!({
-        "schema": 1,
+        "schema": 1, "kind": "models",
         "machine": {
             "device": device, "name": "A CPU", "threads": 2, "os": "linux x86_64",
             "rustc": "1.95.0", "candle": "0.11.1", "commit": "abc", "date": "2026-11-21",
@@ -37,6 +37,7 @@ fn op_results() -> Value {
         "op": "linear", "shape": "1x2x3", "level": "copy", "dtype": "f32",
         "host_us": 9.0, "device_us": 1.0, "bytes": 12_000,
     });
+    all["kind"] = json!("ops");
     all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), copy]);
     all
 }
@@ -277,6 +278,41 @@ fn small_products_have_records_of_their_own() {
 fn copies_stand_by_size() {
     let page = page(book("{{copies on=cpu}}").path());
     assert!(page.contains("11.7 KiB") && page.contains("12.0"), "{page}");
+}
+
+#[test]
+fn the_cost_of_the_benches_stands_by_group() {
+    let book = book("{{benches on=cpu}}\n\nAn empty loop: {{benches launch/loop/empty on=cpu}}.");
+    let case = |group: &str, function: &str, seconds: f64| {
+        json!({
+            "group": group, "function": function, "parameter": "empty", "throughput": {"Elements": 1},
+            "median_ns": 1500.0, "low_ns": 1400.0, "high_ns": 1600.0, "seconds": seconds,
+        })
+    };
+    let mut recorded = results("cpu", 1.0);
+    recorded["kind"] = json!("benches");
+    recorded["rows"] = json!([
+        case("launch", "loop", 30.0),
+        case("lm", "level1", 60.0),
+        case("lm", "level2", 84.0)
+    ]);
+    fs::create_dir(book.path().join("benches")).unwrap();
+    fs::write(book.path().join("benches/cpu.json"), recorded.to_string()).unwrap();
+    let page = page(book.path());
+    let row = |cells: [&str; 3]| {
+        let cells = cells.map(|cell| format!(">{cell}</td>"));
+        let at = cells.map(|cell| {
+            page.find(&cell)
+                .unwrap_or_else(|| panic!("{cell} in {page}"))
+        });
+        assert!(at[0] < at[1], "{page}");
+        at[0]
+    };
+    assert!(row(["lm", "2", "2.4"]) < row(["launch", "1", "0.5"]));
+    assert!(row(["launch", "1", "0.5"]) < row(["all", "3", "2.9"]));
+    assert!(page.contains("An empty loop: 1.50 µs."), "{page}");
+    let missing = "{{benches launch/kernel/empty on=h200}}";
+    assert!(error(missing).contains("benches/h200.json"));
 }
 
 #[test]

@@ -1,14 +1,20 @@
-//! What Criterion writes: `**/new/benchmark.json` and `**/new/estimates.json`.
+//! What Criterion writes, `**/new/benchmark.json` and `**/new/estimates.json`, and the cases of a run of it as they are
+//! recorded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use std::time::SystemTime;
+
 use data::BadInput;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::figures::{self, Figures, Wrong};
+use crate::{BenchResults, Kind, Origin};
 
 /// One case that was timed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// An op or a model.
     pub group: String,
@@ -24,10 +30,65 @@ pub struct Case {
     pub low_ns: f64,
     /// See `low_ns`.
     pub high_ns: f64,
+    /// That the case took, warm-up, samples and what was set up before; where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+impl Case {
+    /// The case's address: `linear/level4/128x512x512`.
+    pub fn key(&self) -> String {
+        [&*self.group, &self.function, &self.parameter].join("/")
+    }
+}
+
+impl Figures for Case {
+    const KIND: Kind = Kind::Benches;
+
+    fn address(&self) -> String {
+        self.key()
+    }
+
+    /// One run is all of it.
+    fn part(&self) -> String {
+        String::new()
+    }
+
+    fn subject(&self) -> String {
+        self.group.clone()
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    fn origin_mut(&mut self) -> &mut Option<Origin> {
+        &mut self.origin
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        figures::names([("group", &self.group), ("function", &self.function)])?;
+        figures::text("parameter", &self.parameter)?;
+        figures::times([
+            ("median_ns", Some(self.median_ns)),
+            ("low_ns", Some(self.low_ns)),
+            ("high_ns", Some(self.high_ns)),
+        ])
+    }
+}
+
+impl BenchResults {
+    /// That all cases took together; none where that of any is unknown.
+    pub fn seconds(&self) -> Option<f64> {
+        self.rows.iter().map(|case| case.seconds).sum()
+    }
 }
 
 /// The work of one call.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Throughput {
     /// Bytes moved.
     Bytes(u64),
@@ -74,20 +135,29 @@ struct Interval {
 /// # Errors
 /// When the folder cannot be read, or a file in it is not Criterion's.
 pub fn cases(folder: &Path) -> Result<Vec<Case>, BadInput> {
+    cases_since(SystemTime::UNIX_EPOCH, folder)
+}
+
+/// Those of them that were written at `start` or later.
+///
+/// # Errors
+/// As of [`cases`].
+pub fn cases_since(start: SystemTime, folder: &Path) -> Result<Vec<Case>, BadInput> {
     let mut folders = vec![];
-    find(folder, &mut folders)
+    find(folder, start, &mut folders)
         .map_err(|e| BadInput::new(folder.display(), "results of `cargo bench`", e))?;
     folders.sort();
     folders.iter().map(|folder| case(folder)).collect()
 }
 
-/// The folders named `new` that hold estimates.
-fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// The folders named `new` that hold estimates which are no older than `start`.
+fn find(folder: &Path, start: SystemTime, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            find(&path, found)?;
-        } else if path.ends_with("new/estimates.json") {
+            find(&path, start, found)?;
+        } else if path.ends_with("new/estimates.json") && fs::metadata(&path)?.modified()? >= start
+        {
             found.push(folder.to_path_buf());
         }
     }
@@ -105,6 +175,8 @@ fn case(folder: &Path) -> Result<Case, BadInput> {
         median_ns: median.point_estimate,
         low_ns: median.confidence_interval.lower_bound,
         high_ns: median.confidence_interval.upper_bound,
+        seconds: None,
+        origin: None,
     })
 }
 
@@ -119,6 +191,7 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
 #[cfg(test)]
 mod tests {
     use std::error::Error;
+    use std::time::Duration;
 
     use super::*;
 
@@ -145,8 +218,12 @@ mod tests {
             median_ns: 20.5,
             low_ns: 20.,
             high_ns: 21.,
+            seconds: None,
+            origin: None,
         };
         assert_eq!(cases, [expected]);
+        let later = SystemTime::now() + Duration::from_secs(60);
+        assert_eq!(cases_since(later, root.path())?, []);
         Ok(())
     }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use data::{BadInput, short};
 
+use crate::{Kind, Origin};
+
 /// The number of the highest level.
 pub const HIGHEST: u8 = 5;
 
@@ -16,14 +18,48 @@ const LONGEST: usize = 60;
 
 /// A row of recorded figures.
 pub trait Figures {
+    /// What files of such rows are of, unless they say otherwise.
+    const KIND: Kind;
+
     /// The row's address.
     fn address(&self) -> String;
+
+    /// What is measured together, and so replaced together, in words: `lm readme f32`.
+    fn part(&self) -> String;
+
+    /// What of a part the row is about: an op, a workload. A run that replaces a part has all that were in it.
+    fn subject(&self) -> String;
+
+    /// Where it is of another commit than its file says: one that was measured before, and not since.
+    fn origin(&self) -> Option<&Origin>;
+
+    /// See [`origin`](Self::origin).
+    fn origin_mut(&mut self) -> &mut Option<Origin>;
 
     /// Holds every field to what it has to be.
     ///
     /// # Errors
     /// The first that is something else.
     fn check(&self) -> Result<(), Wrong>;
+}
+
+/// Which of the rows are of other commits than their file, a sentence a commit:
+/// `Of commit abc, 2026-11-21: lm smollm-135m f32, vit b16 f32`.
+pub fn earlier<'a, R: Figures + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Vec<String> {
+    let mut found: Vec<(&Origin, Vec<String>)> = vec![];
+    for row in rows {
+        let Some(origin) = row.origin() else { continue };
+        let part = row.part();
+        match found.iter_mut().find(|(other, _)| *other == origin) {
+            Some((_, parts)) if parts.contains(&part) => (),
+            Some((_, parts)) => parts.push(part),
+            None => found.push((origin, vec![part])),
+        }
+    }
+    let sentence = |(Origin { commit, date }, parts): (&Origin, Vec<String>)| {
+        format!("Of commit {commit}, {date}: {}", parts.join(", "))
+    };
+    found.into_iter().map(sentence).collect()
 }
 
 /// A field that is not what it has to be.
@@ -251,5 +287,31 @@ mod tests {
         assert_eq!(wrong(op(), |row| row.bytes = Some(0)), "bytes");
         assert_eq!(wrong(op(), |row| row.needs_flops = Some(0)), "nothing");
         assert_eq!(wrong(sweep(), |row| row.size = 0), "size");
+    }
+
+    #[test]
+    fn a_commit_names_each_of_its_parts_once() {
+        let row = |preset: &str, commit: Option<&str>| Row {
+            model: "lm".into(),
+            preset: preset.into(),
+            dtype: "f32".into(),
+            origin: commit.map(|commit| Origin {
+                commit: commit.into(),
+                date: "2026-11-21".into(),
+            }),
+            ..Row::default()
+        };
+        let rows = [
+            row("tiny", None),
+            row("readme", Some("abc")),
+            row("readme", Some("abc")),
+            row("b", Some("def")),
+            row("a", Some("abc")),
+        ];
+        let expected = [
+            "Of commit abc, 2026-11-21: lm readme f32, lm a f32",
+            "Of commit def, 2026-11-21: lm b f32",
+        ];
+        assert_eq!(earlier(&rows), expected);
     }
 }

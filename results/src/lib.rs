@@ -2,7 +2,9 @@
 
 pub mod criterion;
 mod figures;
+mod kind;
 mod machine;
+mod merge;
 mod models;
 mod ops;
 mod sweep;
@@ -14,9 +16,10 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use figures::{Figures, HIGHEST, Wrong};
+pub use figures::{Figures, HIGHEST, Wrong, earlier};
+pub use kind::Kind;
 pub use machine::{Machine, Origin};
-pub use models::{Clock, Row, earlier, failed};
+pub use models::{Clock, Row, failed};
 pub use ops::{OpClock, OpRow};
 pub use sweep::{SweepRow, slope, upper_half};
 
@@ -39,6 +42,8 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded<R> {
     schema: u32,
+    /// Of what.
+    pub kind: Kind,
     /// Where and when.
     pub machine: Machine,
     /// What was measured.
@@ -52,21 +57,30 @@ pub struct Recorded<R> {
 /// One run of `workbook compare`: a row a workload and level.
 pub type Results = Recorded<Row>;
 
-/// One run of `workbook ops`: a row an op, shape and level.
+/// One run of `workbook ops`, or of `workbook small`: a row an op, shape and level.
 pub type OpResults = Recorded<OpRow>;
 
 /// One run of `workbook sweep`: a row a model, size and level.
 pub type SweepResults = Recorded<SweepRow>;
 
-impl<R> Recorded<R> {
+/// One run of `cargo bench`: a row a case of Criterion's.
+pub type BenchResults = Recorded<criterion::Case>;
+
+impl<R: Figures> Recorded<R> {
     /// Without rows yet.
     pub fn new(machine: Machine) -> Self {
         Self {
             schema: SCHEMA,
+            kind: R::KIND,
             machine,
             rows: vec![],
             notes: vec![],
         }
+    }
+
+    /// The same, of another kind that has such rows: small products are ops.
+    pub fn of_kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
     }
 }
 
@@ -86,7 +100,7 @@ impl<R: DeserializeOwned + Figures> Recorded<R> {
     /// # Errors
     /// One line that names the file and, of a row that cannot be, its address and the field.
     pub fn load(path: &Path) -> Result<Self, BadInput> {
-        let expected = format!("recorded results of schema {SCHEMA}");
+        let expected = format!("recorded results of schema {SCHEMA}, {}", R::KIND);
         let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
         let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
         let recorded: Self = serde_json::from_str(&text).map_err(|e| bad(&e))?;
@@ -155,7 +169,7 @@ mod tests {
             .replace("\"schema\": 1", "\"schema\": 2");
         std::fs::write(&path, json).unwrap();
         let error = OpResults::load(&path).unwrap_err().to_string();
-        let end = "expected recorded results of schema 1, found schema 2";
+        let end = "expected recorded results of schema 1, ops, found schema 2";
         assert!(error.ends_with(end), "{error}");
     }
 }

@@ -5,7 +5,7 @@ mod others;
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{self, Figures, Wrong};
-use crate::{Origin, Results, spoken};
+use crate::{Kind, Origin, Results, spoken};
 pub use others::failed;
 
 /// One workload at one level.
@@ -54,25 +54,6 @@ pub struct Row {
     /// Where it is of another commit than the file says: one that was measured before, and not since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-}
-
-/// Which of the rows are of other commits than their file, a sentence a commit:
-/// `Of commit abc, 2026-11-21: lm smollm-135m f32, vit b16 f32`.
-pub fn earlier<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<String> {
-    let mut found: Vec<(&Origin, Vec<String>)> = vec![];
-    for row in rows {
-        let Some(origin) = &row.origin else { continue };
-        let part = format!("{} {} {}", row.model, row.preset, row.dtype);
-        match found.iter_mut().find(|(other, _)| *other == origin) {
-            Some((_, parts)) if parts.contains(&part) => (),
-            Some((_, parts)) => parts.push(part),
-            None => found.push((origin, vec![part])),
-        }
-    }
-    let sentence = |(Origin { commit, date }, parts): (&Origin, Vec<String>)| {
-        format!("Of commit {commit}, {date}: {}", parts.join(", "))
-    };
-    found.into_iter().map(sentence).collect()
 }
 
 /// Which time of a forward pass.
@@ -151,8 +132,26 @@ impl Row {
 }
 
 impl Figures for Row {
+    const KIND: Kind = Kind::Models;
+
     fn address(&self) -> String {
         self.key()
+    }
+
+    fn part(&self) -> String {
+        [&*self.model, &self.preset, &self.dtype].join(" ")
+    }
+
+    fn subject(&self) -> String {
+        self.workload.clone()
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    fn origin_mut(&mut self) -> &mut Option<Origin> {
+        &mut self.origin
     }
 
     fn check(&self) -> Result<(), Wrong> {
@@ -201,36 +200,5 @@ impl Results {
     /// The rows of one workload each, levels in order.
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_names_each_of_its_parts_once() {
-        let row = |preset: &str, commit: Option<&str>| Row {
-            model: "lm".into(),
-            preset: preset.into(),
-            dtype: "f32".into(),
-            origin: commit.map(|commit| Origin {
-                commit: commit.into(),
-                date: "2026-11-21".into(),
-            }),
-            ..Row::default()
-        };
-        let rows = [
-            row("tiny", None),
-            row("readme", Some("abc")),
-            row("readme", Some("abc")),
-            row("b", Some("def")),
-            row("a", Some("abc")),
-        ];
-        let expected = [
-            "Of commit abc, 2026-11-21: lm readme f32, lm a f32",
-            "Of commit def, 2026-11-21: lm b f32",
-        ];
-        assert_eq!(earlier(&rows), expected);
     }
 }

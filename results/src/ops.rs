@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::OpResults;
 use crate::figures::{self, Figures, Wrong};
+use crate::{Kind, OpResults, Origin};
 
 /// One op on one shape at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct OpRow {
     /// This project's kernels that it started on a GPU, each once; those of a library are not among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<String>,
+    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl OpRow {
@@ -105,8 +108,27 @@ impl OpRow {
 }
 
 impl Figures for OpRow {
+    const KIND: Kind = Kind::Ops;
+
     fn address(&self) -> String {
         self.key()
+    }
+
+    /// A number format has limits of its own, which its ops are held to.
+    fn part(&self) -> String {
+        self.dtype.clone()
+    }
+
+    fn subject(&self) -> String {
+        self.op.clone()
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    fn origin_mut(&mut self) -> &mut Option<Origin> {
+        &mut self.origin
     }
 
     fn check(&self) -> Result<(), Wrong> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{self, Figures, Wrong};
+use crate::{Kind, Origin};
 
 /// One size of one model's input at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct SweepRow {
     pub high_ms: f64,
     /// Timed runs.
     pub samples: usize,
+    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl SweepRow {
@@ -59,8 +63,26 @@ impl SweepRow {
 }
 
 impl Figures for SweepRow {
+    const KIND: Kind = Kind::Sweep;
+
     fn address(&self) -> String {
         self.key()
+    }
+
+    fn part(&self) -> String {
+        [&*self.model, &self.preset, &self.dtype].join(" ")
+    }
+
+    fn subject(&self) -> String {
+        self.axis.clone()
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    fn origin_mut(&mut self) -> &mut Option<Origin> {
+        &mut self.origin
     }
 
     fn check(&self) -> Result<(), Wrong> {

@@ -181,6 +181,8 @@ mod tests {
             median_ns: ns,
             low_ns: 0.9 * ns,
             high_ns: 1.2 * ns,
+            seconds: None,
+            origin: None,
         }
     }
 

@@ -1,13 +1,11 @@
 //! `workbook compare`: every level on every model, as tables, a chart, and JSON.
 
 mod chart;
-pub mod machine;
+mod drawn;
 mod measure;
 pub mod memory;
-mod parts;
 pub mod peers;
 mod readme;
-pub mod record;
 mod stats;
 mod table;
 pub mod turns;
@@ -15,8 +13,8 @@ pub mod turns;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use benches::Model;
 use benches::job::{all_presets, models_of};
+use benches::{Model, machine};
 use candle_core::Device;
 use clap::Args;
 use cli::args::Precision;
@@ -25,11 +23,13 @@ use cli::files;
 use cli::load::Request;
 use data::BadInput;
 
+use crate::record::folder::{left_by_a_run, save};
+use crate::record::{Records, Run, written};
+pub use drawn::{has_place, redraw};
 use measure::Graphs;
-pub use parts::{RecordArgs, record};
 use peers::{PeerArgs, Peers};
 pub use readme::significant;
-use record::{Record, Results};
+use results::Results;
 pub use stats::{Spread, quantile};
 
 /// Which models are measured, in which formats and where.
@@ -59,12 +59,9 @@ pub struct CompareArgs {
     pub graph: Option<Graphs>,
     #[command(flatten)]
     pub peers: PeerArgs,
-    /// Also write benches/results/NAME.json, its chart, and the README's table
+    /// Also put it into benches/results/NAME.json, and draw that: charts, and the README's table
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
-    /// Keep what NAME.json has of other presets and number formats: a measurement in parts
-    #[arg(long, requires = "record")]
-    pub add: bool,
 }
 
 /// A model of one size in one number format.
@@ -77,8 +74,6 @@ pub struct Case {
 /// is cut off leaves its figures.
 pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
-    let record = args.record.as_deref();
-    let record = record.map(|name| Record::new(&root, name)).transpose()?;
     let device = args.subjects.device.open()?;
     let graphs = graphs(args.graph, &device)?;
     let cases = args.subjects.cases(&device)?;
@@ -91,48 +86,23 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let of_peers: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
     let peers = Peers::prepare(&root, &args.peers, &device, args.samples, &of_peers)?;
     let mut results = Results::new(machine::describe(&device, &root)?);
-    if let (true, Some(record)) = (args.add, &record) {
-        record.added(results.clone())?; // refused before anything is measured
-    }
-    let own = root.join("target/workbook/compare.json");
+    let run = Run::Models(results.clone());
+    let record = Records::named(&root, args.record.as_deref(), &run)?;
+    let own = left_by_a_run(&root, results.kind);
     println!("{}\n{}", results.machine, table::legend(args.samples));
 
     for case in &cases {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
         print!("\n{}", table::model(&measured));
         results.rows.extend(measured.rows);
-        record::save(&own, &results)?;
+        save(&own, &results)?;
     }
     if let Some(peers) = peers {
         println!();
-        peers.measure(&mut results, |results| record::save(&own, results))?;
+        peers.measure(&mut results, |results| save(&own, results))?;
     }
     draw(&own, &results)?;
-    match (record, args.add) {
-        (None, _) => Ok(()),
-        (Some(record), false) => written(&record, &results),
-        (Some(record), true) => written(&record, &record.added(results)?),
-    }
-}
-
-/// Draws what is recorded once more, and prints the paths. All of it is read before anything is written: where a figure
-/// is wrong, every file stays as it is.
-pub fn redraw() -> Result<()> {
-    let root = root()?;
-    let models = record::read(&root)?;
-    let ops = crate::ops::read(&root)?;
-    let small = record::records(&root, "small")?;
-    let sweeps = crate::sweep::read(&root)?;
-    let parts = [
-        record::redraw(&root, &models)?,
-        crate::ops::redraw(&root, &ops)?,
-        crate::small::redraw(&root, &small)?,
-        crate::sweep::redraw(&root, &sweeps)?,
-    ];
-    for path in parts.iter().flatten() {
-        println!("{}", path.display());
-    }
-    Ok(())
+    written(record, Run::Models(results))
 }
 
 /// What `--graph` asks for; a CPU has none.
@@ -175,14 +145,6 @@ fn draw(json: &Path, results: &Results) -> Result<()> {
     let [svg, png] = charts::bar_grid(&json.with_extension(""), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());
-    Ok(())
-}
-
-/// Writes what is kept in the repository, and says where.
-fn written(record: &Record, results: &Results) -> Result<()> {
-    for path in record.write(results)? {
-        println!("recorded {}", path.display());
-    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod doctor;
 mod exercises;
 mod ops;
 mod profile;
+mod record;
 mod sim;
 mod small;
 mod sweep;
@@ -18,11 +19,12 @@ use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::args::{TuneArgs, options};
 use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
-use compare::{CompareArgs, RecordArgs};
+use compare::CompareArgs;
 use doctor::DoctorArgs;
 use exercises::ExercisesArgs;
 use ops::OpsArgs;
 use profile::ProfileArgs;
+use record::RecordArgs;
 use sim::SimArgs;
 use small::SmallArgs;
 use sweep::SweepArgs;
@@ -45,7 +47,7 @@ enum Command {
     Ops(OpsArgs),
     /// Where the time of a forward pass goes, op by op, against what the device can do
     Profile(ProfileArgs),
-    /// Put what `compare` has written, here or on another machine, into a record
+    /// Put what was measured, here or on another machine, into the records of a device, and draw them
     Record(RecordArgs),
     /// Write the recorded results again: charts, the README's table, the headers of the kernels
     Redraw,
@@ -98,8 +100,8 @@ fn main() -> ExitCode {
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::Profile(args)) => profile::run(&args),
-            Some(Command::Record(args)) => compare::record(&args),
-            Some(Command::Redraw) => compare::redraw(),
+            Some(Command::Record(args)) => record::run(&args),
+            Some(Command::Redraw) => record::redraw(),
             Some(Command::BenchCharts(args)) => bench_charts::run(&args),
             Some(Command::Sim(args)) => {
                 is_clean = sim::run(&args)?;

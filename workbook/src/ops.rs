@@ -10,9 +10,9 @@ mod times;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use benches::limits;
 use benches::ops::{self, Bench, Operands, Timed, Work};
 use benches::timer::{Timer, Times};
+use benches::{limits, machine};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use clap::Args;
@@ -23,7 +23,9 @@ use models::random::RandomWeights;
 use models::trace::Needs;
 use results::{OpResults, OpRow};
 
-use crate::compare::{machine, quantile, record, root};
+use crate::compare::{quantile, root};
+use crate::record::folder::{Named, left_by_a_run, save};
+use crate::record::{Records, Run, written};
 
 /// Time every op on the shapes of the models at every level
 #[derive(Debug, Clone, Args)]
@@ -43,7 +45,7 @@ pub struct OpsArgs {
     /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
-    /// Also write benches/results/ops/NAME.json
+    /// Also put it into benches/results/ops/NAME.json, and draw that
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }
@@ -51,9 +53,7 @@ pub struct OpsArgs {
 /// Measures, prints a table an op, and writes what `args` asks for.
 pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
-    let beside = |name| record::beside::<OpRow>(&root, "ops", name);
-    let record = args.record.as_deref().map(beside).transpose()?;
-    if record.is_some() && !args.filter.is_empty() {
+    if args.record.is_some() && !args.filter.is_empty() {
         let expected = "no FILTER beside it: a record has every op";
         return Err(BadInput::new("--record", expected, &args.filter).into());
     }
@@ -61,6 +61,8 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut recorder = Recorder::new(&device, args, peers.as_ref())?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
+    let run = Run::Ops(results.clone());
+    let record = Records::named(&root, args.record.as_deref(), &run)?;
     println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
         recorder.draw(DType::from(*dtype))?;
@@ -72,68 +74,38 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     if !results.rows.iter().any(named) {
         return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
     }
-    let figures = root.join("target/workbook/ops.json");
+    let figures = left_by_a_run(&root, results.kind);
     if let Some(peers) = &peers {
-        record::save(&figures, &results)?; // whatever becomes of the peers
+        save(&figures, &results)?; // whatever becomes of the peers
         println!();
         peers.measure(&root, &mut results)?;
         print!("{}", table::losses(&results, 1.));
     }
-    write(&figures, &results)?;
-    if let Some(name) = record {
-        write(
-            &root.join(format!("benches/results/ops/{name}.json")),
-            &results,
-        )?;
-        for path in charts(&root, &record::records(&root, "ops")?)? {
-            println!("recorded {}", path.display());
-        }
-    }
-    Ok(())
+    save(&figures, &results)?;
+    println!("figures  {}", figures.display());
+    written(record, Run::Ops(results))
 }
 
 /// The GPU whose times stand in the headers of the kernels.
-const HEADERS: &str = "benches/results/ops/h200.json";
+const HEADERS: &str = "h200";
 
-/// What is recorded of the ops.
-pub struct Read {
-    /// All of it, by name.
-    records: Vec<(String, OpResults)>,
-    /// What stands in the headers of the kernels.
-    headers: OpResults,
-}
-
-/// Reads what is recorded of the ops.
-pub fn read(root: &Path) -> Result<Read> {
-    Ok(Read {
-        records: record::records(root, "ops")?,
-        headers: OpResults::load(&root.join(HEADERS))?,
-    })
-}
-
-/// Draws what is recorded of the ops, and writes it into the headers of their kernels; returns the paths of the charts
-/// and of the headers that changed.
-pub fn redraw(root: &Path, read: &Read) -> Result<Vec<PathBuf>> {
-    let charts = charts(root, &read.records)?;
-    let headers = headers::rewrite(root, &read.headers)?;
-    Ok([charts, headers].concat())
-}
-
-/// Draws what is recorded: times level beside level and against the shape, and rates below the roof.
-fn charts(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
+/// Draws what is recorded of the ops: times level beside level and against the shape, and rates below the roof; and writes
+/// it into the headers of their kernels, where those are. Returns the paths of the charts and of the headers that changed.
+pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
+    let of_headers = records.iter().find(|(name, _)| name == HEADERS);
+    let headers = match of_headers {
+        Some((_, recorded)) if root.join(headers::KERNELS).exists() => {
+            headers::rewrite(root, recorded)?
+        }
+        _ => vec![],
+    };
     let drawn = [
         times::redraw(root, records)?,
         shapes::redraw(root, records)?,
         roofline::redraw(root, records)?,
+        headers,
     ];
     Ok(drawn.concat())
-}
-
-/// Writes `path`, and says so.
-pub fn write(path: &Path, results: &OpResults) -> Result<()> {
-    record::save(path, results)?;
-    println!("figures  {}", path.display());
-    Ok(())
 }
 
 /// Times what it is given and keeps the medians.

@@ -6,7 +6,7 @@ mod which;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use benches::{Workload, job, limits};
+use benches::{Workload, job, limits, machine};
 use candle_core::Device;
 use charts::Format;
 use clap::Args;
@@ -18,7 +18,7 @@ use data::BadInput;
 use models::trace::profile::{Profile, Profiler};
 
 use crate::compare::memory::Peak;
-use crate::compare::{machine, root};
+use crate::compare::root;
 
 /// Where the time of a forward pass goes, op by op, against what the device can do
 #[derive(Debug, Clone, Args)]

@@ -4,17 +4,20 @@ mod clocks;
 mod map;
 
 use anyhow::{Context, Result};
+use benches::machine;
 use candle_core::{Device, Tensor};
 use clap::Args;
 use cli::device::Choice;
 use kernels::dispatch::Problem;
 use kernels::dispatch::tune::{Measured, PICKED};
 use level5::tuning;
-use results::{OpResults, OpRow};
+use results::{Kind, OpResults, OpRow};
 
-use crate::compare::{machine, record, root};
+use crate::compare::root;
 use crate::ops::peers::Peers;
-use crate::ops::{table, write};
+use crate::ops::table;
+use crate::record::folder::{left_by_a_run, save};
+use crate::record::{Records, Run, written};
 use clocks::Clocks;
 pub use map::redraw;
 
@@ -30,7 +33,7 @@ pub struct SmallArgs {
     /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
     #[arg(long, value_name = "PYTHON")]
     peers: Option<String>,
-    /// Also write benches/results/small/NAME.json
+    /// Also put it into benches/results/small/NAME.json, and draw that
     #[arg(long, value_name = "NAME")]
     record: Option<String>,
 }
@@ -45,11 +48,12 @@ const GEMM: &str = "gemm_one_thread";
 /// Measures, prints a line a shape, with the losses marked, and writes what `args` asks for.
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
-    let beside = |name| record::beside::<OpRow>(&root, "small", name);
-    let record = args.record.as_deref().map(beside).transpose()?;
     let device = args.device.open()?;
     let peers = Peers::new(args.peers.as_deref(), &device, args.samples)?;
-    let mut results = OpResults::new(machine::describe(&device, &root)?);
+    let machine = machine::describe(&device, &root)?;
+    let mut results = OpResults::new(machine).of_kind(Kind::Small);
+    let run = Run::Ops(results.clone());
+    let record = Records::named(&root, args.record.as_deref(), &run)?;
     println!("{}", results.machine);
     println!(
         "{:<16} {:>9} {:>9} {:>9} {:>9}  picked, fastest",
@@ -71,15 +75,10 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         peers.measure(&root, &mut results)?;
     }
     print!("{}", table::losses(&results, LOSS));
-    write(&root.join("target/workbook/small.json"), &results)?;
-    if let Some(name) = record {
-        let path = root.join(format!("benches/results/small/{name}.json"));
-        write(&path, &results)?;
-        for path in map::redraw(&root, &record::records(&root, "small")?)? {
-            println!("recorded {}", path.display());
-        }
-    }
-    Ok(())
+    let figures = left_by_a_run(&root, results.kind);
+    save(&figures, &results)?;
+    println!("figures  {}", figures.display());
+    written(record, Run::Ops(results))
 }
 
 /// A and B, random.

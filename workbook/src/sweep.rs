@@ -2,19 +2,20 @@
 
 mod draw;
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use benches::sweep::{self, Point, Sweep};
-use benches::{Job, Model};
+use benches::{Job, Model, machine};
 use clap::Args;
 use cli::load::Request;
 use results::{SweepResults, SweepRow};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
-use crate::compare::{Case, Spread, Subjects, machine, record, root};
-pub use draw::{read, redraw};
+use crate::compare::{Case, Spread, Subjects, root};
+use crate::record::folder::{left_by_a_run, save};
+use crate::record::{Records, Run, written};
+pub use draw::redraw;
 
 /// Time whole models against the size of their input
 #[derive(Debug, Clone, Args)]
@@ -24,7 +25,7 @@ pub struct SweepArgs {
     /// Timed runs of each size at each level
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
-    /// Also write benches/results/sweep/NAME.json and its charts
+    /// Also put it into benches/results/sweep/NAME.json, and draw that
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }
@@ -32,10 +33,11 @@ pub struct SweepArgs {
 /// Measures, prints a line a size with the slopes behind, and writes what `args` asks for.
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
-    let beside = |name| record::beside::<SweepRow>(&root, "sweep", name);
-    let name = args.record.as_deref().map(beside).transpose()?;
     let device = args.subjects.device.open()?;
     let mut results = SweepResults::new(machine::describe(&device, &root)?);
+    let run = Run::Sweep(results.clone());
+    let record = Records::named(&root, args.record.as_deref(), &run)?;
+    let figures = left_by_a_run(&root, results.kind);
     println!(
         "{}\nmilliseconds of one forward pass, median of {}",
         results.machine, args.samples
@@ -44,20 +46,10 @@ pub fn run(args: &SweepArgs) -> Result<()> {
         let rows = measure(model, &request, args.samples as usize)?;
         print!("{}", draw::table(&rows));
         results.rows.extend(rows);
+        save(&figures, &results)?; // as they come: a run that is cut off leaves its figures
     }
-    write(&root, name, &results)
-}
-
-fn write(root: &Path, name: Option<&str>, results: &SweepResults) -> Result<()> {
-    let Some(name) = name else {
-        return Ok(());
-    };
-    let json = root.join(format!("benches/results/sweep/{name}.json"));
-    record::save(&json, results)?;
-    for path in redraw(root, &read(root)?)? {
-        println!("recorded {}", path.display());
-    }
-    Ok(())
+    println!("figures  {}", figures.display());
+    written(record, Run::Sweep(results))
 }
 
 /// One size at one level.
@@ -125,6 +117,7 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
                 low_ms: ms.low,
                 high_ms: ms.high,
                 samples: contender.ms.len(),
+                origin: None,
             }
         }));
     }

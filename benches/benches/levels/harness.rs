@@ -1,14 +1,18 @@
 //! How a call is timed, the same way for every op, model and level.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
+use benches::machine;
 use benches::ops::{Bench, Timed, Work};
 #[cfg(feature = "cuda")]
 use benches::{limits, timer::Timer};
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use cli::device::Choice;
+use cli::files::{self, Output};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use models::random::RandomWeights;
 #[cfg(feature = "cuda")]
@@ -16,10 +20,14 @@ use models::trace::{
     Needs,
     profile::{Limit, Limits, Total},
 };
+use results::BenchResults;
+use results::criterion::cases_since;
+
+use crate::rates::{Rates, Unit};
 
 /// Criterion, the device, and what random tensors are drawn from.
 pub struct Harness {
-    criterion: Criterion,
+    timing: Timing,
     /// Where everything is computed: a GPU where one was built in and answers.
     pub device: Device,
     weights: VarBuilder<'static>,
@@ -34,16 +42,11 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Ten samples and a second a case.
+    /// On a GPU where one was built in and answers.
     pub fn new() -> anyhow::Result<Self> {
         let device = Choice::Auto.open()?;
-        let criterion = Criterion::default()
-            .sample_size(10)
-            .warm_up_time(Duration::from_millis(300))
-            .measurement_time(Duration::from_secs(1))
-            .configure_from_args();
         Ok(Self {
-            criterion,
+            timing: Timing::new()?,
             weights: RandomWeights::weights(0, DType::F32, &device),
             #[cfg(feature = "cuda")]
             timer: Timer::new(&device)?,
@@ -58,9 +61,34 @@ impl Harness {
         })
     }
 
-    /// Criterion's closing words.
-    pub fn finish(self) {
-        self.criterion.final_summary();
+    /// Criterion's closing words, and the figures of the run as `workbook record` takes them; none where nothing was timed,
+    /// as with `--test` and `--list`.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let Timing {
+            criterion,
+            root,
+            start,
+            seconds,
+            ..
+        } = self.timing;
+        criterion.final_summary();
+        let mut results = BenchResults::new(machine::describe(&self.device, &root)?);
+        let folder = root.join(CRITERION);
+        if folder.exists() {
+            results.rows = cases_since(start, &folder)?;
+        }
+        for case in &mut results.rows {
+            case.seconds = seconds.get(&case.key()).copied();
+        }
+        if let Some(all) = results.seconds().filter(|_| !results.rows.is_empty()) {
+            let folder = root.join("target/workbook");
+            std::fs::create_dir_all(&folder)?;
+            let path = folder.join(results.kind.left_by_a_run());
+            Output::new(&path)?.write(results.json()?.as_bytes())?;
+            let (cases, path) = (results.rows.len(), path.display());
+            println!("{cases} cases in {all:.0} s\nfigures  {path}");
+        }
+        Ok(())
     }
 
     /// Whether memory limits an op on a shape: by what it needs where it says so, else by its unit of work.
@@ -121,16 +149,69 @@ impl Bench for Harness {
             parameter,
             work,
         };
-        case.bench(&mut self.criterion, function, |calls| {
+        case.bench(&mut self.timing, function, |calls| {
             time(&mut timed, calls, &device)
         });
         #[cfg(feature = "cuda")]
         if device.is_cuda() && !timed.waits() {
             let cold = self.is_limited_by_memory(group, parameter, work);
-            let (criterion, timer) = (&mut self.criterion, &self.timer);
-            case.on_device(criterion, timer, function, &mut timed, cold);
+            let (timing, timer) = (&mut self.timing, &self.timer);
+            case.on_device(timing, timer, function, &mut timed, cold);
         }
         Ok(())
+    }
+}
+
+/// Where Criterion keeps what it found, wherever cargo builds: `workbook` and the book read it there.
+const CRITERION: &str = "target/criterion";
+
+/// Criterion, and how long its cases take.
+struct Timing {
+    criterion: Criterion<Rates>,
+    /// Of the rates of the case that is next.
+    unit: Unit,
+    /// The repository, or a copy of what the benches read.
+    root: PathBuf,
+    /// Of the run.
+    start: SystemTime,
+    /// The end of the case before.
+    before: Instant,
+    /// By the cases' names.
+    seconds: BTreeMap<String, f64>,
+}
+
+impl Timing {
+    /// Ten samples and a second a case.
+    fn new() -> anyhow::Result<Self> {
+        let tiny = files::find("models/tiny")?;
+        let root = tiny
+            .ancestors()
+            .nth(2)
+            .map(PathBuf::from)
+            .unwrap_or_default();
+        let unit = Unit::default();
+        let criterion = Criterion::default()
+            .with_measurement(Rates::new(unit.clone()))
+            .output_directory(&root.join(CRITERION))
+            .sample_size(10)
+            .warm_up_time(Duration::from_millis(300))
+            .measurement_time(Duration::from_secs(1))
+            .configure_from_args();
+        Ok(Self {
+            criterion,
+            unit,
+            root,
+            start: SystemTime::now(),
+            before: Instant::now(),
+            seconds: BTreeMap::new(),
+        })
+    }
+
+    /// Notes what the case took, and what was set up for it.
+    fn done(&mut self, name: String) {
+        self.seconds
+            .insert(name, self.before.elapsed().as_secs_f64());
+        self.before = Instant::now();
     }
 }
 
@@ -145,11 +226,12 @@ impl Case<'_> {
     /// Has Criterion time what takes `time(calls)`.
     fn bench(
         &self,
-        criterion: &mut Criterion,
+        timing: &mut Timing,
         function: &str,
         mut time: impl FnMut(u64) -> Result<Duration>,
     ) {
-        let mut group = criterion.benchmark_group(self.group);
+        timing.unit.set(Rates::unit(self.group, self.work));
+        let mut group = timing.criterion.benchmark_group(self.group);
         group.throughput(match self.work {
             Work::Bytes(n) => Throughput::Bytes(n as u64),
             Work::Flops(n) | Work::Items(n) => Throughput::Elements(n as u64),
@@ -161,26 +243,28 @@ impl Case<'_> {
             });
         });
         group.finish();
+        let name = [self.group, function, self.parameter].join("/");
+        timing.done(name);
     }
 
     /// The two series that only a GPU has. What cannot be recorded is skipped by name.
     #[cfg(feature = "cuda")]
     fn on_device(
         &self,
-        criterion: &mut Criterion,
+        timing: &mut Timing,
         timer: &Timer,
         function: &str,
         timed: &mut impl Timed,
         cold: bool,
     ) {
-        self.bench(criterion, &format!("{function}_device"), |calls| {
+        self.bench(timing, &format!("{function}_device"), |calls| {
             timer.device_time(timed, calls, cold)
         });
         if timed.has_state() {
             return; // which a recording would repeat where it stood
         }
         match timer.record(timed) {
-            Ok(recorded) => self.bench(criterion, &format!("{function}_graph"), |calls| {
+            Ok(recorded) => self.bench(timing, &format!("{function}_graph"), |calls| {
                 timer.graph_time(&recorded, calls)
             }),
             Err(error) => {

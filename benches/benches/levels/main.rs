@@ -7,6 +7,7 @@
 
 mod harness;
 mod models;
+mod rates;
 
 use harness::Harness;
 
@@ -17,7 +18,6 @@ fn main() -> std::process::ExitCode {
         benches::ops::all(&mut harness)?;
         benches::ops::small(&mut harness)?;
         models::all(&mut harness)?;
-        harness.finish();
-        Ok(())
+        harness.finish()
     })
 }

@@ -3,7 +3,7 @@
 use charts::{Axis, Bar, BarChart, Group};
 
 use super::readme::significant;
-use super::record::{Clock, Results, Row};
+use results::{Clock, Results, Row};
 
 /// Ratios up to here fit on one linear axis.
 const LINEAR: f64 = 20.;
@@ -80,7 +80,7 @@ fn bar(row: &Row, first: &Row) -> Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::example;
+    use crate::compare::drawn::tests::example;
 
     #[test]
     fn a_faster_level_has_a_longer_bar() {

@@ -12,9 +12,9 @@ use cli::progress::Progress;
 use models::trace::count_tensors;
 
 use super::memory::Peak;
-use super::record::Row;
 use super::stats::{Spread, relative_difference};
 use super::turns::{FEWEST, LONGEST, Timed, time, warm_up};
+use results::Row;
 
 /// Samples on the device's clock at most.
 const ON_DEVICE: usize = 10;

@@ -16,8 +16,8 @@ use cli::memory;
 use data::BadInput;
 use tempfile::TempDir;
 
-use super::record::Results;
 use lines::Line;
+use results::Results;
 
 /// The program, in the repository or a copy of what a measurement needs.
 const PROGRAM: &str = "benches/peers/peers.py";

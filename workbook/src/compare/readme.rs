@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use data::BadInput;
 
-use super::record::{Clock, Results, Row};
+use results::{Clock, Results, Row};
 
 const BEGIN: &str = "<!-- results:begin -->";
 const END: &str = "<!-- results:end -->";
@@ -154,7 +154,7 @@ pub fn significant(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::example;
+    use crate::compare::drawn::tests::example;
 
     #[test]
     fn only_what_is_between_the_markers_changes() {

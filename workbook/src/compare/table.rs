@@ -1,7 +1,7 @@
 //! Figures for a terminal.
 
 use super::measure::Measured;
-use super::record::Row;
+use results::Row;
 
 const COLUMNS: usize = 9;
 /// Titles of the columns.
@@ -101,7 +101,7 @@ fn difference(difference: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::example;
+    use crate::compare::drawn::tests::example;
 
     #[test]
     fn columns_are_aligned() {

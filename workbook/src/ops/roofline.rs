@@ -9,7 +9,7 @@ use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::chart_path;
+use crate::record::folder::chart_path;
 
 /// The name of the rows that hold what a device does in a second at the most, and their two shapes.
 const LIMITS: &str = "limits";

@@ -7,7 +7,7 @@ use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
 use results::{OpResults, OpRow, spoken};
 
-use crate::compare::record::chart_path;
+use crate::record::folder::chart_path;
 
 /// Shapes of an op that make a line.
 const LEAST: usize = 3;

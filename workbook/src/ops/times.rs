@@ -7,8 +7,8 @@ use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use results::{OpClock, OpResults, OpRow, spoken};
 
-use crate::compare::record::chart_path;
 use crate::compare::significant;
+use crate::record::folder::chart_path;
 
 /// The charts of a number format, and the ops in each: those whose ratios are of one size.
 const KINDS: [(&str, &str, &[&str]); 4] = [

@@ -9,7 +9,7 @@ use kernels::dispatch::tune::PICKED;
 use results::{OpResults, OpRow, spoken};
 
 use super::{CANDLE, GEMM};
-use crate::compare::record::chart_path;
+use crate::record::folder::chart_path;
 
 /// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths. One that holds no library
 /// beside level 5 is skipped by name.

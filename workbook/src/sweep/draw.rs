@@ -5,21 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use charts::{Axis, LineChart, Series};
 use models::trace::table::{Line, aligned};
-use results::{SweepResults, SweepRow, slope, upper_half};
+use results::{SweepRow, slope, upper_half};
 
-use crate::compare::record::{chart_path, records};
 use crate::compare::significant;
+use crate::record::folder::{Named, chart_path};
 
-/// Every record of `benches/results/sweep`, by name, where there are some.
-pub fn read(root: &Path) -> Result<Vec<(String, SweepResults)>> {
-    match root.join("benches/results/sweep").is_dir() {
-        true => records(root, "sweep"),
-        false => Ok(vec![]),
-    }
-}
-
-/// Draws what [`read`] returned as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
-pub fn redraw(root: &Path, records: &[(String, SweepResults)]) -> Result<Vec<PathBuf>> {
+/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
+pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<PathBuf>> {
     let mut paths = vec![];
     for (name, recorded) in records {
         for rows in sweeps(&recorded.rows) {

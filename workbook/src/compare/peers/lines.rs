@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::compare::record::{Results, Row};
+use results::{Results, Row};
 
 /// A workload, and how another framework ran it.
 #[derive(Debug, Deserialize)]
@@ -132,7 +132,7 @@ mod tests {
     use results::failed;
 
     use super::*;
-    use crate::compare::record::tests::example;
+    use crate::compare::drawn::tests::example;
 
     fn line(text: &str) -> Line {
         serde_json::from_str(text).expect("a line of the program")

@@ -9,9 +9,12 @@ use anyhow::Result;
 use candle_core::Device;
 use kernels::dispatch::processor;
 
-use super::record::Machine;
+use results::Machine;
 
-/// This machine, with the device that computes.
+/// This machine, with the device that computes; `root` is the repository, or a copy of what a measurement needs.
+///
+/// # Errors
+/// When the device does not say what it is.
 pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
     let [name, driver, toolkit] = gpu(device)?.map_or([None, None, None], |gpu| gpu.map(Some));
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;

@@ -1,0 +1,84 @@
+//! What a file of recorded figures is of.
+
+use std::fmt;
+use std::path::Path;
+
+use data::BadInput;
+use serde::{Deserialize, Serialize};
+
+/// What a file of recorded figures is of, and so where it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Whole models, by `workbook compare`.
+    Models,
+    /// Single ops, by `workbook ops`.
+    Ops,
+    /// Small products, by `workbook small`.
+    Small,
+    /// Whole models over the size of their input, by `workbook sweep`.
+    Sweep,
+    /// All that Criterion times, by `cargo bench`.
+    Benches,
+}
+
+impl Kind {
+    /// In the order in which people read them.
+    pub const ALL: [Self; 5] = [
+        Self::Models,
+        Self::Ops,
+        Self::Small,
+        Self::Sweep,
+        Self::Benches,
+    ];
+
+    /// Its folder below `benches/results`; the models are in that folder itself.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Models => "",
+            Self::Ops => "ops",
+            Self::Small => "small",
+            Self::Sweep => "sweep",
+            Self::Benches => "benches",
+        }
+    }
+
+    /// What a run leaves below `target/workbook`, recorded or not.
+    pub fn left_by_a_run(self) -> &'static str {
+        match self {
+            Self::Models => "compare.json",
+            Self::Ops => "ops.json",
+            Self::Small => "small.json",
+            Self::Sweep => "sweep.json",
+            Self::Benches => "benches.json",
+        }
+    }
+
+    /// Of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not of recorded figures.
+    pub fn of(path: &Path) -> Result<Self, BadInput> {
+        #[derive(Deserialize)]
+        struct Head {
+            kind: Kind,
+        }
+        let expected = "recorded figures: JSON of compare, ops, small, sweep or cargo bench";
+        let bad = |found: &dyn fmt::Display| BadInput::new(path.display(), expected, found);
+        let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
+        let head: Head = serde_json::from_str(&text).map_err(|e| bad(&e))?;
+        Ok(head.kind)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Models => "models",
+            Self::Ops => "ops",
+            Self::Small => "small products",
+            Self::Sweep => "sweeps",
+            Self::Benches => "cargo bench",
+        })
+    }
+}

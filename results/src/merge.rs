@@ -1,0 +1,195 @@
+//! A new run in place of what it measures again of a record.
+
+use std::collections::BTreeSet;
+
+use data::BadInput;
+
+use crate::{Figures, Origin, Recorded, failed};
+
+impl<R: Figures> Recorded<R> {
+    /// `new` in place of the rows whose parts it has ([`Figures::part`]), at their place, and new parts at the end. Rows that
+    /// stay say of which commit they are, if of another.
+    ///
+    /// # Errors
+    /// [`BadInput`] when `new` is of another machine or other versions than the repository's, and when rows of a part
+    /// would be lost: of ops, say, that it has not measured. `kept` and `from` are what the two are called.
+    pub fn replaced_by(self, new: Self, [kept, from]: [&str; 2]) -> Result<Self, BadInput> {
+        if !self.machine.is_like(&new.machine) {
+            let expected = format!("figures of {}", new.machine);
+            return Err(BadInput::new(kept, expected, &self.machine));
+        }
+        self.loses(&new, [kept, from])?;
+        let again = |row: &R| new.rows.iter().any(|other| other.part() == row.part());
+        let notes = match self.rows.iter().all(again) {
+            true => vec![], // they were of what is measured again
+            false => self.notes,
+        };
+        let stale = |note: &str| {
+            let of =
+                failed(note).map(|[model, preset, _, dtype, _]| [model, preset, dtype].join(" "));
+            of.is_some_and(|of| new.rows.iter().any(|row| row.part() == of))
+        };
+        let stays = |note: &String| !new.notes.contains(note) && !stale(note);
+        let notes: Vec<String> = notes.into_iter().filter(stays).collect();
+        let (before, now) = (self.machine.origin(), new.machine.origin());
+        Ok(Self {
+            rows: in_place(self.rows, new.rows, &before, &now),
+            notes: [notes, new.notes].concat(),
+            machine: new.machine,
+            ..self
+        })
+    }
+
+    /// Whether `new` has a part and not all that is in it here.
+    fn loses(&self, new: &Self, [kept, from]: [&str; 2]) -> Result<(), BadInput> {
+        let of = |rows: &[R]| -> BTreeSet<[String; 2]> {
+            let of_row = |row: &R| [row.subject(), row.part()];
+            rows.iter().map(of_row).collect()
+        };
+        let found = of(&new.rows);
+        let is_lost = |of: &&[String; 2]| {
+            let again = found.iter().any(|[_, part]| *part == of[1]);
+            again && !found.contains(*of)
+        };
+        match of(&self.rows).iter().find(is_lost) {
+            None => Ok(()),
+            Some(lost) => {
+                let expected = format!("{}, as {kept} has it", lost.join(" ").trim());
+                Err(BadInput::new(from, expected, "none"))
+            }
+        }
+    }
+}
+
+/// The rows of both; `before` and `now` are of which commits the files are.
+fn in_place<R: Figures>(kept: Vec<R>, new: Vec<R>, before: &Origin, now: &Origin) -> Vec<R> {
+    let parts: BTreeSet<String> = new.iter().map(R::part).collect();
+    let (mut rows, mut left) = (vec![], new);
+    for mut row in kept {
+        let part = row.part();
+        if parts.contains(&part) {
+            // All of the part's at the place of its first: behind that there are none left.
+            let (now, later) = left.into_iter().partition(|row| row.part() == part);
+            rows.extend::<Vec<R>>(now);
+            left = later;
+            continue;
+        }
+        let origin = row.origin().cloned().unwrap_or_else(|| before.clone());
+        *row.origin_mut() = (origin != *now).then_some(origin);
+        rows.push(row);
+    }
+    rows.into_iter().chain(left).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Machine, Results, Row};
+
+    fn row(preset: &str, dtype: &str, workload: &str, ms: f64) -> Row {
+        Row {
+            model: "lm".into(),
+            preset: preset.into(),
+            dtype: dtype.into(),
+            workload: workload.into(),
+            median_ms: ms,
+            ..Row::default()
+        }
+    }
+
+    fn run(commit: &str, rows: &[Row]) -> Results {
+        let mut run = Results::new(Machine {
+            name: "A CPU".into(),
+            threads: 2,
+            commit: commit.into(),
+            ..Machine::default()
+        });
+        run.rows = rows.to_vec();
+        run
+    }
+
+    fn replaced(kept: &Results, new: &Results) -> Result<Results, BadInput> {
+        kept.clone()
+            .replaced_by(new.clone(), ["cpu.json", "part.json"])
+    }
+
+    #[test]
+    fn a_part_takes_the_place_of_its_own_rows() {
+        let a = row("tiny", "f32", "decode", 1.);
+        let b = row("tiny", "bf16", "decode", 2.);
+        let c = row("readme", "f32", "decode", 3.);
+        let kept = run("abc", &[a.clone(), b.clone()]);
+        let again = row("tiny", "f32", "decode", 7.);
+        let new = run("abc", &[c.clone(), again.clone()]);
+        let all = replaced(&kept, &new).unwrap();
+        assert_eq!(all.rows, [again, b, c]);
+        assert_eq!(replaced(&kept, &kept), Ok(kept));
+    }
+
+    #[test]
+    fn what_another_commit_was_measured_says_so_until_it_is_measured_again() {
+        let (a, b) = (
+            row("tiny", "f32", "decode", 1.),
+            row("readme", "f32", "decode", 2.),
+        );
+        let kept = run("abc", &[a.clone(), b.clone()]);
+        let all = replaced(&kept, &run("def", &[b.clone()])).unwrap();
+        let commits: Vec<_> = (all.rows.iter())
+            .map(|row| row.origin.as_ref().map(|origin| &*origin.commit))
+            .collect();
+        assert_eq!(commits, [Some("abc"), None]);
+        assert_eq!(all.machine.commit, "def");
+        let later = replaced(&all, &run("ghi", &[b])).unwrap();
+        assert_eq!(
+            later.rows[0].origin, all.rows[0].origin,
+            "it stays of the first"
+        );
+        let again = replaced(&later, &run("ghi", &[a])).unwrap();
+        assert!(again.rows.iter().all(|row| row.origin.is_none()));
+    }
+
+    #[test]
+    fn notes_go_with_what_they_are_of() {
+        let of = |dtype: &str| format!("lm tiny decode {dtype} pytorch_graph failed: no memory");
+        let rows = [
+            row("tiny", "f32", "decode", 1.),
+            row("tiny", "bf16", "decode", 2.),
+        ];
+        let mut kept = run("abc", &rows);
+        kept.notes = vec!["PyTorch 2".into(), of("f32"), of("bf16")];
+        let part = run("abc", &rows[1..]);
+        let notes = |new: &Results| replaced(&kept, new).unwrap().notes;
+        assert_eq!(notes(&part), ["PyTorch 2".into(), of("f32")]);
+        let mut all = run("abc", &rows);
+        all.notes = vec!["PyTorch 3".into()];
+        assert_eq!(notes(&all), ["PyTorch 3"], "all of it was measured again");
+    }
+
+    #[test]
+    fn another_machine_is_not_added() {
+        let kept = run("abc", &[]);
+        let mut new = kept.clone();
+        new.machine.threads = 4;
+        let error = replaced(&kept, &new).unwrap_err().to_string();
+        let end = "expected figures of A CPU, 4 threads, , rustc , candle, \
+                   found A CPU, 2 threads, , rustc , candle";
+        assert!(
+            error.starts_with("cpu.json: ") && error.ends_with(end),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_run_of_less_does_not_take_the_place_of_more() {
+        let rows = [
+            row("tiny", "f32", "prefill", 1.),
+            row("tiny", "f32", "decode", 2.),
+        ];
+        let kept = run("abc", &rows);
+        let error = replaced(&kept, &run("def", &rows[1..]))
+            .unwrap_err()
+            .to_string();
+        let expected = "part.json: expected prefill lm tiny f32, as cpu.json has it, found none";
+        assert_eq!(error, expected);
+    }
+}

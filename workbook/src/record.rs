@@ -1,0 +1,353 @@
+//! What is kept of what was measured: files in `benches/results`, and what is drawn of them.
+
+pub mod folder;
+mod run;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use benches::job::all_presets;
+use candle_core::DType;
+use clap::Args;
+use data::BadInput;
+use results::criterion::Case;
+use results::{Figures, Kind, OpRow, Recorded, Row, SweepRow};
+
+use crate::compare::{self, root};
+use folder::{Named, checked, left_by_a_run, records, save};
+pub use run::Run;
+
+/// Put what was measured, here or on another machine, into the records of a device, and draw them
+#[derive(Debug, Clone, Args)]
+pub struct RecordArgs {
+    /// Of the device: benches/results/NAME.json, and NAME.json in its folders, made where they are not there
+    name: String,
+    /// What compare, ops, small, sweep and cargo bench have written, each in place of what it measures again
+    /// [default: all that they left in target/workbook]
+    #[arg(value_name = "JSON")]
+    files: Vec<PathBuf>,
+}
+
+/// Adds the files in order, and writes the records, their charts and the README's table.
+pub fn run(args: &RecordArgs) -> Result<()> {
+    let root = root()?;
+    let mut records = Records::open(&root, &args.name)?;
+    let files = match args.files.is_empty() {
+        true => left_by_runs(&root)?,
+        false => args.files.clone(),
+    };
+    for file in files {
+        records.put(Run::load(&file)?, &file.display().to_string())?;
+        println!("figures  {}", file.display());
+    }
+    records.write()
+}
+
+/// Puts a run that was measured into the record that its command names, if it names one.
+pub fn written(records: Option<Records>, run: Run) -> Result<()> {
+    let Some(mut records) = records else {
+        return Ok(());
+    };
+    records.put(run, "--record")?;
+    records.write()
+}
+
+/// Draws what is recorded once more, and prints the paths. All of it is read before anything is written: where a figure
+/// is wrong, every file stays as it is.
+pub fn redraw() -> Result<()> {
+    let root = root()?;
+    let records = All::read(&root)?;
+    for path in records.draw(&root, &BTreeSet::from(Kind::ALL))? {
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+/// The files of the runs that were made here.
+fn left_by_runs(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
+    let files = Kind::ALL.map(|kind| left_by_a_run(root, kind));
+    let found: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).collect();
+    match found.is_empty() {
+        true => Err(BadInput::new("target/workbook", "figures of a run", "none")),
+        false => Ok(found),
+    }
+}
+
+/// All that is recorded, by name.
+struct All {
+    models: Named<Row>,
+    ops: Named<OpRow>,
+    small: Named<OpRow>,
+    sweep: Named<SweepRow>,
+    benches: Named<Case>,
+}
+
+impl All {
+    /// Reads every file.
+    fn read(root: &Path) -> Result<Self> {
+        if root.join("README.md").exists() {
+            compare::has_place(root)?;
+        }
+        Ok(Self {
+            models: records(root, Kind::Models)?,
+            ops: records(root, Kind::Ops)?,
+            small: records(root, Kind::Small)?,
+            sweep: records(root, Kind::Sweep)?,
+            benches: records(root, Kind::Benches)?,
+        })
+    }
+
+    /// The charts of some kinds, the README's table where they are of models, and the headers of the kernels where they
+    /// are of ops; returns the paths. A bundle has neither README nor kernels. What Criterion has timed is a table of the
+    /// book and no chart: `bench-charts` draws it.
+    fn draw(&self, root: &Path, kinds: &BTreeSet<Kind>) -> Result<Vec<PathBuf>> {
+        let mut paths = vec![];
+        for kind in kinds {
+            paths.extend(match kind {
+                Kind::Models => compare::redraw(root, &self.models)?,
+                Kind::Ops => crate::ops::redraw(root, &self.ops)?,
+                Kind::Small => crate::small::redraw(root, &self.small)?,
+                Kind::Sweep => crate::sweep::redraw(root, &self.sweep)?,
+                Kind::Benches => vec![],
+            });
+        }
+        Ok(paths)
+    }
+}
+
+/// The records of one name, between the others.
+pub struct Records {
+    root: PathBuf,
+    name: String,
+    all: All,
+    changed: BTreeSet<Kind>,
+}
+
+impl Records {
+    /// Reads all that is recorded, and checks, before anything is measured, that `name` can be a file's and that the README
+    /// has a place for the table.
+    pub fn open(root: &Path, name: &str) -> Result<Self> {
+        Ok(Self {
+            root: root.into(),
+            name: checked(name)?.into(),
+            all: All::read(root)?,
+            changed: BTreeSet::new(),
+        })
+    }
+
+    /// What a command's `--record` names, and that it is, or will be, of this machine.
+    pub fn named(root: &Path, name: Option<&str>, run: &Run) -> Result<Option<Self>> {
+        let Some(name) = name else { return Ok(None) };
+        Self::open(root, name)?.put(run.clone(), "--record")?;
+        Ok(Some(Self::open(root, name)?))
+    }
+
+    /// Puts a run in place of what it has measured again; `from` is what it is called.
+    ///
+    /// # Errors
+    /// [`BadInput`] when the record is of another machine, or has what the run lacks.
+    pub fn put(&mut self, run: Run, from: &str) -> Result<(), BadInput> {
+        let kind = run.kind();
+        let path = self.path(kind).display().to_string();
+        let Self { name, all, .. } = self;
+        let names = [path.as_str(), from];
+        match run {
+            Run::Models(run) => {
+                replace(&mut all.models, name, run, names)?;
+                all.models.iter_mut().for_each(|(_, models)| sort(models));
+            }
+            Run::Ops(run) if kind == Kind::Small => replace(&mut all.small, name, run, names)?,
+            Run::Ops(run) => replace(&mut all.ops, name, run, names)?,
+            Run::Sweep(run) => replace(&mut all.sweep, name, run, names)?,
+            Run::Benches(run) => replace(&mut all.benches, name, run, names)?,
+        }
+        self.changed.insert(kind);
+        Ok(())
+    }
+
+    /// Writes what was put, and what is drawn of it, and says where.
+    pub fn write(&self) -> Result<()> {
+        for kind in &self.changed {
+            let path = self.path(*kind);
+            match kind {
+                Kind::Models => self.save(&path, &self.all.models)?,
+                Kind::Ops => self.save(&path, &self.all.ops)?,
+                Kind::Small => self.save(&path, &self.all.small)?,
+                Kind::Sweep => self.save(&path, &self.all.sweep)?,
+                Kind::Benches => self.save(&path, &self.all.benches)?,
+            }
+            println!("recorded {}", path.display());
+        }
+        for path in self.all.draw(&self.root, &self.changed)? {
+            println!("drawn    {}", path.display());
+        }
+        Ok(())
+    }
+
+    fn save<R: Figures + serde::Serialize>(&self, path: &Path, all: &Named<R>) -> Result<()> {
+        let mut own = all.iter().filter(|(name, _)| *name == self.name);
+        own.try_for_each(|(_, recorded)| save(path, recorded))
+    }
+
+    fn path(&self, kind: Kind) -> PathBuf {
+        folder::of_kind(&self.root, kind).join(format!("{}.json", self.name))
+    }
+}
+
+/// Puts `new` into the record `name` of `all`, which stay in the order of their names.
+fn replace<R: Figures + Clone>(
+    all: &mut Named<R>,
+    name: &str,
+    new: Recorded<R>,
+    names: [&str; 2],
+) -> Result<(), BadInput> {
+    match all.binary_search_by(|(other, _)| other.as_str().cmp(name)) {
+        Ok(at) => all[at].1 = all[at].1.clone().replaced_by(new, names)?,
+        Err(at) => all.insert(at, (name.into(), new)),
+    }
+    Ok(())
+}
+
+/// In the order that one run has them.
+fn sort(models: &mut Recorded<Row>) {
+    let presets = all_presets();
+    let preset = |row: &Row| presets.iter().position(|name| *name == row.preset);
+    (models.rows).sort_by_key(|row| (row.dtype != DType::F32.as_str(), preset(row)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use results::{BenchResults, Machine, OpResults, Results};
+
+    use super::*;
+
+    /// A place for the README's table.
+    const EMPTY: &str = "<!-- results:begin -->\n<!-- results:end -->\n";
+
+    fn repository() -> Result<tempfile::TempDir> {
+        let root = tempfile::tempdir()?;
+        fs::write(root.path().join("README.md"), EMPTY)?;
+        Ok(root)
+    }
+
+    fn op(dtype: &str, us: f64) -> OpRow {
+        OpRow {
+            op: "linear".into(),
+            shape: "1x512x512".into(),
+            level: "level2".into(),
+            dtype: dtype.into(),
+            host_us: us,
+            flops: Some(524_288),
+            ..OpRow::default()
+        }
+    }
+
+    fn ops(dtype: &str, us: f64) -> OpResults {
+        let mut run = OpResults::new(Machine::default());
+        run.rows.push(op(dtype, us));
+        run
+    }
+
+    fn put(root: &Path, run: Run) -> Result<()> {
+        let mut records = Records::open(root, "cpu")?;
+        records.put(run, "part.json")?;
+        records.write()
+    }
+
+    fn model(preset: &str, dtype: &str) -> Results {
+        let mut run = Results::new(Machine::default());
+        run.rows.push(Row {
+            model: "lm".into(),
+            preset: preset.into(),
+            workload: "decode".into(),
+            level: 1,
+            dtype: dtype.into(),
+            median_ms: 1.,
+            low_ms: 1.,
+            high_ms: 1.,
+            speedup: 1.,
+            ..Row::default()
+        });
+        run
+    }
+
+    #[test]
+    fn each_kind_has_its_place() -> Result<()> {
+        let root = repository()?;
+        put(root.path(), Run::Ops(ops("f32", 1.)))?;
+        put(root.path(), Run::Ops(ops("bf16", 2.)))?;
+        put(root.path(), Run::Ops(ops("f32", 3.).of_kind(Kind::Small)))?;
+        put(
+            root.path(),
+            Run::Benches(BenchResults::new(Machine::default())),
+        )?;
+        put(root.path(), Run::Models(model("tiny", "f32")))?;
+        let at = |path: &str| root.path().join("benches/results").join(path);
+        let times = |path: &str| -> Result<Vec<f64>> {
+            let rows = OpResults::load(&at(path))?.rows;
+            Ok(rows.iter().map(|row| row.host_us).collect())
+        };
+        assert_eq!(times("ops/cpu.json")?, [1., 2.]);
+        assert_eq!(times("small/cpu.json")?, [3.]);
+        assert!(at("benches/cpu.json").exists() && at("charts/cpu-lm-f32.svg").exists());
+        assert_eq!(OpResults::load(&at("small/cpu.json"))?.kind, Kind::Small);
+        assert!(fs::read_to_string(root.path().join("README.md"))?.contains("lm tiny decode"));
+        Ok(())
+    }
+
+    #[test]
+    fn models_are_in_the_order_of_one_run() -> Result<()> {
+        let root = repository()?;
+        for (preset, dtype) in [("base", "f32"), ("tiny", "bf16"), ("tiny", "f32")] {
+            put(root.path(), Run::Models(model(preset, dtype)))?;
+        }
+        let all = Results::load(&root.path().join("benches/results/cpu.json"))?;
+        let order: Vec<String> = all.rows.iter().map(Figures::part).collect();
+        assert_eq!(order, ["lm tiny f32", "lm base f32", "lm tiny bf16"]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_record_without_a_place_is_refused_before_the_measurement() -> Result<()> {
+        let root = repository()?;
+        let run = Run::Models(model("tiny", "f32"));
+        for bad in ["", "../cpu", ".cpu", "a b"] {
+            assert!(
+                Records::named(root.path(), Some(bad), &run).is_err(),
+                "{bad:?}"
+            );
+        }
+        put(root.path(), run)?;
+        let mut other = model("tiny", "f32");
+        other.machine.threads = 4;
+        let error = Records::named(root.path(), Some("cpu"), &Run::Models(other));
+        let error = error.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(
+            error.contains("cpu.json: expected figures of , 4 threads"),
+            "{error}"
+        );
+        fs::write(root.path().join("README.md"), "# Title\n")?;
+        let error = Records::open(root.path(), "cpu")
+            .err()
+            .map(|e| e.to_string());
+        assert!(error.is_some_and(|e| e.contains("README.md: expected")));
+        Ok(())
+    }
+
+    #[test]
+    fn without_files_it_takes_what_runs_have_left() -> Result<()> {
+        let root = repository()?;
+        let error = left_by_runs(root.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("target/workbook: expected figures of a run"),
+            "{error}"
+        );
+        let path = left_by_a_run(root.path(), Kind::Ops);
+        folder::save(&path, &ops("f32", 1.))?;
+        assert_eq!(left_by_runs(root.path())?, [path]);
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! What lies in `benches/results`: records by their names, and charts.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use data::BadInput;
+use results::{Figures, Kind, Recorded};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Records by their names, in that order.
+pub type Named<R> = Vec<(String, Recorded<R>)>;
+
+/// The name itself, when it can be a file's.
+pub fn checked(name: &str) -> Result<&str, BadInput> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        true => {
+            let expected = "a name of letters, digits, '-', '_' and '.'";
+            Err(BadInput::new("NAME", expected, format!("{name:?}")))
+        }
+        false => Ok(name),
+    }
+}
+
+/// Writes the results as JSON, whole or not at all; the folder is made where it is not there.
+pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    let json = results.json()?;
+    charts::write_atomically(path, json.as_bytes()).with_context(|| format!("{}", path.display()))
+}
+
+/// Where records of a kind are.
+pub fn of_kind(root: &Path, kind: Kind) -> PathBuf {
+    root.join("benches/results").join(kind.folder())
+}
+
+/// Where a run leaves its figures, recorded or not.
+pub fn left_by_a_run(root: &Path, kind: Kind) -> PathBuf {
+    root.join("target/workbook").join(kind.left_by_a_run())
+}
+
+/// Every record of a kind; none where there is no folder of it.
+pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result<Named<R>> {
+    let folder = of_kind(root, kind);
+    if !folder.exists() {
+        return Ok(vec![]);
+    }
+    let mut records = vec![];
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            let stem = path.file_stem().unwrap_or_default();
+            records.push((stem.to_string_lossy().into_owned(), Recorded::load(&path)?));
+        }
+    }
+    records.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(records)
+}
+
+/// Where the chart of this name goes: below `benches/results`.
+pub fn chart_path(root: &Path, name: &str) -> Result<PathBuf> {
+    let charts = root.join("benches/results/charts");
+    std::fs::create_dir_all(&charts).with_context(|| format!("{}", charts.display()))?;
+    Ok(charts.join(name))
+}

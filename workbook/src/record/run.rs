@@ -1,0 +1,37 @@
+//! One run of whatever measures.
+
+use std::path::Path;
+
+use data::BadInput;
+use results::{BenchResults, Kind, OpResults, Results, SweepResults};
+
+/// One run of `compare`, `ops` or `small`, `sweep`, or `cargo bench`.
+#[derive(Debug, Clone)]
+pub enum Run {
+    Models(Results),
+    Ops(OpResults),
+    Sweep(SweepResults),
+    Benches(BenchResults),
+}
+
+impl Run {
+    /// Reads a file of any of them.
+    pub fn load(path: &Path) -> Result<Self, BadInput> {
+        Ok(match Kind::of(path)? {
+            Kind::Models => Self::Models(Results::load(path)?),
+            Kind::Ops | Kind::Small => Self::Ops(OpResults::load(path)?),
+            Kind::Sweep => Self::Sweep(SweepResults::load(path)?),
+            Kind::Benches => Self::Benches(BenchResults::load(path)?),
+        })
+    }
+
+    /// Of what.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Models(run) => run.kind,
+            Self::Ops(run) => run.kind,
+            Self::Sweep(run) => run.kind,
+            Self::Benches(run) => run.kind,
+        }
+    }
+}
