@@ -166,9 +166,14 @@ fn with_large<T: Copy>(bench: &impl Bench, shapes: &[T], large: &[T]) -> Vec<T> 
     [shapes, large].concat()
 }
 
-/// `rows` rows of `c` random numbers, all alike: drawing millions of them would take longer than timing them.
-fn rows_alike(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<Tensor> {
-    bench.tensor(name, &[1, c])?.repeat((rows, 1))
+/// `rows` rows of `c` random numbers, each another mixture of the same two: drawing millions of them would take longer than
+/// timing them, and rows that are all alike would hide one that is taken for another.
+fn mixed_rows(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<Tensor> {
+    let draw = |what: &str, shape: &[usize]| bench.tensor(&format!("{name}.{what}"), shape);
+    let share = draw("share", &[rows, 1])?;
+    draw("first", &[1, c])?
+        .broadcast_mul(&share)?
+        .broadcast_add(&draw("second", &[1, c])?)
 }
 
 /// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.

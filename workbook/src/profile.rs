@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use benches::{Workload, job, limits, machine};
-use candle_core::Device;
+use candle_core::{DType, Device};
 use charts::Format;
 use clap::Args;
 use cli::args::Precision;
@@ -19,6 +19,7 @@ use models::trace::profile::{Profile, Profiler};
 
 use crate::compare::memory::Peak;
 use crate::compare::root;
+use files::Subject;
 
 /// Where the time of a forward pass goes, op by op, against what the device can do
 #[derive(Debug, Clone, Args)]
@@ -71,9 +72,15 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let device = args.device.open()?;
     let number = args.level.unwrap_or_else(levels::highest);
     let level = levels::at(number)(args.swap.as_deref(), args.dtype.into(), &device, true)?;
-    let title = format!("{} {name}, level {number}", model.name());
+    let subject = Subject {
+        model: model.name(),
+        name: &name,
+        level: number,
+        dtype: DType::from(args.dtype).as_str(),
+    };
+    let title = subject.title();
     let request = Request {
-        model: name,
+        model: name.clone(),
         dtype: args.dtype.into(),
         device: device.clone(),
         seed: 0,
@@ -96,10 +103,10 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         all.push(profiled);
     }
     if let Some(output) = csv {
-        output.write(&files::csv(&all, &limits)?)?;
+        output.write(&files::csv(subject, &all, &limits)?)?;
     }
     if let Some((output, format)) = chart {
-        let title = format!("{title}, {}", request.dtype.as_str());
+        let title = format!("{title}, {}", subject.dtype);
         output.write(&files::chart(title, &all, &limits, format)?)?;
     }
     Ok(())

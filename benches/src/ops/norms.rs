@@ -2,7 +2,7 @@
 
 use candle_core::Result;
 
-use super::{Bench, Work, rows_alike, with_large};
+use super::{Bench, Work, mixed_rows, with_large};
 
 /// Rows and channels, of which nothing stays in a cache of a GPU.
 const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
@@ -16,8 +16,8 @@ fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
 pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
     let shapes = [[1, 512], [128, 512], [1024, 1024], [4096, 2048]];
     for [t, c] in with_large(bench, &shapes, &LARGE) {
-        let x = rows_alike(bench, "x", t, c)?.unsqueeze(0)?;
-        let residual = rows_alike(bench, "residual", t, c)?.unsqueeze(0)?;
+        let x = mixed_rows(bench, "x", t, c)?.unsqueeze(0)?;
+        let residual = mixed_rows(bench, "residual", t, c)?.unsqueeze(0)?;
         let w = bench.tensor("norm.weight", &[c])?;
         let shape = format!("{t}x{c}");
         let work = traffic(bench, t, c);
@@ -34,8 +34,8 @@ pub fn add_rms_norm(bench: &mut impl Bench) -> Result<()> {
 pub fn add_layer_norm(bench: &mut impl Bench) -> Result<()> {
     let shapes = [[197, 384], [4096, 128], [1024, 1024], [4096, 2048]];
     for [t, c] in with_large(bench, &shapes, &LARGE) {
-        let x = rows_alike(bench, "x", t, c)?.unsqueeze(0)?;
-        let residual = rows_alike(bench, "residual", t, c)?.unsqueeze(0)?;
+        let x = mixed_rows(bench, "x", t, c)?.unsqueeze(0)?;
+        let residual = mixed_rows(bench, "residual", t, c)?.unsqueeze(0)?;
         let w = bench.tensor("norm.weight", &[c])?;
         let b = bench.tensor("norm.bias", &[c])?;
         let shape = format!("{t}x{c}");

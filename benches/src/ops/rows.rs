@@ -5,7 +5,7 @@ use candle_nn::ops::softmax_last_dim;
 use kernels::cost::Cost;
 use models::trace::Needs;
 
-use super::{Bench, Work, rows_alike, with_large};
+use super::{Bench, Work, mixed_rows, with_large};
 
 /// Rows and columns: in the caches of a GPU, and beyond them.
 const SHAPES: [[usize; 2]; 1] = [[1024, 1024]];
@@ -41,7 +41,7 @@ fn rows(
     cost: fn(usize, usize, DType) -> Cost,
 ) -> Result<()> {
     for [m, n] in with_large(bench, &SHAPES, &LARGE) {
-        let x = rows_alike(bench, "x", m, n)?;
+        let x = mixed_rows(bench, "x", m, n)?;
         let shape = format!("{m}x{n}");
         let Cost { bytes, flops } = cost(m, n, bench.dtype());
         let needs = Needs { bytes, flops };

@@ -8,9 +8,33 @@ use serde::Serialize;
 use super::Profiled;
 use crate::compare::significant;
 
+/// What was profiled, as it stands in each row.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// `lm`, `vit` or `gnn`.
+    pub model: &'a str,
+    /// As trained, a preset, or a folder.
+    pub name: &'a str,
+    /// Of optimization.
+    pub level: u8,
+    /// Of weights and activations.
+    pub dtype: &'a str,
+}
+
+impl Subject<'_> {
+    /// `lm tiny, level 4`
+    pub fn title(&self) -> String {
+        format!("{} {}, level {}", self.model, self.name, self.level)
+    }
+}
+
 /// One op of one workload; rates and limits are empty where the op does not say what it needs.
 #[derive(Serialize)]
 struct Row<'a> {
+    model: &'a str,
+    name: &'a str,
+    level: u8,
+    dtype: &'a str,
     workload: &'a str,
     op: &'a str,
     kernels: String,
@@ -30,19 +54,23 @@ struct Row<'a> {
 }
 
 /// A header and a row a workload and op, in the order in which they ran.
-pub fn csv(all: &[Profiled], limits: &Limits) -> Result<Vec<u8>> {
+pub fn csv(subject: Subject, all: &[Profiled], limits: &Limits) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(vec![]);
     for profiled in all {
         for op in &profiled.profile.ops {
-            writer.serialize(row(profiled, op, limits))?;
+            writer.serialize(row(subject, profiled, op, limits))?;
         }
     }
     Ok(writer.into_inner()?)
 }
 
-fn row<'a>(profiled: &'a Profiled, op: &'a Op, limits: &Limits) -> Row<'a> {
+fn row<'a>(subject: Subject<'a>, profiled: &'a Profiled, op: &'a Op, limits: &Limits) -> Row<'a> {
     let fraction = op.fraction(limits);
     Row {
+        model: subject.model,
+        name: subject.name,
+        level: subject.level,
+        dtype: subject.dtype,
         workload: &profiled.workload,
         op: op.name,
         kernels: op.kernels.join(" + "),

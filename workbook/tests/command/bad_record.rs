@@ -171,6 +171,85 @@ fn a_good_part_is_recorded() {
 }
 
 #[test]
+fn files_of_all_kinds_are_recorded_each_in_its_place() {
+    let repository = repository();
+    let files = [
+        "cpu.json",
+        "ops/cpu.json",
+        "small/cpu.json",
+        "sweep/cpu.json",
+    ];
+    let paths = files.map(|file| root().join(RESULTS).join(file).canonicalize().unwrap());
+    let paths = paths.iter().map(|path| path.to_str().unwrap());
+    let args: Vec<&str> = ["record", "new"].into_iter().chain(paths).collect();
+    let run = run_in(repository.path(), &args);
+    run.fine();
+    for file in files {
+        let at = |file: &str| repository.path().join(RESULTS).join(file);
+        let new = file.replace("cpu", "new");
+        assert!(load(&at(file)) == load(&at(&new)), "{file}");
+    }
+    for chart in [
+        "new-lm-f32",
+        "new-roofline-f32",
+        "new-small",
+        "new-lm-readme-tokens-f32",
+    ] {
+        assert!(
+            run.stdout.contains(&format!("{chart}.svg")),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn what_is_of_no_kind_is_not_recorded() {
+    let repository = repository();
+    refuses(
+        &repository,
+        &["record", "cpu"],
+        &["target/workbook", "figures of a run", "none"],
+    );
+    let part = repository.path().join("part.json");
+    for (text, found) in [
+        ("{}", "missing field `kind`"),
+        (r#"{"kind": "pears"}"#, "unknown variant `pears`"),
+        ("[1]", "expected value"),
+        ("", "EOF"),
+    ] {
+        fs::write(&part, text).unwrap();
+        let parts = ["part.json: expected recorded figures", found];
+        refuses(&repository, &["record", "cpu", "part.json"], &parts);
+    }
+    refuses(
+        &repository,
+        &["record", "cpu", "none.json"],
+        &["none.json", "No such file"],
+    );
+    refuses(
+        &repository,
+        &["record", "a/b", "part.json"],
+        &["NAME: expected a name", "a/b"],
+    );
+}
+
+#[test]
+fn a_run_of_some_ops_does_not_take_the_place_of_all() {
+    let repository = repository();
+    let part = repository.path().join("part.json");
+    let mut ops = load(&repository.path().join(RESULTS).join("ops/cpu.json"));
+    let rows = ops["rows"].as_array_mut().unwrap();
+    rows.retain(|row| row["op"] != "linear");
+    fs::write(&part, ops.to_string()).unwrap();
+    let parts = [
+        "part.json: expected linear f32, as",
+        "ops/cpu.json has it, found none",
+    ];
+    refuses(&repository, &["record", "cpu", "part.json"], &parts);
+}
+
+#[test]
 fn odd_records_are_not_drawn() {
     for (record, field, value) in [
         ("cpu.json", "median_ms", json!(0)),

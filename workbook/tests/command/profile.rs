@@ -51,13 +51,23 @@ fn the_csv_has_a_row_a_workload_and_op() {
     let mut lines = text.lines();
     let titles: Vec<&str> = lines.next().unwrap().split(',').collect();
     assert_eq!(
-        titles[..5],
-        ["workload", "op", "kernels", "calls", "ms_median"]
+        titles[..9],
+        [
+            "model",
+            "name",
+            "level",
+            "dtype",
+            "workload",
+            "op",
+            "kernels",
+            "calls",
+            "ms_median"
+        ]
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     let column = |title: &str| titles.iter().position(|t| *t == title).unwrap();
     for workload in ["prefill", "decode"] {
-        let of_workload: Vec<_> = rows.iter().filter(|row| row[0] == workload).collect();
+        let of_workload: Vec<_> = rows.iter().filter(|row| row[4] == workload).collect();
         assert_eq!(of_workload.len(), 6, "{text}");
         let shares = of_workload
             .iter()

@@ -35,7 +35,8 @@ fn small() -> Vec<Grid> {
 /// What the small products are held against a library on: squares, tall and flat ones, rows, batches, and the
 /// products of the presets as plain matrices.
 pub fn shapes() -> Vec<Problem> {
-    let squares = [1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512].map(|n| [1, n, n, n]);
+    let squares =
+        [1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024].map(|n| [1, n, n, n]);
     let others = [
         [1, 1, 512, 512],
         [1, 4, 256, 256],
