@@ -39,7 +39,7 @@ fn figure(title: &str, svg: &str) -> String {
     // Markdown ends a block of HTML at the first empty line.
     let lines: Vec<&str> = svg.lines().filter(|l| !l.trim().is_empty()).collect();
     format!(
-        "<figure role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
+        "<figure class=\"chart\" role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
         lines.join("\n")
     )
 }
