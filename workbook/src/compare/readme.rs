@@ -45,25 +45,47 @@ fn table(results: &Results) -> String {
         "{machine}; commit {}, {}. Milliseconds of one forward pass, median.\n\n",
         machine.commit, machine.date
     );
-    text += &rows(results, Clock::Host);
+    let mut formats = formats(results).into_iter();
+    if let Some(first) = formats.next() {
+        text += &rows(results, Some(first), Clock::Host);
+    }
+    for other in formats {
+        let table = rows(results, Some(other), Clock::Host);
+        text += &folded(&format!("The same in {other}."), &table);
+    }
     text += &footnotes(results);
     let mut own = results.rows.iter().filter(|row| row.system.is_none());
     if own.any(|row| row.device_ms.is_some()) {
-        let summary = "The same on the device alone, between two events around a pass that is queued as a whole";
-        let table = rows(results, Clock::Device);
-        text += &format!(
-            "\n<details><summary>{summary}; a dash for one that could not be.</summary>\n\n{table}\n</details>\n"
-        );
+        let summary = "The same on the device alone, between two events around a pass that is queued as a whole; \
+                       a dash for one that could not be.";
+        text += &folded(summary, &rows(results, None, Clock::Device));
     }
     text
 }
 
-/// A row a workload, a column a level, and the last level in a graph.
-fn rows(results: &Results, clock: Clock) -> String {
+/// The number formats, in the order in which they were measured.
+fn formats(results: &Results) -> Vec<&str> {
+    let mut formats = vec![];
+    for row in &results.rows {
+        if !formats.contains(&row.dtype.as_str()) {
+            formats.push(&row.dtype);
+        }
+    }
+    formats
+}
+
+/// What a page shows when one asks for it.
+fn folded(summary: &str, table: &str) -> String {
+    format!("\n<details><summary>{summary}</summary>\n\n{table}\n</details>\n")
+}
+
+/// A row a workload, of one number format or of all, a column a level, and the last level in a graph.
+fn rows(results: &Results, dtype: Option<&str>, clock: Clock) -> String {
     let columns = columns(results, clock);
     let titles: String = columns.iter().map(|c| format!(" {} |", title(c))).collect();
     let mut text = format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
-    for rows in results.workloads() {
+    let wanted = |rows: &&[Row]| dtype.is_none_or(|dtype| rows[0].dtype == dtype);
+    for rows in results.workloads().filter(wanted) {
         let cell = |wanted: &Column| {
             let mut shown = rows.iter().filter(|row| results.is_shown(row, clock));
             let found = shown.find(|row| column(row) == *wanted);
@@ -240,6 +262,28 @@ Milliseconds of one forward pass, median.
         assert!(
             !text.contains("alone"),
             "a clock on one side alone compares nothing: {text}"
+        );
+    }
+
+    #[test]
+    fn a_second_format_is_folded() {
+        let mut results = example();
+        let bf16 = |row: &Row| Row {
+            dtype: "bf16".into(),
+            ..row.clone()
+        };
+        let more: Vec<Row> = results.rows.iter().map(bf16).collect();
+        results.rows.extend(more);
+        let text = table(&results);
+        let (open, closed) = text.split_once("<details>").expect("a part that is folded");
+        assert!(open.contains("| lm tiny decode | 1.23 ms |") && !open.contains("bf16"));
+        assert!(
+            closed.starts_with("<summary>The same in bf16.</summary>\n\n| |"),
+            "{closed}"
+        );
+        assert!(
+            closed.contains("| lm tiny decode bf16 | 1.23 ms |"),
+            "{closed}"
         );
     }
 
