@@ -4,6 +4,7 @@
 
 use crate::directives;
 use anyhow::{Context, Result, bail, ensure};
+use classroom::exercise::Language;
 use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
 use mdbook_driver::config::Config;
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The chapter whose pages are made here.
 const CHAPTER: &str = "exercises.md";
+/// The chapter that those in PTX need.
+const PTX: &str = "ptx.md";
 
 /// The folder that `[preprocessor.measure]` names, if the book has exercises.
 pub fn folder(root: &Path, config: &Config) -> Result<Option<PathBuf>> {
@@ -42,7 +45,7 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
             let pages: Vec<BookItem> = pages.collect();
             chapter.sub_items.extend(pages);
         } else {
-            add_table(chapter, exercises);
+            add_table(chapter, exercises, titles.contains_key(Path::new(PTX)));
         }
     });
 }
@@ -56,12 +59,17 @@ fn titles(book: &Book) -> BTreeMap<PathBuf, String> {
     chapters.collect()
 }
 
-fn add_table(chapter: &mut Chapter, exercises: &[Exercise]) {
+/// The exercises of a chapter, and, where the book has a chapter on PTX, what those in PTX need.
+fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
     let path = chapter.path.clone().unwrap_or_default();
     let of_it = |e: &&Exercise| Path::new(&e.spec.chapter) == path;
     let of_it: Vec<&Exercise> = exercises.iter().filter(of_it).collect();
     if !of_it.is_empty() {
         chapter.content += &format!("\n\n## Exercises\n\n{}", table(&of_it));
+        let in_ptx = of_it.iter().any(|e| e.language == Language::Ptx);
+        if has_ptx && in_ptx && path != Path::new(PTX) {
+            chapter.content += &format!("\nThose in PTX need [Reading PTX]({PTX}).\n");
+        }
     }
 }
 

@@ -85,6 +85,7 @@ mod tests {
         let thread = Thread {
             block: [0; 3],
             thread: [7, 0, 0],
+            flat: [true; 2],
         };
         Report {
             entry: entry.into(),

@@ -52,13 +52,13 @@ impl Figures for Case {
         self.key()
     }
 
-    /// One run is all of it.
+    /// A run may be of some groups: `cargo bench -- linear/`.
     fn part(&self) -> String {
-        String::new()
+        self.group.clone()
     }
 
     fn subject(&self) -> String {
-        self.group.clone()
+        [&*self.function, &self.parameter].join("/")
     }
 
     fn origin(&self) -> Option<&Origin> {

@@ -47,20 +47,20 @@ pub struct Thread {
     pub block: [u32; 3],
     /// Of the block.
     pub thread: [u32; 3],
+    /// Whether the grid, and whether the block, extends along x alone: then a number is enough.
+    #[serde(skip)]
+    pub flat: [bool; 2],
 }
 
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let show = |[x, y, z]: [u32; 3]| match (y, z) {
-            (0, 0) => x.to_string(),
-            _ => format!("({x}, {y}, {z})"),
+        let show = |[x, y, z]: [u32; 3], flat| match flat {
+            true => x.to_string(),
+            false => format!("({x}, {y}, {z})"),
         };
-        write!(
-            f,
-            "thread {} of block {}",
-            show(self.thread),
-            show(self.block)
-        )
+        let [grid, block] = self.flat;
+        let (thread, block) = (show(self.thread, block), show(self.block, grid));
+        write!(f, "thread {thread} of block {block}")
     }
 }
 

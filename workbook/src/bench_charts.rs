@@ -123,10 +123,16 @@ impl Scale {
 
     fn label(self) -> &'static str {
         match self {
-            Self::Bytes => "least traffic over time (GB/s), longer is faster",
-            Self::Flops => "operations over time (GFLOP/s), longer is faster",
-            Self::Speedup => "speed-up over level 1 (×), longer is faster",
-            Self::Time => "time (µs), shorter is faster",
+            Self::Bytes => {
+                "least traffic over time (GB/s), longer is faster; whiskers: the median, 95%"
+            }
+            Self::Flops => {
+                "operations over time (GFLOP/s), longer is faster; whiskers: the median, 95%"
+            }
+            Self::Speedup => {
+                "speed-up over level 1 (×), longer is faster; whiskers: the median, 95%"
+            }
+            Self::Time => "time (µs), shorter is faster; whiskers: the median, 95%",
         }
     }
 

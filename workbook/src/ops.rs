@@ -53,6 +53,7 @@ pub struct OpsArgs {
 /// Measures, prints a table an op, and writes what `args` asks for.
 pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
+    named(&args.filter)?;
     if args.record.is_some() && !args.filter.is_empty() {
         let expected = "no FILTER beside it: a record has every op";
         return Err(BadInput::new("--record", expected, &args.filter).into());
@@ -70,10 +71,6 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     }
     recorder.print();
     results.rows = recorder.rows;
-    let named = |row: &OpRow| row.op.contains(&args.filter);
-    if !results.rows.iter().any(named) {
-        return Err(BadInput::new("FILTER", "a part of an op's name", &args.filter).into());
-    }
     let figures = left_by_a_run(&root, results.kind);
     if let Some(peers) = &peers {
         save(&figures, &results)?; // whatever becomes of the peers
@@ -84,6 +81,18 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     save(&figures, &results)?;
     println!("figures  {}", figures.display());
     written(record, Run::Ops(results))
+}
+
+/// Whether an op has a name that contains `filter`.
+fn named(filter: &str) -> Result<(), BadInput> {
+    match times::ops().any(|op| op.contains(filter)) {
+        true => Ok(()),
+        false => {
+            let ops: Vec<&str> = times::ops().collect();
+            let expected = format!("a part of one of {}", ops.join(", "));
+            Err(BadInput::new("FILTER", expected, format!("{filter:?}")))
+        }
+    }
 }
 
 /// The GPU whose times stand in the headers of the kernels.

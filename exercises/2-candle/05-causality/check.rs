@@ -9,6 +9,10 @@ pub fn check(fresh: &mut Fresh) -> Verdict {
         let [q, k, v] = [fresh.tensor(&[t, d])?, fresh.tensor(&[t, d])?, fresh.tensor(&[t, d])?];
         let y = causal_attention(&q, &k, &v)?;
         let before = values(&y)?;
+        // NaN is like no number, and so would seem to have changed below.
+        let odd = before.iter().position(|x| !x.is_finite()).map(|i| i / d);
+        let which = odd.map_or(String::new(), |row| format!("NaN or infinity at token {row}"));
+        expect(odd.is_none(), format!("attention at T = {t}, D = {d}"), "numbers", which)?;
         if t > 1 {
             // Another last token: nothing before it may notice.
             let other = |x: &Tensor, fresh: &mut Fresh| Tensor::cat(&[&x.narrow(0, 0, t - 1)?, &fresh.tensor(&[1, d])?], 0);

@@ -23,6 +23,8 @@ impl fmt::Display for Range {
         match (self.0, self.1) {
             (a, b) if a == b => write!(f, "{a}"),
             (0, usize::MAX) => write!(f, "any"),
+            (0, 1) => write!(f, "1"), // no size is 0
+            (0, b) => write!(f, "≤ {b}"),
             (a, usize::MAX) => write!(f, "≥ {a}"),
             (a, b) => write!(f, "{a}–{b}"),
         }

@@ -37,6 +37,10 @@ pub fn describe(facts: &Facts, tables: &[Table]) -> String {
             format!("{device}, {date}, {} rules", table.rules.len()),
         );
     }
+    if !tables.is_empty() {
+        let at = "at the upper end of a rule's sizes, or the largest that was measured; what is less than a twentieth faster is not taken";
+        line("times", at.into());
+    }
     for problem in problems() {
         line("", format!("{problem}"));
         line("", format!("  {}", picked(&problem, facts, tables)));

@@ -11,11 +11,13 @@ use super::warp::{Fragment, State};
 impl Block<'_> {
     /// Who lane `lane` is, for a report.
     pub fn thread(&self, w: usize, lane: usize) -> Thread {
-        let [x, y, _] = self.grid.shape.block;
+        let shape = &self.grid.shape;
+        let [x, y, _] = shape.block;
         let number = 32 * w as u32 + lane as u32;
         Thread {
             block: self.id,
             thread: [number % x, number / x % y, number / (x * y)],
+            flat: [shape.grid, shape.block].map(|[_, y, z]| y * z == 1),
         }
     }
 

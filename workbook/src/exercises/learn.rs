@@ -100,7 +100,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         left_out(exercises, &learner, place, exercise);
     }
     println!(
-        "Check it with `{} check`, or `watch`; its page in the book is exercises/{}.html.",
+        "Check it with `{} check`, or `watch`; its page in the book (`cargo run --release -p book -- serve`) is exercises/{}.html.",
         place.command(),
         exercise.name()
     );
@@ -251,12 +251,16 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
     let (number, hint) = learner.hint(exercise)?;
+    let all = exercise.spec.hints.len();
     println!(
-        "Hint {number} of {} for {}: {}",
-        exercise.spec.hints.len(),
+        "Hint {number} of {all} for {}: {}",
         exercise.id,
         plain(hint)
     );
+    if number == all {
+        let (command, number) = (place.command(), exercise.number());
+        println!("(the last; `{command} solution {number} --reveal` shows a solution)");
+    }
     Ok(true)
 }
 

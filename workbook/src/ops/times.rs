@@ -53,6 +53,11 @@ const KINDS: [(&str, &str, &[&str]); 4] = [
     ),
 ];
 
+/// Every op that is timed.
+pub fn ops() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|(_, _, ops)| ops.iter().copied())
+}
+
 /// The level that the others are compared with, as in the tables.
 const BASE: &str = "level2";
 
@@ -90,7 +95,9 @@ fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
 fn chart(title: String, groups: Vec<Group>) -> BarChart {
     BarChart {
         title,
-        axis: Axis::log("time of level 2 / time (×), longer is faster"),
+        axis: Axis::log(
+            "time of level 2 / time (×), longer is faster; whiskers: eight in ten runs",
+        ),
         mark: Some(1.),
         groups,
     }
