@@ -75,6 +75,9 @@ impl<F: FnMut() -> Result<Tensor>> Timed for F {
     }
 }
 
+/// Those who do the same, each with its name: a level, or what the levels are held to.
+pub type Contenders<'a> = Vec<(&'a str, Box<dyn Timed + 'a>)>;
+
 /// Who times: criterion in `cargo bench`, and `workbook ops`.
 pub trait Bench {
     /// Where everything is computed.
@@ -91,15 +94,8 @@ pub trait Bench {
         false
     }
 
-    /// Times one case: `op` by `level` on `shape`.
-    fn one(
-        &mut self,
-        op: &str,
-        level: &str,
-        shape: &str,
-        work: Work,
-        timed: impl Timed,
-    ) -> Result<()>;
+    /// Times `op` on `shape` by each of `all`.
+    fn times(&mut self, op: &str, shape: &str, work: Work, all: Contenders) -> Result<()>;
 
     /// What the next case needs at the least; `count` runs the op once to find out.
     fn needs(
@@ -139,25 +135,27 @@ pub trait Bench {
                 needed(&device, &mut setup(Arc::new(Costed::new(first.clone())))?)
             })?;
         }
-        for level in able {
-            let name = format!("level{}", level.level());
-            self.one(op, &name, shape, work, setup(level)?)?;
+        let names: Vec<String> =
+            (able.iter().map(|level| format!("level{}", level.level()))).collect();
+        let mut all: Contenders = vec![];
+        for (name, level) in names.iter().zip(able) {
+            all.push((name, Box::new(setup(level)?)));
         }
-        match work {
-            Work::Bytes(bytes) => self.copy(op, shape, bytes),
-            Work::Flops(_) | Work::Items(_) => Ok(()),
+        if let Work::Bytes(bytes) = work {
+            all.push(("copy", copy(self.device(), bytes)?));
         }
+        self.times(op, shape, work, all)
     }
+}
 
-    /// As many bytes, half of them read and half of them written.
-    fn copy(&mut self, op: &str, shape: &str, bytes: usize) -> Result<()> {
-        let (half, work) = (bytes.div_ceil(2), Work::Bytes(bytes));
-        if self.device().is_cpu() {
-            return self.one(op, "copy", shape, work, HostCopy::new(half)?);
-        }
-        let x = Tensor::zeros(half, DType::U8, self.device())?;
-        self.one(op, "copy", shape, work, || x.copy())
+/// A copy of as many bytes, half of them read and half of them written.
+fn copy<'a>(device: &Device, bytes: usize) -> Result<Box<dyn Timed + 'a>> {
+    let half = bytes.div_ceil(2);
+    if device.is_cpu() {
+        return Ok(Box::new(HostCopy::new(half)?));
     }
+    let x = Tensor::zeros(half, DType::U8, device)?;
+    Ok(Box::new(move || x.copy()))
 }
 
 /// `shapes`, and `large` behind them where those are timed.
@@ -177,7 +175,7 @@ fn mixed_rows(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<T
 }
 
 /// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.
-fn needed(device: &Device, timed: &mut impl Timed) -> Result<Option<Needs>> {
+fn needed(device: &Device, timed: &mut dyn Timed) -> Result<Option<Needs>> {
     timed.prepare()?;
     let (_, events) = record(device, || timed.call())?;
     let outer = events.iter().filter(|event| event.depth == 0);

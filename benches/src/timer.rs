@@ -45,15 +45,37 @@ impl Timer {
     }
 
     /// `samples` samples after a warm-up.
-    pub fn time(&self, timed: &mut impl Timed, samples: usize) -> Result<Times> {
-        let calls = self.calls(timed)?;
-        let mut host = Vec::with_capacity(samples);
-        for _ in 0..samples {
-            host.push(self.host(timed, calls)? / (calls * timed.results()) as f64);
+    pub fn time(&self, timed: &mut dyn Timed, samples: usize) -> Result<Times> {
+        Ok(self.in_turns(&mut [timed], samples)?.remove(0))
+    }
+
+    // ANCHOR: turns
+    /// The same of several who do the same: on the host's clock a sample each in turn, and each round begins with another, so
+    /// that what disturbs one disturbs all. Where they are several, a call that does not count comes before each sample: it finds
+    /// what another one left in the caches.
+    pub fn in_turns(&self, all: &mut [&mut dyn Timed], samples: usize) -> Result<Vec<Times>> {
+        let calls = (all.iter_mut()).map(|timed| self.calls(*timed));
+        let calls = calls.collect::<Result<Vec<usize>>>()?;
+        let several = all.len() > 1;
+        let mut host = vec![vec![]; all.len()];
+        for round in 0..samples {
+            for turn in 0..all.len() {
+                let i = (round + turn) % all.len();
+                if several {
+                    self.host(all[i], 1)?;
+                }
+                let us = self.host(all[i], calls[i])?;
+                host[i].push(us / (calls[i] * all[i].results()) as f64);
+            }
         }
-        host.sort_by(f64::total_cmp);
-        let device = self.on_device(timed, calls, samples)?;
-        Ok(Times { host, device })
+        // ANCHOR_END: turns
+        let mut times = vec![];
+        for ((timed, calls), mut host) in all.iter_mut().zip(calls).zip(host) {
+            host.sort_by(f64::total_cmp);
+            let device = self.on_device(*timed, calls, samples)?;
+            times.push(Times { host, device });
+        }
+        Ok(times)
     }
 
     /// Microseconds of one call of those of a CUDA graph, on the device alone, ascending; only on a GPU.
@@ -61,7 +83,7 @@ impl Timer {
     /// # Errors
     /// When it cannot record what `timed` does.
     #[cfg(not(feature = "cuda"))]
-    pub fn in_graph(&self, _: &mut impl Timed, _: usize) -> Result<Option<Vec<f64>>> {
+    pub fn in_graph(&self, _: &mut dyn Timed, _: usize) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
@@ -70,7 +92,7 @@ impl Timer {
     /// # Errors
     /// When it cannot record what `timed` does.
     #[cfg(feature = "cuda")]
-    pub fn in_graph(&self, timed: &mut impl Timed, samples: usize) -> Result<Option<Vec<f64>>> {
+    pub fn in_graph(&self, timed: &mut dyn Timed, samples: usize) -> Result<Option<Vec<f64>>> {
         if self.device.is_cpu() {
             return Ok(None);
         }
@@ -86,7 +108,7 @@ impl Timer {
     // ANCHOR: calls
     /// How many calls make a sample. The first calls are the warm-up: they load kernels and pack weights, and would
     /// seem to be a sample by themselves.
-    fn calls(&self, timed: &mut impl Timed) -> Result<usize> {
+    fn calls(&self, timed: &mut dyn Timed) -> Result<usize> {
         for _ in 0..3 {
             self.host(timed, 1)?;
         }
@@ -107,7 +129,7 @@ impl Timer {
 
     // ANCHOR: host
     /// Microseconds of `calls` calls.
-    fn host(&self, timed: &mut impl Timed, calls: usize) -> Result<f64> {
+    fn host(&self, timed: &mut dyn Timed, calls: usize) -> Result<f64> {
         timed.prepare()?;
         self.device.synchronize()?;
         let start = Instant::now();
@@ -120,14 +142,14 @@ impl Timer {
     // ANCHOR_END: host
 
     #[cfg(not(feature = "cuda"))]
-    fn on_device(&self, _: &mut impl Timed, _: usize, _: usize) -> Result<Option<Vec<f64>>> {
+    fn on_device(&self, _: &mut dyn Timed, _: usize, _: usize) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
     #[cfg(feature = "cuda")]
     fn on_device(
         &self,
-        timed: &mut impl Timed,
+        timed: &mut dyn Timed,
         calls: usize,
         samples: usize,
     ) -> Result<Option<Vec<f64>>> {
@@ -159,7 +181,7 @@ impl Timer {
     ///
     /// # Errors
     /// When the device is no GPU, and those of the calls.
-    pub fn device_time(&self, timed: &mut impl Timed, calls: u64, cold: bool) -> Result<Duration> {
+    pub fn device_time(&self, timed: &mut dyn Timed, calls: u64, cold: bool) -> Result<Duration> {
         let events = self.events()?;
         let (mut us, mut left) = (0., calls as usize);
         while left > 0 {
@@ -185,7 +207,7 @@ impl Timer {
     ///
     /// # Errors
     /// When the device is no GPU, and when it cannot record what `timed` does.
-    pub fn record(&self, timed: &mut impl Timed) -> Result<Recorded> {
+    pub fn record(&self, timed: &mut dyn Timed) -> Result<Recorded> {
         let calls = self.calls(timed)?.min(events::QUEUED);
         events::record(&self.device, timed, calls)
     }

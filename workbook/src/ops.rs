@@ -10,7 +10,7 @@ mod times;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use benches::ops::{self, Bench, Operands, Timed, Work};
+use benches::ops::{self, Bench, Contenders, Operands, Timed, Work};
 use benches::timer::{Timer, Times};
 use benches::{limits, machine};
 use candle_core::{DType, Device, Tensor};
@@ -156,7 +156,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Microseconds of a call inside a CUDA graph. What cannot be recorded is skipped by name.
-    fn in_graph(&self, case: [&str; 3], timed: &mut impl Timed) -> Option<Vec<f64>> {
+    fn in_graph(&self, case: [&str; 3], timed: &mut dyn Timed) -> Option<Vec<f64>> {
         let times = self.timer.in_graph(timed, self.args.samples as usize);
         times.unwrap_or_else(|error| {
             let message = error.to_string();
@@ -223,13 +223,12 @@ impl Bench for Recorder<'_> {
         }
     }
 
-    fn one(
+    fn times(
         &mut self,
         op: &str,
-        level: &str,
         shape: &str,
         work: Work,
-        mut timed: impl Timed,
+        mut all: Contenders,
     ) -> candle_core::Result<()> {
         if !op.contains(&self.args.filter) {
             return Ok(());
@@ -237,10 +236,33 @@ impl Bench for Recorder<'_> {
         if self.rows.last().is_some_and(|row| row.op != op) {
             self.print();
         }
-        let times = self.timer.time(&mut timed, self.args.samples as usize)?;
+        let mut timed: Vec<&mut dyn Timed> = vec![];
+        for (_, one) in &mut all {
+            timed.push(one.as_mut());
+        }
+        let times = self
+            .timer
+            .in_turns(&mut timed, self.args.samples as usize)?;
+        for ((level, mut timed), times) in all.into_iter().zip(times) {
+            let row = self.row([op, level, shape], work, timed.as_mut(), &times)?;
+            self.rows.push(row);
+        }
+        Ok(())
+    }
+}
+
+impl Recorder<'_> {
+    /// What was measured of an op by a level on a shape, with the times in a CUDA graph.
+    fn row(
+        &self,
+        [op, level, shape]: [&str; 3],
+        work: Work,
+        timed: &mut dyn Timed,
+        times: &Times,
+    ) -> candle_core::Result<OpRow> {
         let graph = match timed.has_state() || timed.waits() {
             true => None, // a recording would repeat it where it stood
-            false => self.in_graph([op, level, shape], &mut timed),
+            false => self.in_graph([op, level, shape], timed),
         };
         let count = |n: usize| Some(n as u64);
         let (bytes, flops) = match work {
@@ -249,13 +271,11 @@ impl Bench for Recorder<'_> {
             Work::Items(_) => (None, None),
         };
         let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
-        let needs = self
-            .needs
-            .as_ref()
-            .filter(of_case)
-            .filter(|_| level != "copy");
-        let needs = needs.map(|(_, _, needs)| *needs);
-        self.rows.push(OpRow {
+        let needs = self.needs.as_ref().filter(of_case);
+        let needs = needs
+            .filter(|_| level != "copy")
+            .map(|(_, _, needs)| *needs);
+        Ok(OpRow {
             op: op.into(),
             shape: shape.into(),
             level: level.into(),
@@ -264,10 +284,9 @@ impl Bench for Recorder<'_> {
             flops,
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
-            kernels: kernels(&self.device, &mut timed)?,
-            ..timed_row(&times, graph.as_ref())
-        });
-        Ok(())
+            kernels: kernels(&self.device, timed)?,
+            ..timed_row(times, graph.as_ref())
+        })
     }
 }
 
@@ -287,7 +306,7 @@ pub fn timed_row(Times { host, device }: &Times, graph: Option<&Vec<f64>>) -> Op
 }
 
 /// This project's kernels that a call starts, each once, in the order of their first start.
-fn kernels(device: &Device, timed: &mut impl Timed) -> candle_core::Result<Vec<String>> {
+fn kernels(device: &Device, timed: &mut dyn Timed) -> candle_core::Result<Vec<String>> {
     timed.prepare()?;
     let (_, events) = models::trace::record(device, || {
         let _call = models::trace::span("call"); // for kernels that no level's op starts

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use benches::machine;
-use benches::ops::{Bench, Timed, Work};
+use benches::ops::{Bench, Contenders, Timed, Work};
 #[cfg(feature = "cuda")]
 use benches::{limits, timer::Timer};
 use candle_core::{DType, Device, Result, Tensor};
@@ -103,6 +103,35 @@ impl Harness {
             _ => matches!(work, Work::Bytes(_)),
         }
     }
+
+    /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
+    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`; of calls on the
+    /// same operands) besides.
+    pub fn one(
+        &mut self,
+        group: &str,
+        function: &str,
+        parameter: &str,
+        work: Work,
+        timed: &mut dyn Timed,
+    ) -> Result<()> {
+        let device = self.device.clone();
+        let case = Case {
+            group,
+            parameter,
+            work,
+        };
+        case.bench(&mut self.timing, function, |calls| {
+            time(timed, calls, &device)
+        });
+        #[cfg(feature = "cuda")]
+        if device.is_cuda() && !timed.waits() {
+            let cold = self.is_limited_by_memory(group, parameter, work);
+            let (timing, timer) = (&mut self.timing, &self.timer);
+            case.on_device(timing, timer, function, timed, cold);
+        }
+        Ok(())
+    }
 }
 
 impl Bench for Harness {
@@ -132,33 +161,11 @@ impl Bench for Harness {
         Ok(())
     }
 
-    /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
-    /// (`level4_device`; with a cold L2 where memory is the limit) and in a CUDA graph (`level4_graph`; of calls on the
-    /// same operands) besides.
-    fn one(
-        &mut self,
-        group: &str,
-        function: &str,
-        parameter: &str,
-        work: Work,
-        mut timed: impl Timed,
-    ) -> Result<()> {
-        let device = self.device.clone();
-        let case = Case {
-            group,
-            parameter,
-            work,
-        };
-        case.bench(&mut self.timing, function, |calls| {
-            time(&mut timed, calls, &device)
-        });
-        #[cfg(feature = "cuda")]
-        if device.is_cuda() && !timed.waits() {
-            let cold = self.is_limited_by_memory(group, parameter, work);
-            let (timing, timer) = (&mut self.timing, &self.timer);
-            case.on_device(timing, timer, function, &mut timed, cold);
-        }
-        Ok(())
+    /// Criterion times one after the other.
+    fn times(&mut self, op: &str, shape: &str, work: Work, all: Contenders) -> Result<()> {
+        all.into_iter().try_for_each(|(function, mut timed)| {
+            self.one(op, function, shape, work, timed.as_mut())
+        })
     }
 }
 
@@ -254,7 +261,7 @@ impl Case<'_> {
         timing: &mut Timing,
         timer: &Timer,
         function: &str,
-        timed: &mut impl Timed,
+        timed: &mut dyn Timed,
         cold: bool,
     ) {
         self.bench(timing, &format!("{function}_device"), |calls| {
@@ -280,7 +287,7 @@ impl Case<'_> {
 }
 
 /// The time of `calls` calls; on a GPU until the last of them is done.
-fn time(timed: &mut impl Timed, calls: u64, device: &Device) -> Result<Duration> {
+fn time(timed: &mut dyn Timed, calls: u64, device: &Device) -> Result<Duration> {
     let mut total = Duration::ZERO;
     let (rounds, calls) = match timed.has_state() {
         true => (calls, 1),

@@ -5,7 +5,7 @@ use benches::{Job, Workload, levels};
 use candle_core::{DType, Result, Tensor};
 use cli::load::Request;
 
-use benches::ops::{Bench, Timed, Work};
+use benches::ops::{Timed, Work};
 
 use crate::harness::Harness;
 
@@ -73,6 +73,6 @@ fn one(harness: &mut Harness, level: &str, workload: Workload) -> Result<()> {
         level,
         &name,
         work,
-        Model(workload.job),
+        &mut Model(workload.job),
     )
 }

@@ -4,7 +4,7 @@ use candle_core::{DType, Result, Tensor};
 use kernels::launch::{Launch, Module};
 use rayon::prelude::*;
 
-use super::{Bench, Work};
+use super::{Bench, Contenders, Work, copy};
 
 /// Bytes read, and as many written: on a CPU, and on a GPU.
 const COPIED: [usize; 2] = [128 << 20, 512 << 20];
@@ -18,20 +18,24 @@ static EMPTY: Module = Module {
 /// Both of them.
 pub fn limits(bench: &mut impl Bench) -> Result<()> {
     let bytes = COPIED[usize::from(!bench.device().is_cpu())];
-    bench.copy("copy", &bytes.to_string(), 2 * bytes)?;
+    let copied = vec![("copy", copy(bench.device(), 2 * bytes)?)];
+    bench.times("copy", &bytes.to_string(), Work::Bytes(2 * bytes), copied)?;
     let x = Tensor::zeros(1, DType::F32, bench.device())?;
-    if bench.device().is_cpu() {
-        return bench.one("launch", "parallel_loop", "empty", Work::Items(1), || {
-            (0..rayon::current_num_threads())
-                .into_par_iter()
-                .for_each(|_| ());
-            Ok(x.clone())
-        });
-    }
-    bench.one("launch", "kernel", "empty", Work::Items(1), || {
+    let parallel_loop = || {
+        (0..rayon::current_num_threads())
+            .into_par_iter()
+            .for_each(|_| ());
+        Ok(x.clone())
+    };
+    let kernel = || {
         launch(&x)?;
         Ok(x.clone())
-    })
+    };
+    let started: Contenders = match bench.device().is_cpu() {
+        true => vec![("parallel_loop", Box::new(parallel_loop))],
+        false => vec![("kernel", Box::new(kernel))],
+    };
+    bench.times("launch", "empty", Work::Items(1), started)
 }
 
 /// One block of 32 threads that do nothing; `x` says on which device.

@@ -5,7 +5,10 @@ use kernels::cpu::parallel::Threads;
 use kernels::matmul::level5 as matmul;
 use models::{Heads, Weight};
 
-use super::{Bench, Work, with_large};
+use super::{Bench, Contenders, Work, with_large};
+
+/// gemm on one thread.
+const ALONE: matmul::Run = matmul::Run::Gemm(Threads::One);
 
 /// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`.
 const LINEAR: [[usize; 3]; 5] = [
@@ -136,15 +139,13 @@ pub fn small(bench: &mut impl Bench) -> Result<()> {
         let a = bench.tensor("a", &[n, n])?;
         let b = bench.tensor("b", &[n, n])?;
         let (shape, work) = (format!("{n}x{n}x{n}"), Work::Flops(2 * n * n * n));
-        bench.one("matmul", "candle", &shape, work, || a.matmul(&b))?;
+        let mut all: Contenders = vec![("candle", Box::new(|| a.matmul(&b)))];
         if bench.device().is_cpu() {
-            let alone = matmul::Run::Gemm(Threads::One);
-            let gemm = || matmul::Call::new(&a, &b, None)?.run(alone);
-            bench.one("matmul", "gemm", &shape, work, gemm)?;
+            let gemm = || matmul::Call::new(&a, &b, None)?.run(ALONE);
+            all.push(("gemm", Box::new(gemm)));
         }
-        bench.one("matmul", "level5", &shape, work, || {
-            matmul::matmul(&a, &b, None)
-        })?;
+        all.push(("level5", Box::new(|| matmul::matmul(&a, &b, None))));
+        bench.times("matmul", &shape, work, all)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use candle_nn::ops::softmax_last_dim;
 use kernels::cost::Cost;
 use models::trace::Needs;
 
-use super::{Bench, Work, mixed_rows, with_large};
+use super::{Bench, Contenders, Work, copy, mixed_rows, with_large};
 
 /// Rows and columns: in the caches of a GPU, and beyond them.
 const SHAPES: [[usize; 2]; 1] = [[1024, 1024]];
@@ -48,10 +48,13 @@ fn rows(
         bench.needs(op, &shape, || Ok(Some(needs)))?;
         // Not candle's answer: on a CPU its softmax adds up in the format of x, which bf16 is too coarse for.
         bench.given(op, &shape, &[("x", &x)], || levels[2].1(&x))?;
+        let x = &x;
+        let mut all: Contenders = vec![];
         for (level, run) in levels {
-            bench.one(op, level, &shape, Work::Bytes(bytes as usize), || run(&x))?;
+            all.push((level, Box::new(move || run(x))));
         }
-        bench.copy(op, &shape, bytes as usize)?;
+        all.push(("copy", copy(bench.device(), bytes as usize)?));
+        bench.times(op, &shape, Work::Bytes(bytes as usize), all)?;
     }
     Ok(())
 }

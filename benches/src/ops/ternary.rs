@@ -3,7 +3,7 @@
 use candle_core::Result;
 use kernels::ternary_linear::{Ternary, level4};
 
-use super::{Bench, Work};
+use super::{Bench, Contenders, Work};
 
 /// N = K = 4096: a token, and a batch of them.
 pub fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
@@ -18,9 +18,12 @@ pub fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
         let op = "ternary_linear";
         let product = || x.matmul(&full);
         bench.given(op, &shape, &[("x", &x), ("w", &rows)], product)?;
-        bench.one(op, "level2", &shape, work, product)?;
-        bench.one(op, "lut", &shape, work, || level4::lut(&x, &w))?;
-        bench.one(op, "dp4a", &shape, work, || level4::dp4a(&x, &w))?;
+        let all: Contenders = vec![
+            ("level2", Box::new(product)),
+            ("lut", Box::new(|| level4::lut(&x, &w))),
+            ("dp4a", Box::new(|| level4::dp4a(&x, &w))),
+        ];
+        bench.times(op, &shape, work, all)?;
     }
     Ok(())
 }

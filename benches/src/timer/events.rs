@@ -101,7 +101,7 @@ impl Recorded {
 
 /// Records so many calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
 /// one before did, as the calls of another framework do, whose allocator gives the same memory again.
-pub fn record(device: &Device, timed: &mut impl Timed, calls: usize) -> Result<Recorded> {
+pub fn record(device: &Device, timed: &mut dyn Timed, calls: usize) -> Result<Recorded> {
     if let Some(why) = timed.not_recorded() {
         candle_core::bail!("{why}")
     }

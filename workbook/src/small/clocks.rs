@@ -2,6 +2,7 @@
 //! CPU gemm's on one thread.
 
 use anyhow::Result;
+use benches::ops::Timed;
 use benches::timer::Timer;
 use candle_core::{Device, Tensor};
 use kernels::cpu::parallel::Threads;
@@ -41,18 +42,26 @@ impl Clocks {
 
     /// A row for each of [`PRODUCTS`] that the device has, all on the same operands.
     pub fn rows(&self, problem: &Problem, [a, b]: [&Tensor; 2]) -> Result<Vec<OpRow>> {
-        let row = |&(level, product): &(&str, Product)| {
-            let mut call = || product(a, b);
-            let times = self.timer.time(&mut call, self.samples)?;
-            let graph = self.timer.in_graph(&mut call, self.samples)?;
-            Ok(super::row(
+        let has = |(level, _): &(&str, Product)| *level != GEMM || a.device().is_cpu();
+        let products = PRODUCTS.into_iter().filter(has);
+        let (levels, mut calls): (Vec<&str>, Vec<_>) = (products)
+            .map(|(level, product)| (level, move || product(a, b)))
+            .unzip();
+        let mut timed: Vec<&mut dyn Timed> = vec![];
+        for call in &mut calls {
+            timed.push(call);
+        }
+        let times = self.timer.in_turns(&mut timed, self.samples)?;
+        let mut rows = vec![];
+        for ((level, times), call) in levels.into_iter().zip(times).zip(timed) {
+            let graph = self.timer.in_graph(call, self.samples)?;
+            rows.push(super::row(
                 problem,
                 level,
                 timed_row(&times, graph.as_ref()),
-            ))
-        };
-        let has = |&&(level, _): &&(&str, Product)| level != GEMM || a.device().is_cpu();
-        PRODUCTS.iter().filter(has).map(row).collect()
+            ));
+        }
+        Ok(rows)
     }
 }
 
