@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use ::levels::Costed;
 use candle_core::{DType, Device, Result, Tensor};
+use models::trace::profile::{Limit, Limits, Total};
 use models::trace::{Needs, record};
 use rayon::prelude::*;
 
@@ -172,6 +173,17 @@ fn mixed_rows(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<T
     draw("first", &[1, c])?
         .broadcast_mul(&share)?
         .broadcast_add(&draw("second", &[1, c])?)
+}
+
+/// Whether memory limits an op that needs so much, or, where that is not known, has so much work.
+pub fn is_limited_by_memory(limits: &Limits, needs: Option<Needs>, work: Work) -> bool {
+    match needs {
+        Some(Needs { bytes, flops }) => {
+            let (bytes, flops) = (bytes as f64, flops as f64);
+            limits.least(Total { bytes, flops }).1 == Limit::Memory
+        }
+        None => matches!(work, Work::Bytes(_)),
+    }
 }
 
 /// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.

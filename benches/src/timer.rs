@@ -105,6 +105,37 @@ impl Timer {
         Ok(Some(times))
     }
 
+    /// Microseconds of one call on the device alone that finds the L2 full of something else, ascending; only on a GPU, and of
+    /// calls that can queue.
+    ///
+    /// # Errors
+    /// Those of the calls.
+    #[cfg(not(feature = "cuda"))]
+    pub fn cold(&self, _: &mut dyn Timed, _: usize) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    /// Microseconds of one call on the device alone that finds the L2 full of something else, ascending; only on a GPU, and of
+    /// calls that can queue.
+    ///
+    /// # Errors
+    /// Those of the calls.
+    #[cfg(feature = "cuda")]
+    pub fn cold(&self, timed: &mut dyn Timed, samples: usize) -> Result<Option<Vec<f64>>> {
+        if self.device.is_cpu() || timed.waits() {
+            return Ok(None);
+        }
+        // A few calls a sample: each has a copy of 256 MiB before it.
+        let calls = if timed.has_state() { 1 } else { REPLAYS as u64 };
+        let sample = |_| {
+            let time = self.device_time(timed, calls, true)?;
+            Ok(time.as_secs_f64() * 1e6 / calls as f64)
+        };
+        let mut times = (0..samples).map(sample).collect::<Result<Vec<f64>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(Some(times))
+    }
+
     // ANCHOR: calls
     /// How many calls make a sample. The first calls are the warm-up: they load kernels and pack weights, and would
     /// seem to be a sample by themselves.

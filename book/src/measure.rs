@@ -6,7 +6,7 @@
 //!   without other frameworks.
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
 //! - `{{figure h200-small}}`: a chart as `workbook redraw` has drawn it, by its name in `benches/results/charts`.
-//! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.host`, `.rate`.
+//! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.device`, `.cold`, `.host`, `.rate`.
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
 //! - `{{copies on=cpu}}`: copies of all sizes, with their rates.

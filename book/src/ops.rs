@@ -81,19 +81,20 @@ fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Op
     }
 }
 
-/// One figure of an op: `median` (in a CUDA graph or on the device, where it was measured there), `device` (one by one),
-/// `host`, or `rate`.
+/// One figure of an op: `median` (in a CUDA graph or on the device, where it was measured there), `device` (one by one), `cold`
+/// (the same behind something that fills the L2), `host`, or `rate`.
 pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
     Ok(match (field, row.bytes, row.flops) {
         ("median", ..) => time(row.us() / 1e3, unit)?,
         ("host", ..) => time(row.host_us / 1e3, unit)?,
         ("device", ..) if let Some(us) = row.device_us => time(us / 1e3, unit)?,
+        ("cold", ..) if let Some(us) = row.cold_us => time(us / 1e3, unit)?,
         ("rate", Some(bytes), _) => format!("{} GB/s", three_digits(bytes as f64 / row.us() / 1e3)),
         ("rate", _, Some(flops)) => {
             format!("{} GFLOP/s", three_digits(flops as f64 / row.us() / 1e3))
         }
         _ => bail!(
-            "expected a field median, device, host or rate that was measured, found `{field}`"
+            "expected a field median, device, cold, host or rate that was measured, found `{field}`"
         ),
     })
 }

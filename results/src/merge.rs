@@ -133,7 +133,7 @@ mod tests {
             row("readme", "f32", "decode", 2.),
         );
         let kept = run("abc", &[a.clone(), b.clone()]);
-        let all = replaced(&kept, &run("def", &[b.clone()])).unwrap();
+        let all = replaced(&kept, &run("def", std::slice::from_ref(&b))).unwrap();
         let commits: Vec<_> = (all.rows.iter())
             .map(|row| row.origin.as_ref().map(|origin| &*origin.commit))
             .collect();

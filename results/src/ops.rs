@@ -24,6 +24,10 @@ pub struct OpRow {
     /// One call of those of a CUDA graph, on the device alone: median, microseconds. On a GPU, where it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph_us: Option<f64>,
+    /// One call on the device alone that finds the L2 full of something else: median, microseconds. On a GPU, where memory is the
+    /// limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold_us: Option<f64>,
     /// By the clock of [`us`](Self::us), a tenth of the samples is below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low_us: Option<f64>,
@@ -142,6 +146,7 @@ impl Figures for OpRow {
             ("host_us", Some(self.host_us)),
             ("device_us", self.device_us),
             ("graph_us", self.graph_us),
+            ("cold_us", self.cold_us),
             ("low_us", self.low_us),
             ("high_us", self.high_us),
         ])?;

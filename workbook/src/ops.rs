@@ -21,6 +21,7 @@ use cli::device::Choice;
 use data::BadInput;
 use models::random::RandomWeights;
 use models::trace::Needs;
+use models::trace::profile::Limits;
 use results::{OpResults, OpRow};
 
 use crate::compare::{quantile, root};
@@ -129,6 +130,8 @@ struct Recorder<'a> {
     printed: usize,
     /// What an op on a shape needs.
     needs: Option<(String, String, Needs)>,
+    /// What the device can do at the most, in the number format of the time.
+    limits: Option<Limits>,
 }
 
 impl<'a> Recorder<'a> {
@@ -146,6 +149,7 @@ impl<'a> Recorder<'a> {
             rows: vec![],
             printed: 0,
             needs: None,
+            limits: None,
         })
     }
 
@@ -174,6 +178,7 @@ impl<'a> Recorder<'a> {
         println!("limits in {}: {limits}", dtype.as_str());
         self.rows.extend(roofline::rows(&limits, dtype));
         self.printed = self.rows.len();
+        self.limits = Some(limits);
         Ok(())
     }
 }
@@ -275,6 +280,11 @@ impl Recorder<'_> {
         let needs = needs
             .filter(|_| level != "copy")
             .map(|(_, _, needs)| *needs);
+        let is_by_memory = |limits: Limits| ops::is_limited_by_memory(&limits, needs, work);
+        let cold = match self.limits.is_some_and(is_by_memory) {
+            true => self.timer.cold(timed, self.args.samples as usize)?,
+            false => None,
+        };
         Ok(OpRow {
             op: op.into(),
             shape: shape.into(),
@@ -285,6 +295,7 @@ impl Recorder<'_> {
             needs_bytes: needs.map(|needs| needs.bytes),
             needs_flops: needs.map(|needs| needs.flops),
             kernels: kernels(&self.device, timed)?,
+            cold_us: cold.map(|us| quantile(&us, 0.5)),
             ..timed_row(times, graph.as_ref())
         })
     }

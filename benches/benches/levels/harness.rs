@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use benches::machine;
 use benches::ops::{Bench, Contenders, Timed, Work};
 #[cfg(feature = "cuda")]
-use benches::{limits, timer::Timer};
+use benches::{limits, ops, timer::Timer};
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use cli::device::Choice;
@@ -16,10 +16,7 @@ use cli::files::{self, Output};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use models::random::RandomWeights;
 #[cfg(feature = "cuda")]
-use models::trace::{
-    Needs,
-    profile::{Limit, Limits, Total},
-};
+use models::trace::{Needs, profile::Limits};
 use results::BenchResults;
 use results::criterion::cases_since;
 
@@ -95,13 +92,10 @@ impl Harness {
     #[cfg(feature = "cuda")]
     fn is_limited_by_memory(&self, op: &str, shape: &str, work: Work) -> bool {
         let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
-        match (self.limits, self.needs.as_ref().filter(of_case)) {
-            (Some(limits), Some((_, _, needs))) => {
-                let (bytes, flops) = (needs.bytes as f64, needs.flops as f64);
-                limits.least(Total { bytes, flops }).1 == Limit::Memory
-            }
-            _ => matches!(work, Work::Bytes(_)),
-        }
+        let needs = self.needs.as_ref().filter(of_case);
+        let needs = needs.map(|(_, _, needs)| *needs);
+        self.limits
+            .is_some_and(|limits| ops::is_limited_by_memory(&limits, needs, work))
     }
 
     /// `group`/`function`/`parameter` in Criterion's words: as the host sees it, and on a GPU by the device's own clock
