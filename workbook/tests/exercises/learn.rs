@@ -155,7 +155,10 @@ fn hints_come_one_after_the_other() {
         let run = folder.run(&["hint"]);
         let hint = &exercise.spec.hints[number - 1];
         let expected = format!("Hint {number} of 3 for 01-guard: {hint}\n");
-        assert_eq!(run.ended(0), expected);
+        let text = run.ended(0);
+        assert!(text.starts_with(&expected), "{text}");
+        let last = text.contains("exercises solution 01 --reveal` shows a solution");
+        assert_eq!(last, number == 3, "{text}");
     }
     assert!(
         folder
