@@ -65,10 +65,10 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
 }
 
 /// Graphs of a sweep over nodes, the fewest and the most on a CPU and on a GPU.
-const SWEPT: [usize; 2] = [4, 128];
-const SWEPT_GPU: [usize; 2] = [4, 2048];
-/// Graphs of a sweep over edges, and the most edges of a node.
-const SWEPT_EDGES: (usize, usize) = (32, 32);
+const SWEPT: [[usize; 2]; 2] = [[4, 128], [4, 2048]];
+/// Graphs of a sweep over edges, on a CPU and on a GPU, which with few of them does little but begin; and the most edges of a node.
+const SWEPT_EDGES: [usize; 2] = [32, 1024];
+const MOST_EDGES: usize = 32;
 
 /// More graphs of the same degree; and as many nodes with more edges.
 pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
@@ -86,18 +86,15 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
         })
     };
     let nodes = |graphs| Ok(Point::new(graphs * NODES as usize, job(graphs, DEGREE)?));
-    let (graphs, most) = SWEPT_EDGES;
+    let is_gpu = usize::from(!request.device.is_cpu());
+    let graphs = SWEPT_EDGES[is_gpu];
     let edges = |degree| {
         let edges = graphs * NODES as usize * degree;
         Ok(Point::new(edges, job(graphs, degree)?))
     };
-    let [first, last] = if request.device.is_cpu() {
-        SWEPT
-    } else {
-        SWEPT_GPU
-    };
+    let [first, last] = SWEPT[is_gpu];
     let nodes: models::Result<_> = doublings(first, last).map(nodes).collect();
-    let edges: models::Result<_> = doublings(1, most).map(edges).collect();
+    let edges: models::Result<_> = doublings(1, MOST_EDGES).map(edges).collect();
     Ok(vec![
         Sweep {
             axis: "nodes",
