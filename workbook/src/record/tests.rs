@@ -1,0 +1,132 @@
+use std::fs;
+
+use results::{BenchResults, Machine, OpResults, Results};
+
+use super::*;
+
+/// A place for the README's table.
+const EMPTY: &str = "<!-- results:begin -->\n<!-- results:end -->\n";
+
+fn repository() -> Result<tempfile::TempDir> {
+    let root = tempfile::tempdir()?;
+    fs::write(root.path().join("README.md"), EMPTY)?;
+    Ok(root)
+}
+
+fn op(dtype: &str, us: f64) -> OpRow {
+    OpRow {
+        op: "linear".into(),
+        shape: "1x512x512".into(),
+        level: "level2".into(),
+        dtype: dtype.into(),
+        host_us: us,
+        flops: Some(524_288),
+        ..OpRow::default()
+    }
+}
+
+fn ops(dtype: &str, us: f64) -> OpResults {
+    let mut run = OpResults::new(Machine::default());
+    run.rows.push(op(dtype, us));
+    run
+}
+
+fn put(root: &Path, run: Run) -> Result<()> {
+    let mut records = Records::open(root, "cpu")?;
+    records.put(run, "part.json")?;
+    records.write()
+}
+
+fn model(preset: &str, dtype: &str) -> Results {
+    let mut run = Results::new(Machine::default());
+    run.rows.push(Row {
+        model: "lm".into(),
+        preset: preset.into(),
+        workload: "decode".into(),
+        level: 1,
+        dtype: dtype.into(),
+        median_ms: 1.,
+        low_ms: 1.,
+        high_ms: 1.,
+        speedup: 1.,
+        ..Row::default()
+    });
+    run
+}
+
+#[test]
+fn each_kind_has_its_place() -> Result<()> {
+    let root = repository()?;
+    put(root.path(), Run::Ops(ops("f32", 1.)))?;
+    put(root.path(), Run::Ops(ops("bf16", 2.)))?;
+    put(root.path(), Run::Ops(ops("f32", 3.).of_kind(Kind::Small)))?;
+    put(
+        root.path(),
+        Run::Benches(BenchResults::new(Machine::default())),
+    )?;
+    put(root.path(), Run::Models(model("tiny", "f32")))?;
+    let at = |path: &str| root.path().join("benches/results").join(path);
+    let times = |path: &str| -> Result<Vec<f64>> {
+        let rows = OpResults::load(&at(path))?.rows;
+        Ok(rows.iter().map(|row| row.host_us).collect())
+    };
+    assert_eq!(times("ops/cpu.json")?, [1., 2.]);
+    assert_eq!(times("small/cpu.json")?, [3.]);
+    assert!(at("benches/cpu.json").exists() && at("charts/cpu-lm-f32.svg").exists());
+    assert_eq!(OpResults::load(&at("small/cpu.json"))?.kind, Kind::Small);
+    assert!(fs::read_to_string(root.path().join("README.md"))?.contains("lm tiny decode"));
+    Ok(())
+}
+
+#[test]
+fn models_are_in_the_order_of_one_run() -> Result<()> {
+    let root = repository()?;
+    for (preset, dtype) in [("base", "f32"), ("tiny", "bf16"), ("tiny", "f32")] {
+        put(root.path(), Run::Models(model(preset, dtype)))?;
+    }
+    let all = Results::load(&root.path().join("benches/results/cpu.json"))?;
+    let order: Vec<String> = all.rows.iter().map(Figures::part).collect();
+    assert_eq!(order, ["lm tiny f32", "lm base f32", "lm tiny bf16"]);
+    Ok(())
+}
+
+#[test]
+fn a_record_without_a_place_is_refused_before_the_measurement() -> Result<()> {
+    let root = repository()?;
+    let run = Run::Models(model("tiny", "f32"));
+    for bad in ["", "../cpu", ".cpu", "a b"] {
+        assert!(
+            Records::named(root.path(), Some(bad), &run).is_err(),
+            "{bad:?}"
+        );
+    }
+    put(root.path(), run)?;
+    let mut other = model("tiny", "f32");
+    other.machine.threads = 4;
+    let error = Records::named(root.path(), Some("cpu"), &Run::Models(other));
+    let error = error.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        error.contains("cpu.json: expected figures of , 4 threads"),
+        "{error}"
+    );
+    fs::write(root.path().join("README.md"), "# Title\n")?;
+    let error = Records::open(root.path(), "cpu")
+        .err()
+        .map(|e| e.to_string());
+    assert!(error.is_some_and(|e| e.contains("README.md: expected")));
+    Ok(())
+}
+
+#[test]
+fn without_files_it_takes_what_runs_have_left() -> Result<()> {
+    let root = repository()?;
+    let error = left_by_runs(root.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("target/workbook: expected figures of a run"),
+        "{error}"
+    );
+    let path = left_by_a_run(root.path(), Kind::Ops);
+    folder::save(&path, &ops("f32", 1.))?;
+    assert_eq!(left_by_runs(root.path())?, [path]);
+    Ok(())
+}
