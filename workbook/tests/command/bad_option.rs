@@ -201,6 +201,20 @@ fn options_that_go_together() {
 }
 
 #[test]
+fn an_op_that_is_not_there_is_told_which_are() {
+    let run = run(&["ops", "liner"]);
+    run.refused(&[
+        "FILTER: expected a part of one of linear, qkv,",
+        "found \"liner\"",
+    ]);
+    assert!(
+        run.stdout.is_empty(),
+        "nothing was measured: {}",
+        run.stdout
+    );
+}
+
+#[test]
 fn a_model_of_another_kind() {
     let fixture = Fixture::golden("vit-patch4");
     run(&["lm", "--model", &fixture.path("")]).refused(&["config.json: `architectures`"]);
