@@ -49,7 +49,6 @@ impl Timer {
         Ok(self.in_turns(&mut [timed], samples)?.remove(0))
     }
 
-    // ANCHOR: turns
     /// The same of several who do the same: on the host's clock a sample each in turn, and each round begins with another, so
     /// that what disturbs one disturbs all. Where they are several, a call that does not count comes before each sample: it finds
     /// what another one left in the caches.
@@ -68,7 +67,6 @@ impl Timer {
                 host[i].push(us / (calls[i] * all[i].results()) as f64);
             }
         }
-        // ANCHOR_END: turns
         let mut times = vec![];
         for ((timed, calls), mut host) in all.iter_mut().zip(calls).zip(host) {
             host.sort_by(f64::total_cmp);

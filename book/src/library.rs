@@ -5,7 +5,7 @@ use crate::criterion::Benches;
 use crate::table;
 use anyhow::{Result, ensure};
 use data::BadInput;
-use results::{BenchResults, Figures, Machine, OpResults, OpRow, Recorded, Results, Row};
+use results::{BenchResults, Figures, Kind, Machine, OpResults, OpRow, Recorded, Results, Row};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -202,12 +202,13 @@ impl Library {
         let benches = Benches::read(&target.join("criterion"))?;
         let [models, ops, small] = [benches.models, benches.ops.clone(), benches.ops]
             .map(|times| Here::benches(benches.device, times));
-        let own = |file: &str| target.join("workbook").join(file);
+        let of = |kind: Kind| folder.join(kind.folder());
+        let own = |kind: Kind| target.join("workbook").join(kind.left_by_a_run());
         Ok(Self {
-            models: Shelf::open(folder.into(), &own("compare.json"), models)?,
-            ops: Shelf::open(folder.join("ops"), &own("ops.json"), ops)?,
-            small: Shelf::open(folder.join("small"), &own("small.json"), small)?,
-            benches: folder.join("benches"),
+            models: Shelf::open(of(Kind::Models), &own(Kind::Models), models)?,
+            ops: Shelf::open(of(Kind::Ops), &own(Kind::Ops), ops)?,
+            small: Shelf::open(of(Kind::Small), &own(Kind::Small), small)?,
+            benches: of(Kind::Benches),
             charts: folder.join("charts"),
         })
     }

@@ -22,6 +22,15 @@ pub fn find(path: &str) -> Result<PathBuf, BadInput> {
         })
 }
 
+/// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
+pub fn root() -> Result<PathBuf, BadInput> {
+    let tiny = find("models/tiny")?;
+    Ok(tiny
+        .ancestors()
+        .nth(2)
+        .map_or_else(PathBuf::new, Path::to_path_buf))
+}
+
 /// A file that is going to be written: it appears whole or not at all.
 #[derive(Debug)]
 pub struct Output {

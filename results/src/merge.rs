@@ -19,21 +19,21 @@ impl<R: Figures> Recorded<R> {
             return Err(BadInput::new(kept, expected, &self.machine));
         }
         self.loses(&new, [kept, from])?;
-        let again = |row: &R| new.rows.iter().any(|other| other.part() == row.part());
-        let notes = match self.rows.iter().all(again) {
+        let parts: BTreeSet<String> = new.rows.iter().map(R::part).collect();
+        let notes = match self.rows.iter().all(|row| parts.contains(&row.part())) {
             true => vec![], // they were of what is measured again
             false => self.notes,
         };
         let stale = |note: &str| {
-            let of =
-                failed(note).map(|[model, preset, _, dtype, _]| [model, preset, dtype].join(" "));
-            of.is_some_and(|of| new.rows.iter().any(|row| row.part() == of))
+            failed(note).is_some_and(|[model, preset, _, dtype, _]| {
+                parts.contains(&[model, preset, dtype].join(" "))
+            })
         };
         let stays = |note: &String| !new.notes.contains(note) && !stale(note);
         let notes: Vec<String> = notes.into_iter().filter(stays).collect();
         let (before, now) = (self.machine.origin(), new.machine.origin());
         Ok(Self {
-            rows: in_place(self.rows, new.rows, &before, &now),
+            rows: in_place(self.rows, new.rows, &parts, [&before, &now]),
             notes: [notes, new.notes].concat(),
             machine: new.machine,
             ..self
@@ -61,9 +61,13 @@ impl<R: Figures> Recorded<R> {
     }
 }
 
-/// The rows of both; `before` and `now` are of which commits the files are.
-fn in_place<R: Figures>(kept: Vec<R>, new: Vec<R>, before: &Origin, now: &Origin) -> Vec<R> {
-    let parts: BTreeSet<String> = new.iter().map(R::part).collect();
+/// The rows of both, of which `new` has all of `parts`; `before` and `now` are of which commits the files are.
+fn in_place<R: Figures>(
+    kept: Vec<R>,
+    new: Vec<R>,
+    parts: &BTreeSet<String>,
+    [before, now]: [&Origin; 2],
+) -> Vec<R> {
     let (mut rows, mut left) = (vec![], new);
     for mut row in kept {
         let part = row.part();

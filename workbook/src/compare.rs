@@ -10,7 +10,7 @@ mod stats;
 mod table;
 pub mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use benches::job::{all_presets, models_of};
@@ -19,7 +19,7 @@ use candle_core::Device;
 use clap::Args;
 use cli::args::Precision;
 use cli::device::Choice;
-use cli::files;
+pub use cli::files::root;
 use cli::load::Request;
 use data::BadInput;
 
@@ -146,13 +146,4 @@ fn draw(json: &Path, results: &Results) -> Result<()> {
     println!("\nchart    {}\n         {}", svg.display(), png.display());
     println!("figures  {}", json.display());
     Ok(())
-}
-
-/// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
-pub fn root() -> Result<PathBuf, BadInput> {
-    let tiny = files::find("models/tiny")?;
-    Ok(tiny
-        .ancestors()
-        .nth(2)
-        .map_or_else(PathBuf::new, Path::to_path_buf))
 }

@@ -75,6 +75,7 @@ fn left_by_runs(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 }
 
 /// All that is recorded, by name.
+#[derive(Clone)]
 struct All {
     models: Named<Row>,
     ops: Named<OpRow>,
@@ -117,6 +118,7 @@ impl All {
 }
 
 /// The records of one name, between the others.
+#[derive(Clone)]
 pub struct Records {
     root: PathBuf,
     name: String,
@@ -139,8 +141,9 @@ impl Records {
     /// What a command's `--record` names, and that it is, or will be, of this machine.
     pub fn named(root: &Path, name: Option<&str>, run: &Run) -> Result<Option<Self>> {
         let Some(name) = name else { return Ok(None) };
-        Self::open(root, name)?.put(run.clone(), "--record")?;
-        Ok(Some(Self::open(root, name)?))
+        let records = Self::open(root, name)?;
+        records.clone().put(run.clone(), "--record")?;
+        Ok(Some(records))
     }
 
     /// Puts a run in place of what it has measured again; `from` is what it is called.

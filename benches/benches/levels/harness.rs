@@ -184,12 +184,7 @@ struct Timing {
 impl Timing {
     /// Ten samples and a second a case.
     fn new() -> anyhow::Result<Self> {
-        let tiny = files::find("models/tiny")?;
-        let root = tiny
-            .ancestors()
-            .nth(2)
-            .map(PathBuf::from)
-            .unwrap_or_default();
+        let root = files::root()?;
         let unit = Unit::default();
         let criterion = Criterion::default()
             .with_measurement(Rates::new(unit.clone()))
@@ -231,6 +226,7 @@ impl Case<'_> {
         function: &str,
         mut time: impl FnMut(u64) -> Result<Duration>,
     ) {
+        let name = [self.group, function, self.parameter].join("/");
         timing.unit.set(Rates::unit(self.group, self.work));
         let mut group = timing.criterion.benchmark_group(self.group);
         group.throughput(match self.work {
@@ -238,13 +234,10 @@ impl Case<'_> {
             Work::Flops(n) | Work::Items(n) => Throughput::Elements(n as u64),
         });
         group.bench_function(BenchmarkId::new(function, self.parameter), |bencher| {
-            bencher.iter_custom(|calls| {
-                let case = format!("{}/{function}/{}", self.group, self.parameter);
-                time(calls).unwrap_or_else(|error| panic!("{case}: {error}"))
-            });
+            bencher
+                .iter_custom(|calls| time(calls).unwrap_or_else(|error| panic!("{name}: {error}")));
         });
         group.finish();
-        let name = [self.group, function, self.parameter].join("/");
         timing.done(name);
     }
 
