@@ -1,6 +1,8 @@
 //! Times of a forward pass on the device alone.
 
 use candle_core::{Device, Result};
+#[cfg(feature = "cuda")]
+use models::trace::queue::Queue;
 
 use crate::Job;
 
@@ -22,64 +24,29 @@ pub fn device_ms(
     let Device::Cuda(cuda) = device else {
         return Ok(None);
     };
-    let ahead = events::Ahead::new(cuda, host_ms)?;
-    (0..samples).map(|_| ahead.of(job)).collect()
+    let queue = Queue::new(cuda)?;
+    (0..samples).map(|_| sample(&queue, job, host_ms)).collect()
+}
+
+/// One, if the host was ahead.
+#[cfg(feature = "cuda")]
+fn sample(queue: &Queue, job: &mut dyn Job, host_ms: f64) -> Result<Option<f64>> {
+    job.prepare_pass()?;
+    queue.synchronize()?;
+    queue.run_ahead_for(host_ms)?;
+    let start = queue.mark()?;
+    let logits = job.queue()?;
+    let end = queue.mark()?;
+    let late = start.is_past()?;
+    let time = start.until(&end)?;
+    drop(logits);
+    Ok((!late).then_some(time.as_secs_f64() * 1e3))
 }
 
 /// None without a GPU.
 #[cfg(not(feature = "cuda"))]
 pub fn device_ms(_: &mut dyn Job, _: &Device, _: f64, _: usize) -> Result<Option<Vec<f64>>> {
     Ok(None)
-}
-
-#[cfg(feature = "cuda")]
-mod events {
-    use candle_core::cuda::WrapErr;
-    use candle_core::{CudaDevice, Device, Result, Tensor};
-    use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
-
-    use crate::Job;
-
-    /// Products at least and at most; one takes some two milliseconds.
-    const PRODUCTS: (usize, usize) = (4, 32);
-
-    /// A GPU that is kept busy while the host runs ahead.
-    pub struct Ahead<'a> {
-        device: &'a CudaDevice,
-        x: Tensor, // (4096, 4096)
-        products: usize,
-    }
-
-    impl<'a> Ahead<'a> {
-        /// Of about twice `host_ms`.
-        pub fn new(device: &'a CudaDevice, host_ms: f64) -> Result<Self> {
-            let on = Device::Cuda(device.clone());
-            let (least, most) = PRODUCTS;
-            Ok(Self {
-                device,
-                x: Tensor::rand(-1f32, 1., (4096, 4096), &on)?,
-                products: (host_ms.ceil() as usize).clamp(least, most),
-            })
-        }
-
-        /// One sample, if the host was ahead.
-        pub fn of(&self, job: &mut dyn Job) -> Result<Option<f64>> {
-            job.prepare_pass()?;
-            let stream = self.device.cuda_stream();
-            stream.synchronize().w()?;
-            for _ in 0..self.products {
-                self.x.matmul(&self.x)?;
-            }
-            let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-            let logits = job.queue()?;
-            let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-            let late = start.try_is_complete().w()?;
-            end.synchronize().w()?;
-            drop(logits);
-            let ms = f64::from(start.elapsed_ms(&end).w()?);
-            Ok((!late).then_some(ms))
-        }
-    }
 }
 
 #[cfg(test)]

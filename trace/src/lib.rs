@@ -4,14 +4,19 @@
 //! when it is off. What an op needs and what it starts on a GPU are noted the same way: by [`needs`] before
 //! it, by [`launched`] inside it.
 
+pub mod clock;
 pub mod profile;
+#[cfg(feature = "cuda")]
+pub mod queue;
 mod stats;
 pub mod table;
 
 use std::cell::{Cell, RefCell};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candle_core::{Device, Result, Tensor};
+
+use clock::{Clock, Mark};
 
 pub use stats::quantile;
 
@@ -26,7 +31,7 @@ pub struct Event {
     pub tensors: usize,
     /// What it has to do at the least, where the caller said so with [`needs`].
     pub needs: Option<Needs>,
-    /// Wall time, with the device synchronised before and after.
+    /// By the clock of the recording; of an op inside another one only by the host's, and else zero.
     pub time: Duration,
     /// Kernels that were started on a GPU by this op itself, in order.
     pub launches: Vec<Launched>,
@@ -59,8 +64,10 @@ pub struct Launched {
 }
 
 struct Recorder {
-    device: Device,
+    clock: Clock,
     events: Vec<Event>,
+    /// Where the events of these indices begin and end.
+    marks: Vec<(usize, Mark, Mark)>,
     /// Indices of the events in progress, outermost first.
     open: Vec<usize>,
     /// What the next op needs.
@@ -75,6 +82,23 @@ impl Recorder {
         self.probes += 1;
         tensors_made().ok()
     }
+
+    /// The clock's time now, if that is what ops of this depth are timed by: two events in a queue take it a little time
+    /// themselves, which must not lie inside another op.
+    fn mark(&self, depth: usize) -> Result<Option<Mark>> {
+        match self.clock.is_device() && depth > 0 {
+            true => Ok(None),
+            false => self.clock.mark().map(Some),
+        }
+    }
+
+    /// All events, each with its time.
+    fn timed(mut self) -> Result<Vec<Event>> {
+        for (index, start, end) in &self.marks {
+            self.events[*index].time = start.until(end)?;
+        }
+        Ok(self.events)
+    }
 }
 
 thread_local! {
@@ -83,11 +107,24 @@ thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `f` and returns the events of the ops that it called on this thread, in the order they began.
+/// Runs `f` and returns the events of the ops that it called on this thread, in the order they began. Their times are
+/// the host's, which waits for the device before and after each.
+///
+/// # Errors
+/// What `f` returns.
 pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
+    record_by(Clock::Host(device.clone()), f)
+}
+
+/// The same by another clock.
+///
+/// # Errors
+/// What `f` returns, and what the device does.
+pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
     let recorder = Recorder {
-        device: device.clone(),
+        clock,
         events: Vec::new(),
+        marks: Vec::new(),
         open: Vec::new(),
         next: None,
         probes: 0,
@@ -97,7 +134,9 @@ pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, V
     let value = f();
     RECORDING.set(false);
     let recorder = RECORDER.take();
-    Ok((value?, recorder.map_or_else(Vec::new, |r| r.events)))
+    let value = value?;
+    let events = recorder.map_or_else(|| Ok(vec![]), Recorder::timed)?;
+    Ok((value, events))
 }
 
 /// Tensors made so far by this process: candle numbers them, views included.
@@ -165,6 +204,7 @@ pub fn forget() {
     RECORDER.with_borrow_mut(|recorder| {
         if let Some(recorder) = recorder.as_mut().filter(|r| r.open.is_empty()) {
             recorder.events.clear();
+            recorder.marks.clear();
         }
     })
 }
@@ -175,7 +215,7 @@ pub struct Span(Option<Open>);
 
 struct Open {
     index: usize,
-    start: Instant,
+    start: Option<Mark>,
     /// The number of the tensor that was made last, and how many of them were spans' own.
     tensors: usize,
     probes: usize,
@@ -185,11 +225,11 @@ impl Open {
     fn begin(kernel: &'static str) -> Option<Self> {
         RECORDER.with_borrow_mut(|recorder| {
             let recorder = recorder.as_mut()?;
-            recorder.device.synchronize().ok()?;
             let (tensors, index) = (recorder.probe()?, recorder.events.len());
+            let depth = recorder.open.len();
             recorder.events.push(Event {
                 kernel,
-                depth: recorder.open.len(),
+                depth,
                 tensors: 0,
                 needs: recorder.next.take(),
                 time: Duration::ZERO,
@@ -201,23 +241,24 @@ impl Open {
                 index,
                 tensors,
                 probes: recorder.probes,
-                start: Instant::now(),
+                // A device that fails here fails again, with an error, at the model's next op.
+                start: recorder.mark(depth).ok().flatten(),
             })
         })
     }
 
-    fn end(&self) {
+    fn end(&mut self) {
         RECORDER.with_borrow_mut(|recorder| {
             let Some(recorder) = recorder.as_mut() else {
                 return;
             };
-            // A device that fails here fails again, with an error, at the model's next op.
-            let _ = recorder.device.synchronize();
-            let time = self.start.elapsed();
             recorder.open.pop();
+            let end = recorder.mark(recorder.open.len()).ok().flatten();
+            if let (Some(start), Some(end)) = (self.start.take(), end) {
+                recorder.marks.push((self.index, start, end));
+            }
             let made = recorder.probe().map_or(0, |now| now - self.tensors);
             let event = &mut recorder.events[self.index];
-            event.time = time;
             event.tensors = made.saturating_sub(recorder.probes - self.probes);
         })
     }
@@ -226,7 +267,7 @@ impl Open {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(open) = &self.0 {
+        if let Some(open) = &mut self.0 {
             open.end();
         }
     }

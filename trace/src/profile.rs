@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use candle_core::{Device, Result};
 
-use crate::{Event, Needs, quantile, record};
+use crate::clock::Clock;
+use crate::{Event, Needs, quantile, record_by};
 
 pub use limits::{Limit, Limits};
 
@@ -32,12 +33,25 @@ pub struct Profiler {
 pub struct Profile {
     /// Ops that were no part of another one, in the order of their first call.
     pub ops: Vec<Op>,
-    /// All ops of a repetition together, milliseconds: they are recorded, and the device is waited for around each.
+    /// All ops of a repetition together, milliseconds: they are recorded, by the clock of [`Op::ms`].
     pub together: Spread,
-    /// A repetition in which nothing is recorded, milliseconds.
+    /// A repetition in which nothing is recorded, milliseconds on the host.
     pub whole: Spread,
+    /// A repetition that is recorded, on the device's clock; `None` on a CPU.
+    pub device: Option<OnDevice>,
     /// How often each kind was timed.
     pub repeats: usize,
+}
+
+/// Recorded repetitions by a GPU's own clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OnDevice {
+    /// From the first of a repetition to its last, milliseconds.
+    pub whole: Spread,
+    /// An op in which nothing happens, milliseconds: what every op's time has at the least.
+    pub empty: Spread,
+    /// In how many repetitions the device was there before the host had queued all: it waited, and its waiting is in the times.
+    pub late: usize,
 }
 
 /// All calls of one op in a repetition.
@@ -49,7 +63,8 @@ pub struct Op {
     pub kernels: Vec<&'static str>,
     /// Of a repetition; a fraction where [`Profile::per`] shares them out.
     pub calls: f64,
-    /// Milliseconds of all calls, the device waited for before and after each.
+    /// Milliseconds of all calls: on a GPU by its own clock, without the gaps in which it would wait for the host; on a CPU by
+    /// the host's.
     pub ms: Spread,
     /// Of all calls; `None` where one did not say.
     pub needs: Option<Total>,
@@ -134,19 +149,59 @@ impl Profiler {
             prepare(state)?;
             work(state)?;
         }
-        let (mut whole, mut recorded) = (vec![], vec![]);
+        let clock = Clock::of(&self.device)?;
+        let (mut whole, mut events, mut passes, mut empty) = (vec![], vec![], vec![], vec![]);
         for _ in 0..self.repeats {
             prepare(state)?;
             self.device.synchronize()?;
             let start = Instant::now();
             let value = black_box(work(state)?);
             self.device.synchronize()?;
-            whole.push(start.elapsed().as_secs_f64() * 1e3);
+            let ms = start.elapsed().as_secs_f64() * 1e3;
             drop(value);
+            whole.push(ms);
             prepare(state)?;
-            recorded.push(record(&self.device, || work(state).map(black_box))?.1);
+            let (of_ops, pass) = recorded(&clock, ms, || work(state))?;
+            events.push(of_ops);
+            passes.push(pass);
+            empty.push(recorded(&clock, 0., || Ok(()))?.1.0);
         }
-        Ok(Profile::of(&whole, &recorded))
+        Ok(Profile {
+            device: clock.is_device().then(|| OnDevice::of(&passes, &empty)),
+            ..Profile::of(&whole, &events)
+        })
+    }
+}
+
+/// A recorded repetition by its clock: milliseconds, and whether the device was there before the host had queued all.
+type Pass = (f64, bool);
+
+/// Records `work`, which takes the host `ms` milliseconds at most.
+fn recorded<T>(
+    clock: &Clock,
+    ms: f64,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(Vec<Event>, Pass)> {
+    clock.run_ahead(ms)?;
+    let start = clock.mark()?;
+    let ((end, late), events) = record_by(clock.clone(), || {
+        let value = black_box(work()?);
+        let end = clock.mark()?;
+        let late = start.is_past()?;
+        drop(value);
+        Ok((end, late))
+    })?;
+    Ok((events, (start.until(&end)?.as_secs_f64() * 1e3, late)))
+}
+
+impl OnDevice {
+    fn of(passes: &[Pass], empty: &[f64]) -> Self {
+        let ms: Vec<f64> = passes.iter().map(|(ms, _)| *ms).collect();
+        Self {
+            whole: Spread::of(&ms),
+            empty: Spread::of(empty),
+            late: passes.iter().filter(|(_, late)| *late).count(),
+        }
     }
 }
 
@@ -166,6 +221,7 @@ impl Profile {
             ops: ops.into_iter().map(|name| Op::of(name, recorded)).collect(),
             together: Spread::of(&together),
             whole: Spread::of(whole),
+            device: None,
             repeats: whole.len(),
         }
     }
@@ -187,6 +243,10 @@ impl Profile {
             ops: self.ops.into_iter().map(op).collect(),
             together: self.together.scaled(by),
             whole: self.whole.scaled(by),
+            device: self.device.map(|device| OnDevice {
+                whole: device.whole.scaled(by),
+                ..device
+            }),
             repeats: self.repeats,
         }
     }

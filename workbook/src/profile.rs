@@ -120,9 +120,9 @@ fn clock(device: &Device) -> &'static str {
              two takes at these limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
         }
         false => {
-            "ms: medians of one forward pass, on the host, with the device synchronised around each op: launches and waiting are in it. \
-             bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the two takes at these limits, over the time \
-             taken. Above 100%: operands out of the caches, or a better product than the limit's."
+            "ms: medians of one forward pass, by the device's clock between two events around each op; its queue is filled beforehand, so that \
+             it does not wait for the host. The events' own time is in each op. bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the two takes at these \
+             limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Times between two points of a GPU's queue.
 
-use candle_core::cuda::WrapErr;
-use candle_core::{CudaDevice, DType, Device, Result, Tensor};
-use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use candle_core::{DType, Device, Result, Tensor};
 use kernels::graph::{Buffers, Graph, warm};
+use models::trace::queue::{Event, Queue};
 
 use crate::ops::Timed;
 
@@ -18,8 +17,7 @@ const BETWEEN: usize = 256 << 20;
 
 /// What is needed to time calls on one GPU.
 pub struct Events {
-    device: CudaDevice,
-    ahead: Tensor,   // (4096, 4096)
+    queue: Queue,
     between: Tensor, // (BETWEEN)
 }
 
@@ -30,8 +28,7 @@ impl Events {
             return Ok(None);
         };
         Ok(Some(Self {
-            device: cuda.clone(),
-            ahead: Tensor::rand(-1f32, 1., (4096, 4096), device)?.to_dtype(DType::F32)?,
+            queue: Queue::new(cuda)?,
             between: Tensor::zeros(BETWEEN, DType::U8, device)?,
         }))
     }
@@ -45,13 +42,11 @@ impl Events {
     }
 
     fn behind(&self, products: usize, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-        let stream = self.device.cuda_stream();
-        self.run_ahead(products)?;
-        let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
+        self.queue.run_ahead(products)?;
+        let start = self.queue.mark()?;
         work()?;
-        let end = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
-        end.synchronize().w()?;
-        Ok(f64::from(start.elapsed_ms(&end).w()?) * 1e3)
+        let end = self.queue.mark()?;
+        Ok(start.until(&end)?.as_secs_f64() * 1e6)
     }
     // ANCHOR_END: between
 
@@ -64,25 +59,16 @@ impl Events {
 
     /// Microseconds on the device of `calls` calls, with a large copy, which does not count, before each.
     pub fn cold(&self, calls: usize, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
-        let stream = self.device.cuda_stream();
-        self.run_ahead(AHEAD)?;
-        let mut ends = Vec::with_capacity(calls);
+        self.queue.run_ahead(AHEAD)?;
+        let mut marks = Vec::with_capacity(calls);
         for _ in 0..calls {
             self.between.copy()?;
-            let start = stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
+            let start = self.queue.mark()?;
             call()?;
-            ends.push((start, stream.record_event(Some(CU_EVENT_DEFAULT)).w()?));
+            marks.push((start, self.queue.mark()?));
         }
-        let mut us = 0.;
-        for (start, end) in &ends {
-            end.synchronize().w()?;
-            us += f64::from(start.elapsed_ms(end).w()?) * 1e3;
-        }
-        Ok(us)
-    }
-
-    fn run_ahead(&self, products: usize) -> Result<()> {
-        (0..products).try_for_each(|_| self.ahead.matmul(&self.ahead).map(drop))
+        let us = |(start, end): &(Event, Event)| Ok(start.until(end)?.as_secs_f64() * 1e6);
+        marks.iter().map(us).sum()
     }
 }
 

@@ -4,6 +4,7 @@ mod gnn;
 mod goldens;
 mod levels;
 mod lm;
+mod profile;
 mod simulated;
 mod swap;
 mod tiny;

@@ -10,7 +10,8 @@ const TITLES: [&str; 9] = [
 
 impl Profile {
     /// A line an op, the most expensive first: calls, time, share, bytes and FLOPs at the least, the rates that these make,
-    /// and the part of the device's limit; below, the ops together beside the whole.
+    /// and the part of the device's limit; below, the ops together beside the whole, on a GPU by its own
+    /// clock and by the host's.
     pub fn table(&self, limits: &Limits) -> String {
         let title = Line {
             cells: TITLES.map(str::to_string).into(),
@@ -50,15 +51,28 @@ impl Profile {
     /// That a sum of ops is no forward pass.
     fn sum(&self) -> String {
         let (ops, whole) = (self.together.median, self.whole.median);
-        format!(
-            "ops together {ops:.4} ms, recorded one by one; the whole {whole:.4} ms, unrecorded: {} {:.4} ms\n",
-            if whole >= ops {
-                "between the ops"
-            } else {
-                "the recording cost"
-            },
-            (whole - ops).abs(),
-        )
+        let Some(device) = self.device else {
+            return format!(
+                "ops together {ops:.4} ms, recorded one by one; the whole {whole:.4} ms, unrecorded: {} {:.4} ms\n",
+                match whole >= ops {
+                    true => "between the ops",
+                    false => "the recording cost",
+                },
+                (whole - ops).abs(),
+            );
+        };
+        let mut text = format!(
+            "ops together {ops:.4} ms of the {:.4} ms that the device works on the whole; on the host {whole:.4} ms, unrecorded\n\
+             an op in which nothing happens takes {:.4} ms by this clock\n",
+            device.whole.median, device.empty.median,
+        );
+        if device.late > 0 {
+            text += &format!(
+                "in {} of {} repetitions the device waited for the host, and its waiting is in these times\n",
+                device.late, self.repeats,
+            );
+        }
+        text
     }
 }
 

@@ -113,6 +113,25 @@ ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: 
     assert_eq!(profile().table(&LIMITS), expected);
 }
 
+/// On a GPU the whole has two times, and a device that was there first is named.
+#[test]
+fn the_table_says_by_which_clock() {
+    let on_device = |late| Profile {
+        device: Some(OnDevice::of(&[(12.5, false), (12.5, late)], &[0.002])),
+        ..profile()
+    };
+    let below = |late| {
+        let table = on_device(late).per(2).table(&LIMITS);
+        table.lines().skip(3).collect::<Vec<_>>().join("\n")
+    };
+    let line = "ops together 6.0000 ms of the 6.2500 ms that the device works on the whole; on the host 6.5000 ms, unrecorded\n\
+                an op in which nothing happens takes 0.0020 ms by this clock";
+    assert_eq!(below(false), line);
+    let waited =
+        "in 1 of 2 repetitions the device waited for the host, and its waiting is in these times";
+    assert_eq!(below(true), format!("{line}\n{waited}"));
+}
+
 #[test]
 fn an_op_that_does_not_say_what_it_needs_has_no_rate() {
     let events = vec![event("mystery", 0, 1), priced("mystery", 1, 1, 1)];
@@ -154,5 +173,6 @@ fn work_is_prepared_recorded_and_timed() -> Result<()> {
     assert_eq!(op.kernels, ["kernel"]);
     // A busy machine makes it longer, never shorter.
     assert!(op.ms.low >= 2. && profile.whole.low >= 2., "{profile:?}");
+    assert_eq!(profile.device, None);
     Ok(())
 }

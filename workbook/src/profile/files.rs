@@ -49,7 +49,10 @@ struct Row<'a> {
     gflop_per_s: Option<f64>,
     limit: Option<String>,
     fraction_of_limit: Option<f64>,
+    /// Of the whole, on the host.
     whole_ms: f64,
+    /// Of the whole on the device, which is then the clock of the op's times too.
+    whole_device_ms: Option<f64>,
     peak_bytes: u64,
 }
 
@@ -86,6 +89,7 @@ fn row<'a>(subject: Subject<'a>, profiled: &'a Profiled, op: &'a Op, limits: &Li
         limit: fraction.map(|(_, limit)| limit.to_string()),
         fraction_of_limit: fraction.map(|(fraction, _)| fraction),
         whole_ms: profiled.profile.whole.median,
+        whole_device_ms: profiled.profile.device.map(|device| device.whole.median),
         peak_bytes: profiled.peak_bytes,
     }
 }
