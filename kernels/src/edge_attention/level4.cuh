@@ -135,7 +135,8 @@ __device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, 
 }
 
 // Walks over every `shares`-th batch of the node's edges, from batch `share` on; none where `mine` is false. All
-// lanes of a warp stay together: a lane whose edges have ended reads edge 0 of the graph, with weight 0.
+// lanes of a warp stay together: one whose edges have ended reads edge 0 and node 0 of the graph, and puts zeros in
+// their place: a weight of 0 alone would not do, for 0*inf is no number.
 template <bool WHOLE, int V, int BATCH, typename T>
 __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at, bool mine, unsigned share,
                         unsigned shares) {
@@ -192,7 +193,13 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
     sums.max = max;
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
-      float weight = edge + b < end ? exp2f(score[b] - max) : 0.f;
+      bool exists = edge + b < end;
+      float weight = exists ? exp2f(score[b] - max) : 0.f;
+      if (!exists) {
+        e[b] = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+        for (int i = 0; i < V; i++) v[b][i] = e[b];
+      }
       sums.total += weight;
 #pragma unroll
       for (int i = 0; i < V; i++) sums.values[i] = add_scaled(sums.values[i], v[b][i], weight);
@@ -219,7 +226,6 @@ __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, 
     }
   }
   if (!mine) return;
-  float share = sums.total == 0.f ? 0.f : 1.f / sums.total;
   int head = at.head * o.head_dim;
   const T *skip = o.skip + size_t(at.node) * o.skip_stride + head;
   T *y = o.y + size_t(at.node) * o.heads * o.head_dim + head;
@@ -227,7 +233,8 @@ __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, 
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
     if (count <= 0) continue;
-    float4 out = add_scaled(load_vector<WHOLE>(skip, channel, o.head_dim), sums.values[v], share);
+    float4 out = load_vector<WHOLE>(skip, channel, o.head_dim);
+    if (sums.total != 0.f) out = add_scaled(out, sums.values[v], 1.f / sums.total);
     if constexpr (WHOLE) {
       store4(y + channel, out);
     } else {

@@ -134,6 +134,52 @@ fn no_edges_are_the_skip_alone() -> Result<()> {
     Ok(())
 }
 
+/// Node 0 and its one edge, which is edge 0, are NaN or ∞: what does not read them is as if they were not. Degrees are odd, so that
+/// a kernel that takes edges by twos has a last one that is missing.
+#[test]
+fn a_node_that_is_not_finite_does_nothing_to_others() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (head_dim, dtype) in [(32, DType::F32), (32, DType::BF16), (7, DType::F32)] {
+            let shape = Shape {
+                heads: 4,
+                head_dim,
+                features: 16,
+                dtype,
+            };
+            let incoming = vec![vec![0], vec![2], vec![], vec![1, 2, 4], vec![1; 65]];
+            let edges: usize = incoming.iter().map(Vec::len).sum();
+            let width = 4 * shape.channels();
+            let (x, x64) = uniform(&mut rng, &[incoming.len(), width], dtype, &device)?;
+            let e = uniform(&mut rng, &[edges, shape.features], dtype, &device)?;
+            let w = uniform(
+                &mut rng,
+                &[shape.channels(), shape.features],
+                dtype,
+                &device,
+            )?;
+            let with = |bad: f64| {
+                let spoilt = |x: &Tensor| {
+                    let first = (x.narrow(0, 0, 1)?.zeros_like()? + bad)?;
+                    Tensor::cat(&[&first, &x.narrow(0, 1, x.dim(0)? - 1)?], 0)
+                };
+                let (x, e) = ((spoilt(&x)?, x64.clone()), (spoilt(&e.0)?, e.1.clone()));
+                Case::new(shape, incoming.clone(), x, e, w.clone())
+            };
+            let others =
+                |case: &Case, kernel| host(&case.run(kernel)?.narrow(0, 1, incoming.len() - 1)?);
+            for (level, kernel) in KERNELS {
+                let wanted = others(&with(0.)?, kernel)?;
+                for bad in [f64::INFINITY, f64::NAN] {
+                    let found = others(&with(bad)?, kernel)?;
+                    assert!(found == wanted, "{level}, {dtype:?}, {head_dim}, {bad}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_repeated_edge_counts_twice() -> Result<()> {
     let mut rng = rng();
