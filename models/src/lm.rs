@@ -238,6 +238,9 @@ impl LanguageModel {
         if found != blocks {
             bail!("caches: expected {blocks}, one for each layer, found {found}")
         }
+        if ids.dims2()?.1 == 0 {
+            bail!("ids: expected a token or more, found none")
+        }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
         let mut delta = None;
         for (block, cache) in self.blocks.iter().zip(caches) {

@@ -194,6 +194,7 @@ pub trait Ops: Send + Sync {
         positions: &Tensor,
     ) -> Result<Tensor>;
 
-    /// The next token from the logits (V) of the last one.
+    /// The next token from the logits (V) of the last one. A draw from logits of which one is NaN is an error, and so is
+    /// their maximum from level 4 on; candle's argmax passes over a NaN.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32>;
 }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct Sampling {
     /// Logits are divided by it; 0 is greedy: the most probable token, always.
     pub temperature: f64,
-    /// Keep the k most probable tokens.
+    /// Keep the k most probable tokens, 1 at the least.
     pub top_k: Option<usize>,
     /// Keep the smallest set of tokens whose probability reaches p ("nucleus", Holtzman et al. 2020).
     pub top_p: Option<f64>,
@@ -55,6 +55,9 @@ impl Sampling {
     /// of them, or at least the `top_k` most probable.
     pub fn draw_from(&mut self, sorted: Vec<(u32, f32)>) -> Result<u32> {
         finite(sorted.iter().map(|&(_, p)| p))?;
+        if self.top_k == Some(0) {
+            bail!("sampling: expected top_k from 1, found 0")
+        }
         let kept = self.keep(sorted);
         let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();
         let mut left = self.uniform() * total;
@@ -69,7 +72,7 @@ impl Sampling {
 
     /// The tokens that may be drawn, of those that are there.
     fn keep(&self, mut sorted: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
-        sorted.truncate(self.top_k.unwrap_or(sorted.len()).max(1));
+        sorted.truncate(self.top_k.unwrap_or(sorted.len()));
         if let Some(top_p) = self.top_p {
             let kept: f64 = sorted.iter().map(|&(_, p)| f64::from(p)).sum();
             let mut below = 0.;

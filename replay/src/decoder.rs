@@ -49,6 +49,29 @@ impl Choice {
         }
     }
 
+    /// Refuses another sampling than the one that was recorded, as far as it was: the seed and top_p are a step's own.
+    fn check(&self, sampling: &Sampling) -> Result<()> {
+        let of = |k: usize, temperature: f64| format!("top_k {k} at temperature {temperature}");
+        let expected = match self {
+            Self::Callers => bail!(
+                "a recorded decode step: expected one that chooses (`Decoder::choosing`), found one whose caller does"
+            ),
+            Self::Greedy if sampling.is_greedy() => return Ok(()),
+            Self::Greedy => "temperature 0".to_string(),
+            Self::Drawn { k, temperature, .. } => {
+                if (sampling.top_k, sampling.temperature) == (Some(*k), *temperature) {
+                    return Ok(());
+                }
+                of(*k, *temperature)
+            }
+        };
+        let found = match sampling.top_k {
+            Some(k) => of(k, sampling.temperature),
+            None => format!("temperature {}", sampling.temperature),
+        };
+        bail!("a recorded draw: expected {expected}, found {found}")
+    }
+
     /// logits (1, 1, V) → ids (1, 1)
     fn launch(&self, logits: &Tensor, ids: &Tensor) -> Result<()> {
         let logits = logits.flatten_all()?;
@@ -168,7 +191,8 @@ impl Decoder {
     /// [`choosing`](Self::choosing), for the number that it spends.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and when a logit is NaN.
+    /// As [`read`](Self::read), when a logit is NaN, and when it is [`new`](Self::new) that made the decoder or `sampling` is
+    /// another.
     pub fn next(
         &mut self,
         ops: &dyn Ops,
@@ -176,6 +200,7 @@ impl Decoder {
         token: u32,
         sampling: &mut Sampling,
     ) -> Result<u32> {
+        self.choice.check(sampling)?;
         if let Choice::Drawn { chance, .. } = &self.choice {
             let of = [sampling.uniform(), sampling.top_p.unwrap_or(f64::INFINITY)];
             copy(&Tensor::new(&of, model.device())?, chance)?;
@@ -218,25 +243,32 @@ impl Decoder {
     fn record(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Recorded> {
         let (len, device) = (self.len(), model.device().clone());
         self.position.set(len)?;
-        // The warm-up leaves the keys and values of this token where the step itself will put the same.
+        // The warm-up leaves the keys and values of this token where the step itself will put the same; the token and the
+        // position it leaves behind are put back.
+        let ids = self.ids.copy()?;
         let buffers = warm(&device, || {
-            self.forward(ops, model)?; // loads kernels and packs weights
-            self.rewind(len)?;
-            Buffers::of(|| self.forward(ops, model))
+            self.launch(ops, model)?; // loads kernels and packs weights
+            self.put_back(&ids, len)?;
+            Buffers::of(|| self.launch(ops, model))
         })?;
-        self.rewind(len)?;
+        self.put_back(&ids, len)?;
         device.synchronize()?;
-        let (graph, logits) = Graph::record(&device, buffers, || {
-            let logits = self.forward(ops, model)?;
-            self.choice.launch(&logits, &self.ids)?;
-            self.position.advance(1)?;
-            Ok(logits)
-        })?;
+        let (graph, logits) = Graph::record(&device, buffers, || self.launch(ops, model))?;
         self.caches.iter_mut().for_each(|cache| cache.rewind(len));
         Ok(Recorded { logits, graph })
     }
 
-    fn forward(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
-        model.forward(ops, &self.ids, &mut self.caches, Logits::Last)
+    /// All that a step launches.
+    fn launch(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
+        let logits = model.forward(ops, &self.ids, &mut self.caches, Logits::Last)?;
+        self.choice.launch(&logits, &self.ids)?;
+        self.position.advance(1)?;
+        Ok(logits)
+    }
+
+    /// What a launched step has changed.
+    fn put_back(&mut self, ids: &Tensor, len: usize) -> Result<()> {
+        copy(ids, &self.ids)?;
+        self.rewind(len)
     }
 }

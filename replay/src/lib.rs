@@ -8,7 +8,7 @@ mod decoder;
 
 use std::collections::HashMap;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::graph::{Buffers, Graph, warm};
 
 pub use decoder::Decoder;
@@ -119,10 +119,43 @@ impl Pass {
     }
 }
 
-/// `x` into the memory of `to`, of the same shape.
+/// `x` into the memory of `to`, of the same shape and format.
 fn copy(x: &Tensor, to: &Tensor) -> Result<()> {
+    // `slice_set` would leave what a smaller one does not reach as it was.
+    if (x.dims(), x.dtype()) != (to.dims(), to.dtype()) {
+        bail!(
+            "an input of a recording: expected {:?} of {}, found {:?} of {}",
+            to.dims(),
+            to.dtype().as_str(),
+            x.dims(),
+            x.dtype().as_str()
+        )
+    }
     match x.rank() {
         0 => to.unsqueeze(0)?.slice_set(&x.unsqueeze(0)?, 0, 0),
         _ => to.slice_set(&x.contiguous()?, 0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_copied_has_the_shape_and_format_of_where_it_goes() -> Result<()> {
+        let to = Tensor::new(&[[1u32], [2]], &Device::Cpu)?;
+        copy(&Tensor::new(&[[3u32], [4]], &Device::Cpu)?, &to)?;
+        assert_eq!(to.to_vec2::<u32>()?, [[3], [4]]);
+        for (x, found) in [
+            (Tensor::new(&[[5u32]], &Device::Cpu)?, "[1, 1] of u32"),
+            (Tensor::new(&[5u32, 6], &Device::Cpu)?, "[2] of u32"),
+            (Tensor::new(&[[5f32], [6.]], &Device::Cpu)?, "[2, 1] of f32"),
+        ] {
+            let error = copy(&x, &to).unwrap_err().to_string();
+            let expected = "an input of a recording: expected [2, 1] of u32, found ";
+            assert!(error.starts_with(&format!("{expected}{found}")), "{error}");
+        }
+        assert_eq!(to.to_vec2::<u32>()?, [[3], [4]]);
+        Ok(())
     }
 }

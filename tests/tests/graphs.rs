@@ -280,6 +280,44 @@ fn what_the_host_has_to_draw_is_not_recorded() -> models::Result<()> {
     Ok(())
 }
 
+/// The recording has chosen already: what it was not made for is refused, and so are ids of other sequences.
+#[test]
+fn a_decoder_refuses_what_it_was_not_recorded_for() -> models::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let ops = level5();
+    let model = language_model(9, DType::F32, &device)?;
+    let start = |batch: usize| {
+        let mut caches = model.new_caches(&*ops, batch, 8)?;
+        let ids = Tensor::zeros((batch, 2), DType::U32, &device)?;
+        model.forward(&*ops, &ids, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let refused = |decoder: &mut Decoder, mut sampling, expected: &str| {
+        let next = decoder.next(&*ops, &model, 1, &mut sampling);
+        let error = next.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(decoder.len(), 2);
+    };
+    let mut callers = Decoder::new(&model, start(2)?, 2)?;
+    refused(&mut callers, Sampling::greedy(), "Decoder::choosing");
+    let one = Tensor::zeros((1, 1), DType::U32, &device)?;
+    let error = callers.read(&*ops, &model, &one).unwrap_err().to_string();
+    assert!(error.contains("expected [2, 1] of u32"), "{error}");
+    let drawn = |temperature, k| Sampling::new(temperature, k, None, 1);
+    let mut greedy = Decoder::choosing(&model, start(1)?, &Sampling::greedy())?;
+    refused(&mut greedy, drawn(0.5, Some(7)), "expected temperature 0");
+    let mut seven = Decoder::choosing(&model, start(1)?, &drawn(0.5, Some(7)))?;
+    for other in [
+        drawn(0.5, Some(8)),
+        drawn(0.6, Some(7)),
+        drawn(0.5, None),
+        Sampling::greedy(),
+    ] {
+        refused(&mut seven, other, "expected top_k 7 at temperature 0.5");
+    }
+    Ok(())
+}
+
 fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
     let (ops, mut recorded, mut host) = (level5(), sampling(), sampling());

@@ -14,7 +14,7 @@ pub mod table;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor, bail};
 
 use clock::{Clock, Mark};
 
@@ -107,11 +107,20 @@ thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Ends the recording, where what is recorded panics, too.
+struct Over;
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        RECORDING.set(false);
+    }
+}
+
 /// Runs `f` and returns the events of the ops that it called on this thread, in the order they began. Their times are
 /// the host's, which waits for the device before and after each.
 ///
 /// # Errors
-/// What `f` returns.
+/// What `f` returns, and when this thread records already.
 pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
     record_by(Clock::Host(device.clone()), f)
 }
@@ -119,8 +128,11 @@ pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, V
 /// The same by another clock.
 ///
 /// # Errors
-/// What `f` returns, and what the device does.
+/// What `f` returns, what the device does, and when this thread records already.
 pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
+    if RECORDING.get() {
+        bail!("ops: expected one recording of a thread at a time, found one in another")
+    }
     let recorder = Recorder {
         clock,
         events: Vec::new(),
@@ -131,8 +143,9 @@ pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, V
     };
     RECORDER.set(Some(recorder));
     RECORDING.set(true);
+    let over = Over;
     let value = f();
-    RECORDING.set(false);
+    drop(over);
     let recorder = RECORDER.take();
     let value = value?;
     let events = recorder.map_or_else(|| Ok(vec![]), Recorder::timed)?;

@@ -121,3 +121,22 @@ fn a_program_that_fails_leaves_no_record() -> Result<()> {
     assert_eq!(made, 1);
     Ok(())
 }
+
+#[test]
+fn a_recording_has_no_other_in_it_and_ends_with_a_panic() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let inner = || record(&Device::Cpu, || Ok(drop(span("inner")))).map(drop);
+    let (error, events) = record(&Device::Cpu, || {
+        let _outer = span("outer");
+        Ok(inner().unwrap_err().to_string())
+    })?;
+    assert!(error.starts_with("ops: expected one recording"), "{error}");
+    assert_eq!(events.len(), 1);
+    let panics = || {
+        record(&Device::Cpu, || -> Result<()> {
+            panic!("an op that panics")
+        })
+    };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    inner()
+}

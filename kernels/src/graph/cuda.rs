@@ -13,14 +13,12 @@ use crate::finally::Finally;
 const AUTO_FREE: sys::CUgraphInstantiate_flags =
     sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
 
+/// Stays with the thread that recorded it, as `CudaGraph` does: what candle's kernels are told of shapes and strides lies on
+/// the device for as long as that thread, which keeps it ([`warm`](super::warm)).
 pub struct Graph {
     graph: CudaGraph,
     kernels: usize,
 }
-
-// SAFETY: the driver asks that calls with one graph do not run at the same time; `CudaGraph` is owned here, is
-// not cloned, and is not `Sync`, so that at most one thread has it at a time.
-unsafe impl Send for Graph {}
 
 impl Graph {
     pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {

@@ -187,3 +187,38 @@ fn a_seed_means_the_same_token_at_every_level() -> Result<()> {
     }
     Ok(())
 }
+
+/// One answer at every level, where the answer is that there is none.
+#[test]
+fn nothing_can_be_drawn_from_what_is_no_number_or_from_no_token() -> Result<()> {
+    for device in devices() {
+        let logits = |last: f32| Tensor::new(&[0.5f32, -1., last], &device);
+        for ops in levels() {
+            let error = |last: f32, top_k| {
+                let mut sampling = models::Sampling::new(0.8, top_k, None, 1);
+                let drawn = ops.next_token(&logits(last)?, &mut sampling);
+                Ok::<_, candle_core::Error>(drawn.unwrap_err().to_string())
+            };
+            let level = ops.level();
+            for top_k in [None, Some(2)] {
+                let found = error(f32::NAN, top_k)?;
+                assert!(found.contains("NaN"), "level {level}: {found}");
+            }
+            let found = error(1., Some(0))?;
+            assert!(found.contains("from 1"), "level {level}: {found}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_token_is_no_prompt() -> Result<()> {
+    everywhere(1, |model, ops| {
+        let mut caches = model.new_caches(ops, 1, 4)?;
+        let ids = Tensor::zeros((1, 0), candle_core::DType::U32, model.device())?;
+        let read = model.forward(ops, &ids, &mut caches, Logits::Last);
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("expected a token or more"), "{error}");
+        Ok(())
+    })
+}
