@@ -97,7 +97,8 @@ impl Timer {
         let recorded = self.record(timed)?;
         // As the host's samples: many of short calls, one of a long one.
         let calls = self.calls(timed)?.min(REPLAYS * recorded.calls()) as u64;
-        let sample = |_| Ok(self.graph_time(&recorded, calls)?.as_secs_f64() * 1e6 / calls as f64);
+        let results = calls as f64 * timed.results() as f64;
+        let sample = |_| Ok(self.graph_time(&recorded, calls)?.as_secs_f64() * 1e6 / results);
         let mut times = (0..samples).map(sample).collect::<Result<Vec<f64>>>()?;
         times.sort_by(f64::total_cmp);
         Ok(Some(times))

@@ -14,7 +14,7 @@ pub(crate) use held_rows::rows_a_block;
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 
 use crate::error::{mismatch, unsupported};
 
@@ -63,6 +63,18 @@ impl Module {
             format!("{}.{}", found.0, found.1),
             below,
         ))
+    }
+}
+
+/// The module with the entries of a format, of the two that a kernel has one for.
+pub(crate) fn of_dtype(
+    dtype: DType,
+    f32: &'static Module,
+    bf16: &'static Module,
+) -> &'static Module {
+    match dtype {
+        DType::BF16 => bf16,
+        _ => f32, // `entry!` refuses all others
     }
 }
 

@@ -89,11 +89,11 @@ __device__ __forceinline__ void any_row(const T *x, const T *residual, const T *
 
 template <typename T>
 __device__ __forceinline__ void add_layer_norm(const T *x, const T *residual, const T *w, const T *b, T *sum,
-                                               T *y, int rows, int columns, float eps) {
+                                               T *y, unsigned rows, int columns, float eps) {
   __shared__ float scratch[ROW_THREADS<T> / WARP];
-  const int row = blockIdx.x * blockDim.y + threadIdx.y;
+  const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
-  const size_t start = size_t(row) * columns;
+  const size_t start = size_t(row) * unsigned(columns);
   const T *added = residual ? residual + start : nullptr;
   const bool on_16_bytes =
       aligned(x) && aligned(residual) && aligned(w) && aligned(b) && aligned(sum) && aligned(y);

@@ -1,10 +1,10 @@
 //! Level 3: a block a row, and a tree in shared memory.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("add_rms_norm_level3", "level3.ptx");
@@ -33,11 +33,7 @@ pub fn add_rms_norm(
     }
     let like_x = || output::tensor(x.shape(), x.dtype(), x.device());
     let (s, y) = (residual.map(|_| like_x()).transpose()?, like_x()?);
-    let module = if x.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(x.dtype(), &F32, &BF16);
     Launch::new(module, entry!("add_rms_norm", x.dtype(), "level3")?)
         .grid(rows, 1, 1)
         .block(THREADS, 1, 1)

@@ -1,10 +1,10 @@
 //! Level 4: a warp a row, held in registers.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("add_rms_norm_level4", "level4.ptx");
@@ -30,11 +30,7 @@ pub fn add_rms_norm(
     }
     let like_x = || output::tensor(x.shape(), x.dtype(), x.device());
     let (s, y) = (residual.map(|_| like_x()).transpose()?, like_x()?);
-    let module = if x.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(x.dtype(), &F32, &BF16);
     Launch::new(module, entry!("add_rms_norm", x.dtype(), "level4")?)
         .held_rows(rows, c, x.dtype().size_in_bytes())
         .read(x)

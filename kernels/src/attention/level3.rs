@@ -1,11 +1,11 @@
 //! Level 3: a block a query, its scores in shared memory.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{Cache, Operands, cpu, operands};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("attention_level3", "level3.ptx");
@@ -70,11 +70,7 @@ fn launch(x: &Operands) -> Result<Tensor> {
     }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    let module = if x.q.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(x.q.dtype(), &F32, &BF16);
     let launch = Launch::new(module, entry!("attention", x.q.dtype(), "level3")?)
         .grid(x.queries, x.heads, x.batch)
         .block(THREADS, 1, 1)

@@ -1,10 +1,10 @@
 //! Level 3: a block a row.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("embedding_level3", "level3.ptx");
@@ -27,11 +27,7 @@ pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
         );
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
-    let module = if w.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(w.dtype(), &F32, &BF16);
     Launch::new(module, entry!("embedding", w.dtype(), "level3")?)
         .grid(ids.elem_count(), 1, 1)
         .block(THREADS, 1, 1)

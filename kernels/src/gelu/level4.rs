@@ -1,10 +1,10 @@
 //! Level 4: 16 bytes a thread.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("gelu_level4", "level4.ptx");
@@ -24,11 +24,7 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();
-    let module = if x.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(x.dtype(), &F32, &BF16);
     Launch::new(module, entry!("gelu", x.dtype(), "level4")?)
         .grid(n.div_ceil(THREADS * elements), 1, 1)
         .block(THREADS, 1, 1)

@@ -25,10 +25,13 @@ struct Loaded {
 }
 
 /// By context and name. A context is kept alive by what was loaded there, so its handle stays its own.
-type Cache<T> = LazyLock<RwLock<HashMap<(usize, &'static str), T>>>;
+type Cache<K, T> = LazyLock<RwLock<HashMap<K, T>>>;
 
-static FUNCTIONS: Cache<Loaded> = LazyLock::new(RwLock::default);
-static MODULES: Cache<Arc<CudaModule>> = LazyLock::new(RwLock::default);
+/// By context, module and entry.
+static FUNCTIONS: Cache<(usize, &'static str, &'static str), Loaded> =
+    LazyLock::new(RwLock::default);
+/// By context and module.
+static MODULES: Cache<(usize, &'static str), Arc<CudaModule>> = LazyLock::new(RwLock::default);
 
 /// An argument as the driver takes it, by the address of a value.
 enum Value {
@@ -162,7 +165,7 @@ pub(crate) fn address<'a>(
 
 /// Compiled at first use, and kept.
 fn load(context: &Arc<CudaContext>, launch: &Launch) -> Result<Loaded> {
-    let key = (context.cu_ctx().addr(), launch.entry);
+    let key = (context.cu_ctx().addr(), launch.module.name, launch.entry);
     let known = FUNCTIONS.read().ok().and_then(|f| f.get(&key).cloned());
     if let Some(loaded) = known {
         return Ok(loaded);

@@ -121,12 +121,12 @@ fn of_simulator(error: simt::Error) -> candle_core::Error {
 
 /// Parsed and prepared once, and kept.
 fn prepare(module: &'static Module, entry: &'static str) -> Result<Arc<Kernel>> {
-    type Kept<T> = LazyLock<Mutex<HashMap<&'static str, Arc<T>>>>;
-    static MODULES: Kept<simt::Module> = LazyLock::new(Mutex::default);
-    static KERNELS: Kept<Kernel> = LazyLock::new(Mutex::default);
+    type Kept<K, T> = LazyLock<Mutex<HashMap<K, Arc<T>>>>;
+    static MODULES: Kept<&str, simt::Module> = LazyLock::new(Mutex::default);
+    static KERNELS: Kept<(&str, &str), Kernel> = LazyLock::new(Mutex::default);
     let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
     let mut kernels = KERNELS.lock().map_err(poisoned)?;
-    if let Some(kernel) = kernels.get(entry) {
+    if let Some(kernel) = kernels.get(&(module.name, entry)) {
         return Ok(kernel.clone());
     }
     let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
@@ -137,7 +137,7 @@ fn prepare(module: &'static Module, entry: &'static str) -> Result<Arc<Kernel>> 
     };
     modules.insert(module.name, parsed.clone());
     let kernel = Arc::new(parsed.kernel(entry).map_err(of_simulator)?);
-    kernels.insert(entry, kernel.clone());
+    kernels.insert((module.name, entry), kernel.clone());
     Ok(kernel)
 }
 

@@ -4,6 +4,7 @@ use candle_core::{DType, Device, Tensor};
 use simt::Options;
 
 use super::*;
+use crate::testing::gpu;
 
 /// Writes its thread's number: a launch that is not refused is seen.
 static MODULE: Module = Module {
@@ -24,6 +25,49 @@ static MODULE: Module = Module {
 }
 ",
 };
+
+/// An entry of the same name, which writes twice the number.
+static OTHER: Module = Module {
+    name: "launch_tests_other",
+    ptx: ".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry numbers(.param .u64 y)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [y];
+    mov.u32 %r1, %tid.x;
+    add.u32 %r2, %r1, %r1;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r2;
+    ret;
+}
+",
+};
+
+/// In turns, in the simulator and on a GPU: what was loaded for one is not the other's.
+#[test]
+fn entries_of_two_modules_may_share_a_name() -> Result<()> {
+    let run = |device: &Device| {
+        for (module, times) in [(&MODULE, 1), (&OTHER, 2), (&MODULE, 1), (&OTHER, 2)] {
+            let y = Tensor::zeros(32, DType::U32, device)?;
+            Launch::new(module, "numbers")
+                .block(32, 1, 1)
+                .write(&y)
+                .run()?;
+            let expected: Vec<u32> = (0..32).map(|i| times * i).collect();
+            assert_eq!(y.to_vec1::<u32>()?, expected, "{}", module.name);
+        }
+        Ok(())
+    };
+    simulated(Options::default(), || run(&Device::Cpu)).0?;
+    match gpu() {
+        Some(device) => run(&device),
+        None => Ok(()),
+    }
+}
 
 fn launch() -> Launch<'static> {
     Launch::new(&MODULE, "numbers")

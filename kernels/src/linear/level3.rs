@@ -1,10 +1,10 @@
 //! Level 3: a tile of y a block, the rows that it needs in shared memory.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{Shape, cpu};
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 
 static LINEAR: Module = module!("linear_level3", "level3.ptx");
 static LINEAR_BF16: Module = module!("linear_level3_bf16", "level3_bf16.ptx");
@@ -23,7 +23,14 @@ pub fn linear(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
         return dispatch!("linear_level3", x.dtype(), cpu::level3::linear(x, w, b));
     }
     let entry = entry!("linear", x.dtype(), "level3")?;
-    launch(either(x, &LINEAR, &LINEAR_BF16), entry, x, w, b, shape)
+    launch(
+        of_dtype(x.dtype(), &LINEAR, &LINEAR_BF16),
+        entry,
+        x,
+        w,
+        b,
+        shape,
+    )
 }
 
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
@@ -40,7 +47,14 @@ pub fn linear_gelu(x: &Tensor, w: &Tensor, b: &Tensor) -> Result<Tensor> {
         );
     }
     let entry = entry!("linear_gelu", x.dtype(), "level3")?;
-    launch(either(x, &GELU, &GELU_BF16), entry, x, w, Some(b), shape)
+    launch(
+        of_dtype(x.dtype(), &GELU, &GELU_BF16),
+        entry,
+        x,
+        w,
+        Some(b),
+        shape,
+    )
 }
 
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
@@ -59,11 +73,14 @@ pub fn linear_swiglu(x: &Tensor, w: &Tensor) -> Result<Tensor> {
         );
     }
     let entry = entry!("linear_swiglu", x.dtype(), "level3")?;
-    launch(either(x, &SWIGLU, &SWIGLU_BF16), entry, x, w, None, shape)
-}
-
-fn either(x: &Tensor, f32: &'static Module, bf16: &'static Module) -> &'static Module {
-    if x.dtype() == DType::BF16 { bf16 } else { f32 }
+    launch(
+        of_dtype(x.dtype(), &SWIGLU, &SWIGLU_BF16),
+        entry,
+        x,
+        w,
+        None,
+        shape,
+    )
 }
 
 /// Rows and columns of y that a block computes, and its threads each way.

@@ -6,7 +6,7 @@ pub(crate) use super::cpu::level4::Panels;
 use super::tile::{choose, tile_entry, tiles};
 use super::{Shape, cpu};
 use crate::element::{dispatch, no_kernel};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 
 static TILES: Module = module!("linear_level4", "level4.ptx");
 static TILES_BF16: Module = module!("linear_level4_sm80", "level4_sm80.ptx");
@@ -187,11 +187,7 @@ impl Product<'_> {
     /// By the tile at this place of [`tiles`].
     pub(super) fn tile(self, tile: usize) -> Result<Tensor> {
         let dtype = self.x.dtype();
-        let module = if dtype == DType::BF16 {
-            &TILES_BF16
-        } else {
-            &TILES
-        };
+        let module = of_dtype(dtype, &TILES, &TILES_BF16);
         let entry = match self.op {
             Op::Linear => tile_entry!("linear", dtype, tile),
             Op::Gelu => tile_entry!("linear_gelu", dtype, tile),

@@ -1,11 +1,11 @@
 //! Level 3: the product's tile, its rows gathered from the picture.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{Added, cpu};
 use crate::element::{dispatch, entry};
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 
 static MODULE: Module = module!("patch_embed_level3", "level3.ptx");
 static MODULE_BF16: Module = module!("patch_embed_level3_bf16", "level3_bf16.ptx");
@@ -45,11 +45,7 @@ pub fn patch_embed(
         );
     }
     let y = shape.output(pixels)?;
-    let module = if y.dtype() == DType::BF16 {
-        &MODULE_BF16
-    } else {
-        &MODULE
-    };
+    let module = of_dtype(y.dtype(), &MODULE, &MODULE_BF16);
     let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
     let (height, width) = shape.picture;
     Launch::new(module, entry!("patch_embed", y.dtype(), "level3")?)

@@ -1,10 +1,10 @@
 //! Level 4: register tiles and tensor cores, their rows gathered from the picture.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{Added, Shape, cpu};
 use crate::element::dispatch;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, of_dtype};
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tile_entry, tiles};
 
@@ -58,11 +58,7 @@ pub(super) fn on_gpu(
 ) -> Result<Tensor> {
     let dtype = pixels.dtype();
     let y = shape.output(pixels)?;
-    let module = if dtype == DType::BF16 {
-        &MODULE_BF16
-    } else {
-        &MODULE
-    };
+    let module = of_dtype(dtype, &MODULE, &MODULE_BF16);
     let entry = tile_entry!("patch_embed", dtype, tile);
     let tile = tiles(entry, dtype)?[tile];
     let (height, width) = shape.picture;

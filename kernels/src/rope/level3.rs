@@ -1,11 +1,11 @@
 //! Level 3: a block a head of a token, a thread a pair of channels.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::{Operands, cpu};
 use crate::attention::Cache;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("rope_append_level3", "level3.ptx");
@@ -36,11 +36,7 @@ pub fn rope_append(
     }
     let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let module = if q.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(q.dtype(), &F32, &BF16);
     let launch = Launch::new(module, entry!("rope_append", q.dtype(), "level3")?)
         .grid(tokens, heads + cache.kv_heads, batch)
         .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);

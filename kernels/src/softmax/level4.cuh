@@ -56,11 +56,11 @@ __device__ __forceinline__ void any_row(const T *x, T *y, int columns, float sca
 }
 
 template <typename T>
-__device__ __forceinline__ void softmax(const T *x, T *y, int rows, int columns, float scale) {
+__device__ __forceinline__ void softmax(const T *x, T *y, unsigned rows, int columns, float scale) {
   __shared__ float scratch[ROW_THREADS<T> / WARP];
-  const int row = blockIdx.x * blockDim.y + threadIdx.y;
+  const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
-  const size_t start = size_t(row) * columns;
+  const size_t start = size_t(row) * unsigned(columns);
   if (aligned(x) && aligned(y) && Pieces<T>::fit(columns)) {
     held_row(x + start, y + start, columns, scale, scratch);
   } else {

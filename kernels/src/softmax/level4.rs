@@ -1,11 +1,11 @@
 //! Level 4: a warp a row, held in registers.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::cpu;
 use crate::cpu::rows;
 use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
 static F32: Module = module!("softmax_level4", "level4.ptx");
@@ -21,11 +21,7 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = if x.dtype() == DType::BF16 {
-        &BF16
-    } else {
-        &F32
-    };
+    let module = of_dtype(x.dtype(), &F32, &BF16);
     Launch::new(module, entry!("softmax", x.dtype(), "level4")?)
         .held_rows(rows, c, x.dtype().size_in_bytes())
         .read(x)
