@@ -118,8 +118,13 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     Some(MeasuredChart {
         title: format!("Ops in {dtype} below the roof of {name}"),
         note: format!(
-            "The roof: memory at {:.3} TB/s, a product at {:.3} TFLOP/s, of the same run; above it are operands from the caches.",
-            roof.bandwidth, roof.peak
+            "The roof: memory at {:.3} TB/s, a product at {:.3} TFLOP/s, of the same run; above it: caches.{}",
+            roof.bandwidth,
+            roof.peak,
+            match needed.iter().any(|row| row.graph_us.is_some()) {
+                true => " Times in a CUDA graph, or else on the device.",
+                false => "",
+            }
         ),
         roof,
         kernels,
