@@ -47,13 +47,12 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         }
     }
     let others = columns.iter().any(|level| level.starts_with("pytorch"));
-    let is_shown = |note: &&str| {
-        others
-            && match subject(note, &found.recorded.rows) {
-                Some(op) => rows.iter().any(|row| row.op == op),
-                None => markdown::is_version(note),
-            }
+    let is_op = |name: &str| found.recorded.rows.iter().any(|row| row.op == name);
+    let is_about = |note: &str| match markdown::subject(note, is_op) {
+        Some(op) => rows.iter().any(|row| row.op == op),
+        None => markdown::is_version(note),
     };
+    let is_shown = |note: &&str| others && is_about(note);
     let notes = found.recorded.notes.iter().map(String::as_str);
     let mark = one_by_one.then_some(ONE_BY_ONE);
     let earlier = results::earlier(rows.iter().copied());
@@ -64,13 +63,6 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         .chain(notes.filter(is_shown))
         .collect();
     Ok(markdown::figures(&text, &notes, &here))
-}
-
-/// The recorded op that a note is about and begins with: `linear …`, `PyTorch's linear …`, `linear.1x2x3.f32.pytorch …`.
-fn subject<'n>(note: &'n str, recorded: &[OpRow]) -> Option<&'n str> {
-    let text = note.strip_prefix("PyTorch's ").unwrap_or(note);
-    let name = text.split([' ', '.']).next()?;
-    recorded.iter().any(|row| row.op == name).then_some(name)
 }
 
 /// The levels of `rows`, and `copy`, which is the limit, at the end.
