@@ -31,3 +31,10 @@ pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
 pub fn is_version(note: &str) -> bool {
     ["PyTorch", "PyG"].iter().any(|name| note.starts_with(name))
 }
+
+/// What a note is about, an op or a workload, where it begins with such a name: `linear …`, `PyTorch's linear …`,
+/// `linear.1x2x3.f32.pytorch …`.
+pub fn subject(note: &str, is_name: impl Fn(&str) -> bool) -> Option<&str> {
+    let text = note.strip_prefix("PyTorch's ").unwrap_or(note);
+    text.split([' ', '.']).next().filter(|name| is_name(name))
+}

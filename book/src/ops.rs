@@ -47,7 +47,12 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         }
     }
     let others = columns.iter().any(|level| level.starts_with("pytorch"));
-    let is_shown = |note: &&str| others && markdown::is_version(note);
+    let is_op = |name: &str| found.recorded.rows.iter().any(|row| row.op == name);
+    let is_about = |note: &str| match markdown::subject(note, is_op) {
+        Some(op) => rows.iter().any(|row| row.op == op),
+        None => markdown::is_version(note),
+    };
+    let is_shown = |note: &&str| others && is_about(note);
     let notes = found.recorded.notes.iter().map(String::as_str);
     let mark = one_by_one.then_some(ONE_BY_ONE);
     let earlier = results::earlier(rows.iter().copied());

@@ -94,11 +94,15 @@ fn tenths(row: &Row) -> Option<String> {
     (row.samples >= ENOUGH).then(|| format!("{low}–{high}"))
 }
 
-/// What the record says of other frameworks, where the table shows any: their versions, and what of these rows failed.
+/// What the record says of other frameworks, where the table shows any: their versions, what is about these rows'
+/// workloads, and what of these rows failed.
 fn notes<'a>(recorded: &'a Results, rows: &[&Row]) -> Vec<&'a str> {
     let is_about = |note: &str, row: &Row| note.starts_with(&format!("{} ", workload(row)));
-    let concerns =
-        |note: &&str| markdown::is_version(note) || rows.iter().any(|row| is_about(note, row));
+    let is_workload = |name: &str| recorded.rows.iter().any(|row| row.workload == name);
+    let concerns = |note: &&str| match markdown::subject(note, is_workload) {
+        Some(workload) => rows.iter().any(|row| row.workload == workload),
+        None => markdown::is_version(note) || rows.iter().any(|row| is_about(note, row)),
+    };
     match rows.iter().any(|row| row.system.is_some()) {
         true => (recorded.notes.iter().map(String::as_str))
             .filter(concerns)

@@ -158,15 +158,21 @@ fn other_frameworks_have_their_versions_below() {
             "PyTorch 2, f32 without TF32",
             "lm tiny decode f32 pytorch_graph failed: no",
             "vit tiny batch10 f32 pytorch_graph failed: no",
+            "PyTorch's prefill is slow",
         ]);
+        let mut prefill = all["rows"][0].clone();
+        (prefill["workload"], prefill["preset"]) = ("prefill".into(), "readme".into());
+        all["rows"].as_array_mut().unwrap().push(prefill);
     };
-    let page = table_of("{{table lm on=cpu}}", peers);
+    let page = table_of("{{table lm on=cpu preset=tiny}}", peers);
     let notes = "<p>PyTorch 2, f32 without TF32. lm tiny decode f32 pytorch_graph failed: no.</p>";
     assert!(page.contains(notes), "{page}");
     assert!(
         page.contains("device, ms</th>") && page.contains("0.123</td>"),
         "{page}"
     );
+    let page = table_of("{{table lm on=cpu}}", peers);
+    assert!(page.contains(" PyTorch's prefill is slow.</p>"), "{page}");
     let page = table_of("{{table lm on=cpu to=5}}", peers);
     assert!(
         !page.contains("PyTorch") && !page.contains("device, ms"),

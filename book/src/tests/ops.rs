@@ -65,6 +65,36 @@ fn an_op_at_all_levels() {
 }
 
 #[test]
+fn a_note_that_begins_with_an_op_is_below_that_op_alone() {
+    let mut recorded = op_results();
+    let rows = recorded["rows"].as_array_mut().unwrap();
+    let of = |row: &serde_json::Value, name: &str, value: &str| {
+        let mut row = row.clone();
+        row[name] = value.into();
+        row
+    };
+    rows.push(of(&rows[0], "level", "pytorch"));
+    let softmax: Vec<_> = rows.iter().map(|row| of(row, "op", "softmax")).collect();
+    rows.extend(softmax);
+    recorded["notes"] = json!([
+        "PyTorch 2, f32 without TF32",
+        "PyTorch's softmax is slow",
+        "linear.1x2x3.f32.pytorch_compile failed: no",
+    ]);
+    let page_of = |op: &str| {
+        let book = book(&format!("{{{{ops {op} on=cpu}}}}"));
+        fs::write(book.path().join("ops/cpu.json"), recorded.to_string()).unwrap();
+        page(book.path())
+    };
+    let version = "<p>PyTorch 2, f32 without TF32. ";
+    let (linear, softmax) = (page_of("linear"), page_of("softmax"));
+    let below = format!("{version}linear.1x2x3.f32.pytorch_compile failed: no.</p>");
+    assert!(linear.contains(&below), "{linear}");
+    let below = format!("{version}PyTorch's softmax is slow.</p>");
+    assert!(softmax.contains(&below), "{softmax}");
+}
+
+#[test]
 fn small_products_have_records_of_their_own() {
     let page = page(book("{{small matmul on=cpu}}\n\n{{machine small on=cpu}}").path());
     assert!(

@@ -6,14 +6,14 @@
 // - s stays in registers between its two uses; level 3 reads it again from a cache.
 // - 16 bytes a load, and all loads of a row at once: a thread waits for memory once, not once in each turn
 //   of a loop.
-// - A warp adds up its squares with five shuffles; level 3 takes eight barriers of 256 threads. A block
-//   has eight rows, none of which waits for another.
+// - A warp adds up its squares with five shuffles; level 3 takes nine barriers of 256 threads. A block
+//   has up to eight rows, none of which waits for another.
 // The bytes that have to cross the bus are the same: x and residual in, s and y out.
 //
-// Launch: grid ceil(rows / rows of a block). A thread holds four pieces of 16 bytes: up to 512 columns of f32
-// or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is shared by as few warps as can hold it,
-// (64, 4), (128, 2) and so on, up to 16384 columns. What is longer still, or does not lie on 16 bytes, takes
-// a thread a column, 256 at the most, and goes through memory as at level 3.
+// Launch: grid ceil(rows / rows of a block), which are one up to 128 rows in all, and eight at the most. A thread holds
+// four pieces of 16 bytes: up to 512 columns of f32 or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is
+// shared by as few warps as can hold it, (64, 4), (128, 2) and so on, up to 16384 columns. A longer one still has 1024
+// threads, 512 in bf16; one that is no multiple of 16 bytes has 256 at the most. Both go through memory as at level 3.
 //
 // To be faster: keep s on the chip for the product that reads y, in one launch with it.
 #pragma once

@@ -13,7 +13,7 @@
 //     column i of p is key 2i, column 4 + i is key 2i + 1    the lane that has their scores needs them
 //     column g of the n-th v is channel 4g + n               four n are 16 bytes, read and written at once
 //
-// Prediction: level 5's products of 25216×3072×768 do 76 TFLOP/s, level 4's tiles here 28: two to three times as
+// Prediction: level 5's products of 25216×3072×768 do 74 TFLOP/s, level 4's tiles here 28: two to three times as
 // fast, less what the exponentials take, which the FFMA units no longer hide.
 //
 // Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 32 keys at a time. Shared memory: rows of D + 4

@@ -7,8 +7,8 @@
 // rows where they are short, in place of threads without a column.
 // The bytes that have to cross the bus are the same: a row in and a row out for each id.
 //
-// Launch: grid ceil(rows / rows of a block). A thread has two pieces of 16 bytes: up to 1 KiB a row is a
-// warp's, block (32, 8); a longer one is shared by more warps, (64, 4), (128, 2) or (256, 1).
+// Launch: grid ceil(rows / rows of a block), which are one up to 128 rows in all, and eight at the most. A thread has
+// two pieces of 16 bytes: up to 1 KiB a row is a warp's, block (32, 8); a longer one has (64, 4), (128, 2), (256, 1).
 //
 // An id outside of the table reads nothing: its row becomes NaN, so that it cannot pass unseen.
 //

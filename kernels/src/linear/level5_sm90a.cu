@@ -9,13 +9,13 @@
 //
 // Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
 // them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes a clock, about what it can give to
-// all SMs at once. Products set the pace: 25216×3072×768 takes 24 tiles a block, 221 000 clocks. GELU takes a
+// all SMs at once. Products set the pace: 25216×768×3072 (M×K×N) takes 24 tiles a block, 221 000 clocks. GELU takes a
 // warpgroup 192·13 issue slots of the 9216 clocks of the other's products: hidden.
 // What came of it, by Nsight Compute: a sixth more clocks, a third more with GELU. An epilogue is not all hidden:
 // wgmma reads and writes its sums in the registers, and the instructions beside it wait for their turn there.
 // The GPU's power limit does the rest: the harder the tensor cores work, the lower is the clock.
 // Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues have nothing to
-// run beside and SMs idle in the last round: 6304×384×1536 is 100 tiles for 132 SMs. cuBLAS is ahead there.
+// run beside and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
 // To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
 //
 // Bytes moved: 2·(M·N·K/192 + M·N·K/256 + M·N) at most, all but the last mostly from L2.

@@ -5,8 +5,8 @@
 // uniform number on the way in, which does not wait, and the token on the way out.
 //
 // The sums are those of the host, in its order and in f64, so that a seed means the same text: one thread adds
-// the k probabilities that the warp has put into shared memory. Some ten cycles an addition, twice over k: about
-// a microsecond for k = 40.
+// the k probabilities that the warp has put into shared memory. Some ten cycles an addition, up to four times over k
+// (all and a part of them, to find how many are kept, and again to find the place): about a microsecond for k = 40.
 //
 // Launch: grid (1), block (32).
 //

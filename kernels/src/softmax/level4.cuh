@@ -6,14 +6,14 @@
 // - x becomes its exponential and then its probability in the same registers: one read, one write and one
 //   exponential an element, where level 3 reads x three times and makes two exponentials.
 // - 16 bytes a load, and all loads of a row at once.
-// - A warp finds the maximum and the sum with five shuffles each; level 3 takes sixteen barriers of 256
-//   threads. A block has eight rows, none of which waits for another.
+// - A warp finds the maximum and the sum with five shuffles each; level 3 takes 19 barriers of 256
+//   threads. A block has up to eight rows, none of which waits for another.
 // The bytes that have to cross the bus are the same: x in, y out.
 //
-// Launch: grid ceil(rows / rows of a block). A thread holds four pieces of 16 bytes: up to 512 columns of f32
-// or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is shared by as few warps as can hold it,
-// (64, 4), (128, 2) and so on, up to 16384 columns. What is longer still, or does not lie on 16 bytes, takes
-// a thread a column, 256 at the most, and is read three times as at level 3.
+// Launch: grid ceil(rows / rows of a block), which are one up to 128 rows in all, and eight at the most. A thread holds
+// four pieces of 16 bytes: up to 512 columns of f32 or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is
+// shared by as few warps as can hold it, (64, 4), (128, 2) and so on, up to 16384 columns. A longer one still has 1024
+// threads, 512 in bf16; one that is no multiple of 16 bytes, at most 256. Both are read three times as at level 3.
 //
 // To be faster: never write it, as attention does, which multiplies by the probabilities where they are.
 #pragma once
