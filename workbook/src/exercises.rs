@@ -213,7 +213,7 @@ fn seconds(text: &str) -> Result<f32, String> {
 }
 
 /// The learner's folder, where none is named.
-const FOLDER: &str = "my-exercises";
+const FOLDER: &str = classroom::class::OWN_FOLDER;
 
 /// Where the learner has begun: this folder, or [`FOLDER`] in it or in one around it. A new [`FOLDER`] here for who has not.
 fn own_folder() -> PathBuf {
