@@ -122,10 +122,17 @@ pub fn check(
     })
 }
 
+/// Whether two answers say the same: `1.0` is `1`.
+fn same(one: &str, other: &str) -> bool {
+    one == other || number(one).is_some_and(|x| number(other) == Some(x))
+}
+
 /// Whether no prediction has changed since the first ones.
 fn are_first(answered: &[Answered], first: Option<&Predictions>) -> bool {
     let is_first = |one: &Answered, first: &Predictions| {
-        first.get(one.name).is_some_and(|said| said == one.answer)
+        first
+            .get(one.name)
+            .is_some_and(|said| same(said, one.answer))
     };
     first.is_none_or(|first| answered.iter().all(|one| is_first(one, first)))
 }
@@ -151,7 +158,7 @@ impl Answered<'_> {
     /// `barriers = 128: counted 128 (you first said 16)`
     fn note(&self, first: Option<&Predictions>) -> String {
         let said = first.and_then(|first| first.get(self.name));
-        let first = match said.filter(|said| *said != self.answer) {
+        let first = match said.filter(|said| !same(said, self.answer)) {
             Some(said) => format!(" (you first said {said})"),
             None => String::new(),
         };
@@ -174,21 +181,21 @@ fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
     if !options(question).is_empty() {
         return Some("what the counters say".into());
     }
-    let [more, less] = match question {
-        Truth::Line { .. } => [
-            "the line that costs most, which is further down",
-            "the line that costs most, which is further up",
-        ],
-        _ => [
-            "what is counted, which is more",
-            "what is counted, which is less",
-        ],
+    let (what, more, less) = match question {
+        Truth::Line { .. } => (
+            "the line that costs most".to_owned(),
+            "further down",
+            "further up",
+        ),
+        // A total in place of a share is recognised by its formula.
+        Truth::Count { entry, of } => (format!("`{of}` of `{entry}` as counted"), "more", "less"),
+        _ => ("what is counted".to_owned(), "more", "less"),
     };
     let truth = truths.first().and_then(|truth| number(truth));
     match number(answer).partial_cmp(&truth) {
         Some(Ordering::Equal) => None,
-        Some(Ordering::Less) => Some(more.into()),
-        _ => Some(less.into()),
+        Some(Ordering::Less) => Some(format!("{what}, which is {more}")),
+        _ => Some(format!("{what}, which is {less}")),
     }
 }
 

@@ -25,11 +25,8 @@ const TO_START: Duration = Duration::from_secs(2);
 pub fn handout(mut exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Result<bool> {
     of_session(&mut exercises, session)?;
     handouts::write(&exercises, to)?;
-    println!(
-        "{}: {} exercises without their solutions",
-        to.display(),
-        exercises.len()
-    );
+    let (to, count) = (to.display(), exercises.len());
+    println!("{to}: {count} exercises without their solutions");
     Ok(true)
 }
 
