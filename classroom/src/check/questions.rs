@@ -22,7 +22,7 @@ pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
     let one = |question: &Question| {
         let (_, answer) = answers.get(&question.name)?;
         let is_one = unfit(answer, &question.truth).is_none();
-        is_one.then(|| (question.name.clone(), answer.to_owned()))
+        is_one.then(|| (question.name.clone(), plain(answer)))
     };
     let predicts = exercise.spec.kind == Kind::OptimisationThatLoses;
     predicts.then(|| exercise.spec.questions.iter().map(one).collect())?
@@ -58,6 +58,11 @@ fn unfit(answer: &str, question: &Truth) -> Option<String> {
 
 fn number(answer: &str) -> Option<f64> {
     answer.parse().ok().filter(|x: &f64| x.is_finite())
+}
+
+/// `1` of `1.0`: a number as it is written here, any other answer as it is.
+fn plain(answer: &str) -> String {
+    number(answer).map_or_else(|| answer.to_owned(), |x| x.to_string())
 }
 
 fn quoted(answer: &str) -> String {
@@ -122,9 +127,9 @@ pub fn check(
     })
 }
 
-/// Whether two answers say the same: `1.0` is `1`.
+/// Whether two answers say the same.
 fn same(one: &str, other: &str) -> bool {
-    one == other || number(one).is_some_and(|x| number(other) == Some(x))
+    plain(one) == plain(other)
 }
 
 /// Whether no prediction has changed since the first ones.
@@ -302,4 +307,15 @@ fn report<'c>(counted: &'c Counted, entry: &str) -> Result<&'c Report, BadInput>
     found
         .map(|(_, report)| report)
         .ok_or_else(|| BadInput::new("a question", "a kernel", entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        assert!(same("1.0", "1") && same("64", "6.4e1") && same("same", "same"));
+        assert!(!same("1", "2") && !same("1", "one") && !same("more", "fewer"));
+    }
 }
