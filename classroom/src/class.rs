@@ -2,9 +2,10 @@
 //!
 //! Links are named and not followed: what one leads to is nothing that was handed in.
 
+mod files;
+mod names;
+
 use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,19 +13,18 @@ use data::BadInput;
 use serde::Serialize;
 
 use crate::check::{Failure, Part};
-use crate::exercise::{Exercise, Language, nearest};
+use crate::exercise::Exercise;
 use crate::grade::{Grade, Verdict};
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
+use files::{Entries, files_below};
+use names::{is_archive, looks_like_one, meant, name_of};
 
 /// The folder that a learner's runner makes.
 pub const OWN_FOLDER: &str = "my-exercises";
 
 /// How many folders deep a student's are looked through for what lies too deep.
 const DEEPEST: usize = 6;
-
-/// Endings of files that hold others.
-const ARCHIVES: [&str; 9] = ["zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar"];
 
 /// A file that looks like a submission and is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -241,117 +241,9 @@ impl Student {
     }
 }
 
-fn name_of(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
-/// What a file's name ends in, in small letters.
-fn extension(path: &Path) -> String {
-    let extension = path.extension().unwrap_or_default();
-    extension.to_string_lossy().to_lowercase()
-}
-
-/// Whether a name ends as those of submissions do.
-fn is_source(path: &Path) -> bool {
-    Language::of_extension(&extension(path)).is_some()
-}
-
-fn is_archive(path: &Path) -> bool {
-    ARCHIVES.contains(&&*extension(path))
-}
-
-/// A file of one of the languages, also with another ending behind its own, as `22-fp8.rs.txt`; or one that holds files.
-fn looks_like_one(path: &Path) -> bool {
-    let stem = path.file_stem().unwrap_or_default();
-    is_source(path) || is_source(Path::new(stem)) || is_archive(path)
-}
-
 /// The progress of the learner whose file this is; none where it does not lie beside it, or is no longer what it was.
 fn progress_beside(file: &Path) -> Option<Progress> {
     let folder = file.parent()?;
     let is_there = folder.join(PROGRESS).is_file();
     is_there.then(|| Progress::read(folder).ok())?
-}
-
-/// The exercise whose file this seems to be: of nearly that name, or a copy as browsers and desktops name them.
-fn meant<'e>(exercises: &'e [Exercise], file: &Path) -> Option<&'e Exercise> {
-    let stem = Path::new(file.file_stem()?);
-    if is_source(stem) && !is_source(file) {
-        return meant(exercises, stem);
-    }
-    let name = original(&stem.to_string_lossy()).to_lowercase();
-    nearest(exercises, &format!("{name}.{}", extension(file)))
-}
-
-/// `tile` of `tile (2)`, `tile - Copy` and `tile - Copy (2)`.
-fn original(stem: &str) -> &str {
-    let numbered = stem.strip_suffix(')').and_then(|s| s.rsplit_once(" ("));
-    let is_number = |text: &str| text.parse::<u32>().is_ok();
-    let stem = match numbered {
-        Some((stem, number)) if is_number(number) => stem,
-        _ => stem,
-    };
-    stem.strip_suffix(" - Copy").unwrap_or(stem)
-}
-
-/// What is in a folder, but for hidden things, in the order of the names.
-#[derive(Debug, Default)]
-struct Entries {
-    folders: Vec<PathBuf>,
-    files: Vec<PathBuf>,
-    links: Vec<PathBuf>,
-}
-
-impl Entries {
-    fn of(folder: &Path) -> io::Result<Self> {
-        let mut found = Self::default();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            let list = match () {
-                () if name_of(&entry.path()).starts_with('.') => continue,
-                () if kind.is_symlink() => &mut found.links,
-                () if kind.is_dir() => &mut found.folders,
-                () => &mut found.files,
-            };
-            list.push(entry.path());
-        }
-        for list in [&mut found.folders, &mut found.files, &mut found.links] {
-            list.sort();
-        }
-        Ok(found)
-    }
-
-    /// What is in a folder; one that cannot be read is noted.
-    fn noted(folder: &Path, unread: &mut Vec<(PathBuf, String)>) -> Self {
-        Self::of(folder).unwrap_or_else(|error| {
-            unread.push((folder.into(), format!("it cannot be read: {error}")));
-            Self::default()
-        })
-    }
-}
-
-/// The files in a folder and in those below it, down to `deepest`.
-fn files_below(folder: &Path, deepest: usize) -> Vec<PathBuf> {
-    let Entries { folders, files, .. } = Entries::of(folder).unwrap_or_default();
-    let is_deeper = |_: &&PathBuf| deepest > 1;
-    let deeper = folders.iter().filter(is_deeper);
-    let below = deeper.flat_map(|folder| files_below(folder, deepest - 1));
-    files.into_iter().chain(below).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::original;
-
-    #[test]
-    fn a_copy_has_the_name_of_its_original() {
-        for name in ["tile", "tile (2)", "tile - Copy", "tile - Copy (12)"] {
-            assert_eq!(original(name), "tile", "{name}");
-        }
-        for name in ["tile (two)", "tile2)", "Copy"] {
-            assert_eq!(original(name), name);
-        }
-    }
 }
