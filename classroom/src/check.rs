@@ -5,6 +5,7 @@ mod limits;
 pub mod process;
 mod questions;
 mod rust;
+mod words;
 
 use std::fmt;
 use std::fs;
@@ -19,6 +20,7 @@ pub use questions::{Predictions, options, predictions};
 pub use rust::{Rustc, TO_COMPILE};
 
 use crate::exercise::{Exercise, Language};
+use crate::printed::printable;
 use crate::source::compare;
 
 /// The part of a check that rejected a submission.
@@ -26,7 +28,7 @@ use crate::source::compare;
 pub enum Part {
     /// The file differs from the starter outside of its regions.
     Outside,
-    /// It does not parse or compile, or its launch is none.
+    /// It does not parse or compile, its launch is none, or it has a word that no submission may have.
     Text,
     /// The simulator found a fault of this class.
     Finding(Class),
@@ -86,11 +88,15 @@ pub type Notes = Vec<String>;
 impl Failure {
     /// A failure at `place`; newlines become blanks.
     pub fn new(by: Part, place: impl fmt::Display, what: impl fmt::Display) -> Self {
-        let line = format!("{place}: {what}");
-        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self::of_line(by, &format!("{place}: {what}"))
+    }
+
+    /// A failure whose line has its place already.
+    pub fn of_line(by: Part, line: &str) -> Self {
+        let words: Vec<&str> = line.split_whitespace().collect();
         Self {
             by,
-            line,
+            line: printable(&words.join(" ")),
             notes: vec![],
         }
     }
@@ -150,6 +156,10 @@ pub fn check(
     {
         let place = format!("{}:{}", path.display(), line + 1);
         let what = "expected ASCII, also in comments: ptxas and the drivers take nothing else";
+        return Ok(Err(Failure::new(Part::Text, place, what)));
+    }
+    if let Some((line, what)) = words::refused(text, exercise.language) {
+        let place = format!("{}:{line}", path.display());
         return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     match exercise.language {

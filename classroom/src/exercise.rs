@@ -26,6 +26,12 @@ impl Language {
     /// Each by the extension of its files.
     const ALL: [(&str, Self); 3] = [("ptx", Self::Ptx), ("cu", Self::Cuda), ("rs", Self::Rust)];
 
+    /// That of files whose names end so.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        let of_it = Self::ALL.iter().find(|(own, _)| *own == extension);
+        of_it.map(|(_, language)| *language)
+    }
+
     /// Of a file's name, without the point.
     pub fn extension(self) -> &'static str {
         let own = Self::ALL.iter().find(|(_, language)| *language == self);

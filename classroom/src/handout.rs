@@ -11,7 +11,7 @@ use data::BadInput;
 use tempfile::TempDir;
 
 use crate::exercise::{Exercise, Language};
-use crate::page::{COMMAND, page, without_links};
+use crate::page::{COMMAND, of_session, page, without_links};
 
 /// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
 ///
@@ -23,6 +23,10 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
         return Err(bad("the name of a new folder", "one that is there".into()));
     }
     let parent = folder.parent().filter(|parent| *parent != Path::new(""));
+    if let Some(none) = parent.filter(|parent| !parent.is_dir()) {
+        let expected = "the folder in which the new one is to be";
+        return Err(BadInput::new(none.display(), expected, "none"));
+    }
     let written = || -> io::Result<()> {
         let beside = TempDir::new_in(parent.unwrap_or(Path::new(".")))?;
         let whole = beside.path().join("handout");
@@ -70,10 +74,13 @@ fn read_me(exercises: &[Exercise]) -> String {
         "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{command} list\n{command} start\n{command} check\n```\n\n"
     );
     for exercise in exercises {
-        let (id, title) = (&exercise.id, &exercise.spec.title);
+        let (id, spec) = (&exercise.id, &exercise.spec);
         text += &format!(
-            "- [{id}](pages/{id}.md): {title} ({} minutes)\n",
-            exercise.spec.minutes
+            "- [{id}](pages/{id}.md): {} (session {}{}, {} minutes)\n",
+            spec.title,
+            spec.session,
+            of_session(spec),
+            spec.minutes
         );
     }
     text

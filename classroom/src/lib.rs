@@ -7,13 +7,16 @@
 
 mod answers;
 pub mod check;
+pub mod class;
 pub mod exercise;
 pub mod grade;
 pub mod handout;
+pub mod junit;
 pub mod learner;
 pub mod metric;
 pub mod oracles;
 pub mod page;
+mod printed;
 pub mod problem;
 pub mod source;
 pub mod spec;
@@ -21,4 +24,5 @@ pub mod spec;
 pub use check::{Failure, Notes, Outcome, Part, Rustc, Tools};
 pub use exercise::{Exercise, Language};
 pub use learner::{Learner, PROGRESS, Progress};
+pub use printed::printable;
 pub use spec::Kind;

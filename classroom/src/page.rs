@@ -2,7 +2,7 @@
 
 use crate::check::{options, short};
 use crate::exercise::{Exercise, Language};
-use crate::spec::{KernelSpec, Kind, Limit, Question, Sizes};
+use crate::spec::{KernelSpec, Kind, Limit, Question, Sizes, Spec};
 
 /// What every command of the runner begins with.
 pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
@@ -40,19 +40,24 @@ pub fn about(exercise: &Exercise) -> String {
         Language::Cuda => "CUDA, which needs NVRTC",
         Language::Rust => "Rust",
     };
-    let of_session = match (spec.graded, spec.optional) {
-        (true, _) => ", graded",
-        (false, true) => ", optional",
-        (false, false) => "",
-    };
     format!(
-        "{} · {language} · level {} · chapter {} · {} minutes · session {}{of_session}",
+        "{} · {language} · level {} · chapter {} · {} minutes · session {}{}",
         spec.kind,
         spec.level,
         spec.chapter.trim_end_matches(".md"),
         spec.minutes,
-        spec.session
+        spec.session,
+        of_session(spec)
     )
+}
+
+/// What an exercise is to its session.
+pub fn of_session(spec: &Spec) -> &'static str {
+    match (spec.graded, spec.optional) {
+        (true, _) => ", graded",
+        (false, true) => ", optional",
+        (false, false) => "",
+    }
 }
 
 fn fence(language: Language) -> &'static str {

@@ -53,7 +53,32 @@ impl Place {
                 .map(Into::into)
                 .unwrap_or_default(),
         };
-        Ok(exercise::all(&root)?)
+        Ok(exercise::all(&root).map_err(|bad| self.with_handout(bad))?)
+    }
+
+    /// A clone without exercises, as a class may have it, needs a handout.
+    fn with_handout(&self, bad: BadInput) -> BadInput {
+        if self.exercises.is_some() || bad.found != "none" {
+            return bad;
+        }
+        let found = format!("none; with a handout: `{ALIAS} --exercises DIR list`");
+        BadInput::new(bad.what, bad.expected, found)
+    }
+
+    /// Where the page of an exercise is.
+    fn page(&self, exercise: &Exercise) -> String {
+        match &self.exercises {
+            Some(handout) => {
+                let page = handout.join("pages").join(format!("{}.md", exercise.id));
+                format!("its page is {}", page.display())
+            }
+            None => {
+                let name = exercise.name();
+                format!(
+                    "its page in the book (`cargo run --release -p book -- serve`) is exercises/{name}.html"
+                )
+            }
+        }
     }
 
     /// What a command begins with that can be pasted, where things are where they are.
@@ -61,7 +86,7 @@ impl Place {
         let option = |name: &str, path: &Option<PathBuf>| {
             let path = path
                 .as_ref()
-                .map(|path| format!(" --{name} {}", path.display()));
+                .map(|path| format!(" --{name} {}", quoted(path)));
             path.unwrap_or_default()
         };
         let begin = if has_alias() { ALIAS } else { COMMAND };
@@ -75,12 +100,22 @@ impl Place {
         let (own, named) = (self.dir(), Path::new(name).parent());
         match named.filter(|folder| *folder != Path::new("")) {
             Some(folder) if whole(folder) != whole(&own) => {
-                let (own, folder) = (own.display(), folder.display());
+                let (own, folder) = (own.display(), quoted(folder));
                 let expected = format!("a file in {own}, or `--dir {folder}`");
                 Err(BadInput::new(name, expected, "one elsewhere"))
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
     }
 }
 
@@ -213,7 +248,7 @@ fn seconds(text: &str) -> Result<f32, String> {
 }
 
 /// The learner's folder, where none is named.
-const FOLDER: &str = "my-exercises";
+const FOLDER: &str = classroom::class::OWN_FOLDER;
 
 /// Where the learner has begun: this folder, or [`FOLDER`] in it or in one around it. A new [`FOLDER`] here for who has not.
 fn own_folder() -> PathBuf {
@@ -253,6 +288,26 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
         }) => {
             let limit = Duration::from_secs_f32(*limit);
             teach::verdict(&exercises, name, file, limit, *seed)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::quoted;
+
+    #[test]
+    fn a_path_can_be_pasted() {
+        for (path, pasted) in [
+            ("../a/b-c.d", "../a/b-c.d"),
+            ("/new dir/a", "'/new dir/a'"),
+            ("it's", r"'it'\''s'"),
+            ("$(a)", "'$(a)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), pasted);
         }
     }
 }

@@ -22,7 +22,7 @@ pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
     let one = |question: &Question| {
         let (_, answer) = answers.get(&question.name)?;
         let is_one = unfit(answer, &question.truth).is_none();
-        is_one.then(|| (question.name.clone(), answer.to_owned()))
+        is_one.then(|| (question.name.clone(), plain(answer)))
     };
     let predicts = exercise.spec.kind == Kind::OptimisationThatLoses;
     predicts.then(|| exercise.spec.questions.iter().map(one).collect())?
@@ -58,6 +58,11 @@ fn unfit(answer: &str, question: &Truth) -> Option<String> {
 
 fn number(answer: &str) -> Option<f64> {
     answer.parse().ok().filter(|x: &f64| x.is_finite())
+}
+
+/// `1` of `1.0`: a number as it is written here, any other answer as it is.
+fn plain(answer: &str) -> String {
+    number(answer).map_or_else(|| answer.to_owned(), |x| x.to_string())
 }
 
 fn quoted(answer: &str) -> String {
@@ -122,10 +127,17 @@ pub fn check(
     })
 }
 
+/// Whether two answers say the same.
+fn same(one: &str, other: &str) -> bool {
+    plain(one) == plain(other)
+}
+
 /// Whether no prediction has changed since the first ones.
 fn are_first(answered: &[Answered], first: Option<&Predictions>) -> bool {
     let is_first = |one: &Answered, first: &Predictions| {
-        first.get(one.name).is_some_and(|said| said == one.answer)
+        first
+            .get(one.name)
+            .is_some_and(|said| same(said, one.answer))
     };
     first.is_none_or(|first| answered.iter().all(|one| is_first(one, first)))
 }
@@ -151,7 +163,7 @@ impl Answered<'_> {
     /// `barriers = 128: counted 128 (you first said 16)`
     fn note(&self, first: Option<&Predictions>) -> String {
         let said = first.and_then(|first| first.get(self.name));
-        let first = match said.filter(|said| *said != self.answer) {
+        let first = match said.filter(|said| !same(said, self.answer)) {
             Some(said) => format!(" (you first said {said})"),
             None => String::new(),
         };
@@ -174,21 +186,21 @@ fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
     if !options(question).is_empty() {
         return Some("what the counters say".into());
     }
-    let [more, less] = match question {
-        Truth::Line { .. } => [
-            "the line that costs most, which is further down",
-            "the line that costs most, which is further up",
-        ],
-        _ => [
-            "what is counted, which is more",
-            "what is counted, which is less",
-        ],
+    let (what, more, less) = match question {
+        Truth::Line { .. } => (
+            "the line that costs most".to_owned(),
+            "further down",
+            "further up",
+        ),
+        // A total in place of a share is recognised by its formula.
+        Truth::Count { entry, of } => (format!("`{of}` of `{entry}` as counted"), "more", "less"),
+        _ => ("what is counted".to_owned(), "more", "less"),
     };
     let truth = truths.first().and_then(|truth| number(truth));
     match number(answer).partial_cmp(&truth) {
         Some(Ordering::Equal) => None,
-        Some(Ordering::Less) => Some(more.into()),
-        _ => Some(less.into()),
+        Some(Ordering::Less) => Some(format!("{what}, which is {more}")),
+        _ => Some(format!("{what}, which is {less}")),
     }
 }
 
@@ -295,4 +307,15 @@ fn report<'c>(counted: &'c Counted, entry: &str) -> Result<&'c Report, BadInput>
     found
         .map(|(_, report)| report)
         .ok_or_else(|| BadInput::new("a question", "a kernel", entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        assert!(same("1.0", "1") && same("64", "6.4e1") && same("same", "same"));
+        assert!(!same("1", "2") && !same("1", "one") && !same("more", "fewer"));
+    }
 }

@@ -8,6 +8,7 @@
 
 mod compile;
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 use super::process::{self, Ended};
 use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
+use crate::printed::printable;
 
 /// What a compilation may take.
 pub const TO_COMPILE: Duration = Duration::from_secs(60);
@@ -47,7 +49,11 @@ impl Rustc {
             Err(failure) => return Ok(Err(failure)),
         };
         let word = format!("verdict-{:016x}", rand::random::<u64>());
+        let here = folder.path().join("here");
+        fs::create_dir(&here).map_err(|e| BadInput::new(here.display(), "a new folder", e))?;
         let mut command = Command::new(program);
+        // What a submission writes without a path lies in no folder of anybody's, and is gone with this one.
+        command.current_dir(here);
         // candle's errors say where they come from; what panics does so by itself.
         command
             .arg(seed.to_string())
@@ -107,7 +113,7 @@ fn last(what: &str, text: &str) -> Notes {
     let heading = (!lines.is_empty()).then(|| format!("it {what}{more}:"));
     let shown = lines[first..].iter().map(|line| {
         let shown: String = line.chars().take(WIDTH).collect();
-        format!("    {shown}")
+        format!("    {}", printable(&shown))
     });
     heading.into_iter().chain(shown).collect()
 }
@@ -131,9 +137,23 @@ fn ended_early(path: &Path, status: ExitStatus, panic: &str, complained: &str) -
     let said = [panic, complained].map(|text| text.lines().find(|line| !line.trim().is_empty()));
     let what = match said.into_iter().flatten().next() {
         None => format!("ended before its check did ({status})"),
-        Some(line) => format!("ended before its check did ({status}): {line}"),
+        Some(line) => {
+            let line = without_number(line);
+            format!("ended before its check did ({status}): {line}")
+        }
     };
     Failure::new(Part::Crash, path.display(), what)
+}
+
+/// `thread 'main' has …` of `thread 'main' (5504) has …`: the number differs from run to run.
+fn without_number(line: &str) -> String {
+    let (name, rest) = line.split_once("' (").unwrap_or((line, ""));
+    match rest.split_once(") ") {
+        Some((number, said)) if number.bytes().all(|c| c.is_ascii_digit()) => {
+            format!("{name}' {said}")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// Where the submission panicked, and why, of what a panic prints: `… panicked at FILE:LINE:COLUMN:`, the reason and, of
@@ -151,4 +171,21 @@ fn place_of(panic: &str, path: &Path) -> Option<(String, String)> {
         format!("{}{place}", path.display()),
         format!("panicked: {}", all.join(", ")),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_number;
+
+    #[test]
+    fn a_threads_number_is_left_out() {
+        let line = "thread 'main' (5504) has overflowed its stack";
+        assert_eq!(
+            without_number(line),
+            "thread 'main' has overflowed its stack"
+        );
+        for line in ["thread 'main' has ended", "it's ' (five) times"] {
+            assert_eq!(without_number(line), line);
+        }
+    }
 }

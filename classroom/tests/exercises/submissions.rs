@@ -242,7 +242,8 @@ fn predictions_are_told_apart_once_they_change() {
         .unwrap_err()
         .line;
     assert!(
-        line.ends_with("wavefronts: expected what is counted, which is more, found `60`"),
+        line.contains(": wavefronts: expected `shared_")
+            && line.ends_with("as counted, which is more, found `60`"),
         "{line}"
     );
     let notes = told("third", solution(exercise)).unwrap();

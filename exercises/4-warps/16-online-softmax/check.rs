@@ -10,17 +10,20 @@ const MANY: u32 = 1 << 22;
 const KEPT: usize = 10_000;
 
 pub fn check(fresh: &mut Fresh) -> Verdict {
-    expect(stats(std::iter::empty()) == NOTHING, "stats of no number", "NOTHING", "something else")?;
+    let of_none = stats(std::iter::empty());
+    expect(of_none == NOTHING, "stats of no number", format!("NOTHING, {NOTHING:?}"), format!("{of_none:?}"))?;
     for len in [1, 2, 31, 1000] {
         // Far apart, so that a sum of differences from another maximum overflows or vanishes.
         let shift = 200. * (fresh.below(5) as f32 - 2.);
         let row: Vec<f32> = fresh.numbers(len, 100.).iter().map(|x| x + shift).collect();
         held(&format!("stats of {len} numbers"), stats(row.iter().copied()), &row)?;
-        let lanes = row.chunks(len.div_ceil(4)).map(|part| stats(part.iter().copied()));
-        let merged = lanes.fold(NOTHING, merge);
-        held(&format!("{len} numbers merged from parts"), merged, &row)?;
-        let turned = row.chunks(3).rev().map(|part| stats(part.iter().copied()));
-        held(&format!("{len} numbers merged backwards"), turned.fold(NOTHING, |a, b| merge(b, a)), &row)?;
+        merged(&format!("{len} numbers"), &row)?;
+        // Of a row with some masked scores at its beginning, as many as a part may have.
+        let masked = 1 + fresh.below(len);
+        let row = [vec![f32::NEG_INFINITY; masked], row].concat();
+        let what = format!("{len} numbers behind {masked} of −∞");
+        held(&format!("stats of {what}"), stats(row.iter().copied()), &row)?;
+        merged(&what, &row)?;
     }
     // Made one after the other: only who keeps them needs memory for them.
     let many = (0..MANY).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 65536. - 128.);
@@ -28,7 +31,15 @@ pub fn check(fresh: &mut Fresh) -> Verdict {
     let what = format!("bytes that stats of {MANY} numbers, seen once, allocates");
     expect(bytes < KEPT, what, format!("fewer than {KEPT}: the numbers are not kept"), bytes)?;
     let nothing = merge(NOTHING, NOTHING);
-    expect(nothing == NOTHING, "NOTHING merged with NOTHING", "NOTHING", format!("{nothing:?}"))
+    expect(nothing == NOTHING, "NOTHING merged with NOTHING", format!("{NOTHING:?}"), format!("{nothing:?}"))
+}
+
+/// The parts of a row, merged in either order.
+fn merged(what: &str, row: &[f32]) -> Verdict {
+    let lanes = row.chunks(row.len().div_ceil(4)).map(|part| stats(part.iter().copied()));
+    held(&format!("{what}, merged from parts"), lanes.fold(NOTHING, merge), row)?;
+    let turned = row.chunks(3).rev().map(|part| stats(part.iter().copied()));
+    held(&format!("{what}, merged backwards"), turned.fold(NOTHING, |a, b| merge(b, a)), row)
 }
 
 fn held(what: &str, found: Stats, row: &[f32]) -> Verdict {

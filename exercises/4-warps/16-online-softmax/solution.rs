@@ -19,10 +19,10 @@ pub const NOTHING: Stats = Stats {
 pub fn merge(a: Stats, b: Stats) -> Stats {
     // REGION: merge
     //|     // Both sums have to be of differences from the same maximum before they can be added.
-    //|     // Take care of NOTHING: −∞ − (−∞) is NaN.
+    //|     // Take care of NOTHING and of masked scores, which are −∞: −∞ − (−∞) is NaN.
     //|     Stats { max: a.max.max(b.max), sum: a.sum + b.sum }
     let max = a.max.max(b.max);
-    let scaled = |s: Stats| if s.sum == 0. { 0. } else { s.sum * (s.max - max).exp() };
+    let scaled = |s: Stats| if s.max == f32::NEG_INFINITY { 0. } else { s.sum * (s.max - max).exp() };
     Stats { max, sum: scaled(a) + scaled(b) }
     // END
 }

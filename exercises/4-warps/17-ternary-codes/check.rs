@@ -36,9 +36,13 @@ fn damaged(mut codes: Vec<u8>, fresh: &mut Fresh) -> Verdict {
     let (k, first) = (codes.len(), fresh.below(codes.len()));
     codes[first] = 3;
     codes[k - 1] = 3;
+    let places = match k - 1 {
+        last if last == first => format!("code 3 at {first}"),
+        last => format!("codes 3 at {first} and {last}"),
+    };
     for padding in [1, 3] {
         let found = unpack(&pack(&codes, padding), k);
-        let what = format!("{k} weights, codes 3 at {first} and {}, padding of code {padding}", k - 1);
+        let what = format!("{k} weights, {places}, padding of code {padding}");
         expect(found == Err(NoWeight(first)), what, format!("Err(NoWeight({first}))"), format!("{found:?}"))?;
     }
     Ok(())

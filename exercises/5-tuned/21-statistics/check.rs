@@ -21,7 +21,8 @@ pub fn check(fresh: &mut Fresh) -> Verdict {
             warmup,
             samples,
         );
-        let what = format!("{warmup} runs to warm up, {samples} samples");
+        let count = |n: usize, name: &str| format!("{n} {name}{}", if n == 1 { "" } else { "s" });
+        let what = format!("{} to warm up, {}", count(warmup, "run"), count(samples, "sample"));
         expect(runs == warmup + samples, format!("{what}: runs"), warmup + samples, runs)?;
         let mut counted = times[warmup..].to_vec();
         counted.sort_by(f64::total_cmp);

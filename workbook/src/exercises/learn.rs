@@ -100,9 +100,9 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         left_out(exercises, &learner, place, exercise);
     }
     println!(
-        "Check it with `{} check`, or `watch`; its page in the book (`cargo run --release -p book -- serve`) is exercises/{}.html.",
+        "Check it with `{} check`, or `watch`; {}.",
         place.command(),
-        exercise.name()
+        place.page(exercise)
     );
     Ok(true)
 }

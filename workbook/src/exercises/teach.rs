@@ -1,12 +1,16 @@
 //! What a teacher asks for.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, exit};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use classroom::check::process;
-use classroom::grade::{Class, Grade, Grades, Verdict, junit};
+use classroom::class::Class;
+use classroom::grade::{Grade, Grades, Verdict};
+use classroom::junit::junit;
 use classroom::{Exercise, Failure, Part, exercise, handout as handouts};
 use cli::files::Output;
 use data::BadInput;
@@ -21,11 +25,8 @@ const TO_START: Duration = Duration::from_secs(2);
 pub fn handout(mut exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Result<bool> {
     of_session(&mut exercises, session)?;
     handouts::write(&exercises, to)?;
-    println!(
-        "{}: {} exercises without their solutions",
-        to.display(),
-        exercises.len()
-    );
+    let (to, count) = (to.display(), exercises.len());
+    println!("{to}: {count} exercises without their solutions");
     Ok(true)
 }
 
@@ -140,7 +141,7 @@ fn of_exercise(exercise: &Exercise, grades: &[Grade]) -> String {
     let count = |is_one: fn(&Grade) -> bool| of_it.iter().filter(|grade| is_one(grade)).count();
     let passed = count(|grade| grade.verdict.passed);
     let missing = count(Grade::is_missing);
-    let unchecked = count(Grade::is_unchecked);
+    let unchecked = count(|grade| grade.verdict.is_unchecked());
     let failed = of_it.len() - passed - missing - unchecked;
     let unchecked = match unchecked {
         0 => String::new(),
@@ -180,10 +181,10 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
             Err::<(), _>(Failure::new(Part::Crash, file.display(), what)).into()
         }))
     };
-    run().unwrap_or_else(|error| Verdict::unchecked(format!("{error:#}")))
+    run().unwrap_or_else(|error| Verdict::unchecked(&format!("{error:#}")))
 }
 
-/// Checks one submission and prints what came of it.
+/// Checks one submission and prints what came of it; nothing once nobody waits for that, which the end of the input says.
 pub fn verdict(
     exercises: &[Exercise],
     name: &str,
@@ -191,8 +192,15 @@ pub fn verdict(
     limit: Duration,
     seed: u64,
 ) -> Result<bool> {
+    thread::spawn(until_nobody_waits);
     let exercise = exercise::find(exercises, name)?;
     let outcome = Checker::new(limit).check(exercise, file, seed, None);
     println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)
+}
+
+/// `grade` keeps the input open for as long as it runs. What this process has started ends the same way.
+fn until_nobody_waits() {
+    let _ = io::stdin().read(&mut [0]);
+    exit(1)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use classroom::source::Edit;
 use classroom::{Exercise, Language};
 
-use crate::run::{Folder, Run, changed, exercises, named};
+use crate::run::{Folder, Run, changed, exercises, finish_awaited, named};
 
 /// Set where NVRTC has to be found: there a test that is left out fails.
 const NVRTC_IS_THERE: &str = "CANDLEPOWER_NVRTC";
@@ -29,7 +29,7 @@ fn verdict(folder: &Folder, exercise: &Exercise, text: &str) -> Run {
     fs::write(folder.file(exercise), text).unwrap();
     let file = folder.file(exercise).display().to_string();
     let seed = rand::random::<u32>().to_string();
-    folder.run(&[
+    finish_awaited(&mut folder.command(&[
         "verdict",
         exercise.name(),
         &file,
@@ -37,7 +37,7 @@ fn verdict(folder: &Folder, exercise: &Exercise, text: &str) -> Run {
         "10",
         "--seed",
         &seed,
-    ])
+    ]))
 }
 
 #[test]

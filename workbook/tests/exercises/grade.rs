@@ -311,11 +311,15 @@ fn a_grade_knows_hints_and_first_predictions() {
         (&grade["hints_used"], &grade["first_prediction"]["barriers"]),
         (&1.into(), &"8".into())
     );
-    assert!(
-        folder
-            .read("g.xml")
-            .contains("<property name=\"hints_used\" value=\"1\"/>")
-    );
+    let xml = folder.read("g.xml");
+    for (name, value) in [
+        ("hints_used", "1\""),
+        ("graded", "false\""),
+        ("first_prediction", "barriers = 8, "),
+    ] {
+        let property = format!("<property name=\"{name}\" value=\"{value}");
+        assert!(xml.contains(&property), "{property}: {xml}");
+    }
     let only = ["--only", "guard", "--json", "g.json"];
     folder
         .run(&[&["grade", "class"], &only[..]].concat())

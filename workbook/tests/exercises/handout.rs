@@ -52,7 +52,12 @@ fn it_is_enough_to_work_with() {
         with(&["list"]).ended(0).lines().count(),
         of_session.count() + 1
     );
-    with(&["start", "row-sum"]).ended(0);
+    let started = with(&["start", "row-sum"]);
+    let page = "its page is out/pages/07-row-sum.md.\n";
+    assert!(started.ended(0).ends_with(page), "{}", started.stdout);
+    let read_me = folder.read("out/README.md");
+    let line = "- [07-row-sum](pages/07-row-sum.md): The sum of a row, as a tree (session 2, graded, 35 minutes)\n";
+    assert!(read_me.contains(line), "{read_me}");
     assert!(
         folder
             .read("out/pages/07-row-sum.md")

@@ -2,8 +2,10 @@
 
 mod cuda;
 mod grade;
+mod handed_in;
 mod handout;
 mod learn;
 mod refused;
 mod run;
+mod strangers;
 mod watch;

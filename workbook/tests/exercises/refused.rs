@@ -98,7 +98,7 @@ fn what_a_teacher_may_get_wrong() {
         .refused(&["empty: expected the name of a new folder"]);
     folder
         .run(&["handout", "no/where"])
-        .refused(&["no/where: expected a folder that can be made"]);
+        .refused(&["no: expected the folder in which the new one is to be, found none"]);
 }
 
 /// A launch that no GPU takes is refused before it runs, at its line.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use classroom::{Exercise, exercise};
 use tempfile::TempDir;
@@ -75,7 +75,24 @@ impl Folder {
 
 /// Runs a command to its end.
 pub fn finish(command: &mut Command) -> Run {
-    let output = command.output().unwrap();
+    of_output(command.output().unwrap())
+}
+
+/// The same for a command that ends when its input does.
+pub fn finish_awaited(command: &mut Command) -> Run {
+    let command = command.stdin(Stdio::piped());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    of_output(output)
+}
+
+fn of_output(output: Output) -> Run {
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),

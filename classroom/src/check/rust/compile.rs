@@ -43,11 +43,7 @@ pub fn compile(
         if !is_about_the_library(error) {
             let absolute = submission.display().to_string();
             let line = error.replace(&absolute, &path.display().to_string());
-            return Ok(Err(Failure {
-                by: Part::Text,
-                line,
-                notes: vec![],
-            }));
+            return Ok(Err(Failure::of_line(Part::Text, &line)));
         }
         unfit = error.to_owned();
     }

@@ -1,0 +1,115 @@
+//! Words that a region may not have: they read another file while a submission is compiled, or place its code where
+//! the check's program begins.
+//!
+//! A grade is no proof, and this does not make it one: what a submission reads when it runs is its own affair. It keeps
+//! the solution of a clone from being handed in by its path.
+
+use crate::exercise::Language;
+use crate::source::regions;
+
+/// Of Rust: other files as code or as constants, code that runs before `main`, and names that the linker sees.
+const OF_RUST: [&str; 8] = [
+    "include",
+    "include_str",
+    "include_bytes",
+    "mod",
+    "path",
+    "link_section",
+    "no_mangle",
+    "export_name",
+];
+
+/// Of CUDA.
+const OF_CUDA: [&str; 2] = ["include", "include_next"];
+
+/// The first line of a region with such a word, and what to say of it.
+pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
+    let words: &[&str] = match language {
+        Language::Rust => &OF_RUST,
+        Language::Cuda => &OF_CUDA,
+        Language::Ptx => return None,
+    };
+    let lines = regions(text)
+        .into_iter()
+        .flat_map(|region| (region.line..).zip(region.lines));
+    lines
+        .filter_map(|(number, line)| Some((number, found(code(line), words, language)?)))
+        .next()
+}
+
+/// What a line has that it may not have.
+fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
+    // A word may be cut in two where a line goes on in the next one.
+    if language == Language::Cuda && code.trim_end().ends_with('\\') {
+        return Some("expected lines that end where they end, found a \\ at the end".into());
+    }
+    let mut parts = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let word = parts.find(|part| words.contains(part))?;
+    Some(format!(
+        "expected a region that brings in no other file and no code before `main`, found the word `{word}`"
+    ))
+}
+
+/// A line without the comment at its end. A `//` may also stand in a string or in a longer comment, which goes on behind
+/// it: but then a `"` or a `*/` has to come before any code does.
+fn code(line: &str) -> &str {
+    let is_comment = |rest: &str| !rest.contains('"') && !rest.contains("*/");
+    let mut ends = line.match_indices("//").map(|(at, _)| at);
+    let end = ends.find(|&at| is_comment(&line[at..]));
+    &line[..end.unwrap_or(line.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line_of(region: &str, language: Language) -> Option<usize> {
+        let text = format!("mod a;\n// REGION: one\nok\n{region}\n// END\nmod b;\n");
+        refused(&text, language).map(|(line, _)| line)
+    }
+
+    #[test]
+    fn words_that_bring_in_a_file_are_refused() {
+        for region in [
+            "#[path = \"s.rs\"] mod s;",
+            "# [ path",
+            "mod\ns;",
+            "include!(\"s.rs\")",
+            "core::include ! {}",
+            "use std::include as other;",
+            "r#include!(\"s.rs\")",
+            "include_str!(\"s\"); // a note",
+            "include_bytes ! ( \"s\" )",
+            "#[unsafe(link_section = \".init_array\")]",
+            "#[unsafe(no_mangle)]",
+            "#[unsafe(export_name = \"main\")]",
+            "let s = \"// \"; include!(\"s.rs\")",
+            "/* // */ include!(s)",
+        ] {
+            assert_eq!(line_of(region, Language::Rust), Some(4), "{region}");
+        }
+        for region in [
+            "#include \"s.cu\"",
+            "# /* */ include <s>",
+            "#inc\\\nlude <s>",
+        ] {
+            assert_eq!(line_of(region, Language::Cuda), Some(4), "{region}");
+        }
+    }
+
+    #[test]
+    fn other_words_and_comments_are_not() {
+        for region in [
+            "",
+            "// include the first row",
+            "x // on the fast path",
+            "paths + modulus",
+            "a \\ b",
+        ] {
+            for language in [Language::Rust, Language::Cuda, Language::Ptx] {
+                assert_eq!(line_of(region, language), None, "{region}");
+            }
+        }
+        assert_eq!(line_of("mod s;", Language::Cuda), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! Who has handed in what: a folder of submissions, of one student or of many.
+//!
+//! Links are named and not followed: what one leads to is nothing that was handed in.
+
+mod files;
+mod names;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use data::BadInput;
+use serde::Serialize;
+
+use crate::check::{Failure, Part};
+use crate::exercise::Exercise;
+use crate::grade::{Grade, Verdict};
+use crate::learner::{PROGRESS, Progress};
+use crate::printed::printable;
+use files::{Entries, files_below};
+use names::{is_archive, looks_like_one, meant, name_of};
+
+/// The folder that a learner's runner makes.
+pub const OWN_FOLDER: &str = "my-exercises";
+
+/// How many folders deep a student's are looked through for what lies too deep.
+const DEEPEST: usize = 6;
+
+/// A file that looks like a submission and is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotGraded {
+    /// Its path.
+    pub file: String,
+    /// Why it is not graded.
+    pub why: String,
+}
+
+impl NotGraded {
+    fn new(path: &Path, why: impl AsRef<str>) -> Self {
+        let file = printable(&path.display().to_string());
+        let why = printable(why.as_ref());
+        Self { file, why }
+    }
+}
+
+impl fmt::Display for NotGraded {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: not graded: {}", self.file, self.why)
+    }
+}
+
+/// Who has handed in what.
+#[derive(Debug)]
+pub struct Class {
+    /// In the order of their names.
+    pub students: Vec<Student>,
+    /// What was found and is not graded.
+    pub not_graded: Vec<NotGraded>,
+}
+
+/// A student's files.
+#[derive(Debug, Default)]
+pub struct Student {
+    /// The name of the folder.
+    pub name: String,
+    folder: PathBuf,
+    /// Those in the folder, then those in folders in it.
+    files: Vec<PathBuf>,
+    /// Those in folders in these.
+    deep: Vec<PathBuf>,
+    /// Links, and folders that cannot be read; and why these are not graded.
+    aside: Vec<(PathBuf, String)>,
+}
+
+impl Class {
+    /// The students in `folder`: each folder in it is one, whether there is anything in it or not. A folder that holds
+    /// submissions, and no folder with any, is one student's; so is one whose only folder is that of the runner. Where
+    /// there is no submission at all, there is no student.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn read(folder: &Path, exercises: &[Exercise]) -> Result<Self, BadInput> {
+        let found = Entries::of(folder);
+        let found = found.map_err(|e| BadInput::new(folder.display(), EXPECTED, e))?;
+        let holds = |student: &Student| exercises.iter().any(|e| student.submission(e).is_some());
+        let is_own = matches!(&found.folders[..], [only] if name_of(only) == OWN_FOLDER);
+        let mut students: Vec<Student> = match is_own {
+            true => vec![],
+            false => found.folders.iter().map(|f| Student::read(f)).collect(),
+        };
+        let beside = match is_own {
+            true => Student::read(folder),
+            false => Student::of(folder, found),
+        };
+        let mut not_graded = vec![];
+        let are_students = students.iter().any(holds);
+        if are_students {
+            let why = "it lies beside the students' folders, in none of them";
+            let files = beside.files.iter();
+            not_graded.extend(files.map(|file| NotGraded::new(file, why)));
+            let aside = beside.aside.iter();
+            not_graded.extend(aside.map(|(path, why)| NotGraded::new(path, why)));
+        } else {
+            students.push(beside);
+        }
+        let unused = students.iter().flat_map(|s| s.unused(exercises));
+        not_graded.extend(unused);
+        if !are_students {
+            students = students.pop().filter(holds).into_iter().collect();
+        }
+        Ok(Self {
+            students,
+            not_graded,
+        })
+    }
+
+    /// Whether there is anything to grade in `folder`, from which this was read.
+    ///
+    /// # Errors
+    /// There is no submission.
+    pub fn has_some(&self, folder: &Path) -> Result<(), BadInput> {
+        match self.students.is_empty() {
+            true => Err(BadInput::new(folder.display(), EXPECTED, "none")),
+            false => Ok(()),
+        }
+    }
+}
+
+const EXPECTED: &str = "a folder of submissions, or of students";
+
+impl Student {
+    /// The student of a folder in which these are.
+    fn of(folder: &Path, found: Entries) -> Self {
+        let whole = folder.canonicalize().unwrap_or(folder.to_path_buf());
+        let name = whole.file_name().unwrap_or_default();
+        let is_link = |path| (path, "it is a link, and links are not followed".to_owned());
+        Self {
+            name: printable(&name.to_string_lossy()),
+            folder: folder.to_path_buf(),
+            files: found.files,
+            deep: vec![],
+            aside: found.links.into_iter().map(is_link).collect(),
+        }
+    }
+
+    /// The files of a folder and of those in it, such as `my-exercises`, and what lies too deep in these.
+    fn read(folder: &Path) -> Self {
+        let mut unread = vec![];
+        let top = Entries::noted(folder, &mut unread);
+        let inner = top.folders.clone();
+        let mut student = Self::of(folder, top);
+        for folder in inner {
+            let found = Entries::noted(&folder, &mut unread);
+            let folders = found.folders.clone();
+            let of_inner = Self::of(&folder, found);
+            student.files.extend(of_inner.files);
+            student.aside.extend(of_inner.aside);
+            let deep = folders
+                .iter()
+                .flat_map(|folder| files_below(folder, DEEPEST));
+            student.deep.extend(deep);
+        }
+        student.aside.extend(unread);
+        student
+    }
+
+    /// The first file with the name of an exercise's.
+    fn submission(&self, exercise: &Exercise) -> Option<&Path> {
+        let is_it = |path: &&PathBuf| name_of(path) == exercise.file();
+        self.files.iter().find(is_it).map(PathBuf::as_path)
+    }
+
+    /// Files that look like submissions and are none, or not the first of their name.
+    fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
+        let taken: Vec<&Path> = exercises
+            .iter()
+            .filter_map(|exercise| self.submission(exercise))
+            .collect();
+        let is_one = |path: &&PathBuf| looks_like_one(path) && !taken.contains(&path.as_path());
+        let note = |path: &PathBuf| {
+            let why = match meant(exercises, path).map(Exercise::file) {
+                _ if is_archive(path) => "it is an archive, which has to be unpacked first".into(),
+                Some(file) if file == name_of(path) => "there is another one of this name".into(),
+                Some(file) => format!("the name is that of no exercise; is it {file}?"),
+                None => "the name is that of no exercise".into(),
+            };
+            NotGraded::new(path, why)
+        };
+        let files = self.files.iter().filter(is_one).map(note);
+        let aside = self.aside.iter();
+        let aside = aside.map(|(path, why)| NotGraded::new(path, why));
+        let is_deep = |path: &&PathBuf| is_archive(path) || meant(exercises, path).is_some();
+        let deep = self.deep.iter().filter(is_deep);
+        let too_deep =
+            "it lies too deep: a submission is in the student's folder, or in a folder in that";
+        let deep = deep.map(|path| NotGraded::new(path, too_deep));
+        files.chain(aside).chain(deep).collect()
+    }
+
+    /// Grades an exercise; `check` checks a submission.
+    pub fn grade(
+        &self,
+        exercise: &Exercise,
+        seed: u64,
+        check: impl Fn(&Exercise, &Path) -> Verdict,
+    ) -> Grade {
+        let start = Instant::now();
+        let submission = self.submission(exercise);
+        let verdict = match submission {
+            Some(path) => check(exercise, path),
+            None => self.missing(exercise),
+        };
+        let progress = submission.and_then(progress_beside);
+        Grade {
+            student: self.name.clone(),
+            exercise: exercise.id.clone(),
+            graded: exercise.spec.graded,
+            verdict,
+            seed,
+            seconds: start.elapsed().as_secs_f64(),
+            hints_used: progress
+                .as_ref()
+                .map(|kept| kept.hints.get(&exercise.id).copied().unwrap_or(0)),
+            first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
+        }
+    }
+
+    /// No submission, and the file that may be meant for one.
+    fn missing(&self, exercise: &Exercise) -> Verdict {
+        let alone = std::slice::from_ref(exercise);
+        let aside = self.aside.iter().map(|(path, _)| path);
+        let all = self.files.iter().chain(aside).chain(&self.deep);
+        let mut like_it = all.filter(|file| meant(alone, file).is_some());
+        let found = match like_it.next() {
+            Some(file) => format!("only {}", file.display()),
+            None => "none".into(),
+        };
+        let place = self.folder.join(exercise.file());
+        let what = format!("expected a submission, found {found}");
+        Err::<(), _>(Failure::new(Part::Missing, place.display(), what)).into()
+    }
+}
+
+/// The progress of the learner whose file this is; none where it does not lie beside it, or is no longer what it was.
+fn progress_beside(file: &Path) -> Option<Progress> {
+    let folder = file.parent()?;
+    let is_there = folder.join(PROGRESS).is_file();
+    is_there.then(|| Progress::read(folder).ok())?
+}

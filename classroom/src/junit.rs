@@ -1,0 +1,81 @@
+//! Grades as JUnit, which other systems read.
+
+use std::time::Duration;
+
+use data::BadInput;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::check::Predictions;
+use crate::class::NotGraded;
+use crate::grade::{Grade, Grades, Verdict};
+use crate::printed::printable;
+
+/// A suite a student, a case an exercise; and one of what was left out.
+///
+/// # Errors
+/// What cannot be written as XML.
+pub fn junit(grades: &Grades) -> Result<String, BadInput> {
+    let Grades { grades, not_graded } = grades;
+    let mut report = Report::new("exercises");
+    for grades in grades.chunk_by(|a, b| a.student == b.student) {
+        let mut suite = TestSuite::new(&grades[0].student);
+        suite.add_property(("seed", grades[0].seed.to_string().as_str()));
+        suite.add_test_cases(grades.iter().map(case));
+        report.add_test_suite(suite);
+    }
+    if !not_graded.is_empty() {
+        report.add_test_suite(left_out(not_graded));
+    }
+    report
+        .to_string()
+        .map_err(|e| BadInput::new("JUnit", "grades that can be written", e))
+}
+
+fn case(grade: &Grade) -> TestCase {
+    let mut case = TestCase::new(&grade.exercise, status(&grade.verdict));
+    case.set_classname("exercises")
+        .set_time(Duration::from_secs_f64(grade.seconds))
+        .add_property(("graded", grade.graded.to_string().as_str()));
+    if let Some(hints) = grade.hints_used {
+        case.add_property(("hints_used", hints.to_string().as_str()));
+    }
+    if let Some(first) = &grade.first_prediction {
+        case.add_property(("first_prediction", of_first(first).as_str()));
+    }
+    case
+}
+
+/// `barriers = 16, busy = 1`
+fn of_first(predictions: &Predictions) -> String {
+    let each = predictions
+        .iter()
+        .map(|(name, said)| format!("{name} = {said}"));
+    // The student's file has them.
+    printable(&each.collect::<Vec<_>>().join(", "))
+}
+
+/// A suite of files that were skipped.
+fn left_out(not_graded: &[NotGraded]) -> TestSuite {
+    let mut suite = TestSuite::new("not graded");
+    for NotGraded { file, why } in not_graded {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(why.as_str());
+        suite.add_test_case(TestCase::new(file.as_str(), status));
+    }
+    suite
+}
+
+fn status(verdict: &Verdict) -> TestCaseStatus {
+    if verdict.passed {
+        return TestCaseStatus::success();
+    }
+    let kind = match verdict.is_unchecked() {
+        true => NonSuccessKind::Error,
+        false => NonSuccessKind::Failure,
+    };
+    let mut status = TestCaseStatus::non_success(kind);
+    status
+        .set_type(verdict.by.clone().unwrap_or_default())
+        .set_message(verdict.line.clone().unwrap_or_default());
+    status
+}

@@ -1,0 +1,80 @@
+//! What students hand in besides, or in other places, is named; whose it is, is clear.
+
+use crate::run::{Folder, named};
+
+/// A folder with nothing but the runner's is the student's.
+#[test]
+fn a_student_has_the_name_of_the_folder() {
+    let folder = Folder::new();
+    let guard = named("guard").solution.unwrap();
+    folder.write("ada/my-exercises/01-guard.ptx", &guard);
+    folder.write("ada/note.txt", "");
+    let run = folder.run(&["grade", "ada", "--only", "guard"]);
+    assert!(
+        run.ended(0)
+            .ends_with("ada 01-guard: passed\nada: 1 of 1 passed\n1 of 1 passed\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_looks_like_a_submission_is_named() {
+    let folder = Folder::new();
+    let guard = named("guard").solution.unwrap();
+    folder.write("class/ada/01-guard.ptx", &guard);
+    folder.write("class/ada/02-COLUMNS.PTX", &guard);
+    folder.write("class/bob/22-fp8.rs.txt", "");
+    folder.write("class/bob/all.zip", "");
+    folder.write("class/bob/note.txt", "");
+    folder.write("class/bob/Abgabe/my-exercises/22-fp8.rs", "");
+    folder.write("class/bob/Abgabe/my-exercises/note.rs", "");
+    folder.write("class/bob/a/b/c/01-guard.ptx", "");
+    let run = folder.run(&["grade", "class", "--only", "guard", "--only", "fp8"]);
+    let stdout = run.ended(1);
+    let deep = "it lies too deep: a submission is in the student's folder, or in a folder in that";
+    for (name, why) in [
+        (
+            "ada/02-COLUMNS.PTX",
+            "the name is that of no exercise; is it 02-columns.ptx?",
+        ),
+        (
+            "bob/22-fp8.rs.txt",
+            "the name is that of no exercise; is it 22-fp8.rs?",
+        ),
+        (
+            "bob/all.zip",
+            "it is an archive, which has to be unpacked first",
+        ),
+        ("bob/Abgabe/my-exercises/22-fp8.rs", deep),
+        ("bob/a/b/c/01-guard.ptx", deep),
+    ] {
+        let line = format!("class/{name}: not graded: {why}\n");
+        assert!(stdout.contains(&line), "{line}: {stdout}");
+    }
+    assert_eq!(stdout.matches(": not graded: ").count(), 5, "{stdout}");
+}
+
+/// A class can be graded with the handout that it has: no solution is on the machine.
+#[test]
+fn a_handout_is_enough_to_grade() {
+    let folder = Folder::new();
+    folder.run(&["handout", "out", "--session", "1"]).ended(0);
+    for name in ["guard", "swiglu"] {
+        let exercise = named(name);
+        let file = format!("eve/{}", exercise.file());
+        folder.write(&file, &exercise.solution.unwrap());
+    }
+    let args = [
+        "--exercises",
+        "out",
+        "grade",
+        "eve",
+        "--only",
+        "guard",
+        "--only",
+        "swiglu",
+    ];
+    let run = folder.run(&args);
+    assert!(run.ended(0).ends_with("2 of 2 passed\n"), "{}", run.stdout);
+}

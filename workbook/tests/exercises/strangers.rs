@@ -1,0 +1,175 @@
+//! Submissions of somebody who means no good, or does not know what a submission is.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use classroom::Exercise;
+use serde_json::Value;
+
+use crate::run::{Folder, changed, named};
+
+/// The solution of swiglu with a line before its last one.
+fn with_line(line: &str) -> (Exercise, String) {
+    let exercise = named("swiglu");
+    let last = "    gate.silu()? * up\n";
+    let text = changed(&exercise, last, &format!("    {line}\n{last}"));
+    (exercise, text)
+}
+
+/// Submits swiglu with a line, and grades it; the options come last.
+fn graded(folder: &Folder, line: &str, options: &[&str]) -> String {
+    let (exercise, text) = with_line(line);
+    folder.write(&format!("eve/{}", exercise.file()), &text);
+    let args = [&["grade", "eve", "--only", "swiglu"], options].concat();
+    folder.run(&args).stdout
+}
+
+/// What it prints cannot steer the console, nor break the XML.
+#[test]
+fn control_characters_are_replaced() {
+    let folder = Folder::new();
+    let line = r#"panic!("a\u{1b}[2Jb\u{fffe}c\u{0}d\u{9b}e");"#;
+    let stdout = graded(&folder, line, &["--junit", "g.xml", "--json", "g.json"]);
+    let said = "panicked: a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}e";
+    assert!(stdout.contains(said), "{stdout:?}");
+    let is_unfit = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}');
+    for text in [stdout, folder.read("g.xml"), folder.read("g.json")] {
+        assert!(!text.contains(is_unfit), "{text:?}");
+    }
+    assert!(folder.read("g.xml").contains(said));
+}
+
+/// A learner's console as well.
+#[test]
+fn what_is_printed_steers_nothing() {
+    let folder = Folder::new();
+    let (exercise, text) = with_line(r#"println!("a\u{1b}[2Jb");"#);
+    folder.run(&["start", "swiglu"]).ended(0);
+    fs::write(folder.file(&exercise), text).unwrap();
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(0).contains("    a\u{fffd}[2Jb\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+/// A solution that lies on the machine is not handed in by its path.
+#[test]
+fn other_files_are_not_brought_in() {
+    let folder = Folder::new();
+    let own = named("swiglu").folder.join("solution.rs");
+    let own = own.canonicalize().unwrap();
+    let own = own.display();
+    for (line, word) in [
+        (format!("#[path = {own:?}] mod other;"), "path"),
+        (format!("include!({own:?});"), "include"),
+        (
+            "#[unsafe(link_section = \".init_array\")] static S: fn() = f;".to_owned(),
+            "link_section",
+        ),
+    ] {
+        let stdout = graded(&folder, &line, &[]);
+        let region = "eve 06-swiglu: text: eve/06-swiglu.rs:";
+        assert!(
+            stdout.contains(region) && stdout.contains(&format!("found the word `{word}`\n")),
+            "{stdout}"
+        );
+    }
+}
+
+/// Nor by a link, to a file or to a folder; that is named, and nothing was handed in.
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    folder.write("class/ada/01-guard.ptx", &named("guard").solution.unwrap());
+    folder.write("class/bob/note.txt", "");
+    let link = |to: &str, name: &str| symlink(to, folder.path(name)).unwrap();
+    link("../ada/01-guard.ptx", "class/bob/01-guard.ptx");
+    link("nowhere.ptx", "class/bob/02-columns.ptx");
+    link("../ada", "class/bob/my-exercises");
+    link("ada", "class/cyd");
+    let args = [
+        "grade", "class", "--only", "guard", "--only", "columns", "--json", "g.json",
+    ];
+    let run = folder.run(&args);
+    let stdout = run.ended(1);
+    for name in [
+        "bob/01-guard.ptx",
+        "bob/02-columns.ptx",
+        "bob/my-exercises",
+        "cyd",
+    ] {
+        let line = format!("class/{name}: not graded: it is a link, and links are not followed\n");
+        assert!(stdout.contains(&line), "{name}: {stdout}");
+    }
+    assert!(stdout.ends_with("\n1 of 4 passed\n"), "{stdout}");
+    let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    for (number, file) in [(2, "01-guard.ptx"), (3, "02-columns.ptx")] {
+        let grade = &all["grades"][number];
+        assert_eq!(
+            (&grade["student"], &grade["by"]),
+            (&"bob".into(), &"missing".into())
+        );
+        let line = grade["line"].as_str().unwrap();
+        assert!(
+            line.ends_with(&format!("found only class/bob/{file}")),
+            "{line}"
+        );
+    }
+}
+
+/// What it writes without a path does not stay in the folder of who grades.
+#[test]
+fn it_runs_in_a_folder_of_its_own() {
+    let folder = Folder::new();
+    let line = "assert!(std::fs::read_dir(\".\").unwrap().all(|e| e.unwrap().file_name() == \"eve.txt\")); std::fs::write(\"eve.txt\", \"\").unwrap();";
+    let stdout = graded(&folder, line, &[]);
+    assert!(stdout.ends_with("1 of 1 passed\n"), "{stdout}");
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1);
+    assert!(!folder.path("eve.txt").exists() && !std::path::Path::new("eve.txt").exists());
+}
+
+/// Whoever ends `grade` ends all that it has started.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_graded_ends_with_grade() {
+    let folder = Folder::new();
+    let (exercise, text) = with_line("loop {}");
+    folder.write(&format!("eve/{}", exercise.file()), &text);
+    // An argument of `grade`, of the process that it starts, and of the program in that.
+    let seed = (1_u64 << 40 | u64::from(rand::random::<u32>())).to_string();
+    let args = [
+        "grade", "eve", "--only", "swiglu", "--limit", "300", "--seed",
+    ];
+    let mut command = folder.command(&[&args[..], &[&seed]].concat());
+    let mut grade = command.stdout(Stdio::null()).spawn().unwrap();
+    until(|| running(&seed) == 3);
+    grade.kill().unwrap();
+    grade.wait().unwrap();
+    until(|| running(&seed) == 0);
+}
+
+/// Processes with this argument.
+fn running(argument: &str) -> usize {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let has_it = processes.filter(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0)
+            .any(|one| one == argument.as_bytes())
+    });
+    has_it.count()
+}
+
+/// Waits for what soon holds.
+fn until(holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        thread::sleep(Duration::from_millis(20));
+    }
+}
