@@ -125,7 +125,7 @@ fn a_program_that_fails_leaves_no_record() -> Result<()> {
 #[test]
 fn a_recording_has_no_other_in_it_and_ends_with_a_panic() -> Result<()> {
     let _turn = COUNTING.lock();
-    let inner = || record(&Device::Cpu, || Ok(drop(span("inner")))).map(drop);
+    let inner = || record(&Device::Cpu, || Ok(span("inner"))).map(drop);
     let (error, events) = record(&Device::Cpu, || {
         let _outer = span("outer");
         Ok(inner().unwrap_err().to_string())
