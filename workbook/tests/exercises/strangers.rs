@@ -64,7 +64,7 @@ fn other_files_are_not_brought_in() {
     let own = own.canonicalize().unwrap();
     let own = own.display();
     for (line, word) in [
-        (format!("#[path = {own:?}] mod other;"), "path"),
+        (format!("#[path = {own:?}] mod other;"), "mod"),
         (format!("include!({own:?});"), "include"),
         (
             "#[unsafe(link_section = \".init_array\")] static S: fn() = f;".to_owned(),
