@@ -1,8 +1,7 @@
 //! Times of a forward pass on the device alone.
 
 use candle_core::{Device, Result};
-#[cfg(feature = "cuda")]
-use models::trace::queue::Queue;
+use models::trace::clock::Clock;
 
 use crate::Job;
 
@@ -14,39 +13,23 @@ use crate::Job;
 ///
 /// # Errors
 /// Those of `job`.
-#[cfg(feature = "cuda")]
 pub fn device_ms(
     job: &mut dyn Job,
     device: &Device,
     host_ms: f64,
     samples: usize,
 ) -> Result<Option<Vec<f64>>> {
-    let Device::Cuda(cuda) = device else {
+    let clock = Clock::of(device)?;
+    if !clock.is_device() {
         return Ok(None);
+    }
+    let sample = |_| {
+        job.prepare_pass()?;
+        device.synchronize()?;
+        let pass = clock.time(host_ms, || job.queue())?;
+        Ok((!pass.late).then_some(pass.ms))
     };
-    let queue = Queue::new(cuda)?;
-    (0..samples).map(|_| sample(&queue, job, host_ms)).collect()
-}
-
-/// One, if the host was ahead.
-#[cfg(feature = "cuda")]
-fn sample(queue: &Queue, job: &mut dyn Job, host_ms: f64) -> Result<Option<f64>> {
-    job.prepare_pass()?;
-    queue.synchronize()?;
-    queue.run_ahead_for(host_ms)?;
-    let start = queue.mark()?;
-    let logits = job.queue()?;
-    let end = queue.mark()?;
-    let late = start.is_past()?;
-    let time = start.until(&end)?;
-    drop(logits);
-    Ok((!late).then_some(time.as_secs_f64() * 1e3))
-}
-
-/// None without a GPU.
-#[cfg(not(feature = "cuda"))]
-pub fn device_ms(_: &mut dyn Job, _: &Device, _: f64, _: usize) -> Result<Option<Vec<f64>>> {
-    Ok(None)
+    (0..samples).map(sample).collect()
 }
 
 #[cfg(test)]

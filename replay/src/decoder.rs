@@ -52,19 +52,19 @@ impl Choice {
     /// Refuses another sampling than the one that was recorded, as far as it was: the seed and top_p are a step's own.
     fn check(&self, sampling: &Sampling) -> Result<()> {
         let of = |k: usize, temperature: f64| format!("top_k {k} at temperature {temperature}");
-        let expected = match self {
+        let (is_it, expected) = match self {
             Self::Callers => bail!(
                 "a recorded decode step: expected one that chooses (`Decoder::choosing`), found one whose caller does"
             ),
-            Self::Greedy if sampling.is_greedy() => return Ok(()),
-            Self::Greedy => "temperature 0".to_string(),
-            Self::Drawn { k, temperature, .. } => {
-                if (sampling.top_k, sampling.temperature) == (Some(*k), *temperature) {
-                    return Ok(());
-                }
-                of(*k, *temperature)
-            }
+            Self::Greedy => (sampling.is_greedy(), "temperature 0".to_string()),
+            Self::Drawn { k, temperature, .. } => (
+                (sampling.top_k, sampling.temperature) == (Some(*k), *temperature),
+                of(*k, *temperature),
+            ),
         };
+        if is_it {
+            return Ok(());
+        }
         let found = match sampling.top_k {
             Some(k) => of(k, sampling.temperature),
             None => format!("temperature {}", sampling.temperature),

@@ -1,5 +1,6 @@
 //! Two clocks for ops: the host's, and that of a GPU's queue.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use candle_core::{Device, Result};
@@ -26,6 +27,18 @@ pub enum Mark {
     Queue(Event),
 }
 
+/// What a clock said of some work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// Milliseconds that it took.
+    pub ms: f64,
+    /// Milliseconds between two marks behind it, with nothing in between.
+    pub empty_ms: f64,
+    /// Whether the device was there before the host had queued all: it waited, and its waiting is in the time. By the host's
+    /// clock always.
+    pub late: bool,
+}
+
 impl Clock {
     /// The clock that is nearest to the ops of `device`: the queue's on a GPU, the host's on a CPU.
     ///
@@ -44,16 +57,31 @@ impl Clock {
         !matches!(self, Self::Host(_))
     }
 
-    /// Keeps a GPU busy, where the clock is its own, while the host queues what takes it `ms` milliseconds: ops
-    /// then follow each other as fast as the GPU can take them, and no time of the host's is between their marks.
+    /// Times `work`, which takes the host `ms` milliseconds at most. A GPU is kept busy beforehand for longer than that, where the
+    /// clock is its own: what is queued then follows as fast as the GPU can take it, and no time of the host's is in between.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// What `work` returns, and what the device does.
+    pub fn time<T>(&self, ms: f64, work: impl FnOnce() -> Result<T>) -> Result<Pass> {
+        self.run_ahead(ms)?;
+        let start = self.mark()?;
+        let value = black_box(work()?);
+        let (end, after) = (self.mark()?, self.mark()?);
+        let late = start.is_past()?;
+        let pass = Pass {
+            ms: start.until(&end)?.as_secs_f64() * 1e3,
+            empty_ms: end.until(&after)?.as_secs_f64() * 1e3,
+            late,
+        };
+        drop(value); // the clock stands
+        Ok(pass)
+    }
+
     #[cfg_attr(
         not(feature = "cuda"),
         expect(unused_variables, reason = "a host has no queue")
     )]
-    pub fn run_ahead(&self, ms: f64) -> Result<()> {
+    fn run_ahead(&self, ms: f64) -> Result<()> {
         match self {
             Self::Host(_) => Ok(()),
             #[cfg(feature = "cuda")]
@@ -79,7 +107,7 @@ impl Mark {
     ///
     /// # Errors
     /// When the device has failed before.
-    pub fn is_past(&self) -> Result<bool> {
+    fn is_past(&self) -> Result<bool> {
         match self {
             Self::Host(_) => Ok(true),
             #[cfg(feature = "cuda")]

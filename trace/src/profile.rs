@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use candle_core::{Device, Result};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Pass};
 use crate::{Event, Needs, quantile, record_by};
 
 pub use limits::{Limit, Limits};
@@ -150,7 +150,7 @@ impl Profiler {
             work(state)?;
         }
         let clock = Clock::of(&self.device)?;
-        let (mut whole, mut events, mut passes, mut empty) = (vec![], vec![], vec![], vec![]);
+        let (mut whole, mut events, mut passes) = (vec![], vec![], vec![]);
         for _ in 0..self.repeats {
             prepare(state)?;
             self.device.synchronize()?;
@@ -161,46 +161,24 @@ impl Profiler {
             drop(value);
             whole.push(ms);
             prepare(state)?;
-            let (of_ops, pass) = recorded(&clock, ms, || work(state))?;
-            events.push(of_ops);
+            let (pass, of_ops) = record_by(clock.clone(), || clock.time(ms, || work(state)))?;
             passes.push(pass);
-            empty.push(recorded(&clock, 0., || Ok(()))?.1.0);
+            events.push(of_ops);
         }
         Ok(Profile {
-            device: clock.is_device().then(|| OnDevice::of(&passes, &empty)),
+            device: clock.is_device().then(|| OnDevice::of(&passes)),
             ..Profile::of(&whole, &events)
         })
     }
 }
 
-/// A recorded repetition by its clock: milliseconds, and whether the device was there before the host had queued all.
-type Pass = (f64, bool);
-
-/// Records `work`, which takes the host `ms` milliseconds at most.
-fn recorded<T>(
-    clock: &Clock,
-    ms: f64,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<(Vec<Event>, Pass)> {
-    clock.run_ahead(ms)?;
-    let start = clock.mark()?;
-    let ((end, late), events) = record_by(clock.clone(), || {
-        let value = black_box(work()?);
-        let end = clock.mark()?;
-        let late = start.is_past()?;
-        drop(value);
-        Ok((end, late))
-    })?;
-    Ok((events, (start.until(&end)?.as_secs_f64() * 1e3, late)))
-}
-
 impl OnDevice {
-    fn of(passes: &[Pass], empty: &[f64]) -> Self {
-        let ms: Vec<f64> = passes.iter().map(|(ms, _)| *ms).collect();
+    fn of(passes: &[Pass]) -> Self {
+        let spread = |ms: fn(&Pass) -> f64| Spread::of(&passes.iter().map(ms).collect::<Vec<_>>());
         Self {
-            whole: Spread::of(&ms),
-            empty: Spread::of(empty),
-            late: passes.iter().filter(|(_, late)| *late).count(),
+            whole: spread(|pass| pass.ms),
+            empty: spread(|pass| pass.empty_ms),
+            late: passes.iter().filter(|pass| pass.late).count(),
         }
     }
 }

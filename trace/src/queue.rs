@@ -61,14 +61,6 @@ impl Queue {
         let event = self.stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
         Ok(Event(event))
     }
-
-    /// Waits until the device has done all of it.
-    ///
-    /// # Errors
-    /// When the device has failed.
-    pub fn synchronize(&self) -> Result<()> {
-        self.stream.synchronize().w()
-    }
 }
 
 impl Event {

@@ -1,6 +1,7 @@
 //! Both levels against the oracle, on every device that is here.
 
 mod case;
+mod errors;
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -290,116 +291,4 @@ fn permuted(case: &Case, order: &[usize], inverse: &[usize]) -> Result<Case> {
         rows(&case.edges64, case.shape.features, &edges)?,
         (case.w.clone(), case.w64.clone()),
     )
-}
-
-#[test]
-fn operands_that_do_not_fit_are_errors() -> Result<()> {
-    let mut rng = rng();
-    let shape = Shape {
-        heads: 2,
-        head_dim: 4,
-        features: 3,
-        dtype: DType::F32,
-    };
-    let case = Case::random(&mut rng, shape, vec![vec![1, 1], vec![0]], &Device::Cpu)?;
-    let [q, k, v, skip] = &case.qkvs;
-    let (row_ptr, col_idx) = (&case.graph.0, &case.graph.1);
-    let graph = |row_ptr, col_idx| Graph {
-        row_ptr,
-        col_idx,
-        max_degree: 2,
-    };
-    let good = graph(row_ptr, col_idx);
-    let other = col_idx.affine(1., 1.)?; // a source 2 of 2 nodes
-    let transposed = q.transpose(1, 2)?.contiguous()?.transpose(1, 2)?;
-    for (_, kernel) in KERNELS {
-        let (edges, w) = (&case.edges, &case.w);
-        assert!(kernel(q, k, v, skip, edges, w, good).is_ok());
-        assert!(kernel(q, k, v, q, edges, w, good).is_err());
-        assert!(kernel(q, k, v, skip, w, w, good).is_err());
-        let turned = |x: &Tensor| x.t()?.contiguous()?.t();
-        assert!(kernel(q, k, v, skip, &turned(edges)?, w, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, &turned(w)?, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, &w.to_dtype(DType::BF16)?, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, w, graph(col_idx, row_ptr)).is_err());
-        assert!(kernel(q, k, v, skip, edges, w, graph(row_ptr, &other)).is_err());
-        let error = kernel(&transposed, k, v, skip, edges, w, good).unwrap_err();
-        assert!(error.to_string().contains("level 2 can"), "{error}");
-    }
-    Ok(())
-}
-
-/// Also where a node's edges are many chunks.
-#[test]
-fn features_beyond_a_warp_are_an_error() -> Result<()> {
-    let mut rng = rng();
-    let shape = Shape {
-        heads: 1,
-        head_dim: 8,
-        features: 129,
-        dtype: DType::F32,
-    };
-    for device in devices() {
-        if on_cpu(&device) {
-            continue; // whose loops have no such bound
-        }
-        for degree in [2, 1100] {
-            let incoming = incoming(&mut rng, &[degree]);
-            let case = Case::random(&mut rng, shape, incoming, &device)?;
-            let error = case.run(level5::edge_attention).unwrap_err().to_string();
-            assert!(error.contains("at most 128 features"), "{degree}: {error}");
-        }
-    }
-    Ok(())
-}
-
-/// What a GPU cannot hold in registers or threads is refused, with the level that can.
-#[test]
-fn sizes_beyond_a_kernel_are_errors() -> Result<()> {
-    let Some(device) = gpu() else {
-        return Ok(());
-    };
-    let mut rng = rng();
-    for (head_dim, features, levels) in
-        [(513, 1, [0, 3, 3]), (1025, 1, [2; 3]), (8, 129, [0, 3, 3])]
-    {
-        let shape = Shape {
-            heads: 1,
-            head_dim,
-            features,
-            dtype: DType::F32,
-        };
-        let case = Case::random(&mut rng, shape, vec![vec![0, 1], vec![]], &device)?;
-        for ((level, kernel), can) in KERNELS.into_iter().zip(levels) {
-            match case.run(kernel) {
-                Ok(_) => assert_eq!(can, 0, "{level} {shape:?}"),
-                Err(e) => {
-                    let expected = format!("level {can} can");
-                    assert!(e.to_string().contains(&expected), "{level} {shape:?}: {e}");
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(cases(32))]
-
-    #[test]
-    fn any_shape_equals_the_oracle(
-        degrees in prop::collection::vec(0..70usize, 1..12),
-        heads in 1..6usize,
-        head_dim in 1..150usize,
-        features in 1..40usize,
-        bf16: bool,
-    ) {
-        let mut rng = rng();
-        let shape = Shape { heads, head_dim, features, dtype: DTYPES[usize::from(bf16)] };
-        for device in devices() {
-            let incoming = incoming(&mut rng, &degrees);
-            Case::random(&mut rng, shape, incoming, &device).and_then(|case| case.check())
-                .map_err(|e| TestCaseError::fail(e.to_string()))?;
-        }
-    }
 }

@@ -6,30 +6,14 @@ use simt::Options;
 use super::*;
 use crate::testing::gpu;
 
-/// Writes its thread's number: a launch that is not refused is seen.
-static MODULE: Module = Module {
-    name: "launch_tests",
-    ptx: ".version 7.0
-.target sm_75
-.address_size 64
-.visible .entry numbers(.param .u64 y)
-{
-    .reg .b32 %r<2>;
-    .reg .b64 %rd<4>;
-    ld.param.u64 %rd1, [y];
-    mov.u32 %r1, %tid.x;
-    mul.wide.u32 %rd2, %r1, 4;
-    add.s64 %rd3, %rd1, %rd2;
-    st.global.u32 [%rd3], %r1;
-    ret;
-}
-",
-};
-
-/// An entry of the same name, which writes twice the number.
-static OTHER: Module = Module {
-    name: "launch_tests_other",
-    ptx: ".version 7.0
+/// A module whose one entry writes a number a thread, made by `$value` of the thread's own in %r1: a launch that is not
+/// refused is seen.
+macro_rules! numbers {
+    ($name:literal, $value:literal) => {
+        Module {
+            name: $name,
+            ptx: concat!(
+                ".version 7.0
 .target sm_75
 .address_size 64
 .visible .entry numbers(.param .u64 y)
@@ -38,20 +22,28 @@ static OTHER: Module = Module {
     .reg .b64 %rd<4>;
     ld.param.u64 %rd1, [y];
     mov.u32 %r1, %tid.x;
-    add.u32 %r2, %r1, %r1;
+    ",
+                $value,
+                "
     mul.wide.u32 %rd2, %r1, 4;
     add.s64 %rd3, %rd1, %rd2;
     st.global.u32 [%rd3], %r2;
     ret;
 }
-",
-};
+"
+            ),
+        }
+    };
+}
+
+static MODULE: Module = numbers!("launch_tests", "mov.u32 %r2, %r1;");
+static TWICE: Module = numbers!("launch_tests_twice", "add.u32 %r2, %r1, %r1;");
 
 /// In turns, in the simulator and on a GPU: what was loaded for one is not the other's.
 #[test]
 fn entries_of_two_modules_may_share_a_name() -> Result<()> {
     let run = |device: &Device| {
-        for (module, times) in [(&MODULE, 1), (&OTHER, 2), (&MODULE, 1), (&OTHER, 2)] {
+        for (module, times) in [(&MODULE, 1), (&TWICE, 2), (&MODULE, 1), (&TWICE, 2)] {
             let y = Tensor::zeros(32, DType::U32, device)?;
             Launch::new(module, "numbers")
                 .block(32, 1, 1)

@@ -116,8 +116,13 @@ ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: 
 /// On a GPU the whole has two times, and a device that was there first is named.
 #[test]
 fn the_table_says_by_which_clock() {
+    let pass = |late| Pass {
+        ms: 12.5,
+        empty_ms: 0.002,
+        late,
+    };
     let on_device = |late| Profile {
-        device: Some(OnDevice::of(&[(12.5, false), (12.5, late)], &[0.002])),
+        device: Some(OnDevice::of(&[pass(false), pass(late)])),
         ..profile()
     };
     let below = |late| {
