@@ -5,7 +5,8 @@
 FOLDER holds OP.SHAPE.DTYPE.safetensors of each case: the operands of the levels, and in `answer` what comes out at one of
 them. What gives something else is not timed. Prints a line of JSON for each op and shape: `row`, of `pytorch`, as a user of
 PyTorch writes it, and of `pytorch_compile`, on a GPU with kernels that are chosen by timing them, where that can be another
-kernel; or `failed`, with its reason. The clocks are those of benches/src/timer.rs.
+kernel; on a GPU, beside attention over edges, of `cusparse_spmm`, which only sums; or `failed`, with its reason. The clocks
+are those of benches/src/timer.rs.
 """
 
 import argparse
@@ -124,6 +125,17 @@ def edges(q, k, v, skip, edge_attr, w, source, target):
     return q, k, v, skip.view_as(q), edge_attr, w, source, target
 
 
+def neighbour_sums(q, k, v, skip, edge_attr, w, source, target):
+    """What attention over edges cannot be without, for weights that are given: (N, N) in compressed rows times (N, C)"""
+    nodes, x = len(v), v.flatten(1)
+    rows = F.pad(target.bincount(minlength=nodes).cumsum(0), (1, 0)).int()
+    weights = torch.rand(len(source), device=v.device).to(v.dtype)
+    graph = torch.sparse_csr_tensor(rows, source.int(), weights, (nodes, nodes), check_invariants=False)
+    messages = weights.float()[:, None] * x[source].float()
+    answer = messages.new_zeros(x.shape).index_add(0, target, messages)
+    return torch.sparse.mm, [graph, x], answer
+
+
 def pooled(x, residual, segment, nodes):
     return segment_mean(x + residual, segment, nodes)
 
@@ -233,8 +245,12 @@ def main():
         if make is None:
             continue  # the caller names what is missing
         call, arguments, answer = given(case, make, args)
-        levels = {"pytorch": call} | ({"pytorch_compile": compiled(call)} if op in COMPILED else {})
-        for level, call in levels.items():
+        levels = {"pytorch": (call, arguments, answer)}
+        if op in COMPILED:
+            levels["pytorch_compile"] = compiled(call), arguments, answer
+        if op == "edge_attention" and busy is not None:
+            levels["cusparse_spmm"] = neighbour_sums(*arguments)
+        for level, (call, arguments, answer) in levels.items():
             row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
             try:
                 check(op, args.dtype, arguments, call(*arguments), answer)

@@ -23,7 +23,7 @@ const NODES: u32 = 32;
 const DEGREE: usize = 4;
 
 /// Nodes and edges of the large graph, which a GPU is measured on: a citation network's size.
-const LARGE: (usize, usize) = (169_343, 2_332_486);
+pub const LARGE: (usize, usize) = (169_343, 2_332_486);
 
 /// Graphs of all families for `tiny`, which was trained on their like; graphs of one size for a preset, and
 /// on a GPU one large graph besides.
@@ -109,8 +109,17 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
     ])
 }
 
-/// One graph whose degrees follow a power law: an edge ends at node ⌊n·u³⌋ for a uniform u, so that the
-/// k-th node has about k^(−2/3) of the edges, and begins anywhere. Features are uniform.
+/// The edges of a graph whose degrees follow a power law: an edge ends at node ⌊n·u³⌋ for a uniform u, so that the
+/// k-th node has about k^(−2/3) of the edges, and begins anywhere.
+pub fn power_law_edges(nodes: usize, edges: usize, rng: &mut ChaCha8Rng) -> Vec<[u32; 2]> {
+    let edge = |_| {
+        let to = nodes as f64 * rng.random::<f64>().powi(3);
+        [rng.random_range(0..nodes as u32), to as u32]
+    };
+    (0..edges).map(edge).collect()
+}
+
+/// One graph with such edges. Features are uniform.
 fn power_law(
     nodes: usize,
     edges: usize,
@@ -119,12 +128,7 @@ fn power_law(
     device: &Device,
 ) -> models::Result<GraphBatch> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let ends: Vec<[u32; 2]> = (0..edges)
-        .map(|_| {
-            let to = nodes as f64 * rng.random::<f64>().powi(3);
-            [rng.random_range(0..nodes as u32), to as u32]
-        })
-        .collect();
+    let ends = power_law_edges(nodes, edges, &mut rng);
     let mut features = |rows: usize, columns: usize| {
         let values: Vec<f32> = (0..rows * columns)
             .map(|_| rng.random_range(-1f32..1.))

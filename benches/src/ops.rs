@@ -126,9 +126,23 @@ pub trait Bench {
         shape: &str,
         work: Work,
         operands: Operands,
+        setup: impl FnMut(Level) -> Result<T>,
+    ) -> Result<()> {
+        self.op_from(1, op, shape, work, operands, setup)
+    }
+
+    /// The same at the levels from `lowest` on.
+    fn op_from<T: Timed>(
+        &mut self,
+        lowest: u8,
+        op: &str,
+        shape: &str,
+        work: Work,
+        operands: Operands,
         mut setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
-        let able = levels::able(self.dtype(), self.device());
+        let mut able = levels::able(self.dtype(), self.device());
+        able.retain(|level| level.level() >= lowest);
         if let Some(first) = able.first() {
             let device = self.device().clone();
             self.given(op, shape, operands, || setup(first.clone())?.answer())?;

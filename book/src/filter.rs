@@ -1,6 +1,6 @@
 //! Which of the recorded rows a table or a chart shows.
 
-use results::{OpResults, OpRow, Results, Row};
+use results::{OpResults, OpRow, Results, Row, is_limit};
 use std::fmt;
 
 /// Rows of a model or an op, and of each column that is named.
@@ -36,7 +36,7 @@ impl Filter<'_> {
         let keeps = |row: &&OpRow| {
             row.op == self.subject
                 && same(self.dtype, &row.dtype)
-                && (self.to).is_none_or(|to| row.level == "copy" || is_level(&row.level, to))
+                && (self.to).is_none_or(|to| is_limit(&row.level) || is_level(&row.level, to))
         };
         results.rows.iter().filter(keeps).collect()
     }

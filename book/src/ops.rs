@@ -5,7 +5,7 @@ use crate::format::{ratio, three_digits, time};
 use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpClock, OpRow, spoken};
+use results::{OpClock, OpRow, is_limit, spoken};
 use std::collections::BTreeSet;
 
 /// A Markdown table of the op's rows that `filter` keeps; the time in a CUDA graph where there is one, else the device's,
@@ -65,11 +65,11 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     Ok(markdown::figures(&text, &notes, &here))
 }
 
-/// The levels of `rows`, and `copy`, which is the limit, at the end.
+/// The levels of `rows`, and the limits at the end.
 fn columns<'r>(rows: &[&'r OpRow]) -> Vec<&'r str> {
     let levels: BTreeSet<&str> = rows.iter().map(|row| row.level.as_str()).collect();
-    let (copy, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| *l == "copy");
-    [levels, copy].concat()
+    let (limits, levels): (Vec<&str>, Vec<&str>) = levels.into_iter().partition(|l| is_limit(l));
+    [levels, limits].concat()
 }
 
 /// Below a table that has a mark.
@@ -80,7 +80,7 @@ fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Op
     let find = |level: &str| us(cases.iter().find(|row| row.level == level)?);
     let time = find(level)?;
     let us = three_digits(time);
-    match find("level2").filter(|_| level != "copy" && level != "level2") {
+    match find("level2").filter(|_| !is_limit(level) && level != "level2") {
         Some(base) => Some(format!("{us} ({})", ratio(base / time))),
         None => Some(us),
     }

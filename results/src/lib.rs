@@ -20,7 +20,7 @@ pub use figures::{Figures, HIGHEST, Wrong, earlier};
 pub use kind::Kind;
 pub use machine::{Machine, Origin};
 pub use models::{Clock, Row, failed};
-pub use ops::{OpClock, OpRow};
+pub use ops::{OpClock, OpRow, is_limit};
 pub use sweep::{SweepRow, slope, upper_half};
 
 /// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,
@@ -32,6 +32,7 @@ pub fn spoken(level: &str) -> String {
         .replace("max_autotune", "max-autotune")
         .replace("pytorch", "PyTorch")
         .replace("pyg", "PyG")
+        .replace("cusparse_spmm", "cuSPARSE SpMM")
         .replace('_', " ")
 }
 

@@ -12,7 +12,7 @@ pub struct OpRow {
     pub op: String,
     /// `128x512x512`, as the benches name it.
     pub shape: String,
-    /// `level4`; `copy` for as many bytes copied.
+    /// `level4`; `pytorch`; or of a [limit](is_limit).
     pub level: String,
     /// `f32` or `bf16`.
     pub dtype: String,
@@ -55,6 +55,12 @@ pub struct OpRow {
     /// Where it is of another commit than the file says: one that was measured before, and not since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+}
+
+/// Whether `level` stands beside an op that does more: `copy`, of as many bytes; `cusparse_spmm`, the sum over each node's
+/// neighbours with weights that are given, by cuSPARSE; `limits` of the device.
+pub fn is_limit(level: &str) -> bool {
+    ["copy", "cusparse_spmm", "limits"].contains(&level)
 }
 
 impl OpRow {
@@ -107,7 +113,7 @@ impl OpRow {
 
     /// Whether a level's, not a limit.
     fn is_own(&self) -> bool {
-        !self.is_other() && !["copy", "limits"].contains(&self.level.as_str())
+        !self.is_other() && !is_limit(&self.level)
     }
 }
 
@@ -291,6 +297,7 @@ mod tests {
             row("1x2", "level2", 8., Some(3.)),
             row("1x2", "level5", 9., Some(2.)),
             row("1x2", "copy", 1., Some(1.)),
+            row("1x2", "cusparse_spmm", 1., Some(1.)),
             row("1x2", "pytorch", 20., Some(1.5)),
             row("3x4", "level5", 9., Some(2.)),
             row("3x4", "pytorch", 2., Some(2.5)),

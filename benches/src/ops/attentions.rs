@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::gnn::regular;
+use crate::gnn::{LARGE, power_law_edges, regular};
 use crate::levels::Level;
 use candle_core::{Result, Tensor};
 use models::graph::Csr;
@@ -10,7 +10,7 @@ use models::{CacheShape, Heads, KvCache, Rope, Weight};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bench, Timed, Work, with_large};
+use super::{Bench, Timed, Work, mixed_rows, with_large};
 
 /// Positions that the rotary table has room for.
 const CONTEXT: usize = 4096;
@@ -202,25 +202,36 @@ pub fn attention(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node.
+/// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node. On a GPU one large graph, too, from level 3 on: `index_add`
+/// of levels 1 and 2 goes over its edges one after the other, a second a call.
 pub fn edge_attention(bench: &mut impl Bench) -> Result<()> {
-    let (graphs, edge_width, h, d) = (128u32, 16, 4, 32);
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let graph = |g: u32| {
         let edges = regular(&mut rng).edges.into_iter();
         edges.map(move |edge| edge.map(|node| 32 * g + node))
     };
-    let edges: Vec<[u32; 2]> = (0..graphs).flat_map(graph).collect();
-    let (n, e) = (32 * graphs as usize, edges.len());
-    let tensor = |name| bench.tensor(name, &[n, h, d]);
+    let edges: Vec<[u32; 2]> = (0..128).flat_map(graph).collect();
+    attend(bench, 32 * 128, &edges, 1)?;
+    if bench.large() {
+        let (nodes, edges) = LARGE;
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        attend(bench, nodes, &power_law_edges(nodes, edges, &mut rng), 3)?;
+    }
+    Ok(())
+}
+
+/// A graph of N nodes, at the levels from `lowest` on.
+fn attend(bench: &mut impl Bench, n: usize, edges: &[[u32; 2]], lowest: u8) -> Result<()> {
+    let (edge_width, h, d, e) = (16, 4, 32, edges.len());
+    let tensor = |name| mixed_rows(bench, name, n, h * d)?.reshape((n, h, d));
     let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
-    let skip = bench.tensor("skip", &[n, h * d])?;
-    let edge_attr = bench.tensor("edge_attr", &[e, edge_width])?;
+    let skip = mixed_rows(bench, "skip", n, h * d)?;
+    let edge_attr = mixed_rows(bench, "edge_attr", e, edge_width)?;
     let w = bench.tensor("w", &[h * d, edge_width])?;
     // Each of q, k, v, skip and the result once, edge features and both ends of each edge.
     let work =
         Work::Bytes(bench.dtype().size_in_bytes() * (5 * n * h * d + e * edge_width) + 8 * e);
-    let (csr, _) = Csr::new(n, &edges, bench.device())?;
+    let (csr, _) = Csr::new(n, edges, bench.device())?;
     let operands = [
         ("q", &q),
         ("k", &k),
@@ -232,7 +243,7 @@ pub fn edge_attention(bench: &mut impl Bench) -> Result<()> {
         ("target", &csr.row_idx),
     ];
     let shape = format!("{n}x{e}");
-    bench.op("edge_attention", &shape, work, &operands, |level| {
+    bench.op_from(lowest, "edge_attention", &shape, work, &operands, |level| {
         let (csr, w) = (csr.clone(), Weight::new(w.clone()));
         let (q, k, v) = (q.clone(), k.clone(), v.clone());
         let (skip, edge_attr) = (skip.clone(), edge_attr.clone());

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use benches::ops::Operands;
 use candle_core::{DType, Device, Tensor, safetensors};
-use results::{OpResults, OpRow};
+use results::{OpResults, OpRow, is_limit};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -186,7 +186,10 @@ fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
     let same = |row: &OpRow| (&row.op, &row.shape, &row.dtype) == (&op, &shape, &dtype);
     let last = rows.iter().rposition(same);
     let last = last.with_context(|| format!("{PROGRAM}: {op}.{shape} was not asked for"))?;
-    let (bytes, flops) = (rows[last].bytes, rows[last].flops);
+    let (bytes, flops) = match is_limit(&level) {
+        true => (None, None), // it does less
+        false => (rows[last].bytes, rows[last].flops),
+    };
     let row = OpRow {
         op,
         shape,

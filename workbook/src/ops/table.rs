@@ -1,7 +1,7 @@
 //! Times of ops for a terminal: a block an op, a line a shape, a column a level.
 
 use candle_core::Device;
-use results::{OpClock, OpResults, OpRow, spoken};
+use results::{OpClock, OpResults, OpRow, is_limit, spoken};
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
@@ -54,7 +54,7 @@ fn cell(cases: &[OpRow], level: &str) -> String {
     let clock = OpClock::of(cases);
     let us = clock.us(row);
     let mark = if clock.has(row) { "" } else { "*" };
-    match base.filter(|_| level != "level2" && level != "copy") {
+    match base.filter(|_| level != "level2" && !is_limit(level)) {
         Some(base) => format!("{us:.2}{mark} ({:.2}×)", clock.us(base) / us),
         None => format!("{us:.2}{mark}"),
     }
