@@ -45,7 +45,7 @@ const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
 ];
 
 /// Everything that is no level: other frameworks in greys and browns, libraries and limits.
-const OTHERS: [(&str, RGBColor, Shape); 14] = [
+const OTHERS: [(&str, RGBColor, Shape); 15] = [
     ("PyTorch", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch eager", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch graph", RGBColor(95, 95, 95), Shape::Square),
