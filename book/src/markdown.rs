@@ -27,11 +27,6 @@ pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
 }
 
-/// Whether a note of a record says which version of another framework ran, and how.
-pub fn is_version(note: &str) -> bool {
-    ["PyTorch", "PyG"].iter().any(|name| note.starts_with(name))
-}
-
 /// What a note is about, an op or a workload, where it begins with such a name: `linear …`, `PyTorch's linear …`,
 /// `linear.1x2x3.f32.pytorch …`.
 pub fn subject(note: &str, is_name: impl Fn(&str) -> bool) -> Option<&str> {

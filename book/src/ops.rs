@@ -5,7 +5,7 @@ use crate::format::{ratio, three_digits, time};
 use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpClock, OpRow, is_limit, spoken};
+use results::{OpClock, OpRow, is_limit, notes, spoken};
 use std::collections::BTreeSet;
 
 /// A Markdown table of the op's rows that `filter` keeps; the time in a CUDA graph where there is one, else the device's,
@@ -47,13 +47,14 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         }
     }
     let others = columns.iter().any(|level| level.starts_with("pytorch"));
+    let all_notes = &found.recorded.notes;
     let is_op = |name: &str| found.recorded.rows.iter().any(|row| row.op == name);
     let is_about = |note: &str| match markdown::subject(note, is_op) {
         Some(op) => rows.iter().any(|row| row.op == op),
-        None => markdown::is_version(note),
+        None => notes::is_version(note) && notes::is_about(note, all_notes, &rows),
     };
     let is_shown = |note: &&str| others && is_about(note);
-    let notes = found.recorded.notes.iter().map(String::as_str);
+    let notes = all_notes.iter().map(String::as_str);
     let mark = one_by_one.then_some(ONE_BY_ONE);
     let earlier = results::earlier(rows.iter().copied());
     let earlier = earlier.iter().map(String::as_str);

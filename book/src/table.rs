@@ -5,7 +5,7 @@ use crate::format::{self, three_digits};
 use crate::library::{Beside, Here};
 use crate::markdown;
 use anyhow::{Result, ensure};
-use results::{Machine, Results, Row};
+use results::{Machine, Results, Row, notes};
 
 /// Fewer samples than these have no tenths.
 const ENOUGH: usize = 5;
@@ -101,7 +101,8 @@ fn notes<'a>(recorded: &'a Results, rows: &[&Row]) -> Vec<&'a str> {
     let is_workload = |name: &str| recorded.rows.iter().any(|row| row.workload == name);
     let concerns = |note: &&str| match markdown::subject(note, is_workload) {
         Some(workload) => rows.iter().any(|row| row.workload == workload),
-        None => markdown::is_version(note) || rows.iter().any(|row| is_about(note, row)),
+        None if notes::is_version(note) => notes::is_about(note, &recorded.notes, rows),
+        None => rows.iter().any(|row| is_about(note, row)),
     };
     match rows.iter().any(|row| row.system.is_some()) {
         true => (recorded.notes.iter().map(String::as_str))

@@ -6,6 +6,7 @@ mod kind;
 mod machine;
 mod merge;
 mod models;
+pub mod notes;
 mod ops;
 mod sweep;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use data::BadInput;
 
-use crate::{Figures, Origin, Recorded, failed};
+use crate::{Figures, Origin, Recorded, failed, notes};
 
 impl<R: Figures> Recorded<R> {
     /// `new` in place of the rows whose parts it has ([`Figures::part`]), at their place, and new parts at the end. Rows that
-    /// stay say of which commit they are, if of another.
+    /// stay say of which commit they are, if of another, and so do notes on the versions that ran with them.
     ///
     /// # Errors
     /// [`BadInput`] when `new` is of another machine or other versions than the repository's, and when rows of a part
@@ -24,16 +24,23 @@ impl<R: Figures> Recorded<R> {
             true => vec![], // they were of what is measured again
             false => self.notes,
         };
-        let stale = |note: &str| {
-            failed(note).is_some_and(|[model, preset, _, dtype, _]| {
-                parts.contains(&[model, preset, dtype].join(" "))
-            })
-        };
+        let stale = |note: &str| failed_part(note).is_some_and(|part| parts.contains(&part));
         let stays = |note: &String| !new.notes.contains(note) && !stale(note);
-        let notes: Vec<String> = notes.into_iter().filter(stays).collect();
         let (before, now) = (self.machine.origin(), new.machine.origin());
+        let rows = in_place(self.rows, new.rows, &parts, [&before, &now]);
+        let is_left = |commit: &str| {
+            let mut origins = rows.iter().filter_map(R::origin);
+            origins.any(|origin| origin.commit == commit)
+        };
+        let kept = notes.into_iter().filter(stays);
+        let kept = kept.map(|note| match before == now {
+            true => note,
+            false => notes::of(note, &before.commit),
+        });
+        let is_of_rows = |note: &String| notes::commit(note).is_none_or(is_left);
+        let notes: Vec<String> = kept.filter(is_of_rows).collect();
         Ok(Self {
-            rows: in_place(self.rows, new.rows, &parts, [&before, &now]),
+            rows,
             notes: [notes, new.notes].concat(),
             machine: new.machine,
             ..self
@@ -58,6 +65,19 @@ impl<R: Figures> Recorded<R> {
                 Err(BadInput::new(from, expected, "none"))
             }
         }
+    }
+}
+
+/// The part of which a note says that something failed: `lm tiny decode f32 pytorch_graph failed: …`, or of ops
+/// `linear.1x2x3.f32.pytorch failed: …`.
+fn failed_part(note: &str) -> Option<String> {
+    if let Some([model, preset, _, dtype, _]) = failed(note) {
+        return Some([model, preset, dtype].join(" "));
+    }
+    let (key, _) = note.split_once(" failed: ")?;
+    match key.split('.').collect::<Vec<_>>()[..] {
+        [op, _, dtype, _] => Some([op, dtype].join(" ")),
+        _ => None,
     }
 }
 
@@ -167,6 +187,38 @@ mod tests {
         let mut all = run("abc", &rows);
         all.notes = vec!["PyTorch 3".into()];
         assert_eq!(notes(&all), ["PyTorch 3"], "all of it was measured again");
+    }
+
+    #[test]
+    fn what_failed_is_of_a_part() {
+        let part = |of: &str| failed_part(&format!("{of} failed: no memory"));
+        assert_eq!(
+            part("lm tiny decode f32 pytorch_graph").as_deref(),
+            Some("lm tiny f32")
+        );
+        assert_eq!(
+            part("linear.1x2x3.f32.pytorch").as_deref(),
+            Some("linear f32")
+        );
+        assert_eq!(part("the room"), None);
+    }
+
+    #[test]
+    fn a_version_goes_with_the_rows_that_it_ran_for() {
+        let rows = [
+            row("tiny", "f32", "decode", 1.),
+            row("tiny", "bf16", "decode", 2.),
+        ];
+        let mut kept = run("abc", &rows);
+        kept.notes = vec!["PyTorch 2".into(), "all of it at night".into()];
+        let mut part = run("def", &rows[1..]);
+        part.notes = vec!["PyTorch 3".into()];
+        let one = replaced(&kept, &part).unwrap();
+        let expected = ["PyTorch 2 (commit abc)", "all of it at night", "PyTorch 3"];
+        assert_eq!(one.notes, expected);
+        part.rows = rows[..1].to_vec();
+        let both = replaced(&one, &part).unwrap();
+        assert_eq!(both.notes, expected[1..], "none of abc's rows is left");
     }
 
     #[test]

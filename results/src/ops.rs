@@ -124,13 +124,12 @@ impl Figures for OpRow {
         self.key()
     }
 
-    /// A number format has limits of its own, which its ops are held to.
     fn part(&self) -> String {
-        self.dtype.clone()
+        format!("{} {}", self.op, self.dtype)
     }
 
     fn subject(&self) -> String {
-        self.op.clone()
+        self.shape.clone()
     }
 
     fn origin(&self) -> Option<&Origin> {

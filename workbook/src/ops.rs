@@ -52,10 +52,6 @@ pub struct OpsArgs {
 pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     named(&args.filter)?;
-    if args.record.is_some() && !args.filter.is_empty() {
-        let expected = "no FILTER beside it: a record has every op";
-        return Err(BadInput::new("--record", expected, &args.filter).into());
-    }
     let device = args.device.open()?;
     let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
     let mut recorder = Recorder::new(&device, args, peers.as_ref())?;

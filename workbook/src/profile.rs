@@ -57,7 +57,7 @@ pub struct ProfileArgs {
 pub struct Profiled {
     /// `prefill`
     pub workload: String,
-    /// Per forward pass.
+    /// Of one forward pass.
     pub profile: Profile,
     /// The most bytes that a forward pass needed at once, beyond the weights.
     pub peak_bytes: u64,
@@ -93,7 +93,11 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
 
     let mut all = vec![];
     for workload in workloads {
-        println!("\n{title}, {}: {}", workload.name, workload.input);
+        let which = match workload.job.forwards() {
+            1 => "",
+            _ => ", the one in the middle",
+        };
+        println!("\n{title}, {}: {}{which}", workload.name, workload.input);
         let profiled = profile(workload, &device, args.samples as usize)?;
         print!("{}", profiled.profile.table(&limits));
         println!(
@@ -147,16 +151,16 @@ fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>,
 /// Times and memory of one forward pass.
 fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profiled> {
     let Workload { name, mut job, .. } = workload;
-    let forwards = job.forwards();
     let profiler = Profiler::new(device).repeats(samples);
-    let profile = profiler.run_from(&mut job, |job| job.prepare(), |job| job.run())?;
+    // Without waiting for the device: it would do so itself for what comes next, which is then not in its queue yet.
+    let profile = profiler.run_from(&mut job, |job| job.prepare_pass(), |job| job.queue())?;
     job.reset();
     let peak = Peak::begin(device)?;
     job.prepare()?;
     drop(job.run()?);
     Ok(Profiled {
         workload: name,
-        profile: profile.per(forwards),
+        profile,
         peak_bytes: peak.end()?,
     })
 }

@@ -21,9 +21,11 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   edge_attention 4096x16384 f32: level 2 8495.6*, level 3 27.6, level 4 9.5, copy 2.6, PyTorch 154.0, PyTorch compile 50.8
-//   edge_attention 4096x16384 bf16: level 2 8577.2*, level 3 29.6, level 4 10.2, copy 1.8, PyTorch 152.9, PyTorch compile 47.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit f9e7093f1, 2026-11-23):
+//   edge_attention 4096x16384 f32: level 2 8554.0*, level 3 27.6, level 4 9.7, copy 2.6, PyTorch 154.0, PyTorch compile 53.8, cuSPARSE SpMM 12.9
+//   edge_attention 169343x2332486 f32: level 3 9753.5, level 4 4725.5, copy 146.2, PyTorch 14846.3, PyTorch compile 3069.9, cuSPARSE SpMM 331.3
+//   edge_attention 4096x16384 bf16: level 2 8606.1*, level 3 29.6, level 4 10.3, copy 1.8, PyTorch 153.5, PyTorch compile 51.9, cuSPARSE SpMM 13.3
+//   edge_attention 169343x2332486 bf16: level 3 10416.6, level 4 3877.2, copy 78.5, PyTorch 13458.1, PyTorch compile 2081.0
 
 #include "edge_attention/level4.cuh"
 

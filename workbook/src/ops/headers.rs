@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use results::{Machine, OpClock, OpResults, OpRow, spoken};
+use results::{Machine, OpClock, OpResults, OpRow, Origin, spoken};
 
 /// Where they are.
 pub const KERNELS: &str = "kernels/src";
@@ -60,19 +60,25 @@ fn stem(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-/// The lines for a file: every op on a shape in which one of its kernels ran; none where none was measured.
+/// The lines for a file: every op on a shape in which one of its kernels ran, below a title a commit; none where none was
+/// measured.
 fn block(path: &Path, results: &OpResults) -> Result<Vec<String>> {
     let of_file = entry_names(path)?;
     let ran = |row: &OpRow| row.kernels.iter().any(|kernel| of_file.contains(kernel));
     let cases = results
         .rows
         .chunk_by(|a, b| (&a.op, &a.shape, &a.dtype) == (&b.op, &b.shape, &b.dtype));
-    let lines: Vec<String> = cases
-        .filter(|case| case.iter().any(ran))
-        .map(|case| line(path, case))
-        .collect();
-    let title = (!lines.is_empty()).then(|| title(&results.machine));
-    Ok(title.into_iter().chain(lines).collect())
+    let (mut lines, mut above) = (vec![], None);
+    for case in cases.filter(|case| case.iter().any(ran)) {
+        let origin = case[0].origin.clone();
+        let origin = origin.unwrap_or_else(|| results.machine.origin());
+        if above.as_ref() != Some(&origin) {
+            lines.push(title(&results.machine, &origin));
+        }
+        lines.push(line(path, case));
+        above = Some(origin);
+    }
+    Ok(lines)
 }
 
 /// The names of the kernels in the PTX of a file.
@@ -86,10 +92,10 @@ fn entry_names(path: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(name).collect())
 }
 
-fn title(machine: &Machine) -> String {
+fn title(machine: &Machine, Origin { commit, date }: &Origin) -> String {
+    let name = &machine.name;
     format!(
-        "{BEGIN} on an {}, microseconds in a CUDA graph, * one by one (workbook ops, commit {}, {}):",
-        machine.name, machine.commit, machine.date
+        "{BEGIN} on an {name}, microseconds in a CUDA graph, * one by one (workbook ops, commit {commit}, {date}):"
     )
 }
 

@@ -1,0 +1,70 @@
+//! Notes on which version of another framework ran, and for which rows.
+
+use crate::Figures;
+
+/// Whether a note begins with another framework's name, as those do that say which version ran, and how.
+pub fn is_version(note: &str) -> bool {
+    ["PyTorch", "PyG"].iter().any(|name| note.starts_with(name))
+}
+
+/// A note on a version, as `PyTorch 2 (commit abc)`; any other, and one that has a commit, as it is.
+pub(crate) fn of(note: String, commit: &str) -> String {
+    let names = ["PyTorch ", "PyG "];
+    match names.iter().any(|name| note.starts_with(name)) && self::commit(&note).is_none() {
+        true => format!("{note} (commit {commit})"),
+        false => note,
+    }
+}
+
+/// The commit of the rows that a note on a version is about, if it is not about all.
+pub(crate) fn commit(note: &str) -> Option<&str> {
+    let (_, commit) = note.strip_suffix(')')?.rsplit_once(" (commit ")?;
+    Some(commit)
+}
+
+/// Whether one of `notes` on versions is about any of `rows`: one with a commit about those of that commit, one without about
+/// those that have none of their own.
+pub fn is_about<R: Figures>(note: &str, notes: &[String], rows: &[&R]) -> bool {
+    rows.iter().any(|row| {
+        let origin = row.origin().map(|origin| origin.commit.as_str());
+        let has_own = |origin| notes.iter().any(|note| commit(note) == Some(origin));
+        match commit(note) {
+            Some(commit) => origin == Some(commit),
+            None => !origin.is_some_and(has_own),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpRow, Origin};
+
+    #[test]
+    fn a_version_is_shown_with_its_rows() {
+        let row = |commit: Option<&str>| OpRow {
+            origin: commit.map(|commit| Origin {
+                commit: commit.into(),
+                date: "2026-01-02".into(),
+            }),
+            ..OpRow::default()
+        };
+        let (new, old, older) = (row(None), row(Some("abc")), row(Some("012")));
+        let notes = ["PyTorch 2 (commit abc)", "PyTorch 3"].map(String::from);
+        let shown = |rows: &[&OpRow]| {
+            let about = |note: &&String| is_about(note, &notes, rows);
+            notes.iter().filter(about).count()
+        };
+        assert!(is_about(&notes[0], &notes, &[&old]) && is_about(&notes[1], &notes, &[&new]));
+        assert_eq!(
+            [shown(&[&old]), shown(&[&new]), shown(&[&old, &new])],
+            [1, 1, 2]
+        );
+        assert!(is_about(&notes[1], &notes, &[&older]), "it has no other");
+        assert_eq!(of(notes[0].clone(), "def"), notes[0]);
+        assert_eq!(
+            of("PyTorch's decode waits".into(), "def"),
+            "PyTorch's decode waits"
+        );
+    }
+}
