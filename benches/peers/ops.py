@@ -5,14 +5,17 @@
 FOLDER holds OP.SHAPE.DTYPE.safetensors of each case: the operands of the levels, and in `answer` what comes out at one of
 them. What gives something else is not timed. Prints a line of JSON for each op and shape: `row`, of `pytorch`, as a user of
 PyTorch writes it, and of `pytorch_compile`, on a GPU with kernels that are chosen by timing them, where that can be another
-kernel; on a GPU, beside attention over edges, of `cusparse_spmm`, which only sums; or `failed`, with its reason. The clocks
-are those of benches/src/timer.rs.
+kernel; on a GPU, beside attention over edges, of `cusparse_spmm`, which only sums; or `failed`, with its reason. All is
+compiled before the first is timed, by several processes if asked. The clocks are those of benches/src/timer.rs.
 """
 
 import argparse
 import json
+import multiprocessing
+import os
 import statistics
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -27,6 +30,7 @@ from lm import causal_attention, decode_attention, rotate
 from timing import AHEAD, WARM_UP, captured, spread, synchronize
 from vit import patch_embed
 
+SPAWN = multiprocessing.get_context("spawn")  # a GPU's state survives no fork
 SAMPLE = 2e-3  # seconds of a sample at least
 AHEAD_OF_GRAPHS = 1  # of the products that keep the GPU busy, while replays are queued
 QUEUED = 20  # calls at most that wait in the GPU's queue for one sample, and calls of a CUDA graph
@@ -223,6 +227,54 @@ def times(case, call, samples, busy):
     return row | dict(low_us=low, high_us=high, samples=samples)
 
 
+def prepared(case, args, busy):
+    """The key of each row of a case with its call, compiled, or with the reason why it has none."""
+    op, shape = case.split(".")
+    call, arguments, answer = given(case, ALONE.get(op) or COMPILED[op], args)
+    levels = {"pytorch": (call, arguments, answer)}
+    if op in COMPILED:
+        mode = None if busy is None else "max-autotune-no-cudagraphs"
+        compiled = torch.compile(call, fullgraph=True, dynamic=False, mode=mode)
+        levels["pytorch_compile"] = compiled, arguments, answer
+    if op == "edge_attention" and busy is not None:
+        levels["cusparse_spmm"] = neighbour_sums(*arguments)
+    ready = []
+    for level, (call, arguments, answer) in levels.items():
+        row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
+        try:
+            check(op, args.dtype, arguments, call(*arguments), answer)
+            ready.append((row, partial(call, *arguments), None))
+        except Exception as error:
+            ready.append((row, None, one_line(error)))
+    return ready
+
+
+def timed(row, call, reason, samples, busy):
+    """A line of what is printed."""
+    if call is None:
+        return dict(kind="failed", **row, reason=reason)
+    queue = None if row["op"] in WAITING else busy
+    try:
+        return dict(kind="row", **row) | times(" ".join(row.values()), call, samples, queue)
+    except Exception as error:
+        return dict(kind="failed", **row, reason=one_line(error))
+
+
+@torch.inference_mode()
+def process(cases, args, pipe):
+    """Compiles all of its cases, says so, and times each when its turn has come."""
+    torch.set_num_threads(args.threads)
+    if ":" in args.device:
+        torch.cuda.set_device(args.device)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch._dynamo.config.recompile_limit = 8 + len(cases)  # one function on so many shapes
+    busy = None if args.device == "cpu" else torch.randn(4096, 4096, device=args.device)
+    ready = {case: prepared(case, args, busy) for case in cases}
+    pipe.send("ready")
+    for case in iter(pipe.recv, None):
+        pipe.send([timed(*one, args.samples, busy) for one in ready.pop(case)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -231,37 +283,30 @@ def main():
     parser.add_argument("--dtype", choices=DTYPES, required=True)
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--processes", type=int, default=1, help="that compile side by side")
     args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    if ":" in args.device:
-        torch.cuda.set_device(args.device)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    busy = None if args.device == "cpu" else torch.randn(4096, 4096, device=args.device)
-    mode = None if busy is None else "max-autotune-no-cudagraphs"
-    compiled = partial(torch.compile, fullgraph=True, dynamic=False, mode=mode)
-    for case in args.cases:
-        op, shape = case.split(".")
-        make = ALONE.get(op) or COMPILED.get(op)
-        if make is None:
-            continue  # the caller names what is missing
-        call, arguments, answer = given(case, make, args)
-        levels = {"pytorch": (call, arguments, answer)}
-        if op in COMPILED:
-            levels["pytorch_compile"] = compiled(call), arguments, answer
-        if op == "edge_attention" and busy is not None:
-            levels["cusparse_spmm"] = neighbour_sums(*arguments)
-        for level, (call, arguments, answer) in levels.items():
-            row = dict(op=op, shape=shape, dtype=args.dtype, level=level)
-            try:
-                check(op, args.dtype, arguments, call(*arguments), answer)
-                name, queue = " ".join(row.values()), None if op in WAITING else busy
-                row = dict(kind="row", **row) | times(name, partial(call, *arguments), args.samples, queue)
-            except Exception as error:
-                row = dict(kind="failed", **row, reason=one_line(error))
-            print(json.dumps(row), flush=True)
-        torch.compiler.reset()
+    # The caller names what is missing.
+    cases = [case for case in args.cases if case.split(".")[0] in ALONE | COMPILED]
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.processes)))
+    turns, pipes = {}, []
+    for i in range(min(args.processes, len(cases))):
+        pipe, end = SPAWN.Pipe()
+        SPAWN.Process(target=process, args=(cases[i :: args.processes], args, end), daemon=True).start()
+        end.close()  # so that a process that dies is the end of the pipe
+        turns |= dict.fromkeys(cases[i :: args.processes], pipe)
+        pipes.append(pipe)
+    for pipe in pipes:
+        pipe.recv()
+    for case in cases:
+        turns[case].send(case)
+        for line in turns[case].recv():
+            print(json.dumps(line), flush=True)
+    for pipe in pipes:
+        pipe.send(None)
 
 
 if __name__ == "__main__":
-    with torch.inference_mode():
+    # What an earlier run's compiler chose, it chose on the machine as it was then.
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
         main()

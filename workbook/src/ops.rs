@@ -43,6 +43,9 @@ pub struct OpsArgs {
     /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
+    /// Processes of PyTorch that compile side by side, before anything is timed
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub peer_processes: u32,
     /// Also put it into benches/results/ops/NAME.json, and draw that
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
@@ -53,7 +56,8 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     named(&args.filter)?;
     let device = args.device.open()?;
-    let peers = peers::Peers::new(args.peers.as_deref(), &device, args.samples)?;
+    let python = args.peers.as_deref();
+    let peers = peers::Peers::new(python, &device, args.samples, args.peer_processes)?;
     let mut recorder = Recorder::new(&device, args, peers.as_ref())?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     let run = Run::Ops(results.clone());

@@ -49,7 +49,7 @@ const GEMM: &str = "gemm_one_thread";
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
     let device = args.device.open()?;
-    let peers = Peers::new(args.peers.as_deref(), &device, args.samples)?;
+    let peers = Peers::new(args.peers.as_deref(), &device, args.samples, 1)?;
     let machine = machine::describe(&device, &root)?;
     let mut results = OpResults::new(machine).of_kind(Kind::Small);
     let run = Run::Ops(results.clone());

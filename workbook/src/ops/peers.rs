@@ -49,12 +49,13 @@ struct Failed {
     reason: String,
 }
 
-/// Python, how often it measures on which device, and what it is given.
+/// Python, how often it measures on which device, with how many processes that compile, and what it is given.
 pub struct Peers<'a> {
     python: &'a str,
     version: String,
     device: &'a Device,
     samples: u32,
+    processes: u32,
     folder: TempDir,
 }
 
@@ -63,13 +64,19 @@ impl<'a> Peers<'a> {
     ///
     /// # Errors
     /// [`data::BadInput`] for one without PyTorch.
-    pub fn new(python: Option<&'a str>, device: &'a Device, samples: u32) -> Result<Option<Self>> {
+    pub fn new(
+        python: Option<&'a str>,
+        device: &'a Device,
+        samples: u32,
+        processes: u32,
+    ) -> Result<Option<Self>> {
         let peers = |python| -> Result<Self> {
             Ok(Self {
                 python,
                 version: torch(python, device)?,
                 device,
                 samples,
+                processes,
                 folder: tempfile::tempdir()?,
             })
         };
@@ -120,6 +127,7 @@ impl<'a> Peers<'a> {
             .args(cases(&results.rows, dtype))
             .args(["--dtype", dtype, "--device", &device_name(self.device)])
             .args(["--samples", &self.samples.to_string()])
+            .args(["--processes", &self.processes.to_string()])
             .args([
                 "--threads",
                 &candle_core::utils::get_num_threads().to_string(),
