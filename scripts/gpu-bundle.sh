@@ -19,35 +19,31 @@ out=$(realpath -m "${1:-.bundle}")
 limit=$((64 * 1024 * 1024))
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
-cargo=(cargo --quiet)
-flags=(--features cuda --target-dir target/cuda)
-
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 mkdir -p "$stage/bin" "$out"
 
+# The same packages each time: cargo builds candle, and for minutes its kernels, once more for another choice of features.
 # The examples of all levels share three names, so the multi-call `workbook` stands for them.
-"${cargo[@]}" build --release "${flags[@]}" -p workbook
-cp target/cuda/release/workbook "$stage/bin/"
-"${cargo[@]}" build --release "${flags[@]}" -p kernels --example counters
-cp target/cuda/release/examples/counters "$stage/bin/"
+flags=(--release --features cuda --target-dir target/cuda -p workbook -p kernels -p tests -p benches)
+targets=(--bin workbook --example counters --bench levels)
+for test in tests/tests/*; do targets+=(--test "$(basename "$test" .rs)"); done
 
-# The path of each test or bench program, from cargo's own messages.
+# A line a program: its name in the bundle, and its path from cargo's own messages.
 programs() {
-  "${cargo[@]}" "$@" "${flags[@]}" --no-run --message-format json |
+  cargo --quiet "$@" "${flags[@]}" --message-format json |
     python3 -c 'import json, sys
+prefix = {"bin": "", "example": "", "lib": "test-", "test": "test-", "bench": "bench-"}
 for line in sys.stdin:
     message = json.loads(line)
-    kind = message.get("target", {}).get("kind", [])
-    if message.get("executable") and kind in (["lib"], ["test"], ["bench"]):
-        print(message["target"]["name"], message["executable"])'
+    if path := message.get("executable"):
+        target = message["target"]
+        print(prefix[target["kind"][0]] + target["name"], path)'
 }
 # Lists first: a build that fails ends the script here.
-kernels=$(programs test --release -p kernels --lib)
-tests=$(programs test --release -p tests --test '*')
-benches=$(programs bench -p benches)
-while read -r name path; do cp "$path" "$stage/bin/test-$name"; done <<<"$kernels"$'\n'"$tests"
-while read -r name path; do cp "$path" "$stage/bin/bench-$name"; done <<<"$benches"
+all=$(programs build "${targets[@]}")
+kernels=$(programs test --no-run --lib | grep '^test-kernels ')
+while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$kernels"
 strip "$stage"/bin/*
 
 # What they read. Tracked files only: nothing of this machine travels.
