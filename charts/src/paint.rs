@@ -70,7 +70,7 @@ const OTHERS: [(&str, RGBColor, Shape); 15] = [
     ("cuBLAS", RGBColor(86, 180, 233), Shape::Square),
     ("gemm", RGBColor(51, 34, 136), Shape::Up),
     ("copy", RGBColor(34, 34, 34), Shape::Down),
-    ("cuSPARSE SpMM", RGBColor(86, 180, 233), Shape::Up),
+    ("cuSPARSE SpMM", RGBColor(187, 204, 238), Shape::Up),
     ("lut", RGBColor(153, 153, 51), Shape::Down),
     ("dp4a", RGBColor(221, 204, 119), Shape::Down),
 ];
