@@ -290,10 +290,11 @@ def main():
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.processes)))
     turns, pipes = {}, []
     for i in range(min(args.processes, len(cases))):
+        share = cases[i :: args.processes]
         pipe, end = SPAWN.Pipe()
-        SPAWN.Process(target=process, args=(cases[i :: args.processes], args, end), daemon=True).start()
+        SPAWN.Process(target=process, args=(share, args, end), daemon=True).start()
         end.close()  # so that a process that dies is the end of the pipe
-        turns |= dict.fromkeys(cases[i :: args.processes], pipe)
+        turns |= dict.fromkeys(share, pipe)
         pipes.append(pipe)
     for pipe in pipes:
         pipe.recv()

@@ -27,7 +27,7 @@ pub trait Figures {
     /// What is measured together, and so replaced together, in words: `lm readme f32`.
     fn part(&self) -> String;
 
-    /// What of a part the row is about: an op, a workload. A run that replaces a part has all that were in it.
+    /// What of a part the row is about: a shape of an op, a workload. A run that replaces a part has all that were in it.
     fn subject(&self) -> String;
 
     /// Where it is of another commit than its file says: one that was measured before, and not since.

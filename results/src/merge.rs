@@ -12,7 +12,7 @@ impl<R: Figures> Recorded<R> {
     ///
     /// # Errors
     /// [`BadInput`] when `new` is of another machine or other versions than the repository's, and when rows of a part
-    /// would be lost: of ops, say, that it has not measured. `kept` and `from` are what the two are called.
+    /// would be lost: of shapes of an op, say, that it has not measured. `kept` and `from` are what the two are called.
     pub fn replaced_by(self, new: Self, [kept, from]: [&str; 2]) -> Result<Self, BadInput> {
         if !self.machine.is_like(&new.machine) {
             let expected = format!("figures of {}", new.machine);
@@ -27,15 +27,22 @@ impl<R: Figures> Recorded<R> {
         let stale = |note: &str| failed_part(note).is_some_and(|part| parts.contains(&part));
         let stays = |note: &String| !new.notes.contains(note) && !stale(note);
         let (before, now) = (self.machine.origin(), new.machine.origin());
+        // Of which commits the notes on versions are that do not say so.
+        let is_unsaid = |commit: &String| {
+            let said = |note: &String| notes::commit(note) == Some(commit);
+            !notes.iter().any(said)
+        };
+        let commits = (self.rows.iter()).map(|row| row.origin().unwrap_or(&before).commit.clone());
+        let commits: BTreeSet<String> = commits.filter(is_unsaid).collect();
         let rows = in_place(self.rows, new.rows, &parts, [&before, &now]);
         let is_left = |commit: &str| {
             let mut origins = rows.iter().filter_map(R::origin);
             origins.any(|origin| origin.commit == commit)
         };
         let kept = notes.into_iter().filter(stays);
-        let kept = kept.map(|note| match before == now {
-            true => note,
-            false => notes::of(note, &before.commit),
+        let kept = kept.flat_map(|note| match before == now {
+            true => vec![note],
+            false => notes::of(note, &commits),
         });
         let is_of_rows = |note: &String| notes::commit(note).is_none_or(is_left);
         let notes: Vec<String> = kept.filter(is_of_rows).collect();
@@ -219,6 +226,17 @@ mod tests {
         part.rows = rows[..1].to_vec();
         let both = replaced(&one, &part).unwrap();
         assert_eq!(both.notes, expected[1..], "none of abc's rows is left");
+        // Two commits had the same version, which was one note, and the next run has another.
+        part.notes = kept.notes.clone();
+        let mut same = replaced(&kept, &part).unwrap();
+        assert_eq!(same.notes, kept.notes);
+        let mut third = row("base", "f32", "decode", 3.);
+        third.model = "gnn".into();
+        let mut last = run("ghi", &[third]);
+        last.notes = vec!["PyTorch 3".into()];
+        same = replaced(&same, &last).unwrap();
+        let of_both = ["PyTorch 2 (commit abc)", "PyTorch 2 (commit def)"];
+        assert_eq!(same.notes[..2], of_both);
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! Notes on which version of another framework ran, and for which rows.
 
+use std::collections::BTreeSet;
+
 use crate::Figures;
+
+/// Other frameworks, as notes on their versions begin.
+const NAMES: [&str; 2] = ["PyTorch", "PyG"];
 
 /// Whether a note begins with another framework's name, as those do that say which version ran, and how.
 pub fn is_version(note: &str) -> bool {
-    ["PyTorch", "PyG"].iter().any(|name| note.starts_with(name))
+    NAMES.iter().any(|name| note.starts_with(name))
 }
 
-/// A note on a version, as `PyTorch 2 (commit abc)`; any other, and one that has a commit, as it is.
-pub(crate) fn of(note: String, commit: &str) -> String {
-    let names = ["PyTorch ", "PyG "];
-    match names.iter().any(|name| note.starts_with(name)) && self::commit(&note).is_none() {
-        true => format!("{note} (commit {commit})"),
-        false => note,
+/// A note on a version for each of `commits`, as `PyTorch 2 (commit abc)`; any other, and one that has a commit, as it is.
+pub(crate) fn of(note: String, commits: &BTreeSet<String>) -> Vec<String> {
+    let mut rests = NAMES.iter().filter_map(|name| note.strip_prefix(name));
+    match rests.any(|rest| rest.starts_with(' ')) && commit(&note).is_none() {
+        true => (commits
+            .iter()
+            .map(|commit| format!("{note} (commit {commit})")))
+        .collect(),
+        false => vec![note],
     }
 }
 
@@ -61,10 +69,8 @@ mod tests {
             [1, 1, 2]
         );
         assert!(is_about(&notes[1], &notes, &[&older]), "it has no other");
-        assert_eq!(of(notes[0].clone(), "def"), notes[0]);
-        assert_eq!(
-            of("PyTorch's decode waits".into(), "def"),
-            "PyTorch's decode waits"
-        );
+        let of_def = |note: &str| of(note.into(), &BTreeSet::from(["def".into()]));
+        assert_eq!(of_def(&notes[0]), [notes[0].clone()]);
+        assert_eq!(of_def("PyTorch's decode waits"), ["PyTorch's decode waits"]);
     }
 }

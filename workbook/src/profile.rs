@@ -152,7 +152,7 @@ fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>,
 fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profiled> {
     let Workload { name, mut job, .. } = workload;
     let profiler = Profiler::new(device).repeats(samples);
-    // Without waiting for the device: it would do so itself for what comes next, which is then not in its queue yet.
+    // `queue` leaves the device to its work, where `run` waits for it: the profiler has the queue filled first.
     let profile = profiler.run_from(&mut job, |job| job.prepare_pass(), |job| job.queue())?;
     job.reset();
     let peak = Peak::begin(device)?;

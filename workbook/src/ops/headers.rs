@@ -65,11 +65,8 @@ fn stem(path: &Path) -> &str {
 fn block(path: &Path, results: &OpResults) -> Result<Vec<String>> {
     let of_file = entry_names(path)?;
     let ran = |row: &OpRow| row.kernels.iter().any(|kernel| of_file.contains(kernel));
-    let cases = results
-        .rows
-        .chunk_by(|a, b| (&a.op, &a.shape, &a.dtype) == (&b.op, &b.shape, &b.dtype));
     let (mut lines, mut above) = (vec![], None);
-    for case in cases.filter(|case| case.iter().any(ran)) {
+    for case in results.cases().filter(|case| case.iter().any(ran)) {
         let origin = case[0].origin.clone();
         let origin = origin.unwrap_or_else(|| results.machine.origin());
         if above.as_ref() != Some(&origin) {
