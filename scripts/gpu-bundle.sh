@@ -53,7 +53,7 @@ cp scripts/ncu.py "$stage/"
 git describe --always --dirty --exclude="*" --abbrev=9 >"$stage/commit"
 
 # One solid archive: the programs share candle's kernels, 35 MB of each.
-tar -C "$stage" -cf - . | xz --threads=2 --lzma2=preset=1,dict=192MiB >"$out/bundle.tar.xz"
+tar -C "$stage" -cf - . | xz --threads=2 --lzma2=preset=6,dict=192MiB >"$out/bundle.tar.xz"
 install -m 755 scripts/gpu-run.sh "$out/run.sh"
 size=$(stat -c %s "$out/bundle.tar.xz")
 if [ "$size" -gt "$limit" ]; then
