@@ -4,7 +4,6 @@ mod gnn;
 mod goldens;
 mod levels;
 mod lm;
-mod profile;
 mod simulated;
 mod swap;
 mod tiny;

@@ -1,4 +1,5 @@
-//! The profiler by each device's own clock.
+//! The profiler by each device's own clock. The clock is the whole device's, and the host's part is what it is when no other
+//! test runs, so this test is alone in its program.
 
 use candle_core::{Result, Tensor};
 use models::trace::profile::Profiler;
