@@ -19,10 +19,11 @@
 //   linear 1x512x10000 f32: level 2 6.7, level 3 25.9, level 4 4.1, PyTorch 6.0
 //   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, PyTorch 5.3
 //   linear_swiglu 1x512x1536 f32: level 2 5.6, level 3 17.8, level 4 2.3, PyTorch 6.7, PyTorch compile 5.1
-//   linear 1x512x512 bf16: level 2 4.0, level 3 14.1, level 4 1.7, PyTorch 3.3
-//   linear 1x512x10000 bf16: level 2 5.6, level 3 26.1, level 4 3.0, PyTorch 4.4
-//   qkv 1x512x1536 bf16: level 2 3.3, level 3 14.1, level 4 1.7, PyTorch 3.4
-//   linear_swiglu 1x512x1536 bf16: level 2 5.8, level 3 18.0, level 4 2.0, PyTorch 6.3, PyTorch compile 4.7
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 1x512x512 bf16: level 2 4.1, level 3 14.0, level 4 1.7, PyTorch 3.1, PyTorch compile 3.2
+//   linear 1x512x10000 bf16: level 2 5.4, level 3 26.1, level 4 2.9, PyTorch 4.1, PyTorch compile 4.3
+//   qkv 1x512x1536 bf16: level 2 3.4, level 3 14.1, level 4 1.7, PyTorch 3.4, PyTorch compile 1.9
+//   linear_swiglu 1x512x1536 bf16: level 2 5.8, level 3 18.0, level 4 2.0, PyTorch 6.4, PyTorch compile 3.8
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

@@ -18,18 +18,18 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 3.4
-//   linear 197x1536x384 bf16: level 2 7.1, level 3 40.2, level 4 7.0, PyTorch 4.7
-//   linear 4096x128x128 bf16: level 2 10.8, level 3 10.2, level 4 2.9, PyTorch 3.2
-//   linear 25216x3072x768 bf16: level 2 443.8, level 3 6754.7, level 4 279.2, PyTorch 157.0
-//   qkv 128x512x1536 bf16: level 2 3.1, level 3 20.9, level 4 3.5, PyTorch 3.3
-//   qkv 197x384x1152 bf16: level 2 3.0, level 3 16.1, level 4 3.7, PyTorch 3.2
-//   qkv_skip 4096x128x512 bf16: level 2 33.2, level 3 34.7, level 4 4.5, PyTorch 4.4
-//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.6, level 4 4.8, PyTorch 5.4, PyTorch compile 5.6
-//   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.2, level 4 3.7, PyTorch 6.2, PyTorch compile 6.5
-//   linear_gelu 25216x768x3072 bf16: level 2 1682.7, level 3 6785.6, level 4 336.3, PyTorch 270.5, PyTorch compile 281.3
-//   linear_swiglu 128x512x1536 bf16: level 2 14.4, level 3 26.9, level 4 5.2, PyTorch 9.0, PyTorch compile 5.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 3.2, PyTorch compile 3.2
+//   linear 197x1536x384 bf16: level 2 7.1, level 3 40.2, level 4 6.9, PyTorch 4.5, PyTorch compile 7.8
+//   linear 4096x128x128 bf16: level 2 10.8, level 3 10.3, level 4 2.9, PyTorch 3.0, PyTorch compile 2.8
+//   linear 25216x3072x768 bf16: level 2 444.8, level 3 6755.9, level 4 278.0, PyTorch 157.5, PyTorch compile 157.6
+//   qkv 128x512x1536 bf16: level 2 3.1, level 3 20.9, level 4 3.5, PyTorch 3.1, PyTorch compile 3.0
+//   qkv 197x384x1152 bf16: level 2 3.0, level 3 16.1, level 4 3.7, PyTorch 3.1, PyTorch compile 3.3
+//   qkv_skip 4096x128x512 bf16: level 2 33.3, level 3 34.7, level 4 4.5, PyTorch 4.2, PyTorch compile 4.6
+//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.7, PyTorch 5.3, PyTorch compile 7.2
+//   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.2, level 4 3.7, PyTorch 6.1, PyTorch compile 6.3
+//   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, PyTorch 272.0, PyTorch compile 274.4
+//   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.9, level 4 5.1, PyTorch 8.9, PyTorch compile 5.8
 #include "linear/mma_tile.cuh"
 #include "linear/kernels.cuh"
 

@@ -30,9 +30,10 @@
 //   linear_gelu 4096x128x256 f32: level 2 31.3, level 3 18.9, level 4 10.3, level 5 7.5, PyTorch 13.3, PyTorch compile 13.8
 //   linear_gelu 25216x768x3072 f32: level 2 3862.2, level 3 6748.0, level 4 3034.3, level 5 1637.0, PyTorch 2475.0, PyTorch compile 2473.8
 //   linear_swiglu 128x512x1536 f32: level 2 27.6, level 3 27.1, level 4 16.9, level 5 9.7, PyTorch 22.2, PyTorch compile 19.5
-//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 3.4
-//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.6, level 4 4.8, level 5 4.7, PyTorch 5.4, PyTorch compile 5.6
-//   linear_swiglu 128x512x1536 bf16: level 2 14.4, level 3 26.9, level 4 5.2, level 5 4.7, PyTorch 9.0, PyTorch compile 5.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 3.2, PyTorch compile 3.2
+//   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.7, level 5 4.5, PyTorch 5.3, PyTorch compile 7.2
+//   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.9, level 4 5.1, level 5 4.7, PyTorch 8.9, PyTorch compile 5.8
 #include "common/split_tf32.cuh"
 #include "linear/mma_tile.cuh"
 

@@ -25,9 +25,9 @@
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   linear 25216x3072x768 bf16: level 2 443.8, level 3 6754.7, level 4 279.2, level 5 157.8, PyTorch 157.0
-//   linear_gelu 25216x768x3072 bf16: level 2 1682.7, level 3 6785.6, level 4 336.3, level 5 218.9, PyTorch 270.5, PyTorch compile 281.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 25216x3072x768 bf16: level 2 444.8, level 3 6755.9, level 4 278.0, level 5 157.7, PyTorch 157.5, PyTorch compile 157.6
+//   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, level 5 191.4, PyTorch 272.0, PyTorch compile 274.4
 #include "common/activation.cuh"
 #include "linear/wgmma_tile.cuh"
 

@@ -21,7 +21,8 @@
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
 //   next_token 10000 f32, by the host's clock: level 2 25.1, level 3 24.7, level 4 22.5, copy 5.2, PyTorch 29.7
-//   next_token 10000 bf16, by the host's clock: level 2 34.7, level 3 34.8, level 4 20.8, copy 5.0, PyTorch 31.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   next_token 10000 bf16, by the host's clock: level 2 34.9, level 3 34.9, level 4 20.0, copy 4.5, PyTorch 25.8
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -19,12 +19,13 @@
 //   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46107.2, level 3 78917.9, level 4 9841.4, PyTorch 7170.7, PyTorch compile 6468.6
 //   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.2, copy 1.2, PyTorch 54.8, PyTorch compile 31.0
 //   causal_attention_decode 255+1x9x3x64 f32: level 2 18.5, level 3 16.9, level 4 6.0, copy 1.1, PyTorch 53.3, PyTorch compile 32.6
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.7, level 3 13.7, level 4 5.7, PyTorch 40.5, PyTorch compile 10.3
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 13.9, level 4 6.1, PyTorch 41.1, PyTorch compile 11.8
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1101.8, level 4 37.8, PyTorch 68.9, PyTorch compile 31.9
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34119.7, level 3 79355.3, level 4 1061.6, PyTorch 1230.6, PyTorch compile 616.2
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.9, level 4 4.4, copy 1.1, PyTorch 32.5, PyTorch compile 7.7
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.5, level 3 16.7, level 4 6.6, copy 1.1, PyTorch 33.9, PyTorch compile 12.0
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, PyTorch 40.3, PyTorch compile 10.2
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, PyTorch 40.0, PyTorch compile 11.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.7, level 3 1105.3, level 4 37.7, PyTorch 68.7, PyTorch compile 30.3
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34097.9, level 3 79332.0, level 4 1052.5, PyTorch 1233.0, PyTorch compile 603.8
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.5, level 4 4.4, copy 1.1, PyTorch 31.6, PyTorch compile 7.6
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.4, level 4 6.6, copy 1.1, PyTorch 33.1, PyTorch compile 11.6
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \
