@@ -11,6 +11,7 @@
 #   FOLDER/run.sh workbook compare        any command of the workbook
 #   FOLDER/run.sh workbook vit --level 2
 #   FOLDER/run.sh bench                   the benches
+#   FOLDER/run.sh measure OUT             all that benches/results has of a GPU, beside PyTorch, into the folder OUT
 #   FOLDER/run.sh counters OUT            what Nsight Compute reads of every kernel, into the folder OUT
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -4,6 +4,12 @@
 #   run.sh test [FILTER]     run.sh sanitize [FILTER]   (all four tools, or those that $CANDLEPOWER_TOOLS names)
 #   run.sh bench [FILTER]    run.sh workbook ARGUMENTS
 #   run.sh counters OUT      (needs Nsight Compute, and permission to read counters)
+#   run.sh measure OUT [PART…]
+#
+# measure leaves PART.json and PART.log in the folder OUT, which `workbook record NAME OUT/*.json` puts into benches/results.
+# Without parts it is all of them. One of compare or ops took four to nine minutes on an H200 beside 16 cores, most of them
+# for PyTorch's compiler. compare-PRESET,PRESET… and bench-FILTER are parts, too. PyTorch is that of $CANDLEPOWER_PYTHON (python3),
+# the device $CANDLEPOWER_DEVICE (cuda).
 #
 # The CUDA 13 libraries (cublas, curand, cudart) come from $CANDLEPOWER_CUDA_LIB, from the loader's own
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
@@ -34,6 +40,22 @@ export CARGO_MANIFEST_DIR="$work/tests" # where the tests look for what they rea
 
 what=${1:-}
 shift || true
+parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep bench)
+if [ "$what" = measure ]; then
+  if [ $# = 0 ]; then
+    echo "run.sh measure: expected a folder, found nothing" >&2
+    exit 2
+  fi
+  [ $# = 1 ] || parts=("${@:2}")
+  for part in "${parts[@]}"; do
+    if ! [[ $part =~ ^(compare-.+|ops-f32|ops-bf16|small|sweep|bench(-.+)?)$ ]]; then
+      echo "run.sh measure: expected compare-PRESET, ops-f32, ops-bf16, small, sweep or bench, found '$part'" >&2
+      exit 2
+    fi
+  done
+  out=$(realpath -m "$1")
+  mkdir -p "$out"
+fi
 if [ "$what" = counters ]; then
   exec python3 "$work/ncu.py" --program "$work/bin/counters" --out "${1:-.}" --commit "$(cat "$work/commit")"
 fi
@@ -73,6 +95,34 @@ case $what in
       done
     done
     exit $failed ;;
+  measure)
+    on=(--device "${CANDLEPOWER_DEVICE:-cuda}")
+    peers=(--peers "${CANDLEPOWER_PYTHON:-python3}")
+    side_by_side=(--peer-processes "$(nproc)")
+    both=(--dtype f32 bf16)
+    failed=0
+    for part in "${parts[@]}"; do
+      argument=${part#*-}
+      case $part in
+        compare-*) run=(workbook compare --preset ${argument//,/ } "${both[@]}" "${on[@]}" "${peers[@]}" "${side_by_side[@]}") ;;
+        ops-*) run=(workbook ops --dtype "$argument" "${on[@]}" "${peers[@]}" "${side_by_side[@]}") ;;
+        small) run=(workbook small "${on[@]}" "${peers[@]}") ;;
+        sweep) run=(workbook sweep "${on[@]}") ;;
+        bench) run=(bench-levels --bench) ;;
+        bench-*) run=(bench-levels --bench "$argument") ;;
+      esac
+      figures=target/workbook/${part%%-*}.json
+      [ "${part%%-*}" = bench ] && figures=target/workbook/benches.json
+      rm -f "$figures"
+      begun=$SECONDS
+      if "bin/${run[0]}" "${run[@]:1}" >"$out/$part.log" 2>&1 && cp "$figures" "$out/$part.json"; then
+        echo "$part: $((SECONDS - begun)) s"
+      else
+        echo "$part: failed, see $out/$part.log"
+        failed=1
+      fi
+    done
+    exit $failed ;;
   bench) for program in bin/bench-*; do "$program" --bench "$@"; done ;;
-  *) echo "run.sh: expected test, sanitize, bench, counters or workbook, found '$what'" >&2; exit 2 ;;
+  *) echo "run.sh: expected test, sanitize, bench, counters, measure or workbook, found '$what'" >&2; exit 2 ;;
 esac
