@@ -84,9 +84,12 @@ case $what in
     }
     export -f watched
     failed=0
+    watched_any=0
     for tool in ${CANDLEPOWER_TOOLS:-memcheck racecheck initcheck synccheck}; do
       for program in bin/test-*; do
         tests=$("$program" --list "$@" 2>/dev/null | sed -n 's/: test$//p')
+        if [ -z "$tests" ]; then continue; fi
+        watched_any=1
         if xargs -P "$(nproc)" -I{} bash -c 'watched "$@"' _ "$tool" "$program" {} <<<"$tests"; then
           echo "$tool $program: $(wc -l <<<"$tests") tests, nothing found"
         else
@@ -94,6 +97,10 @@ case $what in
         fi
       done
     done
+    if [ $watched_any = 0 ]; then
+      echo "run.sh sanitize: expected a part of a test's name, found '$*'" >&2
+      exit 2
+    fi
     exit $failed ;;
   measure)
     on=(--device "${CANDLEPOWER_DEVICE:-cuda}")

@@ -11,8 +11,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The CPU, the GPU when this is a CUDA build and one answers, and the CPU again with every kernel simulated,
-/// after which no launch may have reported a defect. What is skipped is said, by name.
+/// after which no launch may have reported a defect. What is skipped is said, by name; with `CANDLEPOWER_SANITIZE` set it is
+/// the simulator, which watches every access itself.
 pub fn devices() -> Devices {
+    if is_sanitized() {
+        eprintln!("skipped: the simulator: a sanitizer watches the GPU");
+        return hardware();
+    }
     Devices {
         left: [Where::Simulated, Where::Gpu, Where::Cpu].into(),
         simulation: None,
@@ -106,6 +111,20 @@ pub fn is_sanitized() -> bool {
 pub fn cases(all: u32) -> ProptestConfig {
     const FEW: u32 = 3;
     ProptestConfig::with_cases(if is_sanitized() { FEW } else { all })
+}
+
+/// All of them, or the first alone with `CANDLEPOWER_SANITIZE` set.
+pub fn first_if_sanitized<T>(all: &[T]) -> &[T] {
+    match is_sanitized() {
+        false => all,
+        true => {
+            eprintln!(
+                "skipped: all but the first of {} shapes: every access is watched",
+                all.len()
+            );
+            &all[..all.len().min(1)]
+        }
+    }
 }
 
 /// A generator with a fresh seed, which it prints; `CANDLEPOWER_SEED` repeats one.
