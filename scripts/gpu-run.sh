@@ -40,25 +40,10 @@ export CARGO_MANIFEST_DIR="$work/tests" # where the tests look for what they rea
 
 what=${1:-}
 shift || true
-parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep bench)
-if [ "$what" = measure ]; then
-  if [ $# = 0 ]; then
-    echo "run.sh measure: expected a folder, found nothing" >&2
-    exit 2
-  fi
-  [ $# = 1 ] || parts=("${@:2}")
-  for part in "${parts[@]}"; do
-    if ! [[ $part =~ ^(compare-.+|ops-f32|ops-bf16|small|sweep|bench(-.+)?)$ ]]; then
-      echo "run.sh measure: expected compare-PRESET, ops-f32, ops-bf16, small, sweep or bench, found '$part'" >&2
-      exit 2
-    fi
-  done
-  out=$(realpath -m "$1")
-  mkdir -p "$out"
-fi
 if [ "$what" = counters ]; then
   exec python3 "$work/ncu.py" --program "$work/bin/counters" --out "${1:-.}" --commit "$(cat "$work/commit")"
 fi
+from=$PWD
 cd "$work"
 case $what in
   workbook) exec bin/workbook "$@" ;;
@@ -103,24 +88,39 @@ case $what in
     fi
     exit $failed ;;
   measure)
-    on=(--device "${CANDLEPOWER_DEVICE:-cuda}")
-    peers=(--peers "${CANDLEPOWER_PYTHON:-python3}")
-    side_by_side=(--peer-processes "$(nproc)")
-    both=(--dtype f32 bf16)
+    if [ $# = 0 ]; then
+      echo "run.sh measure: expected a folder, found nothing" >&2
+      exit 2
+    fi
+    out=$(cd "$from" && realpath -m "$1")
+    parts=("${@:2}")
+    if [ ${#parts[@]} = 0 ]; then
+      parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep bench)
+    fi
+    device=(--device "${CANDLEPOWER_DEVICE:-cuda}")
+    peers=("${device[@]}" --peers "${CANDLEPOWER_PYTHON:-python3}")
+    side_by_side=("${peers[@]}" --peer-processes "$(nproc)")
+    look_up() { # PART: what runs it, and where that leaves its figures
+      local of=${1#*-}
+      case $1 in
+        compare-?*) run=(workbook compare --preset ${of//,/ } --dtype f32 bf16 "${side_by_side[@]}") figures=compare ;;
+        ops-f32 | ops-bf16) run=(workbook ops --dtype "$of" "${side_by_side[@]}") figures=ops ;;
+        small) run=(workbook small "${peers[@]}") figures=small ;;
+        sweep) run=(workbook sweep "${device[@]}") figures=sweep ;;
+        bench) run=(bench-levels --bench) figures=benches ;;
+        bench-?*) run=(bench-levels --bench "$of") figures=benches ;;
+        *)
+          echo "run.sh measure: expected compare-PRESET, ops-f32, ops-bf16, small, sweep or bench, found '$1'" >&2
+          exit 2 ;;
+      esac
+    }
+    for part in "${parts[@]}"; do look_up "$part"; done # before the first of them takes its minutes
+    mkdir -p "$out"
     failed=0
     for part in "${parts[@]}"; do
-      argument=${part#*-}
-      case $part in
-        compare-*) run=(workbook compare --preset ${argument//,/ } "${both[@]}" "${on[@]}" "${peers[@]}" "${side_by_side[@]}") ;;
-        ops-*) run=(workbook ops --dtype "$argument" "${on[@]}" "${peers[@]}" "${side_by_side[@]}") ;;
-        small) run=(workbook small "${on[@]}" "${peers[@]}") ;;
-        sweep) run=(workbook sweep "${on[@]}") ;;
-        bench) run=(bench-levels --bench) ;;
-        bench-*) run=(bench-levels --bench "$argument") ;;
-      esac
-      figures=target/workbook/${part%%-*}.json
-      [ "${part%%-*}" = bench ] && figures=target/workbook/benches.json
-      rm -f "$figures"
+      look_up "$part"
+      figures=target/workbook/$figures.json
+      rm -f "$figures" "$out/$part.json"
       begun=$SECONDS
       if "bin/${run[0]}" "${run[@]:1}" >"$out/$part.log" 2>&1 && cp "$figures" "$out/$part.json"; then
         echo "$part: $((SECONDS - begun)) s"

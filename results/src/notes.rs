@@ -15,13 +15,11 @@ pub fn is_version(note: &str) -> bool {
 /// A note on a version for each of `commits`, as `PyTorch 2 (commit abc)`; any other, and one that has a commit, as it is.
 pub(crate) fn of(note: String, commits: &BTreeSet<String>) -> Vec<String> {
     let mut rests = NAMES.iter().filter_map(|name| note.strip_prefix(name));
-    match rests.any(|rest| rest.starts_with(' ')) && commit(&note).is_none() {
-        true => (commits
-            .iter()
-            .map(|commit| format!("{note} (commit {commit})")))
-        .collect(),
-        false => vec![note],
+    if !rests.any(|rest| rest.starts_with(' ')) || commit(&note).is_some() {
+        return vec![note];
     }
+    let with = |commit: &String| format!("{note} (commit {commit})");
+    commits.iter().map(with).collect()
 }
 
 /// The commit of the rows that a note on a version is about, if it is not about all.
