@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{DType, Device};
 use clap::{Arg, Args, Command, Parser, ValueEnum};
 use data::BadInput;
+use kernels::dispatch::Op;
 use models::Ops;
 
 use crate::device;
@@ -89,6 +90,9 @@ pub struct TuneArgs {
     /// As the table of all GPUs, or all CPUs, for which there is no other
     #[arg(long, requires = "json")]
     pub any: bool,
+    /// These operations alone, as matmul or add_rms_norm: their rules take the place of those in the table
+    #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
+    pub ops: Vec<Op>,
 }
 
 /// Whether a forward pass becomes a CUDA graph.

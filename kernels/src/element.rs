@@ -63,6 +63,27 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
+/// As [`entry`], the entry points of all [`NARROW`](crate::launch::NARROW), in its order.
+macro_rules! narrow_entries {
+    ($op:literal, $dtype:expr) => {
+        match $dtype {
+            candle_core::DType::F32 => Ok($crate::element::narrow_entries!(@ concat!($op, "_f32_level5"))),
+            candle_core::DType::BF16 => Ok($crate::element::narrow_entries!(@ concat!($op, "_bf16_level5"))),
+            other => Err($crate::element::no_kernel(concat!($op, "_level5"), other)),
+        }
+    };
+    (@ $stem:expr) => {
+        [
+            concat!($stem, "_16x1"),
+            concat!($stem, "_32x1"),
+            concat!($stem, "_32x2"),
+            concat!($stem, "_32x4"),
+            concat!($stem, "_32x8"),
+        ]
+    };
+}
+pub(crate) use narrow_entries;
+
 /// Calls a function that is generic over [`Element`] with the format that `$dtype` names.
 macro_rules! dispatch {
     ($kernel:literal, $dtype:expr, $($function:ident)::+ ( $($arg:expr),* $(,)? )) => {

@@ -3,6 +3,7 @@
 #[cfg(feature = "cuda")]
 mod cuda;
 mod held_rows;
+mod narrow_rows;
 mod recorded;
 pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
@@ -11,6 +12,7 @@ mod tensor_map;
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::address;
 pub(crate) use held_rows::rows_a_block;
+pub(crate) use narrow_rows::{NARROW, narrow, on_16_bytes};
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 

@@ -4,6 +4,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
+use super::level5::REGISTRY;
+use crate::dispatch::{Facts, Op, Problem};
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, cases, devices, pairwise, rng, tolerance, uniform};
 
@@ -51,8 +53,11 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     let r64 = case.residual.then_some(&r64[..]);
     let (sum, y) = oracle(&x64[case.offset..], r64, &w64);
     let (sum, y) = (Expected::of_order_one(sum), Expected::of_order_one(y));
-    for (level, kernel) in KERNELS {
-        let what = format!("{level} {device:?} {case:?}");
+    let problem = Problem::of_rows(Op::AddRmsNorm, &x)?;
+    let able = REGISTRY.able(&problem, Facts::of(device)?);
+    let entries = able.map(|entry| (entry.name, entry.run));
+    for (kernel_name, kernel) in KERNELS.into_iter().chain(entries) {
+        let what = format!("{kernel_name} {device:?} {case:?}");
         let out = poisoned(|| kernel(&x, case.residual.then_some(&r), &w, EPS))?;
         assert_close(&what, &out.0, &sum, tolerance(dtype, 1e-5))?;
         assert_close(&what, &out.1, &y, tolerance(dtype, 1e-5))?;
@@ -64,7 +69,9 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
 fn kernels_equal_the_oracle() -> Result<()> {
     let mut rng = rng();
     let rows = [1, 2, 31, 33, 197];
-    let columns = [1, 7, 64, 65, 257, 513, 1000, 4096, 10000];
+    let columns = [
+        1, 7, 64, 65, 128, 248, 257, 512, 513, 1000, 2000, 4096, 10000,
+    ];
     for device in devices() {
         for shape in pairwise(&[&rows, &columns, &[0, 1], &[0, 1], &[0, 1]]) {
             let case = Case {

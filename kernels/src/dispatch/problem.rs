@@ -1,8 +1,10 @@
 //! What is to be computed, as far as kernels are chosen by it.
 
 use std::fmt;
+use std::str::FromStr;
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Tensor};
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::rows;
@@ -33,6 +35,15 @@ impl fmt::Display for Op {
     /// As in a table's file: `linear_gelu`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.serialize(f)
+    }
+}
+
+impl FromStr for Op {
+    type Err = serde::de::value::Error;
+
+    /// As in a table's file.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::deserialize(name.into_deserializer())
     }
 }
 
@@ -92,7 +103,7 @@ impl Problem {
     ///
     /// # Errors
     /// When x has no dimensions.
-    pub fn of_rows(op: Op, x: &Tensor) -> Result<Self> {
+    pub fn of_rows(op: Op, x: &Tensor) -> candle_core::Result<Self> {
         let (m, n) = rows(x)?;
         Ok(Self {
             op,
@@ -135,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_told_apart() -> Result<()> {
+    fn layouts_are_told_apart() -> candle_core::Result<()> {
         let x = Tensor::zeros((2, 4, 6), DType::F32, &Device::Cpu)?;
         assert_eq!(Layout::of(&x), Layout::Rows);
         assert_eq!(Layout::of(&x.t()?), Layout::Columns);

@@ -205,16 +205,6 @@ const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
     }
 }
 
-/// `x`, or where it begins beside a multiple of [`CHUNK`] bytes of its memory, a copy in memory of its own, which begins on
-/// one. (`Tensor::copy` would copy all of the memory, and begin as far behind its beginning.)
-fn aligned(x: &Tensor) -> Result<Tensor> {
-    let start = x.layout().start_offset() * x.dtype().size_in_bytes();
-    match start.is_multiple_of(CHUNK) {
-        true => Ok(x.clone()),
-        false => x.force_contiguous(),
-    }
-}
-
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors

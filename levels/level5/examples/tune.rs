@@ -11,11 +11,16 @@ use level5::tuning;
 
 fn main() -> ExitCode {
     cli::run(|| {
-        let TuneArgs { device, json, any } = parse()?;
+        let TuneArgs {
+            device,
+            json,
+            any,
+            ops,
+        } = parse()?;
         json.as_deref().map(Output::new).transpose()?; // looked at before any work
         let device = device.open()?;
-        let progress = Progress::new("shapes", tuning::problems(&device)?);
+        let progress = Progress::new("shapes", tuning::problems(&device, &ops)?);
         let seen = |_: &_| progress.step();
-        Ok(tuning::run(&device, json, any, seen, &mut stdout())?)
+        Ok(tuning::run(&device, json, any, &ops, seen, &mut stdout())?)
     })
 }

@@ -5,42 +5,81 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use candle_core::{Device, Result, bail};
-use kernels::dispatch::tune::{Measured, tune};
-use kernels::dispatch::{Facts, Problem, Rule, Table, folder};
+use kernels::dispatch::tune::{Grid, Measured, tune};
+use kernels::dispatch::{Facts, Op, Problem, Rule, Table, folder};
 use kernels::matmul::level5::REGISTRY;
 
 mod grids;
 
 pub use grids::{grids, shapes};
 
-/// Problems that [`table`] measures.
+/// The [`grids`] of these operations; of all where there are none.
+fn grids_of(ops: &[Op]) -> Vec<Grid> {
+    let asked = |grid: &Grid| ops.is_empty() || ops.contains(&grid.op);
+    grids().into_iter().filter(asked).collect()
+}
+
+/// Problems that [`table`] measures for these operations, or for all where there are none.
 ///
 /// # Errors
 /// When the driver does not answer.
-pub fn problems(device: &Device) -> Result<usize> {
+pub fn problems(device: &Device, ops: &[Op]) -> Result<usize> {
     let facts = Facts::of(device)?;
-    Ok(grids()
+    Ok(grids_of(ops)
         .iter()
         .map(|grid| grid.problems(facts).count())
         .sum())
 }
 
-/// Measures all of [`grids`] on `device`; `seen` is told of every problem.
+/// Measures `ops` on `device`, or all operations where there are none; `seen` is told of every problem.
 ///
 /// # Errors
 /// What a kernel or the driver says.
-pub fn table(device: &Device, seen: impl FnMut(&Measured)) -> Result<Table> {
+pub fn table(device: &Device, ops: &[Op], seen: impl FnMut(&Measured)) -> Result<Table> {
     let facts = Facts::of(device)?;
-    let rules = tune(device, &grids(), seen)?;
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let rules = tune(device, &grids_of(ops), seen)?;
     Ok(Table {
+        rules,
+        ..empty(facts)
+    })
+}
+
+/// Of this device and today, without rules.
+fn empty(facts: &Facts) -> Table {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    Table {
         schema: kernels::dispatch::SCHEMA,
         device: facts.name.clone(),
         driver: facts.driver.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         date: now.chars().take_while(|c| *c != 'T').collect(),
-        rules,
-    })
+        rules: vec![],
+    }
+}
+
+/// `earlier`, with the rules of `newer` in place of its own for these operations. One rule holds at most where an
+/// operation's was measured, so their order among other operations' does not matter.
+fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
+    let kept = earlier.rules.into_iter().filter(|r| !ops.contains(&r.op));
+    let rules = kept.chain(newer.rules).collect();
+    Table { rules, ..newer }
+}
+
+/// The table at `path`, of this device, which other rules are to be put into.
+fn earlier(path: &Path, device: &str) -> Result<Table> {
+    let found = Table::load(path).map_err(candle_core::Error::msg)?;
+    match found {
+        Some(table) if table.device == device => Ok(table),
+        Some(table) => bail!(
+            "{}: device: expected {device:?}, found {:?}",
+            path.display(),
+            table.device
+        ),
+        None => bail!(
+            "--op: {}: expected a table to put the rules in, found none",
+            path.display()
+        ),
+    }
 }
 
 /// Where the table of `device` is looked for; none where the system has no folder for caches.
@@ -116,14 +155,16 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
 }
 
 /// Measures `device`, prints the summary to `out` and writes the table to `path`, or where there is none, to its
-/// [`place`]; with `any` as the table of all devices of its kind.
+/// [`place`]; with `any` as the table of all devices of its kind. With `ops`, those alone: their rules take the place of
+/// those in the table that is there.
 ///
 /// # Errors
-/// What a kernel, the driver or the file system says.
+/// When `ops` are named and there is no table of this device; what a kernel, the driver or the file system says.
 pub fn run(
     device: &Device,
     path: Option<PathBuf>,
     any: bool,
+    ops: &[Op],
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
@@ -131,21 +172,29 @@ pub fn run(
     let Some(path) = path else {
         bail!("--json: no folder for caches on this system")
     };
-    let start = Instant::now();
-    let mut table = table(device, seen)?;
-    if any {
-        table = table.of_any(Facts::of(device)?);
+    if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
+        bail!("--op: expected an operation whose kernels are measured, found {op}")
     }
+    let facts = Facts::of(device)?;
+    let of_any = |table: Table| if any { table.of_any(facts) } else { table };
+    let before = match ops {
+        [] => None,
+        _ => Some(earlier(&path, of_any(empty(facts)).device.as_str())?),
+    };
+    let start = Instant::now();
+    let measured = of_any(table(device, ops, seen)?);
+    summary(&measured, start.elapsed(), out)?;
+    let table = match before {
+        Some(before) => with_rules_of(before, measured, ops),
+        None => measured,
+    };
     save(&table, &path)?;
-    summary(&table, start.elapsed(), out)?;
     writeln!(out, "{}", path.display())?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use kernels::dispatch::Op;
-
     use super::*;
 
     fn table(rules: Vec<Rule>) -> Table {
@@ -194,6 +243,46 @@ mod tests {
         line("a CPU: 3 rules in 7 s");
         line("matmul f32 small 2 3.00× 3.00×");
         line("matmul f32 candle 1 1.00× 1.00×");
+        Ok(())
+    }
+
+    #[test]
+    fn rules_of_one_operation_take_the_place_of_its_own() {
+        let linear = Rule {
+            op: Op::Linear,
+            ..rule("tile", 5.)
+        };
+        let earlier = table(vec![rule("candle", 6.), linear.clone()]);
+        let newer = Table {
+            date: "2026-11-23".into(),
+            ..table(vec![rule("small", 2.)])
+        };
+        let both = with_rules_of(earlier, newer, &[Op::Matmul]);
+        assert_eq!(both.rules, [linear, rule("small", 2.)]);
+        assert_eq!(both.date, "2026-11-23");
+    }
+
+    #[test]
+    fn rules_go_into_a_table_of_the_same_device() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("table.json");
+        let said = |device: &str| {
+            earlier(&path, device)
+                .expect_err("no such table")
+                .to_string()
+        };
+        assert!(
+            said("a CPU").contains("expected a table"),
+            "{}",
+            said("a CPU")
+        );
+        save(&table(vec![]), &path)?;
+        assert_eq!(earlier(&path, "a CPU").expect("a table"), table(vec![]));
+        assert!(
+            said("a GPU").contains(r#"expected "a GPU", found "a CPU""#),
+            "{}",
+            said("a GPU")
+        );
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What works on rows: norms, softmax, GELU, embedding, the next token.
 
 use candle_core::{DType, Device, Result, Tensor};
+use kernels::dispatch::{Facts, Op, Problem};
 use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -9,13 +10,15 @@ use super::Draw;
 
 /// Rows, their columns, and elements before the first. Level 4 has one to eight warps a row, and columns beyond
 /// those that it holds in registers.
-const SHAPES: [(usize, usize, usize); 18] = [
+const SHAPES: [(usize, usize, usize); 20] = [
     (3, 7, 0),
     (2, 1, 0),
     (5, 64, 0),
     (3, 64, 1),
     (2, 65, 0),
     (9, 40, 0),
+    (3, 128, 0),
+    (3, 248, 0),
     (3, 300, 0),
     (3, 392, 0),
     (2, 520, 0),
@@ -43,6 +46,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
             add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
             add_layer_norm::level3::add_layer_norm(&x, residual, &w, &b, EPS)?;
             add_layer_norm::level4::add_layer_norm(&x, residual, &w, &b, EPS)?;
+            narrow(&x, residual, &w, &b)?;
         }
         // Without the maximum taken off, an exponential of the larger numbers is ∞.
         for x in [
@@ -62,6 +66,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
         add_layer_norm::level3::add_layer_norm(&x, residual, &w, &w, EPS)?;
         add_layer_norm::level4::add_layer_norm(&x, residual, &w, &w, EPS)?;
+        narrow(&x, residual, &w, &w)?;
     }
     softmax::level3::softmax(&x, 0.75)?;
     softmax::level4::softmax(&x, 0.75)?;
@@ -79,6 +84,22 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     }
     embeddings(draw, dtype)?;
     tokens(draw, dtype)
+}
+
+/// Level 5's kernels for narrow rows, where the row is one.
+fn narrow(x: &Tensor, residual: Option<&Tensor>, w: &Tensor, b: &Tensor) -> Result<()> {
+    let facts = Facts::of(x.device())?;
+    let problem = Problem::of_rows(Op::AddRmsNorm, x)?;
+    let mut able = add_rms_norm::level5::REGISTRY.able(&problem, facts);
+    if let Some(entry) = able.find(|e| e.name == "add_rms_norm_level5") {
+        (entry.run)(x, residual, w, EPS)?;
+    }
+    let problem = Problem::of_rows(Op::AddLayerNorm, x)?;
+    let mut able = add_layer_norm::level5::REGISTRY.able(&problem, facts);
+    if let Some(entry) = able.find(|e| e.name == "add_layer_norm_level5") {
+        (entry.run)(x, residual, w, b, EPS)?;
+    }
+    Ok(())
 }
 
 /// One operand at a time that does not begin on 16 bytes.

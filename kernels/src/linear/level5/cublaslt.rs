@@ -7,10 +7,10 @@ use std::sync::Arc;
 use candle_core::cuda_backend::cudarc::driver::CudaStream;
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::aligned;
 use crate::element::no_kernel;
 use crate::error::mismatch;
-use crate::{launch, output};
+use crate::launch::{self, on_16_bytes};
+use crate::output;
 use plan::{Addresses, Library};
 
 /// x·wᵀ + b: x (M, K), w (N, K), b (N) → (M, N), all contiguous, f32 or bf16; sums in f32.
@@ -31,7 +31,11 @@ pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     if !matches!(dtype, DType::F32 | DType::BF16) {
         return Err(no_kernel("cublaslt", dtype));
     }
-    let (x, w, b) = (aligned(x)?, aligned(w)?, b.map(aligned).transpose()?);
+    let (x, w, b) = (
+        on_16_bytes(x)?,
+        on_16_bytes(w)?,
+        b.map(on_16_bytes).transpose()?,
+    );
     let ((m, k), (n, _)) = (x.dims2()?, w.dims2()?);
     let y = output::tensor((m, n), dtype, x.device())?;
     let stream = device.cuda_stream();

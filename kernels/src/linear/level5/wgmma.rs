@@ -2,10 +2,9 @@
 
 use candle_core::{Result, Tensor};
 
-use super::aligned;
 use super::entries::{Entries, entries};
 use crate::dispatch::Facts;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, module, on_16_bytes};
 use crate::linear::level4::{Op, Product};
 use crate::linear::output_like;
 
@@ -53,8 +52,8 @@ impl Wgmma {
         let halves = if product.op == Op::SwiGlu { 2 } else { 1 };
         let tiles = m.div_ceil(CLUSTER * ROWS) * n.div_ceil(self.n / halves);
         let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
-        let (x, w) = (aligned(product.x)?, aligned(product.w)?);
-        let b = product.b.map(aligned).transpose()?;
+        let (x, w) = (on_16_bytes(product.x)?, on_16_bytes(product.w)?);
+        let b = product.b.map(on_16_bytes).transpose()?;
         let y = output_like(product.x, n)?;
         Launch::new(&MODULE, self.entries.of(product.op))
             .grid(CLUSTER * clusters, 1, 1)

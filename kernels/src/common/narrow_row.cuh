@@ -1,0 +1,48 @@
+// A row of at most LANES * PIECES pieces of 16 bytes in the registers of LANES lanes of one warp: 16 or 32. Both are
+// known when a kernel is compiled, so it has the registers that its rows need and no more.
+#pragma once
+
+#include "common/vector.cuh"
+#include "common/warp.cuh"
+
+constexpr int NARROW_THREADS = 128; // of a block, which has as many rows as fit
+
+template <typename T, int LANES, int PIECES>
+struct NarrowRow {
+  static constexpr int N = PER_16_BYTES<T>;
+  size_t start; // of this row in its matrix
+  int end;      // behind its last column; 0 where there is no such row, whose lanes shuffle with the others
+
+  __device__ __forceinline__ NarrowRow(unsigned rows, int columns) {
+    const unsigned row = blockIdx.x * (NARROW_THREADS / LANES) + threadIdx.x / LANES;
+    start = size_t(row) * unsigned(columns);
+    end = row < rows ? columns : 0;
+  }
+
+  // Calls f(i, c) for each of this lane's pieces: its number and its first column. Neighbours have neighbouring pieces.
+  template <typename F>
+  __device__ __forceinline__ void each_piece(F f) const {
+#pragma unroll
+    for (int i = 0; i < PIECES; i++) {
+      const int c = (i * LANES + threadIdx.x % LANES) * N;
+      if (c < end) f(i, c);
+    }
+  }
+
+  // Asks for a row's pieces and waits for none: that is for whoever uses them first.
+  __device__ __forceinline__ void load(const T *row, uint4 (&pieces)[PIECES]) const {
+    each_piece([&](int i, int c) { pieces[i] = *reinterpret_cast<const uint4 *>(row + c); });
+  }
+};
+
+// v += more, rounded as memory would round it; as it lies in memory.
+template <typename T>
+__device__ __forceinline__ uint4 add16(float (&v)[PER_16_BYTES<T>], uint4 more) {
+  float added[PER_16_BYTES<T>];
+  unpack16<T>(more, added);
+#pragma unroll
+  for (int j = 0; j < PER_16_BYTES<T>; j++) v[j] += added[j];
+  const uint4 sum = pack16(v);
+  unpack16<T>(sum, v);
+  return sum;
+}
