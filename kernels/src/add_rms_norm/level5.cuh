@@ -9,7 +9,8 @@
 //   short the row. Here PIECES is part of the kernel.
 // - Rows of 256 bytes and less are half a warp's; at level 4 its other half is idle.
 // - Level 4's barrier, for rows of several warps, has a number that only the run knows. The compiler then takes all 16
-//   of a block, and the GPU puts four blocks at the most on an SM. A row of one warp needs none.
+//   that a block can have, and no more than four blocks share an SM (cudaOccupancyMaxActiveBlocksPerMultiprocessor, on an
+//   H200). A row of one warp needs none.
 // - 1 / sqrt is the one instruction that the GPU has for it, good to 2^-22.9 (PTX ISA, rsqrt.approx); a root and a
 //   division as IEEE has them are many, one after the other, and nothing else can be done meanwhile.
 // The bytes are the same, and so are large tensors' times: those wait for the bus.
@@ -22,6 +23,7 @@
 
 #include "common/narrow_row.cuh"
 
+// ANCHOR: narrow
 // x (rows, C), residual and sum (rows, C) or 0, w (C), y (rows, C).
 template <typename T, int LANES, int PIECES>
 __device__ __forceinline__ void add_rms_norm(const T *x, const T *residual, const T *w, T *sum, T *y, unsigned rows,
@@ -55,6 +57,7 @@ __device__ __forceinline__ void add_rms_norm(const T *x, const T *residual, cons
     store16(y + row.start + c, v);
   });
 }
+// ANCHOR_END: narrow
 
 #define KERNEL(NAME, T, LANES, PIECES)                                                                               \
   extern "C" __global__ void __launch_bounds__(NARROW_THREADS)                                                       \

@@ -19,8 +19,8 @@
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit f9e7093f1, 2026-11-23):
-//   edge_attention 169343x2332486 f32: level 3 9753.5, level 4 4725.5, level 5 817.6, copy 146.2, PyTorch 14846.3, PyTorch compile 3069.9, cuSPARSE SpMM 331.3
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   edge_attention 169343x2332486 f32: level 3 9827.3, level 4 4854.7, level 5 820.0, copy 147.1, PyTorch 14923.0, PyTorch compile 3006.2, cuSPARSE SpMM 333.6
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   edge_attention 169343x2332486 bf16: level 3 10385.2, level 4 3879.2, level 5 729.0, copy 78.8, PyTorch 13464.8, PyTorch compile 2084.4
 

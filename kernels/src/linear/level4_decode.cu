@@ -14,11 +14,11 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   linear 1x512x512 f32: level 2 4.1, level 3 13.6, level 4 2.1, PyTorch 3.3
-//   linear 1x512x10000 f32: level 2 6.7, level 3 25.9, level 4 4.1, PyTorch 6.0
-//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, PyTorch 5.3
-//   linear_swiglu 1x512x1536 f32: level 2 5.6, level 3 17.8, level 4 2.3, PyTorch 6.7, PyTorch compile 5.1
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.0, PyTorch 3.1, PyTorch compile 15.6
+//   linear 1x512x10000 f32: level 2 6.7, level 3 26.0, level 4 4.0, PyTorch 5.7, PyTorch compile 6.0
+//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, PyTorch 5.1, PyTorch compile 2.0
+//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.8, level 4 2.3, PyTorch 6.5, PyTorch compile 4.5
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   linear 1x512x512 bf16: level 2 4.1, level 3 14.0, level 4 1.7, PyTorch 3.1, PyTorch compile 3.2
 //   linear 1x512x10000 bf16: level 2 5.4, level 3 26.1, level 4 2.9, PyTorch 4.1, PyTorch compile 4.3

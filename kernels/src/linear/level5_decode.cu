@@ -16,10 +16,10 @@
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   linear 1x512x512 f32: level 2 4.1, level 3 13.6, level 4 2.1, level 5 1.7, PyTorch 3.3
-//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, level 5 1.9, PyTorch 5.3
-//   linear_swiglu 1x512x1536 f32: level 2 5.6, level 3 17.8, level 4 2.3, level 5 2.3, PyTorch 6.7, PyTorch compile 5.1
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.0, level 5 1.7, PyTorch 3.1, PyTorch compile 15.6
+//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, level 5 1.9, PyTorch 5.1, PyTorch compile 2.0
+//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.8, level 4 2.3, level 5 2.3, PyTorch 6.5, PyTorch compile 4.5
 #include "common/warp.cuh"
 #include "linear/operands.cuh"
 

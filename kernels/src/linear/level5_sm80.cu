@@ -18,18 +18,18 @@
 // Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   linear 128x512x512 f32: level 2 12.6, level 3 14.1, level 4 8.2, level 5 4.6, PyTorch 19.8
-//   linear 197x1536x384 f32: level 2 18.3, level 3 39.0, level 4 21.5, level 5 10.5, PyTorch 32.5
-//   linear 4096x128x128 f32: level 2 15.0, level 3 10.1, level 4 6.9, level 5 4.5, PyTorch 9.2
-//   linear 25216x3072x768 f32: level 2 2788.5, level 3 6745.0, level 4 2969.7, level 5 1607.5, PyTorch 2493.2
-//   qkv 128x512x1536 f32: level 2 11.7, level 3 20.7, level 4 12.1, level 5 6.9, PyTorch 12.2
-//   qkv 197x384x1152 f32: level 2 11.3, level 3 15.9, level 4 9.5, level 5 6.8, PyTorch 11.5
-//   qkv_skip 4096x128x512 f32: level 2 52.9, level 3 34.4, level 4 21.7, level 5 10.5, PyTorch 17.5
-//   linear_gelu 197x384x1536 f32: level 2 24.5, level 3 20.3, level 4 13.0, level 5 8.2, PyTorch 17.9, PyTorch compile 17.9
-//   linear_gelu 4096x128x256 f32: level 2 31.3, level 3 18.9, level 4 10.3, level 5 7.5, PyTorch 13.3, PyTorch compile 13.8
-//   linear_gelu 25216x768x3072 f32: level 2 3862.2, level 3 6748.0, level 4 3034.3, level 5 1637.0, PyTorch 2475.0, PyTorch compile 2473.8
-//   linear_swiglu 128x512x1536 f32: level 2 27.6, level 3 27.1, level 4 16.9, level 5 9.7, PyTorch 22.2, PyTorch compile 19.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   linear 128x512x512 f32: level 2 12.8, level 3 14.0, level 4 8.2, level 5 4.6, PyTorch 20.2, PyTorch compile 12.6
+//   linear 197x1536x384 f32: level 2 18.4, level 3 38.9, level 4 21.4, level 5 10.5, PyTorch 32.8, PyTorch compile 18.6
+//   linear 4096x128x128 f32: level 2 15.0, level 3 10.1, level 4 6.9, level 5 4.5, PyTorch 8.9, PyTorch compile 9.1
+//   linear 25216x3072x768 f32: level 2 2792.3, level 3 6758.0, level 4 2974.6, level 5 1584.2, PyTorch 2493.6, PyTorch compile 4918.8
+//   qkv 128x512x1536 f32: level 2 11.7, level 3 20.7, level 4 12.1, level 5 6.9, PyTorch 12.2, PyTorch compile 12.3
+//   qkv 197x384x1152 f32: level 2 11.3, level 3 15.9, level 4 9.5, level 5 6.5, PyTorch 11.3, PyTorch compile 11.6
+//   qkv_skip 4096x128x512 f32: level 2 53.2, level 3 34.5, level 4 21.8, level 5 10.6, PyTorch 17.3, PyTorch compile 17.5
+//   linear_gelu 197x384x1536 f32: level 2 24.6, level 3 20.4, level 4 13.0, level 5 8.3, PyTorch 17.9, PyTorch compile 17.9
+//   linear_gelu 4096x128x256 f32: level 2 31.3, level 3 18.9, level 4 10.3, level 5 7.4, PyTorch 13.2, PyTorch compile 13.7
+//   linear_gelu 25216x768x3072 f32: level 2 3883.6, level 3 6748.8, level 4 3034.5, level 5 1654.3, PyTorch 2477.9, PyTorch compile 2480.6
+//   linear_swiglu 128x512x1536 f32: level 2 27.6, level 3 27.1, level 4 16.9, level 5 9.7, PyTorch 21.8, PyTorch compile 19.3
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 3.2, PyTorch compile 3.2
 //   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.7, level 5 4.5, PyTorch 5.3, PyTorch compile 7.2

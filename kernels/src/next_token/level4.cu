@@ -19,8 +19,8 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   next_token 10000 f32, by the host's clock: level 2 25.1, level 3 24.7, level 4 22.5, copy 5.2, PyTorch 29.7
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   next_token 10000 f32, by the host's clock: level 2 24.2, level 3 24.0, level 4 21.1, copy 4.9, PyTorch 26.2
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   next_token 10000 bf16, by the host's clock: level 2 34.9, level 3 34.9, level 4 20.0, copy 4.5, PyTorch 25.8
 #include "common/vector.cuh"

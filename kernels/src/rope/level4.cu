@@ -12,13 +12,13 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.6, level 4 9.6, PyTorch 44.4, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.7, level 4 9.7, PyTorch 48.4, PyTorch compile 24.0
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1257.3, level 3 1123.6, level 4 199.8, PyTorch 331.0, PyTorch compile 292.5
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46107.2, level 3 78917.9, level 4 9841.4, PyTorch 7170.7, PyTorch compile 6468.6
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.2, copy 1.2, PyTorch 54.8, PyTorch compile 31.0
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.5, level 3 16.9, level 4 6.0, copy 1.1, PyTorch 53.3, PyTorch compile 32.6
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.7, level 4 9.7, PyTorch 44.4, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.8, level 4 9.8, PyTorch 47.8, PyTorch compile 23.1
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.5, level 3 1123.2, level 4 200.3, PyTorch 332.9, PyTorch compile 292.9
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46591.4, level 3 78724.8, level 4 9857.4, PyTorch 7185.2, PyTorch compile 6475.3
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.5, level 3 16.6, level 4 5.3, copy 1.2, PyTorch 34.6, PyTorch compile 9.6
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.1, level 3 16.6, level 4 5.9, copy 1.1, PyTorch 39.7, PyTorch compile 12.9
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, PyTorch 40.3, PyTorch compile 10.2
 //   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, PyTorch 40.0, PyTorch compile 11.5

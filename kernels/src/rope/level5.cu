@@ -5,9 +5,9 @@
 //
 // Launch: as level4.cu.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.2, level 5 5.3, copy 1.2, PyTorch 54.8, PyTorch compile 31.0
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.5, level 3 16.9, level 4 6.0, level 5 6.0, copy 1.1, PyTorch 53.3, PyTorch compile 32.6
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.5, level 3 16.6, level 4 5.3, level 5 5.3, copy 1.2, PyTorch 34.6, PyTorch compile 9.6
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.1, level 3 16.6, level 4 5.9, level 5 6.0, copy 1.1, PyTorch 39.7, PyTorch compile 12.9
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.5, level 4 4.4, level 5 4.5, copy 1.1, PyTorch 31.6, PyTorch compile 7.6
 //   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.4, level 4 6.6, level 5 6.6, copy 1.1, PyTorch 33.1, PyTorch compile 11.6

@@ -14,8 +14,8 @@
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 48372ebe4, 2026-11-23):
-//   segment_mean 4096x128 f32: level 2 1213.6, level 3 3.8, level 4 2.3, copy 1.6, PyTorch 12.6, PyTorch compile 22.7
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   segment_mean 4096x128 f32: level 2 1219.8, level 3 3.8, level 4 2.3, copy 1.6, PyTorch 12.5, PyTorch compile 5.8
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   segment_mean 4096x128 bf16: level 2 1214.7, level 3 3.8, level 4 2.2, copy 1.3, PyTorch 17.5, PyTorch compile 5.5
 

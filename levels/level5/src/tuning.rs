@@ -8,6 +8,7 @@ use candle_core::{Device, Result, bail};
 use kernels::dispatch::tune::{Grid, Measured, tune};
 use kernels::dispatch::{Facts, Op, Problem, Rule, Table, folder};
 use kernels::matmul::level5::REGISTRY;
+use models::bad_input;
 
 mod grids;
 
@@ -67,18 +68,16 @@ fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
 
 /// The table at `path`, of this device, which other rules are to be put into.
 fn earlier(path: &Path, device: &str) -> Result<Table> {
-    let found = Table::load(path).map_err(candle_core::Error::msg)?;
-    match found {
-        Some(table) if table.device == device => Ok(table),
-        Some(table) => bail!(
-            "{}: device: expected {device:?}, found {:?}",
-            path.display(),
-            table.device
+    let bad = |expected: &str, found: &str| Err(bad_input(path.display(), expected, found));
+    let wanted = "a table to put the rules of --op in";
+    match Table::load(path) {
+        Ok(Some(table)) if table.device == device => Ok(table),
+        Ok(Some(table)) => bad(
+            &format!("a table of {device}"),
+            &format!("one of {}", table.device),
         ),
-        None => bail!(
-            "--op: {}: expected a table to put the rules in, found none",
-            path.display()
-        ),
+        Ok(None) => bad(wanted, "no file"),
+        Err(said) => bad(wanted, &said),
     }
 }
 
@@ -173,7 +172,8 @@ pub fn run(
         bail!("--json: no folder for caches on this system")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
-        bail!("--op: expected an operation whose kernels are measured, found {op}")
+        let expected = "an operation whose kernels are measured";
+        return Err(bad_input("--op", expected, op));
     }
     let facts = Facts::of(device)?;
     let of_any = |table: Table| if any { table.of_any(facts) } else { table };
@@ -271,18 +271,14 @@ mod tests {
                 .expect_err("no such table")
                 .to_string()
         };
-        assert!(
-            said("a CPU").contains("expected a table"),
-            "{}",
-            said("a CPU")
-        );
+        let [before, of] = [
+            "expected a table to put",
+            "expected a table of a GPU, found one of a CPU",
+        ];
+        assert!(said("a CPU").contains(before), "{}", said("a CPU"));
         save(&table(vec![]), &path)?;
         assert_eq!(earlier(&path, "a CPU").expect("a table"), table(vec![]));
-        assert!(
-            said("a GPU").contains(r#"expected "a GPU", found "a CPU""#),
-            "{}",
-            said("a GPU")
-        );
+        assert!(said("a GPU").contains(of), "{}", said("a GPU"));
         Ok(())
     }
 

@@ -24,6 +24,19 @@ fn models_that_are_not_there() {
 }
 
 #[test]
+fn tables_that_cannot_take_the_rules_of_an_operation() {
+    let fixture = Fixture::golden("gnn-plain");
+    let missing = fixture.path("table.json");
+    let tune = |more: &[&str]| run(&[&["tune", "--device", "cpu", "--op"], more].concat());
+    tune(&["add_rms_norm", "--json", &missing]).refused(&[&missing, "expected a table", "no file"]);
+    let other = root().join("kernels/src/dispatch/tables/h200.json");
+    let other = other.to_string_lossy();
+    tune(&["add_rms_norm", "--json", &other]).refused(&[&other, "found one of NVIDIA H200"]);
+    tune(&["causal_attention"]).refused(&["--op: expected an operation", "found causal_attention"]);
+    tune(&["softmax"]).refused_option(&["softmax", "add_layer_norm"]);
+}
+
+#[test]
 fn outputs_that_cannot_be() {
     for golden in ["lm-mqa", "vit-patch4", "gnn-plain"] {
         let fixture = Fixture::golden(golden);
