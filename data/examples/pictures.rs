@@ -2,9 +2,11 @@
 //!
 //! `cargo run --release -p data --example pictures`
 
+use std::io::Cursor;
 use std::path::Path;
 
 use data::shapes::{CLASSES, draw_at};
+use image::ImageFormat;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -16,7 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&dir)?;
     let mut rng = ChaCha8Rng::seed_from_u64(2015);
     for (class, name) in CLASSES.iter().enumerate() {
-        draw_at(class, SIDE, &mut rng).save(dir.join(format!("{name}.png")))?;
+        let mut png = Cursor::new(vec![]);
+        draw_at(class, SIDE, &mut rng).write_to(&mut png, ImageFormat::Png)?;
+        data::write_atomically(dir.join(format!("{name}.png")), png.into_inner())?;
     }
     println!("wrote {} pictures into {}", CLASSES.len(), dir.display());
     Ok(())

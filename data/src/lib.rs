@@ -1,4 +1,5 @@
-//! What goes into the models before any tensor is made: text, pictures, graphs.
+//! What goes into the models before any tensor is made: text, pictures, graphs. Also the two things that every program
+//! shares: [`BadInput`] and [`write_atomically`].
 //!
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 
@@ -13,5 +14,7 @@ pub mod logistic;
 pub mod picture;
 pub mod shapes;
 pub mod tu;
+mod write;
 
 pub use bad_input::{BadInput, short, usage};
+pub use write::{save_as, write_atomically};

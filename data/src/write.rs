@@ -1,0 +1,268 @@
+//! Writing files: a file appears whole, or stays as it was.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::BadInput;
+
+/// Writes `bytes` to `path` such that a reader sees the old file or the new one, and never a part of either.
+///
+/// The bytes go to a temporary file in the same folder, which is then renamed to `path`. The temporary file's name is
+/// unique, so that programs that write to the same path at the same time cannot mix their contents: the last one to
+/// finish wins. The temporary file is removed after an error. Only a killed process leaves one behind, named
+/// `.partial-` and six letters or digits.
+///
+/// - **Durability.** The file is synced before the rename. Without that, some file systems may show an empty file under
+///   the new name after a power failure. The folder is not synced, so after a power failure the old file may be back.
+/// - **Permissions.** A new file gets the usual permissions, `0666` less the umask. A file that is replaced keeps its
+///   permission bits, but not its owner.
+/// - **Symbolic links.** A link stays, and the file that it names is replaced. A link that names nothing is itself
+///   replaced by the file.
+/// - **Devices and pipes,** such as `/dev/full`, or `/dev/stdout` in front of a pipe, are opened and written to.
+///   Renaming a file to them would delete them.
+///
+/// # Errors
+/// The error names `path` and has the [kind](io::Error::kind) that the system reported.
+pub fn write_atomically(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let path = path.as_ref();
+    write(path, |file| file.write_all(bytes.as_ref()))
+        .map_err(|e| io::Error::new(e.kind(), format!("cannot write `{}`: {e}", path.display())))
+}
+
+/// Does the same as [`write_atomically`] for a path that a person chose: a failure is their [`BadInput`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn save_as(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), BadInput> {
+    let path = path.as_ref();
+    write(path, |file| file.write_all(bytes.as_ref()))
+        .map_err(|e| BadInput::new(path.display(), "a file that can be written", e))
+}
+
+/// Errors are the system's, without a path.
+fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    // `metadata` follows links, as `/dev/stdout` is one.
+    let old = path.metadata().ok();
+    if old
+        .as_ref()
+        .is_some_and(|old| !old.is_file() && !old.is_dir())
+    {
+        return contents(&mut OpenOptions::new().write(true).open(path)?);
+    }
+    let named = path
+        .is_symlink()
+        .then(|| path.canonicalize().ok())
+        .flatten();
+    let target = named.as_deref().unwrap_or(path);
+    let (Some(folder), Some(_)) = (target.parent(), target.file_name()) else {
+        let error = "expected the name of a file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+    };
+    // `create_new` gives the usual permissions. tempfile's own files are readable by their owner only.
+    let mut file = tempfile::Builder::new()
+        .prefix(".partial-")
+        .make_in(folder, |path| File::create_new(path))?;
+    // The `File` itself, because the errors of tempfile's `Write` name the temporary file.
+    let opened = file.as_file_mut();
+    if let Some(old) = old.filter(|old| old.is_file()) {
+        // Before the contents, which may be private. Only where they differ, because some file systems allow no change.
+        if old.permissions() != opened.metadata()?.permissions() {
+            opened.set_permissions(old.permissions())?;
+        }
+    }
+    contents(opened)?;
+    opened.sync_all()?;
+    file.persist(target).map_err(|e| e.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn names(folder: &TempDir) -> Vec<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_made_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        for text in ["old, and longer", "new"] {
+            write_atomically(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(names(&folder), ["a.json"]);
+    }
+
+    #[test]
+    fn concurrent_writers_leave_one_whole_file() {
+        const LENGTH: usize = 1 << 18;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write_atomically(&path, vec![0; LENGTH]).unwrap();
+        let check = || {
+            let read = fs::read(&path).unwrap();
+            assert_eq!(read.len(), LENGTH);
+            assert!(read.iter().all(|byte| *byte == read[0]), "a mixture");
+        };
+        std::thread::scope(|scope| {
+            for writer in 1..=4 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..8 {
+                        write_atomically(path, vec![writer; LENGTH]).unwrap();
+                    }
+                });
+            }
+            (0..100).for_each(|_| check());
+        });
+        check();
+        assert_ne!(fs::read(&path).unwrap()[0], 0);
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write_atomically(&path, "old").unwrap();
+        let error = write(&path, |file| {
+            file.write_all(b"ne")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn a_folder_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::create_dir(&path).unwrap();
+        write_atomically(&path, "a").unwrap_err();
+        assert!(path.is_dir());
+        assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn errors_name_the_file_and_not_the_temporary_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none/a");
+        let error = write_atomically(&path, "a").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let text = error.to_string();
+        let begin = format!("cannot write `{}`: ", path.display());
+        assert!(
+            text.starts_with(&begin) && !text.contains(".partial-"),
+            "{text}"
+        );
+
+        let text = save_as(&path, "a").unwrap_err().to_string();
+        let begin = format!(
+            "{}: expected a file that can be written, found ",
+            path.display()
+        );
+        assert!(
+            text.starts_with(&begin) && !text.contains(".partial-"),
+            "{text}"
+        );
+        for none in ["", "/", ".."] {
+            write_atomically(none, "a").unwrap_err();
+        }
+    }
+
+    #[cfg(unix)]
+    mod unix {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        use super::*;
+
+        fn mode(path: &Path) -> u32 {
+            path.metadata().unwrap().permissions().mode() & 0o7777
+        }
+
+        #[test]
+        fn a_new_file_has_the_permissions_of_any_other() {
+            let folder = tempfile::tempdir().unwrap();
+            let [plain, path] = ["plain", "a"].map(|name| folder.path().join(name));
+            fs::write(&plain, "").unwrap();
+            write_atomically(&path, "a").unwrap();
+            assert_eq!(mode(&path), mode(&plain));
+        }
+
+        #[test]
+        fn a_file_keeps_its_permissions() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a");
+            fs::write(&path, "old").unwrap();
+            for wanted in [0o600, 0o664, 0o444, 0o755] {
+                fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+                write_atomically(&path, "new").unwrap();
+                assert_eq!(mode(&path), wanted);
+            }
+            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        }
+
+        #[test]
+        fn a_link_stays_and_its_file_is_replaced() {
+            let folder = tempfile::tempdir().unwrap();
+            let elsewhere = tempfile::tempdir().unwrap();
+            let [file, none] = ["file", "none"].map(|name| elsewhere.path().join(name));
+            let [link, broken] = ["link", "broken"].map(|name| folder.path().join(name));
+            fs::write(&file, "old").unwrap();
+            symlink(&file, &link).unwrap();
+            write_atomically(&link, "new").unwrap();
+            assert!(link.is_symlink());
+            assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+
+            symlink(&none, &broken).unwrap();
+            write_atomically(&broken, "new").unwrap();
+            assert!(!broken.is_symlink() && !none.exists());
+            assert_eq!(fs::read_to_string(&broken).unwrap(), "new");
+            assert_eq!(names(&folder), ["broken", "link"]);
+            assert_eq!(names(&elsewhere), ["file"]);
+        }
+
+        /// As `/dev/stdout` is, in front of a pipe.
+        #[cfg(target_os = "linux")]
+        #[test]
+        fn a_pipe_is_written_to() {
+            use std::io::Read;
+            use std::os::fd::AsRawFd;
+
+            let folder = tempfile::tempdir().unwrap();
+            let link = folder.path().join("stdout");
+            let (mut reader, writer) = io::pipe().unwrap();
+            symlink(format!("/proc/self/fd/{}", writer.as_raw_fd()), &link).unwrap();
+            write_atomically(&link, "through").unwrap();
+            drop(writer);
+            let mut read = String::new();
+            reader.read_to_string(&mut read).unwrap();
+            assert_eq!(read, "through");
+            assert!(link.is_symlink());
+            assert_eq!(names(&folder), ["stdout"]);
+        }
+
+        #[cfg(target_os = "linux")]
+        #[test]
+        fn a_device_stays_and_its_error_is_told() {
+            let error = write_atomically("/dev/full", "a").unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            assert!(error.to_string().starts_with("cannot write `/dev/full`: "));
+            assert!(!Path::new("/dev/full").is_file());
+        }
+    }
+}
