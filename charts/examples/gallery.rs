@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for (name, format) in [("roofline.svg", Format::Svg), ("roofline.png", Format::Png)] {
         let path = folder.join(name);
-        charts::write_atomically(&path, &charts::roofline_chart(&roofline(), format)?)?;
+        data::write_atomically(&path, charts::roofline_chart(&roofline(), format)?)?;
         println!("{}", path.display());
     }
     Ok(())

@@ -28,6 +28,8 @@ mod style;
 
 use std::path::{Path, PathBuf};
 
+use data::BadInput;
+
 pub use bar::{Bar, BarChart, Group};
 pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
@@ -35,7 +37,7 @@ pub use measured::{Measured, MeasuredChart};
 pub use panels::LinePanels;
 pub use roof::Roof;
 pub use roofline::{Intensity, RooflineChart};
-pub use save::{Format, write_atomically};
+pub use save::Format;
 
 /// What an axis shows, with its unit, and how values are spread over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,13 +72,8 @@ pub enum Error {
     #[error("chart: {0}")]
     Draw(String),
     /// The file could not be written.
-    #[error("{}: expected a file that can be written, found: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] BadInput),
 }
 
 /// Draws lines, one a series, into `stem`.svg and `stem`.png, and returns the two paths.

@@ -53,10 +53,7 @@ pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
     let contents = [bytes(chart, Format::Svg)?, bytes(chart, Format::Png)?];
     let paths = ["svg", "png"].map(|extension| with_extension(stem, extension));
     for (path, bytes) in paths.iter().zip(contents) {
-        write_atomically(path, &bytes).map_err(|source| Error::Write {
-            path: path.clone(),
-            source,
-        })?;
+        data::save_as(path, bytes)?;
     }
     Ok(paths)
 }
@@ -67,21 +64,6 @@ fn with_extension(stem: &Path, extension: &str) -> PathBuf {
     name.push(".");
     name.push(extension);
     name.into()
-}
-
-/// Writes a temporary file beside `path` and renames it: a reader sees all of it or nothing.
-///
-/// # Errors
-/// What the system said; no partial file is left.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = with_extension(path, "partial");
-    let written = std::fs::write(&temporary, bytes);
-    written
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .inspect_err(|_| {
-            // The first error is the one to tell.
-            let _ = std::fs::remove_file(&temporary);
-        })
 }
 
 fn svg(chart: &impl Chart) -> Result<String, Error> {

@@ -193,14 +193,10 @@ impl Learner {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), BadInput> {
-        let (path, beside) = (
-            self.folder.join(name),
-            self.folder.join(format!(".{name}.new")),
-        );
-        let written = fs::create_dir_all(&self.folder)
-            .and_then(|()| fs::write(&beside, text))
-            .and_then(|()| fs::rename(&beside, &path));
-        written.map_err(|e| bad(&path, "a file that can be written", e))
+        let path = self.folder.join(name);
+        fs::create_dir_all(&self.folder)
+            .map_err(|e| bad(&path, "a file that can be written", e))?;
+        data::save_as(&path, text)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Files of the repository, and files that programs write.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use data::BadInput;
@@ -35,46 +33,31 @@ pub fn root() -> Result<PathBuf, BadInput> {
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
-    folder: PathBuf,
 }
 
 impl Output {
-    /// Checks, before any work, that `path` can be a file in a folder that is there.
+    /// Checks, before any work, that `path` can be a file in a folder that is there. Devices and pipes, such as
+    /// `/dev/stdout`, are allowed.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
-        // Of a link, the file that it names.
-        let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder.to_path_buf(),
-            _ => PathBuf::from("."),
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
         };
         if path.file_name().is_none() || path.is_dir() {
             return bad("the name of a file", "a folder");
-        }
-        if path.exists() && !path.is_file() {
-            return bad("the name of a file", "a device or a pipe");
         }
         if !folder.is_dir() {
             return bad("a file in a folder that is there", "no such folder");
         }
         Ok(Self {
             path: path.to_path_buf(),
-            folder,
         })
     }
 
-    /// Writes `bytes` beside the file and gives them its name.
+    /// Writes the file, as [`data::write_atomically`] does.
     pub fn write(&self, bytes: &[u8]) -> Result<(), BadInput> {
-        let write = || -> std::io::Result<()> {
-            // `create_new` gives the permissions of any new file; a temporary file has fewer.
-            let mut file = tempfile::Builder::new()
-                .prefix(".workbook-")
-                .make_in(&self.folder, |path| File::create_new(path))?;
-            file.write_all(bytes)?;
-            file.persist(&self.path)?;
-            Ok(())
-        };
-        write().map_err(|e| BadInput::new(self.path.display(), "a file that can be written", e))
+        data::save_as(&self.path, bytes)
     }
 }
 
@@ -101,6 +84,15 @@ mod tests {
             let error = Output::new(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("expected"), "{error}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to() -> anyhow::Result<()> {
+        let path = Path::new("/dev/null");
+        Output::new(path)?.write(b"gone")?;
+        assert!(!path.is_file());
+        Ok(())
     }
 
     #[test]

@@ -106,9 +106,7 @@ pub fn save(table: &Table, path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let beside = path.with_extension("json.part");
-    std::fs::write(&beside, table.text()?)?;
-    std::fs::rename(beside, path)
+    data::write_atomically(path, table.text()?)
 }
 
 /// A line for each operation and kernel: in how many rules it wins, and by how much over what runs without a

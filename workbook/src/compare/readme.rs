@@ -19,7 +19,7 @@ pub fn check(path: &Path) -> Result<()> {
 pub fn rewrite(path: &Path, results: &[(String, Results)]) -> Result<()> {
     let tables: Vec<String> = results.iter().map(|(_, results)| table(results)).collect();
     let text = rewrite_text(path, &tables.join("\n"))?;
-    charts::write_atomically(path, text.as_bytes()).with_context(|| format!("{}", path.display()))
+    Ok(data::write_atomically(path, text)?)
 }
 
 fn rewrite_text(path: &Path, tables: &str) -> Result<String> {

@@ -20,7 +20,7 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
         let text = std::fs::read_to_string(&path).with_context(context)?;
         let new = filled(&text, &block(&path, results)?);
         if new != text {
-            charts::write_atomically(&path, new.as_bytes()).with_context(context)?;
+            data::write_atomically(&path, new)?;
             changed.push(path);
         }
     }

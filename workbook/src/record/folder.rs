@@ -27,8 +27,7 @@ pub fn checked(name: &str) -> Result<&str, BadInput> {
 pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-    let json = results.json()?;
-    charts::write_atomically(path, json.as_bytes()).with_context(|| format!("{}", path.display()))
+    Ok(data::write_atomically(path, results.json()?)?)
 }
 
 /// Where records of a kind are.

@@ -16,18 +16,16 @@ use crate::task::Task;
 pub fn check_folder(folder: &Path) -> Result<(), BadInput> {
     let bad = |e| BadInput::new(folder.display(), "a folder that can be written to", e);
     std::fs::create_dir_all(folder).map_err(bad)?;
-    let probe = folder.join("training.json.partial");
-    std::fs::write(&probe, "").map_err(bad)?;
-    std::fs::remove_file(&probe).map_err(bad)
+    tempfile::tempfile_in(folder).map(drop).map_err(bad)
 }
 
-/// Writes a file beside the place and moves it there, so that nobody sees half of it.
+/// Writes a file whole or not at all, and makes its folder if there is none.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let context = || format!("{}: cannot be written", path.display());
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(context)?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     }
-    charts::write_atomically(path, bytes).with_context(context)
+    Ok(data::write_atomically(path, bytes)?)
 }
 
 /// Writes JSON that people read, too.
