@@ -21,17 +21,23 @@ mod vit;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use cli::args::options;
 use data::BadInput;
 use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use args::{Args, Command, EvalArgs, Model, TrainArgs};
 use run::{STOP, Training};
 use task::Task;
+
+/// Exit code of a training that a signal stopped: a shell's code for a program that Ctrl-C ended.
+const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
     one_thread_a_product();
@@ -90,7 +96,7 @@ fn train<T: Task>(
         true => checkpoint::load(&checkpoint, task)?,
         false => Training::new(task, args.seed, args.budget(T::STEPS)),
     };
-    stop_on_ctrl_c()?;
+    stop_on_signals()?;
     training.run(task, &checkpoint)?;
     if !training.is_done() {
         checkpoint::save(&checkpoint, task, &training)?;
@@ -99,7 +105,7 @@ fn train<T: Task>(
             training.losses.len(),
             checkpoint.display()
         );
-        return Ok(ExitCode::from(130));
+        return Ok(ExitCode::from(STOPPED));
     }
     finish(task, &training, &folder, evaluate)?;
     // Not there when the training took less than a minute.
@@ -145,13 +151,13 @@ fn evaluate(args: &EvalArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first Ctrl-C ends the training after the step it is in, the second at once.
-fn stop_on_ctrl_c() -> anyhow::Result<()> {
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })?;
+/// The first Ctrl-C or SIGTERM ends the training after the current step, the second one at once.
+fn stop_on_signals() -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM] {
+        // Both actions run for each signal, in this order, so that the first signal finds the flag unset.
+        flag::register_conditional_shutdown(signal, STOPPED.into(), Arc::clone(&STOP))?;
+        flag::register(signal, Arc::clone(&STOP))?;
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,8 +15,8 @@ use crate::shards;
 use crate::task::{Task, rng_of_step};
 use crate::variables::Variables;
 
-/// Set by Ctrl-C.
-pub static STOP: AtomicBool = AtomicBool::new(false);
+/// Set by Ctrl-C and by SIGTERM.
+pub static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// A crash or a power cut loses this much at most.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// Batches drawn ahead of the loop.
