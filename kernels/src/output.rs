@@ -1,6 +1,7 @@
 //! Room for what a kernel writes.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 
 use candle_core::{DType, Device, Result, Shape, Tensor};
 
@@ -49,25 +50,36 @@ fn fresh(shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
     unsafe { Tensor::empty(shape, dtype, device) }
 }
 
-/// `len` elements for a kernel on the CPU to write, uninitialised.
+/// Returns uninitialised memory for `len` elements that a kernel on the CPU writes.
 ///
-/// Zeroing them first would be a second pass over memory: 4 MiB take longer to zero than a softmax
-/// takes to fill them.
+/// Zeroing it first would cost a second pass over memory: zeroing 4 MiB takes longer than a softmax
+/// takes to fill them. The type prevents reads before a write. A kernel writes elements with
+/// [`MaybeUninit::write`] or with the functions of [`lanes`](crate::cpu::lanes). Once all are written,
+/// `assume_init` turns the memory into elements.
+pub(crate) fn uninit<T: Element>(len: usize) -> Box<[MaybeUninit<T>]> {
+    if POISON.get() {
+        return vec![MaybeUninit::new(T::NAN); len].into_boxed_slice();
+    }
+    Box::new_uninit_slice(len)
+}
+
+/// Returns `x` as memory to write, for functions that also accept uninitialised memory.
 ///
 /// # Safety
-/// No element is read before it was written, and all are before the vector becomes a tensor.
-pub(crate) unsafe fn vec<T: Element>(len: usize) -> Vec<T> {
-    if POISON.get() {
-        return vec![T::NAN; len];
-    }
-    let mut v = Vec::with_capacity(len);
-    // SAFETY: the capacity is `len`. That the elements are written before anything reads them, which `set_len` asks
-    // for now, the caller has promised; T is Copy, so that nothing is dropped when one is written over.
-    #[allow(clippy::uninit_vec)]
-    unsafe {
-        v.set_len(len)
-    };
-    v
+/// Only initialised elements may be written, never `MaybeUninit::uninit()`.
+pub(crate) unsafe fn as_uninit<T: Element>(x: &mut [T]) -> &mut [MaybeUninit<T>] {
+    // SAFETY: `MaybeUninit<T>` has the layout of T, and the caller writes only initialised elements.
+    unsafe { &mut *(std::ptr::from_mut(x) as *mut [MaybeUninit<T>]) }
+}
+
+/// Returns `len` zeros that a kernel on the CPU overwrites with intermediate results before it reads them.
+///
+/// For small buffers that are read and written many times, so that zeroing takes a small share of the time.
+pub(crate) fn scratch(len: usize) -> Vec<f32> {
+    let x = if POISON.get() { f32::NAN } else { 0. };
+    // Not `vec![0.; len]`, which calls `calloc`: before glibc 2.41 that bypasses the thread's cache of freed memory, and
+    // a decode step over 16 keys takes 10% longer.
+    std::iter::repeat_n(x, len).collect()
 }
 
 #[cfg(test)]
@@ -81,6 +93,15 @@ mod tests {
         let panics = AssertUnwindSafe(|| poisoned(|| panic!("of the test")));
         assert!(catch_unwind(panics).is_err());
         assert!(!POISON.get());
+    }
+
+    #[test]
+    fn poison_fills_memory_with_nan() {
+        let x = poisoned(|| uninit::<f32>(3));
+        // SAFETY: poisoned memory is initialised.
+        assert!(unsafe { x.assume_init() }.iter().all(|x| x.is_nan()));
+        assert!(poisoned(|| scratch(3)).iter().all(|x| x.is_nan()));
+        assert_eq!(scratch(3), [0.; 3]);
     }
 
     #[test]

@@ -8,6 +8,8 @@
 //! The bytes are the same at both, and from memory both are near what a copy of as many bytes takes. To
 //! be faster, a norm has to stay in the cache between its producer and its consumer.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -47,13 +49,14 @@ pub fn level3<T: Element>(
 }
 
 #[inline(always)]
-fn norm<T: Element>(s: &[T], Parameters { w, b, eps }: Parameters<T>, y: &mut [T]) {
+fn norm<T: Element>(s: &[T], Parameters { w, b, eps }: Parameters<T>, y: &mut [MaybeUninit<T>]) {
     let c = s.len() as f32;
     let mean = loops::sum(s, |s| s) / c;
     let variance = loops::sum(s, |s| (s - mean) * (s - mean)) / c;
     let scale = 1. / (variance + eps).sqrt();
     for ((y, s), (w, b)) in y.iter_mut().zip(s).zip(w.iter().zip(b)) {
-        *y = T::narrow((s.widen() - mean) * scale * w.widen() + b.widen());
+        let normal = (s.widen() - mean) * scale;
+        y.write(T::narrow(normal * w.widen() + b.widen()));
     }
 }
 
@@ -93,7 +96,7 @@ fn norm_in_lanes<S: Simd, T: Element>(
     simd: S,
     s: &[T],
     Parameters { w, b, eps }: Parameters<T>,
-    y: &mut [T],
+    y: &mut [MaybeUninit<T>],
 ) {
     let c = s.len() as f32;
     let mean = lanes::sum(

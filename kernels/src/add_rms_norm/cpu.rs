@@ -8,6 +8,8 @@
 //! The bytes are the same at both, and from memory both are near what a copy of as many bytes takes. To
 //! be faster, a norm has to stay in the cache between its producer and its consumer.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -38,7 +40,7 @@ pub fn level3<T: Element>(
 }
 
 #[inline(always)]
-fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [T]) {
+fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [MaybeUninit<T>]) {
     let mean = loops::sum(
         s,
         #[inline(always)]
@@ -46,7 +48,7 @@ fn norm<T: Element>(s: &[T], w: &[T], eps: f32, y: &mut [T]) {
     ) / s.len() as f32;
     let scale = 1. / (mean + eps).sqrt();
     for ((y, s), w) in y.iter_mut().zip(s).zip(w) {
-        *y = T::narrow(s.widen() * scale * w.widen());
+        y.write(T::narrow(s.widen() * scale * w.widen()));
     }
 }
 
@@ -81,7 +83,13 @@ impl<T: Element> WithSimd for InLanes<'_, T> {
 }
 
 #[inline(always)]
-fn norm_in_lanes<S: Simd, T: Element>(simd: S, s: &[T], w: &[T], eps: f32, y: &mut [T]) {
+fn norm_in_lanes<S: Simd, T: Element>(
+    simd: S,
+    s: &[T],
+    w: &[T],
+    eps: f32,
+    y: &mut [MaybeUninit<T>],
+) {
     let squares = lanes::sum(
         simd,
         s.len(),

@@ -8,6 +8,7 @@ mod tests;
 
 pub(crate) use slots::{KeyStream, Slots};
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
@@ -118,7 +119,7 @@ struct Task<'a, T> {
     kv_head: usize,
     rows: Range<usize>,
     /// D channels for each of `rows`.
-    out: Vec<&'a mut [T]>,
+    out: Vec<&'a mut [MaybeUninit<T>]>,
 }
 
 impl<T: Element> Queries<'_, T> {
@@ -145,16 +146,17 @@ impl<T: Element> Queries<'_, T> {
     fn each_task(&self, rows: usize, f: impl Fn(Task<'_, T>) + Send + Sync) -> Result<Tensor> {
         let d = self.rows.head_dim;
         let len = self.batch * self.tokens * self.heads * d;
-        // SAFETY: the tasks have all rows among them, and `f` writes each row of its own.
-        let mut out = unsafe { output::vec::<T>(len) };
+        let mut out = output::uninit::<T>(len);
         if len > 0 {
             let tasks = self.cut(rows, &mut out);
             Threads::for_work(len * self.keys, ALONE).for_each(tasks.into_iter(), f);
         }
+        // SAFETY: the tasks have all rows among them, and `f` writes each row of its own.
+        let out = unsafe { out.assume_init() }.into_vec();
         Tensor::from_vec(out, (self.batch, self.tokens, self.heads * d), &Device::Cpu)
     }
 
-    fn cut<'a>(&self, rows: usize, out: &'a mut [T]) -> Vec<Task<'a, T>> {
+    fn cut<'a>(&self, rows: usize, out: &'a mut [MaybeUninit<T>]) -> Vec<Task<'a, T>> {
         let group = self.group();
         let all = self.tokens * group;
         let blocks = all.div_ceil(rows);

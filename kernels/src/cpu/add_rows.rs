@@ -1,5 +1,7 @@
 //! What the two norms share: a row of x + residual, written and then normalised.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 
 use super::{Slice, parallel, rows};
@@ -10,16 +12,20 @@ use crate::output;
 /// Some rows of x and y, and with a residual of it and of the sum.
 pub struct AddRows<'a, T> {
     x: &'a [T],
-    y: &'a mut [T],
-    added: Option<(&'a [T], &'a mut [T])>,
+    y: &'a mut [MaybeUninit<T>],
+    added: Option<(&'a [T], &'a mut [MaybeUninit<T>])>,
     c: usize,
 }
 
 impl<T: Element> AddRows<'_, T> {
-    /// One row after the other: `add(x, residual, s)` where there is a residual, then `norm(s, y)`, while
-    /// s is in the cache; without one s is x.
+    /// One row after the other: `add(x, residual, s)` where there is a residual, which returns s, then
+    /// `norm(s, y)`, while s is in the cache; without one s is x.
     #[inline(always)]
-    pub fn each(self, add: impl Fn(&[T], &[T], &mut [T]), norm: impl Fn(&[T], &mut [T])) {
+    pub fn each(
+        self,
+        add: impl for<'s> Fn(&[T], &[T], &'s mut [MaybeUninit<T>]) -> &'s mut [T],
+        norm: impl Fn(&[T], &mut [MaybeUninit<T>]),
+    ) {
         let c = self.c;
         let (x, y) = (self.x.chunks(c), self.y.chunks_mut(c));
         let Some((residual, sum)) = self.added else {
@@ -31,8 +37,7 @@ impl<T: Element> AddRows<'_, T> {
         };
         let added = residual.chunks(c).zip(sum.chunks_mut(c));
         for ((x, y), (residual, sum)) in x.zip(y).zip(added) {
-            add(x, residual, sum);
-            norm(sum, y);
+            norm(add(x, residual, sum), y);
         }
     }
 }
@@ -49,11 +54,8 @@ pub fn add_norm<T: Element>(
         Slice::<T>::new(x)?,
         residual.map(Slice::<T>::new).transpose()?,
     );
-    // SAFETY: the tasks have all rows among them, and `task` writes each of y, and of the sum where there is one.
-    let mut y = unsafe { output::vec::<T>(rows * c) };
-    let sums = if residual.is_some() { rows * c } else { 0 };
-    // SAFETY: as y.
-    let mut sum = unsafe { output::vec::<T>(sums) };
+    let mut y = output::uninit::<T>(rows * c);
+    let mut sum = output::uninit::<T>(if residual.is_some() { rows * c } else { 0 });
     // Without a residual there are no chunks of it.
     let mut added = from
         .1
@@ -68,6 +70,8 @@ pub fn add_norm<T: Element>(
         c,
     });
     parallel::for_each(tasks, task);
+    // SAFETY: the tasks have all rows among them, and `task` writes each of y, and of the sum where there is one.
+    let (y, sum) = unsafe { (y.assume_init().into_vec(), sum.assume_init().into_vec()) };
     let y = Tensor::from_vec(y, x.shape(), x.device())?;
     match residual {
         Some(_) => Ok((Tensor::from_vec(sum, x.shape(), x.device())?, y)),

@@ -3,6 +3,7 @@
 //! A closure that works on lanes has to be `#[inline(always)]`: it may use the instructions of a CPU only
 //! inside of the function that was compiled for that CPU, `WithSimd::with_simd`.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use half::bf16;
@@ -10,31 +11,37 @@ use pulp::Simd;
 use pulp::bytemuck::{self, Pod};
 
 use crate::element::Element;
+use crate::output;
 
 /// Registers that a reduction keeps at work: an addition takes four cycles, and two start in each.
 const TILE: usize = 4;
 
 /// What the lanes of a register can read and write: every [`Element`].
-pub trait Lanes: Copy {
-    /// As many elements as there are lanes.
+///
+/// # Safety
+/// `write_all` initialises as many elements of y as there are lanes.
+pub unsafe trait Lanes: Copy {
+    /// Reads as many elements as there are lanes.
     fn load_all<S: Simd>(simd: S, x: &[Self]) -> S::f32s;
-    /// As many elements as there are lanes, rounded to nearest even.
-    fn store_all<S: Simd>(simd: S, y: &mut [Self], lanes: S::f32s);
+    /// Writes as many elements as there are lanes, rounded to nearest even.
+    fn write_all<S: Simd>(simd: S, y: &mut [MaybeUninit<Self>], lanes: S::f32s);
 }
 
-impl Lanes for f32 {
+// SAFETY: a register is written to y, or the index is out of bounds.
+unsafe impl Lanes for f32 {
     #[inline(always)]
     fn load_all<S: Simd>(_simd: S, x: &[f32]) -> S::f32s {
         S::as_simd_f32s(x).0[0]
     }
 
     #[inline(always)]
-    fn store_all<S: Simd>(_simd: S, y: &mut [f32], lanes: S::f32s) {
-        S::as_mut_simd_f32s(y).0[0] = lanes;
+    fn write_all<S: Simd>(_simd: S, y: &mut [MaybeUninit<f32>], lanes: S::f32s) {
+        S::as_uninit_mut_simd_f32s(y).0[0].write(lanes);
     }
 }
 
-impl Lanes for bf16 {
+// SAFETY: the loop writes one element per lane, or the range is out of bounds.
+unsafe impl Lanes for bf16 {
     #[inline(always)]
     fn load_all<S: Simd>(simd: S, x: &[bf16]) -> S::f32s {
         let mut bits = simd.splat_u32s(0);
@@ -47,7 +54,7 @@ impl Lanes for bf16 {
     }
 
     #[inline(always)]
-    fn store_all<S: Simd>(simd: S, y: &mut [bf16], lanes: S::f32s) {
+    fn write_all<S: Simd>(simd: S, y: &mut [MaybeUninit<bf16>], lanes: S::f32s) {
         let splat = |x| simd.splat_u32s(x);
         let bits = simd.transmute_u32s_f32s(lanes);
         let upper = simd.wrapping_dyn_shr_u32s(bits, splat(16));
@@ -59,7 +66,7 @@ impl Lanes for bf16 {
         let halves: &[[u16; 2]] = bytemuck::cast_slice(std::slice::from_ref(&rounded));
         let upper = if cfg!(target_endian = "little") { 1 } else { 0 };
         for (y, half) in y[..S::F32_LANES].iter_mut().zip(halves) {
-            *y = bf16::from_bits(half[upper]);
+            y.write(bf16::from_bits(half[upper]));
         }
     }
 }
@@ -90,31 +97,42 @@ fn load_some<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     lanes
 }
 
-/// Writes one lane an element, rounded to nearest even. With fewer elements than lanes the last lanes
-/// are dropped.
+/// Writes one lane per element, rounded to nearest even, to memory that may be uninitialised. With fewer
+/// elements than lanes the last lanes are dropped.
 #[inline(always)]
-pub fn store<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: S::f32s) {
+pub fn write<S: Simd, T: Element>(simd: S, y: &mut [MaybeUninit<T>], lanes: S::f32s) {
     if y.len() < S::F32_LANES {
-        return store_some(y, lanes);
+        return write_some(y, lanes);
     }
-    T::store_all(simd, y, lanes);
+    T::write_all(simd, y, lanes);
 }
 
 /// The end of a row.
 #[inline(never)]
-fn store_some<T: Element, L: Pod>(y: &mut [T], lanes: L) {
+fn write_some<T: Element, L: Pod>(y: &mut [MaybeUninit<T>], lanes: L) {
     let each: &[f32] = bytemuck::cast_slice(std::slice::from_ref(&lanes));
     for (y, &lane) in y.iter_mut().zip(each) {
-        *y = T::narrow(lane);
+        y.write(T::narrow(lane));
     }
 }
 
-/// y\[i\] = f(i), a register of elements `i` at a time.
+/// [`write`], over elements that are initialised.
+#[inline(always)]
+pub fn store<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: S::f32s) {
+    // SAFETY: `write` writes only elements.
+    write(simd, unsafe { output::as_uninit(y) }, lanes);
+}
+
+/// y\[i\] = f(i), a register of elements `i` at a time. Returns y, initialised.
 ///
 /// Four registers are made before the first is written, so that none waits for another. The end has
 /// calls of its own: in the loop the compiler knows every `i` to be as long as a register is wide.
 #[inline(always)]
-pub fn fill<S: Simd, T: Element>(simd: S, y: &mut [T], f: impl Fn(Range<usize>) -> S::f32s) {
+pub fn fill<S: Simd, T: Element>(
+    simd: S,
+    y: &mut [MaybeUninit<T>],
+    f: impl Fn(Range<usize>) -> S::f32s,
+) -> &mut [T] {
     let (len, width) = (y.len(), S::F32_LANES);
     let mut at = 0;
     while at + TILE * width <= len {
@@ -123,17 +141,19 @@ pub fn fill<S: Simd, T: Element>(simd: S, y: &mut [T], f: impl Fn(Range<usize>) 
             *lanes = f(at + t * width..at + (t + 1) * width);
         }
         for lanes in tile {
-            T::store_all(simd, &mut y[at..at + width], lanes);
+            T::write_all(simd, &mut y[at..at + width], lanes);
             at += width;
         }
     }
     while at + width <= len {
-        T::store_all(simd, &mut y[at..at + width], f(at..at + width));
+        T::write_all(simd, &mut y[at..at + width], f(at..at + width));
         at += width;
     }
     if at < len {
-        store(simd, &mut y[at..], f(at..len));
+        write(simd, &mut y[at..], f(at..len));
     }
+    // SAFETY: the loops write one register of elements after another, and the last call writes the rest.
+    unsafe { y.assume_init_mut() }
 }
 
 /// The sum over `0..len` of what `add(sum, i)` adds to `sum` for the elements `i`, a register of them.
@@ -176,14 +196,19 @@ fn tile<S: Simd>(
     parts
 }
 
-/// s = x + residual.
+/// s = x + residual; returns s, initialised.
 #[inline(always)]
-pub fn add<S: Simd, T: Element>(simd: S, x: &[T], residual: &[T], s: &mut [T]) {
+pub fn add<'s, S: Simd, T: Element>(
+    simd: S,
+    x: &[T],
+    residual: &[T],
+    s: &'s mut [MaybeUninit<T>],
+) -> &'s mut [T] {
     let (x, residual) = (&x[..s.len()], &residual[..s.len()]);
     fill(
         simd,
         s,
         #[inline(always)]
         |i| simd.add_f32s(load(simd, &x[i.clone()]), load(simd, &residual[i])),
-    );
+    )
 }

@@ -3,6 +3,7 @@
 pub(super) mod level3;
 pub(super) mod level4;
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
@@ -84,7 +85,7 @@ impl<T: Element> Inputs<'_, T> {
 }
 
 /// Nodes, and their rows of y.
-type Task<'a, T> = (Range<usize>, &'a mut [T]);
+type Task<'a, T> = (Range<usize>, &'a mut [MaybeUninit<T>]);
 
 /// Calls `prepare` once, and what it returns for every task.
 fn run<T: Element, F>(
@@ -117,18 +118,23 @@ where
         col_idx: &col_idx,
     };
     let channels = size.heads * size.head_dim;
-    // SAFETY: the tasks have all nodes among them, and the kernel writes the row of each.
-    let mut y = unsafe { output::vec(size.nodes * channels) };
+    let mut y = output::uninit::<T>(size.nodes * channels);
     if !y.is_empty() {
         let kernel = prepare(inputs);
         let tasks = tasks(&row_ptr, &mut y, channels);
         parallel::for_each(tasks.into_iter(), |task| kernel(inputs, task));
     }
+    // SAFETY: the tasks have all nodes among them, and the kernel writes the row of each.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (size.nodes, channels), &Device::Cpu)
 }
 
 /// Cuts the nodes into runs that have about as many nodes and edges each.
-fn tasks<'a, T>(row_ptr: &[u32], mut y: &'a mut [T], channels: usize) -> Vec<Task<'a, T>> {
+fn tasks<'a, T>(
+    row_ptr: &[u32],
+    mut y: &'a mut [MaybeUninit<T>],
+    channels: usize,
+) -> Vec<Task<'a, T>> {
     let nodes = row_ptr.len() - 1;
     let work = |node: usize| node + row_ptr[node] as usize;
     let share = parallel::rows_per_task(work(nodes), channels);

@@ -24,14 +24,15 @@ pub fn gather<T: Element>(
         let expected = format!("ids below {vocab}, the rows of w");
         return Err(mismatch(kernel, expected, id));
     }
-    // SAFETY: each id has a row of y, and its row of w is copied there.
-    let mut y = unsafe { output::vec::<T>(ids.len() * c) };
+    let mut y = output::uninit::<T>(ids.len() * c);
     let rows = parallel::rows_per_task(ids.len(), c);
     let pieces = ids.chunks(rows).zip(y.chunks_mut(rows * c.max(1)));
     parallel::for_each(pieces, |(ids, y)| {
         for (&id, y) in ids.iter().zip(y.chunks_mut(c)) {
-            y.copy_from_slice(&from[id as usize * c..][..c]);
+            y.write_copy_of_slice(&from[id as usize * c..][..c]);
         }
     });
+    // SAFETY: each id has a row of y, and its row of w is copied there.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, shape, w.device())
 }

@@ -8,6 +8,8 @@
 //! From memory the bound is the bytes, and a copy of as many takes about as long. To be faster, apply it
 //! where the elements are made, as `linear` does.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -17,12 +19,12 @@ use crate::output;
 
 /// Level 3: a plain loop.
 pub fn level3<T: Element>(x: &Tensor) -> Result<Tensor> {
-    in_pieces(x, |x: &[T], y: &mut [T]| {
+    in_pieces(x, |x: &[T], y| {
         loops::widest(
             #[inline(always)]
             || {
                 for (y, x) in y.iter_mut().zip(x) {
-                    *y = T::narrow(math::gelu(x.widen()));
+                    y.write(T::narrow(math::gelu(x.widen())));
                 }
             },
         )
@@ -31,12 +33,10 @@ pub fn level3<T: Element>(x: &Tensor) -> Result<Tensor> {
 
 /// Level 4: a register as the warp.
 pub fn level4<T: Element>(x: &Tensor) -> Result<Tensor> {
-    in_pieces(x, |x: &[T], y: &mut [T]| {
-        Arch::new().dispatch(InLanes(x, y))
-    })
+    in_pieces(x, |x: &[T], y| Arch::new().dispatch(InLanes(x, y)))
 }
 
-struct InLanes<'a, T>(&'a [T], &'a mut [T]);
+struct InLanes<'a, T>(&'a [T], &'a mut [MaybeUninit<T>]);
 
 impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
@@ -56,12 +56,13 @@ impl<T: Element> WithSimd for InLanes<'_, T> {
 
 fn in_pieces<T: Element>(
     x: &Tensor,
-    task: impl Fn(&[T], &mut [T]) + Send + Sync,
+    task: impl Fn(&[T], &mut [MaybeUninit<T>]) + Send + Sync,
 ) -> Result<Tensor> {
     let from = Slice::<T>::new(x)?;
     let n = parallel::rows_per_task(from.len(), 1);
-    // SAFETY: y has pieces as long as those of x, and `task` writes all of its own.
-    let mut y = unsafe { output::vec::<T>(from.len()) };
+    let mut y = output::uninit::<T>(from.len());
     parallel::for_each(from.chunks(n).zip(y.chunks_mut(n)), |(x, y)| task(x, y));
+    // SAFETY: y has chunks as long as those of x, and `task` writes all of its own.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())
 }

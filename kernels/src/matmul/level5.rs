@@ -1,5 +1,7 @@
 //! Level 5: small tiles on a GPU, operands as they lie on a CPU; which of them, the registry says.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::View;
@@ -297,14 +299,13 @@ impl<'a> Call<'a> {
 
     fn cpu(
         &self,
-        product: impl FnOnce(Operand, Operand, Option<&[f32]>, &mut [f32]),
+        product: impl FnOnce(Operand, Operand, Option<&[f32]>, &mut [MaybeUninit<f32>]),
     ) -> Result<Tensor> {
         let Problem { batch, m, n, .. } = self.problem;
         let [a, b] = [self.a, self.b].map(Slice::<f32>::strided);
         let (a, b) = (a?, b?);
         let bias = self.bias.map(Slice::<f32>::new).transpose()?;
-        // SAFETY: `product` is C = A·B + b, which writes all of C, zeros or b where K is 0.
-        let mut c = unsafe { output::vec::<f32>(batch * m * n) };
+        let mut c = output::uninit::<f32>(batch * m * n);
         let operand = |x, view| Operand { x, view };
         product(
             operand(&a, self.views[0]),
@@ -312,6 +313,8 @@ impl<'a> Call<'a> {
             bias.as_deref(),
             &mut c,
         );
+        // SAFETY: `product` is C = A·B + b, which writes all of C, zeros or b where K is 0.
+        let c = unsafe { c.assume_init() }.into_vec();
         Tensor::from_vec(c, self.dims(), &Device::Cpu)
     }
 

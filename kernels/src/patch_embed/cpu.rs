@@ -8,6 +8,8 @@
 pub mod level3;
 pub mod level4;
 
+use std::mem::MaybeUninit;
+
 use candle_core::Result;
 
 use super::{Added, Shape};
@@ -23,10 +25,10 @@ struct Patches<'a, T> {
 
 impl<T: Element> Patches<'_, T> {
     /// Writes the patch, K pixels, of row `row` of y; zeros for a class token.
-    fn copy(&self, row: usize, to: &mut [f32]) {
+    fn copy(&self, row: usize, to: &mut [MaybeUninit<f32>]) {
         let (picture, place) = (row / self.shape.tokens(), row % self.shape.tokens());
         let Some(patch) = place.checked_sub(1) else {
-            return to.fill(0.);
+            return to.fill(MaybeUninit::new(0.));
         };
         let (p, (height, width)) = (self.shape.patch, self.shape.picture);
         let (top, left) = (patch / (width / p) * p, patch % (width / p) * p);
@@ -34,7 +36,7 @@ impl<T: Element> Patches<'_, T> {
             let colour = picture * self.shape.channels + i / p;
             let line = &self.pixels[(colour * height + top + i % p) * width + left..][..p];
             for (to, pixel) in to.iter_mut().zip(line) {
-                *to = pixel.widen();
+                to.write(pixel.widen());
             }
         }
     }

@@ -3,6 +3,8 @@
 pub mod level3;
 pub mod level4;
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Device, Result, Tensor};
 
 use super::Operands;
@@ -34,7 +36,10 @@ struct Inputs<'a, T> {
 /// What one task writes.
 enum Task<'a, T> {
     /// Queries, a row a head, from row `first` of (B, T, H) on.
-    Rotate { first: usize, y: &'a mut [T] },
+    Rotate {
+        first: usize,
+        y: &'a mut [MaybeUninit<T>],
+    },
     /// Keys and values of all tokens, of one sequence and head.
     Append {
         batch: usize,
@@ -86,8 +91,7 @@ fn rope_append<T: Element>(
         head_dim,
         position,
     };
-    // SAFETY: the tasks that rotate have all heads among them, and write each.
-    let mut y = unsafe { output::vec::<T>(batch * tokens * heads * head_dim) };
+    let mut y = output::uninit::<T>(batch * tokens * heads * head_dim);
     if !y.is_empty() {
         let rows = TOKENS * heads;
         let rotate = y.chunks_mut(rows * head_dim).enumerate();
@@ -103,5 +107,7 @@ fn rope_append<T: Element>(
         let elements = batch * tokens * (heads + kv_heads) * head_dim;
         Threads::for_work(elements, parallel::ALONE).for_each(tasks, |task| run(inputs, task));
     }
+    // SAFETY: the tasks that rotate have all heads among them, and write each.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (batch, tokens, heads, head_dim), &Device::Cpu)
 }

@@ -11,13 +11,14 @@
 //!
 //! To be faster: to be part of the op that makes x and residual, and never to read them from memory.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::Size;
-use crate::cpu::lanes::{load, store};
+use crate::cpu::lanes::{load, write};
 use crate::cpu::loops::widest;
 use crate::cpu::{Slice, parallel};
 use crate::element::Element;
@@ -92,7 +93,7 @@ impl<T: Element> Part<'_, T> {
     }
 
     #[inline(always)]
-    fn mean(self, y: &mut [T], len: usize) {
+    fn mean(self, y: &mut [MaybeUninit<T>], len: usize) {
         let mut sums = [0.; BLOCK[0]];
         for node in self.nodes() {
             let (x, residual) = self.row(node, 0, len);
@@ -102,12 +103,12 @@ impl<T: Element> Part<'_, T> {
         }
         let share = self.share();
         for (y, sum) in y.iter_mut().zip(sums) {
-            *y = T::narrow(sum * share);
+            y.write(T::narrow(sum * share));
         }
     }
 }
 
-struct Lanes<'a, T>(Part<'a, T>, &'a mut [T]);
+struct Lanes<'a, T>(Part<'a, T>, &'a mut [MaybeUninit<T>]);
 
 impl<T: Element> WithSimd for Lanes<'_, T> {
     type Output = ();
@@ -135,7 +136,12 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
 
 /// As many channels as `N` registers have lanes, the last of them perhaps not all.
 #[inline(always)]
-fn mean_tile<S: Simd, T: Element, const N: usize>(simd: S, part: Part<T>, at: usize, y: &mut [T]) {
+fn mean_tile<S: Simd, T: Element, const N: usize>(
+    simd: S,
+    part: Part<T>,
+    at: usize,
+    y: &mut [MaybeUninit<T>],
+) {
     // Only a single register may have lanes behind the last channel.
     let len = if N > 1 { N * S::F32_LANES } else { y.len() };
     let mut sums = [simd.splat_f32s(0.); N];
@@ -150,7 +156,7 @@ fn mean_tile<S: Simd, T: Element, const N: usize>(simd: S, part: Part<T>, at: us
     }
     let share = simd.splat_f32s(part.share());
     for (y, sum) in y.chunks_mut(S::F32_LANES).zip(sums) {
-        store(simd, y, simd.mul_f32s(sum, share));
+        write(simd, y, simd.mul_f32s(sum, share));
     }
 }
 
@@ -161,16 +167,14 @@ fn run<T: Element>(
     offsets: &Tensor,
     size: Size,
     block: usize,
-    kernel: impl Fn(Part<T>, &mut [T]) + Send + Sync,
+    kernel: impl Fn(Part<T>, &mut [MaybeUninit<T>]) + Send + Sync,
 ) -> Result<Tensor> {
     let (x, residual) = (Slice::new(x)?, Slice::new(residual)?);
     let (x, residual): (&[T], &[T]) = (&x, &residual);
     let offsets = Slice::<u32>::new(offsets)?;
     check_offsets(&offsets, size.nodes)?;
     let channels = size.channels;
-    // SAFETY: the parts are all channels of all graphs, and the kernel writes each, zeros where a graph has
-    // no nodes.
-    let mut y = unsafe { output::vec(size.graphs * channels) };
+    let mut y = output::uninit::<T>(size.graphs * channels);
     let part = |graph: usize, block_index: usize| {
         let nodes = offsets[graph] as usize * channels..offsets[graph + 1] as usize * channels;
         Part {
@@ -192,6 +196,9 @@ fn run<T: Element>(
             kernel(part(*g, *b), y);
         }
     });
+    // SAFETY: the parts are all channels of all graphs, and the kernel writes each, zeros where a graph has
+    // no nodes.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (size.graphs, channels), &Device::Cpu)
 }
 

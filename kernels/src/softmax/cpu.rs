@@ -10,6 +10,8 @@
 //! as probabilities. The bound is the exponential, about 16 instructions a register, and after it memory.
 //! To be faster: do not write probabilities at all, as attention does not.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -33,17 +35,20 @@ pub fn level3<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
 }
 
 #[inline(always)]
-fn row<T: Element>(x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+fn row<T: Element>(x: &[T], scale: f32, e: &mut [MaybeUninit<f32>], y: &mut [MaybeUninit<T>]) {
+    let e = &mut e[..x.len()];
     for (e, x) in e.iter_mut().zip(x) {
-        *e = x.widen() * scale;
+        e.write(x.widen() * scale);
     }
+    // SAFETY: e is as long as x.
+    let e = unsafe { e.assume_init_mut() };
     let max = loops::max(e);
     for e in e.iter_mut() {
         *e = math::exp(*e - max);
     }
     let share = 1. / loops::sum(e, |e| e);
     for (y, e) in y.iter_mut().zip(e) {
-        *y = T::narrow(*e * share);
+        y.write(T::narrow(*e * share));
     }
 }
 
@@ -70,7 +75,13 @@ impl<T: Element> WithSimd for InLanes<'_, T> {
 }
 
 #[inline(always)]
-fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32], y: &mut [T]) {
+fn row_in_lanes<S: Simd, T: Element>(
+    simd: S,
+    x: &[T],
+    scale: f32,
+    e: &mut [MaybeUninit<f32>],
+    y: &mut [MaybeUninit<T>],
+) {
     let (e, y) = (&mut e[..x.len()], &mut y[..x.len()]);
     let scale = simd.splat_f32s(scale);
     let max = lanes::max(
@@ -81,10 +92,12 @@ fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32]
             // Lanes without an element repeat the first.
             let v = lanes::load_or(simd, &x[i.clone()], x[i.start].widen());
             let v = simd.mul_f32s(v, scale);
-            lanes::store(simd, &mut e[i], v);
+            lanes::write(simd, &mut e[i], v);
             simd.max_f32s(v, max)
         },
     );
+    // SAFETY: `max` goes over all elements.
+    let e = unsafe { e.assume_init_mut() };
     let max = simd.splat_f32s(max);
     let sum = lanes::sum(
         simd,
@@ -109,16 +122,15 @@ fn row_in_lanes<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, e: &mut [f32]
 /// Some rows of x and y.
 struct Rows<'a, T> {
     x: &'a [T],
-    y: &'a mut [T],
+    y: &'a mut [MaybeUninit<T>],
     c: usize,
 }
 
 impl<T: Element> Rows<'_, T> {
     /// Calls `f(x, e, y)` for each row, with room for its exponentials.
     #[inline(always)]
-    fn each(self, mut f: impl FnMut(&[T], &mut [f32], &mut [T])) {
-        // SAFETY: `f` writes a row's exponentials before it reads them.
-        let mut e = unsafe { output::vec::<f32>(self.c) };
+    fn each(self, mut f: impl FnMut(&[T], &mut [MaybeUninit<f32>], &mut [MaybeUninit<T>])) {
+        let mut e = output::uninit::<f32>(self.c);
         for (x, y) in self.x.chunks(self.c).zip(self.y.chunks_mut(self.c)) {
             f(x, &mut e, y);
         }
@@ -128,10 +140,11 @@ impl<T: Element> Rows<'_, T> {
 fn each_row<T: Element>(x: &Tensor, task: impl Fn(Rows<T>) + Send + Sync) -> Result<Tensor> {
     let (rows, c) = rows(x)?;
     let n = parallel::rows_per_task(rows, c) * c.max(1);
-    // SAFETY: the tasks have all rows among them, and write each.
-    let mut y = unsafe { output::vec::<T>(rows * c) };
+    let mut y = output::uninit::<T>(rows * c);
     let from = Slice::<T>::new(x)?;
     let pieces = from.chunks(n).zip(y.chunks_mut(n));
     parallel::for_each(pieces.map(|(x, y)| Rows { x, y, c }), task);
+    // SAFETY: the tasks have all rows among them, and write each.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())
 }

@@ -44,8 +44,7 @@ fn product<T: Element>(
         return Tensor::zeros(sizes.y.as_slice(), T::DTYPE, &Device::Cpu);
     }
     let scales = Slice::<f32>::new(w.scales())?;
-    // SAFETY: `block` fills the part of yᵀ that it is given, and the parts are all of it.
-    let mut transposed = unsafe { output::vec::<f32>(n * m) }; // yᵀ (N, M)
+    let mut transposed = output::scratch(n * m); // yᵀ (N, M)
     w.with_codes(|codes| {
         let rows = rows_per_task(n, threads);
         let task = |(i, y): (usize, &mut [f32])| {
@@ -62,13 +61,14 @@ fn product<T: Element>(
         };
         parallel::for_each(transposed.chunks_mut(rows * m).enumerate(), task);
     })?;
-    // SAFETY: the loop writes N elements in each of M rows.
-    let mut y = unsafe { output::vec::<T>(m * n) };
+    let mut y = output::uninit::<T>(m * n);
     for (i, y) in y.chunks_exact_mut(n).enumerate() {
         for (y, &sum) in y.iter_mut().zip(transposed[i..].iter().step_by(m)) {
-            *y = T::narrow(sum);
+            y.write(T::narrow(sum));
         }
     }
+    // SAFETY: the loop writes N elements in each of M rows.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, sizes.y.as_slice(), &Device::Cpu)
 }
 

@@ -74,10 +74,8 @@ impl<T: Element> WithSimd for Loops<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, _: S) {
         let Task { batch, kv_head, .. } = self.task;
-        // SAFETY: `score` writes the first `seen` and more, and those alone are read.
-        let mut scores = unsafe { output::vec::<f32>(self.queries.keys.next_multiple_of(BLOCK)) };
-        // SAFETY: `mix` fills it with zeros first.
-        let mut sums = unsafe { output::vec::<f32>(self.values.head_dim) };
+        let mut scores = output::scratch(self.queries.keys.next_multiple_of(BLOCK));
+        let mut sums = output::scratch(self.values.head_dim);
         let out = std::mem::take(&mut self.task.out);
         for (row, out) in self.task.rows.clone().zip(out) {
             let (token, head) = self.queries.place(kv_head, row);
@@ -86,7 +84,7 @@ impl<T: Element> WithSimd for Loops<'_, T> {
             let share = 1. / exponentials(&mut scores[..seen]);
             self.mix(&scores[..seen], &mut sums);
             for (y, sum) in out.iter_mut().zip(&sums) {
-                *y = T::narrow(sum * share);
+                y.write(T::narrow(sum * share));
             }
         }
     }

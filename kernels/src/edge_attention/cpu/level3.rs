@@ -58,7 +58,7 @@ fn nodes<T: Element>(inputs: Inputs<T>, w_t: &[f32], (range, y): Task<T>) {
                 total => 1. / total,
             };
             for ((y, skip), sum) in y.iter_mut().zip(skip).zip(sums) {
-                *y = T::narrow(skip.widen() + sum * share);
+                y.write(T::narrow(skip.widen() + sum * share));
             }
         }
     }

@@ -11,11 +11,13 @@
 //!
 //! To be faster: Wₑᵀq of all nodes is itself a product and could be part of the one that makes q.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Inputs, Operands, Size, Task, run};
-use crate::cpu::lanes::{load, store};
+use crate::cpu::lanes::{load, write};
 use crate::cpu::math::{exp, exp_f32s};
 use crate::element::Element;
 
@@ -248,7 +250,7 @@ impl State {
         inputs: Inputs<T>,
         weights: &Weights,
         node: usize,
-        y: &mut [T],
+        y: &mut [MaybeUninit<T>],
     ) {
         let (d, fe, features) = (self.d, self.fe, inputs.size.features);
         for head in 0..inputs.size.heads {
@@ -269,12 +271,18 @@ impl State {
 
 /// y = x + by·values
 #[inline(always)]
-fn add_scaled<S: Simd, T: Element>(simd: S, x: &[T], values: &[f32], by: f32, y: &mut [T]) {
+fn add_scaled<S: Simd, T: Element>(
+    simd: S,
+    x: &[T],
+    values: &[f32],
+    by: f32,
+    y: &mut [MaybeUninit<T>],
+) {
     let values = S::as_simd_f32s(values).0;
     let rows = y.chunks_mut(S::F32_LANES).zip(x.chunks(S::F32_LANES));
     for ((y, x), &values) in rows.zip(values) {
         let sum = simd.mul_add_e_f32s(values, simd.splat_f32s(by), load(simd, x));
-        store(simd, y, sum);
+        write(simd, y, sum);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is around the micro-kernel: blocks of y that fit the caches, and one for every thread.
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::CpuStorageRef;
@@ -19,7 +20,7 @@ pub fn product<'x, T: Stored>(
     x: impl Fn(Range<usize>) -> Rows<'x> + Send + Sync,
     w: &Panels,
     epilogue: &impl Epilogue<T>,
-    y: &mut [T],
+    y: &mut [MaybeUninit<T>],
     by: Option<Threads>,
 ) {
     if y.is_empty() {
@@ -50,7 +51,7 @@ pub trait Epilogue<T>: Sync {
         row: usize,
         columns: Self::Columns<S>,
         sums: [S::f32s; 2],
-        y: &mut [T],
+        y: &mut [MaybeUninit<T>],
     );
 }
 
@@ -106,22 +107,24 @@ impl<'a> Rows<'a> {
             },
             _ => Self::copy(x.len() / k, k, |row, to| {
                 for (to, x) in to.iter_mut().zip(&x[row * k..]) {
-                    *to = x.widen();
+                    to.write(x.widen());
                 }
             }),
         }
     }
 
     /// `write` writes each row, of K elements.
-    pub fn copy(rows: usize, k: usize, write: impl Fn(usize, &mut [f32])) -> Self {
+    pub fn copy(rows: usize, k: usize, write: impl Fn(usize, &mut [MaybeUninit<f32>])) -> Self {
         let stride = k + LINE;
-        // SAFETY: `write` writes K elements of each row, and a tile reads no more of it.
-        let mut x = unsafe { output::vec(rows * stride) };
+        let mut x = output::uninit::<f32>(rows * stride);
         for (row, to) in x.chunks_mut(stride).enumerate() {
-            write(row, &mut to[..k]);
+            let (to, padding) = to.split_at_mut(k);
+            write(row, to);
+            padding.fill(MaybeUninit::new(0.));
         }
         Self {
-            x: Cow::Owned(x),
+            // SAFETY: `write` writes K elements of each row, and the padding is zeros.
+            x: Cow::Owned(unsafe { x.assume_init() }.into_vec()),
             stride,
         }
     }
@@ -132,7 +135,7 @@ struct Block<'a, T, E> {
     x: Rows<'a>,
     w: &'a Panels,
     epilogue: &'a E,
-    y: Rectangle<'a, T>,
+    y: Rectangle<'a, MaybeUninit<T>>,
 }
 
 impl<T: Stored, E: Epilogue<T>> WithSimd for Block<'_, T, E> {

@@ -11,6 +11,7 @@
 //! To be faster: copy w once for all calls, keep the sums in registers until the epilogue has them: level 4.
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 
 use candle_core::{CpuStorageRef, DType, Device, Result, Tensor};
 use gemm::{Parallelism, gemm};
@@ -55,8 +56,7 @@ fn product<T: Element>(x: &Tensor, w: &Tensor, n: usize, epilogue: Epilogue<T>) 
     if let Some(last) = dims.last_mut() {
         *last = n;
     }
-    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
-    let mut y = unsafe { output::vec::<T>(dims.iter().product()) };
+    let mut y = output::uninit::<T>(dims.iter().product());
     let (x, w) = (Slice::<T>::new(x)?, Slice::<T>::new(w)?);
     let (x, w) = (&*x, &*w);
     if !y.is_empty() {
@@ -80,6 +80,8 @@ fn product<T: Element>(x: &Tensor, w: &Tensor, n: usize, epilogue: Epilogue<T>) 
             });
         });
     }
+    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, dims, &Device::Cpu)
 }
 
@@ -105,8 +107,7 @@ fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f
     if m > FEW || k == 0 || !copied {
         return multiply(&widened(x), &widened(w), (m, n, k));
     }
-    // SAFETY: `Dots` writes the sum of each row of x and of w.
-    let mut sums = unsafe { output::vec(m * n) };
+    let mut sums = output::uninit::<f32>(m * n);
     let few = Dots {
         x,
         w,
@@ -114,14 +115,14 @@ fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f
         sums: &mut sums,
     };
     Arch::new().dispatch(few);
-    sums
+    // SAFETY: `Dots` writes the sum of each row of x and of w.
+    unsafe { sums.assume_init() }.into_vec()
 }
 
 /// x·wᵀ (M, N), on this thread, by gemm: x (M, K), w (N, K)
 pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
     assert_eq!((x.len(), w.len()), (m * k, n * k));
-    // SAFETY: gemm writes all of it, zeros where K is 0.
-    let mut sums = unsafe { output::vec(m * n) };
+    let mut sums = output::uninit::<f32>(m * n);
     // SAFETY: x, w and sums are row-major matrices of m·k, n·k and m·n elements; the strides below, from a
     // column to the next and from a row to the next, stay inside. sums is of its own, and not read.
     unsafe {
@@ -129,7 +130,7 @@ pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f
             m,
             n,
             k,
-            sums.as_mut_ptr(),
+            sums.as_mut_ptr().cast::<f32>(),
             1,
             n as isize,
             false,
@@ -147,7 +148,8 @@ pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f
             Parallelism::None,
         );
     }
-    sums
+    // SAFETY: gemm has written all of it, zeros where K is 0.
+    unsafe { sums.assume_init() }.into_vec()
 }
 
 /// In f32: as they lie, or a copy.
@@ -160,7 +162,7 @@ pub fn widened<T: Element>(x: &[T]) -> Cow<'_, [f32]> {
 
 /// Writes a rectangle of y from its sums, of SwiGLU the gate's and the up-projection's.
 struct Finish<'a, T> {
-    y: Rectangle<'a, T>,
+    y: Rectangle<'a, MaybeUninit<T>>,
     sums: [&'a [f32]; 2],
     epilogue: Epilogue<'a, T>,
 }
@@ -183,28 +185,28 @@ impl<T: Element> WithSimd for Finish<'_, T> {
 impl<T: Element> Epilogue<'_, T> {
     /// A part of a row of y, from `column` on.
     #[inline(always)]
-    fn write(self, column: usize, [sums, up]: [&[f32]; 2], y: &mut [T]) {
+    fn write(self, column: usize, [sums, up]: [&[f32]; 2], y: &mut [MaybeUninit<T>]) {
         let columns = column..column + y.len();
         let y = y.iter_mut().zip(sums);
         match self {
             Self::Plain => {
                 for (y, &sum) in y {
-                    *y = T::narrow(sum);
+                    y.write(T::narrow(sum));
                 }
             }
             Self::Bias(b) => {
                 for ((y, sum), b) in y.zip(&b[columns]) {
-                    *y = T::narrow(sum + b.widen());
+                    y.write(T::narrow(sum + b.widen()));
                 }
             }
             Self::Gelu(b) => {
                 for ((y, sum), b) in y.zip(&b[columns]) {
-                    *y = T::narrow(math::gelu(sum + b.widen()));
+                    y.write(T::narrow(math::gelu(sum + b.widen())));
                 }
             }
             Self::SwiGlu => {
                 for ((y, &gate), up) in y.zip(up) {
-                    *y = T::narrow(math::silu(gate) * up);
+                    y.write(T::narrow(math::silu(gate) * up));
                 }
             }
         }
@@ -216,7 +218,7 @@ struct Dots<'a, T> {
     x: &'a [T],
     w: &'a [T],
     k: usize,
-    sums: &'a mut [f32],
+    sums: &'a mut [MaybeUninit<f32>],
 }
 
 impl<T: Element> WithSimd for Dots<'_, T> {
@@ -231,7 +233,7 @@ impl<T: Element> WithSimd for Dots<'_, T> {
             let w: [&[T]; ROWS] = std::array::from_fn(|r| &w[(j + r).min(n - 1) * k..][..k]);
             for (x, sums) in x.chunks(k).zip(sums.chunks_mut(n)) {
                 for (sum, dot) in sums[j..].iter_mut().zip(dots::<S, T>(x, w)) {
-                    *sum = dot;
+                    sum.write(dot);
                 }
             }
         }

@@ -9,6 +9,7 @@
 //!
 //! To be faster: for many rows, only other instructions (see `tile.rs`); for one row, fewer bytes of w.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
@@ -18,7 +19,7 @@ use super::block::{Epilogue, Rows, product};
 pub use super::panels::Panels;
 use super::panels::{Order, Stored};
 use crate::cpu::Slice;
-use crate::cpu::lanes::{load, store};
+use crate::cpu::lanes::{load, write};
 use crate::cpu::math::{gelu_f32s, silu_f32s};
 use crate::cpu::parallel::Threads;
 use crate::element::Element;
@@ -67,12 +68,13 @@ fn with<T: Stored>(
     if let Some(last) = dims.last_mut() {
         *last = w.n;
     }
-    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
-    let mut y = unsafe { output::vec::<T>(dims.iter().product()) };
+    let mut y = output::uninit::<T>(dims.iter().product());
     let x = Slice::<T>::new(x)?;
     let x = &*x;
     let rows = |rows: Range<usize>| Rows::new(&x[rows.start * w.k..rows.end * w.k], w.k);
     product(rows, w, epilogue, &mut y, threads);
+    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, dims, &Device::Cpu)
 }
 
@@ -88,8 +90,15 @@ impl<T: Element> Epilogue<T> for Bias<'_, T> {
     }
 
     #[inline(always)]
-    fn finish<S: Simd>(&self, simd: S, _: usize, b: [S::f32s; 2], sums: [S::f32s; 2], y: &mut [T]) {
-        store_two(simd, y, add_two(simd, sums, b));
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        _: usize,
+        b: [S::f32s; 2],
+        sums: [S::f32s; 2],
+        y: &mut [MaybeUninit<T>],
+    ) {
+        write_two(simd, y, add_two(simd, sums, b));
     }
 }
 
@@ -104,9 +113,16 @@ impl<T: Element> Epilogue<T> for Gelu<'_, T> {
     }
 
     #[inline(always)]
-    fn finish<S: Simd>(&self, simd: S, _: usize, b: [S::f32s; 2], sums: [S::f32s; 2], y: &mut [T]) {
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        _: usize,
+        b: [S::f32s; 2],
+        sums: [S::f32s; 2],
+        y: &mut [MaybeUninit<T>],
+    ) {
         let [first, second] = add_two(simd, sums, b);
-        store_two(simd, y, [gelu_f32s(simd, first), gelu_f32s(simd, second)]);
+        write_two(simd, y, [gelu_f32s(simd, first), gelu_f32s(simd, second)]);
     }
 }
 
@@ -119,8 +135,15 @@ impl<T: Element> Epilogue<T> for SwiGlu {
     fn columns<S: Simd>(&self, _: S, _: usize) {}
 
     #[inline(always)]
-    fn finish<S: Simd>(&self, simd: S, _: usize, (): (), sums: [S::f32s; 2], y: &mut [T]) {
-        store(simd, y, simd.mul_f32s(silu_f32s(simd, sums[0]), sums[1]));
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        _: usize,
+        (): (),
+        sums: [S::f32s; 2],
+        y: &mut [MaybeUninit<T>],
+    ) {
+        write(simd, y, simd.mul_f32s(silu_f32s(simd, sums[0]), sums[1]));
     }
 }
 
@@ -139,8 +162,8 @@ pub fn load_two<S: Simd, T: Element>(simd: S, x: &[T]) -> [S::f32s; 2] {
 
 /// As many elements as there is room for.
 #[inline(always)]
-pub fn store_two<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: [S::f32s; 2]) {
+pub fn write_two<S: Simd, T: Element>(simd: S, y: &mut [MaybeUninit<T>], lanes: [S::f32s; 2]) {
     let (first, second) = y.split_at_mut(S::F32_LANES.min(y.len()));
-    store(simd, first, lanes[0]);
-    store(simd, second, lanes[1]);
+    write(simd, first, lanes[0]);
+    write(simd, second, lanes[1]);
 }

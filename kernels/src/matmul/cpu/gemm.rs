@@ -3,41 +3,51 @@
 //! candle's product is gemm on all threads: small products do not pay for waking them, and large ones wait for each
 //! other, because gemm's threads share a copy of one operand. Here a thread copies what it needs, and waits for none.
 
+use std::mem::MaybeUninit;
+
 use gemm::{Parallelism, gemm as library};
 
 use super::{Operand, Strip, each_strip};
 use crate::cpu::parallel::Threads;
 
 /// C = A·B + b, C (batch, M, N): all of it.
-pub fn gemm(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
+pub fn gemm(
+    a: Operand,
+    b: Operand,
+    bias: Option<&[f32]>,
+    c: &mut [MaybeUninit<f32>],
+    threads: Threads,
+) {
     let (m, n) = (a.view.dims.0, b.view.dims.1);
     each_strip(c, (m, n), threads, |strip| {
         let Strip { matrix, row, m, c } = strip;
-        if let Some(bias) = bias {
-            c.chunks_mut(n).for_each(|row| row.copy_from_slice(bias));
-        }
         let a = a.of(matrix).below(row, m);
-        product(a, b.of(matrix), c, bias.is_some());
+        product(a, b.of(matrix), bias, c);
     });
 }
 
-/// C = A·B, or C += A·B, of one matrix each.
-fn product(a: Operand, b: Operand, c: &mut [f32], add: bool) {
+/// C = A·B + b, of one matrix each.
+fn product(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [MaybeUninit<f32>]) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     assert!(k == 0 || (a.x.len() >= a.view.extent() && b.x.len() >= b.view.extent()));
     assert_eq!(c.len(), m * n);
+    if let Some(bias) = bias {
+        for row in c.chunks_mut(n) {
+            row.write_copy_of_slice(bias);
+        }
+    }
     // SAFETY: A and B hold all elements from the first of a matrix to its last, `extent` of them by their own
     // strides, which the assertion compares; c is a row-major matrix of m·n elements of its own, and is read only
-    // where it has been written before. Of k = 0 gemm reads neither A nor B.
+    // where it holds the bias. Of k = 0 gemm reads neither A nor B.
     unsafe {
         library(
             m,
             n,
             k,
-            c.as_mut_ptr(),
+            c.as_mut_ptr().cast::<f32>(),
             1,
             n as isize,
-            add,
+            bias.is_some(),
             a.x.as_ptr(),
             a.view.column as isize,
             a.view.row as isize,

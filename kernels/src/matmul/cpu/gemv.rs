@@ -9,6 +9,8 @@
 mod axpy;
 mod dot;
 
+use std::mem::MaybeUninit;
+
 use pulp::Arch;
 
 use super::{Operand, View};
@@ -23,15 +25,27 @@ pub const FEW: usize = 4;
 const LINE: usize = 16;
 
 /// C = A·B + b, C (batch, M, N): all of it.
-pub fn gemv(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
+pub fn gemv(
+    a: Operand,
+    b: Operand,
+    bias: Option<&[f32]>,
+    c: &mut [MaybeUninit<f32>],
+    threads: Threads,
+) {
     let (m, n, k) = (a.view.dims.0, b.view.dims.1, a.view.dims.1);
     if c.is_empty() {
         return;
     }
     match bias {
-        Some(bias) => c.chunks_mut(n).for_each(|row| row.copy_from_slice(bias)),
-        None => c.fill(0.),
+        Some(bias) => {
+            for row in c.chunks_mut(n) {
+                row.write_copy_of_slice(bias);
+            }
+        }
+        None => c.fill(MaybeUninit::new(0.)),
     }
+    // SAFETY: each row is b or zeros now.
+    let c = unsafe { c.assume_init_mut() };
     if k == 0 {
         return;
     }

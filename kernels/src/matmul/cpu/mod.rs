@@ -12,6 +12,7 @@ mod scalar;
 mod tile;
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -72,7 +73,13 @@ impl<'a> Operand<'a> {
 }
 
 /// C = A·B + b, C (batch, M, N): all of it.
-pub fn matmul(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32], threads: Threads) {
+pub fn matmul(
+    a: Operand,
+    b: Operand,
+    bias: Option<&[f32]>,
+    c: &mut [MaybeUninit<f32>],
+    threads: Threads,
+) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     each_strip(c, (m, n), threads, |strip| {
         let Strip { matrix, row, m, c } = strip;
@@ -98,12 +105,12 @@ struct Strip<'a> {
     matrix: usize,
     row: usize,
     m: usize,
-    c: &'a mut [f32],
+    c: &'a mut [MaybeUninit<f32>],
 }
 
 /// Calls `f` with all of C (batch, M, N): whole matrices, or where there are fewer of them than threads, rows of each.
 fn each_strip(
-    c: &mut [f32],
+    c: &mut [MaybeUninit<f32>],
     (m, n): (usize, usize),
     threads: Threads,
     f: impl Fn(Strip) + Send + Sync,
@@ -140,7 +147,7 @@ struct Product<'a> {
     b: &'a [f32],
     stride_b: usize,
     bias: Option<&'a [f32]>,
-    c: &'a mut [f32],
+    c: &'a mut [MaybeUninit<f32>],
     m: usize,
     n: usize,
     k: usize,

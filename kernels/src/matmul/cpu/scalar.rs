@@ -1,10 +1,12 @@
 //! A product of a few elements, one after the other: to ask which vectors a CPU has, and to write a part of one, takes
 //! longer.
 
+use std::mem::MaybeUninit;
+
 use super::Operand;
 
 /// C = A·B + b, C (batch, M, N): all of it.
-pub fn scalar(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32]) {
+pub fn scalar(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [MaybeUninit<f32>]) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     if c.is_empty() {
         return;
@@ -13,10 +15,11 @@ pub fn scalar(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [f32]) {
         let (a, b) = (a.of(matrix), b.of(matrix));
         for (i, c) in c.chunks_mut(n).enumerate() {
             for (j, c) in c.iter_mut().enumerate() {
-                *c = bias.map_or(0., |bias| bias[j]);
+                let mut sum = bias.map_or(0., |bias| bias[j]);
                 for k in 0..k {
-                    *c += at(a, i, k) * at(b, k, j);
+                    sum += at(a, i, k) * at(b, k, j);
                 }
+                c.write(sum);
             }
         }
     }

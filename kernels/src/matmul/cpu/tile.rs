@@ -1,6 +1,8 @@
 //! The micro-kernel: the sums of a few rows and one or two vectors of columns stay in registers while K goes
 //! by. See `linear/cpu/tile.rs`, whose operands were put in order beforehand.
 
+use std::mem::MaybeUninit;
+
 use pulp::{Simd, WithSimd};
 
 /// Rows of the tallest tile of any CPU.
@@ -42,7 +44,7 @@ pub fn tile<S: Simd, const V: usize>(
     a: Rows,
     b: Panel,
     bias: Option<&[f32]>,
-    c: &mut [f32],
+    c: &mut [MaybeUninit<f32>],
     (n, from): (usize, usize),
 ) {
     let run = Tile::<S, V> {
@@ -69,7 +71,7 @@ struct Tile<'a, S: Simd, const V: usize> {
     a: Rows<'a>,
     b: Panel<'a>,
     bias: Option<&'a [f32]>,
-    c: &'a mut [f32],
+    c: &'a mut [MaybeUninit<f32>],
     n: usize,
     from: usize,
 }
@@ -112,7 +114,7 @@ impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR>
             if m == rows {
                 return;
             }
-            store(simd, &mut c[m * n + from..][..b.width], sums[m]);
+            write(simd, &mut c[m * n + from..][..b.width], sums[m]);
         }
     }
 }
@@ -144,12 +146,18 @@ pub fn load<S: Simd, const V: usize>(simd: S, x: &[f32]) -> [S::f32s; V] {
 
 /// V vectors, the last of which may be cut off. To write a part is a call, and takes as long as many that are whole.
 #[inline(always)]
-pub fn store<S: Simd, const V: usize>(simd: S, c: &mut [f32], vectors: [S::f32s; V]) {
+pub fn write<S: Simd, const V: usize>(simd: S, c: &mut [MaybeUninit<f32>], vectors: [S::f32s; V]) {
     for (v, vector) in vectors.into_iter().enumerate() {
         let c = c.get_mut(v * S::F32_LANES..).unwrap_or_default();
-        match S::as_mut_simd_f32s(c).0 {
-            [whole, ..] => *whole = vector,
-            [] => simd.partial_store_f32s(c, vector),
+        match S::as_uninit_mut_simd_f32s(c).0 {
+            [whole, ..] => {
+                whole.write(vector);
+            }
+            [] => {
+                let part = simd.mask_between_m32s(0, c.len() as u32);
+                // SAFETY: the mask has the lanes for which c has elements.
+                unsafe { simd.mask_store_ptr_f32s(part, c.as_mut_ptr().cast(), vector) };
+            }
         }
     }
 }

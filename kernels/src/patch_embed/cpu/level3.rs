@@ -3,6 +3,8 @@
 //!
 //! To be faster: as for `linear`, w packed once and the sums left in registers: level 4.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Device, Result, Tensor};
 use pulp::{Simd, WithSimd};
 
@@ -30,16 +32,16 @@ pub fn patch_embed<T: Element>(
     let (w, pixels) = (&*w, &*pixels);
     let patches = Patches { pixels, shape };
     let [b, class, positions] = [&*terms.b, &*terms.class, &*terms.positions];
-    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
-    let mut y = unsafe { output::vec::<T>(shape.rows() * c) };
+    let mut y = output::uninit::<T>(shape.rows() * c);
     if !y.is_empty() {
         parallel::for_each(rectangles(&mut y, c, block(shape)), |y| {
             let (rows, columns) = (y.rows.len(), y.rows[0].len());
-            // SAFETY: a patch is K elements, and `copy` writes each of them.
-            let mut x = unsafe { output::vec::<f32>(rows * k) };
+            let mut x = output::uninit::<f32>(rows * k);
             for (i, x) in x.chunks_mut(k.max(1)).enumerate() {
                 patches.copy(y.row + i, x);
             }
+            // SAFETY: a patch is K elements, and `copy` writes each of them.
+            let x = unsafe { x.assume_init() };
             let w = &w[y.column * k..][..columns * k];
             let sums = multiply(&x, &widened(w), (rows, columns, k));
             pulp::Arch::new().dispatch(Finish {
@@ -50,6 +52,8 @@ pub fn patch_embed<T: Element>(
             });
         });
     }
+    // SAFETY: the rectangles are all of y, and `Finish` writes each of its rows.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
 }
 
@@ -66,7 +70,7 @@ fn block(shape: Shape) -> (usize, usize) {
 
 /// Writes a rectangle of y from its sums.
 struct Finish<'a, T> {
-    y: Rectangle<'a, T>,
+    y: Rectangle<'a, MaybeUninit<T>>,
     sums: &'a [f32],
     /// b (C), class (C), positions (1 + n, C)
     added: [&'a [T]; 3],
@@ -92,7 +96,7 @@ impl<T: Element> WithSimd for Finish<'_, T> {
                 .zip(&first[columns.clone()])
                 .zip(position)
             {
-                *y = T::narrow(sum + first.widen() + position.widen());
+                y.write(T::narrow(sum + first.widen() + position.widen()));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Level 4 on a CPU: patches are gathered into the rows that the micro-kernel reads, and what is added is
 //! added in registers.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Device, Result, Tensor};
 use pulp::Simd;
 
@@ -8,7 +10,7 @@ use super::{Patches, Terms};
 use crate::cpu::Slice;
 use crate::element::Element;
 use crate::linear::cpu::block::{Epilogue, Rows, product};
-use crate::linear::cpu::level4::{add_two, load_two, store_two};
+use crate::linear::cpu::level4::{add_two, load_two, write_two};
 use crate::linear::cpu::panels::{Order, Stored};
 use crate::linear::level4::Panels;
 use crate::output;
@@ -35,9 +37,10 @@ pub fn patch_embed<T: Stored>(
         positions: &terms.positions,
         tokens,
     };
-    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
-    let mut y = unsafe { output::vec::<T>(shape.rows() * c) };
+    let mut y = output::uninit::<T>(shape.rows() * c);
     product(rows, w, &epilogue, &mut y, None);
+    // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
+    let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
 }
 
@@ -64,7 +67,7 @@ impl<T: Element> Epilogue<T> for Add<'_, T> {
         row: usize,
         (column, b): Self::Columns<S>,
         sums: [S::f32s; 2],
-        y: &mut [T],
+        y: &mut [MaybeUninit<T>],
     ) {
         let place = row % self.tokens;
         let first = match place {
@@ -73,6 +76,6 @@ impl<T: Element> Epilogue<T> for Add<'_, T> {
         };
         let position = load_two(simd, &self.positions[place * self.b.len() + column..]);
         let sums = add_two(simd, add_two(simd, sums, first), position);
-        store_two(simd, y, sums);
+        write_two(simd, y, sums);
     }
 }

@@ -5,6 +5,8 @@
 //! here each element is read once where the product left it and written once where it is needed. To be
 //! faster, rotate in the attention itself, which reads q anyway.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -47,12 +49,11 @@ impl<T: Element> WithSimd for Loops<'_, T> {
                 mut keys,
                 values,
             } => {
-                // SAFETY: `rotate` writes both halves of a key before it is read.
-                let mut key = unsafe { output::vec::<T>(d) };
+                let mut key = output::uninit::<T>(d);
                 let values = values[x.position * d..].chunks_exact_mut(d);
                 for (t, value) in (0..x.tokens).zip(values) {
-                    rotate(x.k.get(batch, t, head), x.angles(t), &mut key);
-                    keys.write(x.position + t, &key);
+                    let key = rotate(x.k.get(batch, t, head), x.angles(t), &mut key);
+                    keys.write(x.position + t, key);
                     value.copy_from_slice(x.v.get(batch, t, head));
                 }
             }
@@ -60,16 +61,23 @@ impl<T: Element> WithSimd for Loops<'_, T> {
     }
 }
 
-/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), the halves of a head.
+/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), the halves of a head. Returns y, initialised.
 #[inline(always)]
-fn rotate<T: Element>(x: &[T], (cos, sin): (&[T], &[T]), y: &mut [T]) {
+fn rotate<'y, T: Element>(
+    x: &[T],
+    (cos, sin): (&[T], &[T]),
+    y: &'y mut [MaybeUninit<T>],
+) -> &'y [T] {
     let half = cos.len();
+    assert_eq!(y.len(), 2 * half);
     let ((x1, x2), (y1, y2)) = (x.split_at(half), y.split_at_mut(half));
     let (x2, y1, y2, sin) = (&x2[..half], &mut y1[..half], &mut y2[..half], &sin[..half]);
     for i in 0..half {
         let (a, b) = (x1[i].widen(), x2[i].widen());
         let (cos, sin) = (cos[i].widen(), sin[i].widen());
-        y1[i] = T::narrow(a * cos - b * sin);
-        y2[i] = T::narrow(b * cos + a * sin);
+        y1[i].write(T::narrow(a * cos - b * sin));
+        y2[i].write(T::narrow(b * cos + a * sin));
     }
+    // SAFETY: the loop writes both halves.
+    unsafe { y.assume_init_ref() }
 }

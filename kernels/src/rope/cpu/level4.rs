@@ -5,6 +5,8 @@
 //! channels go to their blocks one by one at both levels, and the compiler finds the same lanes in level
 //! 3's loop. To be faster, rotate in the attention itself, which reads q anyway, and 16 keys at a time.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
@@ -47,12 +49,11 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
                 mut keys,
                 values,
             } => {
-                // SAFETY: `rotate` writes both halves of a key before it is read.
-                let mut key = unsafe { output::vec::<T>(d) };
+                let mut key = output::uninit::<T>(d);
                 let values = values[x.position * d..].chunks_exact_mut(d);
                 for (t, value) in (0..x.tokens).zip(values) {
-                    rotate(simd, x.k.get(batch, t, head), x.angles(t), &mut key);
-                    keys.write(x.position + t, &key);
+                    let key = rotate(simd, x.k.get(batch, t, head), x.angles(t), &mut key);
+                    keys.write(x.position + t, key);
                     value.copy_from_slice(x.v.get(batch, t, head));
                 }
             }
@@ -60,10 +61,16 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
     }
 }
 
-/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), a register of each half at a time.
+/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), a register of each half at a time. Returns y, initialised.
 #[inline(always)]
-fn rotate<S: Simd, T: Element>(simd: S, x: &[T], (cos, sin): (&[T], &[T]), y: &mut [T]) {
+fn rotate<'y, S: Simd, T: Element>(
+    simd: S,
+    x: &[T],
+    (cos, sin): (&[T], &[T]),
+    y: &'y mut [MaybeUninit<T>],
+) -> &'y [T] {
     let (half, width) = (cos.len(), S::F32_LANES);
+    assert_eq!(y.len(), 2 * half);
     let ((x1, x2), (y1, y2)) = (x.split_at(half), y.split_at_mut(half));
     let mut i = 0;
     while i < half {
@@ -71,16 +78,18 @@ fn rotate<S: Simd, T: Element>(simd: S, x: &[T], (cos, sin): (&[T], &[T]), y: &m
         if i + width <= half {
             let at = |x: &'_ [T]| -> S::f32s { lanes::load(simd, &x[i..i + width]) };
             let (first, second) = pair(simd, at(x1), at(x2), at(cos), at(sin));
-            lanes::store(simd, &mut y1[i..i + width], first);
-            lanes::store(simd, &mut y2[i..i + width], second);
+            lanes::write(simd, &mut y1[i..i + width], first);
+            lanes::write(simd, &mut y2[i..i + width], second);
         } else {
             let at = |x: &'_ [T]| -> S::f32s { lanes::load(simd, &x[i..half]) };
             let (first, second) = pair(simd, at(x1), at(x2), at(cos), at(sin));
-            lanes::store(simd, &mut y1[i..], first);
-            lanes::store(simd, &mut y2[i..], second);
+            lanes::write(simd, &mut y1[i..], first);
+            lanes::write(simd, &mut y2[i..], second);
         }
         i += width;
     }
+    // SAFETY: the loop writes both halves.
+    unsafe { y.assume_init_ref() }
 }
 
 /// A register of each half.

@@ -12,6 +12,7 @@
 //!
 //! and after the last block o/l. W is 3 registers, or fewer for the last queries.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Result, Tensor};
@@ -69,7 +70,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
 struct Block<S: Simd, const N: usize> {
     /// (D, W), scaled.
     q: Vec<f32>,
-    /// (64, W): scores, then weights.
+    /// (64, W), or fewer rows where there are fewer keys: scores, then weights.
     s: Vec<f32>,
     /// (D, W): Σ p·v.
     o: Vec<f32>,
@@ -122,8 +123,7 @@ impl<T: Stored> Lanes<'_, T> {
         let Self { queries, task, .. } = self;
         let (d, w) = (queries.rows.head_dim, N * S::F32_LANES);
         let scale = 1. / (d as f32).sqrt();
-        // SAFETY: the loop writes D channels in each of the W lanes.
-        let mut q = unsafe { output::vec::<f32>(d * w) };
+        let mut q = output::uninit::<f32>(d * w);
         let mut sees = [simd.splat_u32s(0); N];
         let mut sees_between = (usize::MAX, 0);
         let lanes: &mut [u32] = bytemuck::cast_slice_mut(&mut sees);
@@ -135,13 +135,13 @@ impl<T: Stored> Lanes<'_, T> {
             sees_between = (sees_between.0.min(n), sees_between.1.max(n));
             let x = queries.rows.get(task.batch, token, head);
             for (q, x) in q[lane..].iter_mut().step_by(w).zip(x) {
-                *q = x.widen() * scale;
+                q.write(x.widen() * scale);
             }
         }
         Block {
-            q,
-            // SAFETY: of each block of keys, `count` rows are written as scores and then read, no others.
-            s: unsafe { output::vec(BLOCK * w) },
+            // SAFETY: the loop writes D channels in each of the W lanes.
+            q: unsafe { q.assume_init() }.into_vec(),
+            s: output::scratch(BLOCK.min(sees_between.1) * w),
             o: vec![0.; d * w],
             sees,
             sees_between,
@@ -202,7 +202,7 @@ impl<S: Simd, const N: usize> Block<S, N> {
 
     /// o/l, a row a query again.
     #[inline(always)]
-    fn store<T: Stored>(mut self, simd: S, out: &mut [&mut [T]]) {
+    fn store<T: Stored>(mut self, simd: S, out: &mut [&mut [MaybeUninit<T>]]) {
         let (o, _) = S::as_mut_simd_f32s(&mut self.o);
         for o in o.chunks_exact_mut(N) {
             for (o, sum) in o.iter_mut().zip(self.sum) {
@@ -212,7 +212,7 @@ impl<S: Simd, const N: usize> Block<S, N> {
         for (lane, out) in out.iter_mut().enumerate() {
             let o = self.o[lane..].iter().step_by(N * S::F32_LANES);
             for (y, o) in out.iter_mut().zip(o) {
-                *y = T::narrow(*o);
+                y.write(T::narrow(*o));
             }
         }
     }

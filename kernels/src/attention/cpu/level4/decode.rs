@@ -14,6 +14,7 @@
 //! threads, each stream is cut into parts, which are joined by their maxima and sums: "Flash-Decoding for
 //! long-context inference", Dao et al. 2023.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
@@ -34,8 +35,7 @@ const BLOCKS: usize = 8;
 pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result<Tensor> {
     let d = queries.rows.head_dim;
     let work = queries.batch * queries.heads * queries.keys * d;
-    // SAFETY: a cache of one position or more has parts, and `join` writes D elements for each head.
-    let mut out = unsafe { output::vec::<T>(queries.batch * queries.heads * d) };
+    let mut out = output::uninit::<T>(queries.batch * queries.heads * d);
     if work > 0 {
         let parallel = work >= ALONE;
         let splits = if parallel { splits(&queries) } else { 1 };
@@ -47,6 +47,8 @@ pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result
             }
         }
     }
+    // SAFETY: a cache of one position or more has parts, and `join` writes D elements for each head.
+    let out = unsafe { out.assume_init() }.into_vec();
     Tensor::from_vec(out, (queries.batch, 1, queries.heads * d), &Device::Cpu)
 }
 
@@ -96,7 +98,7 @@ struct Part {
 }
 
 /// out = Σ f·o / Σ f·l over the parts, with f = e^(m − greatest m).
-fn join<T: Stored>(parts: &[Part], g: usize, out: &mut [T]) {
+fn join<T: Stored>(parts: &[Part], g: usize, out: &mut [MaybeUninit<T>]) {
     let max = parts.iter().map(|p| p.max[g]);
     let max = max.fold(f32::NEG_INFINITY, f32::max);
     let (mut sum, mut total) = (0., vec![0.; out.len()]);
@@ -108,7 +110,7 @@ fn join<T: Stored>(parts: &[Part], g: usize, out: &mut [T]) {
         }
     }
     for (y, total) in out.iter_mut().zip(total) {
-        *y = T::narrow(total / sum);
+        y.write(T::narrow(total / sum));
     }
 }
 
@@ -143,9 +145,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
             row: d,
             step: 1,
         };
-        // SAFETY: each block's scores are written, and `weigh` fills the columns behind the last key before
-        // it reads.
-        let mut s = unsafe { output::vec::<f32>(group * width) };
+        let mut s = output::scratch(group * width);
         for (i, block) in blocks.clone().enumerate() {
             let count = BLOCK.min(keys - i * BLOCK);
             let keys = (k.block(batch, head, block), BLOCK);
@@ -157,7 +157,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
                 (&mut s[i * BLOCK..], width),
             );
         }
-        let (mut max, mut sum) = (vec![0.; group], vec![0.; group]);
+        let (mut max, mut sum) = (output::scratch(group), output::scratch(group));
         for (g, s) in s.chunks_exact_mut(width).enumerate() {
             (max[g], sum[g]) = weigh(simd, s, keys);
         }
@@ -167,8 +167,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
             step: 1,
         };
         let width = d.next_multiple_of(S::F32_LANES);
-        // SAFETY: the product writes whole registers up to the padded width of each row.
-        let mut out = unsafe { output::vec(group * width) };
+        let mut out = output::scratch(group * width);
         let values = v.from(batch, first, head);
         product(simd, (group, keys, d), p, values, (&mut out, width));
         Part {

@@ -3,7 +3,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::super::tile::{Panel, load, step, store};
+use super::super::tile::{Panel, load, step, write};
+use crate::output::as_uninit;
 
 /// c += a·b, M rows.
 pub struct Axpy<'a, const M: usize> {
@@ -96,7 +97,8 @@ impl<const M: usize, const V: usize, const U: usize> WithSimd for Columns<'_, M,
                     all[v] = simd.add_f32s(all[v], sums[m][v]);
                 }
             }
-            store(simd, c[m], all);
+            // SAFETY: `write` writes only elements.
+            write(simd, unsafe { as_uninit(c[m]) }, all);
         }
     }
 }
