@@ -76,13 +76,13 @@ fn rotate<'y, S: Simd, T: Element>(
     while i < half {
         // Told apart so that the compiler sees a constant length.
         if i + width <= half {
-            let at = |x: &'_ [T]| -> S::f32s { lanes::load(simd, &x[i..i + width]) };
-            let (first, second) = pair(simd, at(x1), at(x2), at(cos), at(sin));
-            lanes::write(simd, &mut y1[i..i + width], first);
-            lanes::write(simd, &mut y2[i..i + width], second);
+            let at = i..i + width;
+            let x = [x1, x2, cos, sin].map(|x| &x[at.clone()]);
+            let (first, second) = pair(simd, x);
+            lanes::write(simd, &mut y1[at.clone()], first);
+            lanes::write(simd, &mut y2[at], second);
         } else {
-            let at = |x: &'_ [T]| -> S::f32s { lanes::load(simd, &x[i..half]) };
-            let (first, second) = pair(simd, at(x1), at(x2), at(cos), at(sin));
+            let (first, second) = pair(simd, [x1, x2, cos, sin].map(|x| &x[i..half]));
             lanes::write(simd, &mut y1[i..], first);
             lanes::write(simd, &mut y2[i..], second);
         }
@@ -92,15 +92,11 @@ fn rotate<'y, S: Simd, T: Element>(
     unsafe { y.assume_init_ref() }
 }
 
-/// A register of each half.
+/// Loads, rotates and returns a register of each half.
 #[inline(always)]
-fn pair<S: Simd>(
-    simd: S,
-    x1: S::f32s,
-    x2: S::f32s,
-    cos: S::f32s,
-    sin: S::f32s,
-) -> (S::f32s, S::f32s) {
+fn pair<S: Simd, T: Element>(simd: S, [x1, x2, cos, sin]: [&[T]; 4]) -> (S::f32s, S::f32s) {
+    let (x1, x2) = (lanes::load(simd, x1), lanes::load(simd, x2));
+    let (cos, sin) = (lanes::load(simd, cos), lanes::load(simd, sin));
     let first = simd.negate_mul_add_e_f32s(x2, sin, simd.mul_f32s(x1, cos));
     let second = simd.mul_add_e_f32s(x2, cos, simd.mul_f32s(x1, sin));
     (first, second)
