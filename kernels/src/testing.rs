@@ -1,5 +1,8 @@
-//! What the tests of the kernels share: devices, fresh random inputs, shapes that cover all pairs, and
+//! Helpers for the tests of the kernels: devices, fresh random inputs, shapes that cover all pairs, and
 //! the comparison with an oracle.
+
+#[path = "../../tests/src/skip.rs"]
+mod skip;
 
 use std::sync::OnceLock;
 
@@ -10,12 +13,15 @@ use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The CPU, the GPU when this is a CUDA build and one answers, and the CPU again with every kernel simulated,
-/// after which no launch may have reported a defect. What is skipped is said, by name; with `CANDLEPOWER_SANITIZE` set it is
-/// the simulator, which watches every access itself.
+pub use skip::skip;
+
+/// The CPU, the GPU if this is a CUDA build, and the CPU again with every kernel simulated. A finding of the
+/// simulator fails the test. With `CANDLEPOWER_SANITIZE` set there is no simulator: a sanitizer watches the GPU.
+///
+/// A CUDA build without a GPU fails; another build [says](skip) that it left out the GPU.
 pub fn devices() -> Devices {
     if is_sanitized() {
-        eprintln!("skipped: the simulator: a sanitizer watches the GPU");
+        skip("the simulator", "a sanitizer watches the GPU");
         return hardware();
     }
     Devices {
@@ -24,7 +30,7 @@ pub fn devices() -> Devices {
     }
 }
 
-/// The same without the simulator, for what would take it minutes.
+/// [`devices`] without the simulator, for shapes that would take it minutes.
 pub fn hardware() -> Devices {
     Devices {
         left: [Where::Gpu, Where::Cpu].into(),
@@ -68,7 +74,7 @@ impl Iterator for Devices {
         self.end_simulation();
         match self.left.pop()? {
             Where::Cpu => Some(Device::Cpu),
-            Where::Gpu => gpu().or_else(|| self.next()),
+            Where::Gpu => gpu_if_built().or_else(|| self.next()),
             Where::Simulated => {
                 self.simulation = Some(simulated::begin(simt::Options::default()));
                 Some(Device::Cpu)
@@ -83,45 +89,53 @@ impl Drop for Devices {
     }
 }
 
-/// The GPU alone, for kernels that exist only there; none is said, by name.
+/// The GPU, for a test that needs one; `#[cfg_attr(not(feature = "cuda"), ignore = …)]` marks such a test.
 ///
-/// All tests share it and its stream: a sanitizer follows one stream more surely than many.
-pub fn gpu() -> Option<Device> {
+/// All tests share it and its stream: a sanitizer follows one stream more reliably than many.
+///
+/// # Errors
+/// Without the feature `cuda`, and when device 0 cannot be opened.
+pub fn gpu() -> Result<Device> {
     static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
     if !cfg!(feature = "cuda") {
-        eprintln!("skipped: CUDA: built without the feature `cuda`");
-        return None;
+        candle_core::bail!("needs a GPU: build with --features cuda");
     }
-    match GPU.get_or_init(|| graph::open(0).map_err(|e| e.to_string())) {
-        Ok(device) => Some(device.clone()),
-        Err(e) => {
-            eprintln!("skipped: CUDA device 0: {e}");
-            None
-        }
-    }
+    let gpu = GPU.get_or_init(|| graph::open(0).map_err(|e| e.to_string()));
+    gpu.clone()
+        .map_err(|e| candle_core::Error::msg(format!("CUDA device 0: {e}")))
 }
 
-/// Whether a tool watches every access, which takes its time, and errs in cuBLAS's kernels for bf16: of those it
-/// does not see all that they write.
+/// The GPU, for a test that also runs elsewhere. Without the feature `cuda` there is none, which is [said](skip).
+///
+/// # Panics
+/// With the feature, when device 0 cannot be opened.
+pub fn gpu_if_built() -> Option<Device> {
+    if !cfg!(feature = "cuda") {
+        skip("kernels on a GPU", "built without the feature `cuda`");
+        return None;
+    }
+    Some(gpu().unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Whether a sanitizer watches every access. It is slow, and it reports false errors in cuBLAS's kernels for bf16,
+/// because it does not see all of their writes.
 pub fn is_sanitized() -> bool {
     std::env::var_os("CANDLEPOWER_SANITIZE").is_some()
 }
 
-/// How many shapes a property is tried on: `all`, or a few with `CANDLEPOWER_SANITIZE` set.
+/// Tries a property on `all` shapes, or on a few with `CANDLEPOWER_SANITIZE` set.
 pub fn cases(all: u32) -> ProptestConfig {
     const FEW: u32 = 3;
     ProptestConfig::with_cases(if is_sanitized() { FEW } else { all })
 }
 
-/// All of them, or the first alone with `CANDLEPOWER_SANITIZE` set.
+/// All of them, or only the first with `CANDLEPOWER_SANITIZE` set.
 pub fn first_if_sanitized<T>(all: &[T]) -> &[T] {
     match is_sanitized() {
         false => all,
         true => {
-            eprintln!(
-                "skipped: all but the first of {} shapes: every access is watched",
-                all.len()
-            );
+            let what = format!("all but the first of {} shapes", all.len());
+            skip(&what, "a sanitizer watches every access");
             &all[..all.len().min(1)]
         }
     }
@@ -170,11 +184,11 @@ pub fn host(x: &Tensor) -> Result<Vec<f64>> {
         .collect())
 }
 
-/// What an oracle returns: values, and for each the size that its rounding errors scale with.
+/// Result of an oracle: values, and for each the size that its rounding errors scale with.
 pub struct Expected {
     /// In the order of the output's elements.
     pub values: Vec<f64>,
-    /// Of a sum of products Σ|a||b|; of a normalised value 1 or its own size.
+    /// Σ|a||b| for a sum of products; 1 or its own size for a normalised value.
     pub scales: Vec<f64>,
 }
 
@@ -222,8 +236,8 @@ pub fn relative_error(found: &[f64], expected: impl IntoIterator<Item = f64>) ->
 
 /// Combinations of one value from each of `axes` in which every pair of values of two axes is met.
 ///
-/// Greedy: each combination takes the values that meet the most pairs not met before. With
-/// `CANDLEPOWER_SANITIZE` set, of each axis only what is small: a sanitizer watches every access.
+/// Greedy: each combination takes the values that meet the most pairs not met before. In the simulator, and with
+/// `CANDLEPOWER_SANITIZE` set, it leaves out large values: every access is watched there.
 pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
     let small: Vec<Vec<usize>> = axes.iter().map(|axis| small(axis)).collect();
     let axes: Vec<&[usize]> = small.iter().map(Vec::as_slice).collect();
@@ -259,18 +273,20 @@ pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
     combinations
 }
 
-/// The axis, or the values of it that are small.
+/// The axis without its large values, where every access is watched.
 fn small(axis: &[usize]) -> Vec<usize> {
     const SMALL: usize = 80;
-    match is_sanitized() || simulated::is_on() {
-        false => axis.to_vec(),
-        true => {
-            eprintln!("skipped: sizes beyond {SMALL}: every access is watched");
-            let first = axis.first().copied().into_iter();
-            let rest = axis.iter().copied().skip(1).filter(|&v| v <= SMALL);
-            first.chain(rest).collect()
-        }
+    if !is_sanitized() && !simulated::is_on() {
+        return axis.to_vec();
     }
+    let first = axis.first().copied().into_iter();
+    let rest = axis.iter().copied().skip(1).filter(|&v| v <= SMALL);
+    let small: Vec<usize> = first.chain(rest).collect();
+    if small.len() < axis.len() {
+        let what = format!("sizes above {SMALL} in the simulator or under a sanitizer");
+        skip(&what, "every access is watched");
+    }
+    small
 }
 
 #[test]

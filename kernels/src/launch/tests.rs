@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Tensor};
 use simt::Options;
 
 use super::*;
-use crate::testing::gpu;
+use crate::testing::gpu_if_built;
 
 /// A module whose one entry writes a number a thread, made by `$value` of the thread's own in %r1: a launch that is not
 /// refused is seen.
@@ -55,10 +55,7 @@ fn entries_of_two_modules_may_share_a_name() -> Result<()> {
         Ok(())
     };
     simulated(Options::default(), || run(&Device::Cpu)).0?;
-    match gpu() {
-        Some(device) => run(&device),
-        None => Ok(()),
-    }
+    gpu_if_built().map_or(Ok(()), |device| run(&device))
 }
 
 fn launch() -> Launch<'static> {

@@ -4,6 +4,7 @@ use candle_core::cpu::erf::erf_f64;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use super::level4::{Op, Packed, Product};
 use super::level5::Call;
@@ -12,11 +13,11 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::{Entry, Facts};
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, behind, cases, devices, gpu, host, is_sanitized, pairwise,
-    relative_error, rng, tolerance, uniform,
+    Devices, Expected, assert_close, behind, cases, devices, gpu, hardware, host, is_sanitized,
+    pairwise, relative_error, rng, skip, tolerance, uniform,
 };
 
-/// Multiply-adds of a case, at most, unless `CANDLEPOWER_LARGE` is set.
+/// Maximum number of multiply-adds of a case. Larger ones are [`large_shapes_equal_the_oracle`]'s.
 const LIMIT: usize = 1 << 24;
 
 /// One product of each kind, of one level.
@@ -57,19 +58,17 @@ struct Sum {
 
 /// x (M, K), w (N, K) → (M, N)
 fn sums(x: &[f64], w: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<Sum> {
-    let mut sums = Vec::with_capacity(m * n);
-    for i in 0..m {
-        for j in 0..n {
-            let products = x[i * k..][..k].iter().zip(&w[j * k..][..k]);
-            let (mut value, mut scale) = (0., 0.);
-            for (x, w) in products {
-                value += x * w;
-                scale += (x * w).abs();
-            }
-            sums.push(Sum { value, scale });
+    let sum = |at: usize| {
+        let (i, j) = (at / n, at % n);
+        let products = x[i * k..][..k].iter().zip(&w[j * k..][..k]);
+        let (mut value, mut scale) = (0., 0.);
+        for (x, w) in products {
+            value += x * w;
+            scale += (x * w).abs();
         }
-    }
-    sums
+        Sum { value, scale }
+    };
+    (0..m * n).into_par_iter().map(sum).collect()
 }
 
 fn expected(sums: impl Iterator<Item = Sum>) -> Expected {
@@ -173,34 +172,40 @@ fn compare_with(
     Ok(())
 }
 
-/// Whether a tool that watches every access can watch `entry`; what it cannot is skipped, by name.
+/// Whether a sanitizer can watch `entry`, if there is one.
 fn watchable(entry: &Entry<level5::Run>, dtype: DType) -> bool {
     let library = matches!(entry.run, level5::Run::Candle | level5::Run::CublasLt);
-    let skip = library && dtype == DType::BF16 && is_sanitized();
-    if skip {
-        eprintln!(
-            "skipped: {} in bf16: sanitizers err in cuBLAS's kernels",
-            entry.name
-        );
+    let watchable = !(library && dtype == DType::BF16 && is_sanitized());
+    if !watchable {
+        let what = format!("{} in bf16", entry.name);
+        skip(&what, "sanitizers report false errors in cuBLAS's kernels");
     }
-    !skip
+    watchable
 }
 
 #[test]
 fn kernels_equal_the_oracle() -> Result<()> {
+    compare_all(devices(), |multiply_adds| multiply_adds <= LIMIT)
+}
+
+#[test]
+#[ignore = "large: run it with `cargo test -p kernels -- --ignored large`"]
+fn large_shapes_equal_the_oracle() -> Result<()> {
+    compare_all(hardware(), |multiply_adds| multiply_adds > LIMIT)
+}
+
+/// Shapes that cover all pairs of sizes, those whose number of multiply-adds is `taken`.
+fn compare_all(devices: Devices, taken: fn(usize) -> bool) -> Result<()> {
     let mut rng = rng();
     let rows = [1, 2, 31, 33, 197];
     let columns = [1, 7, 64, 65, 257, 513, 1000, 4096, 10000];
-    let large = std::env::var_os("CANDLEPOWER_LARGE").is_some();
-    for device in devices() {
+    for device in devices {
         for shape in pairwise(&[&rows, &columns, &columns, &[0, 1], &[0, 1]]) {
             let (m, n, k) = (shape[0], shape[1], shape[2]);
-            if m * n * k > LIMIT && !large {
-                eprintln!("skipped: {m}×{n}×{k}: CANDLEPOWER_LARGE is not set");
-                continue;
+            if taken(m * n * k) {
+                let dtype = [DType::F32, DType::BF16][shape[4]];
+                compare(&mut rng, (m, n, k, shape[3] == 1), dtype, &device)?;
             }
-            let dtype = [DType::F32, DType::BF16][shape[4]];
-            compare(&mut rng, (m, n, k, shape[3] == 1), dtype, &device)?;
         }
     }
     Ok(())
@@ -217,9 +222,7 @@ proptest! {
     }
 }
 
-/// Each tile, whichever the size would choose, on shapes that end inside of one, with K in whole
-/// steps, in whole chunks of 16 bytes and in neither.
-/// Views that are contiguous, and begin an element behind a multiple of 16 bytes.
+/// Contiguous views that start one element after a multiple of 16 bytes.
 #[test]
 fn operands_begin_anywhere() -> Result<()> {
     let mut rng = rng();
@@ -241,9 +244,15 @@ fn operands_begin_anywhere() -> Result<()> {
     Ok(())
 }
 
+/// Every tile, whatever the size would choose. The shapes end inside a tile; K is a multiple of a step, of a chunk of
+/// 16 bytes, and of neither.
 #[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
 fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
-    let Some(device) = gpu() else { return Ok(()) };
+    let device = gpu()?;
     let mut rng = rng();
     for dtype in [DType::F32, DType::BF16] {
         for tile in 0..tiles("linear_level4", dtype)?.len() {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::attention::{self, Cache};
 use crate::dispatch::Facts;
-use crate::testing::{Expected, uniform};
+use crate::testing::{Expected, skip, uniform};
 
 /// The functions of a level.
 pub struct Level {
@@ -68,10 +68,9 @@ impl Case {
         let facts = Facts::of(device)?;
         let hopper = attention::level5_hopper::can(facts, self.dtype, self.d);
         if !hopper && device.is_cuda() && self.dtype == DType::BF16 {
-            eprintln!(
-                "skipped: level 5 in bf16, D = {}, on {}: Hopper's, D = 8·n ≤ 128",
-                self.d, facts.name
-            );
+            let what = format!("level 5's attention in bf16, D = {}", self.d);
+            let why = format!("needs a Hopper and D = 8·n ≤ 128, found {}", facts.name);
+            skip(&what, &why);
         }
         let tf32 = attention::level5_tf32::can(facts, self.dtype, self.d);
         let own = [(hopper, &HOPPER), (tf32, &TF32)].into_iter();

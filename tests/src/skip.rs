@@ -1,0 +1,27 @@
+//! Reports what a test leaves out.
+//!
+//! Other crates include this file with `#[path]`, so it uses nothing but std.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+/// Prints `skipped: WHAT: WHY` to stderr, and appends that line to the file named by the environment variable
+/// `CANDLEPOWER_SKIPPED`, if it is set. cargo hides what a passing test prints; the file keeps it.
+///
+/// The path should be absolute: cargo runs the tests of each package in that package's folder.
+pub fn skip(what: &str, why: &str) {
+    let line = format!("skipped: {what}: {why}").replace('\n', " ");
+    eprintln!("{line}");
+    if let Some(path) = env::var_os("CANDLEPOWER_SKIPPED") {
+        append(path.as_ref(), &line);
+    }
+}
+
+/// Appends a line in one write, so that lines of concurrent tests do not mix.
+fn append(path: &Path, line: &str) {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    written.unwrap_or_else(|e| panic!("cannot append to `{}`: {e}", path.display()));
+}
