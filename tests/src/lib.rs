@@ -1,15 +1,18 @@
-//! What holds across levels: goldens of other frameworks, agreement, and properties of the models.
+//! Tests across levels: goldens of other frameworks, agreement, and properties of the models.
 //!
-//! This library is what the tests share; the tests are beside it, in `tests/`.
+//! This library holds the helpers that the tests share; the tests are in the folder `tests/`.
 
 pub mod goldens;
 pub mod inputs;
+mod skip;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Error, Result, Tensor};
 use levels::Level;
+
+pub use skip::skip;
 
 /// The repository: where cargo says this package is, or, for a program that was taken elsewhere,
 /// where its caller says with `CARGO_MANIFEST_DIR`.
@@ -24,38 +27,55 @@ pub fn levels() -> Vec<Level> {
     levels::all()
 }
 
-/// Where the models are computed: always the CPU, and the GPU when this is a CUDA build.
+/// Devices to run the models on: the CPU, and the GPU if this is a CUDA build. Without the feature `cuda` there is
+/// none, which is [said](skip).
 ///
-/// Without a GPU a CUDA build says so, by name, and tests the CPU alone. All tests share the one GPU.
+/// # Panics
+/// With the feature, when device 0 cannot be opened.
 pub fn devices() -> Vec<Device> {
-    static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
-    let mut devices = vec![Device::Cpu];
     if cfg!(feature = "cuda") {
-        match GPU.get_or_init(|| kernels::graph::open(0).map_err(|e| e.to_string())) {
-            Ok(device) => devices.push(device.clone()),
-            Err(e) => eprintln!("skipped: CUDA device 0: {e}"),
-        }
-    } else {
-        eprintln!("skipped: CUDA: built without the feature `cuda`");
+        return vec![Device::Cpu, gpu().unwrap_or_else(|e| panic!("{e}"))];
     }
-    devices
+    skip("models on a GPU", "built without the feature `cuda`");
+    vec![Device::Cpu]
 }
 
-/// Whether a tool watches every access, which takes its time.
+/// The GPU that tests share, for a test that needs one; `#[cfg_attr(not(feature = "cuda"), ignore = …)]` marks it.
+///
+/// # Errors
+/// Those of [`own_gpu`].
+pub fn gpu() -> Result<Device> {
+    static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
+    let gpu = GPU.get_or_init(|| own_gpu().map_err(|e| e.to_string()));
+    gpu.clone().map_err(Error::msg)
+}
+
+/// The GPU with a stream of the caller's own.
+///
+/// # Errors
+/// Without the feature `cuda`, and when device 0 cannot be opened.
+pub fn own_gpu() -> Result<Device> {
+    if !cfg!(feature = "cuda") {
+        candle_core::bail!("needs a GPU: build with --features cuda");
+    }
+    kernels::graph::open(0).map_err(|e| Error::msg(format!("CUDA device 0: {e}")))
+}
+
+/// Whether a sanitizer watches every access, which is slow.
 pub fn is_sanitized() -> bool {
     std::env::var_os("CANDLEPOWER_SANITIZE").is_some()
 }
 
-/// Whether a tool that watches every access can watch `level`: always without one. In bf16 on a GPU, levels 1, 2 and 5
-/// run kernels of cuBLAS, in which racecheck stops with an internal error of its own and of which initcheck does not
-/// see all that they write: skipped, by name.
+/// Whether a sanitizer can watch `level`, if there is one. In bf16 on a GPU, levels 1, 2 and 5 run kernels of cuBLAS:
+/// racecheck stops in them with an internal error, and initcheck does not see all of their writes.
 pub fn watchable(level: u8, dtype: DType, device: &Device) -> bool {
     let cublas = matches!(level, 1 | 2 | 5) && dtype == DType::BF16 && !device.is_cpu();
-    let skip = cublas && is_sanitized();
-    if skip {
-        eprintln!("skipped: level {level}, CUDA, bf16: sanitizers err in cuBLAS's kernels");
+    let watchable = !(cublas && is_sanitized());
+    if !watchable {
+        let what = format!("level {level} in bf16 on a GPU");
+        skip(&what, "sanitizers report false errors in cuBLAS's kernels");
     }
-    !skip
+    watchable
 }
 
 /// max |a − b| / max |b|: the difference from b relative to its largest element.

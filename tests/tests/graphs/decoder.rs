@@ -1,0 +1,237 @@
+//! Decode steps as a recorded graph: at level 5, which keeps the position in the memory of the device.
+
+use candle_core::{DType, Tensor};
+use levels::Level;
+use models::lm::Logits;
+use models::{LanguageModel, Sampling};
+use rand::RngExt;
+use replay::Decoder;
+use tests::inputs::{rng, tokens};
+
+use crate::{gpu, language_model, values, watched};
+
+fn level5() -> Level {
+    levels::level(5).expect("level 5")
+}
+
+/// Reads `count` random tokens after a prompt of `start`, and starts again where the context ends. The logits of
+/// replays equal those of separate launches bit by bit.
+fn decode(seed: u64, dtype: DType, start: usize, count: usize) -> models::Result<()> {
+    let device = gpu()?;
+    if !tests::watchable(5, dtype, &device) {
+        return Ok(());
+    }
+    let (ops, model) = (level5(), language_model(seed, dtype, &device)?);
+    let (mut rng, context) = (rng(seed), model.config().max_position_embeddings);
+    let prompt = Tensor::new(tokens(&mut rng, 2, start), &device)?;
+    let caches = || {
+        let mut caches = model.new_caches(&*ops, 2, context)?;
+        model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let mut decoder = Decoder::new(&model, caches()?, 2)?;
+    let mut eager = caches()?;
+    for step in 0..watched(count) {
+        if decoder.len() == context {
+            decoder.rewind(start)?;
+            eager.iter_mut().for_each(|cache| cache.rewind(start));
+        }
+        let ids = Tensor::new(tokens(&mut rng, 2, 1), &device)?;
+        let found = decoder.read(&*ops, &model, &ids)?;
+        let expected = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        assert_eq!(values(&found)?, values(&expected)?, "step {step}");
+    }
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn ten_thousand_replays_are_as_many_steps() -> models::Result<()> {
+    decode(1, DType::F32, 5, 10_000)
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn replays_in_bf16_across_a_bucket() -> models::Result<()> {
+    decode(2, DType::BF16, 250, 20)?;
+    decode(3, DType::BF16, 500, 20)
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn two_threads_have_a_gpu_and_recordings_each() -> models::Result<()> {
+    let threads = [4, 5].map(|seed| {
+        std::thread::spawn(move || decode(seed, DType::F32, 3, 300).map_err(|e| e.to_string()))
+    });
+    for thread in threads {
+        let result = thread.join().expect("a thread that does not panic");
+        assert_eq!(result, Ok(()));
+    }
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn two_models_on_one_stream() -> models::Result<()> {
+    let device = gpu()?;
+    let ops = level5();
+    let mut rng = rng(6);
+    let models = [6, 7].map(|seed| language_model(seed, DType::F32, &device));
+    let [first, second] = models;
+    let models = [first?, second?];
+    let start = |model: &LanguageModel| {
+        let mut caches = model.new_caches(&*ops, 1, 40)?;
+        let ids = Tensor::new(&[[1u32, 2, 3]], &device)?;
+        model.forward(&*ops, &ids, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let mut decoders = vec![];
+    let mut eager = vec![];
+    for model in &models {
+        decoders.push(Decoder::new(model, start(model)?, 1)?);
+        eager.push(start(model)?);
+    }
+    for _ in 0..30 {
+        for (i, model) in models.iter().enumerate() {
+            let ids = Tensor::new(&[[rng.random_range(0..61u32)]], &device)?;
+            let found = decoders[i].read(&*ops, model, &ids)?;
+            let expected = model.forward(&*ops, &ids, &mut eager[i], Logits::Last)?;
+            assert_eq!(values(&found)?, values(&expected)?, "model {i}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
+    chosen_on_the_device(Sampling::greedy)
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_drawn_text_is_the_hosts() -> models::Result<()> {
+    chosen_on_the_device(|| Sampling::new(0.8, Some(40), None, 11))?;
+    chosen_on_the_device(|| Sampling::new(1.5, Some(7), Some(0.9), 12))
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn what_the_host_has_to_draw_is_not_recorded() -> models::Result<()> {
+    let device = gpu()?;
+    let model = language_model(8, DType::F32, &device)?;
+    let sampling = Sampling::new(1., None, None, 1);
+    let caches = model.new_caches(&*level5(), 1, 8)?;
+    assert!(!Decoder::can_choose(&sampling));
+    let error = Decoder::choosing(&model, caches, &sampling).map(|_| ());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("expected top_k from 1 to 1024"), "{error}");
+    Ok(())
+}
+
+/// A recording chooses tokens in one way, so it refuses other samplings, and ids of another batch size.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_decoder_refuses_what_it_was_not_recorded_for() -> models::Result<()> {
+    let device = gpu()?;
+    let ops = level5();
+    let model = language_model(9, DType::F32, &device)?;
+    let start = |batch: usize| {
+        let mut caches = model.new_caches(&*ops, batch, 8)?;
+        let ids = Tensor::zeros((batch, 2), DType::U32, &device)?;
+        model.forward(&*ops, &ids, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let refused = |decoder: &mut Decoder, mut sampling, expected: &str| {
+        let next = decoder.next(&*ops, &model, 1, &mut sampling);
+        let error = next.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(decoder.len(), 2);
+    };
+    let mut callers = Decoder::new(&model, start(2)?, 2)?;
+    refused(&mut callers, Sampling::greedy(), "Decoder::choosing");
+    let one = Tensor::zeros((1, 1), DType::U32, &device)?;
+    let error = callers.read(&*ops, &model, &one).unwrap_err().to_string();
+    assert!(error.contains("expected [2, 1] of u32"), "{error}");
+    let drawn = |temperature, k| Sampling::new(temperature, k, None, 1);
+    let mut greedy = Decoder::choosing(&model, start(1)?, &Sampling::greedy())?;
+    refused(&mut greedy, drawn(0.5, Some(7)), "expected temperature 0");
+    let mut seven = Decoder::choosing(&model, start(1)?, &drawn(0.5, Some(7)))?;
+    for other in [
+        drawn(0.5, Some(8)),
+        drawn(0.6, Some(7)),
+        drawn(0.5, None),
+        Sampling::greedy(),
+    ] {
+        refused(&mut seven, other, "expected top_k 7 at temperature 0.5");
+    }
+    Ok(())
+}
+
+fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
+    let device = gpu()?;
+    let (ops, mut recorded, mut host) = (level5(), sampling(), sampling());
+    let model = language_model(8, DType::F32, &device)?;
+    let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
+    let start = |sampling: &mut Sampling| {
+        let mut caches = model.new_caches(&*ops, 1, 300)?;
+        let logits = model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
+        let token = ops.next_token(&logits.flatten_all()?, sampling)?;
+        Ok::<_, candle_core::Error>((caches, token))
+    };
+    let (caches, mut token) = start(&mut recorded)?;
+    let mut decoder = Decoder::choosing(&model, caches, &recorded)?;
+    let (mut eager, mut expected) = start(&mut host)?;
+    let steps = watched(297);
+    for step in 0..steps {
+        assert_eq!(token, expected, "step {step}");
+        token = decoder.next(&*ops, &model, token, &mut recorded)?;
+        let ids = Tensor::new(&[[expected]], &device)?;
+        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        expected = ops.next_token(&logits.flatten_all()?, &mut host)?;
+    }
+    let next = decoder.next(&*ops, &model, token, &mut recorded);
+    assert_eq!(next.is_err(), steps == 297, "the cache is full, or not");
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn other_levels_tell_their_launches_the_position() -> models::Result<()> {
+    let device = gpu()?;
+    let model = language_model(9, DType::F32, &device)?;
+    for ops in tests::levels().iter().filter(|ops| ops.level() != 5) {
+        let caches = model.new_caches(&**ops, 1, 8)?;
+        assert!(!Decoder::can_follow(&caches));
+        let error = Decoder::new(&model, caches, 1).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("expected a level"), "{error}");
+    }
+    Ok(())
+}
