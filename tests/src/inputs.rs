@@ -65,7 +65,17 @@ pub fn graph_transformer(seed: u64, device: &Device) -> Result<GraphTransformer>
     Ok(GraphTransformer::load(weights, &config)?)
 }
 
-/// Where a test's random numbers come from.
+/// A generator with a fresh seed, which it prints; `CANDLEPOWER_SEED` repeats one.
+pub fn fresh_rng() -> ChaCha8Rng {
+    let seed = match std::env::var("CANDLEPOWER_SEED") {
+        Ok(seed) => seed.parse().expect("CANDLEPOWER_SEED: expected a u64"),
+        Err(_) => rand::rng().random::<u64>(),
+    };
+    eprintln!("CANDLEPOWER_SEED={seed}");
+    rng(seed)
+}
+
+/// A generator with a fixed seed.
 pub fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }

@@ -1,4 +1,4 @@
-//! The dispatch for code that is not of this workbook: products of candle's tensors, and a linear layer.
+//! The dispatch for code outside of this workbook: matmuls of candle's tensors, and a linear layer.
 //!
 //! ```
 //! use candle_core::{DType, Device, Module, Tensor};
@@ -14,8 +14,8 @@
 //! # }
 //! ```
 //!
-//! Each gives what candle's own gives, gradients included, and is candle's own for what the registry has no kernel
-//! for: other number formats, ranks and devices.
+//! Each gives what candle's own gives, gradients included, and is candle's own where the registry has no kernel: for
+//! other dtypes, ranks and devices. `tests/tests/across/tuned.rs` tests them, on a GPU too.
 
 mod linear;
 
@@ -27,7 +27,7 @@ use kernels::matmul::level5::{Call, matmul_with_info};
 
 pub use linear::Linear;
 
-/// Products of matrices by the kernel that is the fastest for their shape.
+/// Matmuls by the kernel that is the fastest for their shape.
 pub trait Tuned {
     /// A·B: A (M, K), B (K, N) → (M, N)
     ///
@@ -41,7 +41,7 @@ pub trait Tuned {
     /// Those of candle's `matmul`.
     fn bmm_tuned(&self, b: &Tensor) -> Result<Tensor>;
 
-    /// Which kernel [`mm_tuned`](Tuned::mm_tuned) or [`bmm_tuned`](Tuned::bmm_tuned) runs, and why.
+    /// Names the kernel that [`mm_tuned`](Tuned::mm_tuned) or [`bmm_tuned`](Tuned::bmm_tuned) runs, and the reason.
     ///
     /// # Errors
     /// When the driver does not answer.
@@ -71,10 +71,11 @@ impl Tuned for Tensor {
     }
 }
 
-/// What the registry can be asked; none for what only candle can compute, or refuse.
+/// The question for the registry; none where only candle can compute the product, or refuse it.
 fn eligible<'a>(a: &'a Tensor, b: &'a Tensor) -> Option<Call<'a>> {
     let here = matches!(a.device(), Device::Cpu | Device::Cuda(_));
-    if a.dtype() != DType::F32 || !here || !a.device().same_device(b.device()) {
+    let rank = matches!(a.rank(), 2 | 3);
+    if !rank || a.dtype() != DType::F32 || !here || !a.device().same_device(b.device()) {
         return None;
     }
     Call::new(a, b, None).ok()
@@ -91,8 +92,8 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.apply_op2(b, Product { c })
 }
 
-/// A product for the chain rule. It has been computed: candle asks an operation for memory of its own, so that
-/// with gradients a result is copied once.
+/// A matmul for the chain rule. It has been computed already. candle asks an operation for memory of its own, so
+/// with gradients the result is copied once.
 struct Product {
     c: Tensor,
 }
@@ -141,6 +142,3 @@ impl CustomOp2 for Product {
         Ok((Some(product(grad, &b)?), Some(product(&a, grad)?)))
     }
 }
-
-#[cfg(test)]
-mod tests;

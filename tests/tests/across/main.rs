@@ -7,4 +7,5 @@ mod lm;
 mod simulated;
 mod swap;
 mod tiny;
+mod tuned;
 mod vit;
