@@ -1,11 +1,11 @@
 //! What the kernels on a CPU share: slices of tensors, lanes, functions of lanes, rows in parallel.
 
 pub(crate) mod add_rows;
-mod awake;
 pub mod lanes;
 pub mod loops;
 pub mod math;
 pub mod parallel;
+mod spin_pool;
 
 use std::marker::PhantomData;
 use std::ops::Deref;

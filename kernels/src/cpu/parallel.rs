@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::awake;
+use super::spin_pool;
 
 /// Elements below which one thread does the work: to share it takes longer.
 pub(crate) const ALONE: usize = 1 << 15;
@@ -61,13 +61,13 @@ pub fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     made.into_iter().flatten().collect()
 }
 
-/// Calls `f` with each of `tasks`: this thread, and those that help it, take one after the other.
+/// Calls `f` with each of `tasks`: this thread and the workers of the pool take one after the other.
 pub fn for_each<T: Send>(tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
     let tasks: Vec<T> = tasks.collect();
     let threads = rayon::current_num_threads().min(tasks.len());
     let left = Mutex::new(tasks.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    awake::share(threads.saturating_sub(1), || {
+    spin_pool::share(threads.saturating_sub(1), || {
         while let Some(task) = next() {
             f(task);
         }
