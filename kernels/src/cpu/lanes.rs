@@ -116,7 +116,7 @@ fn write_some<T: Element, L: Pod>(y: &mut [MaybeUninit<T>], lanes: L) {
     }
 }
 
-/// [`write`], over elements that are initialised.
+/// [`write()`] over elements that are initialised.
 #[inline(always)]
 pub fn store<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: S::f32s) {
     // SAFETY: `write` writes only elements.
