@@ -9,6 +9,7 @@ mod text;
 
 pub use chapters::stale_anchors;
 
+use crate::skip::skip;
 use crate::{exercises, render, shell};
 use anyhow::Result;
 use std::path::Path;
@@ -21,8 +22,9 @@ pub fn test(root: &Path) -> Result<ExitCode> {
     found.extend(stock::findings(root, &built)?);
     match browser::chromium() {
         Some(chromium) => found.extend(browser::findings(&chromium, &built)?),
-        None => println!(
-            "skipped: what the pages ask the network for, and what does not fit them: no Chromium on the PATH"
+        None => skip(
+            "network requests of the book's pages, and tables and figures wider than a page",
+            "no Chromium on the PATH",
         ),
     }
     for finding in &found {

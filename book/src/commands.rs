@@ -3,6 +3,7 @@
 use crate::place;
 use crate::render;
 use crate::shell::{self, Block, Mark};
+use crate::skip::skip;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,6 +26,11 @@ pub fn run(root: &Path, filter: &str) -> Result<ExitCode> {
     let mut failed = 0;
     for file in shell::files(root, &render::load(root)?)? {
         for block in shell::blocks(&file)? {
+            if let Some(Mark::NotRun(why)) = &block.marked {
+                let at = place::at(&block.file, block.line);
+                println!("not run: {at}: {why}");
+                skip(&at, why);
+            }
             failed += usize::from(!run_block(&repository, &block, filter, &mut seen)?);
         }
     }
@@ -36,18 +42,17 @@ pub fn run(root: &Path, filter: &str) -> Result<ExitCode> {
     })
 }
 
-/// Whether all went as it should.
+/// Returns whether each command ended with the expected exit code. A block marked as not run always passes.
 fn run_block(
     repository: &Path,
     block: &Block,
     filter: &str,
     seen: &mut BTreeSet<String>,
 ) -> Result<bool> {
-    let at = place::at(&block.file, block.line);
-    if let Some(Mark::NotRun(why)) = &block.marked {
-        println!("not run: {at}: {why}");
+    if let Some(Mark::NotRun(_)) = block.marked {
         return Ok(true);
     }
+    let at = place::at(&block.file, block.line);
     let commands = block.commands();
     for (i, command) in commands.iter().enumerate() {
         let is_last = i + 1 == commands.len();

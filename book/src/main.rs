@@ -25,6 +25,8 @@ mod place;
 mod render;
 mod serve;
 mod shell;
+#[path = "../../tests/src/skip.rs"]
+mod skip;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,8 @@
 //! The book of the toolchain, and folders that are not one.
 
+#[path = "../../tests/src/skip.rs"]
+mod skip;
+
 use data::corpus::{Page, rust_book, split};
 
 #[test]
@@ -45,9 +48,9 @@ fn about_a_page_in_ten_is_held_out() {
 
 #[test]
 fn the_books_prose_is_plain() {
-    // A minimal toolchain has no book: there is nothing to look at then.
     let Ok(book) = data::corpus::find_rust_book() else {
-        return;
+        let why = "the Rust book is not installed (rustup component rust-docs)";
+        return skip::skip("the_books_prose_is_plain", why);
     };
     let pages = rust_book(&book).unwrap();
     let (train, held_out) = split(pages.clone());

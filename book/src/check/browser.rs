@@ -162,14 +162,13 @@ fn asked(log: &Value) -> Result<BTreeSet<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skip::skip;
 
     #[test]
     fn a_page_that_asks_the_network_or_is_too_narrow_is_found() {
         let Some(chromium) = chromium() else {
-            eprintln!(
-                "skipped: a_page_that_asks_the_network_or_is_too_narrow_is_found: no Chromium on the PATH"
-            );
-            return;
+            let test = "a_page_that_asks_the_network_or_is_too_narrow_is_found";
+            return skip(test, "no Chromium on the PATH");
         };
         let built = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(built.path().join(name), text).unwrap();

@@ -2,5 +2,7 @@
 
 mod bank;
 mod desk;
+#[path = "../../../tests/src/skip.rs"]
+mod skip;
 mod submissions;
 mod texts;

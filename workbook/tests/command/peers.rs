@@ -1,7 +1,10 @@
-//! PyTorch beside the levels.
+//! PyTorch next to the levels.
 //!
-//! `CANDLEPOWER_PYTHON` names a Python with torch and safetensors, `python3` without it; what needs one says
-//! so and is skipped where there is none.
+//! `CANDLEPOWER_PYTHON` names a Python with torch and safetensors; the default is `python3`. Without these
+//! packages the tests that need them are skipped.
+
+#[path = "../../../tests/src/skip.rs"]
+mod skip;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,6 +12,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use skip::skip;
 
 use crate::fixture::{Stored, Tensors, read, root, run};
 
@@ -20,9 +25,8 @@ fn python(test: &str) -> Option<String> {
     if output.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    eprintln!(
-        "skipped: {test}: {python} has no torch and safetensors; CANDLEPOWER_PYTHON names another"
-    );
+    let why = "no Python with torch and safetensors; CANDLEPOWER_PYTHON can name one";
+    skip(test, why);
     None
 }
 
@@ -110,7 +114,7 @@ fn has_pyg(python: &str) -> bool {
     let output = output.args(["-c", "import torch_geometric"]).output();
     let has = output.unwrap().status.success();
     if !has {
-        eprintln!("skipped: PyG's own layers: {python} has no torch_geometric");
+        skip("PyG's own layers", "no torch_geometric");
     }
     has
 }

@@ -5,6 +5,8 @@ mod grade;
 mod handed_in;
 mod handout;
 mod learn;
+#[path = "../shared/nvrtc.rs"]
+mod nvrtc;
 mod refused;
 mod run;
 mod strangers;

@@ -1,5 +1,6 @@
-//! `.cu` files: where NVRTC is found they are run, and where it is not, one line says how to get it.
+//! `.cu` files. NVRTC compiles them; without it one line says how to get it, and tests that run them are skipped.
 
+use crate::nvrtc;
 use crate::run::{Folder, Run, command, finish};
 
 const KERNEL: &str = "\
@@ -9,7 +10,7 @@ __global__ void scale(float *x, int n) {
 }
 ";
 
-/// Runs CUDA on a machine as it is; `None`, and a line that says so, where it has no NVRTC.
+/// Simulates a kernel in CUDA; returns `None` without NVRTC.
 fn sim(folder: &Folder, text: &str) -> Option<Run> {
     let file = folder.write("scale.cu", text);
     let run = finish(command(&[
@@ -21,9 +22,8 @@ fn sim(folder: &Folder, text: &str) -> Option<Run> {
         "--arg",
         "i32:30",
     ]));
-    if run.stderr.contains("expected NVRTC") {
+    if nvrtc::is_missing(&run.stderr, "CUDA files in `workbook sim`") {
         assert_eq!(run.code, Some(2));
-        eprintln!("skipped: CUDA files: {}", run.stderr);
         return None;
     }
     Some(run)

@@ -3,6 +3,8 @@
 mod book;
 mod cuda;
 mod files;
+#[path = "../shared/nvrtc.rs"]
+mod nvrtc;
 mod refused;
 mod run;
 
