@@ -28,7 +28,10 @@ mkdir -p "$stage/bin" "$out"
 # The examples of all levels share three names, so the multi-call `workbook` stands for them.
 flags=(--release --features cuda --target-dir target/cuda -p workbook -p kernels -p tests -p benches)
 targets=(--bin workbook --example counters --bench levels)
-for test in tests/tests/*; do targets+=(--test "$(basename "$test" .rs)"); done
+for test in tests/tests/*.rs tests/tests/*/main.rs; do
+  name=$(basename "${test%/main.rs}" .rs)
+  targets+=(--test "$name")
+done
 
 # A line a program: its name in the bundle, and its path from cargo's own messages.
 programs() {
@@ -43,8 +46,8 @@ for line in sys.stdin:
 }
 # Lists first: a build that fails ends the script here.
 all=$(programs build "${targets[@]}")
-kernels=$(programs test --no-run --lib | grep '^test-kernels ')
-while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$kernels"
+units=$(programs test --no-run --lib | grep -E '^test-(benches|kernels) ')
+while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$units"
 strip "$stage"/bin/*
 
 # What they read. Tracked files only: nothing of this machine travels.
