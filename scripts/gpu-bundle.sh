@@ -46,7 +46,7 @@ for line in sys.stdin:
 }
 # Lists first: a build that fails ends the script here.
 all=$(programs build "${targets[@]}")
-units=$(programs test --no-run --lib | grep -E '^test-(benches|kernels) ')
+units=$(programs test --no-run --lib | grep '^test-kernels ')
 while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$units"
 strip "$stage"/bin/*
 

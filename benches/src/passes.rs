@@ -35,6 +35,7 @@ pub fn device_ms(
 #[cfg(test)]
 mod tests {
     use candle_core::{DType, Device};
+    use cli::device::Choice;
     use cli::load::Request;
 
     use super::*;
@@ -75,7 +76,8 @@ mod tests {
         ignore = "needs a GPU: build with --features cuda"
     )]
     fn a_recorded_pass_has_a_time_of_its_own_on_a_gpu() -> models::Result<()> {
-        for (name, times) in times(&kernels::graph::open(0)?)? {
+        let gpu = Choice::Cuda(0).open().map_err(candle_core::Error::wrap)?;
+        for (name, times) in times(&gpu)? {
             let times = times.unwrap_or_else(|| panic!("{name}: the host was late"));
             assert!(times.iter().all(|&ms| ms > 0. && ms < 10.), "{times:?}");
         }
