@@ -1,5 +1,5 @@
-//! What goes into the models before any tensor is made: text, pictures, graphs. Also the two things that every program
-//! shares: [`BadInput`] and [`write_atomically`].
+//! Reads and draws the inputs of the models, before any tensor is made: text, images, graphs. Also holds the two
+//! things that every program shares: [`BadInput`] and [`write_atomically`].
 //!
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 

@@ -222,7 +222,7 @@ fn share_items(workers: &'static [Worker]) -> usize {
     items.check()
 }
 
-/// What happened in at least one interleaving: a worker took as many items.
+/// Outcomes seen in at least one interleaving, by the number of items that a worker took.
 #[derive(Clone, Default)]
 struct Seen(Arc<[Counter; 3]>);
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use protocol::{ASLEEP, Worker};
 
-/// What [`protocol`] is built from. Its loom test has a `sync` of loom's types.
+/// The atomics that [`protocol`] uses. Its loom test replaces this module by one of loom's types.
 mod sync {
     pub use std::panic::catch_unwind;
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
