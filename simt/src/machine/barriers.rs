@@ -81,7 +81,7 @@ impl Block<'_> {
         let others = self.warps[w].live & !here;
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
             format!(
-                "only a part of warp {w} comes to the barrier, which is for all threads of the block: \
+                "only part of warp {w} reaches the barrier, which all threads of the block must reach: \
                  {} without {}",
                 names(here),
                 names(others),

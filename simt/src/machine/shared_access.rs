@@ -33,7 +33,7 @@ impl Block<'_> {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
                 _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
                     let at = kernel.shared_byte(at as u64);
-                    format!("read of {bytes} bytes at {at}, which nobody has written yet")
+                    format!("read of {bytes} bytes at {at}, which were never written")
                 }),
             }
         }
@@ -138,8 +138,8 @@ impl Block<'_> {
         self.find(Class::Race, on.w, on.pc, lane, || {
             let at = kernel.shared_byte(at as u64);
             format!(
-                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still on its way: \
-                 it did not wait for its group"
+                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still in flight: \
+                 the thread did not wait for its group"
             )
         });
     }
@@ -159,7 +159,8 @@ impl Block<'_> {
             wrote: other_wrote,
             spread,
         } = conflict;
-        let verb = |wrote| if wrote { "write" } else { "read" };
+        let here = if wrote { "writes" } else { "reads" };
+        let there = if other_wrote { "written" } else { "read" };
         let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
         let block = [other.block % x, other.block / x % y, other.block / (x * y)];
         let thread = Thread {
@@ -177,18 +178,14 @@ impl Block<'_> {
         let lacking = if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"
         } else if of_warp && other_pc == on.pc {
-            "the lanes of one instruction have none"
+            "the lanes of one instruction have no order"
         } else if of_warp {
-            "no barrier between them, not even of the warp, and not both atomic"
+            "no barrier orders them, not even one of the warp, and they are not both atomic"
         } else {
-            "no barrier between them, and not both atomic"
+            "no barrier orders them, and they are not both atomic"
         };
         self.find(Class::Race, on.w, on.pc, lane, || {
-            format!(
-                "{} at {at} and {} by {who} in {place}: nothing puts them in order: {lacking}",
-                verb(wrote),
-                verb(other_wrote)
-            )
+            format!("{here} {at}, which is {there} by {who} in {place}: {lacking}")
         });
     }
 }

@@ -538,8 +538,8 @@ fn findings_name_bytes_threads_and_lines() {
     };
     assert_eq!(
         found("st.global.u32 [%out + 4], %i;"),
-        "line 14: `st.global.u32`: thread 1 of block 0: write at byte 4 of out and write by thread 0 of \
-         block 0 in line 14: nothing puts them in order: the lanes of one instruction have none \
+        "line 14: `st.global.u32`: thread 1 of block 0: writes byte 4 of out, which is written by thread 0 of \
+         block 0 in line 14: the lanes of one instruction have no order \
          (63 times)"
     );
     assert_eq!(
@@ -550,7 +550,7 @@ fn findings_name_bytes_threads_and_lines() {
     assert_eq!(
         found("st.global.u32 [%to + 2], %i;"),
         "line 14: `st.global.u32`: thread 0 of block 0: write of 4 bytes at byte 2 of out, which has 1024 \
-         bytes: the address is no multiple of 4 (64 times)"
+         bytes: the address is not a multiple of 4 (64 times)"
     );
 }
 
@@ -596,8 +596,8 @@ fn a_race_is_with_others() {
         setp.eq.u32 %p, %i, 0;
         @%p st.global.u32 [%out], %i;";
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
-    let expected = "write at byte 0 of out and read by lanes of one warp, thread 0 of block 0 among them, in line 14: \
-                    nothing puts them in order: no barrier between them, not even of the warp, and not both atomic";
+    let expected = "writes byte 0 of out, which is read by lanes of one warp, thread 0 of block 0 among them, in line 14: \
+                    no barrier orders them, not even one of the warp, and they are not both atomic";
     assert_eq!(report.findings[0].what, expected);
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::sim;
+use crate::terminal::{self, Ink};
 
 const PROMPT: &str = "$ cargo run --release -p workbook -- sim ";
 
@@ -37,5 +38,53 @@ fn the_book_shows_what_is_printed() {
         } else {
             assert_eq!(run.stdout, shown, "{}", path.display());
         }
+    }
+}
+
+/// The README's image of a data race: the kernel, the command and its first finding, as recorded above.
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let text = read("book/simulated/missing_barrier.txt");
+    let (command, output) = text.split_once("\n\n").unwrap();
+    let finding = output.lines().next().unwrap();
+    assert!(finding.contains(": race: "), "{finding}");
+    let at = |part: &str| -> usize {
+        let number = part.split(':').nth(1).and_then(|n| n.split(' ').next());
+        number.and_then(|n| n.parse().ok()).expect("FILE:LINE")
+    };
+    let other = finding.split(" in ").nth(1).expect("two places");
+    let faults = [at(finding), at(other)];
+
+    let source = read("book/simulated/missing_barrier.cu");
+    let shown = source.lines().enumerate().filter(|(_, line)| {
+        !line.trim().is_empty() && !line.starts_with("//") && !line.trim().starts_with("// ANCHOR")
+    });
+    let mut lines: Vec<(String, Ink)> = shown
+        .map(|(index, line)| {
+            let fault = faults.contains(&(index + 1));
+            let mark = if fault { ">" } else { " " };
+            let ink = if fault { Ink::Fault } else { Ink::Plain };
+            (format!("{mark}{:3}  {line}", index + 1), ink)
+        })
+        .collect();
+    lines.push((String::new(), Ink::Plain));
+    let words: Vec<&str> = command.split_whitespace().filter(|w| *w != "\\").collect();
+    lines.push((words.join(" "), Ink::Command));
+    lines.push((String::new(), Ink::Plain));
+    lines.push((finding.to_string(), Ink::Fault));
+
+    let image = terminal::draw(&lines);
+    let path = root.join("docs/images/data-race.svg");
+    if std::env::var_os("CANDLEPOWER_UPDATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, image).unwrap();
+    } else {
+        assert!(
+            fs::read_to_string(&path).unwrap() == image,
+            "{} is not what the simulator prints: CANDLEPOWER_UPDATE=1 draws it anew",
+            path.display()
+        );
     }
 }

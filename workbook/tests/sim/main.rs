@@ -7,6 +7,7 @@ mod files;
 mod nvrtc;
 mod refused;
 mod run;
+mod terminal;
 
 use run::{Folder, sim};
 
