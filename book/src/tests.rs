@@ -197,7 +197,7 @@ fn a_row_of_an_earlier_commit_is_named_below_its_table() {
     recorded["rows"][1]["origin"] = json!({"commit": "old", "date": "2026-11-20"});
     fs::write(book.path().join("cpu.json"), recorded.to_string()).unwrap();
     let page = page(book.path());
-    let note = "Of commit old, 2026-11-20: lm readme f32.";
+    let note = "Measured at commit old, 2026-11-20: lm readme f32.";
     assert_eq!(page.matches(note).count(), 1, "{page}");
 }
 

@@ -8,6 +8,7 @@ mod merge;
 mod models;
 pub mod notes;
 mod ops;
+mod runs_as;
 mod sweep;
 
 use std::fmt::Display;
@@ -20,8 +21,9 @@ use serde::{Deserialize, Serialize};
 pub use figures::{Figures, HIGHEST, Wrong, earlier};
 pub use kind::Kind;
 pub use machine::{Machine, Origin};
-pub use models::{Clock, Row, failed};
+pub use models::{Clock, Row, Workload, failed};
 pub use ops::{OpClock, OpRow, is_limit};
+pub use runs_as::runs_as;
 pub use sweep::{SweepRow, slope, upper_half};
 
 /// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,
