@@ -8,7 +8,9 @@ use crate::bar::{Bar, Group};
 use crate::paint::{Paint, paints};
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, GRID, Key, LINE, MARGIN, Zoom, header, header_height, text_room};
+use crate::style::{
+    Area, Drawn, GRID, Key, LINE, MARGIN, PAPER, Zoom, header, header_height, text_room,
+};
 use crate::{Axis, Error};
 
 /// A chart that stays legible on a phone: it is narrower than the others, and each bar has its name to the left of it
@@ -158,8 +160,10 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         let at = (self.left - px(BESIDE), middle);
         self.area.draw_text(&bar.name, &name, at)?;
         let label = self.zoom.text(TEXT, HPos::Left, VPos::Center);
-        let at = (end + px(BESIDE), middle);
-        self.area.draw_text(&bar.label, &label, at)
+        let (x, room) = (end + px(BESIDE), text_room(self.area, &bar.label, &label)?);
+        let behind = [(end + px(1), corners[0].1), (x + room, corners[1].1)];
+        self.area.draw(&Rectangle::new(behind, PAPER.filled()))?; // no grid line crosses the label
+        self.area.draw_text(&bar.label, &label, (x, middle))
     }
 
     /// Ticks and what the axis says, below the last panel.

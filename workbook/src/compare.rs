@@ -2,12 +2,15 @@
 
 mod chart;
 mod drawn;
+mod front;
+mod markers;
 mod measure;
 pub mod memory;
+mod overview;
 pub mod peers;
-mod readme;
 mod stats;
 mod table;
+mod tables;
 pub mod turns;
 
 use std::path::Path;
@@ -25,12 +28,13 @@ use data::BadInput;
 
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
-pub use drawn::{has_place, redraw};
+pub use drawn::{overview, redraw};
+pub use front::{has_places, rewrite};
 use measure::Graphs;
 use peers::{PeerArgs, Peers};
-pub use readme::significant;
 use results::Results;
-pub use stats::{Spread, quantile};
+pub use stats::{Spread, quantile, significant};
+pub use tables::sections;
 
 /// Which models are measured, in which formats and where.
 #[derive(Debug, Clone, Args)]
@@ -59,7 +63,7 @@ pub struct CompareArgs {
     pub graph: Option<Graphs>,
     #[command(flatten)]
     pub peers: PeerArgs,
-    /// Also put it into benches/results/NAME.json, and draw that: charts, and the README's table
+    /// Also put it into benches/results/NAME.json, and write its tables and charts again
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }

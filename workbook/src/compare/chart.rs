@@ -2,7 +2,7 @@
 
 use charts::{Axis, Bar, BarChart, Group};
 
-use super::readme::significant;
+use super::significant;
 use results::{Clock, Results, Row};
 
 /// Ratios up to here fit on one linear axis.

@@ -1,30 +1,29 @@
 //! Recorded times of every op against its shapes, a line a level, as charts.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
 use results::{OpResults, OpRow, spoken};
 
-use crate::record::folder::chart_path;
+use crate::record::folder::{Drawing, draw};
 
 /// Shapes of an op that make a line.
 const LEAST: usize = 3;
 
-/// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`; returns the paths.
-pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         for (dtype, chart) in charts(recorded) {
-            let path = chart_path(root, &format!("{name}-shapes-{dtype}"))?;
-            paths.extend(charts::line_panels(&path, &chart)?);
+            drawn.push(draw(root, name, &format!("shapes-{dtype}"), &chart)?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
-/// A chart a number format, in it a panel an op of which enough shapes were measured.
+/// One chart per dtype, with one panel per op that has enough measured shapes.
 fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let chart = |dtype: &str| {
@@ -34,7 +33,7 @@ fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
         let ops = rows.chunk_by(|a, b| a.op == b.op);
         let panels: Vec<LineChart> = ops.filter_map(panel).collect();
         let name = &recorded.machine.name;
-        let title = format!("Time of ops against their shapes in {dtype} on {name}");
+        let title = format!("Op time by shape in {dtype} on {name}");
         (!panels.is_empty()).then(|| (dtype.to_string(), LinePanels { title, panels }))
     };
     dtypes.into_iter().filter_map(chart).collect()
@@ -64,7 +63,7 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
     }
     let x = match rows[0].flops {
         Some(_) => "FLOPs",
-        None => "bytes, read and written at least",
+        None => "bytes that must be read and written",
     };
     Some(LineChart {
         title: rows[0].op.replace('_', " "),

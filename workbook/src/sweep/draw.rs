@@ -1,6 +1,6 @@
 //! A sweep as text and as charts: the slope says how time grows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, LineChart, Series};
@@ -8,11 +8,11 @@ use models::trace::table::{Line, aligned};
 use results::{SweepRow, slope, upper_half};
 
 use crate::compare::significant;
-use crate::record::folder::{Named, chart_path};
+use crate::record::folder::{Drawing, Named, draw};
 
-/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
-pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-PRESET-AXIS-DTYPE`.
+pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         for rows in sweeps(&recorded.rows) {
             let SweepRow {
@@ -22,12 +22,12 @@ pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<PathBuf>> {
                 dtype,
                 ..
             } = &rows[0];
-            let path = chart_path(root, &format!("{name}-{model}-{preset}-{axis}-{dtype}"))?;
             let chart = chart(rows, &recorded.machine.name);
-            paths.extend(charts::line_chart(&path, &chart)?);
+            let file = format!("{model}-{preset}-{axis}-{dtype}");
+            drawn.push(draw(root, name, &file, &chart)?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
 /// The rows of one model and axis each.
@@ -70,12 +70,13 @@ fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
     let SweepRow {
         model,
         preset,
+        axis,
         what,
         dtype,
         ..
     } = &rows[0];
     LineChart {
-        title: format!("{model} {preset} in {dtype} on {machine}"),
+        title: format!("{model} {preset} by {axis} in {dtype} on {machine}"),
         x: Axis::log(format!("{what} (slopes: of the upper half of the sizes)")),
         y: Axis::log("time of one forward pass (ms)"),
         series: variants_of(rows).into_iter().map(series).collect(),
