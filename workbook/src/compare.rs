@@ -1,5 +1,6 @@
 //! `workbook compare`: every level on every model, as tables, a chart, and JSON.
 
+mod brief;
 mod chart;
 mod drawn;
 mod front;
@@ -12,6 +13,7 @@ mod stats;
 mod table;
 mod tables;
 pub mod turns;
+mod wrap;
 
 use std::path::Path;
 

@@ -121,7 +121,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
             roof.bandwidth,
             roof.peak,
             match needed.iter().any(|row| row.graph_us.is_some()) {
-                true => " Times: in a CUDA graph or device.",
+                true => " Times: CUDA graph, else device.",
                 false => "",
             }
         ),
