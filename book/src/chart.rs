@@ -23,7 +23,7 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
         groups: groups(&rows),
     };
     let folder = tempfile::tempdir()?;
-    let [svg, _] = charts::bar_chart(&folder.path().join("chart"), &chart)?;
+    let svg = charts::svg(&folder.path().join("chart"), &chart)?;
     Ok(figure(&title, &fs::read_to_string(svg)?))
 }
 

@@ -49,11 +49,6 @@ impl Machine {
         }
     }
 
-    /// Whether a GPU was measured.
-    pub fn is_gpu(&self) -> bool {
-        self.device == "cuda"
-    }
-
     /// Whether the other is the same, with the same versions of all but the repository.
     pub fn is_like(&self, other: &Self) -> bool {
         let Origin { commit, date } = other.origin();

@@ -2,7 +2,7 @@
 
 use results::{HIGHEST, Machine, Results, Row, Workload};
 
-use super::overview::{CPU, GPU, device, record};
+use super::overview::{CPU, GPU, device, on_gpu, record};
 use super::significant;
 use super::tables::level_title;
 use super::wrap::wrapped;
@@ -61,7 +61,7 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let on_gpu = results.machine.is_gpu();
+    let on_gpu = on_gpu(results);
     let levels = LEVELS.map(|level| level_title(level, on_gpu)).join(" | ");
     let device = device(results);
     let mut text =

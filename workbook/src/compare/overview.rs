@@ -18,10 +18,15 @@ pub fn record<'a>(records: &'a Named<Row>, name: &str) -> Option<&'a Results> {
     Some(found)
 }
 
+/// Whether a GPU was measured.
+pub fn on_gpu(results: &Results) -> bool {
+    results.machine.device == "cuda"
+}
+
 /// `NVIDIA H200`, or `AMD EPYC, 2 threads`.
 pub fn device(results: &Results) -> String {
     let machine = &results.machine;
-    match machine.is_gpu() {
+    match on_gpu(results) {
         true => machine.name.clone(),
         false => format!("{}, {} threads", machine.name, machine.threads),
     }
@@ -41,7 +46,7 @@ pub fn chart(records: &Named<Row>) -> BarPanels {
 
 fn panel(results: &Results) -> Option<Group> {
     let decode = results.workload(DECODE)?;
-    let on_gpu = results.machine.is_gpu();
+    let on_gpu = on_gpu(results);
     let levels = (1..=HIGHEST).filter_map(|level| decode.level(level));
     let rows = levels.chain(decode.other());
     let kind = if on_gpu { "GPU" } else { "CPU" };

@@ -2,6 +2,7 @@
 
 use results::{Clock, Results, Row, runs_as};
 
+use super::overview::on_gpu;
 use super::significant;
 
 /// The record's tables in host time, one per dtype, then the notes and the table in device time.
@@ -36,7 +37,7 @@ fn dtypes(results: &Results) -> Vec<&str> {
 /// One row per workload of one dtype, or of all; one column per level, and one for the highest level in a graph.
 fn rows(results: &Results, dtype: Option<&str>, clock: Clock) -> String {
     let columns = columns(results, clock);
-    let on_gpu = results.machine.is_gpu();
+    let on_gpu = on_gpu(results);
     let titles: String = columns
         .iter()
         .map(|c| format!(" {} |", title(c, on_gpu)))

@@ -15,8 +15,9 @@ const INTRO: &str = "\
 
 # Results
 
-Every measurement that the repository records, one section per device. The JSON files next to this
-page hold the figures. `cargo run --release -- record NAME` adds a run and writes this page again.
+This page shows every recorded measurement of the models, in one section per device. It also links
+to the charts and to the JSON files with all figures. `cargo run --release -- record NAME` adds a
+run and writes the page again.
 
 ## How to read the tables
 
