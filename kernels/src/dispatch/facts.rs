@@ -46,6 +46,14 @@ impl Facts {
         }
     }
 
+    /// What a table for any device says of the one that was measured: a GPU's name; `AMD EPYC, 2 threads`.
+    pub fn measured(&self) -> String {
+        match self.is_gpu() {
+            true => self.name.clone(),
+            false => format!("{}, {} threads", self.name, self.units),
+        }
+    }
+
     /// Whether this is a GPU.
     pub fn is_gpu(&self) -> bool {
         self.capability.is_some()
