@@ -24,7 +24,7 @@ pub fn runs_as(on_gpu: bool) -> &'static str {
             "runs as: candle's kernels at levels 1 and 2, PTX at 3, CUDA at 4; 5 picks from several.\n"
         }
         false => {
-            "runs as: on a CPU, levels 3 to 5 run Rust twins of the GPU kernels (the same algorithms), not PTX or CUDA.\n"
+            "runs as: on a CPU, levels 3 to 5 run Rust code in place of the GPU kernels (Rust twins), not PTX or CUDA.\n"
         }
     }
 }

@@ -14,7 +14,7 @@ const NONE: &str = "–";
 pub fn legend(samples: u32, on_gpu: bool) -> String {
     let device = match on_gpu {
         true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
-        false => "Rust twin: the same algorithm in Rust. A CPU runs neither PTX nor CUDA.",
+        false => "Rust twin: Rust code in place of the GPU kernel. A CPU runs no PTX or CUDA.",
     };
     format!(
         "Each row is one forward pass: the median of {samples} runs. speed-up: over level 1.\n\
