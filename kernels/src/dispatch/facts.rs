@@ -50,7 +50,10 @@ impl Facts {
     pub fn measured(&self) -> String {
         match self.is_gpu() {
             true => self.name.clone(),
-            false => format!("{}, {} threads", self.name, self.units),
+            false => {
+                let plural = if self.units == 1 { "" } else { "s" };
+                format!("{}, {} thread{plural}", self.name, self.units)
+            }
         }
     }
 
@@ -195,6 +198,8 @@ mod tests {
         let cpu = Facts::of(&Device::Cpu)?;
         assert!(!cpu.is_gpu() && !cpu.has(Feature::TensorCores) && !cpu.at_least((0, 0)));
         assert!(cpu.units > 0 && !cpu.name.is_empty());
+        assert_eq!(Facts::cpu("a CPU", 1).measured(), "a CPU, 1 thread");
+        assert_eq!(Facts::cpu("a CPU", 2).measured(), "a CPU, 2 threads");
         Ok(())
     }
 
