@@ -3,6 +3,7 @@
 pub mod criterion;
 mod figures;
 mod kind;
+mod label;
 mod machine;
 mod merge;
 mod models;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::{Figures, HIGHEST, Wrong, earlier};
 pub use kind::Kind;
+pub use label::runs_as_short;
 pub use machine::{Machine, Origin};
 pub use models::{Clock, Row, Workload, failed};
 pub use ops::{OpClock, OpRow, is_limit};

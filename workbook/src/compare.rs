@@ -2,6 +2,7 @@
 
 mod brief;
 mod chart;
+mod closing;
 mod drawn;
 mod front;
 mod markers;
@@ -27,6 +28,7 @@ use cli::device::Choice;
 pub use cli::files::root;
 use cli::load::Request;
 use data::BadInput;
+use kernels::dispatch::{Facts, tables};
 
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
@@ -95,11 +97,15 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let own = left_by_a_run(&root, results.kind);
-    println!("{}\n{}", results.machine, table::legend(args.samples));
+    println!("{}", results.machine);
+    if let Some(table) = tables(Facts::of(&device)?).first() {
+        println!("kernel table of level 5: {}", table.origin());
+    }
+    println!("\n{}", table::legend(args.samples, device.is_cuda()));
 
     for case in &cases {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
-        print!("\n{}", table::model(&measured));
+        print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
         save(&own, &results)?;
     }
@@ -108,6 +114,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         peers.measure(&mut results, |results| save(&own, results))?;
     }
     draw(&own, &results)?;
+    print!("\n{}", closing::closing(&results, &device)?);
     written(record, Run::Models(results))
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use candle_core::DType;
 use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
-use results::{OpResults, OpRow, spoken};
+use results::{OpResults, OpRow};
 
 use crate::record::folder::{Drawing, draw};
 
@@ -127,7 +127,9 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
         ),
         roof,
         kernels,
-        series: levels.iter().map(|level| spoken(level)).collect(),
+        series: (levels.iter())
+            .map(|level| recorded.machine.label(level))
+            .collect(),
     })
 }
 
@@ -182,7 +184,7 @@ mod tests {
             panic!("expected one chart, found {}", charts.len());
         };
         assert_eq!(dtype, "f32");
-        assert_eq!(chart.series, ["level 1", "level 5"]);
+        assert_eq!(chart.series, ["level 1", "level 5 (Rust twin)"]);
         assert_eq!((chart.roof.bandwidth, chart.roof.peak), (0.02, 0.2));
         let expected = Measured {
             name: "linear".into(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
-use results::{OpResults, OpRow, spoken};
+use results::{Machine, OpResults, OpRow};
 
 use crate::record::folder::{Drawing, draw};
 
@@ -31,7 +31,9 @@ fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
             .filter(|row| row.dtype == dtype)
             .collect();
         let ops = rows.chunk_by(|a, b| a.op == b.op);
-        let panels: Vec<LineChart> = ops.filter_map(panel).collect();
+        let panels: Vec<LineChart> = ops
+            .filter_map(|rows| panel(rows, &recorded.machine))
+            .collect();
         let name = &recorded.machine.name;
         let title = format!("Op time by shape in {dtype} on {name}");
         (!panels.is_empty()).then(|| (dtype.to_string(), LinePanels { title, panels }))
@@ -40,7 +42,7 @@ fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
 }
 
 /// One op: its shapes by what they have to do, and a line a level.
-fn panel(rows: &[&OpRow]) -> Option<LineChart> {
+fn panel(rows: &[&OpRow], machine: &Machine) -> Option<LineChart> {
     let amount = |row: &OpRow| row.flops.or(row.bytes);
     let amounts: BTreeSet<u64> = rows.iter().filter_map(|row| amount(row)).collect();
     if amounts.len() < LEAST {
@@ -48,7 +50,7 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
     }
     let mut series: Vec<Series> = vec![];
     for row in rows {
-        let name = spoken(&row.level);
+        let name = machine.label(&row.level);
         let point = (amount(row)? as f64, row.us());
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
@@ -76,7 +78,6 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Machine;
 
     #[test]
     fn an_op_of_three_shapes_has_a_panel_with_a_line_a_level() {
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!((dtype.as_str(), chart.panels.len()), ("f32", 1));
         let LineChart { series, x, y, .. } = &chart.panels[0];
         assert!(x.log && y.log && x.label == "FLOPs");
-        assert_eq!(series[1].name, "level 5");
+        assert_eq!(series[1].name, "level 5 (Rust twin)");
         assert_eq!(series[1].points, [(32., 1.), (64., 1.), (288., 1.)]);
     }
 }

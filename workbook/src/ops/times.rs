@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, BarGrid, Group};
-use results::{OpClock, OpResults, OpRow, spoken};
+use results::{Machine, OpClock, OpResults, OpRow};
 
 use crate::compare::significant;
 use crate::record::folder::{Drawing, draw};
@@ -77,7 +77,9 @@ fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
             let of_kind = |row: &&OpRow| row.dtype == dtype && ops.contains(&row.op.as_str());
             let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_kind).collect();
             let groups = rows.chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape));
-            let groups: Vec<Group> = groups.filter_map(group).collect();
+            let groups: Vec<Group> = groups
+                .filter_map(|rows| group(rows, &recorded.machine))
+                .collect();
             if !groups.is_empty() {
                 let title = format!("{title} in {dtype} on {}", recorded.machine.name);
                 charts.push((format!("{kind}-{dtype}"), chart(title, groups)));
@@ -99,7 +101,7 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
 }
 
 /// One op on one shape, which has to have been measured at [`BASE`].
-fn group(rows: &[&OpRow]) -> Option<Group> {
+fn group(rows: &[&OpRow], machine: &Machine) -> Option<Group> {
     let base = rows.iter().find(|row| row.level == BASE)?;
     let clock = OpClock::of(rows.iter().copied());
     let bar = |row: &&OpRow| {
@@ -108,7 +110,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
         let (low, high) = row.spread();
         let ratio = base / us;
         Bar {
-            name: spoken(&row.level),
+            name: machine.label(&row.level),
             value: ratio,
             spread: (ratio * row.us() / high, ratio * row.us() / low),
             label: format!("{} µs{how} · {}×", significant(us), significant(ratio)),
@@ -123,7 +125,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Machine;
+    use results::spoken;
 
     /// An op that is recorded and in no chart would be missed by nobody.
     #[test]
@@ -169,6 +171,7 @@ mod tests {
             labels,
             ["8.00 µs · 0.500×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
         );
+        assert_eq!(group.bars[2].name, "level 3 (Rust twin)");
         // What was not measured at level 2 has no measure.
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(others, ["softmax 1 × 2 × 3"]);
