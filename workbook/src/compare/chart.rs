@@ -59,7 +59,9 @@ fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
     let axis = if wide { Axis::log } else { Axis::linear };
     BarChart {
         title,
-        axis: axis("speed-up over level 1 (×), longer is faster; whiskers: eight in ten runs"),
+        axis: axis(
+            "speed-up over level 1 (×), longer is faster; whiskers: 10th to 90th percentile",
+        ),
         mark: Some(1.),
         groups: (workloads.iter().map(group))
             .filter(|group| !group.bars.is_empty())
