@@ -4,7 +4,7 @@ use crate::filter::Filter;
 use crate::format;
 use anyhow::{Context, Result, ensure};
 use charts::{Axis, Bar, BarChart, Group};
-use results::{Results, Row};
+use results::{Machine, Results, Row};
 use std::fs;
 use std::path::Path;
 
@@ -20,10 +20,10 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
         title: title.clone(),
         axis: Axis::linear("median time of level 1 / median time of the level"),
         mark: Some(1.),
-        groups: groups(&rows),
+        groups: groups(&rows, &recorded.machine),
     };
     let folder = tempfile::tempdir()?;
-    let [svg, _] = charts::bar_chart(&folder.path().join("chart"), &chart)?;
+    let svg = charts::svg(&folder.path().join("chart"), &chart)?;
     Ok(figure(&title, &fs::read_to_string(svg)?))
 }
 
@@ -54,14 +54,14 @@ fn long_name(model: &str) -> &str {
 }
 
 /// A group a workload, in the order of the rows, and in it a bar a level.
-fn groups(rows: &[&Row]) -> Vec<Group> {
+fn groups(rows: &[&Row], machine: &Machine) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for row in rows {
         let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
         let Some(first) = rows.iter().find(|r| r.level == 1 && same_workload(r, row)) else {
             continue;
         };
-        let bar = bar(row, first.median_ms);
+        let bar = bar(row, first.median_ms, machine);
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.bars.push(bar),
             None => groups.push(Group {
@@ -77,10 +77,10 @@ fn same_workload(a: &Row, b: &Row) -> bool {
     (&a.preset, &a.workload, &a.dtype) == (&b.preset, &b.workload, &b.dtype)
 }
 
-fn bar(row: &Row, level1_ms: f64) -> Bar {
+fn bar(row: &Row, level1_ms: f64, machine: &Machine) -> Bar {
     let speedup = level1_ms / row.median_ms;
     Bar {
-        name: row.variant(),
+        name: row.label(machine),
         value: speedup,
         spread: (level1_ms / row.high_ms, level1_ms / row.low_ms),
         label: format!(

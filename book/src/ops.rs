@@ -5,7 +5,7 @@ use crate::format::{ratio, three_digits, time};
 use crate::library::Beside;
 use crate::markdown;
 use anyhow::{Result, bail, ensure};
-use results::{OpClock, OpRow, is_limit, notes, spoken};
+use results::{OpClock, OpRow, is_limit, notes};
 use std::collections::BTreeSet;
 
 /// A Markdown table of the op's rows that `filter` keeps; the time in a CUDA graph where there is one, else the device's,
@@ -18,7 +18,9 @@ pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
         "expected recorded rows of `{filter}`, found none"
     );
     let columns = columns(&rows);
-    let titles: Vec<String> = columns.iter().map(|level| spoken(level)).collect();
+    let titles: Vec<String> = (columns.iter())
+        .map(|level| found.recorded.machine.label(level))
+        .collect();
     let mut text = markdown::header("µs", &titles);
     let here = found.here_of(&rows);
     let mut one_by_one = false;

@@ -18,7 +18,7 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
         "expected recorded rows of `{filter}`, found none"
     );
     let here = found.here_of(&rows);
-    let mut columns = columns(&here);
+    let mut columns = columns(&here, &found.recorded.machine);
     columns.retain(|column| rows.iter().any(|row| (column.cell)(row).is_some()));
     let titles: Vec<String> = columns.iter().map(|column| column.title.clone()).collect();
     let mut text = markdown::header("preset, workload", &titles);
@@ -53,11 +53,11 @@ fn column<'a>(title: impl Into<String>, cell: impl Fn(&Row) -> Option<String> + 
 }
 
 /// All that a table may have, in order; `here` behind the median.
-fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
+fn columns<'a>(here: &[&'a Here], machine: &'a Machine) -> Vec<Column<'a>> {
     // What is counted of the levels alone.
     let is_level = |row: &Row| row.system.is_none();
     let mut columns = vec![
-        column("level", |row| Some(level(row))),
+        column("level", |row| Some(level(row, machine))),
         column("ms", |row| Some(three_digits(row.median_ms))),
     ];
     columns.extend(here.iter().map(|here| {
@@ -83,9 +83,12 @@ fn columns<'a>(here: &[&'a Here]) -> Vec<Column<'a>> {
     columns
 }
 
-/// `5 graph`, `PyTorch compile`, and of a mode of that compiler its name alone.
-fn level(row: &Row) -> String {
-    let variant = row.variant().replace("level ", "").replace("in a ", "");
+/// `4 (Rust twin)`, `5 graph`, `PyTorch compile`, and of a mode of that compiler its name alone.
+fn level(row: &Row, machine: &Machine) -> String {
+    let variant = row
+        .label(machine)
+        .replace("level ", "")
+        .replace("in a ", "");
     variant.replace("PyTorch compile ", "")
 }
 

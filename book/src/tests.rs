@@ -127,6 +127,23 @@ fn a_few_samples_have_no_tenths() {
     assert_eq!(page.matches(">–</td>").count(), 1, "{page}");
 }
 
+/// A CPU runs no PTX and no CUDA: tables and charts of one say what ran instead.
+#[test]
+fn levels_of_kernels_are_rust_twins_on_a_cpu() {
+    let third = |all: &mut Value| all["rows"][1]["level"] = 3.into();
+    let table = table_of("{{table lm on=cpu}}", third);
+    assert!(table.contains("3 (Rust twin)</td>"), "{table}");
+    let chart = table_of("{{chart lm on=cpu}}", third);
+    assert!(chart.contains("level 3 (Rust twin)"), "{chart}");
+    let gpu = table_of("{{table lm on=cpu}}", |all| {
+        third(all);
+        all["machine"]["device"] = "cuda".into();
+    });
+    assert!(gpu.contains("3 (PTX)</td>"), "{gpu}");
+    let ops = page(book("{{ops linear on=cpu}}").path());
+    assert!(ops.contains("level 3 (Rust twin)</th>"), "{ops}");
+}
+
 #[test]
 fn a_table_may_end_at_a_level() {
     let table = table_of("{{table lm on=cpu to=1}}", |_| ());
@@ -140,7 +157,7 @@ fn a_table_may_end_at_a_level() {
         ops.contains("level 2</th>") && ops.contains("copy</th>"),
         "{ops}"
     );
-    assert!(!ops.contains("level 3</th>"), "{ops}");
+    assert!(!ops.contains("level 3"), "{ops}");
     assert!(!page_of("{{chart lm on=cpu to=1}}").contains("level 2"));
     assert!(
         error("{{table lm on=cpu to=all}}").contains("to= and the number of a level, found `all`")
@@ -197,7 +214,7 @@ fn a_row_of_an_earlier_commit_is_named_below_its_table() {
     recorded["rows"][1]["origin"] = json!({"commit": "old", "date": "2026-11-20"});
     fs::write(book.path().join("cpu.json"), recorded.to_string()).unwrap();
     let page = page(book.path());
-    let note = "Of commit old, 2026-11-20: lm readme f32.";
+    let note = "Measured at commit old, 2026-11-20: lm readme f32.";
     assert_eq!(page.matches(note).count(), 1, "{page}");
 }
 

@@ -105,6 +105,10 @@ impl BarChart {
 }
 
 impl Chart for BarChart {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         let height = header_height(&self.names()) + self.height() + AXIS;
         (WIDTH, height as u32)

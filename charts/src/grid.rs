@@ -9,7 +9,8 @@ use crate::bar::{Bar, BarChart, Group};
 use crate::paint::Paint;
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
+use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom};
+use crate::style::{header, header_height, text_room};
 
 /// A [`BarChart`] whose groups stand in columns, so that many fit on a page.
 pub struct BarGrid<'a>(pub &'a BarChart);
@@ -21,8 +22,8 @@ const BAR: i32 = 16;
 const TITLE: i32 = 20;
 const GAP: i32 = 10;
 const AXIS: i32 = 42;
-/// Room for the label behind the longest bar.
-const LABEL: i32 = 128;
+/// Gap between a bar and its label.
+const BEFORE_LABEL: i32 = 5;
 
 impl BarGrid<'_> {
     /// The panels of a column are the groups from one index to another.
@@ -34,10 +35,29 @@ impl BarGrid<'_> {
         self.0.groups.chunks(self.per_column())
     }
 
+    /// Pixels to the right of the longest bar.
+    fn label_room<DB: DrawingBackend>(
+        &self,
+        area: &Area<DB>,
+        zoom: Zoom,
+    ) -> Result<i32, DrawingAreaErrorKind<DB::ErrorType>> {
+        let style = label_style(zoom);
+        let bars = self.0.groups.iter().flat_map(|group| &group.bars);
+        let mut room = 0;
+        for bar in bars {
+            room = room.max(text_room(area, &bar.label, &style)?);
+        }
+        Ok(room + zoom.px(BEFORE_LABEL))
+    }
+
     fn height(&self) -> i32 {
         let of = |groups: &[Group]| groups.iter().map(height).sum();
         self.columns().map(of).max().unwrap_or(0)
     }
+}
+
+fn label_style(zoom: Zoom) -> TextStyle<'static> {
+    zoom.text(13, HPos::Left, VPos::Center)
 }
 
 fn height(group: &Group) -> i32 {
@@ -45,6 +65,10 @@ fn height(group: &Group) -> i32 {
 }
 
 impl Chart for BarGrid<'_> {
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
     fn size(&self) -> (u32, u32) {
         let height = header_height(&self.0.names()) + self.height() + AXIS;
         (WIDTH, height as u32)
@@ -57,6 +81,7 @@ impl Chart for BarGrid<'_> {
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.0.names();
         header(area, zoom, &self.0.title, &names, Key::Bar)?;
+        let room = self.label_room(area, zoom)?;
         let width = (WIDTH as i32 - 2 * MARGIN) / COLUMNS as i32;
         for (i, groups) in self.columns().enumerate() {
             let left = MARGIN + i as i32 * width;
@@ -66,7 +91,7 @@ impl Chart for BarGrid<'_> {
                 chart: self.0,
                 scale: self.0.scale(),
                 left: zoom.px(left),
-                right: zoom.px(left + width - LABEL),
+                right: zoom.px(left + width) - room,
                 top: zoom.px(header_height(&names)),
             };
             column.draw(groups)?;
@@ -160,8 +185,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
                 self.line([(x, middle - px(3)), (x, middle + px(3))], INK)?;
             }
         }
-        let style = self.zoom.text(13, HPos::Left, VPos::Center);
-        let at = (start.max(end).max(high) + px(5), middle);
-        self.area.draw_text(&bar.label, &style, at)
+        let at = (start.max(end).max(high) + px(BEFORE_LABEL), middle);
+        self.area.draw_text(&bar.label, &label_style(self.zoom), at)
     }
 }

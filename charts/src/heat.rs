@@ -58,6 +58,10 @@ impl Panel {
 }
 
 impl Chart for HeatMap {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         let panels: i32 = self.panels.iter().map(Panel::height).sum();
         (WIDTH, (HEADER + panels) as u32)

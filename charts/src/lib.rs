@@ -14,6 +14,7 @@
 
 mod axes;
 mod bar;
+mod bar_panels;
 mod grid;
 mod heat;
 mod line;
@@ -31,13 +32,15 @@ use std::path::{Path, PathBuf};
 use data::BadInput;
 
 pub use bar::{Bar, BarChart, Group};
+pub use bar_panels::BarPanels;
+pub use grid::BarGrid;
 pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
 pub use measured::{Measured, MeasuredChart};
 pub use panels::LinePanels;
 pub use roof::Roof;
 pub use roofline::{Intensity, RooflineChart};
-pub use save::Format;
+pub use save::{Chart, Format};
 
 /// What an axis shows, with its unit, and how values are spread over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +79,14 @@ pub enum Error {
     Write(#[from] BadInput),
 }
 
+/// Draws a chart into `stem`.svg and returns the path.
+///
+/// # Errors
+/// When the chart has nothing to draw, or when the file cannot be written.
+pub fn svg(stem: &Path, chart: &impl Chart) -> Result<PathBuf, Error> {
+    save::save_svg(stem, chart)
+}
+
 /// Draws lines, one a series, into `stem`.svg and `stem`.png, and returns the two paths.
 ///
 /// Points that are not finite, and points at or below zero on a logarithmic axis, are left out.
@@ -83,14 +94,6 @@ pub enum Error {
 /// # Errors
 /// When no point is left, or when a file cannot be written.
 pub fn line_chart(stem: &Path, chart: &LineChart) -> Result<[PathBuf; 2], Error> {
-    save::save(stem, chart)
-}
-
-/// Draws line charts, two side by side, into `stem`.svg and `stem`.png, and returns the two paths.
-///
-/// # Errors
-/// When there is no panel or one has no point, or when a file cannot be written.
-pub fn line_panels(stem: &Path, chart: &LinePanels) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
 }
 
@@ -118,22 +121,6 @@ pub fn bar_chart(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
 /// When there is no bar with a finite value, or when a file cannot be written.
 pub fn bar_grid(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, &grid::BarGrid(chart))
-}
-
-/// Draws measured rates below a roof into `stem`.svg and `stem`.png, and returns the two paths.
-///
-/// # Errors
-/// When no kernel has an intensity and a rate above 0, or when a file cannot be written.
-pub fn measured_chart(stem: &Path, chart: &MeasuredChart) -> Result<[PathBuf; 2], Error> {
-    save::save(stem, chart)
-}
-
-/// Draws ratios as coloured cells into `stem`.svg and `stem`.png, and returns the two paths.
-///
-/// # Errors
-/// When there is no ratio above 0, or when a file cannot be written.
-pub fn heat_map(stem: &Path, chart: &HeatMap) -> Result<[PathBuf; 2], Error> {
-    save::save(stem, chart)
 }
 
 /// The bytes of a file of this format: grouped horizontal bars with whiskers.

@@ -50,6 +50,10 @@ impl LineChart {
 }
 
 impl Chart for LineChart {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         (WIDTH, 420)
     }

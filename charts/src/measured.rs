@@ -96,6 +96,10 @@ impl MeasuredChart {
 }
 
 impl Chart for MeasuredChart {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         (WIDTH, HEIGHT as u32)
     }

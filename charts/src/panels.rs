@@ -41,6 +41,10 @@ impl LinePanels {
 }
 
 impl Chart for LinePanels {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         let height = header_height(&self.names()) + self.rows() as i32 * PANEL;
         (WIDTH, height as u32)

@@ -60,6 +60,10 @@ impl RooflineChart {
 }
 
 impl Chart for RooflineChart {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
     fn size(&self) -> (u32, u32) {
         let height = AXES + list_height(self.shown().len());
         (WIDTH, height as u32)

@@ -11,6 +11,8 @@ use crate::style::{Area, Drawn, PAPER, Zoom};
 
 /// Something that can be drawn on any back end.
 pub trait Chart {
+    /// What it shows, as one line.
+    fn title(&self) -> &str;
     /// Width and height in CSS pixels.
     fn size(&self) -> (u32, u32);
     /// Whether there is anything to draw.
@@ -56,6 +58,13 @@ pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
         data::save_as(path, bytes)?;
     }
     Ok(paths)
+}
+
+/// Writes `stem`.svg alone.
+pub fn save_svg(stem: &Path, chart: &impl Chart) -> Result<PathBuf, Error> {
+    let path = with_extension(stem, "svg");
+    data::save_as(&path, bytes(chart, Format::Svg)?)?;
+    Ok(path)
 }
 
 /// `stem.svg`; a dot in the stem, as in `lm.tiny`, is part of the name.

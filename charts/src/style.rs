@@ -60,6 +60,17 @@ pub type Area<DB> = DrawingArea<DB, Shift>;
 /// What drawing on it returns.
 pub type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
+/// Width in pixels that a text may take. An SVG is shown in the reader's own sans-serif font, which can be a fifth
+/// wider than ours.
+pub fn text_room<DB: DrawingBackend>(
+    area: &Area<DB>,
+    text: &str,
+    style: &TextStyle,
+) -> Result<i32, DrawingAreaErrorKind<DB::ErrorType>> {
+    let (width, _) = area.estimate_text_size(text, style)?;
+    Ok(width as i32 * 6 / 5)
+}
+
 /// Height of a line of the legend.
 const LEGEND: i32 = 22;
 

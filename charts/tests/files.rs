@@ -1,9 +1,9 @@
 //! What the two functions leave on the disk.
 
 use charts::{
-    Axis, Bar, BarChart, Error, Format, Group, HeatMap, Intensity, LineChart, LinePanels, Measured,
-    MeasuredChart, Panel, Roof, RooflineChart, Series, bar_chart, bar_grid, heat_map, line_chart,
-    line_panels, measured_chart, roofline_chart,
+    Axis, Bar, BarChart, BarGrid, BarPanels, Chart, Error, Format, Group, HeatMap, Intensity,
+    LineChart, LinePanels, Measured, MeasuredChart, Panel, Roof, RooflineChart, Series, bar_chart,
+    bar_grid, line_chart, roofline_chart, svg,
 };
 
 fn loss() -> LineChart {
@@ -185,23 +185,30 @@ fn a_format_is_that_of_the_name() {
     assert_eq!([of("b"), of("b.jpg"), of("svg")], [None; 3]);
 }
 
-/// The text of the SVG, whose height is not beyond `most`.
-fn written([svg, png]: [std::path::PathBuf; 2], most: u32) -> String {
-    let picture = image::open(png).expect("a picture");
-    assert_eq!(picture.width(), 2 * 740);
-    assert!(picture.height() <= 2 * most, "{}", picture.height());
-    std::fs::read_to_string(svg).expect("text")
+/// Draws a chart as an SVG of this width and at most this height, and returns its text.
+fn drawn(chart: &impl Chart, width: u32, most: u32) -> String {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = svg(&dir.path().join("chart"), chart).expect("a chart");
+    let files = std::fs::read_dir(dir.path()).expect("a folder").count();
+    assert_eq!(files, 1, "one SVG and no PNG");
+    let text = std::fs::read_to_string(path).expect("text");
+    assert_eq!(number(&text, "<svg width=\""), width);
+    assert!(number(&text, "\" height=\"") <= most, "{}", &text[..60]);
+    text
+}
+
+/// The number after the first `key`.
+fn number(text: &str, key: &str) -> u32 {
+    let (_, rest) = text.split_once(key).expect("the key");
+    let (number, _) = rest.split_once('"').expect("a quote");
+    number.parse().expect("a number")
 }
 
 #[test]
 fn a_grid_of_bars_is_half_as_high() {
-    let dir = tempfile::tempdir().expect("a folder");
     let mut chart = speed();
     chart.groups = chart.groups.iter().cycle().take(12).cloned().collect();
-    let text = written(
-        bar_grid(&dir.path().join("grid"), &chart).expect("a chart"),
-        500,
-    );
+    let text = drawn(&BarGrid(&chart), 740, 500);
     for expected in [
         "vit pictures",
         "level 2",
@@ -214,7 +221,6 @@ fn a_grid_of_bars_is_half_as_high() {
 
 #[test]
 fn a_map_writes_its_ratios() {
-    let dir = tempfile::tempdir().expect("a folder");
     let chart = HeatMap {
         title: "Small products".into(),
         note: "above 1, level 5 is faster".into(),
@@ -224,16 +230,12 @@ fn a_map_writes_its_ratios() {
             rows: vec![("1".into(), vec![Some(1.5), None])],
         }],
     };
-    let text = written(
-        heat_map(&dir.path().join("map"), &chart).expect("a chart"),
-        200,
-    );
+    let text = drawn(&chart, 740, 200);
     assert!(text.contains("1.50") && text.contains("squares"), "{text}");
 }
 
 #[test]
 fn measured_rates_stand_below_the_roof() {
-    let dir = tempfile::tempdir().expect("a folder");
     let chart = MeasuredChart {
         title: "Rates".into(),
         roof: roofline().roof,
@@ -245,10 +247,7 @@ fn measured_rates_stand_below_the_roof() {
         }],
         note: "of a machine".into(),
     };
-    let text = written(
-        measured_chart(&dir.path().join("roof"), &chart).expect("a chart"),
-        700,
-    );
+    let text = drawn(&chart, 740, 700);
     assert!(
         text.contains("norm\n") && text.contains("reached (TFLOP/s)"),
         "{text}"
@@ -307,16 +306,78 @@ fn panels_have_one_legend() {
         title: "Losses".into(),
         panels: vec![loss(), loss(), loss()],
     };
-    let text = written(
-        line_panels(&dir.path().join("panels"), &chart).expect("a chart"),
-        700,
-    );
+    let text = drawn(&chart, 740, 700);
     assert_eq!(text.matches("held out").count(), 1);
     assert_eq!(text.matches("loss (nats a token)").count(), 3);
     let none = LinePanels {
         panels: vec![],
         ..chart
     };
-    let error = line_panels(&dir.path().join("none"), &none).expect_err("nothing to draw");
+    let error = svg(&dir.path().join("none"), &none).expect_err("nothing to draw");
     assert!(matches!(&error, Error::Empty(title) if title == "Losses"));
+}
+
+/// Two panels whose longest bars have the longest labels.
+fn panels(label: &str) -> BarPanels {
+    let bar = |name: &str, value: f64| Bar {
+        name: name.into(),
+        value,
+        spread: (value, value),
+        label: label.into(),
+    };
+    let panel = |name: &str, value| Group {
+        name: name.into(),
+        bars: vec![bar("level 1, candle", value), bar("level 3, PTX", 0.1)],
+    };
+    BarPanels {
+        title: "Decode".into(),
+        axis: Axis::linear("ms per token"),
+        panels: vec![panel("a GPU", 2.9), panel("a CPU", 4.31)],
+    }
+}
+
+/// Corners of the bars of one colour: left, width.
+fn bars_of(text: &str, colour: &str) -> Vec<[u32; 2]> {
+    let is_bar = |line: &&str| line.starts_with("<rect") && line.contains(colour);
+    let bar = |line: &str| [" x=\"", " width=\""].map(|key| number(line, key));
+    text.lines().filter(is_bar).map(bar).collect()
+}
+
+#[test]
+fn the_longest_bar_leaves_room_for_its_label() {
+    let ends = ["4.31 ms", "4.31 ms, and a label three times as long"].map(|label| {
+        let text = drawn(&panels(label), 560, 300);
+        assert_eq!(text.matches(label).count(), 4);
+        let [_, longest] = bars_of(&text, "#0072B2")[..] else {
+            panic!("level 1 is in both panels: {text}");
+        };
+        longest[0] + longest[1]
+    });
+    // At least 6 pixels a character.
+    assert!(ends[0] < 560 - 7 * 6 && ends[1] < 560 - 40 * 6, "{ends:?}");
+    assert!(ends[0] > ends[1] + 100, "a short label leaves more room");
+}
+
+#[test]
+fn panels_share_a_scale_and_colours_are_those_of_the_levels() {
+    let text = drawn(&panels("x"), 560, 300);
+    let [gpu, cpu] = bars_of(&text, "#0072B2")[..] else {
+        panic!("level 1 is in both panels: {text}");
+    };
+    assert_eq!(gpu[0], cpu[0]);
+    let ratio = f64::from(gpu[1]) / f64::from(cpu[1]);
+    assert!((ratio - 2.9 / 4.31).abs() < 0.01, "{ratio}");
+    assert_eq!(bars_of(&text, "#009E73").len(), 2);
+    for name in ["level 1, candle", "a GPU", "ms per token"] {
+        assert!(text.contains(name), "{name} is missing");
+    }
+}
+
+#[test]
+fn a_bar_without_a_length_is_no_chart_of_panels() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut chart = panels("x");
+    chart.panels[0].bars[0].value = f64::NAN;
+    let error = svg(&dir.path().join("none"), &chart).expect_err("nothing to draw");
+    assert!(matches!(&error, Error::Empty(title) if title == "Decode"));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use candle_core::Device;
 use models::trace::{Event, Launched, Needs, forget, record};
 
-use table::{LEGEND, table};
+use table::{LEGEND, runs_as, table};
 
 /// All runs of one kernel inside the same other ones.
 #[derive(Default)]
@@ -37,7 +37,9 @@ pub fn traced<T>(
     let (value, events) = record(device, || Ok(program()))?;
     let value = value?;
     let mut out = std::io::stdout().lock();
-    write!(out, "{}\n{LEGEND}", table(&rows(&events)))?;
+    let on_gpu = device.is_cuda();
+    write!(out, "{}\n{LEGEND}", table(&rows(&events), on_gpu))?;
+    write!(out, "{}", runs_as(on_gpu))?;
     Ok(value)
 }
 

@@ -43,8 +43,8 @@ pub trait Figures {
     fn check(&self) -> Result<(), Wrong>;
 }
 
-/// Which of the rows are of other commits than their file, a sentence a commit:
-/// `Of commit abc, 2026-11-21: lm smollm-135m f32, vit b16 f32`.
+/// Names the rows that were measured at other commits than their file's, one sentence per commit:
+/// `Measured at commit abc, 2026-11-21: lm smollm-135m f32, vit b16 f32`.
 pub fn earlier<'a, R: Figures + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Vec<String> {
     let mut found: Vec<(&Origin, Vec<String>)> = vec![];
     for row in rows {
@@ -57,7 +57,7 @@ pub fn earlier<'a, R: Figures + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Ve
         }
     }
     let sentence = |(Origin { commit, date }, parts): (&Origin, Vec<String>)| {
-        format!("Of commit {commit}, {date}: {}", parts.join(", "))
+        format!("Measured at commit {commit}, {date}: {}", parts.join(", "))
     };
     found.into_iter().map(sentence).collect()
 }
@@ -310,8 +310,8 @@ mod tests {
             row("a", Some("abc")),
         ];
         let expected = [
-            "Of commit abc, 2026-11-21: lm readme f32, lm a f32",
-            "Of commit def, 2026-11-21: lm b f32",
+            "Measured at commit abc, 2026-11-21: lm readme f32, lm a f32",
+            "Measured at commit def, 2026-11-21: lm b f32",
         ];
         assert_eq!(earlier(&rows), expected);
     }

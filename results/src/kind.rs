@@ -14,7 +14,7 @@ pub enum Kind {
     Models,
     /// Single ops, by `workbook ops`.
     Ops,
-    /// Small products, by `workbook small`.
+    /// Small matmuls, by `workbook small`.
     Small,
     /// Whole models over the size of their input, by `workbook sweep`.
     Sweep,
@@ -76,7 +76,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Models => "models",
             Self::Ops => "ops",
-            Self::Small => "small products",
+            Self::Small => "small matmuls",
             Self::Sweep => "sweeps",
             Self::Benches => "cargo bench",
         })

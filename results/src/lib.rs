@@ -3,11 +3,13 @@
 pub mod criterion;
 mod figures;
 mod kind;
+mod label;
 mod machine;
 mod merge;
 mod models;
 pub mod notes;
 mod ops;
+mod runs_as;
 mod sweep;
 
 use std::fmt::Display;
@@ -19,9 +21,11 @@ use serde::{Deserialize, Serialize};
 
 pub use figures::{Figures, HIGHEST, Wrong, earlier};
 pub use kind::Kind;
+pub use label::runs_as_short;
 pub use machine::{Machine, Origin};
-pub use models::{Clock, Row, failed};
+pub use models::{Clock, Row, Workload, failed};
 pub use ops::{OpClock, OpRow, is_limit};
+pub use runs_as::runs_as;
 pub use sweep::{SweepRow, slope, upper_half};
 
 /// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,

@@ -1,11 +1,13 @@
 //! Whole models.
 
+mod best;
 mod others;
 
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{self, Figures, Wrong};
 use crate::{Kind, Origin, Results, spoken};
+pub use best::Workload;
 pub use others::failed;
 
 /// One workload at one level.

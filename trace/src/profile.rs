@@ -18,7 +18,7 @@ use candle_core::{Device, Result};
 use crate::clock::{Clock, Pass};
 use crate::{Event, Needs, quantile, record_by};
 
-pub use limits::{Limit, Limits};
+pub use limits::{Limit, Limits, Reached};
 
 /// Repeats a piece of work, in turns with and without recording its ops.
 #[derive(Debug, Clone)]
@@ -280,7 +280,7 @@ impl Op {
     }
 
     /// The least time that `limits` allow over the time that it took, and what sets that least: 1 is all that the
-    /// device can do, and more says that the operands did not come from memory.
+    /// device can do, and more says that the operands did not come from memory. [`Reached`] puts it in words.
     pub fn fraction(&self, limits: &Limits) -> Option<(f64, Limit)> {
         let (seconds, limit) = limits.least(self.needs?);
         Some((seconds * 1e3 / self.ms.median, limit))

@@ -39,8 +39,13 @@ pub fn digits(x: f64) -> String {
 
 /// Names to the left, numbers to the right, and words to the left again.
 pub fn aligned(lines: &[Line]) -> String {
-    let cells = widths(lines.iter().map(|line| &line.cells));
-    let words = widths(lines.iter().map(|line| &line.words));
+    let cells = widths(lines.iter().map(|line| &line.cells[..]));
+    // The last words of a line may be a sentence: nothing behind them has to line up.
+    let words = widths(
+        lines
+            .iter()
+            .map(|line| line.words.split_last().map_or(&[][..], |(_, rest)| rest)),
+    );
     let mut text = String::new();
     for line in lines {
         let mut row = String::new();
@@ -50,7 +55,8 @@ pub fn aligned(lines: &[Line]) -> String {
                 _ => format!("  {cell:>width$}"),
             };
         }
-        for (word, width) in line.words.iter().zip(&words) {
+        for (i, word) in line.words.iter().enumerate() {
+            let width = words.get(i).copied().unwrap_or(0);
             row += &format!("  {word:width$}");
         }
         text += row.trim_end();
@@ -59,7 +65,7 @@ pub fn aligned(lines: &[Line]) -> String {
     text
 }
 
-fn widths<'a>(rows: impl Iterator<Item = &'a Vec<String>>) -> Vec<usize> {
+fn widths<'a>(rows: impl Iterator<Item = &'a [String]>) -> Vec<usize> {
     let mut widths = vec![];
     for row in rows {
         widths.resize(row.len().max(widths.len()), 0);

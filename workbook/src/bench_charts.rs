@@ -9,6 +9,7 @@ use clap::Args;
 use data::BadInput;
 
 use results::criterion::{self, Case, Throughput};
+use results::{BenchResults, Kind, Machine};
 
 /// Draw the results of cargo bench, a chart a group
 #[derive(Debug, Clone, Args)]
@@ -32,22 +33,42 @@ pub fn run(args: &BenchChartsArgs) -> Result<()> {
     for case in &cases {
         groups.entry(&case.group).or_default().push(case);
     }
+    let machine = machine_of(&args.from)?;
     std::fs::create_dir_all(&args.to).with_context(|| format!("{}", args.to.display()))?;
     for (name, cases) in groups {
-        for path in draw(&args.to, name, &cases)? {
+        for path in draw(&args.to, name, &cases, machine.as_ref())? {
             println!("{}", path.display());
         }
     }
     Ok(())
 }
 
-fn draw(folder: &Path, name: &str, cases: &[&Case]) -> Result<[PathBuf; 2]> {
-    Ok(charts::bar_chart(&folder.join(name), &chart(name, cases))?)
+/// Where the results in `criterion`, the folder `target/criterion`, were measured: what the last run left beside it says
+/// so. None of results that came from elsewhere.
+fn machine_of(criterion: &Path) -> Result<Option<Machine>> {
+    let Some(target) = criterion.parent() else {
+        return Ok(None);
+    };
+    let left = target.join("workbook").join(Kind::Benches.left_by_a_run());
+    match left.exists() {
+        true => Ok(Some(BenchResults::load(&left)?.machine)),
+        false => Ok(None),
+    }
+}
+
+fn draw(
+    folder: &Path,
+    name: &str,
+    cases: &[&Case],
+    machine: Option<&Machine>,
+) -> Result<[PathBuf; 2]> {
+    let chart = chart(name, cases, machine);
+    Ok(charts::bar_chart(&folder.join(name), &chart)?)
 }
 
 /// Bars for each shape: bytes or operations a second where a group has one unit of work, the
 /// speed-up over level 1 where it has several workloads that no unit compares.
-fn chart(name: &str, cases: &[&Case]) -> BarChart {
+fn chart(name: &str, cases: &[&Case], machine: Option<&Machine>) -> BarChart {
     let mut shapes: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in cases {
         shapes.entry(&case.parameter).or_default().push(case);
@@ -60,7 +81,9 @@ fn chart(name: &str, cases: &[&Case]) -> BarChart {
     let scale = Scale::of(name, cases);
     let group = |cases: &Vec<&Case>| Group {
         name: title(&cases[0].parameter),
-        bars: cases.iter().map(|case| scale.bar(case, cases[0])).collect(),
+        bars: (cases.iter())
+            .map(|case| scale.bar(case, cases[0], machine))
+            .collect(),
     };
     BarChart {
         title: name.into(),
@@ -87,8 +110,12 @@ fn order(function: &str) -> (u64, &str) {
     (number.and_then(Result::ok).unwrap_or(u64::MAX), function)
 }
 
-/// `level 4`, `level 4 on the device`, `level 4 in a graph`
-fn series(function: &str) -> String {
+/// `level 4`, or where the machine is known `level 4 (Rust twin)`; `level 4 on the device`, `level 4 in a graph`
+fn series(function: &str, machine: Option<&Machine>) -> String {
+    let number = function.strip_prefix("level").map(str::parse::<u8>);
+    if let (Some(Ok(_)), Some(machine)) = (number, machine) {
+        return machine.label(function);
+    }
     let name = function.replacen("level", "level ", 1);
     let name = match name.strip_suffix("_device") {
         Some(level) => format!("{level} on the device"),
@@ -136,7 +163,7 @@ impl Scale {
         }
     }
 
-    fn bar(self, case: &Case, first: &Case) -> Bar {
+    fn bar(self, case: &Case, first: &Case, machine: Option<&Machine>) -> Bar {
         let amount = case.throughput.amount() as f64;
         // Per nanosecond and in units of 10⁹: bytes/ns are GB/s.
         let value = |ns: f64| match self {
@@ -153,7 +180,7 @@ impl Scale {
             Self::Time => "",
         };
         Bar {
-            name: series(&case.function),
+            name: series(&case.function, machine),
             value: value(case.median_ns),
             spread: (value(case.high_ns), value(case.low_ns)),
             label: match self {
@@ -201,7 +228,7 @@ mod tests {
             case("add_rms_norm", "level1", "128x512", 1000., bytes(4000)),
             case("add_rms_norm", "level1", "1x512", 100., bytes(40)),
         ];
-        let chart = chart("add_rms_norm", &cases.each_ref());
+        let chart = chart("add_rms_norm", &cases.each_ref(), None);
         let shapes: Vec<_> = chart.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(shapes, ["1 × 512", "128 × 512"]);
         let bars = &chart.groups[1].bars;
@@ -214,7 +241,7 @@ mod tests {
     #[test]
     fn a_launch_has_a_time_and_no_rate() {
         let case = case("launch", "kernel", "empty", 2500., Throughput::Elements(1));
-        let chart = chart("launch", &[&case]);
+        let chart = chart("launch", &[&case], None);
         let bar = &chart.groups[0].bars[0];
         assert_eq!((bar.value, bar.label.as_str()), (2.5, "2.50 µs"));
         assert!(chart.axis.label.contains("µs"));
@@ -228,9 +255,29 @@ mod tests {
         assert_eq!(names, expected);
         let expected = ["level 4", "level 4 on the device", "level 4 in a graph"];
         assert_eq!(
-            ["level4", "level4_device", "level4_graph"].map(series),
+            ["level4", "level4_device", "level4_graph"].map(|function| series(function, None)),
             expected
         );
+    }
+
+    #[test]
+    fn the_machine_beside_the_results_names_what_a_level_runs_as() -> Result<()> {
+        let target = tempfile::tempdir()?;
+        let criterion = target.path().join("criterion");
+        assert_eq!(machine_of(&criterion)?, None);
+        let machine = Machine {
+            device: "cpu".into(),
+            ..Machine::default()
+        };
+        let left = target.path().join("workbook/benches.json");
+        crate::record::folder::save(&left, &BenchResults::new(machine))?;
+        let machine = machine_of(&criterion)?;
+        let names = ["level4", "level4_device", "copy"].map(|f| series(f, machine.as_ref()));
+        assert_eq!(
+            names,
+            ["level 4 (Rust twin)", "level 4 on the device", "copy"]
+        );
+        Ok(())
     }
 
     #[test]
@@ -240,7 +287,7 @@ mod tests {
             case("lm", "level2", "tiny.decode", 1e6, items(1)),
             case("lm", "level1", "tiny.decode", 2e6, items(1)),
         ];
-        let chart = chart("lm", &cases.each_ref());
+        let chart = chart("lm", &cases.each_ref(), None);
         let labels: Vec<_> = chart.groups[0]
             .bars
             .iter()

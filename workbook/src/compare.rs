@@ -1,14 +1,20 @@
 //! `workbook compare`: every level on every model, as tables, a chart, and JSON.
 
+mod brief;
 mod chart;
+mod closing;
 mod drawn;
+mod front;
+mod markers;
 mod measure;
 pub mod memory;
+mod overview;
 pub mod peers;
-mod readme;
 mod stats;
 mod table;
+mod tables;
 pub mod turns;
+mod wrap;
 
 use std::path::Path;
 
@@ -22,15 +28,17 @@ use cli::device::Choice;
 pub use cli::files::root;
 use cli::load::Request;
 use data::BadInput;
+use kernels::dispatch::{Facts, tables};
 
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
-pub use drawn::{has_place, redraw};
+pub use drawn::{overview, redraw};
+pub use front::{has_places, rewrite};
 use measure::Graphs;
 use peers::{PeerArgs, Peers};
-pub use readme::significant;
 use results::Results;
-pub use stats::{Spread, quantile};
+pub use stats::{Spread, quantile, significant};
+pub use tables::sections;
 
 /// Which models are measured, in which formats and where.
 #[derive(Debug, Clone, Args)]
@@ -59,7 +67,7 @@ pub struct CompareArgs {
     pub graph: Option<Graphs>,
     #[command(flatten)]
     pub peers: PeerArgs,
-    /// Also put it into benches/results/NAME.json, and draw that: charts, and the README's table
+    /// Also put it into benches/results/NAME.json, and write its tables and charts again
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }
@@ -89,11 +97,15 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let own = left_by_a_run(&root, results.kind);
-    println!("{}\n{}", results.machine, table::legend(args.samples));
+    println!("{}", results.machine);
+    if let Some(table) = tables(Facts::of(&device)?).first() {
+        println!("kernel table of level 5: {}", table.origin());
+    }
+    println!("\n{}", table::legend(args.samples, device.is_cuda()));
 
     for case in &cases {
         let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
-        print!("\n{}", table::model(&measured));
+        print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
         save(&own, &results)?;
     }
@@ -102,6 +114,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         peers.measure(&mut results, |results| save(&own, results))?;
     }
     draw(&own, &results)?;
+    print!("\n{}", closing::closing(&results, &device)?);
     written(record, Run::Models(results))
 }
 

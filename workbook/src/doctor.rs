@@ -13,6 +13,11 @@ use clap::Args;
 
 pub use diagnose::{Finding, Part, diagnose};
 
+/// The vector registers of this processor, `AVX-512`; none where it is of another architecture than x86-64.
+pub fn simd() -> Option<&'static str> {
+    look::simd().map(machine::Simd::name)
+}
+
 /// What has to work here.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DoctorArgs {

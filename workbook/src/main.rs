@@ -47,9 +47,9 @@ enum Command {
     Ops(OpsArgs),
     /// Where the time of a forward pass goes, op by op, against what the device can do
     Profile(ProfileArgs),
-    /// Put what was measured, here or on another machine, into the records of a device, and draw them
+    /// Add measurements, from here or another machine, to the records of a device; write charts and tables again
     Record(RecordArgs),
-    /// Write the recorded results again: charts, the README's table, the headers of the kernels
+    /// Write what comes from the records again: charts, tables, headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, a chart a group
     BenchCharts(BenchChartsArgs),

@@ -20,7 +20,7 @@ use data::BadInput;
 use results::{OpResults, OpRow};
 
 use crate::compare::root;
-use crate::record::folder::{Named, left_by_a_run, save};
+use crate::record::folder::{Drawing, Named, left_by_a_run, save};
 use crate::record::{Records, Run, written};
 use recorder::Recorder;
 pub use recorder::timed_row;
@@ -96,21 +96,24 @@ fn named(filter: &str) -> Result<(), BadInput> {
 /// The GPU whose times stand in the headers of the kernels.
 const HEADERS: &str = "h200";
 
-/// Draws what is recorded of the ops: times level beside level and against the shape, and rates below the roof; and writes
-/// it into the headers of their kernels, where those are. Returns the paths of the charts and of the headers that changed.
-pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
-    let of_headers = records.iter().find(|(name, _)| name == HEADERS);
-    let headers = match of_headers {
-        Some((_, recorded)) if root.join(headers::KERNELS).exists() => {
-            headers::rewrite(root, recorded)?
-        }
-        _ => vec![],
-    };
+/// Draws the recorded ops: times level by level, times by shape, and rooflines.
+pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<Drawing>> {
     let drawn = [
         times::redraw(root, records)?,
         shapes::redraw(root, records)?,
         roofline::redraw(root, records)?,
-        headers,
     ];
     Ok(drawn.concat())
+}
+
+/// Writes the recorded times into the headers of the kernels, where the kernels' sources are, and returns the paths of
+/// the headers that changed.
+pub fn rewrite_headers(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
+    let of_headers = records.iter().find(|(name, _)| name == HEADERS);
+    match of_headers {
+        Some((_, recorded)) if root.join(headers::KERNELS).exists() => {
+            headers::rewrite(root, recorded)
+        }
+        _ => Ok(vec![]),
+    }
 }

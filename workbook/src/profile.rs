@@ -77,6 +77,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         name: &name,
         level: number,
         dtype: DType::from(args.dtype).as_str(),
+        on_gpu: device.is_cuda(),
     };
     let title = subject.title();
     let request = Request {
@@ -89,7 +90,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let limits = limits::measure(&device, request.dtype)?;
     println!("{}", machine::describe(&device, &root()?)?);
     println!("limits, measured in this run: {limits}");
-    println!("{}", clock(&device));
+    println!("{}", legend(&device));
 
     let mut all = vec![];
     for workload in workloads {
@@ -116,19 +117,21 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     Ok(())
 }
 
-/// What a time is here.
-fn clock(device: &Device) -> &'static str {
-    match device.is_cpu() {
-        true => {
-            "ms: medians of one forward pass. bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the \
-             two takes at these limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
-        }
+/// What the columns say.
+fn legend(device: &Device) -> String {
+    let clock = match device.is_cpu() {
+        true => "",
         false => {
-            "ms: medians of one forward pass, by the device's clock between two events around each op; its queue is filled beforehand, so that \
-             it does not wait for the host. The events' own time is in each op. bytes, FLOPs: what an op needs at the least; of limit: the time that the slower of the two takes at these \
-             limits, over the time taken. Above 100%: operands out of the caches, or a better product than the limit's."
+            ", on the device's clock, between two events around each op.\n\
+             The queue is filled before, so that the device does not wait for the host. Each op's time includes the events"
         }
-    }
+    };
+    format!(
+        "ms: median of one forward pass{clock}.\n\
+         bytes, FLOPs: the minimum that the op needs.\n\
+         of limit: the least time that these limits allow, divided by the time taken; by: the limit that counts.\n\
+         in cache: faster than memory, because the operands were in the caches. at limit: as fast as the measured limit."
+    )
 }
 
 /// The workloads that are asked for.

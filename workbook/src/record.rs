@@ -1,6 +1,7 @@
-//! What is kept of what was measured: files in `benches/results`, and what is drawn of them.
+//! Records of measurements: JSON in `benches/results`, and the charts and tables that are made from it.
 
 pub mod folder;
+mod page;
 mod run;
 
 use std::collections::BTreeSet;
@@ -12,24 +13,24 @@ use candle_core::DType;
 use clap::Args;
 use data::BadInput;
 use results::criterion::Case;
-use results::{Figures, Kind, OpRow, Recorded, Row, SweepRow};
+use results::{Figures, Kind, Machine, OpRow, Recorded, Row, SweepRow};
 
 use crate::compare::{self, root};
-use folder::{Named, checked, left_by_a_run, records, save};
+use folder::{Drawing, Named, checked, left_by_a_run, records, save};
 pub use run::Run;
 
-/// Put what was measured, here or on another machine, into the records of a device, and draw them
+/// Add measurements, from here or another machine, to the records of a device; write charts and tables again
 #[derive(Debug, Clone, Args)]
 pub struct RecordArgs {
-    /// Of the device: benches/results/NAME.json, and NAME.json in its folders, made where they are not there
+    /// Name of the device: benches/results/NAME.json, and NAME.json in the folders there; new names are fine
     name: String,
-    /// What compare, ops, small, sweep and cargo bench have written, each in place of what it measures again
+    /// JSON of compare, ops, small, sweep and cargo bench; replaces earlier measurements of the same
     /// [default: all that they left in target/workbook]
     #[arg(value_name = "JSON")]
     files: Vec<PathBuf>,
 }
 
-/// Adds the files in order, and writes the records, their charts and the README's table.
+/// Adds the files in order, and writes the records with their charts and tables.
 pub fn run(args: &RecordArgs) -> Result<()> {
     let root = root()?;
     let mut records = Records::open(&root, &args.name)?;
@@ -53,12 +54,11 @@ pub fn written(records: Option<Records>, run: Run) -> Result<()> {
     records.write()
 }
 
-/// Draws what is recorded once more, and prints the paths. All of it is read before anything is written: where a figure
-/// is wrong, every file stays as it is.
+/// Writes all charts and tables again and prints the paths. Reads every record first: if one is wrong, no file changes.
 pub fn redraw() -> Result<()> {
     let root = root()?;
     let records = All::read(&root)?;
-    for path in records.draw(&root, &BTreeSet::from(Kind::ALL))? {
+    for path in records.draw(&root)? {
         println!("{}", path.display());
     }
     Ok(())
@@ -88,7 +88,7 @@ impl All {
     /// Reads every file.
     fn read(root: &Path) -> Result<Self> {
         if root.join("README.md").exists() {
-            compare::has_place(root)?;
+            compare::has_places(root)?;
         }
         Ok(Self {
             models: records(root, Kind::Models)?,
@@ -99,23 +99,52 @@ impl All {
         })
     }
 
-    /// The charts of some kinds, the README's table where they are of models, and the headers of the kernels where they
-    /// are of ops; returns the paths. A bundle has neither README nor kernels. What Criterion has timed is a table of the
-    /// book and no chart: `bench-charts` draws it.
-    fn draw(&self, root: &Path, kinds: &BTreeSet<Kind>) -> Result<Vec<PathBuf>> {
-        let mut paths = vec![];
-        for kind in kinds {
-            paths.extend(match kind {
-                Kind::Models => compare::redraw(root, &self.models)?,
-                Kind::Ops => crate::ops::redraw(root, &self.ops)?,
-                Kind::Small => crate::small::redraw(root, &self.small)?,
-                Kind::Sweep => crate::sweep::redraw(root, &self.sweep)?,
-                Kind::Benches => vec![],
-            });
+    /// Draws all charts, and writes benches/results/README.md, the README's blocks and the headers of the kernels; returns
+    /// the paths. A bundle for another machine has no README and no kernels. Criterion's times are drawn by `bench-charts`.
+    fn draw(&self, root: &Path) -> Result<Vec<PathBuf>> {
+        let charts: Charts = vec![
+            (Kind::Models, compare::redraw(root, &self.models)?),
+            (Kind::Ops, crate::ops::redraw(root, &self.ops)?),
+            (Kind::Small, crate::small::redraw(root, &self.small)?),
+            (Kind::Sweep, crate::sweep::redraw(root, &self.sweep)?),
+        ];
+        let drawn = charts.iter().flat_map(|(_, drawn)| drawn);
+        let mut paths: Vec<PathBuf> = drawn.map(|drawing| drawing.path.clone()).collect();
+        paths.extend(compare::overview(root, &self.models)?);
+        paths.push(page::write(root, self, &charts)?);
+        if root.join("README.md").exists() {
+            paths.push(compare::rewrite(root, &self.models)?);
         }
+        paths.extend(crate::ops::rewrite_headers(root, &self.ops)?);
         Ok(paths)
     }
+
+    /// Names of records, in order.
+    fn names(&self) -> BTreeSet<&str> {
+        let names = |kind| self.machines(kind).into_iter().map(|(name, _)| name);
+        Kind::ALL.into_iter().flat_map(names).collect()
+    }
+
+    /// Where and when the records of a kind were measured, by name.
+    fn machines(&self, kind: Kind) -> Vec<(&str, &Machine)> {
+        fn of<R>(records: &Named<R>) -> Vec<(&str, &Machine)> {
+            let records = records.iter();
+            records
+                .map(|(name, recorded)| (name.as_str(), &recorded.machine))
+                .collect()
+        }
+        match kind {
+            Kind::Models => of(&self.models),
+            Kind::Ops => of(&self.ops),
+            Kind::Small => of(&self.small),
+            Kind::Sweep => of(&self.sweep),
+            Kind::Benches => of(&self.benches),
+        }
+    }
 }
+
+/// What was drawn of each kind.
+type Charts = Vec<(Kind, Vec<Drawing>)>;
 
 /// The records of one name, between the others.
 #[derive(Clone)]
@@ -127,8 +156,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads all that is recorded, and checks, before anything is measured, that `name` can be a file's and that the README
-    /// has a place for the table.
+    /// Reads all records. Checks before anything is measured that `name` can be a file name and that the README has
+    /// places for its tables.
     pub fn open(root: &Path, name: &str) -> Result<Self> {
         Ok(Self {
             root: root.into(),
@@ -182,7 +211,7 @@ impl Records {
             }
             println!("recorded {}", path.display());
         }
-        for path in self.all.draw(&self.root, &self.changed)? {
+        for path in self.all.draw(&self.root)? {
             println!("drawn    {}", path.display());
         }
         Ok(())

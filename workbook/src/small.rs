@@ -11,7 +11,7 @@ use cli::device::Choice;
 use kernels::dispatch::Problem;
 use kernels::dispatch::tune::{Measured, PICKED};
 use level5::tuning;
-use results::{Kind, OpResults, OpRow};
+use results::{Kind, OpResults, OpRow, runs_as_short};
 
 use crate::compare::root;
 use crate::ops::peers::Peers;
@@ -55,6 +55,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     println!("{}", results.machine);
+    println!("level 5 runs as: {}", runs_as_short(5, device.is_cuda()));
     println!(
         "{:<16} {:>9} {:>9} {:>9} {:>9}  picked, fastest",
         "µs", "candle", "gemm 1", "level 5", "fastest"

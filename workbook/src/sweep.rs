@@ -44,7 +44,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
     );
     for Case { model, request } in args.subjects.cases(&device)? {
         let rows = measure(model, &request, args.samples as usize)?;
-        print!("{}", draw::table(&rows));
+        print!("{}", draw::table(&rows, &results.machine));
         results.rows.extend(rows);
         save(&figures, &results)?; // as they come: a run that is cut off leaves its figures
     }

@@ -6,18 +6,30 @@ use models::trace::{Launched, Needs};
 
 use super::Row;
 use models::trace::table::{Line, aligned, digits, si};
+use results::runs_as_short;
 
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
-ms: time on the host with the device synchronised before and after each op; an untraced run does not wait.
-A pass before the first that counts has compiled the kernels for the GPU and packed the weights.
-bytes, FLOPs: what the op needs at the least (each operand read once, each result written once), whatever the
-kernel does; GB/s and GFLOP/s are these over the time. tensors: made inside, views included.
-Indented: kernels that an op called on its way, why level 5 picked one, and launches of this workbook's own
-kernels on a GPU.
+ms: time on the host. The device is synchronised before and after each op; an untraced run does not wait.
+A warm-up pass, which is not counted, compiled the kernels for the GPU and packed the weights.
+bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
+kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.
+Indented: kernels that an op called, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
 ";
 
-/// Titles of the columns.
+/// What the last column says.
+pub fn runs_as(on_gpu: bool) -> &'static str {
+    match on_gpu {
+        true => {
+            "runs as: candle's kernels at levels 1 and 2, PTX at 3, CUDA at 4; 5 picks from several.\n"
+        }
+        false => {
+            "runs as: on a CPU, levels 3 to 5 run Rust code in place of the GPU kernels (Rust twins), not PTX or CUDA.\n"
+        }
+    }
+}
+
+/// Titles of the columns; what it runs as stands behind them.
 const TITLES: [&str; 9] = [
     "kernel", "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
 ];
@@ -27,13 +39,20 @@ const LAUNCHES: usize = 3;
 
 /// A line a row, the launches of a row below it, and the sum of the ops; the share is that of the time in
 /// all of them.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row], on_gpu: bool) -> String {
     let ops = || rows.iter().filter(|row| row.is_outer());
     let total = total(ops());
-    let mut lines = vec![Line::of(TITLES.map(str::to_string))];
+    let mut lines = vec![Line {
+        cells: TITLES.map(str::to_string).into(),
+        words: vec!["runs as".into()],
+    }];
     for row in rows {
         let depth = row.path.len() - 1;
-        lines.push(Line::of(cells(row, depth, total.time)));
+        let kernel = row.path.last().copied().unwrap_or_default();
+        lines.push(Line {
+            cells: cells(row, depth, total.time).into(),
+            words: vec![runs_as_short(level_of(kernel), on_gpu).into()],
+        });
         lines.extend(reasons(&row.reasons, depth + 1));
         lines.extend(launches(&row.launches, depth + 1));
     }
@@ -41,6 +60,13 @@ pub fn table(rows: &[Row]) -> String {
         lines.push(Line::of(cells(&total, 0, total.time)));
     }
     aligned(&lines)
+}
+
+/// The level in the name of a kernel: 4 of `linear_level4`; 0 where it has none.
+fn level_of(kernel: &str) -> usize {
+    let after = kernel.split_once("_level").map(|(_, after)| after);
+    let digit = after.and_then(|after| after.chars().next()?.to_digit(10));
+    digit.map_or(0, |digit| digit as usize)
 }
 
 /// A row for all of `rows` together.

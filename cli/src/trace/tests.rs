@@ -39,13 +39,13 @@ fn events_are_added_up_where_they_nest() {
         event("linear_level1", 1, 1),
     ];
     let expected = "\
-kernel           calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s
-qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000
-  linear_level1      2        4                   3.000   30.0%
-linear_level1        1        2     999       0   4.000   40.0%  0.00
+kernel           calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s  runs as
+qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000  fused candle
+  linear_level1      2        4                   3.000   30.0%                 candle
+linear_level1        1        2     999       0   4.000   40.0%  0.00           candle
 all                  3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
 ";
-    assert_eq!(table(&rows(&events)), expected);
+    assert_eq!(table(&rows(&events), true), expected);
 }
 
 #[test]
@@ -65,15 +65,15 @@ fn launches_stand_below_their_op() {
         ..launch("rope_f32_level4", 5)
     }];
     let expected = "\
-kernel               calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s
-linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00
+kernel               calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s  runs as
+linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00  CUDA
   linear_f32_level4      2  grid 64×8   block 128  16896 B shared  96 registers
   linear_f32_level4      1  grid 7×8    block 128  16896 B shared  96 registers
   split_f32_level4       1  grid 1×8    block 128  16896 B shared  96 registers
-  rope_level4            1        2                 1.000   50.0%
+  rope_level4            1        2                 1.000   50.0%                 CUDA
     rope_f32_level4      1  grid 5×1×2  block 128  0 B shared
 ";
-    assert_eq!(table(&rows(&events)), expected);
+    assert_eq!(table(&rows(&events), true), expected);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn rare_launches_are_counted() {
         .chain([9, 9, 8])
         .map(|blocks| launch("decode_f32_level4", blocks))
         .collect();
-    let table = table(&rows(&events));
+    let table = table(&rows(&events), true);
     let lines: Vec<&str> = table.lines().skip(2).collect();
     let count = |line: &str| line.split_whitespace().nth(1).map(str::to_string);
     assert_eq!(lines.len(), 4);
@@ -105,16 +105,50 @@ fn the_table_and_its_legend_fit_a_terminal() {
         block: [1024, 1, 1],
         ..launch(kernel, 1)
     }];
-    let text = table(&rows(&events)) + LEGEND;
-    for line in text.lines() {
-        assert!(line.chars().count() <= 120, "{line}");
+    for on_gpu in [true, false] {
+        let text = table(&rows(&events), on_gpu) + LEGEND + runs_as(on_gpu);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 120, "{line}");
+        }
     }
+}
+
+/// A CPU runs no PTX and no CUDA, whichever level's kernel it is that was called.
+#[test]
+fn on_a_cpu_the_levels_of_kernels_run_as_rust_twins() {
+    let events = [
+        event("linear_level5", 0, 1),
+        event("linear_level5_threads", 1, 1),
+        event("candle", 1, 1),
+        event("qkv_level2", 0, 1),
+    ];
+    let table = table(&rows(&events), false);
+    let ends: Vec<&str> = (table.lines())
+        .map(|line| line.rsplit("  ").next().unwrap().trim())
+        .collect();
+    assert_eq!(ends[..3], ["runs as", "Rust twin", "Rust twin"]);
+    assert_eq!(ends[4], "fused candle");
+    assert!(!table.contains("PTX") && !table.contains("CUDA"), "{table}");
 }
 
 #[test]
 fn a_program_that_runs_no_kernel_has_an_empty_table() -> anyhow::Result<()> {
     assert_eq!(traced(true, &Device::Cpu, || Ok(7))?, 7);
     Ok(())
+}
+
+/// A reason is a sentence, and moves no column of the launches.
+#[test]
+fn a_long_reason_leaves_the_launches_where_they_are() {
+    let mut picked = event("linear_level4", 1, 1);
+    picked.why = Some("measured on a machine with a long name: ".repeat(4));
+    picked.launches = vec![launch("linear_f32_level4", 64)];
+    let table = table(&rows(&[event("linear_level5", 0, 1), picked]), true);
+    let launched = table.lines().find(|line| line.contains("grid")).unwrap();
+    assert!(
+        launched.ends_with("grid 64×8  block 128  16896 B shared  96 registers"),
+        "{launched}"
+    );
 }
 
 #[test]
@@ -131,7 +165,7 @@ fn why_a_kernel_was_picked_stands_below_it() {
         event("linear_level5", 0, 1),
         picked("m 1: 2.00 µs"),
     ];
-    let table = table(&rows(&events));
+    let table = table(&rows(&events), true);
     let lines: Vec<_> = table.lines().map(str::trim_end).collect();
     assert!(lines[2].trim_start().starts_with("candle"));
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -46,6 +46,17 @@ impl Facts {
         }
     }
 
+    /// What a table for any device says of the one that was measured: a GPU's name; `AMD EPYC, 2 threads`.
+    pub fn measured(&self) -> String {
+        match self.is_gpu() {
+            true => self.name.clone(),
+            false => {
+                let plural = if self.units == 1 { "" } else { "s" };
+                format!("{}, {} thread{plural}", self.name, self.units)
+            }
+        }
+    }
+
     /// Whether this is a GPU.
     pub fn is_gpu(&self) -> bool {
         self.capability.is_some()
@@ -187,6 +198,8 @@ mod tests {
         let cpu = Facts::of(&Device::Cpu)?;
         assert!(!cpu.is_gpu() && !cpu.has(Feature::TensorCores) && !cpu.at_least((0, 0)));
         assert!(cpu.units > 0 && !cpu.name.is_empty());
+        assert_eq!(Facts::cpu("a CPU", 1).measured(), "a CPU, 1 thread");
+        assert_eq!(Facts::cpu("a CPU", 2).measured(), "a CPU, 2 threads");
         Ok(())
     }
 

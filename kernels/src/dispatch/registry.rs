@@ -31,7 +31,7 @@ pub struct Registry<F: 'static> {
 /// Why an entry was picked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why<'a> {
-    /// The first rule that holds names it, measured on this device.
+    /// The first rule that holds names it, measured on the device of this name.
     Measured(&'a Rule, &'a str),
     /// No rule holds; it is the first that can run.
     First,
@@ -107,7 +107,7 @@ impl<F> Registry<F> {
             for rule in table.rules.iter().filter(|rule| rule.holds(problem)) {
                 let named = |e: &&Entry<F>| e.name == rule.kernel && (e.can)(problem, facts);
                 if let Some(entry) = self.entries.iter().find(named) {
-                    let why = Why::Measured(rule, &table.device);
+                    let why = Why::Measured(rule, table.measured_on());
                     return Some(Picked { entry, why });
                 }
             }
@@ -209,6 +209,7 @@ mod tests {
         Table {
             schema: 1,
             device: "a GPU".into(),
+            measured_on: None,
             driver: None,
             version: "1.2".into(),
             date: "2026-11-21".into(),

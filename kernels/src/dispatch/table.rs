@@ -98,7 +98,10 @@ pub struct Table {
     pub schema: u32,
     /// The device's name; `any GPU` or `any CPU` for what is used where nothing was measured.
     pub device: String,
-    /// The GPU's driver.
+    /// Where a table for any device was measured: `AMD EPYC, 2 threads`. None where that is `device` itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_on: Option<String>,
+    /// Driver of the GPU that was measured.
     pub driver: Option<String>,
     /// Of the program that measured.
     pub version: String,
@@ -158,13 +161,37 @@ impl Table {
         Ok(head.replace("\"rules\": []", &rules) + "\n")
     }
 
-    /// The same as the table of all devices of its kind.
+    /// The same as the table of all devices of its kind, which names the one that was measured.
     pub fn of_any(self, facts: &Facts) -> Self {
         let device = if facts.is_gpu() { ANY_GPU } else { ANY_CPU };
         Self {
             device: device.into(),
+            measured_on: Some(facts.measured()),
             ..self
         }
+    }
+
+    /// The device that was measured: `NVIDIA H200`; `AMD EPYC, 2 threads`.
+    pub fn measured_on(&self) -> &str {
+        self.measured_on.as_deref().unwrap_or(&self.device)
+    }
+
+    /// Whether it was measured on the device of `facts`.
+    pub fn is_of(&self, facts: &Facts) -> bool {
+        self.device == facts.name || self.measured_on == Some(facts.measured())
+    }
+
+    /// Where it comes from: `any CPU, measured on AMD EPYC, 2 threads, 2026-11-22`;
+    /// `NVIDIA H200, driver 580.159.04, 2026-11-23`.
+    pub fn origin(&self) -> String {
+        let mut text = self.device.clone();
+        if let Some(device) = &self.measured_on {
+            text += &format!(", measured on {device}");
+        }
+        if let Some(driver) = &self.driver {
+            text += &format!(", driver {driver}");
+        }
+        format!("{text}, {}", self.date)
     }
 
     /// The first rule that holds.

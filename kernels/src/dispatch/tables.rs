@@ -25,7 +25,8 @@ pub fn folder() -> Option<PathBuf> {
 
 /// In the order in which they are asked: the user's own, the committed one of this device, the one of any.
 ///
-/// Read once. A file that cannot be read is passed over, with a line on stderr that says why.
+/// Read once. A file that cannot be read is passed over, with a line on stderr that says why; another line says so where
+/// no table is of this device.
 pub fn tables(facts: &Facts) -> &'static [Table] {
     static READ: LazyLock<Mutex<HashMap<String, &'static [Table]>>> = LazyLock::new(Mutex::default);
     let mut read = READ.lock().unwrap_or_else(|e| e.into_inner());
@@ -34,8 +35,44 @@ pub fn tables(facts: &Facts) -> &'static [Table] {
         if let Some(complaint) = complaint {
             eprintln!("{complaint}; passed over");
         }
+        if let Some(note) = foreign(facts, &tables) {
+            eprintln!("note: {note}");
+        }
         Box::leak(tables.into())
     })
+}
+
+/// Whether one of `tables` was measured on the device of `facts`.
+pub fn is_tuned(facts: &Facts, tables: &[Table]) -> bool {
+    tables.iter().any(|table| table.is_of(facts))
+}
+
+/// What to say where no table was measured on this device; nothing of the simulator, which has no times.
+fn foreign(facts: &Facts, tables: &[Table]) -> Option<String> {
+    if facts.simulated || is_tuned(facts, tables) {
+        return None;
+    }
+    let kind = if facts.is_gpu() { "GPU" } else { "CPU" };
+    let other = match tables.first() {
+        Some(table) => format!(
+            "picks kernels as measured on {} ({})",
+            table.measured_on(),
+            table.date
+        ),
+        None => "has no measurements to pick kernels by".into(),
+    };
+    let command = tune_command(facts);
+    Some(format!(
+        "level 5 {other}; it is not tuned for this {kind}: run `{command}`"
+    ))
+}
+
+/// The command that measures a device, from the folder of the repository.
+pub fn tune_command(facts: &Facts) -> &'static str {
+    match facts.is_gpu() {
+        true => "cargo run --release --features cuda -- tune",
+        false => "cargo run --release -- tune",
+    }
 }
 
 /// Those for a device, and what is wrong with the user's own.
@@ -75,6 +112,7 @@ mod tests {
         let table = Table {
             schema: 1,
             device: device.into(),
+            measured_on: None,
             driver: None,
             version: "1.2".into(),
             date: date.into(),
@@ -135,6 +173,40 @@ mod tests {
         let committed: Vec<&str> = committed.iter().map(String::as_str).collect();
         let (found, _) = find(&Facts::any_gpu((8, 6), 40), None, &committed);
         assert_eq!(names(&found), [(ANY_GPU, "1")]);
+    }
+
+    /// A CPU of another number of threads is another device: a table of two threads says little of thirty-two.
+    #[test]
+    fn a_table_of_another_device_is_called_so() {
+        let measured = |facts: &Facts| {
+            let table = Table::parse(&table(&facts.name, "2026-11-22")).expect("a table");
+            vec![table.of_any(facts)]
+        };
+        let tables = measured(&Facts::cpu("a CPU", 2));
+        assert_eq!(foreign(&Facts::cpu("a CPU", 2), &tables), None);
+        for other in [Facts::cpu("a CPU", 32), Facts::cpu("another", 2)] {
+            let note = foreign(&other, &tables).expect("a note");
+            let expected = "level 5 picks kernels as measured on a CPU, 2 threads (2026-11-22); it is not tuned for this CPU: \
+                            run `cargo run --release -- tune`";
+            assert_eq!(note, expected);
+        }
+        let note = foreign(&Facts::cpu("a CPU", 2), &[]).expect("a note");
+        assert!(note.starts_with("level 5 has no measurements"), "{note}");
+        let simulated = Facts {
+            simulated: true,
+            ..Facts::any_gpu((9, 0), 132)
+        };
+        assert_eq!(foreign(&simulated, &[]), None);
+    }
+
+    #[test]
+    fn the_tables_of_any_device_say_where_they_were_measured() {
+        for text in COMMITTED {
+            let table = Table::parse(text).expect("a table");
+            let any = [ANY_GPU, ANY_CPU].contains(&&*table.device);
+            assert_eq!(table.measured_on.is_some(), any, "{}", table.device);
+            assert!(table.origin().ends_with(&table.date), "{}", table.origin());
+        }
     }
 
     #[test]

@@ -31,11 +31,8 @@ pub fn describe(facts: &Facts, tables: &[Table]) -> String {
         None => line("threads", facts.units.to_string()),
     }
     for table in tables {
-        let Table { device, date, .. } = table;
-        line(
-            "table",
-            format!("{device}, {date}, {} rules", table.rules.len()),
-        );
+        let (origin, rules) = (table.origin(), table.rules.len());
+        line("table", format!("{origin}, {rules} rules"));
     }
     if !tables.is_empty() {
         let at = "at the upper end of a rule's sizes, or the largest that was measured; what is less than a twentieth faster is not taken";
@@ -121,6 +118,9 @@ mod tests {
             text.contains("threads       2") && text.contains("table         any CPU"),
             "{text}"
         );
-        assert!(text.contains("measured on any CPU"), "{text}");
+        let origin = format!("table         {}", tables[0].origin());
+        assert!(text.contains(&origin), "{origin} in {text}");
+        let measured = format!("measured on {}: ", tables[0].measured_on());
+        assert!(text.contains(&measured), "{measured} in {text}");
     }
 }

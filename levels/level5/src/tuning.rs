@@ -51,6 +51,7 @@ fn empty(facts: &Facts) -> Table {
     Table {
         schema: kernels::dispatch::SCHEMA,
         device: facts.name.clone(),
+        measured_on: None,
         driver: facts.driver.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
         date: now.chars().take_while(|c| *c != 'T').collect(),
@@ -66,16 +67,21 @@ fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
     Table { rules, ..newer }
 }
 
-/// The table at `path`, of this device, which other rules are to be put into.
-fn earlier(path: &Path, device: &str) -> Result<Table> {
+/// The table at `path`, of the same device as `of`, which other rules are to be put into.
+fn earlier(path: &Path, of: &Table) -> Result<Table> {
     let bad = |expected: &str, found: &str| Err(bad_input(path.display(), expected, found));
     let wanted = "a table to put the rules of --op in";
     match Table::load(path) {
-        Ok(Some(table)) if table.device == device => Ok(table),
-        Ok(Some(table)) => bad(
-            &format!("a table of {device}"),
+        Ok(Some(table)) if table.device != of.device => bad(
+            &format!("a table of {}", of.device),
             &format!("one of {}", table.device),
         ),
+        // Rules of two machines in one table, and only the last one named, would be a lie.
+        Ok(Some(table)) if table.measured_on() != of.measured_on() => bad(
+            &format!("a table measured on {}", of.measured_on()),
+            &format!("one measured on {}", table.measured_on()),
+        ),
+        Ok(Some(table)) => Ok(table),
         Ok(None) => bad(wanted, "no file"),
         Err(said) => bad(wanted, &said),
     }
@@ -115,13 +121,9 @@ pub fn save(table: &Table, path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// When `out` is closed.
 pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::Result<()> {
-    let Table { device, rules, .. } = table;
-    writeln!(
-        out,
-        "{device}: {} rules in {:.0} s",
-        rules.len(),
-        took.as_secs_f64()
-    )?;
+    let (origin, rules) = (table.origin(), &table.rules);
+    let seconds = took.as_secs_f64();
+    writeln!(out, "{origin}: {} rules in {seconds:.0} s", rules.len())?;
     let mut wins: Vec<(&Rule, Vec<f64>)> = vec![];
     for rule in rules {
         let gain = rule.untuned_us / rule.us;
@@ -165,8 +167,8 @@ pub fn run(
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
-    let path = path.map_or_else(|| place(device), |path| Ok(Some(path)))?;
-    let Some(path) = path else {
+    let place = place(device)?;
+    let Some(path) = path.or_else(|| place.clone()) else {
         bail!("--json: no folder for caches on this system")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
@@ -177,7 +179,7 @@ pub fn run(
     let of_any = |table: Table| if any { table.of_any(facts) } else { table };
     let before = match ops {
         [] => None,
-        _ => Some(earlier(&path, of_any(empty(facts)).device.as_str())?),
+        _ => Some(earlier(&path, &of_any(empty(facts)))?),
     };
     let start = Instant::now();
     let measured = of_any(table(device, ops, seen)?);
@@ -187,7 +189,11 @@ pub fn run(
         None => measured,
     };
     save(&table, &path)?;
-    writeln!(out, "{}", path.display())?;
+    let used = match Some(&path) == place.as_ref() {
+        true => "; level 5 uses it on this device from now on",
+        false => "",
+    };
+    writeln!(out, "table {}{used}", path.display())?;
     Ok(())
 }
 
@@ -199,6 +205,7 @@ mod tests {
         Table {
             schema: kernels::dispatch::SCHEMA,
             device: "a CPU".into(),
+            measured_on: None,
             driver: None,
             version: "1.2".into(),
             date: "2026-11-21".into(),
@@ -238,7 +245,7 @@ mod tests {
             let same = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ") == words;
             assert!(text.lines().any(same), "{words} in\n{text}");
         };
-        line("a CPU: 3 rules in 7 s");
+        line("a CPU, 2026-11-21: 3 rules in 7 s");
         line("matmul f32 small 2 3.00× 3.00×");
         line("matmul f32 candle 1 1.00× 1.00×");
         Ok(())
@@ -264,19 +271,24 @@ mod tests {
     fn rules_go_into_a_table_of_the_same_device() -> std::io::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("table.json");
-        let said = |device: &str| {
-            earlier(&path, device)
-                .expect_err("no such table")
-                .to_string()
+        let of = |device: &str, measured_on: Option<&str>| Table {
+            device: device.into(),
+            measured_on: measured_on.map(str::to_string),
+            ..table(vec![])
         };
-        let [before, of] = [
-            "expected a table to put",
-            "expected a table of a GPU, found one of a CPU",
-        ];
-        assert!(said("a CPU").contains(before), "{}", said("a CPU"));
-        save(&table(vec![]), &path)?;
-        assert_eq!(earlier(&path, "a CPU").expect("a table"), table(vec![]));
-        assert!(said("a GPU").contains(of), "{}", said("a GPU"));
+        let refused = |of: Table, expected: &str| {
+            let said = earlier(&path, &of).expect_err("no such table").to_string();
+            assert!(said.contains(expected), "{said}");
+        };
+        refused(of("a CPU", None), "expected a table to put");
+        let any = of("any CPU", Some("a CPU, 2 threads"));
+        save(&any, &path)?;
+        assert_eq!(earlier(&path, &any).expect("a table"), any);
+        let expected = "expected a table of any GPU, found one of any CPU";
+        refused(of("any GPU", Some("a GPU")), expected);
+        let expected =
+            "expected a table measured on another, found one measured on a CPU, 2 threads";
+        refused(of("any CPU", Some("another")), expected);
         Ok(())
     }
 

@@ -22,6 +22,43 @@ pub enum Limit {
     Arithmetic,
 }
 
+/// How near an op comes to the limit that holds it back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reached {
+    /// This share of the limit, at most 1.
+    Share(f64),
+    /// All of it: as fast as what measured the limit, or a little faster.
+    All,
+    /// More than memory can deliver, because the operands were in the caches.
+    InCache,
+}
+
+/// The most that a measured bandwidth may be exceeded by without caches: a copy reads and writes, and reading alone is
+/// faster on some GPUs.
+const MARGIN: f64 = 1.1;
+
+impl Reached {
+    /// From the least time over the time taken.
+    pub fn of(fraction: f64, limit: Limit) -> Self {
+        match limit {
+            _ if fraction <= 1. => Self::Share(fraction),
+            Limit::Memory if fraction > MARGIN => Self::InCache,
+            Limit::Memory | Limit::Arithmetic => Self::All,
+        }
+    }
+}
+
+impl fmt::Display for Reached {
+    /// `40.0%`, `at limit` or `in cache`
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Share(share) => write!(f, "{:.1}%", 100. * share),
+            Self::All => f.write_str("at limit"),
+            Self::InCache => f.write_str("in cache"),
+        }
+    }
+}
+
 impl Limits {
     /// Seconds that `needs` take at the least, the larger of bytes over bandwidth and FLOPs over rate, and which
     /// that is.

@@ -1,6 +1,6 @@
 //! A profile as text.
 
-use super::{Limits, Op, Profile};
+use super::{Limits, Op, Profile, Reached};
 use crate::table::{Line, aligned, digits, si};
 
 /// Titles of the columns; what ran stands behind them.
@@ -29,7 +29,10 @@ impl Profile {
         let amount = |value: Option<f64>| value.map_or(String::new(), |x| si(x.round()));
         let (bytes, flops) = (op.needs.map(|n| n.bytes), op.needs.map(|n| n.flops));
         let (fraction, by) = match op.fraction(limits) {
-            Some((fraction, limit)) => (format!("{:.1}%", 100. * fraction), limit.to_string()),
+            Some((fraction, limit)) => {
+                let reached = Reached::of(fraction, limit);
+                (reached.to_string(), limit.to_string())
+            }
             None => (String::new(), String::new()),
         };
         Line {

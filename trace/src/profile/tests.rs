@@ -113,6 +113,34 @@ ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: 
     assert_eq!(profile().table(&LIMITS), expected);
 }
 
+/// Nothing exceeds a limit: what seems to was in the caches, or is as fast as what measured the limit.
+#[test]
+fn no_op_is_above_its_limit() {
+    for (fraction, limit, expected) in [
+        (0.4, Limit::Memory, "40.0%"),
+        (1., Limit::Memory, "100.0%"),
+        (1.04, Limit::Memory, "at limit"),
+        (4.029, Limit::Memory, "in cache"),
+        (1.04, Limit::Arithmetic, "at limit"),
+        (4.029, Limit::Arithmetic, "at limit"),
+    ] {
+        assert_eq!(
+            Reached::of(fraction, limit).to_string(),
+            expected,
+            "{fraction}"
+        );
+    }
+    // 500 MB/s of limit: 5 MB take 10 ms at the least, and were done in 2.
+    let slow = Limits {
+        bytes_per_s: 5e8,
+        flops_per_s: 100e9,
+    };
+    let table = profile().table(&slow);
+    let norm = table.lines().find(|line| line.starts_with("norm")).unwrap();
+    let words: Vec<&str> = norm.split_whitespace().rev().take(4).collect();
+    assert_eq!(words, ["norm_level1", "memory", "cache", "in"]);
+}
+
 /// On a GPU the whole has two times, and a device that was there first is named.
 #[test]
 fn the_table_says_by_which_clock() {

@@ -2,8 +2,8 @@
 
 use charts::{Axis, Bar, BarChart, Group};
 
-use super::readme::significant;
-use results::{Clock, Results, Row};
+use super::significant;
+use results::{Clock, Machine, Results, Row};
 
 /// Ratios up to here fit on one linear axis.
 const LINEAR: f64 = 20.;
@@ -51,7 +51,7 @@ fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
     let group = |rows: &&[Row]| Group {
         name: rows[0].title(),
         bars: (rows.iter().filter(|row| results.is_shown(row, Clock::Host)))
-            .map(|row| bar(row, &rows[0]))
+            .map(|row| bar(row, &rows[0], &results.machine))
             .collect(),
     };
     let mut rows = workloads.iter().copied().flatten();
@@ -59,7 +59,9 @@ fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
     let axis = if wide { Axis::log } else { Axis::linear };
     BarChart {
         title,
-        axis: axis("speed-up over level 1 (×), longer is faster; whiskers: eight in ten runs"),
+        axis: axis(
+            "speed-up over level 1 (×), longer is faster; whiskers: 10th to 90th percentile",
+        ),
         mark: Some(1.),
         groups: (workloads.iter().map(group))
             .filter(|group| !group.bars.is_empty())
@@ -67,10 +69,10 @@ fn chart(title: String, results: &Results, workloads: &[&[Row]]) -> BarChart {
     }
 }
 
-fn bar(row: &Row, first: &Row) -> Bar {
+fn bar(row: &Row, first: &Row, machine: &Machine) -> Bar {
     let ratio = |ms: f64| first.median_ms / ms;
     Bar {
-        name: row.variant(),
+        name: row.label(machine),
         value: ratio(row.median_ms),
         spread: (ratio(row.high_ms), ratio(row.low_ms)),
         label: format!("{:.2}× · {} ms", row.speedup, significant(row.median_ms)),
@@ -90,10 +92,22 @@ mod tests {
         };
         assert_eq!(group.name, "lm tiny decode");
         assert_eq!(group.bars[1].label, "1.26× · 0.980 ms");
+        assert_eq!(group.bars[1].name, "level 2");
         let [one, two] = [&group.bars[0], &group.bars[1]];
         assert!(!chart.axis.log);
         assert!(one.value == 1. && two.value > 1.2);
         assert!(two.spread.0 < two.value && two.value < two.spread.1);
+    }
+
+    /// A CPU runs no PTX and no CUDA, and a chart of it says so.
+    #[test]
+    fn a_chart_of_a_cpu_names_rust_twins() {
+        let mut results = example();
+        results.rows[1].level = 3;
+        let name = |results: &Results| speed(results).groups[0].bars[1].name.clone();
+        assert_eq!(name(&results), "level 3 (Rust twin)");
+        results.machine.device = "cuda".into();
+        assert_eq!(name(&results), "level 3 (PTX)");
     }
 
     #[test]

@@ -1,37 +1,39 @@
-//! What is recorded of the models, as charts and as the README's table.
+//! What is recorded of the models, as charts.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use charts::BarGrid;
 use results::Row;
 
-use super::{chart, readme};
-use crate::record::folder::{Named, chart_path};
+use super::{chart, overview as panels};
+use crate::record::folder::{Drawing, Named, draw, draw_named};
 
-/// Whether the README has a place for the table.
-pub fn has_place(root: &Path) -> Result<()> {
-    readme::check(&root.join("README.md"))
-}
-
-/// Draws every record, a chart a model and number format (`charts/h200-lm-f32`), and writes the README's table, where there
-/// is a README; returns the paths.
-pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record, one chart per model and dtype, such as `charts/h200-lm-f32`.
+pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, results) in records {
         for (model, chart) in chart::speed_by_model(results) {
             if chart.groups.is_empty() {
                 continue; // of a part in graphs alone
             }
-            let path = chart_path(root, &format!("{name}-{model}"))?;
-            paths.extend(charts::bar_grid(&path, &chart)?);
+            drawn.push(draw(root, name, &model, &BarGrid(&chart))?);
         }
     }
-    let readme = root.join("README.md");
-    if readme.exists() {
-        readme::rewrite(&readme, records)?;
-        paths.push(readme);
+    Ok(drawn)
+}
+
+/// Draws `charts/overview`, and returns its path. Without a record of its workload it is skipped by name.
+pub fn overview(root: &Path, records: &Named<Row>) -> Result<Option<PathBuf>> {
+    let chart = panels::chart(records);
+    if chart.panels.is_empty() {
+        eprintln!(
+            "skipped: no overview chart: no record has {}",
+            panels::DECODE
+        );
+        return Ok(None);
     }
-    Ok(paths)
+    draw_named(root, "overview", &chart).map(Some)
 }
 
 #[cfg(test)]
@@ -79,31 +81,21 @@ pub mod tests {
     }
 
     #[test]
-    fn a_record_has_a_chart_and_a_table() -> Result<()> {
+    fn a_record_has_a_chart_per_model() -> Result<()> {
         let root = tempfile::tempdir()?;
-        let readme = root.path().join("README.md");
-        let empty = "# Title\n<!-- results:begin -->\n<!-- results:end -->\n";
         let records = vec![("cpu".to_string(), example())];
-        let mut drawn = vec![];
+        let mut svgs = vec![];
         for _ in 0..2 {
-            std::fs::write(&readme, empty)?;
-            let paths = redraw(root.path(), &records)?;
-            let name = |p: &PathBuf| p.file_name()?.to_str().map(str::to_string);
-            let names: Vec<String> = paths.iter().filter_map(name).collect();
-            assert_eq!(names, ["cpu-lm-f32.svg", "cpu-lm-f32.png", "README.md"]);
-            assert!(std::fs::read_to_string(&readme)?.contains("| lm tiny decode | 1.23 ms |"));
-            drawn.push([std::fs::read(&paths[0])?, std::fs::read(&readme)?]);
+            let [drawing] = &redraw(root.path(), &records)?[..] else {
+                panic!("expected one chart");
+            };
+            let charts = root.path().join("benches/results/charts");
+            assert_eq!(drawing.path, charts.join("cpu-lm-f32.svg"));
+            assert_eq!(drawing.title, "Language model in f32 on A CPU");
+            svgs.push(std::fs::read(&drawing.path)?);
         }
-        assert_eq!(drawn[0], drawn[1], "drawn again, it is the same");
-        Ok(())
-    }
-
-    #[test]
-    fn a_readme_without_a_place_is_refused() -> Result<()> {
-        let root = tempfile::tempdir()?;
-        std::fs::write(root.path().join("README.md"), "# Title\n")?;
-        let error = has_place(root.path()).unwrap_err().to_string();
-        assert!(error.contains("README.md: expected"), "{error}");
+        assert_eq!(svgs[0], svgs[1], "drawn again, it is the same");
+        assert_eq!(overview(root.path(), &records)?, None, "it has no such row");
         Ok(())
     }
 

@@ -15,9 +15,21 @@ pub fn relative_difference(expected: &[f32], found: &[f32]) -> f64 {
     }
 }
 
+/// Three significant digits.
+pub fn significant(x: f64) -> String {
+    let digits = (2 - x.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{x:.digits$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn three_digits_count() {
+        let texts = [0.01234, 0.98, 1.234, 45.67, 1234.5].map(significant);
+        assert_eq!(texts, ["0.0123", "0.980", "1.23", "45.7", "1234"]);
+    }
 
     #[test]
     fn differences_are_relative_to_the_largest_logit() {

@@ -1,85 +1,104 @@
 //! Figures for a terminal.
 
 use super::measure::Measured;
-use results::Row;
+use super::significant;
+use results::{Row, runs_as_short};
 
-const COLUMNS: usize = 9;
-/// Titles of the columns.
-const TITLES: [&str; COLUMNS] = [
-    "",
-    "level",
-    "median ms",
-    "device ms",
-    "speed-up",
-    "tensors",
-    "launches",
-    "peak memory",
-    "largest difference",
-];
+/// A column: its title, and a row's cell; [`NONE`] where the device has no such figure.
+type Column = (&'static str, fn(&Row) -> String);
 
-/// What the columns say.
-pub fn legend(samples: u32) -> String {
+/// A cell without a figure. A column of nothing else is left out.
+const NONE: &str = "–";
+
+/// What the columns say: two lines for any device, and one between them for this one.
+pub fn legend(samples: u32, on_gpu: bool) -> String {
+    let device = match on_gpu {
+        true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
+        false => "Rust twin: Rust code in place of the GPU kernel. A CPU runs no PTX or CUDA.",
+    };
     format!(
-        "One forward pass: median of {samples} runs, on a GPU also without the host's part, tensors made (views \
-         included), kernels launched on a GPU,\nmemory beyond the weights, largest difference from level 1 as a share of the largest logit."
+        "Each row is one forward pass: the median of {samples} runs. speed-up: over level 1.\n\
+         {device}\n\
+         tensors: created in one pass, with views. memory: peak, without the weights.\n\
+         max diff: largest difference from level 1, relative to the largest logit."
     )
 }
 
 /// The rows of one model, below what it is given.
-pub fn model(measured: &Measured) -> String {
+pub fn model(measured: &Measured, on_gpu: bool) -> String {
     let rows = &measured.rows;
     let Some(first) = rows.first() else {
         return String::new();
     };
-    let mut lines: Vec<[String; COLUMNS]> = vec![TITLES.map(str::to_string)];
-    let mut workload = "";
-    for row in rows {
-        lines.push(cells(row, row.workload != workload));
-        workload = &row.workload;
+    let mut text = format!("{} {}, {}\n", first.model, first.preset, first.dtype);
+    for input in &measured.inputs {
+        text += &format!("{input}\n");
     }
-    let mut text = format!("{} {}, {}", first.model, first.preset, first.dtype);
-    text += &format!("; {}\n", measured.inputs.join("; "));
-    text += &aligned(&lines);
-    text
+    text + &aligned(&lines(rows, on_gpu))
 }
 
-fn cells(row: &Row, first: bool) -> [String; COLUMNS] {
+fn columns(on_gpu: bool) -> [Column; 9] {
+    let runs_as: fn(&Row) -> String = match on_gpu {
+        true => |row| runs_as_short(row.level.into(), true).into(),
+        false => |row| runs_as_short(row.level.into(), false).into(),
+    };
     [
-        if first {
-            row.workload.clone()
-        } else {
-            String::new()
-        },
-        row.variant().replace("level ", "").replace("in a ", ""),
-        format!("{:.3}", row.median_ms),
-        row.device_ms.map_or("–".into(), |ms| format!("{ms:.3}")),
-        format!("{:.2}×", row.speedup),
-        row.tensors.to_string(),
-        row.launches.map_or("–".into(), |n| n.to_string()),
-        bytes(row.peak_bytes),
-        difference(row.max_difference),
+        ("level", |row| {
+            row.variant().replace("level ", "").replace("in a ", "")
+        }),
+        ("runs as", runs_as),
+        ("ms", |row| significant(row.median_ms)),
+        ("device ms", |row| {
+            row.device_ms.map_or(NONE.into(), significant)
+        }),
+        ("speed-up", |row| format!("{:.2}×", row.speedup)),
+        ("tensors", |row| row.tensors.to_string()),
+        ("launches", |row| {
+            row.launches.map_or(NONE.into(), |n| n.to_string())
+        }),
+        ("memory", |row| bytes(row.peak_bytes)),
+        ("max diff", |row| difference(row.max_difference)),
     ]
 }
 
-/// The first column to the left, the others to the right.
-fn aligned(lines: &[[String; COLUMNS]]) -> String {
+/// The titles, and a line a row: the workload where it begins, and the columns that have a figure.
+fn lines(rows: &[Row], on_gpu: bool) -> Vec<Vec<String>> {
+    let mut columns = columns(on_gpu).to_vec();
+    columns.retain(|(_, cell)| rows.iter().any(|row| cell(row) != NONE));
+    let titles = columns.iter().map(|(title, _)| title.to_string());
+    let mut lines = vec![std::iter::once(String::new()).chain(titles).collect()];
+    let mut workload = "";
+    for row in rows {
+        let name = match row.workload == workload {
+            true => String::new(),
+            false => row.workload.clone(),
+        };
+        workload = &row.workload;
+        let cells = columns.iter().map(|(_, cell)| cell(row));
+        lines.push(std::iter::once(name).chain(cells).collect());
+    }
+    lines
+}
+
+/// Names to the left, and with them what a level runs as; numbers to the right.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.first().map_or(0, Vec::len);
     let length = |text: &String| text.chars().count();
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| length(&line[column]))
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
-    let line = |cells: &[String; COLUMNS]| {
-        let mut text = format!("  {:1$}", cells[0], widths[0]);
-        for (cell, width) in cells.iter().zip(&widths).skip(1) {
-            text += &format!("  {cell:>width$}");
+    let width = |column: usize| lines.iter().map(|line| length(&line[column])).max();
+    let widths: Vec<usize> = (0..columns).map(|i| width(i).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in lines {
+        let mut row = String::new();
+        for (i, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            row += &match lines[0][i].as_str() {
+                "" | "level" | "runs as" => format!("  {cell:width$}"),
+                _ => format!("  {cell:>width$}"),
+            };
         }
-        text + "\n"
-    };
-    lines.iter().map(line).collect()
+        text += row.trim_end();
+        text.push('\n');
+    }
+    text
 }
 
 /// `1.5 MiB`
@@ -103,20 +122,72 @@ mod tests {
     use super::*;
     use crate::compare::drawn::tests::example;
 
-    #[test]
-    fn columns_are_aligned() {
-        let expected = "\
-lm tiny, f32; decode: a token
-          level  median ms  device ms  speed-up  tensors  launches  peak memory  largest difference
-  decode      1      1.230          –     1.00×      321         –      1.5 MiB                   0
-              2      0.980          –     1.26×      150         –      1.5 MiB              1.2e-7
-";
-        let measured = |rows| Measured {
+    fn measured(rows: Vec<Row>) -> Measured {
+        Measured {
             rows,
             inputs: vec!["decode: a token".into()],
+        }
+    }
+
+    /// A CPU has no clock of its own and launches nothing: those columns are left out.
+    #[test]
+    fn a_table_of_a_cpu_says_rust_twin() {
+        let expected = "\
+lm tiny, f32
+decode: a token
+          level  runs as       ms  speed-up  tensors   memory  max diff
+  decode  1      candle      1.23     1.00×      321  1.5 MiB         0
+          3      Rust twin  0.980     1.26×      150  1.5 MiB    1.2e-7
+";
+        let mut rows = example().rows;
+        rows[1].level = 3;
+        assert_eq!(model(&measured(rows), false), expected);
+        assert_eq!(model(&measured(vec![]), false), "");
+    }
+
+    #[test]
+    fn a_table_of_a_gpu_has_its_clock_and_its_launches() {
+        let expected = "\
+lm tiny, f32
+decode: a token
+          level    runs as     ms  device ms  speed-up  tensors  launches   memory  max diff
+  decode  1        candle    1.23          –     1.00×      321         –  1.5 MiB         0
+          5 graph  tuned    0.980      0.500     1.26×      150        70  1.5 MiB    1.2e-7
+";
+        let mut rows = example().rows;
+        rows[1] = Row {
+            level: 5,
+            graph: true,
+            device_ms: Some(0.5),
+            launches: Some(70),
+            ..rows[1].clone()
         };
-        assert_eq!(model(&measured(example().rows)), expected);
-        assert_eq!(model(&measured(vec![])), "");
+        assert_eq!(model(&measured(rows), true), expected);
+    }
+
+    /// 80 columns on a CPU, 120 on a GPU, with the longest of all cells.
+    #[test]
+    fn tables_fit_a_terminal() {
+        let long = |level, graph, on_gpu: bool| Row {
+            workload: "graphs128".into(),
+            level,
+            graph,
+            median_ms: 12_345.6,
+            device_ms: on_gpu.then_some(12_345.6),
+            launches: on_gpu.then_some(99_999),
+            speedup: 1234.56,
+            tensors: 99_999,
+            peak_bytes: 1 << 30,
+            max_difference: 1.2e-7,
+            ..example().rows[0].clone()
+        };
+        for (on_gpu, columns) in [(false, 80), (true, 120)] {
+            let rows = (1..=5).map(|level| long(level, on_gpu, on_gpu)).collect();
+            let text = model(&measured(rows), on_gpu) + &legend(100_000, on_gpu);
+            for line in text.lines() {
+                assert!(line.chars().count() <= columns, "{line}");
+            }
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn cpu(asked: Option<String>) -> Cpu {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn simd() -> Option<Simd> {
+pub fn simd() -> Option<Simd> {
     use std::arch::is_x86_feature_detected as has;
     // All five: what the products here use of it.
     let parts = [
@@ -66,7 +66,7 @@ fn simd() -> Option<Simd> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn simd() -> Option<Simd> {
+pub fn simd() -> Option<Simd> {
     None
 }
 

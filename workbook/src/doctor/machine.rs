@@ -52,6 +52,17 @@ pub enum Simd {
     Sse,
 }
 
+impl Simd {
+    /// `AVX-512`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "AVX-512",
+            Self::Avx2 => "AVX2",
+            Self::Sse => "SSE",
+        }
+    }
+}
+
 /// The library that comes with the driver, libcuda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Driver {

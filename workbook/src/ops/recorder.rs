@@ -53,7 +53,8 @@ impl<'a> Recorder<'a> {
 
     /// The table of the rows since the last.
     pub fn print(&mut self) {
-        print!("{}", table::all(&self.rows[self.printed..]));
+        let on_gpu = self.device.is_cuda();
+        print!("{}", table::all(&self.rows[self.printed..], on_gpu));
         self.printed = self.rows.len();
     }
 

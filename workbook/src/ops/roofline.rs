@@ -1,15 +1,15 @@
 //! What each op reaches at each level, below the roof that was measured in the same run.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use candle_core::DType;
 use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
-use results::{OpResults, OpRow, spoken};
+use results::{OpResults, OpRow};
 
-use crate::record::folder::chart_path;
+use crate::record::folder::{Drawing, draw};
 
 /// The name of the rows that hold what a device does in a second at the most, and their two shapes.
 const LIMITS: &str = "limits";
@@ -56,26 +56,25 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
     ]
 }
 
-/// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`; returns the paths. One
-/// that holds none, or nothing below them, is skipped by name.
-pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`. A record
+/// without limits, or without ops that do arithmetic, is skipped by name.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         let charts = charts(recorded);
         if charts.is_empty() {
             eprintln!(
-                "skipped: no roofline of ops/{name}.json: it holds no limits, or nothing below them"
+                "skipped: no roofline of ops/{name}.json: it has no limits, or no ops that do arithmetic"
             );
         }
         for (dtype, chart) in charts {
-            let path = chart_path(root, &format!("{name}-roofline-{dtype}"))?;
-            paths.extend(charts::measured_chart(&path, &chart)?);
+            drawn.push(draw(root, name, &format!("roofline-{dtype}"), &chart)?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
-/// A chart a number format.
+/// One chart per dtype.
 fn charts(recorded: &OpResults) -> Vec<(String, MeasuredChart)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let chart = |dtype: &str| Some((dtype.to_string(), chart(recorded, dtype)?));
@@ -116,19 +115,21 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
         return None;
     }
     Some(MeasuredChart {
-        title: format!("Ops in {dtype} below the roof of {name}"),
+        title: format!("Roofline of ops in {dtype} on {name}"),
         note: format!(
-            "The roof: memory at {:.3} TB/s, a product at {:.3} TFLOP/s, of the same run; above it: caches.{}",
+            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above: data in caches.{}",
             roof.bandwidth,
             roof.peak,
             match needed.iter().any(|row| row.graph_us.is_some()) {
-                true => " Times in a CUDA graph, or else on the device.",
+                true => " Times: CUDA graph, else device.",
                 false => "",
             }
         ),
         roof,
         kernels,
-        series: levels.iter().map(|level| spoken(level)).collect(),
+        series: (levels.iter())
+            .map(|level| recorded.machine.label(level))
+            .collect(),
     })
 }
 
@@ -183,7 +184,7 @@ mod tests {
             panic!("expected one chart, found {}", charts.len());
         };
         assert_eq!(dtype, "f32");
-        assert_eq!(chart.series, ["level 1", "level 5"]);
+        assert_eq!(chart.series, ["level 1", "level 5 (Rust twin)"]);
         assert_eq!((chart.roof.bandwidth, chart.roof.peak), (0.02, 0.2));
         let expected = Measured {
             name: "linear".into(),

@@ -1,30 +1,29 @@
 //! Recorded times of every op against its shapes, a line a level, as charts.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, LineChart, LinePanels, Series};
-use results::{OpResults, OpRow, spoken};
+use results::{Machine, OpResults, OpRow};
 
-use crate::record::folder::chart_path;
+use crate::record::folder::{Drawing, draw};
 
 /// Shapes of an op that make a line.
 const LEAST: usize = 3;
 
-/// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`; returns the paths.
-pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/ops` as `charts/NAME-shapes-DTYPE`.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         for (dtype, chart) in charts(recorded) {
-            let path = chart_path(root, &format!("{name}-shapes-{dtype}"))?;
-            paths.extend(charts::line_panels(&path, &chart)?);
+            drawn.push(draw(root, name, &format!("shapes-{dtype}"), &chart)?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
-/// A chart a number format, in it a panel an op of which enough shapes were measured.
+/// One chart per dtype, with one panel per op that has enough measured shapes.
 fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let chart = |dtype: &str| {
@@ -32,16 +31,18 @@ fn charts(recorded: &OpResults) -> Vec<(String, LinePanels)> {
             .filter(|row| row.dtype == dtype)
             .collect();
         let ops = rows.chunk_by(|a, b| a.op == b.op);
-        let panels: Vec<LineChart> = ops.filter_map(panel).collect();
+        let panels: Vec<LineChart> = ops
+            .filter_map(|rows| panel(rows, &recorded.machine))
+            .collect();
         let name = &recorded.machine.name;
-        let title = format!("Time of ops against their shapes in {dtype} on {name}");
+        let title = format!("Op time by shape in {dtype} on {name}");
         (!panels.is_empty()).then(|| (dtype.to_string(), LinePanels { title, panels }))
     };
     dtypes.into_iter().filter_map(chart).collect()
 }
 
 /// One op: its shapes by what they have to do, and a line a level.
-fn panel(rows: &[&OpRow]) -> Option<LineChart> {
+fn panel(rows: &[&OpRow], machine: &Machine) -> Option<LineChart> {
     let amount = |row: &OpRow| row.flops.or(row.bytes);
     let amounts: BTreeSet<u64> = rows.iter().filter_map(|row| amount(row)).collect();
     if amounts.len() < LEAST {
@@ -49,7 +50,7 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
     }
     let mut series: Vec<Series> = vec![];
     for row in rows {
-        let name = spoken(&row.level);
+        let name = machine.label(&row.level);
         let point = (amount(row)? as f64, row.us());
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
@@ -64,7 +65,7 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
     }
     let x = match rows[0].flops {
         Some(_) => "FLOPs",
-        None => "bytes, read and written at least",
+        None => "bytes that must be read and written",
     };
     Some(LineChart {
         title: rows[0].op.replace('_', " "),
@@ -77,7 +78,6 @@ fn panel(rows: &[&OpRow]) -> Option<LineChart> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Machine;
 
     #[test]
     fn an_op_of_three_shapes_has_a_panel_with_a_line_a_level() {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!((dtype.as_str(), chart.panels.len()), ("f32", 1));
         let LineChart { series, x, y, .. } = &chart.panels[0];
         assert!(x.log && y.log && x.label == "FLOPs");
-        assert_eq!(series[1].name, "level 5");
+        assert_eq!(series[1].name, "level 5 (Rust twin)");
         assert_eq!(series[1].points, [(32., 1.), (64., 1.), (288., 1.)]);
     }
 }

@@ -1,48 +1,58 @@
 //! Times of ops for a terminal: a block an op, a line a shape, a column a level.
 
 use candle_core::Device;
-use results::{OpClock, OpResults, OpRow, is_limit, spoken};
+use models::trace::table::{Line, aligned};
+use results::{OpClock, OpResults, OpRow, is_limit, runs_as_short, spoken};
+
+use crate::compare::significant;
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
     match device.is_cpu() {
-        true => "Microseconds of one call, median; in brackets how many times faster than level 2.",
+        true => {
+            "Microseconds of one call, median. In parentheses: speed-up over level 2.\n\
+             Rust twin: Rust code in place of the GPU kernel. A CPU runs neither PTX nor CUDA."
+        }
         false => {
-            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph, or \
-             launched\none by one (*). In brackets how many times faster than level 2. What waits for the device itself is \
-             by the\nhost's clock. All clocks are in the JSON."
+            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph, or\n\
+             launched one by one (*). In parentheses: speed-up over level 2. An op that waits for the device is\n\
+             measured on the host's clock. All clocks are in the JSON."
         }
     }
 }
 
 /// All rows, an op after the other.
-pub fn all(rows: &[OpRow]) -> String {
+pub fn all(rows: &[OpRow], on_gpu: bool) -> String {
     rows.chunk_by(|a, b| (&a.op, &a.dtype) == (&b.op, &b.dtype))
-        .map(block)
+        .map(|rows| block(rows, on_gpu))
         .collect()
 }
 
-fn block(rows: &[OpRow]) -> String {
+/// A line a shape, below the levels and what they run as.
+fn block(rows: &[OpRow], on_gpu: bool) -> String {
     let mut levels: Vec<&str> = vec![];
     for row in rows {
         if !levels.contains(&row.level.as_str()) {
             levels.push(&row.level);
         }
     }
+    let line = |name: String, cells: Vec<String>| Line::of([vec![name], cells].concat());
+    let of_levels =
+        |text: &dyn Fn(&str) -> String| levels.iter().map(|level| text(level)).collect();
     let title = format!("{}, {}", rows[0].op, rows[0].dtype);
-    let mut text = format!("\n{title:32}");
-    for level in &levels {
-        text += &format!("{level:>20}");
-    }
-    text.push('\n');
+    let runs_as = |level: &str| {
+        let number = level.strip_prefix("level").and_then(|n| n.parse().ok());
+        runs_as_short(number.unwrap_or(0), on_gpu).to_string()
+    };
+    let mut lines = vec![
+        line(title, of_levels(&spoken)),
+        line(String::new(), of_levels(&runs_as)),
+    ];
     for cases in rows.chunk_by(|a, b| a.shape == b.shape) {
-        text += &format!("  {:30}", cases[0].shape);
-        for level in &levels {
-            text += &format!("{:>20}", cell(cases, level));
-        }
-        text.push('\n');
+        let name = format!("  {}", cases[0].shape);
+        lines.push(line(name, of_levels(&|level| cell(cases, level))));
     }
-    text
+    format!("\n{}", aligned(&lines))
 }
 
 /// `12.3 (1.50×)`, or `12.3* (1.50×)` of what was not in a graph as the others.
@@ -54,9 +64,10 @@ fn cell(cases: &[OpRow], level: &str) -> String {
     let clock = OpClock::of(cases);
     let us = clock.us(row);
     let mark = if clock.has(row) { "" } else { "*" };
+    let time = significant(us);
     match base.filter(|_| level != "level2" && !is_limit(level)) {
-        Some(base) => format!("{us:.2}{mark} ({:.2}×)", clock.us(base) / us),
-        None => format!("{us:.2}{mark}"),
+        Some(base) => format!("{time}{mark} ({:.2}×)", clock.us(base) / us),
+        None => format!("{time}{mark}"),
     }
 }
 
@@ -86,7 +97,7 @@ pub fn losses(results: &OpResults, factor: f64) -> String {
         text += &format!(
             "  {:44} {} {own_us:.2} µs, {} {other_us:.2} µs ({:.2}×)\n",
             format!("{} {} {}", own.op, own.shape, own.dtype),
-            spoken(&own.level),
+            results.machine.label(&own.level),
             spoken(&other.level),
             own_us / other_us,
         );
@@ -108,10 +119,36 @@ mod tests {
             host_us: us,
             ..OpRow::default()
         };
-        let text = all(&[row("level1", 8.), row("level2", 4.), row("level3", 2.)]);
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let expected = "linear, f32 level1 level2 level3 1x2x3 8.00 (0.50×) 4.00 2.00 (2.00×)";
-        assert_eq!(words.join(" "), expected);
+        let rows = [
+            row("level1", 8.),
+            row("level2", 4.),
+            row("level3", 12_345.6),
+            row("copy", 0.5),
+        ];
+        let expected = "
+linear, f32       level 1       level 2        level 3   copy
+                   candle  fused candle      Rust twin
+  1x2x3      8.00 (0.50×)          4.00  12346 (0.00×)  0.500
+";
+        assert_eq!(all(&rows, false), expected);
+        assert!(all(&rows, true).contains("PTX"));
+    }
+
+    /// The longest title and shape, and times of milliseconds.
+    #[test]
+    fn five_levels_fit_a_terminal() {
+        let row = |n: u8| OpRow {
+            op: "causal_attention_prefill".into(),
+            shape: "128x8x8x64".into(),
+            level: format!("level{n}"),
+            dtype: "bf16".into(),
+            host_us: 99_999.,
+            ..OpRow::default()
+        };
+        let rows: Vec<OpRow> = (1..=5).map(row).collect();
+        for line in all(&rows, false).lines() {
+            assert!(line.chars().count() <= 120, "{line}");
+        }
     }
 
     #[test]
@@ -133,8 +170,8 @@ mod tests {
         }
         let text = losses(&results, 1.);
         let words: Vec<&str> = text.split_whitespace().collect();
-        let expected = "behind in 2 of 3 cases linear 2x2 f32 level 5 3.00 µs, PyTorch 2.00 µs (1.50×) \
-                        linear 1x1 f32 level 5 1.02 µs, PyTorch 1.00 µs (1.02×)";
+        let expected = "behind in 2 of 3 cases linear 2x2 f32 level 5 (Rust twin) 3.00 µs, PyTorch 2.00 µs (1.50×) \
+                        linear 1x1 f32 level 5 (Rust twin) 1.02 µs, PyTorch 1.00 µs (1.02×)";
         assert_eq!(words.join(" "), expected);
         let more = losses(&results, 1.05);
         assert!(

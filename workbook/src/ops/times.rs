@@ -1,20 +1,20 @@
 //! Recorded times of every op on its shapes, level beside level, as charts.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use charts::{Axis, Bar, BarChart, Group};
-use results::{OpClock, OpResults, OpRow, spoken};
+use charts::{Axis, Bar, BarChart, BarGrid, Group};
+use results::{Machine, OpClock, OpResults, OpRow};
 
 use crate::compare::significant;
-use crate::record::folder::chart_path;
+use crate::record::folder::{Drawing, draw};
 
-/// The charts of a number format, and the ops in each: those whose ratios are of one size.
+/// The charts of a dtype, and the ops in each: ops whose speed-ups are of similar size.
 const KINDS: [(&str, &str, &[&str]); 4] = [
     (
-        "products",
-        "Products",
+        "matmuls",
+        "Matmuls",
         &[
             "linear",
             "qkv",
@@ -27,7 +27,7 @@ const KINDS: [(&str, &str, &[&str]); 4] = [
     ),
     (
         "rows",
-        "Ops of rows",
+        "Row ops",
         &[
             "embedding",
             "add_rms_norm",
@@ -46,11 +46,7 @@ const KINDS: [(&str, &str, &[&str]); 4] = [
             "attention",
         ],
     ),
-    (
-        "graphs",
-        "Ops on graphs",
-        &["edge_attention", "segment_mean"],
-    ),
+    ("graphs", "Graph ops", &["edge_attention", "segment_mean"]),
 ];
 
 /// Every op that is timed.
@@ -61,19 +57,18 @@ pub fn ops() -> impl Iterator<Item = &'static str> {
 /// The level that the others are compared with, as in the tables.
 const BASE: &str = "level2";
 
-/// Draws every record of `benches/results/ops` as `charts/NAME-products-DTYPE` and so on; returns the paths.
-pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/ops` as `charts/NAME-matmuls-DTYPE` and so on.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         for (kind, chart) in charts(recorded) {
-            let path = chart_path(root, &format!("{name}-{kind}"))?;
-            paths.extend(charts::bar_grid(&path, &chart)?);
+            drawn.push(draw(root, name, &kind, &BarGrid(&chart))?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
-/// Those of [`KINDS`], for each number format.
+/// The charts of [`KINDS`] for each dtype.
 fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let mut charts = vec![];
@@ -82,7 +77,9 @@ fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
             let of_kind = |row: &&OpRow| row.dtype == dtype && ops.contains(&row.op.as_str());
             let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_kind).collect();
             let groups = rows.chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape));
-            let groups: Vec<Group> = groups.filter_map(group).collect();
+            let groups: Vec<Group> = groups
+                .filter_map(|rows| group(rows, &recorded.machine))
+                .collect();
             if !groups.is_empty() {
                 let title = format!("{title} in {dtype} on {}", recorded.machine.name);
                 charts.push((format!("{kind}-{dtype}"), chart(title, groups)));
@@ -96,7 +93,7 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
     BarChart {
         title,
         axis: Axis::log(
-            "time of level 2 / time (×), longer is faster; whiskers: eight in ten runs",
+            "speed-up over level 2 (×), longer is faster; whiskers: 10th to 90th percentile",
         ),
         mark: Some(1.),
         groups,
@@ -104,7 +101,7 @@ fn chart(title: String, groups: Vec<Group>) -> BarChart {
 }
 
 /// One op on one shape, which has to have been measured at [`BASE`].
-fn group(rows: &[&OpRow]) -> Option<Group> {
+fn group(rows: &[&OpRow], machine: &Machine) -> Option<Group> {
     let base = rows.iter().find(|row| row.level == BASE)?;
     let clock = OpClock::of(rows.iter().copied());
     let bar = |row: &&OpRow| {
@@ -113,7 +110,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
         let (low, high) = row.spread();
         let ratio = base / us;
         Bar {
-            name: spoken(&row.level),
+            name: machine.label(&row.level),
             value: ratio,
             spread: (ratio * row.us() / high, ratio * row.us() / low),
             label: format!("{} µs{how} · {}×", significant(us), significant(ratio)),
@@ -128,7 +125,7 @@ fn group(rows: &[&OpRow]) -> Option<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Machine;
+    use results::spoken;
 
     /// An op that is recorded and in no chart would be missed by nobody.
     #[test]
@@ -167,13 +164,14 @@ mod tests {
         ];
         let charts = charts(&results);
         let names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["products-f32", "rows-f32"]);
+        assert_eq!(names, ["matmuls-f32", "rows-f32"]);
         let group = &charts[0].1.groups[0];
         let labels: Vec<&str> = group.bars.iter().map(|bar| bar.label.as_str()).collect();
         assert_eq!(
             labels,
             ["8.00 µs · 0.500×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
         );
+        assert_eq!(group.bars[2].name, "level 3 (Rust twin)");
         // What was not measured at level 2 has no measure.
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(others, ["softmax 1 × 2 × 3"]);

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Format, Group};
-use models::trace::profile::{Limits, Op};
+use models::trace::profile::{Limits, Op, Reached};
+use results::runs_as_short;
 use serde::Serialize;
 
 use super::Profiled;
@@ -19,12 +20,16 @@ pub struct Subject<'a> {
     pub level: u8,
     /// Of weights and activations.
     pub dtype: &'a str,
+    /// Whether it ran on a GPU.
+    pub on_gpu: bool,
 }
 
 impl Subject<'_> {
-    /// `lm tiny, level 4`
+    /// `lm tiny, level 4 (Rust twin)`
     pub fn title(&self) -> String {
-        format!("{} {}, level {}", self.model, self.name, self.level)
+        let (model, name, level) = (self.model, self.name, self.level);
+        let runs_as = runs_as_short(level.into(), self.on_gpu);
+        format!("{model} {name}, level {level} ({runs_as})")
     }
 }
 
@@ -48,6 +53,7 @@ struct Row<'a> {
     gb_per_s: Option<f64>,
     gflop_per_s: Option<f64>,
     limit: Option<String>,
+    /// Above 1 where the operands were in the caches, which are faster than memory.
     fraction_of_limit: Option<f64>,
     /// Of the whole, on the host.
     whole_ms: f64,
@@ -125,7 +131,11 @@ fn bar(profiled: &Profiled, name: &str, limits: &Limits) -> Option<Bar> {
     let op = profile.ops.iter().find(|op| op.name == name)?;
     let share = 100. * profile.share(op);
     let limit = match op.fraction(limits) {
-        Some((fraction, limit)) => format!(" · {:.0}% of {limit}", 100. * fraction),
+        Some((fraction, limit)) => match Reached::of(fraction, limit) {
+            Reached::Share(share) => format!(" · {:.0}% of {limit}", 100. * share),
+            Reached::All => format!(" · at the limit of {limit}"),
+            Reached::InCache => " · in cache".into(),
+        },
         None => String::new(),
     };
     Some(Bar {

@@ -1,8 +1,9 @@
-//! What lies in `benches/results`: records by their names, and charts.
+//! The folder `benches/results`: records by name, and charts.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use charts::Chart;
 use data::BadInput;
 use results::{Figures, Kind, Recorded};
 use serde::Serialize;
@@ -61,9 +62,29 @@ pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result
     Ok(records)
 }
 
-/// Where the chart of this name goes: below `benches/results`.
-pub fn chart_path(root: &Path, name: &str) -> Result<PathBuf> {
+/// A chart that was drawn.
+#[derive(Debug, Clone)]
+pub struct Drawing {
+    /// Name of the record, such as `h200`.
+    pub record: String,
+    /// Title of the chart.
+    pub title: String,
+    /// The SVG.
+    pub path: PathBuf,
+}
+
+/// Draws a chart of a record into `benches/results/charts/RECORD-NAME.svg`.
+pub fn draw(root: &Path, record: &str, name: &str, chart: &impl Chart) -> Result<Drawing> {
+    Ok(Drawing {
+        record: record.into(),
+        title: chart.title().into(),
+        path: draw_named(root, &format!("{record}-{name}"), chart)?,
+    })
+}
+
+/// Draws a chart into `benches/results/charts/NAME.svg` and returns the path.
+pub fn draw_named(root: &Path, name: &str, chart: &impl Chart) -> Result<PathBuf> {
     let charts = root.join("benches/results/charts");
     std::fs::create_dir_all(&charts).with_context(|| format!("{}", charts.display()))?;
-    Ok(charts.join(name))
+    Ok(charts::svg(&charts.join(name), chart)?)
 }

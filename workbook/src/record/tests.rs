@@ -4,13 +4,24 @@ use results::{BenchResults, Machine, OpResults, Results};
 
 use super::*;
 
-/// A place for the README's table.
-const EMPTY: &str = "<!-- results:begin -->\n<!-- results:end -->\n";
+/// Places for the README's tables.
+const EMPTY: &str = "<!-- levels:begin -->\n<!-- levels:end -->\n\
+                     <!-- results:begin -->\n<!-- results:end -->\n";
 
 fn repository() -> Result<tempfile::TempDir> {
     let root = tempfile::tempdir()?;
     fs::write(root.path().join("README.md"), EMPTY)?;
     Ok(root)
+}
+
+fn machine() -> Machine {
+    Machine {
+        device: "cpu".into(),
+        name: "A CPU".into(),
+        commit: "abc".into(),
+        date: "2026-11-21".into(),
+        ..Machine::default()
+    }
 }
 
 fn op(dtype: &str, us: f64) -> OpRow {
@@ -26,7 +37,7 @@ fn op(dtype: &str, us: f64) -> OpRow {
 }
 
 fn ops(dtype: &str, us: f64) -> OpResults {
-    let mut run = OpResults::new(Machine::default());
+    let mut run = OpResults::new(machine());
     run.rows.push(op(dtype, us));
     run
 }
@@ -38,7 +49,7 @@ fn put(root: &Path, run: Run) -> Result<()> {
 }
 
 fn model(preset: &str, dtype: &str) -> Results {
-    let mut run = Results::new(Machine::default());
+    let mut run = Results::new(machine());
     run.rows.push(Row {
         model: "lm".into(),
         preset: preset.into(),
@@ -60,10 +71,7 @@ fn each_kind_has_its_place() -> Result<()> {
     put(root.path(), Run::Ops(ops("f32", 1.)))?;
     put(root.path(), Run::Ops(ops("bf16", 2.)))?;
     put(root.path(), Run::Ops(ops("f32", 3.).of_kind(Kind::Small)))?;
-    put(
-        root.path(),
-        Run::Benches(BenchResults::new(Machine::default())),
-    )?;
+    put(root.path(), Run::Benches(BenchResults::new(machine())))?;
     put(root.path(), Run::Models(model("tiny", "f32")))?;
     let at = |path: &str| root.path().join("benches/results").join(path);
     let times = |path: &str| -> Result<Vec<f64>> {
@@ -74,7 +82,16 @@ fn each_kind_has_its_place() -> Result<()> {
     assert_eq!(times("small/cpu.json")?, [3.]);
     assert!(at("benches/cpu.json").exists() && at("charts/cpu-lm-f32.svg").exists());
     assert_eq!(OpResults::load(&at("small/cpu.json"))?.kind, Kind::Small);
-    assert!(fs::read_to_string(root.path().join("README.md"))?.contains("lm tiny decode"));
+    let page = fs::read_to_string(at("README.md"))?;
+    for expected in [
+        "| lm tiny decode | 1.00 ms |",
+        "- Whole models: [cpu.json](cpu.json); commit abc, 2026-11-21\n  \
+         - [Language model in f32 on A CPU](charts/cpu-lm-f32.svg)\n",
+        "- Single ops: [ops/cpu.json](ops/cpu.json); commit abc, 2026-11-21\n",
+        "- `cargo bench`: [benches/cpu.json](benches/cpu.json); commit abc, 2026-11-21\n",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
     Ok(())
 }
 
@@ -106,7 +123,7 @@ fn a_record_without_a_place_is_refused_before_the_measurement() -> Result<()> {
     let error = Records::named(root.path(), Some("cpu"), &Run::Models(other));
     let error = error.err().map(|e| e.to_string()).unwrap_or_default();
     assert!(
-        error.contains("cpu.json: expected figures of , 4 threads"),
+        error.contains("cpu.json: expected figures of A CPU, 4 threads"),
         "{error}"
     );
     fs::write(root.path().join("README.md"), "# Title\n")?;
@@ -128,5 +145,47 @@ fn without_files_it_takes_what_runs_have_left() -> Result<()> {
     let path = left_by_a_run(root.path(), Kind::Ops);
     folder::save(&path, &ops("f32", 1.))?;
     assert_eq!(left_by_runs(root.path())?, [path]);
+    Ok(())
+}
+
+/// The page, the README and the chapters, where charts are linked.
+fn pages(root: &Path) -> Result<String> {
+    let mut text = String::new();
+    for page in ["README.md", "benches/results/README.md"] {
+        text += &fs::read_to_string(root.join(page))?;
+    }
+    for chapter in fs::read_dir(root.join("book/chapters"))? {
+        let path = chapter?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            text += &fs::read_to_string(path)?;
+        }
+    }
+    Ok(text)
+}
+
+#[test]
+fn every_chart_is_drawn_from_a_record_and_linked() -> Result<()> {
+    let repository = compare::root()?;
+    let empty = tempfile::tempdir()?;
+    All::read(&repository)?.draw(empty.path())?;
+    let names = |root: &Path| -> Result<BTreeSet<String>> {
+        let entries = fs::read_dir(root.join("benches/results/charts"))?;
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            Ok(entry?.file_name().to_string_lossy().into_owned())
+        };
+        entries.map(name).collect()
+    };
+    let found = names(&repository)?;
+    assert_eq!(
+        found,
+        names(empty.path())?,
+        "what a redraw draws, and no other file"
+    );
+    let pages = pages(&repository)?;
+    for name in &found {
+        let directive = format!("{{{{figure {}}}}}", name.replace(".svg", ""));
+        let is_linked = pages.contains(&format!("charts/{name})")) || pages.contains(&directive);
+        assert!(is_linked, "no page links or shows {name}");
+    }
     Ok(())
 }

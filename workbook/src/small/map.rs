@@ -1,7 +1,7 @@
 //! The small products as a map: how many times as fast level 5 is as the fastest library, shape by shape.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use charts::{HeatMap, Panel};
@@ -9,21 +9,20 @@ use kernels::dispatch::tune::PICKED;
 use results::{OpResults, OpRow, spoken};
 
 use super::{CANDLE, GEMM};
-use crate::record::folder::chart_path;
+use crate::record::folder::{Drawing, draw};
 
-/// Draws every record of `benches/results/small` as `charts/NAME-small`; returns the paths. One that holds no library
-/// beside level 5 is skipped by name.
-pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/small` as `charts/NAME-small`. A record without a library next to level 5
+/// is skipped by name.
+pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         if cells(recorded).is_empty() {
-            eprintln!("skipped: no map of small/{name}.json: it holds no library beside level 5");
+            eprintln!("skipped: no map of small/{name}.json: it has no library next to level 5");
             continue;
         }
-        let path = chart_path(root, &format!("{name}-small"))?;
-        paths.extend(charts::heat_map(&path, &map(recorded))?);
+        drawn.push(draw(root, name, "small", &map(recorded))?);
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
 /// A batch of products (M × K)·(K × N), and how many times as fast level 5 is.
@@ -53,14 +52,14 @@ fn map(results: &OpResults) -> HeatMap {
     let side = |n: &usize| n.to_string();
     let panels = [
         panel(
-            "squares, n × n by n × n: columns are n, rows the size of the batch",
+            "square, n × n by n × n: one column per n, one row per batch size",
             &squares,
             |cell| (cell.batch, cell.n),
             side,
             side,
         ),
         panel(
-            "M × K by K × N: columns are M, rows N × K (a layer's weight)",
+            "M × K by K × N: one column per M, one row per N × K (the weight of a layer)",
             &others,
             |cell| ((cell.n, cell.k), cell.m),
             |(n, k)| format!("{n} × {k}"),
@@ -68,9 +67,9 @@ fn map(results: &OpResults) -> HeatMap {
         ),
     ];
     HeatMap {
-        title: format!("Small products on {}", results.machine.name),
+        title: format!("Small matmuls on {}", results.machine.name),
         note: format!(
-            "time of the fastest ({}) / time of level 5, f32: above 1, level 5 is faster",
+            "f32: time of the fastest library ({}) / time of level 5; above 1, level 5 is faster",
             libraries(results).join(", ")
         ),
         panels: panels
@@ -196,7 +195,7 @@ mod tests {
             [("128 × 64".into(), vec![Some(0.5), Some(1.)])]
         );
         assert!(
-            note.contains("the fastest (candle, gemm, PyTorch)"),
+            note.contains("the fastest library (candle, gemm, PyTorch)"),
             "{note}"
         );
     }

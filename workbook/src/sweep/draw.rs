@@ -1,18 +1,18 @@
 //! A sweep as text and as charts: the slope says how time grows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use charts::{Axis, LineChart, Series};
 use models::trace::table::{Line, aligned};
-use results::{SweepRow, slope, upper_half};
+use results::{Machine, SweepRow, slope, upper_half};
 
 use crate::compare::significant;
-use crate::record::folder::{Named, chart_path};
+use crate::record::folder::{Drawing, Named, draw};
 
-/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-AXIS-DTYPE`; returns the paths.
-pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<PathBuf>> {
-    let mut paths = vec![];
+/// Draws every record of `benches/results/sweep` as `charts/NAME-MODEL-PRESET-AXIS-DTYPE`.
+pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<Drawing>> {
+    let mut drawn = vec![];
     for (name, recorded) in records {
         for rows in sweeps(&recorded.rows) {
             let SweepRow {
@@ -22,12 +22,12 @@ pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<PathBuf>> {
                 dtype,
                 ..
             } = &rows[0];
-            let path = chart_path(root, &format!("{name}-{model}-{preset}-{axis}-{dtype}"))?;
-            let chart = chart(rows, &recorded.machine.name);
-            paths.extend(charts::line_chart(&path, &chart)?);
+            let chart = chart(rows, &recorded.machine);
+            let file = format!("{model}-{preset}-{axis}-{dtype}");
+            drawn.push(draw(root, name, &file, &chart)?);
         }
     }
-    Ok(paths)
+    Ok(drawn)
 }
 
 /// The rows of one model and axis each.
@@ -36,10 +36,10 @@ fn sweeps(rows: &[SweepRow]) -> impl Iterator<Item = &[SweepRow]> {
     rows.chunk_by(move |a, b| of(a) == of(b))
 }
 
-/// `level 1`, …, `level 5 in a graph`, in the order in which they were measured.
-fn variants_of(rows: &[SweepRow]) -> Vec<String> {
+/// `level 1`, …, `level 4 (Rust twin)`, `level 5 in a graph`, in the order in which they were measured.
+fn variants_of(rows: &[SweepRow], machine: &Machine) -> Vec<String> {
     let mut variants = vec![];
-    for variant in rows.iter().map(SweepRow::variant) {
+    for variant in rows.iter().map(|row| row.label(machine)) {
         if !variants.contains(&variant) {
             variants.push(variant);
         }
@@ -48,8 +48,8 @@ fn variants_of(rows: &[SweepRow]) -> Vec<String> {
 }
 
 /// (size, ms) of one of them.
-fn points(rows: &[SweepRow], variant: &str) -> Vec<(f64, f64)> {
-    let of_variant = rows.iter().filter(|row| row.variant() == variant);
+fn points(rows: &[SweepRow], machine: &Machine, variant: &str) -> Vec<(f64, f64)> {
+    let of_variant = rows.iter().filter(|row| row.label(machine) == variant);
     of_variant
         .map(|row| (row.size as f64, row.median_ms))
         .collect()
@@ -61,32 +61,33 @@ fn growth(points: &[(f64, f64)]) -> String {
 }
 
 /// A line a level on two logarithmic axes, on which a power of the size is straight.
-fn chart(rows: &[SweepRow], machine: &str) -> LineChart {
+fn chart(rows: &[SweepRow], machine: &Machine) -> LineChart {
     let series = |variant: String| {
-        let points = points(rows, &variant);
+        let points = points(rows, machine, &variant);
         let name = format!("{variant}, slope {}", growth(&points));
         Series { name, points }
     };
     let SweepRow {
         model,
         preset,
+        axis,
         what,
         dtype,
         ..
     } = &rows[0];
     LineChart {
-        title: format!("{model} {preset} in {dtype} on {machine}"),
+        title: format!("{model} {preset} by {axis} in {dtype} on {}", machine.name),
         x: Axis::log(format!("{what} (slopes: of the upper half of the sizes)")),
         y: Axis::log("time of one forward pass (ms)"),
-        series: variants_of(rows).into_iter().map(series).collect(),
+        series: variants_of(rows, machine).into_iter().map(series).collect(),
     }
 }
 
 /// A line a size and a column a level, and below the slope of each level's logarithms, for every sweep.
-pub fn table(rows: &[SweepRow]) -> String {
+pub fn table(rows: &[SweepRow], machine: &Machine) -> String {
     let mut text = String::new();
     for rows in sweeps(rows) {
-        let variants = variants_of(rows);
+        let variants = variants_of(rows, machine);
         let SweepRow {
             model,
             preset,
@@ -102,7 +103,7 @@ pub fn table(rows: &[SweepRow]) -> String {
         }
         let slopes = variants
             .iter()
-            .map(|variant| growth(&points(rows, variant)));
+            .map(|variant| growth(&points(rows, machine, variant)));
         lines.push(line("slope, upper half", slopes.collect()));
         text += &format!("\n{model} {preset}, {dtype}\n{}", aligned(&lines));
     }
@@ -143,14 +144,24 @@ nodes              level 1  level 2
 256                   4.00     1.00
 slope, upper half     2.00     1.00
 ";
-        assert!(table(&rows()).starts_with(expected), "{}", table(&rows()));
+        let text = table(&rows(), &Machine::default());
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]
     fn each_axis_has_a_chart_with_its_slopes() {
         let rows = rows();
-        let charts: Vec<LineChart> = sweeps(&rows).map(|rows| chart(rows, "a CPU")).collect();
+        let machine = Machine::default();
+        let charts: Vec<LineChart> = sweeps(&rows).map(|rows| chart(rows, &machine)).collect();
         assert_eq!(charts.len(), 2);
+        let cpu = variants_of(
+            &[SweepRow {
+                level: 4,
+                ..rows[0].clone()
+            }],
+            &machine,
+        );
+        assert_eq!(cpu, ["level 4 (Rust twin)"]);
         let names: Vec<&str> = charts[0].series.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["level 1, slope 2.00", "level 2, slope 1.00"]);
         assert!(charts[0].x.log && charts[0].y.log);

@@ -125,7 +125,7 @@ fn a_preprocessor_for_another_size() {
 #[test]
 fn standard_output_may_be_closed() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_workbook"))
-        .args(["gnn", "--model", "base"])
+        .args(["gnn", "--model", "base", "--level", "4"])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()

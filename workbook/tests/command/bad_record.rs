@@ -26,7 +26,8 @@ fn repository() -> TempDir {
     }
     fs::write(
         at("README.md"),
-        "<!-- results:begin -->\n<!-- results:end -->\n",
+        "<!-- levels:begin -->\n<!-- levels:end -->\n\
+         <!-- results:begin -->\n<!-- results:end -->\n",
     )
     .unwrap();
     folder
@@ -131,7 +132,7 @@ fn the_row_is_named() {
     refuses(&repository, &["record", "new", "part.json"], &[&key]);
 }
 
-/// The README has them all.
+/// The page of all results has both.
 #[test]
 fn a_part_beside_odd_records_is_not_recorded() {
     let repository = repository();
@@ -166,8 +167,23 @@ fn a_good_part_is_recorded() {
         &["record", "new", part.to_str().unwrap()],
     );
     assert!(run.fine().contains("new-lm-f32.svg"), "{}", run.stdout);
-    let readme = fs::read_to_string(repository.path().join("README.md")).unwrap();
-    assert!(readme.contains("| lm tiny prefill | "), "{readme}");
+    let read = |page: &str| fs::read_to_string(repository.path().join(page)).unwrap();
+    let page = read("benches/results/README.md");
+    assert!(page.contains("| lm tiny prefill | "), "{page}");
+    let readme = read("README.md");
+    for part in [
+        "| [5](levels/level5/src/ops.rs) | ",
+        "| lm readme decode | ",
+    ] {
+        assert!(readme.contains(part), "{readme}");
+    }
+    let charts = repository.path().join(RESULTS).join("charts");
+    assert!(charts.join("overview.svg").exists());
+    let is_png = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "png");
+    assert!(
+        !tree(&charts).keys().any(is_png),
+        "a PNG that nothing reads"
+    );
 }
 
 #[test]
@@ -276,10 +292,10 @@ fn odd_records_are_not_drawn() {
 #[test]
 fn a_readme_without_a_place_stops_the_drawing() {
     let repository = repository();
-    fs::write(repository.path().join("README.md"), "# Title\n").unwrap();
-    refuses(
-        &repository,
-        &["redraw"],
-        &["README.md", "<!-- results:begin -->"],
-    );
+    let readme = repository.path().join("README.md");
+    let text = fs::read_to_string(&readme).unwrap();
+    for marker in ["<!-- levels:begin -->", "<!-- results:end -->"] {
+        fs::write(&readme, text.replace(marker, "")).unwrap();
+        refuses(&repository, &["redraw"], &["README.md", marker]);
+    }
 }

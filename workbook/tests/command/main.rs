@@ -11,6 +11,8 @@ mod bad_tensor;
 mod doctor;
 mod fixture;
 #[cfg(unix)]
+mod labels;
+#[cfg(unix)]
 mod peers;
 mod pictures;
 mod profile;

@@ -238,7 +238,7 @@ fn an_op_that_gives_something_else_is_not_timed() {
 }
 
 /// A folder in which `compare` finds what it reads, and writes.
-fn repository() -> tempfile::TempDir {
+pub fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for part in ["models", "assets", "benches"] {
         symlink(

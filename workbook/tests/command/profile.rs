@@ -24,7 +24,8 @@ fn every_op_of_a_pass_has_a_line() {
     let text = run.fine();
     for part in [
         "limits, measured in this run: memory ",
-        "lm tiny, level 2, decode: a token at a time",
+        "lm tiny, level 2 (fused candle), decode: a token at a time",
+        "in cache: faster than memory",
         "peak memory ",
     ] {
         assert!(text.contains(part), "{part}: {text}");

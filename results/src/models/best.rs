@@ -1,0 +1,98 @@
+//! The fastest rows of one workload.
+
+use super::{Clock, Row};
+use crate::Results;
+
+/// The rows of one workload: every level, and other frameworks.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload<'a> {
+    /// At least one.
+    rows: &'a [Row],
+}
+
+impl Results {
+    /// The workload with this title, such as `lm readme decode bf16`.
+    pub fn workload(&self, title: &str) -> Option<Workload<'_>> {
+        let mut all = self.workloads();
+        let rows = all.find(|rows| rows[0].title() == title)?;
+        Some(Workload { rows })
+    }
+}
+
+impl<'a> Workload<'a> {
+    /// A level's row in host time. For the highest level it is the faster one of the two, launch by launch or as a CUDA
+    /// graph; the other levels are shown launch by launch.
+    pub fn level(&self, level: u8) -> Option<&'a Row> {
+        let highest = self.rows.iter().map(|row| row.level).max();
+        let is_level = |row: &&Row| row.system.is_none() && row.level == level;
+        let is_shown = |row: &&Row| !row.graph || Some(level) == highest;
+        fastest(self.rows.iter().filter(is_level).filter(is_shown))
+    }
+
+    /// The fastest row of another framework in host time.
+    pub fn other(&self) -> Option<&'a Row> {
+        fastest(self.rows.iter().filter(|row| row.system.is_some()))
+    }
+}
+
+fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
+    let timed = rows.filter_map(|row| Some((row, row.ms(Clock::Host)?)));
+    let fastest = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    fastest.map(|(row, _)| row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Machine;
+
+    fn results() -> Results {
+        let row = |workload: &str, level, graph, system: &str, median_ms| Row {
+            model: "lm".into(),
+            preset: "readme".into(),
+            workload: workload.into(),
+            dtype: "bf16".into(),
+            level,
+            graph,
+            system: (!system.is_empty()).then(|| system.into()),
+            median_ms,
+            ..Row::default()
+        };
+        let mut results = Results::new(Machine::default());
+        results.rows = vec![
+            row("prefill", 1, false, "", 9.),
+            row("decode", 1, false, "", 4.),
+            row("decode", 1, true, "", 3.),
+            row("decode", 5, false, "", 2.),
+            row("decode", 5, true, "", 1.),
+            row("decode", 0, false, "pytorch_eager", 5.),
+            row("decode", 0, false, "pytorch_graph", 1.5),
+        ];
+        results
+    }
+
+    #[test]
+    fn only_the_highest_level_is_shown_as_a_graph() {
+        let mut results = results();
+        let ms = |results: &Results, level| {
+            let decode = results.workload("lm readme decode bf16").unwrap();
+            decode.level(level).map(|row| row.median_ms)
+        };
+        assert_eq!(ms(&results, 1), Some(4.));
+        assert_eq!(ms(&results, 3), None);
+        assert_eq!(ms(&results, 5), Some(1.));
+        results.rows[3].median_ms = 0.5;
+        assert_eq!(ms(&results, 5), Some(0.5), "the faster of the two");
+    }
+
+    #[test]
+    fn another_framework_is_shown_at_its_fastest() {
+        let results = results();
+        let decode = results.workload("lm readme decode bf16").unwrap();
+        let other = decode.other().and_then(|row| row.system.as_deref());
+        assert_eq!(other, Some("pytorch_graph"));
+        let prefill = results.workload("lm readme prefill bf16").unwrap();
+        assert_eq!(prefill.other(), None);
+        assert!(results.workload("lm readme decode").is_none(), "f32");
+    }
+}

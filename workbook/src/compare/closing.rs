@@ -1,0 +1,221 @@
+//! What stands below the tables: what the numbers mean on this machine, what to try next, and where to read on.
+
+use anyhow::Result;
+use candle_core::Device;
+use kernels::dispatch::{Facts, is_tuned, tables, tune_command};
+use results::{Results, Row};
+
+use crate::doctor::simd;
+
+/// What the words depend on.
+struct Here {
+    facts: Facts,
+    /// `AVX-512`, where the processor is one of those whose vector registers are known.
+    simd: Option<&'static str>,
+    /// Whether level 5 has a table that was measured on this device.
+    tuned: bool,
+}
+
+/// Below this speed-up level 2 gains next to nothing.
+const LITTLE: f64 = 1.15;
+
+/// Width of the names of the three parts.
+const NAME: usize = 10;
+
+/// Three parts for a terminal of 80 columns.
+///
+/// # Errors
+/// When the driver does not answer.
+pub fn closing(results: &Results, device: &Device) -> Result<String> {
+    let facts = Facts::of(device)?;
+    let here = Here {
+        facts: facts.clone(),
+        simd: simd(),
+        tuned: is_tuned(facts, tables(facts)),
+    };
+    Ok(text(&results.rows, &here))
+}
+
+fn text(rows: &[Row], here: &Here) -> String {
+    let (next, read_on) = match here.facts.is_gpu() {
+        true => (
+            [
+                "cargo run --release --features cuda -- --preset readme --dtype bf16",
+                "cargo run --release --features cuda -- profile --model lm --level 1",
+            ],
+            "book/chapters/graphs.md says what a CUDA graph saves,",
+        ),
+        false => (
+            [
+                "cargo run --release -- profile --model lm --level 1",
+                "cargo ex start",
+            ],
+            "book/chapters/level2.md says what fused ops save, and where,",
+        ),
+    };
+    let read_on = [
+        read_on,
+        "book/chapters/start.md what every column means; as web pages:",
+        "cargo run --release -p book -- serve",
+    ];
+    [
+        part("Meaning", &meaning(rows, here)),
+        part("Try next", &next.map(String::from)),
+        part("Read on", &read_on.map(String::from)),
+    ]
+    .concat()
+}
+
+/// A name, and its lines beside it.
+fn part(name: &str, lines: &[String]) -> String {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    let line = |(name, line): (&str, &String)| format!("{name:NAME$}{line}\n");
+    names.zip(lines).map(line).collect()
+}
+
+fn meaning(rows: &[Row], here: &Here) -> Vec<String> {
+    let mut lines = match here.facts.is_gpu() {
+        true => on_gpu(rows),
+        false => on_cpu(rows, here.simd),
+    };
+    if !here.tuned {
+        let kind = if here.facts.is_gpu() { "GPU" } else { "CPU" };
+        lines.push(format!("Level 5 is not tuned for this {kind}: run"));
+        lines.push(tune_command(&here.facts).into());
+    }
+    lines
+}
+
+fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
+    let simd = simd.map_or(String::new(), |simd| format!(" with {simd}"));
+    let mut lines = vec![format!(
+        "On this CPU, levels 3 to 5 run Rust{simd}, not PTX or CUDA."
+    )];
+    if let Some(two) = level_2(rows) {
+        lines.push(format!(
+            "Level 2 is {:.2}× in {}:",
+            two.speedup,
+            two.title()
+        ));
+        lines.extend(match two.speedup < LITTLE {
+            true => [
+                "fused ops save kernel launches, and a CPU has none to save;".into(),
+                "the matmuls, which take most of the time, stay the same.".into(),
+            ],
+            false => [
+                "fused ops create fewer tensors and read memory fewer times;".into(),
+                "they also save kernel launches, which only a GPU has.".into(),
+            ],
+        });
+    }
+    lines
+}
+
+fn on_gpu(rows: &[Row]) -> Vec<String> {
+    let mut lines = vec!["Small models on a GPU spend their time on kernel launches.".into()];
+    if let Some(two) = level_2(rows) {
+        let one = rows
+            .iter()
+            .find(|row| row.level == 1 && row.title() == two.title());
+        let launches = match (one.and_then(|one| one.launches), two.launches) {
+            (Some(one), Some(two)) => format!("it launches {two} kernels, level 1 {one}."),
+            _ => "its fused ops launch fewer kernels.".into(),
+        };
+        lines.push(format!(
+            "Level 2 is {:.2}× in {}:",
+            two.speedup,
+            two.title()
+        ));
+        lines.push(launches);
+    }
+    lines.push("A CUDA graph (5 graph) launches the whole pass at once.".into());
+    lines
+}
+
+/// Level 2 in a prefill, or else in the first workload.
+fn level_2(rows: &[Row]) -> Option<&Row> {
+    let mut of_level = rows.iter().filter(|row| row.level == 2 && !row.graph);
+    let first = of_level.clone().next();
+    of_level.find(|row| row.workload == "prefill").or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::drawn::tests::example;
+
+    fn here(facts: Facts, simd: Option<&'static str>, tuned: bool) -> Here {
+        Here { facts, simd, tuned }
+    }
+
+    fn cpu() -> Facts {
+        Facts::cpu("a CPU", 2)
+    }
+
+    /// A prefill and a decode at levels 1 and 2.
+    fn rows(speedup: f64) -> Vec<Row> {
+        let mut rows = example().rows;
+        let mut prefill = rows.clone();
+        for row in &mut prefill {
+            row.workload = "prefill".into();
+        }
+        prefill[0].launches = Some(321);
+        prefill[1].launches = Some(117);
+        prefill[1].speedup = speedup;
+        rows.extend(prefill);
+        rows
+    }
+
+    #[test]
+    fn a_cpu_has_no_launches_to_save() {
+        let text = text(&rows(0.98), &here(cpu(), Some("AVX-512"), false));
+        for part in [
+            "levels 3 to 5 run Rust with AVX-512, not PTX or CUDA.",
+            "Level 2 is 0.98× in lm tiny prefill:",
+            "a CPU has none to save",
+            "Level 5 is not tuned for this CPU: run\n          cargo run --release -- tune\n",
+            "\nTry next  cargo run",
+            "\nRead on   book/",
+        ] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_words_follow_the_machine_and_the_numbers() {
+        let plain = text(&rows(1.4), &here(cpu(), None, true));
+        assert!(plain.contains("run Rust, not PTX"), "{plain}");
+        assert!(
+            plain.contains("1.40×") && !plain.contains("none to save"),
+            "{plain}"
+        );
+        assert!(!plain.contains("tune"), "{plain}");
+
+        let gpu = text(&rows(2.6), &here(Facts::any_gpu((8, 6), 40), None, false));
+        for part in [
+            "it launches 117 kernels, level 1 321.",
+            "not tuned for this GPU",
+            "--features cuda -- tune",
+        ] {
+            assert!(gpu.contains(part), "{part:?} in {gpu}");
+        }
+        assert!(!gpu.contains("Rust"), "{gpu}");
+    }
+
+    #[test]
+    fn it_fits_80_columns_and_names_files_that_are_there() -> Result<()> {
+        let root = crate::compare::root()?;
+        for facts in [cpu(), Facts::any_gpu((8, 6), 40)] {
+            for speedup in [0.98, 1.4] {
+                let text = text(&rows(speedup), &here(facts.clone(), Some("AVX-512"), false));
+                for line in text.lines() {
+                    assert!(line.chars().count() <= 80, "{line}");
+                }
+                let mut files = text.split_whitespace().filter(|word| word.ends_with(".md"));
+                assert_eq!(files.clone().count(), 2, "{text}");
+                assert!(files.all(|file| root.join(file).exists()), "{text}");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! The blocks of the README that come from the records: the table of the levels, and the results in brief.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use results::{HIGHEST, Results, Row, runs_as};
+
+use super::brief::{brief, commits};
+use super::overview::{CPU, DECODE, GPU, device, record};
+use super::wrap::wrapped;
+use super::{markers, significant};
+use crate::record::folder::Named;
+
+/// The idea of each level.
+const IDEAS: [&str; HIGHEST as usize] = [
+    "naive candle ops",
+    "fused candle ops",
+    "hand-written PTX",
+    "hand-written CUDA: warp shuffles, register tiles, tensor cores",
+    "tuned dispatch and CUDA graphs",
+];
+/// Whether the README has the markers of both blocks.
+///
+/// # Errors
+/// One line that names the first marker that is missing.
+pub fn has_places(root: &Path) -> Result<()> {
+    rewritten(&root.join("README.md"), &Vec::new()).map(drop)
+}
+
+/// Writes both blocks into the README and returns its path.
+pub fn rewrite(root: &Path, records: &Named<Row>) -> Result<PathBuf> {
+    let readme = root.join("README.md");
+    let text = rewritten(&readme, records)?;
+    data::write_atomically(&readme, text)?;
+    Ok(readme)
+}
+
+fn rewritten(readme: &Path, records: &Named<Row>) -> Result<String> {
+    let text = std::fs::read_to_string(readme).with_context(|| format!("{}", readme.display()))?;
+    let text = markers::replaced(readme, &text, "levels", &levels(records))?;
+    Ok(markers::replaced(
+        readme,
+        &text,
+        "results",
+        &brief(records),
+    )?)
+}
+
+/// The levels: what each is, what runs, and how fast it decodes.
+fn levels(records: &Named<Row>) -> String {
+    let devices = [GPU, CPU].map(|name| record(records, name));
+    let mut text = "| level | idea | on a GPU | on a CPU | decode: GPU / CPU |\n".to_string();
+    text += "|---|---|---|---|---:|\n";
+    for (level, idea) in (1..=HIGHEST).zip(IDEAS) {
+        let [gpu, cpu] = [true, false].map(|on_gpu| runs_as(level.into(), on_gpu));
+        let [on_gpu, on_cpu] = devices.map(|results| decode(results, level));
+        text += &format!(
+            "| [{level}](levels/level{level}/src/ops.rs) | {idea} | {gpu} | {cpu} | {on_gpu} / {on_cpu} |\n"
+        );
+    }
+    text + &decode_caption(devices)
+}
+
+/// The row of [`DECODE`] at a level.
+fn decode_row(results: Option<&Results>, level: u8) -> Option<&Row> {
+    results?.workload(DECODE)?.level(level)
+}
+
+/// `2.89 ms` of level 1, `3.6×` of the others.
+fn decode(results: Option<&Results>, level: u8) -> String {
+    match (decode_row(results, level), level) {
+        (None, _) => "—".into(),
+        (Some(row), 1) => format!("{} ms", significant(row.median_ms)),
+        (Some(row), _) => format!("{:.1}×", row.speedup),
+    }
+}
+
+fn decode_caption(devices: [Option<&Results>; 2]) -> String {
+    let mut text = "The last column is the time to generate one token with the `readme` language \
+                    model in f32: milliseconds at level 1, then the speed-up over level 1."
+        .to_string();
+    for results in devices.into_iter().flatten() {
+        let levels = (1..=HIGHEST).filter_map(|level| decode_row(Some(results), level));
+        let rows: Vec<&Row> = levels.collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let in_graph = rows.iter().find(|row| row.graph);
+        let graph = in_graph.map_or(String::new(), |row| {
+            format!("; level {} as a CUDA graph", row.level)
+        });
+        let commits = commits(&results.machine, &rows);
+        text += &format!(" {}: {commits}{graph}.", device(results));
+    }
+    text += " A Rust twin computes on a CPU what the kernel computes on a GPU.";
+    format!("\n{}", wrapped(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::overview::tests::records;
+
+    const EMPTY: &str = "# Title\n<!-- levels:begin -->\n<!-- levels:end -->\nText\n\
+                         <!-- results:begin -->\n<!-- results:end -->\n";
+
+    #[test]
+    fn both_blocks_are_written_and_nothing_else() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        let readme = root.path().join("README.md");
+        std::fs::write(&readme, EMPTY)?;
+        rewrite(root.path(), &records())?;
+        let once = std::fs::read_to_string(&readme)?;
+        assert!(
+            once.starts_with("# Title\n<!-- levels:begin -->\n\n| level |"),
+            "{once}"
+        );
+        assert!(once.contains("\n<!-- levels:end -->\nText\n<!-- results:begin -->\n\n| A GPU |"));
+        rewrite(root.path(), &records())?;
+        assert_eq!(std::fs::read_to_string(&readme)?, once, "twice is once");
+        Ok(())
+    }
+
+    #[test]
+    fn a_readme_without_a_block_is_refused() -> Result<()> {
+        let root = tempfile::tempdir()?;
+        for block in ["levels", "results"] {
+            let begin = format!("<!-- {block}:begin -->");
+            std::fs::write(root.path().join("README.md"), EMPTY.replace(&begin, ""))?;
+            let error = has_places(root.path()).unwrap_err().to_string();
+            let expected = format!("README.md: expected the line {begin}");
+            assert!(error.contains(&expected), "{error}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_level_has_its_decode_on_both_devices() {
+        let text = levels(&records());
+        let rows: Vec<&str> = text.lines().skip(2).take(5).collect();
+        let first = "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.23 ms / 1.23 ms |";
+        assert_eq!(rows[0], first);
+        let third = "| [3](levels/level3/src/ops.rs) | hand-written PTX | PTX | Rust twin: loops over rows | — / — |";
+        assert_eq!(rows[2], third);
+        assert!(rows[4].ends_with(" | 12.3× / 1.3× |"), "{}", rows[4]);
+        let caption = " A GPU: commit abc, 2026-11-21; level 5 as a CUDA graph. A CPU, 2 threads: commit abc, 2026-11-21.";
+        assert!(text.replace('\n', " ").contains(caption), "{text}");
+    }
+
+    #[test]
+    fn rows_of_other_commits_are_named() {
+        let mut records = records();
+        records[0].1.rows[0].origin = Some(results::Origin {
+            commit: "old".into(),
+            date: "2026-11-20".into(),
+        });
+        let expected = "A CPU, 2 threads: commit old, 2026-11-20; commit abc, 2026-11-21.";
+        let text = levels(&records).replace('\n', " ");
+        assert!(text.contains(expected), "{text}");
+    }
+}

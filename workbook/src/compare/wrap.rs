@@ -1,0 +1,40 @@
+//! Prose in Markdown.
+
+/// Columns of a line, as everywhere in the repository.
+const WIDTH: usize = 100;
+
+/// A paragraph in lines of at most 100 columns, a longer word on a line of its own.
+pub fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_at_most_100_columns() {
+        let long = "x".repeat(120);
+        let text = format!("{} {long} end", "×× ".repeat(40));
+        let wrapped = wrapped(&text);
+        let lines: Vec<&str> = wrapped.lines().collect();
+        let widths: Vec<usize> = lines.iter().map(|line| line.chars().count()).collect();
+        assert_eq!(widths, [98, 20, 120, 3], "{wrapped}");
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&wrapped), words(&text));
+    }
+}
