@@ -1,17 +1,17 @@
 //! What runs at a level.
 
-/// Returns what runs at a level: on a GPU candle's kernels, PTX or CUDA, and on a CPU candle or a Rust twin, which does in
-/// Rust what the kernel does on a GPU.
+/// Returns what runs at a level: candle, hand-written PTX or CUDA, or on a CPU a Rust twin, which computes the same as
+/// the kernel. The words before a colon are the short form.
 ///
 /// # Panics
 /// For a level that does not exist.
 pub fn runs_as(level: usize, on_gpu: bool) -> &'static str {
     match (level, on_gpu) {
-        (1, true) => "candle's kernels",
-        (2, true) => "candle's fused kernels",
+        (1, true) => "candle",
+        (2, true) => "candle, fused",
         (3, true) => "PTX",
         (4, true) => "CUDA C++",
-        (5, true) => "CUDA C++ and cuBLAS, tuned",
+        (5, true) => "tuned: CUDA C++ and cuBLAS",
         (1, false) => "candle",
         (2, false) => "candle, fused",
         (3, false) => "Rust twin: loops over rows",
