@@ -1,20 +1,13 @@
 //! Names of series: a level, and what it runs as on the machine.
 
-use crate::{Machine, Row, SweepRow, spoken};
+use crate::{HIGHEST, Machine, Row, SweepRow, runs_as, spoken};
 
-/// Returns in two words at most what [`runs_as`](crate::runs_as) says in full, for a narrow column or a legend.
-///
-/// On a CPU there is no PTX and no CUDA: levels 3 to 5 run the kernels' twins in Rust. Empty for a number that is no
-/// level, such as the 0 of another framework.
+/// Returns the short form of what [`runs_as`] says, for a narrow column or a legend: `Rust twin`, `PTX`. Empty for a number
+/// that is no level, such as the 0 of another framework.
 pub fn runs_as_short(level: usize, on_gpu: bool) -> &'static str {
-    match (level, on_gpu) {
-        (1, _) => "candle",
-        (2, _) => "fused candle",
-        (3, true) => "PTX",
-        (4, true) => "CUDA",
-        (5, true) => "tuned",
-        (3..=5, false) => "Rust twin",
-        _ => "",
+    match (1..=usize::from(HIGHEST)).contains(&level) {
+        true => runs_as(level, on_gpu).split(':').next().unwrap_or_default(),
+        false => "",
     }
 }
 
@@ -25,7 +18,7 @@ impl Machine {
     }
 
     /// Names a level or another framework as [`spoken`] does, with what a level runs as from level 3 on:
-    /// `level 4 (Rust twin)`, `level 4 (CUDA)`, `level 2`, `PyTorch`.
+    /// `level 4 (Rust twin)`, `level 4 (CUDA C++)`, `level 2`, `PyTorch`.
     pub fn label(&self, level: &str) -> String {
         self.labelled(spoken(level))
     }
@@ -58,26 +51,19 @@ impl SweepRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HIGHEST, runs_as};
 
-    /// The short form says the same as the long one: its last level too, and nothing of PTX or CUDA on a CPU.
     #[test]
-    fn both_forms_agree() {
+    fn the_short_form_fits_a_column() {
         for level in 1..=usize::from(HIGHEST) {
-            let short = runs_as_short(level, false);
-            assert!(!short.is_empty(), "level {level}");
-            for part in short.split(' ') {
-                assert!(
-                    runs_as(level, false).contains(part),
-                    "level {level}: {part}"
-                );
+            for on_gpu in [false, true] {
+                let short = runs_as_short(level, on_gpu);
+                assert!((1..=13).contains(&short.len()), "level {level}: {short}");
             }
         }
-        for (level, short) in [(3, "PTX"), (4, "CUDA"), (5, "tuned")] {
-            assert_eq!(runs_as_short(level, true), short);
-            assert!(runs_as(level, true).contains(short), "level {level}");
-        }
+        assert_eq!([3, 4, 5].map(|n| runs_as_short(n, false)), ["Rust twin"; 3]);
+        assert_eq!(runs_as_short(3, true), "PTX");
         assert_eq!(runs_as_short(0, false), "");
+        assert_eq!(runs_as_short(6, false), "");
     }
 
     #[test]
@@ -88,7 +74,7 @@ mod tests {
         };
         let (cpu, gpu) = (machine("cpu"), machine("cuda"));
         assert_eq!(cpu.label("level4"), "level 4 (Rust twin)");
-        assert_eq!(gpu.label("level4"), "level 4 (CUDA)");
+        assert_eq!(gpu.label("level4"), "level 4 (CUDA C++)");
         for name in ["level2", "pytorch_compile", "copy"] {
             assert_eq!(cpu.label(name), spoken(name));
         }

@@ -40,7 +40,7 @@ fn events_are_added_up_where_they_nest() {
     ];
     let expected = "\
 kernel           calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s  runs as
-qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000  fused candle
+qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000  candle, fused
   linear_level1      2        4                   3.000   30.0%                 candle
 linear_level1        1        2     999       0   4.000   40.0%  0.00           candle
 all                  3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
@@ -66,11 +66,11 @@ fn launches_stand_below_their_op() {
     }];
     let expected = "\
 kernel               calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s  runs as
-linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00  CUDA
+linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00  CUDA C++
   linear_f32_level4      2  grid 64×8   block 128  16896 B shared  96 registers
   linear_f32_level4      1  grid 7×8    block 128  16896 B shared  96 registers
   split_f32_level4       1  grid 1×8    block 128  16896 B shared  96 registers
-  rope_level4            1        2                 1.000   50.0%                 CUDA
+  rope_level4            1        2                 1.000   50.0%                 CUDA C++
     rope_f32_level4      1  grid 5×1×2  block 128  0 B shared
 ";
     assert_eq!(table(&rows(&events), true), expected);
@@ -127,7 +127,7 @@ fn on_a_cpu_the_levels_of_kernels_run_as_rust_twins() {
         .map(|line| line.rsplit("  ").next().unwrap().trim())
         .collect();
     assert_eq!(ends[..3], ["runs as", "Rust twin", "Rust twin"]);
-    assert_eq!(ends[4], "fused candle");
+    assert_eq!(ends[4], "candle, fused");
     assert!(!table.contains("PTX") && !table.contains("CUDA"), "{table}");
 }
 

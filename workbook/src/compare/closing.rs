@@ -104,7 +104,7 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
             ],
             false => [
                 "fused ops create fewer tensors and read memory fewer times;".into(),
-                "they also save kernel launches, which only a GPU has.".into(),
+                "a busy machine slows level 1 more: repeat on a quiet one.".into(),
             ],
         });
     }

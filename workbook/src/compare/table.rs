@@ -101,11 +101,13 @@ fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// `1.5 MiB`
+/// `1.5 MiB`, and without a fraction from 100 MiB on.
 pub fn bytes(bytes: u64) -> String {
-    match bytes as f64 {
-        b if b >= 1024. * 1024. => format!("{:.1} MiB", b / 1024. / 1024.),
-        b => format!("{:.1} KiB", b / 1024.),
+    let mib = bytes as f64 / 1024. / 1024.;
+    match mib {
+        100_f64.. => format!("{mib:.0} MiB"),
+        1_f64.. => format!("{mib:.1} MiB"),
+        _ => format!("{:.1} KiB", bytes as f64 / 1024.),
     }
 }
 
@@ -194,5 +196,6 @@ decode: a token
     fn bytes_have_a_unit() {
         assert_eq!(bytes(512), "0.5 KiB");
         assert_eq!(bytes(1 << 20), "1.0 MiB");
+        assert_eq!(bytes(1 << 30), "1024 MiB");
     }
 }

@@ -126,9 +126,9 @@ mod tests {
             row("copy", 0.5),
         ];
         let expected = "
-linear, f32       level 1       level 2        level 3   copy
-                   candle  fused candle      Rust twin
-  1x2x3      8.00 (0.50×)          4.00  12346 (0.00×)  0.500
+linear, f32       level 1        level 2        level 3   copy
+                   candle  candle, fused      Rust twin
+  1x2x3      8.00 (0.50×)           4.00  12346 (0.00×)  0.500
 ";
         assert_eq!(all(&rows, false), expected);
         assert!(all(&rows, true).contains("PTX"));

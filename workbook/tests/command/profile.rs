@@ -24,7 +24,7 @@ fn every_op_of_a_pass_has_a_line() {
     let text = run.fine();
     for part in [
         "limits, measured in this run: memory ",
-        "lm tiny, level 2 (fused candle), decode: a token at a time",
+        "lm tiny, level 2 (candle, fused), decode: a token at a time",
         "in cache: faster than memory",
         "peak memory ",
     ] {
