@@ -1,0 +1,311 @@
+//! The cache, laid out as `huggingface_hub` does.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const COMMIT: &str = "0123456789abcdef";
+const LM: Use = Use {
+    program: "lm",
+    file: Some("tokenizer.json"),
+};
+
+/// A hub that forbids downloads, with a cache of its own.
+fn offline() -> (TempDir, Hub) {
+    let home = tempfile::tempdir().unwrap();
+    let hub = Hub {
+        cache: home.path().join("hub"),
+        endpoint: "http://127.0.0.1:1".into(),
+        token: None,
+        is_offline: true,
+    };
+    (home, hub)
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap().unwrap()
+}
+
+/// Writes files of a commit of org/model, and returns their folder.
+fn lay_out(hub: &Hub, files: &[(&str, &str)]) -> PathBuf {
+    let repo = hub.cache.join("models--org--model");
+    let folder = repo.join("snapshots").join(COMMIT);
+    for (file, text) in files {
+        write(&folder.join(file), text);
+    }
+    folder
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// What `refs/{revision}` says.
+fn refer(hub: &Hub, revision: &str) {
+    let refs = hub.cache.join("models--org--model/refs");
+    write(&refs.join(revision), COMMIT);
+}
+
+const SMALL: [(&str, &str); 2] = [("config.json", "{}"), ("tokenizer.json", "{}")];
+
+#[test]
+fn a_cached_checkpoint_is_found_by_branch_tag_and_commit() {
+    let (_home, hub) = offline();
+    let folder = lay_out(&hub, &SMALL);
+    lay_out(&hub, &[("model.safetensors", "")]);
+    refer(&hub, "main");
+    refer(&hub, "refs/pr/1");
+    for model in [
+        "hf:org/model",
+        "hf:org/model@refs/pr/1",
+        "hf:org/model@0123456789abcdef",
+    ] {
+        assert_eq!(hub.folder(&name(model), LM), Ok(folder.clone()));
+    }
+    for model in ["hf:org/model@v2", "hf:org/other", "hf:org/model@0123"] {
+        let error = hub.folder(&name(model), LM).unwrap_err();
+        assert_eq!(error.what, model);
+        assert!(error.found.contains("HF_HUB_OFFLINE is set"), "{error}");
+        let cache = hub.cache.display().to_string();
+        assert!(error.expected.contains(&cache), "{error}");
+    }
+}
+
+#[test]
+fn a_checkpoint_without_all_its_weights_is_not_used() {
+    let (_home, hub) = offline();
+    let index = r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}"#;
+    let folder = lay_out(&hub, &SMALL);
+    refer(&hub, "main");
+    let model = name("hf:org/model");
+    for file in [
+        ("model.safetensors.index.json", index),
+        ("1.safetensors", ""),
+    ] {
+        assert!(hub.folder(&model, LM).is_err());
+        lay_out(&hub, &[file]);
+    }
+    assert!(hub.folder(&model, LM).is_err());
+    lay_out(&hub, &[("2.safetensors", "")]);
+    assert_eq!(hub.folder(&model, LM), Ok(folder.clone()));
+    fs::remove_file(folder.join("config.json")).unwrap();
+    assert!(hub.folder(&model, LM).is_err());
+}
+
+/// Only a prompt needs the tokenizer, and says so itself.
+#[test]
+fn a_checkpoint_without_a_tokenizer_is_used_where_there_is_no_other() {
+    let (_home, hub) = offline();
+    let folder = lay_out(&hub, &[SMALL[0], ("model.safetensors", "")]);
+    refer(&hub, "main");
+    assert_eq!(hub.folder(&name("hf:org/model"), LM), Ok(folder));
+}
+
+#[cfg(feature = "hub")]
+mod download {
+    //! A server on this machine takes the hub's place.
+
+    use std::sync::{Arc, Mutex};
+
+    use tiny_http::{Header, Request, Response, Server};
+
+    use super::*;
+
+    const INDEX: &str = r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}"#;
+
+    /// A repository org/model with these files, and the paths that were asked for.
+    fn serve(files: &'static [(&'static str, &'static str)]) -> (String, Arc<Mutex<Vec<String>>>) {
+        let server = Server::http("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", server.server_addr());
+        let asked = Arc::new(Mutex::new(vec![]));
+        let log = asked.clone();
+        // Ends with the test program.
+        std::thread::spawn(move || {
+            for request in server.incoming_requests() {
+                log.lock().unwrap().push(request.url().to_string());
+                answer(request, files);
+            }
+        });
+        (address, asked)
+    }
+
+    fn answer(request: Request, files: &[(&str, &str)]) {
+        let header = |name: &str, value: &str| Header::from_bytes(name, value).unwrap();
+        if request.url() == "/api/models/org/model/revision/main" {
+            let siblings = files
+                .iter()
+                .map(|(file, _)| serde_json::json!({"rfilename": file}));
+            let info = serde_json::json!({"sha": COMMIT, "siblings": siblings.collect::<Vec<_>>()});
+            return request
+                .respond(Response::from_string(info.to_string()))
+                .unwrap();
+        }
+        let prefix = format!("/org/model/resolve/{COMMIT}/");
+        let file = files
+            .iter()
+            .find(|(file, _)| request.url() == format!("{prefix}{file}"));
+        let Some((file, text)) = file else {
+            return request
+                .respond(Response::from_string("").with_status_code(404))
+                .unwrap();
+        };
+        // `bytes=0-0` asks for the size, `bytes=0-` for all.
+        let range = request
+            .headers()
+            .iter()
+            .find(|h| h.field.equiv("Range"))
+            .unwrap();
+        let part = if range.value == "bytes=0-0" {
+            &text[..1]
+        } else {
+            text
+        };
+        let size = text.len();
+        let response = Response::from_string(part)
+            .with_status_code(206)
+            .with_header(header(
+                "ETag",
+                &format!("\"etag of {file}\"").replace(' ', "-"),
+            ))
+            .with_header(header("x-repo-commit", COMMIT))
+            .with_header(header(
+                "Content-Range",
+                &format!("bytes 0-{}/{size}", part.len() - 1),
+            ));
+        request.respond(response).unwrap();
+    }
+
+    fn online(
+        files: &'static [(&'static str, &'static str)],
+    ) -> (TempDir, Hub, Arc<Mutex<Vec<String>>>) {
+        let (home, hub) = offline();
+        let (endpoint, asked) = serve(files);
+        let hub = Hub {
+            endpoint,
+            is_offline: false,
+            ..hub
+        };
+        (home, hub, asked)
+    }
+
+    #[test]
+    fn what_the_loader_reads_comes_once() {
+        let (_home, hub, asked) = online(&[
+            ("config.json", "{\"a\": 1}"),
+            ("generation_config.json", "{}"),
+            ("tokenizer.json", "{}"),
+            ("model.safetensors.index.json", INDEX),
+            ("1.safetensors", "one"),
+            ("2.safetensors", "two"),
+            ("3.safetensors", "not in the index"),
+            ("README.md", "text"),
+        ]);
+        let model = name("hf:org/model");
+        let folder = hub.folder(&model, LM).unwrap();
+        assert_eq!(folder, lay_out(&hub, &[]));
+        let mut found: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        found.sort();
+        let expected = [
+            "1.safetensors",
+            "2.safetensors",
+            "config.json",
+            "generation_config.json",
+            "model.safetensors.index.json",
+            "tokenizer.json",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            fs::read_to_string(folder.join("config.json")).unwrap(),
+            "{\"a\": 1}"
+        );
+        assert_eq!(
+            fs::read_to_string(folder.join("2.safetensors")).unwrap(),
+            "two"
+        );
+        let before = asked.lock().unwrap().len();
+        assert_eq!(hub.folder(&model, LM), Ok(folder.clone()));
+        assert_eq!(asked.lock().unwrap().len(), before, "the cache has it all");
+
+        fs::remove_file(folder.join("tokenizer.json")).unwrap();
+        assert_eq!(hub.folder(&model, LM), Ok(folder.clone()));
+        assert!(folder.join("tokenizer.json").exists());
+        let asked = asked.lock().unwrap();
+        assert!(
+            asked[before..]
+                .iter()
+                .all(|url| !url.contains("safetensors")),
+            "{asked:?}"
+        );
+    }
+
+    #[test]
+    fn a_repository_without_safetensors_is_refused() {
+        let (_home, hub, _) = online(&[("config.json", "{}"), ("pytorch_model.bin", "x")]);
+        let error = hub
+            .folder(&name("hf:org/model"), LM)
+            .unwrap_err()
+            .to_string();
+        let expected = "hf:org/model: expected model.safetensors or model.safetensors.index.json on the hub, \
+                        found pytorch_model.bin";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn a_name_that_the_hub_does_not_know_is_refused() {
+        let (_home, hub, _) = online(&[("config.json", "{}")]);
+        let error = hub
+            .folder(&name("hf:org/other"), LM)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("hf:org/other: expected it in the cache "),
+            "{error}"
+        );
+        assert!(
+            error.contains("check the name") && error.ends_with("http status: 404"),
+            "{error}"
+        );
+    }
+
+    /// A download that stops leaves the reference of the commit before, or none.
+    #[test]
+    fn a_reference_is_written_last() {
+        let (_home, hub, _) = online(&[
+            ("config.json", "{}"),
+            (
+                "model.safetensors.index.json",
+                r#"{"weight_map": {"a": "missing.safetensors"}}"#,
+            ),
+        ]);
+        let model = name("hf:org/model");
+        let error = hub.folder(&model, LM).unwrap_err().to_string();
+        assert!(error.contains("(missing.safetensors)"), "{error}");
+        assert!(!hub.repo(&model).join("refs/main").exists());
+    }
+
+    #[test]
+    fn no_network_is_said_at_once() {
+        let (_home, hub) = offline();
+        let hub = Hub {
+            is_offline: false,
+            ..hub
+        };
+        let start = std::time::Instant::now();
+        let error = hub
+            .folder(&name("hf:org/model"), LM)
+            .unwrap_err()
+            .to_string();
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+        assert!(
+            error.contains("without a network, pass the folder"),
+            "{error}"
+        );
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
