@@ -14,7 +14,7 @@ use models::checkpoint::shards;
 use super::{Hub, Name, Use};
 
 /// How long the hub may take for its first answer, where a network swallows what is sent.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -26,7 +26,7 @@ impl Hub {
     pub(super) fn download(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
         let fail = |found: String| self.complain(name, found);
         let api = self.api().map_err(|e| fail(e.to_string()))?;
-        let info = info(api.repo(repo(name, &name.revision))).map_err(fail)?;
+        let info = info(api.repo(repo(name, &name.revision)), PATIENCE).map_err(fail)?;
         let commit = Commit {
             files: api.repo(repo(name, &info.sha)),
             folder: self.repo(name).join("snapshots").join(&info.sha),
@@ -56,7 +56,7 @@ impl Hub {
         Ok(commit.folder)
     }
 
-    fn api(&self) -> Result<Api, ApiError> {
+    pub(super) fn api(&self) -> Result<Api, ApiError> {
         ApiBuilder::from_cache(Cache::new(self.cache.clone()))
             .with_endpoint(self.endpoint.clone())
             .with_token(self.token.clone())
@@ -113,14 +113,14 @@ fn repo(name: &Name, revision: &str) -> Repo {
     Repo::with_revision(name.repo.clone(), RepoType::Model, revision.into())
 }
 
-/// The commit of a revision and the names of its files.
-fn info(repo: ApiRepo) -> Result<RepoInfo, String> {
+/// The commit of a revision and the names of its files, or why there is no answer within `patience`.
+pub(super) fn info(repo: ApiRepo, patience: Duration) -> Result<RepoInfo, String> {
     let (answer, wait) = mpsc::channel();
     // Left alone after a timeout: it ends with the program.
     std::thread::spawn(move || answer.send(repo.info()));
-    match wait.recv_timeout(PATIENCE) {
+    match wait.recv_timeout(patience) {
         Ok(info) => info.map_err(|e| e.to_string()),
-        Err(_) => Err(format!("no answer for {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", patience.as_secs_f64())),
     }
 }
 

@@ -308,4 +308,18 @@ mod download {
         );
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+    /// Packets that nobody answers must not hang the program.
+    #[test]
+    fn a_hub_that_is_silent_is_left() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (_home, hub) = offline();
+        let hub = Hub {
+            endpoint: format!("http://{}", listener.local_addr().unwrap()),
+            ..hub
+        };
+        let repo = hub.api().unwrap().model("org/model".into());
+        let patience = std::time::Duration::from_millis(200);
+        let error = crate::load::hub::download::info(repo, patience).unwrap_err();
+        assert_eq!(error, "no answer within 0.2 s");
+    }
 }
