@@ -17,43 +17,51 @@ pub use config::Config;
 pub const LAYERS: &str = "model.layers";
 
 struct Block {
-    input_norm: Tensor,       // (C)
-    qkv: Weight,              // (H·D + 2·Hkv·D, C)
-    qkv_bias: Option<Tensor>, // (H·D + 2·Hkv·D)
-    o: Weight,                // (C, H·D)
-    post_norm: Tensor,        // (C)
-    gate_up: Weight,          // (2F, C)
-    down: Weight,             // (C, F)
+    input_norm: Tensor,            // (C)
+    qkv: (Weight, Option<Tensor>), // (H·D + 2·Hkv·D, C), (H·D + 2·Hkv·D)
+    o: Weight,                     // (C, H·D)
+    post_norm: Tensor,             // (C)
+    gate_up: Weight,               // (2F, C)
+    down: Weight,                  // (C, F)
+}
+
+/// The projections to queries, keys and values, stacked, and their biases if the model has them.
+fn qkv(attn: &VarBuilder, config: &Config) -> Result<(Weight, Option<Tensor>)> {
+    let Heads {
+        num_heads,
+        num_kv_heads,
+        head_dim,
+    } = config.heads;
+    let parts = [
+        ("q_proj", num_heads),
+        ("k_proj", num_kv_heads),
+        ("v_proj", num_kv_heads),
+    ];
+    let weight = |(part, heads)| {
+        attn.pp(part)
+            .get((heads * head_dim, config.hidden_size), "weight")
+    };
+    let bias = |(part, heads)| attn.pp(part).get(heads * head_dim, "bias");
+    let weights = parts.map(weight).into_iter().collect::<Result<Vec<_>>>()?;
+    let biases = match config.qkv_bias {
+        true => {
+            let biases = parts.map(bias).into_iter().collect::<Result<Vec<_>>>()?;
+            Some(Tensor::cat(&biases, 0)?)
+        }
+        false => None,
+    };
+    Ok((Weight::stack(&weights)?, biases))
 }
 
 impl Block {
     fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let (c, f) = (config.hidden_size, config.intermediate_size);
-        let Heads {
-            num_heads,
-            num_kv_heads,
-            head_dim,
-        } = config.heads;
+        let heads = config.heads.num_heads * config.heads.head_dim; // H·D
         let (attn, mlp) = (vb.pp("self_attn"), vb.pp("mlp"));
         Ok(Self {
             input_norm: vb.get(c, "input_layernorm.weight")?,
-            qkv: Weight::stack(&[
-                attn.get((num_heads * head_dim, c), "q_proj.weight")?,
-                attn.get((num_kv_heads * head_dim, c), "k_proj.weight")?,
-                attn.get((num_kv_heads * head_dim, c), "v_proj.weight")?,
-            ])?,
-            qkv_bias: match config.qkv_bias {
-                true => Some(Tensor::cat(
-                    &[
-                        attn.get(num_heads * head_dim, "q_proj.bias")?,
-                        attn.get(num_kv_heads * head_dim, "k_proj.bias")?,
-                        attn.get(num_kv_heads * head_dim, "v_proj.bias")?,
-                    ],
-                    0,
-                )?),
-                false => None,
-            },
-            o: Weight::new(attn.get((c, num_heads * head_dim), "o_proj.weight")?),
+            qkv: qkv(&attn, config)?,
+            o: Weight::new(attn.get((c, heads), "o_proj.weight")?),
             post_norm: vb.get(c, "post_attention_layernorm.weight")?,
             gate_up: Weight::stack(&[
                 mlp.get((f, c), "gate_proj.weight")?,
@@ -76,7 +84,8 @@ impl Block {
     ) -> Result<(Tensor, Tensor)> {
         let eps = config.rms_norm_eps;
         let (x, h) = ops.add_rms_norm(x, delta, &self.input_norm, eps)?; // (B, T, C)
-        let (q, k, v) = ops.qkv(&h, &self.qkv, self.qkv_bias.as_ref(), config.heads)?; // (B, T, H, D)
+        let (w, b) = &self.qkv;
+        let (q, k, v) = ops.qkv(&h, w, b.as_ref(), config.heads)?; // (B, T, H, D)
         let h = ops.causal_attention(&q, &k, &v, rope, cache)?; // (B, T, H·D)
         let delta = ops.linear(&h, &self.o, None)?; // (B, T, C)
 
