@@ -16,8 +16,8 @@ use crate::files::Output;
 /// Which model, and on what.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// A folder with config.json and model.safetensors, the name of a preset, or tiny
-    #[arg(long, value_name = "DIR|PRESET", default_value = "tiny")]
+    /// A folder with config.json and model.safetensors, a model of the Hugging Face Hub, the name of a preset, or tiny
+    #[arg(long, value_name = "DIR|hf:ORG/NAME|PRESET", default_value = "tiny")]
     pub model: String,
     /// Of weights and activations
     #[arg(long, value_enum, default_value_t)]

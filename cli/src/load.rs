@@ -1,5 +1,6 @@
 //! From `--model` to a model with its weights.
 
+pub mod hub;
 mod watched;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use watched::watched;
 /// What to load.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// A folder, a preset, or `tiny`: the trained models of this repository.
+    /// A folder, `hf:ORG/NAME`, a preset, or `tiny`: the trained models of this repository.
     pub model: String,
     /// Of weights and activations.
     pub dtype: DType,
@@ -67,11 +68,15 @@ impl<M> Loaded<M> {
 pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
     let kind = Kind {
         name: "lm",
+        file: Some("tokenizer.json"),
         from_file: models::lm::Config::from_file,
         layers: |c| (models::lm::LAYERS, c.num_hidden_layers),
         preset: presets::lm,
         build: LanguageModel::load,
-        tensors: |c| 2 + 9 * c.num_hidden_layers + usize::from(!c.tie_word_embeddings),
+        tensors: |c| {
+            let of_layer = if c.qkv_bias { 12 } else { 9 };
+            2 + of_layer * c.num_hidden_layers + usize::from(!c.tie_word_embeddings)
+        },
     };
     kind.load(request)
 }
@@ -80,6 +85,7 @@ pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
 pub fn vit(request: &Request) -> Result<Loaded<VisionTransformer>> {
     let kind = Kind {
         name: "vit",
+        file: Some("preprocessor_config.json"),
         from_file: models::vit::Config::from_file,
         layers: |c| (models::vit::LAYERS, c.num_hidden_layers),
         preset: presets::vit,
@@ -93,6 +99,7 @@ pub fn vit(request: &Request) -> Result<Loaded<VisionTransformer>> {
 pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
     let kind = Kind {
         name: "gnn",
+        file: None,
         from_file: models::gnn::Config::from_file,
         layers: |c| (models::gnn::LAYERS, c.num_hidden_layers),
         preset: presets::gnn,
@@ -105,6 +112,8 @@ pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
 /// What differs between the three.
 struct Kind<C, M> {
     name: &'static str,
+    /// A file that the program reads next to the configuration and the weights.
+    file: Option<&'static str>,
     from_file: fn(&ConfigFile) -> std::result::Result<C, BadInput>,
     /// Where their tensors are, and how many the model has.
     layers: fn(&C) -> (&'static str, usize),
@@ -146,6 +155,13 @@ impl<C, M> Kind<C, M> {
 
     /// The folder that `model` means.
     fn folder(&self, model: &str) -> std::result::Result<PathBuf, BadInput> {
+        let of = hub::Use {
+            program: self.name,
+            file: self.file,
+        };
+        if let Some(folder) = hub::folder(model, of) {
+            return folder;
+        }
         match Path::new(model) {
             _ if model == "tiny" => files::find(&format!("models/tiny/{}", self.name)),
             path if path.is_dir() => Ok(path.to_path_buf()),
@@ -154,7 +170,10 @@ impl<C, M> Kind<C, M> {
                     true => format!("the file {model}"),
                     false => format!("{model:?}"),
                 };
-                let expected = format!("a folder, or one of {}", self.names().join(", "));
+                let expected = format!(
+                    "a folder, hf:ORG/NAME, or one of {}",
+                    self.names().join(", ")
+                );
                 Err(BadInput::new("--model", expected, found))
             }
         }

@@ -172,8 +172,11 @@ fn layer(name: &str, prefix: &str) -> Option<usize> {
     number.parse().ok()
 }
 
-/// The files that an index names, each once.
-fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
+/// The paths of the files that an index names, each once.
+///
+/// # Errors
+/// [`BadInput`] for a malformed index.
+pub fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let config = crate::config::ConfigFile::read(index)?;
     let map = config
         .get("weight_map")

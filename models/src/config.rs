@@ -19,8 +19,13 @@ impl ConfigFile {
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| BadInput::new(path.display(), "a readable file", e))?;
+        Self::parse(path, &text)
+    }
+
+    /// Parses `text`, the content of `path`.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, BadInput> {
         let root: Value =
-            serde_json::from_str(&text).map_err(|e| BadInput::new(path.display(), "JSON", e))?;
+            serde_json::from_str(text).map_err(|e| BadInput::new(path.display(), "JSON", e))?;
         if !root.is_object() {
             return Err(BadInput::new(path.display(), "a JSON object", short(root)));
         }
@@ -60,14 +65,29 @@ impl ConfigFile {
         }
     }
 
+    /// A finite number that is `valid`, which `expected` says in words.
+    pub fn number(
+        &self,
+        key: &str,
+        valid: impl Fn(f64) -> bool,
+        expected: &str,
+    ) -> Result<f64, BadInput> {
+        self.get(key)
+            .and_then(Value::as_f64)
+            .filter(|x| x.is_finite() && valid(*x))
+            .ok_or_else(|| self.complain(key, expected))
+    }
+
+    /// A positive number.
+    pub fn positive(&self, key: &str) -> Result<f64, BadInput> {
+        self.number(key, |x| x > 0., "a positive number")
+    }
+
     /// A positive number, `default` when absent.
     pub fn positive_or(&self, key: &str, default: f64) -> Result<f64, BadInput> {
         match self.get(key) {
             None => Ok(default),
-            Some(value) => value
-                .as_f64()
-                .filter(|x| x.is_finite() && *x > 0.)
-                .ok_or_else(|| self.complain(key, "a positive number")),
+            Some(_) => self.positive(key),
         }
     }
 
@@ -108,13 +128,42 @@ impl ConfigFile {
         }
     }
 
+    /// Refuses a list with an element that is not implemented: each has to be `only`. It may be absent or null.
+    pub fn all(&self, key: &str, only: &str) -> Result<(), BadInput> {
+        let is_only = |value: &Value| value == only;
+        match self.get(key) {
+            Some(value) if !value.as_array().is_some_and(|v| v.iter().all(is_only)) => {
+                let expected = format!("a list of \"{only}\" (nothing else is implemented)");
+                Err(self.complain(key, expected))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks `architectures` (or, without it, `model_type`) against the one that is implemented.
     pub fn architecture(&self, class: &str, model_type: &str) -> Result<(), BadInput> {
-        match (self.get("architectures"), self.get("model_type")) {
-            (Some(list), _) if *list == serde_json::json!([class]) => Ok(()),
-            (Some(_), _) => Err(self.complain("architectures", format!("[\"{class}\"]"))),
-            (None, Some(kind)) if kind == model_type => Ok(()),
-            (None, _) => Err(self.complain("model_type", format!("\"{model_type}\""))),
+        self.one_architecture(&[(class, model_type)]).map(|_| ())
+    }
+
+    /// The class among `known`, pairs of a class and its `model_type`, that `architectures` (or, without it,
+    /// `model_type`) names.
+    pub fn one_architecture<'a>(&self, known: &[(&'a str, &str)]) -> Result<&'a str, BadInput> {
+        let (list, kind) = (self.get("architectures"), self.get("model_type"));
+        let is_named = |(class, model_type): &&(&str, &str)| match list {
+            Some(list) => *list == serde_json::json!([class]),
+            None => kind.is_some_and(|kind| kind == model_type),
+        };
+        if let Some((class, _)) = known.iter().find(is_named) {
+            return Ok(class);
+        }
+        let quoted = |(class, model_type): &(&str, &str)| match list {
+            Some(_) => format!("[\"{class}\"]"),
+            None => format!("\"{model_type}\""),
+        };
+        let expected = known.iter().map(quoted).collect::<Vec<_>>().join(" or ");
+        match list {
+            Some(_) => Err(self.complain("architectures", expected)),
+            None => Err(self.complain("model_type", expected)),
         }
     }
 

@@ -1,122 +1,67 @@
-//! The language model: Llama's architecture.
+//! The language model: Llama's architecture, and Qwen2's.
 //!
 //! "LLaMA: open and efficient foundation language models", Touvron et al. 2023, section 2.2, with
-//! grouped-query attention (Ainslie et al. 2023). Tensor names are Hugging Face's `LlamaForCausalLM`.
+//! grouped-query attention (Ainslie et al. 2023). Qwen2 (Yang et al. 2024, section 2.2.1) adds a bias to queries, keys
+//! and values. Tensor names are those of Hugging Face's `LlamaForCausalLM` and `Qwen2ForCausalLM`.
+
+mod config;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
-use data::BadInput;
 
-use crate::config::ConfigFile;
 use crate::{CacheShape, Heads, KvCache, Ops, Rope, Weight};
+
+pub use config::Config;
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "model.layers";
 
-/// The architecture's numbers, as in `config.json`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// V: tokens in the vocabulary.
-    pub vocab_size: usize,
-    /// C: channels of a token.
-    pub hidden_size: usize,
-    /// F: channels inside the MLP.
-    pub intermediate_size: usize,
-    /// Blocks.
-    pub num_hidden_layers: usize,
-    /// H, Hkv and D.
-    pub heads: Heads,
-    /// Inside the square root of every RMSNorm.
-    pub rms_norm_eps: f64,
-    /// Base of the rotary angles.
-    pub rope_theta: f64,
-    /// Positions at most.
-    pub max_position_embeddings: usize,
-    /// Whether the head is the embedding.
-    pub tie_word_embeddings: bool,
-}
-
-/// The longest context: the rotary angles of every position are computed at load.
-const MAX_POSITIONS: usize = 1 << 22;
-
-impl Config {
-    /// Reads a Hugging Face `config.json`, of either generation (`rope_theta`, or
-    /// `rope_parameters.rope_theta`); what is not implemented is refused by name.
-    pub fn from_file(file: &ConfigFile) -> std::result::Result<Self, BadInput> {
-        file.architecture("LlamaForCausalLM", "llama")?;
-        file.only("hidden_act", "silu")?;
-        file.only("attention_bias", false)?;
-        file.only("mlp_bias", false)?;
-        file.is_object("rope_parameters")?;
-        file.only("rope_parameters.rope_type", "default")?;
-        file.only("rope_parameters.type", "default")?;
-        file.absent("rope_parameters.factor")?;
-        file.only("rope_parameters.partial_rotary_factor", 1.0)?;
-        file.only("partial_rotary_factor", 1.0)?;
-        file.absent("rope_scaling")?;
-        file.absent("quantization_config")?;
-        file.absent("sliding_window")?;
-        file.divides("num_key_value_heads", "num_attention_heads")
-            .or_else(|e| file.get("num_key_value_heads").map_or(Ok(()), |_| Err(e)))?;
-        if file.get("head_dim").is_none() {
-            file.divides("num_attention_heads", "hidden_size")?;
-        }
-        let num_heads = file.size("num_attention_heads")?;
-        let hidden_size = file.size("hidden_size")?;
-        let head_dim = file.size_or("head_dim", hidden_size / num_heads)?;
-        if head_dim % 2 != 0 {
-            return Err(file.complain("head_dim", "an even number (halves are rotated)"));
-        }
-        let max_position_embeddings = file.size_or("max_position_embeddings", 2048)?;
-        if max_position_embeddings > MAX_POSITIONS {
-            let expected = format!("at most {MAX_POSITIONS}");
-            return Err(file.complain("max_position_embeddings", expected));
-        }
-        let rope_theta = file.positive_or("rope_theta", 10000.)?;
-        Ok(Self {
-            vocab_size: file.size("vocab_size")?,
-            hidden_size,
-            intermediate_size: file.size("intermediate_size")?,
-            num_hidden_layers: file.size("num_hidden_layers")?,
-            heads: Heads {
-                num_heads,
-                num_kv_heads: file.size_or("num_key_value_heads", num_heads)?,
-                head_dim,
-            },
-            rms_norm_eps: file.positive_or("rms_norm_eps", 1e-6)?,
-            rope_theta: file.positive_or("rope_parameters.rope_theta", rope_theta)?,
-            max_position_embeddings,
-            tie_word_embeddings: file.flag_or("tie_word_embeddings", false)?,
-        })
-    }
-}
-
 struct Block {
-    input_norm: Tensor, // (C)
-    qkv: Weight,        // (H·D + 2·Hkv·D, C)
-    o: Weight,          // (C, H·D)
-    post_norm: Tensor,  // (C)
-    gate_up: Weight,    // (2F, C)
-    down: Weight,       // (C, F)
+    input_norm: Tensor,            // (C)
+    qkv: (Weight, Option<Tensor>), // (H·D + 2·Hkv·D, C), (H·D + 2·Hkv·D)
+    o: Weight,                     // (C, H·D)
+    post_norm: Tensor,             // (C)
+    gate_up: Weight,               // (2F, C)
+    down: Weight,                  // (C, F)
+}
+
+/// The projections to queries, keys and values, stacked, and their biases if the model has them.
+fn qkv(attn: &VarBuilder, config: &Config) -> Result<(Weight, Option<Tensor>)> {
+    let Heads {
+        num_heads,
+        num_kv_heads,
+        head_dim,
+    } = config.heads;
+    let parts = [
+        ("q_proj", num_heads),
+        ("k_proj", num_kv_heads),
+        ("v_proj", num_kv_heads),
+    ];
+    let weight = |(part, heads)| {
+        attn.pp(part)
+            .get((heads * head_dim, config.hidden_size), "weight")
+    };
+    let bias = |(part, heads)| attn.pp(part).get(heads * head_dim, "bias");
+    let weights = parts.map(weight).into_iter().collect::<Result<Vec<_>>>()?;
+    let biases = match config.qkv_bias {
+        true => {
+            let biases = parts.map(bias).into_iter().collect::<Result<Vec<_>>>()?;
+            Some(Tensor::cat(&biases, 0)?)
+        }
+        false => None,
+    };
+    Ok((Weight::stack(&weights)?, biases))
 }
 
 impl Block {
     fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let (c, f) = (config.hidden_size, config.intermediate_size);
-        let Heads {
-            num_heads,
-            num_kv_heads,
-            head_dim,
-        } = config.heads;
+        let heads = config.heads.num_heads * config.heads.head_dim; // H·D
         let (attn, mlp) = (vb.pp("self_attn"), vb.pp("mlp"));
         Ok(Self {
             input_norm: vb.get(c, "input_layernorm.weight")?,
-            qkv: Weight::stack(&[
-                attn.get((num_heads * head_dim, c), "q_proj.weight")?,
-                attn.get((num_kv_heads * head_dim, c), "k_proj.weight")?,
-                attn.get((num_kv_heads * head_dim, c), "v_proj.weight")?,
-            ])?,
-            o: Weight::new(attn.get((c, num_heads * head_dim), "o_proj.weight")?),
+            qkv: qkv(&attn, config)?,
+            o: Weight::new(attn.get((c, heads), "o_proj.weight")?),
             post_norm: vb.get(c, "post_attention_layernorm.weight")?,
             gate_up: Weight::stack(&[
                 mlp.get((f, c), "gate_proj.weight")?,
@@ -139,7 +84,8 @@ impl Block {
     ) -> Result<(Tensor, Tensor)> {
         let eps = config.rms_norm_eps;
         let (x, h) = ops.add_rms_norm(x, delta, &self.input_norm, eps)?; // (B, T, C)
-        let (q, k, v) = ops.qkv(&h, &self.qkv, None, config.heads)?; // (B, T, H, D)
+        let (w, b) = &self.qkv;
+        let (q, k, v) = ops.qkv(&h, w, b.as_ref(), config.heads)?; // (B, T, H, D)
         let h = ops.causal_attention(&q, &k, &v, rope, cache)?; // (B, T, H·D)
         let delta = ops.linear(&h, &self.o, None)?; // (B, T, C)
 
@@ -190,8 +136,9 @@ impl LanguageModel {
                 .collect::<Result<_>>()?,
             norm: model.get(c, "norm.weight")?,
             head,
-            rope: Rope::new(
+            rope: Rope::scaled(
                 config.rope_theta,
+                config.rope_scaling.as_ref(),
                 config.heads.head_dim,
                 config.max_position_embeddings,
                 vb.dtype(),

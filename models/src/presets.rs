@@ -11,7 +11,9 @@ pub fn lm(name: &str) -> Option<lm::Config> {
         num_hidden_layers: 6,
         heads: Heads::full(8, 64),
         rms_norm_eps: 1e-5,
+        qkv_bias: false,
         rope_theta: 10000.,
+        rope_scaling: None,
         max_position_embeddings: 2048,
         tie_word_embeddings: true,
     };

@@ -23,7 +23,9 @@ pub fn language_model(seed: u64, device: &Device) -> Result<LanguageModel> {
             head_dim: 10,
         },
         rms_norm_eps: 1e-5,
+        qkv_bias: false,
         rope_theta: 5000.,
+        rope_scaling: None,
         max_position_embeddings: 96,
         tie_word_embeddings: false,
     };

@@ -50,7 +50,9 @@ fn language_model(seed: u64, dtype: DType, device: &Device) -> models::Result<La
             head_dim: 16,
         },
         rms_norm_eps: 1e-5,
+        qkv_bias: false,
         rope_theta: 5000.,
+        rope_scaling: None,
         max_position_embeddings: 600,
         tie_word_embeddings: false,
     };

@@ -24,8 +24,13 @@ use files::Subject;
 /// Where the time of a forward pass goes, op by op, against what the device can do
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
-    /// lm, vit or gnn as trained, the name of a preset, or a folder with config.json and model.safetensors
-    #[arg(long, value_name = "lm|vit|gnn|PRESET|DIR", default_value = "lm")]
+    /// lm, vit or gnn as trained, the name of a preset, a folder with config.json and model.safetensors, or a model of
+    /// the Hugging Face Hub
+    #[arg(
+        long,
+        value_name = "lm|vit|gnn|PRESET|DIR|hf:ORG/NAME",
+        default_value = "lm"
+    )]
     pub model: String,
     /// The level of optimization [default: the highest]
     #[arg(long, value_name = "N")]

@@ -112,19 +112,27 @@ fn room(length: usize, context: usize) -> Result<usize, BadInput> {
     }
 }
 
-/// `eos_token_id` of `config.json`: a number or a list of them, or nothing.
+/// The tokens that end a text: `eos_token_id`, a number or a list, of `generation_config.json`, or else of `config.json`.
 fn end_of_text(loaded: &Loaded<LanguageModel>) -> Result<Vec<u32>, BadInput> {
+    for name in ["generation_config.json", "config.json"] {
+        if let Some(path) = loaded.file(name)
+            && let Some(tokens) = eos(&ConfigFile::read(&path)?)?
+        {
+            return Ok(tokens);
+        }
+    }
+    Ok(vec![])
+}
+
+fn eos(config: &ConfigFile) -> Result<Option<Vec<u32>>, BadInput> {
     const KEY: &str = "eos_token_id";
-    let Some(path) = loaded.file("config.json") else {
-        return Ok(vec![]);
-    };
-    let config = ConfigFile::read(&path)?;
     let Some(value) = config.get(KEY) else {
-        return Ok(vec![]);
+        return Ok(None);
     };
     let one = std::slice::from_ref(value);
     let list = value.as_array().map_or(one, Vec::as_slice);
     let token = |value: &serde_json::Value| u32::try_from(value.as_u64()?).ok();
     let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
-    tokens.ok_or_else(|| config.complain(KEY, "a token, or a list of them"))
+    let complain = || config.complain(KEY, "a token, or a list of them");
+    tokens.ok_or_else(complain).map(Some)
 }

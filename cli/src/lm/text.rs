@@ -84,3 +84,36 @@ impl Text {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+
+    use super::*;
+    use crate::files;
+    use crate::load::{self, Request};
+
+    /// Byte-level BPE as GPT-2's, Llama 3's and Qwen2's, held to the Python package `tokenizers`.
+    #[test]
+    fn text_becomes_the_tokens_of_transformers() -> anyhow::Result<()> {
+        for golden in ["lm-tied-gqa", "lm-llama3", "lm-qwen2"] {
+            let folder = files::find(&format!("tests/goldens/{golden}"))?;
+            let loaded = load::lm(&Request {
+                model: folder.display().to_string(),
+                dtype: DType::F32,
+                device: Device::Cpu,
+                seed: 0,
+            })?;
+            let text = Text::open(&loaded)?;
+            let pairs = std::fs::read_to_string(folder.join("text.json"))?;
+            let pairs: Vec<serde_json::Value> = serde_json::from_str(&pairs)?;
+            assert!(!pairs.is_empty());
+            for pair in pairs {
+                let vocab_size = loaded.model.config().vocab_size;
+                let ids = text.encode(pair["text"].as_str().unwrap(), vocab_size)?;
+                assert_eq!(serde_json::json!(ids), pair["ids"], "{golden}: {pair}");
+            }
+        }
+        Ok(())
+    }
+}

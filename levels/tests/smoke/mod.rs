@@ -22,7 +22,9 @@ pub fn language_model(ops: &dyn Ops) -> models::Result<()> {
             head_dim: 8,
         },
         rms_norm_eps: 1e-5,
+        qkv_bias: false,
         rope_theta: 1e4,
+        rope_scaling: None,
         max_position_embeddings: 8,
         tie_word_embeddings: false,
     };

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Tensor};
 use models::lm::Logits;
 use models::{LanguageModel, Ops, Result, Sampling};
 use tests::goldens::Golden;
-use tests::{devices, difference, levels};
+use tests::{devices, difference, levels, watchable};
 
 /// Relative to the largest logit. A tanh in place of erf in GELU shows as 1e-4 and more.
 fn tolerance(device: &Device) -> f32 {
@@ -74,6 +74,42 @@ fn lm_one_key_head() -> Result<()> {
 }
 
 #[test]
+fn lm_llama3_rope_scaling() -> Result<()> {
+    lm("lm-llama3")
+}
+
+#[test]
+fn lm_qwen2_biases() -> Result<()> {
+    lm("lm-qwen2")
+}
+
+/// The same architectures in bf16, whose 8 bits of precision leave a few percent of the largest logit.
+#[test]
+fn lm_llama3_and_qwen2_in_bf16() -> Result<()> {
+    for name in ["lm-llama3", "lm-qwen2"] {
+        let golden = Golden::open(name)?;
+        let expected = golden.tensor("logits", &Device::Cpu)?;
+        for device in devices() {
+            let model = golden.lm(DType::BF16, &device)?;
+            let ids = golden.tensor("input_ids", &device)?.to_dtype(DType::U32)?;
+            for ops in levels() {
+                let (level, place) = (ops.level(), device.location());
+                if !watchable(level, DType::BF16, &device) {
+                    continue;
+                }
+                let (batch, t) = ids.dims2()?;
+                let mut caches = model.new_caches(ops.as_ref(), batch, t)?;
+                let logits = model.forward(ops.as_ref(), &ids, &mut caches, Logits::All)?;
+                let apart = difference(&logits, &expected)?;
+                eprintln!("{name} in bf16, level {level}, {place:?}: {apart:.1e}");
+                assert!(apart <= 5e-2, "{name}, level {level}, {place:?}: {apart}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn vit_patch_4_seven_labels() -> Result<()> {
     vit("vit-patch4")
 }
@@ -114,7 +150,14 @@ fn generate(model: &LanguageModel, ops: &dyn Ops, ids: &Tensor, n: usize) -> Res
 
 #[test]
 fn greedy_tokens() -> Result<()> {
-    for name in ["lm-tied-gqa", "lm-untied-full", "lm-theta", "lm-mqa"] {
+    for name in [
+        "lm-tied-gqa",
+        "lm-untied-full",
+        "lm-theta",
+        "lm-mqa",
+        "lm-llama3",
+        "lm-qwen2",
+    ] {
         let golden = Golden::open(name)?;
         let expected = golden
             .tensor("tokens", &Device::Cpu)?

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use candle_core::{DType, Device, Tensor};
-use models::lm::Logits;
+use models::lm::{self, Logits};
 use models::random::RandomWeights;
+use models::rope::Llama3Scaling;
 use models::trace::{Event, Launched};
-use models::{LanguageModel, Ops, Result, presets, trace};
+use models::{Heads, LanguageModel, Ops, Result, presets, trace};
 use tests::inputs::{
     Graphs, graph_transformer, language_model, rng, tokens, uniform, vision_transformer,
 };
@@ -146,21 +147,70 @@ fn every_launch_is_a_kernel_of_the_level() -> Result<()> {
     Ok(())
 }
 
-fn readme() -> Result<LanguageModel> {
-    let weights = RandomWeights::weights(5, DType::F32, &Device::Cpu);
-    let mut config = presets::lm("readme").expect("a preset");
-    config.num_hidden_layers = 2; // the shapes matter here, not the depth
-    Ok(LanguageModel::load(weights, &config)?)
+fn readme() -> lm::Config {
+    presets::lm("readme").expect("a preset")
 }
 
 #[test]
 fn levels_agree_on_the_shapes_of_a_preset() -> Result<()> {
-    let model = readme()?;
-    let ids = Tensor::arange(0u32, 33, &Device::Cpu)?.unsqueeze(0)?;
+    levels_agree(readme())
+}
+
+/// 7 query heads for one key, and rows of 896 numbers: neither is a power of two.
+#[test]
+fn levels_agree_on_the_shapes_of_qwen2_5() -> Result<()> {
+    levels_agree(lm::Config {
+        hidden_size: 896,
+        intermediate_size: 4864,
+        heads: Heads {
+            num_heads: 14,
+            num_kv_heads: 2,
+            head_dim: 64,
+        },
+        qkv_bias: true,
+        rope_theta: 1e6,
+        ..readme()
+    })
+}
+
+/// With the rotary angles of Llama 3.2 for every position of its context.
+#[test]
+fn levels_agree_on_the_shapes_of_llama_3_2() -> Result<()> {
+    levels_agree(lm::Config {
+        hidden_size: 2048,
+        intermediate_size: 8192,
+        heads: Heads {
+            num_heads: 32,
+            num_kv_heads: 8,
+            head_dim: 64,
+        },
+        rope_theta: 500_000.,
+        rope_scaling: Some(Llama3Scaling {
+            factor: 32.,
+            low_freq_factor: 1.,
+            high_freq_factor: 4.,
+            original_max_position_embeddings: 8192,
+        }),
+        max_position_embeddings: 131_072,
+        ..readme()
+    })
+}
+
+/// The shapes of `config` matter here, not its depth.
+fn levels_agree(config: lm::Config) -> Result<()> {
+    let weights = RandomWeights::weights(5, DType::F32, &Device::Cpu);
+    let config = lm::Config {
+        num_hidden_layers: 2,
+        ..config
+    };
+    let model = LanguageModel::load(weights, &config)?;
+    let prompt = Tensor::arange(0u32, 33, &Device::Cpu)?.unsqueeze(0)?;
+    let next = Tensor::new(&[[33u32]], &Device::Cpu)?;
     let mut first = None;
     for ops in levels() {
-        let mut caches = model.new_caches(ops.as_ref(), 1, 33)?;
-        let logits = model.forward(ops.as_ref(), &ids, &mut caches, Logits::Last)?;
+        let mut caches = model.new_caches(ops.as_ref(), 1, 34)?;
+        let mut last = |ids| model.forward(ops.as_ref(), ids, &mut caches, Logits::Last);
+        let logits = Tensor::cat(&[last(&prompt)?, last(&next)?], 1)?;
         let apart = difference(&logits, first.get_or_insert(logits.clone()))?;
         assert!(apart <= 1e-5, "level {}: {apart}", ops.level());
     }

@@ -6,6 +6,7 @@ use kernels::launch::simulated;
 use models::gnn::GraphBatch;
 use models::lm::Logits;
 use models::{GraphTransformer, LanguageModel, Ops, VisionTransformer, gnn, lm, vit};
+use tests::goldens::Golden;
 use tests::inputs::{rng, uniform};
 use tests::{difference, levels};
 
@@ -48,6 +49,26 @@ fn lm() -> Result<()> {
         let next = model.forward(ops, &next, &mut caches, Logits::All)?;
         Ok(Tensor::cat(&[prompt, next], 1)?)
     })
+}
+
+/// The same with biases on queries, keys and values, and with scaled rotary angles.
+#[test]
+fn lm_qwen2_and_llama3() -> Result<()> {
+    for name in ["lm-qwen2", "lm-llama3"] {
+        let golden = Golden::open(name)?;
+        let ids = golden.tensor("input_ids", &Device::Cpu)?;
+        let ids = ids.narrow(1, 0, 6)?.to_dtype(DType::U32)?; // (2, 6)
+        check(|ops, dtype| {
+            let model = golden.lm(dtype, &Device::Cpu)?;
+            let mut caches = model.new_caches(ops, 2, 6)?;
+            let mut read = |start, len| {
+                let ids = ids.narrow(1, start, len)?.contiguous()?;
+                model.forward(ops, &ids, &mut caches, Logits::All)
+            };
+            Ok(Tensor::cat(&[read(0, 5)?, read(5, 1)?], 1)?)
+        })?;
+    }
+    Ok(())
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use benches::Model;
 use benches::job::{all_presets, models_of};
+use cli::load::hub;
 use data::BadInput;
 use models::config::ConfigFile;
 
@@ -19,6 +20,13 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
         .into_iter()
         .filter(|name| name != "tiny")
         .collect();
+    let of = hub::Use {
+        program: "lm",
+        file: None,
+    };
+    if let Some(folder) = hub::folder(text, of) {
+        return Ok((architecture(&folder?)?, text.into()));
+    }
     let path = Path::new(text);
     if presets.iter().any(|name| name == text) {
         // A preset is one model's.
@@ -28,7 +36,10 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
     match path.is_dir() {
         true => Ok((architecture(path)?, text.into())),
         false => {
-            let expected = format!("lm, vit, gnn, a folder, or one of {}", presets.join(", "));
+            let expected = format!(
+                "lm, vit, gnn, a folder, hf:ORG/NAME, or one of {}",
+                presets.join(", ")
+            );
             Err(BadInput::new("--model", expected, format!("{text:?}")))
         }
     }
@@ -39,11 +50,11 @@ fn architecture(folder: &Path) -> Result<Model, BadInput> {
     let config = ConfigFile::read(&folder.join("config.json"))?;
     let named = config.get("architectures").and_then(|names| names.get(0));
     match named.and_then(|name| name.as_str()) {
-        Some("LlamaForCausalLM") => Ok(Model::Lm),
+        Some(class) if models::lm::Config::CLASSES.contains(&class) => Ok(Model::Lm),
         Some("ViTForImageClassification") => Ok(Model::Vit),
         _ if config.get("node_features").is_some() => Ok(Model::Gnn),
         _ => {
-            let expected = "[\"LlamaForCausalLM\"] or [\"ViTForImageClassification\"], or a graph transformer's `node_features`";
+            let expected = "[\"LlamaForCausalLM\"], [\"Qwen2ForCausalLM\"] or [\"ViTForImageClassification\"], or a graph transformer's `node_features`";
             Err(config.complain("architectures", expected))
         }
     }

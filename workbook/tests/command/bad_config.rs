@@ -33,8 +33,8 @@ fn of_a_language_model() {
         ("hidden_act", json!("gelu")),
         ("attention_bias", json!(true)),
         ("mlp_bias", json!(true)),
-        ("rope_parameters.rope_type", json!("llama3")),
-        ("rope_scaling", json!({"type": "linear", "factor": 2.0})),
+        ("rope_parameters.rope_type", json!("yarn")),
+        ("rope_scaling.type", json!("linear")),
         ("tie_word_embeddings", json!("no")),
         ("quantization_config", json!({"bits": 4})),
     ];
@@ -97,9 +97,10 @@ fn an_architecture_by_its_type_alone() {
     let fixture = Fixture::golden("lm-mqa");
     fixture.set("config.json", "architectures", json!(null));
     fixture.set("config.json", "model_type", json!("mamba"));
-    fixture
-        .answer(&[])
-        .refused(&["`model_type`", "expected \"llama\", found \"mamba\""]);
+    fixture.answer(&[]).refused(&[
+        "`model_type`",
+        "expected \"llama\" or \"qwen2\", found \"mamba\"",
+    ]);
 }
 
 /// Sizes that no memory holds: refused before anything of that size is made.

@@ -13,7 +13,7 @@ fn models_that_are_not_there() {
         ("vit", "tiny, s16, b16"),
         ("gnn", "tiny, base"),
     ] {
-        let expected = format!("a folder, or one of {names}, found \"nothing-here\"");
+        let expected = format!("a folder, hf:ORG/NAME, or one of {names}, found \"nothing-here\"");
         run(&[kind, "--model", "nothing-here"]).refused(&["--model", &expected]);
     }
     let fixture = Fixture::golden("gnn-plain");

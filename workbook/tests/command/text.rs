@@ -68,6 +68,27 @@ fn the_end_of_text_ends_it() {
     assert_eq!(continuation(&fixture, &[]), "");
 }
 
+/// `generation_config.json` goes before `config.json`, as in transformers.
+#[test]
+fn the_ends_of_text_of_a_generation_config_end_it() {
+    const KEY: &str = "eos_token_id";
+    let all = json!((0..303).collect::<Vec<_>>());
+    let fixture = Fixture::golden("lm-llama3");
+    let continued = || !continuation(&fixture, &["--max-tokens", "4"]).is_empty();
+    assert!(continued());
+    fixture.set("config.json", KEY, all.clone());
+    assert!(continued());
+    fixture.set("generation_config.json", KEY, json!(null));
+    assert!(!continued());
+    fixture.set("config.json", KEY, json!(null));
+    fixture.set("generation_config.json", KEY, all);
+    assert!(!continued());
+    fixture.set("generation_config.json", KEY, json!(["end"]));
+    fixture
+        .run(&[])
+        .refused(&["generation_config.json: `eos_token_id`", "found [\"end\"]"]);
+}
+
 #[test]
 fn the_context_ends_it() {
     let fixture = Fixture::golden("lm-tied-gqa");

@@ -57,7 +57,9 @@ impl Lm {
                 head_dim: 32,
             },
             rms_norm_eps: 1e-5,
+            qkv_bias: false,
             rope_theta: 10000.,
+            rope_scaling: None,
             max_position_embeddings: LENGTH,
             tie_word_embeddings: true,
         };

@@ -1,0 +1,155 @@
+//! `--model hf:ORG/NAME`: a checkpoint of the Hugging Face Hub, from its cache on this machine or downloaded into it.
+//!
+//! The cache is the one that Python's `huggingface_hub` uses, in the same place and layout: `refs/REVISION` holds a
+//! commit, `snapshots/COMMIT` its files.
+
+#[cfg(feature = "hub")]
+mod download;
+mod name;
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use data::BadInput;
+use models::checkpoint::shards;
+
+pub use name::Name;
+
+/// What a program does with a checkpoint.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// The program: `lm` or `vit`.
+    pub program: &'static str,
+    /// A file it reads next to the configuration and the weights.
+    pub file: Option<&'static str>,
+}
+
+/// Returns the folder of the checkpoint that `model` names, after a download if the cache lacks it; `None` if
+/// `model` does not start with `hf:`.
+pub fn folder(model: &str, of: Use) -> Option<Result<PathBuf, BadInput>> {
+    let name = Name::parse(model)?;
+    Some(name.and_then(|name| Hub::from_env()?.folder(&name, of)))
+}
+
+/// The hub and its cache, as the environment variables of `huggingface_hub` set them.
+#[derive(Debug, Clone)]
+struct Hub {
+    /// Folder of the cache.
+    cache: PathBuf,
+    /// URL of the hub.
+    #[cfg_attr(not(feature = "hub"), expect(dead_code))]
+    endpoint: String,
+    /// For private and gated models.
+    #[cfg_attr(not(feature = "hub"), expect(dead_code))]
+    token: Option<String>,
+    /// Whether downloads are forbidden.
+    is_offline: bool,
+}
+
+impl Hub {
+    fn from_env() -> Result<Self, BadInput> {
+        let home = match set("HF_HOME") {
+            Some(home) => PathBuf::from(home),
+            None => caches()?.join("huggingface"),
+        };
+        let cache = set("HF_HUB_CACHE").or_else(|| set("HUGGINGFACE_HUB_CACHE"));
+        let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
+        let offline = set("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
+        let token = set("HF_TOKEN").or_else(|| std::fs::read_to_string(home.join("token")).ok());
+        Ok(Self {
+            cache: cache.map_or_else(|| home.join("hub"), PathBuf::from),
+            endpoint: endpoint.trim_end_matches('/').into(),
+            token: token.map(|token| token.trim().to_string()),
+            is_offline: ["1", "ON", "YES", "TRUE"].contains(&offline.as_str()),
+        })
+    }
+
+    /// The folder of `name`. Without a network, one that lacks no more than the file of `of` is used as it is.
+    fn folder(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
+        let cached = self.snapshot(name).filter(|folder| has_model(folder));
+        let Some(folder) = cached else {
+            return self.fetch(name, of);
+        };
+        match of.file {
+            Some(file) if !folder.join(file).exists() => self.fetch(name, of).or_else(|e| {
+                // Nobody is left to tell when this fails.
+                let _ = writeln!(std::io::stderr(), "note: going on without {file}: {e}");
+                Ok(folder)
+            }),
+            _ => Ok(folder),
+        }
+    }
+
+    /// The folder of all revisions of `name`.
+    fn repo(&self, name: &Name) -> PathBuf {
+        let folder = format!("models--{}", name.repo.replace('/', "--"));
+        self.cache.join(folder)
+    }
+
+    /// The folder of the files of `name` in the cache, complete or not.
+    fn snapshot(&self, name: &Name) -> Option<PathBuf> {
+        let repo = self.repo(name);
+        let commit = match std::fs::read_to_string(repo.join("refs").join(&name.revision)) {
+            Ok(commit) => commit.trim().to_string(),
+            // A commit is its own reference.
+            Err(_) => name.revision.clone(),
+        };
+        let folder = repo.join("snapshots").join(&commit);
+        (!commit.is_empty() && folder.is_dir()).then_some(folder)
+    }
+
+    fn fetch(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
+        let cache = self.cache.display();
+        if self.is_offline {
+            let expected = format!("a complete checkpoint in the cache {cache}");
+            return Err(BadInput::new(
+                name,
+                expected,
+                "none, and HF_HUB_OFFLINE is set",
+            ));
+        }
+        self.download(name, of)
+    }
+
+    #[cfg(not(feature = "hub"))]
+    fn download(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
+        let (cache, program) = (self.cache.display(), of.program);
+        let expected = format!(
+            "a complete checkpoint in the cache {cache} (this program was built without downloads; \
+             `cargo run --release -p level4 --example {program} -- --model {name}` downloads it)"
+        );
+        Err(BadInput::new(name, expected, "none"))
+    }
+}
+
+/// Whether `folder` has a configuration and all weights. A malformed index is left to the loader, which names it.
+fn has_model(folder: &Path) -> bool {
+    let index = folder.join("model.safetensors.index.json");
+    let has_shards =
+        || index.exists() && shards(&index).map_or(true, |paths| paths.iter().all(|p| p.exists()));
+    let has_weights = folder.join("model.safetensors").exists() || has_shards();
+    folder.join("config.json").exists() && has_weights
+}
+
+/// An environment variable that is set and not empty.
+fn set(variable: &str) -> Option<String> {
+    env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// The folder of this user's caches; `huggingface_hub` uses the same on every system.
+fn caches() -> Result<PathBuf, BadInput> {
+    let caches = || Some(env::home_dir()?.join(".cache"));
+    set("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(caches)
+        .ok_or_else(|| {
+            BadInput::new(
+                "HF_HOME",
+                "a folder for downloaded models",
+                "no home folder",
+            )
+        })
+}

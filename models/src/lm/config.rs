@@ -1,0 +1,182 @@
+//! `config.json` of a language model: Llama's and Qwen2's.
+
+use data::BadInput;
+
+use crate::Heads;
+use crate::config::ConfigFile;
+use crate::rope::Llama3Scaling;
+
+/// The architecture's numbers, as in `config.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// V: tokens in the vocabulary.
+    pub vocab_size: usize,
+    /// C: channels of a token.
+    pub hidden_size: usize,
+    /// F: channels inside the MLP.
+    pub intermediate_size: usize,
+    /// Blocks.
+    pub num_hidden_layers: usize,
+    /// H, Hkv and D.
+    pub heads: Heads,
+    /// Whether queries, keys and values have a bias, as in Qwen2.
+    pub qkv_bias: bool,
+    /// Inside the square root of every RMSNorm.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary angles.
+    pub rope_theta: f64,
+    /// How the rotary angles are stretched for a context longer than the one first trained on.
+    pub rope_scaling: Option<Llama3Scaling>,
+    /// Maximum number of positions.
+    pub max_position_embeddings: usize,
+    /// Whether the head is the embedding.
+    pub tie_word_embeddings: bool,
+}
+
+/// The longest context: the rotary angles of every position are computed at load.
+const MAX_POSITIONS: usize = 1 << 22;
+
+/// The class and the `model_type` of each architecture.
+const LLAMA: (&str, &str) = ("LlamaForCausalLM", "llama");
+const QWEN2: (&str, &str) = ("Qwen2ForCausalLM", "qwen2");
+
+/// Where transformers 5 keeps everything about the rotary angles, and where older versions kept their scaling.
+const ROPE: &str = "rope_parameters";
+const OLD_ROPE: &str = "rope_scaling";
+
+impl Config {
+    /// The classes that this model implements, as `architectures` in `config.json` has them.
+    pub const CLASSES: [&str; 2] = [LLAMA.0, QWEN2.0];
+
+    /// Reads a Hugging Face `config.json`, of either generation (`rope_theta` and `rope_scaling`, or
+    /// `rope_parameters`).
+    ///
+    /// # Errors
+    /// [`BadInput`] names the key whose value is malformed or not implemented.
+    pub fn from_file(file: &ConfigFile) -> Result<Self, BadInput> {
+        let qkv_bias = file.one_architecture(&[LLAMA, QWEN2])? == QWEN2.0;
+        only_what_is_implemented(file, qkv_bias)?;
+        let hidden_size = file.size("hidden_size")?;
+        let rope_theta = file.positive_or("rope_theta", 10000.)?;
+        Ok(Self {
+            vocab_size: file.size("vocab_size")?,
+            hidden_size,
+            intermediate_size: file.size("intermediate_size")?,
+            num_hidden_layers: file.size("num_hidden_layers")?,
+            heads: heads(file, hidden_size)?,
+            qkv_bias,
+            rms_norm_eps: file.positive_or("rms_norm_eps", 1e-6)?,
+            rope_theta: file.positive_or("rope_parameters.rope_theta", rope_theta)?,
+            rope_scaling: rope_scaling(file)?,
+            max_position_embeddings: positions(file)?,
+            tie_word_embeddings: file.flag_or("tie_word_embeddings", false)?,
+        })
+    }
+}
+
+fn only_what_is_implemented(file: &ConfigFile, is_qwen2: bool) -> Result<(), BadInput> {
+    file.only("hidden_act", "silu")?;
+    file.absent("quantization_config")?;
+    match is_qwen2 {
+        // Qwen2 gives a `sliding_window` that it uses with this flag alone.
+        true => file.only("use_sliding_window", false)?,
+        false => {
+            file.only("attention_bias", false)?;
+            file.only("mlp_bias", false)?;
+            file.absent("sliding_window")?;
+        }
+    }
+    file.all("layer_types", "full_attention")
+}
+
+fn heads(file: &ConfigFile, hidden_size: usize) -> Result<Heads, BadInput> {
+    if file.get("num_key_value_heads").is_some() {
+        file.divides("num_key_value_heads", "num_attention_heads")?;
+    }
+    if file.get("head_dim").is_none() {
+        file.divides("num_attention_heads", "hidden_size")?;
+    }
+    let num_heads = file.size("num_attention_heads")?;
+    let head_dim = file.size_or("head_dim", hidden_size / num_heads)?;
+    if head_dim % 2 != 0 {
+        return Err(file.complain("head_dim", "an even number (halves are rotated)"));
+    }
+    Ok(Heads {
+        num_heads,
+        num_kv_heads: file.size_or("num_key_value_heads", num_heads)?,
+        head_dim,
+    })
+}
+
+fn positions(file: &ConfigFile) -> Result<usize, BadInput> {
+    const KEY: &str = "max_position_embeddings";
+    let positions = file.size_or(KEY, 2048)?;
+    match positions <= MAX_POSITIONS {
+        true => Ok(positions),
+        false => Err(file.complain(KEY, format!("at most {MAX_POSITIONS}"))),
+    }
+}
+
+/// The scaling under either of its keys.
+fn rope_scaling(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput> {
+    file.only("partial_rotary_factor", 1.0)?;
+    let scaling = scaling(file, ROPE)?;
+    let old = scaling_by_type(file)?;
+    match (file.get(ROPE), file.get(OLD_ROPE)) {
+        (Some(_), Some(_)) if scaling != old => {
+            Err(file.complain(OLD_ROPE, "the same scaling as in `rope_parameters`"))
+        }
+        (Some(_), _) => Ok(scaling),
+        (None, _) => Ok(old),
+    }
+}
+
+/// The scaling in `rope_scaling`, which has to name its type.
+fn scaling_by_type(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput> {
+    file.is_object(OLD_ROPE)?;
+    match file.get(OLD_ROPE).is_some() && rope_type(file, OLD_ROPE).is_none() {
+        true => Err(file.complain(OLD_ROPE, "an object with `rope_type`")),
+        false => scaling(file, OLD_ROPE),
+    }
+}
+
+/// The scaling in the object at `section`; `None` for none and for the type "default".
+fn scaling(file: &ConfigFile, section: &str) -> Result<Option<Llama3Scaling>, BadInput> {
+    file.is_object(section)?;
+    let key = |name: &str| format!("{section}.{name}");
+    file.only(&key("partial_rotary_factor"), 1.0)?;
+    let Some(at) = rope_type(file, section) else {
+        return file.absent(&key("factor")).map(|()| None);
+    };
+    match file.get(&at).and_then(|name| name.as_str()) {
+        Some("default") => file.absent(&key("factor")).map(|()| None),
+        Some("llama3") => llama3(file, key).map(Some),
+        _ => {
+            let expected = "\"default\" or \"llama3\" (nothing else is implemented)";
+            Err(file.complain(&at, expected))
+        }
+    }
+}
+
+/// The key of the type: `type` before transformers 4.43, `rope_type` since.
+fn rope_type(file: &ConfigFile, section: &str) -> Option<String> {
+    let keys = ["rope_type", "type"].map(|name| format!("{section}.{name}"));
+    keys.into_iter().find(|key| file.get(key).is_some())
+}
+
+fn llama3(file: &ConfigFile, key: impl Fn(&str) -> String) -> Result<Llama3Scaling, BadInput> {
+    let low = file.positive(&key("low_freq_factor"))?;
+    Ok(Llama3Scaling {
+        factor: file.number(&key("factor"), |x| x >= 1., "a number from 1")?,
+        low_freq_factor: low,
+        high_freq_factor: file.number(
+            &key("high_freq_factor"),
+            |x| x > low,
+            &format!("a number above `low_freq_factor` = {low}"),
+        )?,
+        original_max_position_embeddings: file.size(&key("original_max_position_embeddings"))?,
+    })
+}
+
+#[cfg(test)]
+mod tests;
