@@ -20,10 +20,10 @@
 //!
 //! # In a project of your own
 //!
-//! `examples/in_candle.rs` is a whole program. This is its `Cargo.toml` outside of this repository:
+//! `examples/in_candle.rs` is a whole program. With this `Cargo.toml` it builds outside of this repository:
 //!
 //! ```toml
-#![doc = include_str!("../examples/in_candle.toml")]
+#![doc = include_str!("../examples/outside.toml")]
 //! ```
 
 mod attention;

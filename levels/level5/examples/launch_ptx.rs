@@ -1,7 +1,7 @@
 //! A PTX kernel of your own on candle's tensors: z = a·x + y, one thread per element. The same launch runs in the
 //! simulator, which needs no GPU, and on a GPU. A loop checks both.
 //!
-//! `cargo run --release -p kernels --example launch_ptx`, with `--features cuda` on a GPU.
+//! `cargo run --release -p level5 --example launch_ptx`, with `--features cuda` on a GPU.
 
 use anyhow::{Result, ensure};
 use candle_core::{DType, Device, Tensor};
