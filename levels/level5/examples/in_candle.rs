@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use candle_core::{DType, Device, Module, Result, Tensor, bail};
-use candle_nn::{VarBuilder, linear, ops::softmax_last_dim};
+use candle_core::{Device, Module, Result, Tensor, bail};
+use candle_nn::ops::softmax_last_dim;
 use level5::tuned::{Linear, Tuned, attention};
 
 const T: usize = 256; // tokens
@@ -37,32 +37,17 @@ fn level5(x: &Tensor, [qkv, out]: [&Linear; 2], head: &Tensor) -> Result<Tensor>
 fn main() -> Result<()> {
     let device = Device::cuda_if_available(0)?; // without the feature `cuda` this is the CPU
     let random = |shape: &[usize]| Tensor::randn(0f32, 0.05, shape, &device);
-    // In your program: `VarBuilder::from_mmaped_safetensors`. Weights out of a `VarMap` are variables, which track
-    // gradients: detach them for `attention`.
-    let weights = [
-        ("qkv.weight", random(&[3 * C, C])?),
-        ("qkv.bias", random(&[3 * C])?),
-        ("out.weight", random(&[C, C])?),
-        ("out.bias", random(&[C])?),
-    ];
-    let weights = weights.map(|(name, w)| (name.to_string(), w));
-    let vb = VarBuilder::from_tensors(weights.into(), DType::F32, &device);
-    let (qkv, out) = (linear(C, 3 * C, vb.pp("qkv"))?, linear(C, C, vb.pp("out"))?);
-    let ours = |l: &candle_nn::Linear| Linear::new(l.weight().clone(), l.bias().cloned());
-    let (our_qkv, our_out) = (ours(&qkv), ours(&out)); // the first call packs the weights, so keep the layers
-    let (x, head) = (
-        Tensor::randn(0f32, 1., (1, T, C), &device)?,
-        random(&[C, 10])?,
-    );
+    // Or `get` them from a `VarBuilder`. Those of a `VarMap` track gradients: detach them for `attention`.
+    let (qkv, out, head) = (random(&[3 * C, C])?, random(&[C, C])?, random(&[C, 10])?);
+    let theirs = [&qkv, &out].map(|w| candle_nn::Linear::new(w.clone(), None));
+    let ours = [&qkv, &out].map(|w| Linear::new(w.clone(), None)); // keep them: the first call packs the weights
+    let x = Tensor::randn(0f32, 1., (1, T, C), &device)?;
 
-    let (y, candle_ms) = timed(&device, || candle(&x, [&qkv, &out], &head))?;
-    let (z, level5_ms) = timed(&device, || level5(&x, [&our_qkv, &our_out], &head))?;
-    let largest = |x: &Tensor| x.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>();
-    let difference = largest(&(&y - &z)?)? / largest(&y)?;
-    println!(
-        "candle {candle_ms:.3} ms, level 5 {level5_ms:.3} ms on {:?}",
-        device.location()
-    );
+    let (y, candle_ms) = timed(&device, || candle(&x, theirs.each_ref(), &head))?;
+    let (z, level5_ms) = timed(&device, || level5(&x, ours.each_ref(), &head))?;
+    let largest = |x: &Tensor| x.abs()?.max_all()?.to_scalar::<f32>();
+    let difference = largest(&(&y - z)?)? / largest(&y)?;
+    println!("candle {candle_ms:.3} ms, level 5 {level5_ms:.3} ms, {device:?}");
     println!("largest difference: {difference:.1e} of the largest value");
     if difference.is_nan() || difference > 1e-4 {
         bail!("expected a difference of at most 1e-4, found {difference:.1e}");
@@ -70,17 +55,17 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs `f` 50 times; returns its result and the median in milliseconds.
+/// Calls `f` 50 times; returns its result and the median time in milliseconds.
 fn timed(device: &Device, f: impl Fn() -> Result<Tensor>) -> Result<(Tensor, f64)> {
     let y = f()?; // the first call loads the kernels
-    let mut times = vec![];
-    for _ in 0..50 {
+    let mut times = [0.; 50];
+    for time in &mut times {
         device.synchronize()?;
         let start = Instant::now();
         f()?;
-        device.synchronize()?; // a GPU computes after the call has returned
-        times.push(start.elapsed().as_secs_f64() * 1e3);
+        device.synchronize()?; // on a GPU the call returns before the kernels have run
+        *time = start.elapsed().as_secs_f64() * 1e3;
     }
     times.sort_by(f64::total_cmp);
-    Ok((y, times[times.len() / 2]))
+    Ok((y, times[25]))
 }
