@@ -9,6 +9,7 @@
 //! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.device`, `.cold`, `.host`, `.rate`.
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
+//! - `{{behind matmul on=h200}}`: on how many small products a library is ahead, a row a clock.
 //! - `{{copies on=cpu}}`: copies of all sizes, with their rates.
 //! - `{{benches on=cpu}}`: what `cargo bench` times, group by group, and how long that takes; `{{benches
 //!   launch/kernel/empty on=h200}}`: one case of it.
@@ -21,6 +22,7 @@
 //! before the braces leaves them as they are; others that nothing replaces fail the build. It runs after the includes,
 //! and takes the indentation of included methods away as well.
 
+use crate::behind::behind;
 use crate::benches::{bench, benches};
 use crate::chart::{chart, drawn};
 use crate::check;
@@ -103,7 +105,7 @@ fn fill(
 }
 
 fn expand(text: &str, library: &mut Library) -> Result<String> {
-    let names = "measure|table|chart|figure|ops|small|copies|benches|picture|machine";
+    let names = "measure|table|chart|figure|ops|small|behind|copies|benches|picture|machine";
     directives::expand(text, names, |name, arguments| {
         replace(name, arguments, library)
     })
@@ -126,6 +128,7 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
         ("chart", model) => chart(library.models.on(on)?.recorded, &filter(model, &named)?),
         ("ops", op) => ops(&library.ops.on(on)?, &filter(op, &named)?),
         ("small", op) => ops(&library.small.on(on)?, &filter(op, &named)?),
+        ("behind", op) => behind(library.small.on(on)?.recorded, op),
         ("copies", _) => copies(&library.ops.on(on)?),
         ("benches", "") => benches(&library.benches(on)?),
         ("benches", case) => bench(&library.benches(on)?, case),

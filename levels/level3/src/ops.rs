@@ -1,4 +1,7 @@
-//! Every operation in hand-written PTX; on a CPU, in hand-written loops over rows.
+//! Operations in hand-written PTX; on a CPU, in hand-written loops over rows.
+//!
+//! Two exceptions: the greedy `next_token` is level 1's, which is candle's argmax, and on a CPU the library `gemm` computes
+//! the matmuls.
 
 use candle_core::{Result, Tensor};
 use kernels::{

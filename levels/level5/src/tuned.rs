@@ -1,4 +1,4 @@
-//! The dispatch for code outside of this workbook: matmuls of candle's tensors, and a linear layer.
+//! The dispatch for code outside of this workbook: matmuls of candle's tensors, a linear layer and attention.
 //!
 //! ```
 //! use candle_core::{DType, Device, Module, Tensor};
@@ -14,9 +14,19 @@
 //! # }
 //! ```
 //!
-//! Each gives what candle's own gives, gradients included, and is candle's own where the registry has no kernel: for
-//! other dtypes, ranks and devices. `tests/tests/across/tuned.rs` tests them, on a GPU too.
+//! The matmuls and the layer give what candle's own give, gradients included. Where the registry has no kernel, for other
+//! dtypes, ranks and devices, they call candle's. [`attention`] has neither gradients nor such a fallback: what it cannot
+//! compute is an error. `tests/tests/across/tuned.rs` tests them, on a GPU too.
+//!
+//! # In a project of your own
+//!
+//! `examples/in_candle.rs` is a whole program. With this `Cargo.toml` it builds outside of this repository:
+//!
+//! ```toml
+#![doc = include_str!("../examples/outside.toml")]
+//! ```
 
+mod attention;
 mod linear;
 
 use candle_core::backend::BackendStorage;
@@ -25,6 +35,7 @@ use candle_core::{
 };
 use kernels::matmul::level5::{Call, matmul_with_info};
 
+pub use attention::attention;
 pub use linear::Linear;
 
 /// Matmuls by the kernel that is the fastest for their shape.

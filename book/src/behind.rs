@@ -1,0 +1,132 @@
+//! On how many shapes a library or another framework is ahead of every level, clock by clock.
+
+use crate::format::{ratio, three_digits};
+use crate::markdown;
+use anyhow::{Result, ensure};
+use results::{OpClock, OpResults, OpRow, is_limit, spoken};
+
+/// The ratio of two times above which a shape counts as a loss: less is within the noise of a run.
+const LOSS: f64 = 1.05;
+
+/// All clocks, in words.
+const CLOCKS: [(OpClock, &str); 3] = [
+    (OpClock::Host, "host, one call at a time"),
+    (OpClock::Device, "device, one call at a time"),
+    (OpClock::Graph, "device, in a CUDA graph"),
+];
+
+/// A Markdown table with a row per clock: on how many of the shapes of `op` the fastest level is slower than the fastest
+/// other by more than 5%, and where it is slowest in comparison. A clock counts the shapes that both were timed with.
+///
+/// # Errors
+/// When nothing of that op was recorded that can be compared.
+pub fn behind(results: &OpResults, op: &str) -> Result<String> {
+    let titles = [
+        "shapes",
+        "more than 5% behind",
+        "worst shape",
+        "level",
+        "other",
+        "ratio",
+    ];
+    let mut text = markdown::header("clock", &titles.map(String::from));
+    let mut compared = 0;
+    for (clock, name) in CLOCKS {
+        let cases = results.cases().filter(|case| case[0].op == op);
+        let mut pairs: Vec<Pair> = cases.filter_map(|case| Pair::of(case, clock)).collect();
+        pairs.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+        if let Some(worst) = pairs.first() {
+            let losses = pairs.iter().filter(|pair| pair.ratio() > LOSS).count();
+            text += &worst.line(name, [pairs.len(), losses]);
+        }
+        compared += pairs.len();
+    }
+    ensure!(
+        compared > 0,
+        "expected recorded rows of `{op}` at a level and of a library, found none"
+    );
+    Ok(markdown::figures(&text, &[], &[]))
+}
+
+/// The fastest level and the fastest other on one shape, by one clock.
+struct Pair<'r> {
+    own: &'r OpRow,
+    other: &'r OpRow,
+    clock: OpClock,
+}
+
+impl<'r> Pair<'r> {
+    fn of(case: &'r [OpRow], clock: OpClock) -> Option<Self> {
+        let fastest = |is: &dyn Fn(&OpRow) -> bool| {
+            let timed = case.iter().filter(|row| is(row) && clock.has(row));
+            timed.min_by(|a, b| clock.us(a).total_cmp(&clock.us(b)))
+        };
+        Some(Self {
+            own: fastest(&|row| !row.is_other() && !is_limit(&row.level))?,
+            other: fastest(&OpRow::is_other)?,
+            clock,
+        })
+    }
+
+    fn ratio(&self) -> f64 {
+        self.clock.us(self.own) / self.clock.us(self.other)
+    }
+
+    fn line(&self, clock: &str, [shapes, losses]: [usize; 2]) -> String {
+        let time = |row: &OpRow| {
+            let us = three_digits(self.clock.us(row));
+            format!("{} {us} µs", spoken(&row.level))
+        };
+        let cells = [
+            shapes.to_string(),
+            losses.to_string(),
+            self.own.shape.replace('x', " × "),
+            time(self.own),
+            time(self.other),
+            ratio(self.ratio()),
+        ];
+        markdown::line(clock, cells.into_iter().map(Some))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Machine;
+
+    fn row(shape: &str, level: &str, [host, device]: [f64; 2], graph: Option<f64>) -> OpRow {
+        OpRow {
+            op: "matmul".into(),
+            shape: shape.into(),
+            level: level.into(),
+            dtype: "f32".into(),
+            host_us: host,
+            device_us: Some(device),
+            graph_us: graph,
+            ..OpRow::default()
+        }
+    }
+
+    #[test]
+    fn each_clock_counts_its_own_losses() -> Result<()> {
+        let mut results = OpResults::new(Machine::default());
+        results.rows = vec![
+            row("1x2x3", "candle", [8., 4.], Some(2.)),
+            row("1x2x3", "level5", [12., 4.1], Some(1.)),
+            row("1x2x3", "pytorch", [20., 4.2], None),
+            row("2x2x3", "candle", [8., 4.], None),
+            row("2x2x3", "copy", [1., 1.], None),
+            row("2x2x3", "level5", [8.4, 6.], None),
+        ];
+        let text = behind(&results, "matmul")?;
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("µs")).collect();
+        let expected = [
+            "| host, one call at a time | 2 | 1 | 1 × 2 × 3 | level 5 12.0 µs | candle 8.00 µs | 1.50× |",
+            "| device, one call at a time | 2 | 1 | 2 × 2 × 3 | level 5 6.00 µs | candle 4.00 µs | 1.50× |",
+            "| device, in a CUDA graph | 1 | 0 | 1 × 2 × 3 | level 5 1.00 µs | candle 2.00 µs | 0.500× |",
+        ];
+        assert_eq!(lines, expected);
+        assert!(behind(&results, "linear").is_err());
+        Ok(())
+    }
+}
