@@ -61,7 +61,7 @@ fn a_submission_is_short() {
             .unwrap()
             .unwrap_err();
         assert_eq!(failure.by, Part::Text, "{}", failure.line);
-        let what = format!("expected 262144 bytes at the most, found {}", text.len());
+        let what = format!("expected at most 262144 bytes, found {}", text.len());
         assert!(failure.line.ends_with(&what), "{}", failure.line);
     }
 }

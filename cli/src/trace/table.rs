@@ -9,12 +9,11 @@ use models::trace::table::{Line, aligned, digits, si};
 
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
-ms: time on the host with the device synchronised before and after each op; an untraced run does not wait.
-A pass before the first that counts has compiled the kernels for the GPU and packed the weights.
-bytes, FLOPs: what the op needs at the least (each operand read once, each result written once), whatever the
-kernel does; GB/s and GFLOP/s are these over the time. tensors: made inside, views included.
-Indented: kernels that an op called on its way, why level 5 picked one, and launches of this workbook's own
-kernels on a GPU.
+ms: time on the host. The device is synchronised before and after each op; an untraced run does not wait.
+A warm-up pass, which is not counted, compiled the kernels for the GPU and packed the weights.
+bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
+kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.
+Indented: kernels that an op called, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
 ";
 
 /// Titles of the columns.

@@ -69,7 +69,7 @@ fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
 /// The table at `path`, of this device, which other rules are to be put into.
 fn earlier(path: &Path, device: &str) -> Result<Table> {
     let bad = |expected: &str, found: &str| Err(bad_input(path.display(), expected, found));
-    let wanted = "a table to put the rules of --op in";
+    let wanted = "an existing table, to replace the rules of --op in";
     match Table::load(path) {
         Ok(Some(table)) if table.device == device => Ok(table),
         Ok(Some(table)) => bad(
@@ -167,10 +167,10 @@ pub fn run(
 ) -> Result<()> {
     let path = path.map_or_else(|| place(device), |path| Ok(Some(path)))?;
     let Some(path) = path else {
-        bail!("--json: no folder for caches on this system")
+        bail!("no cache folder on this system; pass --json")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
-        let expected = "an operation whose kernels are measured";
+        let expected = "an operation that can be tuned";
         return Err(bad_input("--op", expected, op));
     }
     let facts = Facts::of(device)?;

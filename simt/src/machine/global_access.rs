@@ -93,7 +93,7 @@ impl Block<'_> {
         for (lane, at) in wrong.unwritten {
             self.find(Class::Uninitialised, on.w, on.pc, lane, || {
                 format!(
-                    "read of {bytes} bytes at byte {at} of {name}, which nobody has written yet"
+                    "read of {bytes} bytes at byte {at} of {name}, which has not been written yet"
                 )
             });
         }

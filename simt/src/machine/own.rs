@@ -17,7 +17,7 @@ impl Block<'_> {
                 let range = from..from + bytes;
                 if self.warps[on.w].local_written[range.clone()].contains(&false) {
                     self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                        format!("read of {bytes} bytes of local memory at {at:#x}, which nobody has written yet")
+                        format!("read of {bytes} bytes of local memory at {at:#x}, which has not been written yet")
                     });
                 }
                 little_endian(&self.warps[on.w].local[range])

@@ -33,7 +33,7 @@ impl Block<'_> {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
                 _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
                     let at = kernel.shared_byte(at as u64);
-                    format!("read of {bytes} bytes at {at}, which nobody has written yet")
+                    format!("read of {bytes} bytes at {at}, which has not been written yet")
                 }),
             }
         }
@@ -138,7 +138,7 @@ impl Block<'_> {
         self.find(Class::Race, on.w, on.pc, lane, || {
             let at = kernel.shared_byte(at as u64);
             format!(
-                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still on its way: \
+                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still in flight: \
                  it did not wait for its group"
             )
         });

@@ -17,7 +17,9 @@ pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<PathBu
     let mut paths = vec![];
     for (name, recorded) in records {
         if cells(recorded).is_empty() {
-            eprintln!("skipped: no map of small/{name}.json: it holds no library beside level 5");
+            eprintln!(
+                "skipped: no map of small/{name}.json: it holds level 5 alone, and no library"
+            );
             continue;
         }
         let path = chart_path(root, &format!("{name}-small"))?;

@@ -217,7 +217,7 @@ fn options_that_go_together() {
 fn an_op_that_is_not_there_is_told_which_are() {
     let run = run(&["ops", "liner"]);
     run.refused(&[
-        "FILTER: expected a part of one of linear, qkv,",
+        "FILTER: expected part of one of these names: linear, qkv,",
         "found \"liner\"",
     ]);
     assert!(

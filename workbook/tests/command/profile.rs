@@ -138,8 +138,8 @@ fn what_cannot_be_profiled_is_refused_before_any_work() {
         "\"train\"",
     ]);
     profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file .csv"]);
-    profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file .svg or .png"]);
-    profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in a folder that is there"]);
+    profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file that ends in .svg or .png"]);
+    profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in an existing folder"]);
     run(&["profile", "--device", "sim"]).refused(&["--device", "whose times are measured"]);
     profile(&["--samples", "0"]).refused_option(&["--samples"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

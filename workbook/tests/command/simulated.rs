@@ -91,7 +91,8 @@ fn roofs_that_cannot_be_drawn() {
     run(&["gnn", "--roofline", "x.svg"]).refused(&["--roofline: expected --device sim"]);
     run(&["gnn", "--peak", "3"]).refused_option(&["--roofline"]);
     let sim = |more: &[&str]| run(&[&["gnn", "--device", "sim", "--roofline"], more].concat());
-    sim(&["x.jpg"]).refused(&["--roofline: expected a file .svg or .png, found x.jpg"]);
+    sim(&["x.jpg"])
+        .refused(&["--roofline: expected a file that ends in .svg or .png, found x.jpg"]);
     sim(&["/no/such/folder/x.svg"]).refused(&["/no/such/folder/x.svg", "no such folder"]);
     sim(&["x.svg", "--peak", "0"]).refused(&["--peak: expected a finite number above 0"]);
     sim(&["x.svg", "--bandwidth", "inf"]).refused(&["--bandwidth", "found inf"]);

@@ -207,7 +207,7 @@ fn an_optimisation_is_predicted_first() {
     let run = folder.run(&["check"]);
     assert!(
         run.ended(1).contains(
-            "loads: expected a prediction first, one of more, same, fewer, found nothing"
+            "loads: expected your prediction first (one of more, same, fewer), found nothing"
         ),
         "{}",
         run.stdout
@@ -405,9 +405,9 @@ fn a_file_is_named_by_its_path() {
     let run = folder.run(&["solution", "--reveal", "./my-exercises/01-guard.ptx"]);
     assert_eq!(run.ended(0), guard.solution.unwrap());
     folder.write("other/07-row-sum.ptx", "");
-    folder
-        .run(&["check", "other/07-row-sum.ptx"])
-        .refused(&["expected a file in my-exercises, or `--dir other`, found one elsewhere"]);
+    folder.run(&["check", "other/07-row-sum.ptx"]).refused(&[
+        "expected a file in my-exercises, or `--dir other`, found a file in another folder",
+    ]);
 }
 
 /// Commands in messages can be pasted: by the repository's alias where cargo knows it, with a seed that is soon typed.
@@ -419,7 +419,7 @@ fn messages_have_commands_to_paste() {
         let said = folder.run(&["check"]).ended(1).to_owned();
         said.lines().last().unwrap().to_owned()
     };
-    let begin = "(07-row-sum: not yet; `cargo";
+    let begin = "(07-row-sum is not solved yet; `cargo";
     assert!(
         last(&folder).starts_with(&format!(
             "{begin} run --release -p workbook -- exercises hint 07`"

@@ -8,7 +8,10 @@ use crate::run::{Folder, changed, named};
 fn names_and_places() {
     let folder = Folder::new();
     let here = folder.path("").canonicalize().unwrap();
-    let looked = format!("found neither in {} nor in", here.display());
+    let looked = format!(
+        "found none in {}, and no folder my-exercises",
+        here.display()
+    );
     for command in ["check", "hint"] {
         folder.run(&[command]).refused(&[
             "exercises: expected the name of an exercise",
@@ -18,7 +21,7 @@ fn names_and_places() {
     }
     folder
         .run(&["hint", "--dir", "mine"])
-        .refused(&["found neither in mine"]);
+        .refused(&["found none in mine"]);
     folder.run(&["start", "row-product"]).refused(&[
         "expected the number or the name of an exercise",
         "found \"row-product\"",
@@ -28,7 +31,7 @@ fn names_and_places() {
         .refused(&["found \"gaurd\"; did you mean guard?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder.run(&["check", "guard"]).refused(&[
-        "01-guard.ptx: expected the file that `cargo ",
+        "01-guard.ptx: expected the file created by `cargo ",
         "exercises start guard` makes",
     ]);
     folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
@@ -73,7 +76,7 @@ fn what_a_teacher_may_get_wrong() {
     let folder = Folder::new();
     folder
         .run(&["grade", "nowhere"])
-        .refused(&["nowhere: expected a folder of submissions, or of students"]);
+        .refused(&["nowhere: expected a folder of submissions, or of students' folders"]);
     folder.write("empty/readme", "");
     folder
         .run(&["grade", "empty"])
@@ -98,7 +101,7 @@ fn what_a_teacher_may_get_wrong() {
         .refused(&["empty: expected the name of a new folder"]);
     folder
         .run(&["handout", "no/where"])
-        .refused(&["no: expected the folder in which the new one is to be, found none"]);
+        .refused(&["no: expected an existing folder, to create the new one in, found none"]);
 }
 
 /// A launch that no GPU takes is refused before it runs, at its line.

@@ -128,7 +128,7 @@ fn what_is_watched_may_go() {
         let mut watch = Watch::start(&folder, args);
         watch.says("not yet");
         fs::remove_file(folder.file(&exercises()[0])).unwrap();
-        watch.says(" exercises start 01` makes it again");
+        watch.says(" exercises start 01` creates it again");
         folder.run(&["start", "01"]).ended(0);
         fs::remove_dir_all(folder.path("my-exercises")).unwrap();
         assert_eq!(watch.0.wait().unwrap().code(), Some(2));
