@@ -61,7 +61,7 @@ fn a_picture_20000_pixels_wide() {
     refuses(
         "wide.png",
         bytes.get_ref(),
-        &["sides up to 16384", "found 20000 × 2"],
+        &["at most 16384 pixels per side", "found 20000 × 2"],
     );
 }
 
