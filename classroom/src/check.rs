@@ -145,7 +145,7 @@ pub fn check(
     let text = text.trim_start_matches('\u{feff}');
     if let Err(changed) = compare(text, &exercise.starter) {
         let what = format!(
-            "outside the regions, expected the line of the starter, `{}`, found `{}`",
+            "expected `{}` as in the starter (nothing may change outside the regions), found `{}`",
             changed.expected, changed.found
         );
         let place = format!("{}:{}", path.display(), changed.line);

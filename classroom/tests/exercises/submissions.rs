@@ -30,7 +30,9 @@ fn a_comment_in_ptx_is_ascii() {
         .unwrap()
         .unwrap_err();
     assert!(
-        failure.line.contains(": expected ASCII, also in comments"),
+        failure
+            .line
+            .contains(": expected only ASCII, even in comments"),
         "{}",
         failure.line
     );
@@ -228,7 +230,7 @@ fn predictions_are_told_apart_once_they_change() {
         |name: &str, text: &str| desk.check_after(Some(first), exercise, name, text).unwrap();
     let line = told("first", &guess).unwrap_err().line;
     assert!(
-        line.contains("expected all 5 to hold, found 3 of 5"),
+        line.contains("expected all 5 to be right, found 3;"),
         "{line}"
     );
     assert_eq!(

@@ -69,7 +69,7 @@ fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
 /// The table at `path`, of this device, which other rules are to be put into.
 fn earlier(path: &Path, device: &str) -> Result<Table> {
     let bad = |expected: &str, found: &str| Err(bad_input(path.display(), expected, found));
-    let wanted = "an existing table, to replace the rules of --op in";
+    let wanted = "a table to put the rules of --op in";
     match Table::load(path) {
         Ok(Some(table)) if table.device == device => Ok(table),
         Ok(Some(table)) => bad(

@@ -295,8 +295,8 @@ pub fn solution(
     let learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
     if !reveal && !learner.passed(exercise) {
-        let expected = "a solved exercise, or `--reveal`";
-        return Err(BadInput::new(&exercise.id, expected, "not solved yet").into());
+        let why = "not solved yet; pass `--reveal` to see the solution";
+        return Err(BadInput::new(&exercise.id, "", why).into());
     }
     match &exercise.solution {
         Some(solution) => print!("{solution}"),

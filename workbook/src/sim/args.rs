@@ -86,7 +86,7 @@ pub struct SimArgs {
     /// Also print the cost of each line
     #[arg(long)]
     pub lines: bool,
-    /// Order in which diverged lanes run; a correct kernel gives the same result for all
+    /// Schedule of diverged lanes; a correct kernel gives the same result under all of them
     #[arg(long, value_enum, default_value_t)]
     pub schedule: Order,
     /// Seed of random inputs and of the random schedule

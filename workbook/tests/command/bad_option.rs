@@ -20,7 +20,9 @@ fn models_that_are_not_there() {
     let file = fixture.path("config.json");
     run(&["gnn", "--model", &file]).refused(&["--model", "found the file", &file]);
     fs::remove_file(fixture.path("model.safetensors")).unwrap();
-    fixture.run(&[]).refused(&["model.safetensors"]);
+    fixture
+        .run(&[])
+        .unreadable(&fixture.path("model.safetensors"));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn tokens_of_another_form() {
 fn more_tokens_than_the_context() {
     lm(
         Stored::integers(&[1, 65], &[1; 65]),
-        &["at most 64 tokens a row", "found 65"],
+        &["at most 64 tokens per row", "found 65"],
     );
     let parts = [
         "--generate",

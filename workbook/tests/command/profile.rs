@@ -137,7 +137,7 @@ fn what_cannot_be_profiled_is_refused_before_any_work() {
         "one of prefill, decode",
         "\"train\"",
     ]);
-    profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file .csv"]);
+    profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file that ends in .csv"]);
     profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file that ends in .svg or .png"]);
     profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in an existing folder"]);
     run(&["profile", "--device", "sim"]).refused(&["--device", "whose times are measured"]);

@@ -23,7 +23,7 @@ fn names_and_places() {
         .run(&["hint", "--dir", "mine"])
         .refused(&["found none in mine"]);
     folder.run(&["start", "row-product"]).refused(&[
-        "expected the number or the name of an exercise",
+        "expected the number or name of an exercise",
         "found \"row-product\"",
     ]);
     folder
@@ -45,7 +45,7 @@ fn a_progress_that_is_none() {
     folder.write("my-exercises/.candlepower.json", "{\"current\": 7}");
     folder
         .run(&["list"])
-        .refused(&[".candlepower.json: expected what `exercises` wrote there"]);
+        .refused(&[".candlepower.json: expected a file written by `exercises`"]);
 }
 
 #[test]
