@@ -5,5 +5,5 @@ mod help;
 
 #[test]
 fn help_texts_use_plain_words() {
-    help::check(&help::example("mutate"));
+    help::check(help::of_program(&help::example("mutate")));
 }

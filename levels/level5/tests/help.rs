@@ -6,6 +6,6 @@ mod help;
 #[test]
 fn help_texts_use_plain_words() {
     for name in ["lm", "vit", "gnn", "tune", "realtime", "system_info"] {
-        help::check(&help::example(name));
+        help::check(help::of_program(&help::example(name)));
     }
 }

@@ -1,6 +1,8 @@
 //! Checks what programs print for `--help` against the terms of `docs/STYLE.md`.
 //!
-//! A program can be run by the tests of its own package alone, so those include this file with `#[path]`.
+//! A program can be run by the tests of its own package alone, so those include this file with `#[path]`. Each uses
+//! another part of it.
+#![allow(dead_code)]
 
 #[path = "terms.rs"]
 mod terms;
@@ -11,11 +13,14 @@ use std::process::Command;
 
 use terms::Terms;
 
-/// Checks the help of `program` and of all its subcommands.
+/// What prints a help text, and the text.
+type Help = (String, String);
+
+/// Checks the help texts of a program.
 ///
 /// # Panics
 /// When a text uses a term that the style guide replaces, or there is no style guide.
-pub fn check(program: &Path) {
+pub fn check(texts: Vec<Help>) {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .map(|folder| folder.join("docs/STYLE.md"))
@@ -23,7 +28,7 @@ pub fn check(program: &Path) {
         .expect("docs/STYLE.md");
     let terms = Terms::read(&fs::read_to_string(guide).unwrap());
     let mut faults = vec![];
-    for (command, text) in texts(program, &[]) {
+    for (command, text) in texts {
         // A term may stand on two lines of the text.
         let text: Vec<&str> = text.split_whitespace().collect();
         let found = terms.found_in(&text.join(" "));
@@ -32,8 +37,12 @@ pub fn check(program: &Path) {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The long and the short help of a program and its subcommands, each with the command that prints it.
-fn texts(program: &Path, subcommand: &[&str]) -> Vec<(String, String)> {
+/// The long and the short help of a program and all its subcommands.
+pub fn of_program(program: &Path) -> Vec<Help> {
+    texts(program, &[])
+}
+
+fn texts(program: &Path, subcommand: &[&str]) -> Vec<Help> {
     let name = program.file_stem().unwrap().to_string_lossy();
     let [long, short] = ["--help", "-h"].map(|option| {
         let output = Command::new(program)
@@ -54,6 +63,23 @@ fn texts(program: &Path, subcommand: &[&str]) -> Vec<(String, String)> {
     all
 }
 
+/// The same of a command of clap's that has been built, where the program cannot be run.
+pub fn of_command(name: &str, command: &mut clap::Command) -> Vec<Help> {
+    let long = command.render_long_help().to_string();
+    let short = command.render_help().to_string();
+    let mut all = vec![
+        (format!("{name} --help"), long),
+        (format!("{name} -h"), short),
+    ];
+    for below in command.get_subcommands_mut() {
+        if below.get_name() != "help" {
+            let name = format!("{name} {}", below.get_name());
+            all.extend(of_command(&name, below));
+        }
+    }
+    all
+}
+
 /// The names below `Commands:`; clap lists `help`, too, whose text is clap's own.
 fn subcommands(help: &str) -> impl Iterator<Item = &str> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -69,7 +95,6 @@ fn subcommands(help: &str) -> impl Iterator<Item = &str> {
 ///
 /// # Panics
 /// When it is not built.
-#[allow(dead_code)] // Not every package has examples.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();

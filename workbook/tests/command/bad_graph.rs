@@ -137,5 +137,5 @@ fn lists_of_edges() {
     }
     let fixture = Fixture::golden("gnn-plain");
     let missing = fixture.path("missing.csv");
-    fixture.run(&["--edges", &missing]).refused(&[&missing]);
+    fixture.run(&["--edges", &missing]).unreadable(&missing);
 }

@@ -5,5 +5,5 @@ mod help;
 
 #[test]
 fn help_texts_use_plain_words() {
-    help::check(env!("CARGO_BIN_EXE_workbook").as_ref());
+    help::check(help::of_program(env!("CARGO_BIN_EXE_workbook").as_ref()));
 }

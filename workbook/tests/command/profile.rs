@@ -140,7 +140,7 @@ fn what_cannot_be_profiled_is_refused_before_any_work() {
     profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file that ends in .csv"]);
     profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file that ends in .svg or .png"]);
     profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in an existing folder"]);
-    run(&["profile", "--device", "sim"]).refused(&["--device", "whose times are measured"]);
+    run(&["profile", "--device", "sim"]).refused(&["--device", "the simulator measures no time"]);
     profile(&["--samples", "0"]).refused_option(&["--samples"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

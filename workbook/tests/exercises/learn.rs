@@ -366,9 +366,9 @@ fn without_nvrtc_the_way_goes_on() {
         " exercises start` goes on to the next exercise",
     ]);
     let next = without(&["start"]);
-    assert!(next.ended(0).starts_with("15 ") && next.stdout.contains("14 warp-sum-cuda: left out"));
+    assert!(next.ended(0).starts_with("15 ") && next.stdout.contains("14 warp-sum-cuda: skipped"));
     learner.pass(&named("four-warps")).unwrap();
-    let left_out = "14 warp-sum-cuda, 18 softmax-cuda: left out";
+    let left_out = "14 warp-sum-cuda, 18 softmax-cuda: skipped";
     for command in ["start", "watch", "list"] {
         assert!(without(&[command]).ended(0).contains(left_out), "{command}");
     }

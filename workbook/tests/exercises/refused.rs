@@ -32,7 +32,7 @@ fn names_and_places() {
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder.run(&["check", "guard"]).refused(&[
         "01-guard.ptx: expected the file created by `cargo ",
-        "exercises start guard` makes",
+        "exercises start guard`, found none",
     ]);
     folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
     folder.run(&["jump"]).refused(&["jump"]);
