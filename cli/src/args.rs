@@ -22,7 +22,7 @@ pub struct ModelArgs {
     /// dtype of weights and activations
     #[arg(long, value_enum, default_value_t)]
     pub dtype: Precision,
-    /// Where to run: auto, cpu, cuda, cuda:N, or sim (simulate each GPU kernel and list its costs and faults)
+    /// Where to run: auto (a GPU if there is one), cpu, cuda, cuda:N, or sim (simulate each GPU kernel and list its costs and faults)
     #[arg(long, default_value = "auto")]
     pub device: device::Choice,
     /// Seed of random weights and of sampling

@@ -41,7 +41,7 @@ pub struct Subjects {
     /// dtype of weights and activations; several are measured separately
     #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
     pub dtype: Vec<Precision>,
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
 }

@@ -40,10 +40,10 @@ pub struct ProfileArgs {
     /// dtype of weights and activations
     #[arg(long, value_enum, default_value_t)]
     pub dtype: Precision,
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
-    /// Repetitions of each workload, with and without recording
+    /// Number of profiled runs of each workload, and of runs without the profiler
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
     /// Also write a table with one row per workload and op

@@ -24,7 +24,7 @@ pub use map::redraw;
 /// On which device, how often, and whether to note it.
 #[derive(Debug, Args)]
 pub struct SmallArgs {
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: Choice,
     /// Number of samples for each kernel and shape; kernels take turns

@@ -12,7 +12,7 @@ use level5::tuned::{Linear, Tuned};
 
 #[derive(Args)]
 struct Realtime {
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: cli::device::Choice,
     /// Number of steps of each kind

@@ -108,7 +108,7 @@ fn cpu(machine: &Machine) -> Vec<Fact> {
         Some(Simd::Sse) => Some("128-bit SSE registers"),
     };
     if let Some(width) = width {
-        let fix = "nothing to fix: all levels run, but levels 4 and 5 are slower than in the recorded tables";
+        let fix = "none needed: all levels run, but levels 4 and 5 are slower than in the recorded tables";
         facts.push((
             Fault::NoAvx512,
             false,
@@ -137,7 +137,7 @@ fn cpu(machine: &Machine) -> Vec<Fact> {
             Fault::OneThread,
             false,
             "a CPU with one thread".into(),
-            "nothing to fix, but nothing runs in parallel; in a virtual machine, allow two or more threads".into(),
+            "none needed, but nothing runs in parallel; in a virtual machine, allow two or more threads".into(),
         )),
         _ => {}
     }

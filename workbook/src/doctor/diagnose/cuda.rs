@@ -20,7 +20,7 @@ pub fn driver(machine: &Machine) -> Vec<Fact> {
         Driver::Missing => (
             Fault::NoGpu,
             "no NVIDIA GPU and no driver".into(),
-            "nothing to fix: run kernels here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine with a GPU".into(),
+            "none needed: run kernels here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine with a GPU".into(),
         ),
         Driver::Refuses(code) => refusal(*code),
         Driver::Works { gpus, .. } if gpus.is_empty() => refusal(NO_DEVICE),

@@ -59,8 +59,8 @@ type Change = fn(&mut Machine);
 /// A change, the faults that it makes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
 const CASES: [(Change, &[Fault], bool, &str); 32] = [
-    (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "nothing to fix"),
-    (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "nothing to fix"),
+    (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "none needed"),
+    (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "none needed"),
     (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
     (|m| m.cpu.asked = Some("1".into()), &[Fault::OneThread], false, "unset RAYON_NUM_THREADS"),
     (|m| m.cpu.asked = Some("0".into()), &[Fault::BadThreads], false, "unset RAYON_NUM_THREADS"),
