@@ -71,7 +71,7 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
     };
     Ok(vec![Sweep {
         axis: "batch",
-        what: "pictures of a batch".into(),
+        what: "images per batch".into(),
         points: doublings(1, last).map(point).collect::<Result<_>>()?,
     }])
 }

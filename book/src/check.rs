@@ -17,11 +17,15 @@ use std::process::ExitCode;
 
 /// Builds the book in `root` and prints every finding; exit code 1 if there is one.
 pub fn test(root: &Path) -> Result<ExitCode> {
-    let built = render::build(root)?;
+    let built = render::build_aloud(root)?;
+    eprintln!("checking chapters and pages …");
     let mut found = findings(root, &built)?;
     found.extend(stock::findings(root, &built)?);
     match browser::chromium() {
-        Some(chromium) => found.extend(browser::findings(&chromium, &built)?),
+        Some(chromium) => {
+            eprintln!("opening the pages in Chromium …");
+            found.extend(browser::findings(&chromium, &built)?);
+        }
         None => skip(
             "network requests of the book's pages, and tables and figures wider than a page",
             "no Chromium on the PATH",

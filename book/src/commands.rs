@@ -63,6 +63,7 @@ fn run_block(
         if !command.contains(filter) || !seen.insert(command.clone()) {
             continue;
         }
+        eprintln!("running `{command}` …");
         let start = Instant::now();
         let output = shell_output(repository, command)?;
         let took = start.elapsed().as_secs();

@@ -39,7 +39,7 @@ use clap::{Parser, Subcommand};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The book of the workbook.
+/// Builds, serves and checks the book.
 #[derive(Parser)]
 #[command(name = "book", arg_required_else_help = false)]
 struct Args {
@@ -51,7 +51,7 @@ struct Args {
 enum Command {
     /// Build the pages into target/book
     Build,
-    /// Build, serve and rebuild on every change; the open page reloads itself
+    /// Build and serve the pages; rebuild on every change, and reload the open page
     Serve {
         /// Port to listen on
         #[arg(long, default_value_t = 3000, allow_negative_numbers = true)]
@@ -60,15 +60,15 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1")]
         bind: String,
     },
-    /// Build, then look for stale anchors, dead links, figures typed by hand and what pages load
+    /// Build, then check anchors, links, typed-in figures, and that pages load nothing from the network
     Test,
-    /// Run the commands that the README, the chapters and the exercises tell a reader to give
+    /// Run the commands in the README, the chapters and the exercises
     Commands {
-        /// Only those that contain this
+        /// Run only commands that contain this text
         #[arg(default_value = "")]
         filter: String,
     },
-    /// The preprocessor, as mdBook calls it
+    /// Run as a preprocessor of mdBook
     Measure {
         #[command(subcommand)]
         query: Option<Query>,
@@ -77,7 +77,7 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Query {
-    /// Exit 0 if the renderer is supported: every one is
+    /// Exit with 0 if the renderer is supported (all are)
     Supports {
         /// Name of the renderer
         renderer: String,
@@ -107,7 +107,7 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Build => println!(
             "{}",
-            render::build(root())?
+            render::build_aloud(root())?
                 .join("index.html")
                 .canonicalize()?
                 .display()

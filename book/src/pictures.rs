@@ -33,7 +33,7 @@ pub fn picture(name: &str, on: Option<&str>, library: &mut Library) -> Result<St
             let on = recorded(on)?;
             roofline::draw(on, library.ops.on(on)?.recorded)?
         }
-        _ => bail!("expected the name of a picture, found `{name}`"),
+        _ => bail!("expected the name of a figure, found `{name}`"),
     };
     Ok(canvas.figure())
 }

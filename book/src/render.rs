@@ -21,6 +21,12 @@ pub fn build(root: &Path) -> Result<PathBuf> {
     Ok(book.build_dir_for("html"))
 }
 
+/// The same, and says so first: it takes some seconds.
+pub fn build_aloud(root: &Path) -> Result<PathBuf> {
+    eprintln!("building the pages …");
+    build(root)
+}
+
 /// mdBook's protocol: a context and a book on stdin, the book on stdout.
 pub fn preprocess() -> Result<()> {
     let (context, book) = mdbook_preprocessor::parse_input(stdin().lock())?;

@@ -26,10 +26,10 @@ const RELOAD: &str = r#"<script>
 
 /// Builds the book in `root` and serves it on `bind:port` until the process ends.
 pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
-    let pages = render::build(root)?;
+    let pages = render::build_aloud(root)?;
     let server = Server::http((bind, port))
         .map_err(|error| anyhow!("{bind}:{port}: expected a free address, found: {error}"))?;
-    println!("http://{}/ (Ctrl-C ends it)", server.server_addr());
+    println!("http://{}/ (stop with Ctrl-C)", server.server_addr());
     let builds = AtomicU64::new(1);
     thread::scope(|scope| {
         scope.spawn(|| rebuild(root, &builds));

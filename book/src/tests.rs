@@ -268,7 +268,7 @@ fn what_is_not_recorded_fails_the_build_by_name() {
         "{found}"
     );
     assert!(error("{{measure lm.tiny on=cpu}}").contains("found `lm.tiny`"));
-    assert!(error("{{table lm on=gpu}}").contains("gpu.json: expected recorded results"));
+    assert!(error("{{table lm on=gpu}}").contains("gpu.json`: no such file"));
     assert!(error("{{table rnn on=cpu}}").contains("found none"));
     assert!(error("{{measure lm.tiny.decode.f32.level1.colour on=cpu}}").contains("`colour`"));
     assert!(error("{{measure lm.tiny.decode.f32.level1.launches on=cpu}}").contains("null"));

@@ -145,7 +145,7 @@ pub fn check(
     let text = text.trim_start_matches('\u{feff}');
     if let Err(changed) = compare(text, &exercise.starter) {
         let what = format!(
-            "expected `{}` as in the starter, outside of the regions, found `{}`",
+            "expected `{}` as in the starter (nothing may change outside the regions), found `{}`",
             changed.expected, changed.found
         );
         let place = format!("{}:{}", path.display(), changed.line);
@@ -155,7 +155,7 @@ pub fn check(
         && let Some(line) = text.lines().position(|line| !line.is_ascii())
     {
         let place = format!("{}:{}", path.display(), line + 1);
-        let what = "expected ASCII, also in comments: ptxas and the drivers take nothing else";
+        let what = "expected only ASCII, even in comments, because ptxas and the drivers accept nothing else";
         return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     if let Some((line, what)) = words::refused(text, exercise.language) {
@@ -177,14 +177,14 @@ const MOST_BYTES: u64 = 1 << 18;
 
 /// The bytes of a submission, or why it is none.
 fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
-    let bad = |e| BadInput::new(path.display(), "the text of a submission", e);
+    let bad = |e| BadInput::unreadable(path, &e);
     let data = fs::metadata(path).map_err(bad)?;
     if !data.is_file() {
         return Ok(Err("expected a file, found something else".into()));
     }
     if data.len() > MOST_BYTES {
         let found = data.len();
-        let what = format!("expected {MOST_BYTES} bytes at the most, found {found}");
+        let what = format!("expected at most {MOST_BYTES} bytes, found {found}");
         return Ok(Err(what));
     }
     fs::read(path).map(Ok).map_err(bad)

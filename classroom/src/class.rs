@@ -95,7 +95,7 @@ impl Class {
         let mut not_graded = vec![];
         let are_students = students.iter().any(holds);
         if are_students {
-            let why = "it lies beside the students' folders, in none of them";
+            let why = "it is next to the students' folders, not in one of them";
             let files = beside.files.iter();
             not_graded.extend(files.map(|file| NotGraded::new(file, why)));
             let aside = beside.aside.iter();
@@ -126,7 +126,7 @@ impl Class {
     }
 }
 
-const EXPECTED: &str = "a folder of submissions, or of students";
+const EXPECTED: &str = "a folder of submissions, or of students' folders";
 
 impl Student {
     /// The student of a folder in which these are.
@@ -179,10 +179,12 @@ impl Student {
         let is_one = |path: &&PathBuf| looks_like_one(path) && !taken.contains(&path.as_path());
         let note = |path: &PathBuf| {
             let why = match meant(exercises, path).map(Exercise::file) {
-                _ if is_archive(path) => "it is an archive, which has to be unpacked first".into(),
-                Some(file) if file == name_of(path) => "there is another one of this name".into(),
-                Some(file) => format!("the name is that of no exercise; is it {file}?"),
-                None => "the name is that of no exercise".into(),
+                _ if is_archive(path) => "it is an archive; unpack it first".into(),
+                Some(file) if file == name_of(path) => {
+                    "there is another file with this name".into()
+                }
+                Some(file) => format!("no exercise has this file name; did you mean {file}?"),
+                None => "no exercise has this file name".into(),
             };
             NotGraded::new(path, why)
         };
@@ -192,7 +194,7 @@ impl Student {
         let is_deep = |path: &&PathBuf| is_archive(path) || meant(exercises, path).is_some();
         let deep = self.deep.iter().filter(is_deep);
         let too_deep =
-            "it lies too deep: a submission is in the student's folder, or in a folder in that";
+            "it is too deep: submissions belong in the student's folder, or in a folder inside it";
         let deep = deep.map(|path| NotGraded::new(path, too_deep));
         files.chain(aside).chain(deep).collect()
     }

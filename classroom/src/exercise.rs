@@ -166,7 +166,7 @@ pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, B
             || number(e).is_some_and(|n| asked.parse() == Ok(n))
     };
     exercises.iter().find(is_meant).ok_or_else(|| {
-        let expected = "the number or the name of an exercise (`exercises list` has them)";
+        let expected = "the number or name of an exercise (`exercises list` shows them)";
         let meant = nearest(exercises, &asked).map(|e| format!("; did you mean {}?", e.name()));
         let found = format!("\"{name}\"{}", meant.unwrap_or_default());
         BadInput::new("exercise", expected, found)
@@ -200,7 +200,7 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 }
 
 fn text(path: &Path) -> Result<String, BadInput> {
-    fs::read_to_string(path).map_err(|e| BadInput::new(path.display(), "a readable text", e))
+    fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))
 }
 
 fn toml<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {

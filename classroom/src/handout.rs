@@ -20,11 +20,11 @@ use crate::page::{COMMAND, of_session, page, without_links};
 pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
     let bad = |expected: &str, found: String| BadInput::new(folder.display(), expected, found);
     if folder.exists() {
-        return Err(bad("the name of a new folder", "one that is there".into()));
+        return Err(bad("the name of a new folder", "one that exists".into()));
     }
     let parent = folder.parent().filter(|parent| *parent != Path::new(""));
     if let Some(none) = parent.filter(|parent| !parent.is_dir()) {
-        let expected = "the folder in which the new one is to be";
+        let expected = "an existing folder, to create the new one in";
         return Err(BadInput::new(none.display(), expected, "none"));
     }
     let written = || -> io::Result<()> {
@@ -37,7 +37,7 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
         }
         fs::rename(&whole, folder)
     };
-    written().map_err(|e| bad("a folder that can be made", e.to_string()))
+    written().map_err(|e| bad("a folder that can be created", e.to_string()))
 }
 
 fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {

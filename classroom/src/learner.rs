@@ -34,8 +34,8 @@ impl Progress {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(&path).map_err(|e| bad(&path, "a readable file", e))?;
-        let expected = "what `exercises` wrote there, or no such file";
+        let text = fs::read_to_string(&path).map_err(|e| BadInput::unreadable(&path, &e))?;
+        let expected = "a file written by `exercises`, or no file";
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
 }
@@ -149,7 +149,7 @@ impl Learner {
         let mut names = (1..).map(|n| self.folder.join(name(n)));
         let old = names.find(|old| !old.exists()).unwrap_or_default();
         if path.exists() {
-            fs::rename(&path, &old).map_err(|e| bad(&old, "a file that can be written", e))?;
+            fs::rename(&path, &old).map_err(|e| BadInput::unwritable(&old, &e))?;
         }
         self.write(&exercise.file(), &exercise.starter)?;
         Ok(Some(old))
@@ -194,8 +194,7 @@ impl Learner {
 
     fn write(&self, name: &str, text: &str) -> Result<(), BadInput> {
         let path = self.folder.join(name);
-        fs::create_dir_all(&self.folder)
-            .map_err(|e| bad(&path, "a file that can be written", e))?;
+        fs::create_dir_all(&self.folder).map_err(|e| BadInput::unwritable(&path, &e))?;
         data::save_as(&path, text)
     }
 }

@@ -17,7 +17,7 @@ pub fn page(exercise: &Exercise) -> String {
         exercise.task.trim_end()
     );
     text += &format!(
-        "\n## What you begin with\n\n```sh\n{COMMAND} start {name}\n```\n\nputs this into `my-exercises/{file}`:\n\n\
+        "\n## The starter\n\n```sh\n{COMMAND} start {name}\n```\n\nwrites this to `my-exercises/{file}`:\n\n\
          ```{fence}\n{starter}```\n",
         name = exercise.name(),
         file = exercise.file(),
@@ -71,13 +71,13 @@ fn fence(language: Language) -> &'static str {
 /// A list of all that a submission is held to.
 pub fn checked(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
-    let mut lines = vec!["Outside of the regions the file is the starter's.".to_owned()];
+    let mut lines = vec!["Outside the regions, the file equals the starter.".to_owned()];
     match exercise.language {
         Language::Rust => lines.push(
-            "Your functions run on fresh random numbers, for ten seconds at the most. What they print is shown."
+            "Your functions run on fresh random numbers, for at most ten seconds. What they print is shown."
                 .into(),
         ),
-        _ => lines.push("The simulator finds nothing wrong, under two schedules.".into()),
+        _ => lines.push("The simulator finds no fault under two schedules.".into()),
     }
     lines.extend(spec.checked.iter().cloned());
     for kernel in &spec.kernels {
@@ -86,13 +86,13 @@ pub fn checked(exercise: &Exercise) -> String {
     if !spec.shapes.odd.is_empty() {
         let shapes: Vec<String> = spec.shapes.odd.iter().map(sizes).collect();
         lines.push(format!(
-            "The sizes: {}; inputs are random, and fresh each time.",
+            "Sizes: {}. Inputs are random and new each time.",
             shapes.join("; ")
         ));
     }
     if !spec.limits.is_empty() || !spec.questions.is_empty() {
         lines.push(format!(
-            "Costs are counted at {}.",
+            "Costs are counted for {}.",
             sizes(&spec.shapes.counted)
         ));
     }
@@ -111,7 +111,7 @@ fn launched(kernel: &KernelSpec) -> String {
         tolerance => format!("within {tolerance:e}"),
     };
     format!(
-        "`{}`, {launch}, on the arguments `{}`, writes argument {} (counted from 0) as the formula has it, {within}.",
+        "`{}`, {launch}, with the arguments `{}`, writes the result of the formula to argument {} (counted from 0), {within}.",
         kernel.entry,
         kernel.args.join(" "),
         kernel.output,

@@ -115,7 +115,7 @@ pub fn starter(source: &str, edits: &[Edit], name: &str) -> Result<String, BadIn
     if region.is_some() {
         return Err(BadInput::new(
             name,
-            format!("`{END}` behind each region"),
+            format!("`{END}` after each region"),
             "none",
         ));
     }

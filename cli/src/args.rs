@@ -19,13 +19,13 @@ pub struct ModelArgs {
     /// A folder with config.json and model.safetensors, a model of the Hugging Face Hub, the name of a preset, or tiny
     #[arg(long, value_name = "DIR|hf:ORG/NAME|PRESET", default_value = "tiny")]
     pub model: String,
-    /// Of weights and activations
+    /// dtype of weights and activations
     #[arg(long, value_enum, default_value_t)]
     pub dtype: Precision,
-    /// auto, cpu, cuda, cuda:N, or sim: every kernel simulated, and what it did and cost listed
+    /// Where to run: auto (a GPU if there is one), cpu, cuda, cuda:N, or sim (simulate each GPU kernel and list its costs and faults)
     #[arg(long, default_value = "auto")]
     pub device: device::Choice,
-    /// Of random weights, and of whatever else is drawn
+    /// Seed of random weights and of sampling
     #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
 }
@@ -33,25 +33,25 @@ pub struct ModelArgs {
 /// Where the tensors come from and go to, which ops are another level's, and whether to say what ran.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Read the input's tensors from this file, write the answer's to --output, and no more
+    /// Read input tensors from this file and write the results to --output; print nothing
     #[arg(long, value_name = "FILE.safetensors", requires = "output")]
     pub input: Option<PathBuf>,
-    /// Where the answer's tensors go
+    /// Write the output tensors to this file
     #[arg(long, value_name = "FILE.safetensors", requires = "input")]
     pub output: Option<PathBuf>,
-    /// Take these ops from other levels: linear=2,causal_attention=4
+    /// Run these ops at other levels, such as linear=2,causal_attention=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
-    /// After the run, list the kernels that ran: how often, for how long, and what each op needs
+    /// After the run, list the kernels that ran: calls, time, and the bytes and FLOPs that each op needs
     #[arg(long)]
     pub trace: bool,
-    /// With --device sim: draw the kernels under the roof of a GPU [default: an H200's, in f32]
+    /// With --device sim: draw a roofline chart of the kernels [default roofline: an H200 in f32]
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub roofline: Option<PathBuf>,
-    /// Of that GPU's memory
+    /// Memory bandwidth of the GPU in --roofline
     #[arg(long, value_name = "TB/S", requires = "roofline")]
     pub bandwidth: Option<f64>,
-    /// Of that GPU's arithmetic in --dtype
+    /// Peak arithmetic throughput of the GPU in --roofline, in --dtype
     #[arg(long, value_name = "TFLOP/S", requires = "roofline")]
     pub peak: Option<f64>,
 }
@@ -63,8 +63,8 @@ impl RunArgs {
             (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
             (None, None) => Ok(None),
             // clap does not ask for --input beside an option that excludes it.
-            (None, Some(_)) => Err(BadInput::new("--output", "--input beside it", "none")),
-            (Some(_), None) => Err(BadInput::new("--input", "--output beside it", "none")),
+            (None, Some(_)) => Err(BadInput::new("--output", "`--input` as well", "none")),
+            (Some(_), None) => Err(BadInput::new("--input", "`--output` as well", "none")),
         }
     }
 }
@@ -72,25 +72,25 @@ impl RunArgs {
 /// `on` or `off`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// Do it.
+    /// Yes
     On,
-    /// Do it not.
+    /// No
     Off,
 }
 
-/// On which device kernels are measured, and where the table goes.
+/// Device to tune, and file for the table.
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// auto, cpu, cuda or cuda:N
+    /// Device to tune: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: device::Choice,
-    /// Where the table goes [default: the folder of the user's caches, where level 5 looks for it]
+    /// Write the table to this file [default: your cache folder, where level 5 finds it]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// As the table of all GPUs, or all CPUs, for which there is no other
+    /// Write the table for all GPUs, or all CPUs, that have no table of their own
     #[arg(long, requires = "json")]
     pub any: bool,
-    /// These operations alone, as matmul or add_rms_norm: their rules take the place of those in the table
+    /// Tune only these operations, such as matmul or add_rms_norm, and replace only their rules in the table
     #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
     pub ops: Vec<Op>,
 }
@@ -98,7 +98,7 @@ pub struct TuneArgs {
 /// Whether a forward pass becomes a CUDA graph.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct GraphArgs {
-    /// Record a forward pass as a CUDA graph and repeat it [default: on at level 5 on a GPU, off with --trace]
+    /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
     #[arg(
         long,
         alias = "cuda-graph",
@@ -133,7 +133,7 @@ impl Switch {
     }
 }
 
-/// The number formats that the programs offer.
+/// The dtypes that the programs offer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
     /// 32 bits

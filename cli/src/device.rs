@@ -52,7 +52,7 @@ impl Choice {
             Self::Cpu => Ok(Device::Cpu),
             Self::Cuda(ordinal) => cuda(ordinal),
             Self::Sim => {
-                let expected = "auto, cpu, cuda or cuda:N, whose times are measured";
+                let expected = "auto, cpu, cuda or cuda:N (the simulator measures no time)";
                 Err(BadInput::new("--device", expected, "sim"))
             }
         }
@@ -77,7 +77,7 @@ fn cuda(ordinal: usize) -> Result<Device, BadInput> {
         // candle appends a backtrace to its message.
         let message = e.to_string();
         let found = message.lines().next().unwrap_or_default();
-        BadInput::new(what, "a GPU that answers", found)
+        BadInput::new(what, "a working GPU", found)
     })
 }
 

@@ -15,7 +15,7 @@ pub fn find(path: &str) -> Result<PathBuf, BadInput> {
         .map(|folder| folder.join(path))
         .find(|path| path.exists())
         .ok_or_else(|| {
-            let expected = format!("it in {} or a folder around it", here.display());
+            let expected = format!("it in {} or one of its parent folders", here.display());
             BadInput::new(path, expected, "nothing")
         })
 }
@@ -48,7 +48,7 @@ impl Output {
             return bad("the name of a file", "a folder");
         }
         if !folder.is_dir() {
-            return bad("a file in a folder that is there", "no such folder");
+            return bad("a file in an existing folder", "no such folder");
         }
         Ok(Self {
             path: path.to_path_buf(),

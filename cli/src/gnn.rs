@@ -33,13 +33,13 @@ pub struct GnnArgs {
     /// Tensors from a file and into one.
     #[command(flatten)]
     pub run: RunArgs,
-    /// A folder in the text format of the TU collection [default: graphs drawn from the seed]
+    /// Folder of graphs in the text format of the TU collection [default: random graphs from --seed]
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     pub graph: Option<PathBuf>,
-    /// Record a forward pass as a CUDA graph and repeat it [default: on at level 5 on a GPU, off with --trace]
+    /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
     #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
     pub cuda_graph: Option<Switch>,
-    /// One graph: lines `source,target`, each a directed edge between nodes counted from 0
+    /// Edge list of one graph: one directed edge `source,target` per line, nodes counted from 0
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["input", "graph"])]
     pub edges: Option<PathBuf>,
 }

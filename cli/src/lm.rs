@@ -31,23 +31,23 @@ pub struct LmArgs {
     /// Launch by launch, or recorded.
     #[command(flatten)]
     pub graph: GraphArgs,
-    /// The text to continue
+    /// Text to continue
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
-    /// Stop after this many new tokens [default: 120, with --device sim 16, or as many as fit]
+    /// Maximum number of new tokens [default: 120, or 16 with --device sim]
     #[arg(long, value_name = "N", conflicts_with = "input", value_parser = whole::<usize>)]
     pub max_tokens: Option<usize>,
-    /// Divides the logits before a token is drawn; 0 takes the most probable token [default: 0, or 1
+    /// Sampling temperature; 0 always takes the most probable token [default: 0, or 1
     /// with --top-k or --top-p]
     #[arg(long, value_name = "X", conflicts_with = "input")]
     pub temperature: Option<f64>,
-    /// Draw from the K most probable tokens
+    /// Sample from the K most probable tokens
     #[arg(long, value_name = "K", conflicts_with = "input", value_parser = whole::<usize>)]
     pub top_k: Option<usize>,
-    /// Draw from the fewest tokens whose probability reaches P
+    /// Sample from the smallest set of tokens whose total probability reaches P
     #[arg(long, value_name = "P", conflicts_with = "input")]
     pub top_p: Option<f64>,
-    /// With --input: also write `tokens`, each row continued greedily by exactly N tokens
+    /// With --input: continue each row greedily by exactly N tokens, and also write `tokens`
     #[arg(long, value_name = "N", requires = "input", value_parser = whole::<usize>)]
     pub generate: Option<usize>,
 }
@@ -61,7 +61,7 @@ impl LmArgs {
         if let Some(x) = self.temperature {
             // Below that, a logit over it is beyond f32.
             let ok = x == 0. || x.is_finite() && x >= 1e-6;
-            let expected = "0, or a finite number from 0.000001";
+            let expected = "0, or a finite number of at least 0.000001";
             check(ok, "--temperature", expected, x.to_string())?;
         }
         if let Some(k) = self.top_k {
@@ -69,7 +69,12 @@ impl LmArgs {
         }
         if let Some(p) = self.top_p {
             let ok = p > 0. && p <= 1.;
-            check(ok, "--top-p", "a number above 0, up to 1", p.to_string())?;
+            check(
+                ok,
+                "--top-p",
+                "a number above 0 and at most 1",
+                p.to_string(),
+            )?;
         }
         let draws = self.top_k.is_some() || self.top_p.is_some();
         let temperature = self.temperature.unwrap_or(if draws { 1. } else { 0. });
@@ -87,7 +92,7 @@ pub fn main(compose: impl Compose) -> ExitCode {
 pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     if let (Some(n), None) = (args.generate, &files) {
-        return Err(BadInput::new("--generate", "--input beside it", n).into());
+        return Err(BadInput::new(format!("--generate {n}"), "`--input` as well", "none").into());
     }
     let sampling = args.sampling()?;
     simulated(&args.model, &args.run, || {

@@ -1,37 +1,37 @@
-//! A bar for work that takes longer than a second.
+//! What a program that works for longer than a second shows meanwhile: on stderr, if that is a terminal.
 
-use std::time::{Duration, Instant};
+use std::borrow::Cow;
+use std::thread;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts steps; shows a bar with the time left on stderr, when that is a terminal, from the second
-/// second on, and takes it away at the end.
+/// How long a program may be silent.
+const SILENT: Duration = Duration::from_secs(1);
+/// How often the time of a [`Waiting`] is updated.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Counts steps. After a second, shows a bar with the time left; dropping it removes the bar.
 pub struct Progress {
     bar: ProgressBar,
-    start: Instant,
 }
 
 impl Progress {
-    /// `steps` of `what`.
-    pub fn new(what: &'static str, steps: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::hidden());
-        let template = "{msg} {bar:30} {pos}/{len}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_message(what);
-        Self {
-            bar,
-            start: Instant::now(),
-        }
+    /// `steps` of the work that `what` names.
+    pub fn new(what: impl Into<Cow<'static, str>>, steps: usize) -> Self {
+        let bar = hidden(Some(steps), "{msg} {bar:30} {pos}/{len}, {eta} left", what);
+        show_later(&bar, None);
+        Self { bar }
     }
 
-    /// One step more.
+    /// Counts one more step.
     pub fn step(&self) {
-        if self.bar.is_hidden() && self.start.elapsed() > Duration::from_secs(1) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
         self.bar.inc(1);
+    }
+
+    /// Runs `print`, which may print whole lines, without the bar in its way.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
     }
 }
 
@@ -39,4 +39,48 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Work without steps to count. After a second, shows what it is and how long it has taken; dropping it removes the line.
+pub struct Waiting {
+    bar: ProgressBar,
+}
+
+impl Waiting {
+    /// For the work that `what` names, such as `compiling a.cu`.
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        let bar = hidden(None, "{spinner} {msg} … {elapsed}", what);
+        show_later(&bar, Some(TICK));
+        Self { bar }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn hidden(steps: Option<usize>, template: &str, what: impl Into<Cow<'static, str>>) -> ProgressBar {
+    let steps = steps.map(|steps| steps as u64);
+    let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.with_message(what)
+}
+
+/// Shows `bar` once it has lasted for [`SILENT`].
+fn show_later(bar: &ProgressBar, tick: Option<Duration>) {
+    let bar = bar.downgrade();
+    thread::spawn(move || {
+        thread::sleep(SILENT);
+        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            match tick {
+                Some(tick) => bar.enable_steady_tick(tick),
+                None => bar.tick(),
+            }
+        }
+    });
 }

@@ -30,7 +30,7 @@ pub fn simulated(
         return program();
     }
     if run.trace {
-        let expected = "a device whose times count, cpu or cuda";
+        let expected = "--device cpu or cuda (the simulator measures no time)";
         return Err(BadInput::new("--trace", expected, "--device sim").into());
     }
     let (ended, reports) = launch::simulated(Options::default(), program);

@@ -23,7 +23,7 @@ use crate::top;
 use crate::trace::{traced, warm_up};
 use view::View;
 
-/// Classifies pictures.
+/// Classifies images.
 #[derive(Debug, Clone, Args)]
 pub struct VitArgs {
     /// Which model, and on what.
@@ -35,10 +35,10 @@ pub struct VitArgs {
     /// Launch by launch, or recorded.
     #[command(flatten)]
     pub graph: GraphArgs,
-    /// PNG or JPEG files to classify [default: the sample pictures of the repository]
+    /// PNG or JPEG files to classify [default: the sample images of the repository]
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
     pub image: Vec<PathBuf>,
-    /// Paint where the class token of the last block looks
+    /// Draw a heat map of the attention from the class token in the last block
     #[arg(long, value_name = "OUT.png", conflicts_with = "input")]
     pub attention: Option<PathBuf>,
 }
@@ -54,7 +54,9 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
     if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))
     {
-        return Err(BadInput::new("--attention", "a file *.png", path.display()).into());
+        return Err(
+            BadInput::new("--attention", "a file that ends in .png", path.display()).into(),
+        );
     }
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
@@ -118,7 +120,7 @@ fn pictures(
 /// The sample pictures of the repository, by name.
 fn samples() -> Result<Vec<PathBuf>, BadInput> {
     let folder = files::find("assets/pictures")?;
-    let bad = |found: String| BadInput::new(folder.display(), "a folder of pictures", found);
+    let bad = |found: String| BadInput::new(folder.display(), "a folder of images", found);
     let entries = std::fs::read_dir(&folder).map_err(|e| bad(e.to_string()))?;
     let mut paths = vec![];
     for entry in entries {

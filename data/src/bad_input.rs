@@ -1,6 +1,8 @@
 //! The one shape of every complaint about input.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
+use std::io;
+use std::path::Path;
 
 /// The most characters of a value that a complaint quotes.
 const QUOTED: usize = 80;
@@ -24,27 +26,81 @@ pub fn usage(text: &str) -> &str {
 /// Something that a person gave us is not what it has to be.
 ///
 /// Prints as one line, `what: expected …, found …`, where `what` names the file, the tensor or the
-/// option. Programs print it on stderr and exit with code 2.
+/// option. A file that cannot be opened prints as ``cannot read `file`: no such file``. Programs print the line on
+/// stderr and exit with code 2.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: expected {expected}, found {found}")]
 pub struct BadInput {
     /// The file, tensor, key or option.
     pub what: String,
-    /// What would have been right.
+    /// What would have been right. Empty if `found` says it all, as of a file that cannot be read.
     pub expected: String,
-    /// What was there.
+    /// What was there, or what is wrong.
     pub found: String,
 }
 
+impl Display for BadInput {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let Self {
+            what,
+            expected,
+            found,
+        } = self;
+        match expected.is_empty() {
+            true => write!(f, "{what}: {found}"),
+            false => write!(f, "{what}: expected {expected}, found {found}"),
+        }
+    }
+}
+
 impl BadInput {
-    /// Newlines become spaces, so that the message stays one line.
+    /// Newlines become spaces, so that the message stays one line. The number of a system error is left out.
     pub fn new(what: impl Display, expected: impl Display, found: impl Display) -> Self {
         let line = |s: String| s.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
             what: line(what.to_string()),
             expected: line(expected.to_string()),
-            found: line(found.to_string()),
+            found: line(without_number(&found.to_string()).to_string()),
         }
+    }
+
+    /// A file that cannot be read.
+    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::new(
+            format!("cannot read `{}`", path.display()),
+            "",
+            why(error, "file"),
+        )
+    }
+
+    /// A file that cannot be written.
+    pub fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::new(
+            format!("cannot write `{}`", path.display()),
+            "",
+            why(error, "folder"),
+        )
+    }
+}
+
+/// The system's message as the end of a sentence: `permission denied`, without `(os error 13)`. A missing `thing` is
+/// what a "not found" means.
+pub(crate) fn why(error: &io::Error, thing: &str) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return format!("no such {thing}");
+    }
+    let text = error.to_string();
+    let text = without_number(&text);
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+/// A message of the system without its number, ` (os error 13)`.
+fn without_number(text: &str) -> &str {
+    match text.split_once(" (os error ") {
+        Some((message, number)) if number.ends_with(')') => message,
+        _ => text,
     }
 }
 
@@ -57,5 +113,19 @@ mod tests {
         let whole = "ä".repeat(QUOTED);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(format!("{whole}ö")), format!("{whole}…"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_has_no_expectation() {
+        let missing = std::fs::read("no/such.png").unwrap_err();
+        assert_eq!(
+            BadInput::unreadable("no/such.png".as_ref(), &missing).to_string(),
+            "cannot read `no/such.png`: no such file"
+        );
+        let denied = io::Error::other("Permission denied (os error 13)");
+        assert_eq!(
+            BadInput::unwritable("a.json".as_ref(), &denied).to_string(),
+            "cannot write `a.json`: permission denied"
+        );
     }
 }

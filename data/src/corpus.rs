@@ -20,7 +20,8 @@ pub struct Page {
     pub text: String,
 }
 
-const EXPECTED: &str = "the Rust book (`rustup component add rust-docs`), or `--text FILE`";
+const EXPECTED: &str =
+    "the Rust book (install it with `rustup component add rust-docs`, or pass `--text FILE`)";
 /// Pages that repeat others: the first chapter, all chapters, the contents.
 const REPEATS: [&str; 3] = ["index", "print", "toc"];
 

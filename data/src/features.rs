@@ -91,7 +91,7 @@ fn own(what: &str, rows: &[Vec<f32>], width: usize) -> Result<Vec<f32>, BadInput
     match rows.iter().find(|row| row.len() != width) {
         Some(row) => Err(BadInput::new(
             what,
-            format!("{width} values a row, as the model has them"),
+            format!("{width} values per row, as the model expects"),
             row.len(),
         )),
         None => Ok(rows.concat()),

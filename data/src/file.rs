@@ -8,7 +8,7 @@ use crate::BadInput;
 
 /// The whole file.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
-    std::fs::read(path).map_err(|e| BadInput::new(path.display(), "a readable file", e))
+    std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))
 }
 
 /// The whole file as UTF-8, without a byte order mark.

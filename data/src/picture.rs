@@ -33,31 +33,31 @@ pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
         BadInput::new(path.display(), expected, found)
     };
     if bytes.is_empty() {
-        return Err(bad("a PNG or JPEG picture", &"an empty file"));
+        return Err(bad("a PNG or JPEG image", &"an empty file"));
     }
     let reader = ImageReader::new(Cursor::new(&bytes))
         .with_guessed_format()
-        .map_err(|e| bad("a PNG or JPEG picture", &e))?;
+        .map_err(|e| bad("a PNG or JPEG image", &e))?;
     if reader.format().is_none() {
-        return Err(bad("a PNG or JPEG picture", &"another kind of file"));
+        return Err(bad("a PNG or JPEG image", &"another kind of file"));
     }
     let mut decoder = reader
         .into_decoder()
-        .map_err(|e| bad("a whole picture", &e))?;
+        .map_err(|e| bad("a complete image", &e))?;
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
     if width.max(height) > MAX_SIDE || pixels > MAX_PIXELS {
-        let expected = format!("sides up to {MAX_SIDE} and {MAX_PIXELS} pixels in all");
+        let expected = format!("at most {MAX_SIDE} pixels per side and {MAX_PIXELS} in total");
         return Err(bad(&expected, &format!("{width} × {height}")));
     }
     if is_cut_off_jpeg(&bytes) {
-        return Err(bad("a whole picture", &"a JPEG file without its end"));
+        return Err(bad("a complete image", &"a truncated JPEG file"));
     }
     let orientation = decoder
         .orientation()
-        .map_err(|e| bad("a whole picture", &e))?;
+        .map_err(|e| bad("a complete image", &e))?;
     let mut picture =
-        DynamicImage::from_decoder(decoder).map_err(|e| bad("a whole picture", &e))?;
+        DynamicImage::from_decoder(decoder).map_err(|e| bad("a complete image", &e))?;
     picture.apply_orientation(orientation);
     Ok(match picture.color().has_alpha() {
         true => on_white(&picture.to_rgba8()),

@@ -27,7 +27,7 @@ use crate::BadInput;
 pub fn write_atomically(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let path = path.as_ref();
     write(path, |file| file.write_all(bytes.as_ref()))
-        .map_err(|e| io::Error::new(e.kind(), format!("cannot write `{}`: {e}", path.display())))
+        .map_err(|e| io::Error::new(e.kind(), BadInput::unwritable(path, &e).to_string()))
 }
 
 /// Does the same as [`write_atomically`] for a path that a person chose: a failure is their [`BadInput`].
@@ -36,8 +36,7 @@ pub fn write_atomically(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::
 /// The file cannot be written.
 pub fn save_as(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), BadInput> {
     let path = path.as_ref();
-    write(path, |file| file.write_all(bytes.as_ref()))
-        .map_err(|e| BadInput::new(path.display(), "a file that can be written", e))
+    write(path, |file| file.write_all(bytes.as_ref())).map_err(|e| BadInput::unwritable(path, &e))
 }
 
 /// Errors are the system's, without a path.
@@ -171,10 +170,6 @@ mod tests {
         );
 
         let text = save_as(&path, "a").unwrap_err().to_string();
-        let begin = format!(
-            "{}: expected a file that can be written, found ",
-            path.display()
-        );
         assert!(
             text.starts_with(&begin) && !text.contains(".partial-"),
             "{text}"

@@ -105,7 +105,7 @@ fn a_missing_file_is_named() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.starts_with("nowhere/edges.csv: expected a readable file"),
+        error.starts_with("cannot read `nowhere/edges.csv`: no such file"),
         "{error}"
     );
 }

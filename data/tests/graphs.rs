@@ -187,7 +187,7 @@ fn own_attributes_are_taken_when_the_width_is_right() {
     let error = node_features(&graph, 16).unwrap_err().to_string();
     assert_eq!(
         error,
-        "node attributes of the graph: expected 16 values a row, as the model has them, found 2"
+        "node attributes of the graph: expected 16 values per row, as the model expects, found 2"
     );
     assert!(edge_features(&graph, 2).is_err());
 }

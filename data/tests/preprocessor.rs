@@ -114,7 +114,7 @@ fn the_shortest_edge_keeps_the_proportion() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("4096 pixels a side") && error.contains("80000 × 10"),
+        error.contains("4096 pixels per side") && error.contains("80000 × 10"),
         "{error}"
     );
 }

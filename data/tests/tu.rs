@@ -210,7 +210,7 @@ fn a_folder_without_a_set_is_refused() {
     );
     assert!(of(&dir.path().join("none")).contains("No such file"));
     write(dir.path(), &[("graph_indicator", "")]);
-    assert!(of(dir.path()).contains("SET_graph_indicator.txt: expected a readable file"));
+    assert!(of(dir.path()).contains("SET_graph_indicator.txt`: no such file"));
     std::fs::write(dir.path().join("OTHER_A.txt"), "").unwrap();
     assert!(of(dir.path()).ends_with("found 2 such files"));
 }

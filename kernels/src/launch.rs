@@ -253,7 +253,7 @@ impl<'a> Launch<'a> {
         if (self.grid.iter().zip(MOST_BLOCKS)).any(|(&blocks, most)| blocks > most) {
             let [x, y, z] = self.grid;
             return refuse(
-                "2³¹−1 × 65535 × 65535 blocks at the most",
+                "at most 2³¹−1 × 65535 × 65535 blocks",
                 format!("{x} × {y} × {z}"),
             );
         }

@@ -64,8 +64,8 @@ fn fits(levels: &[u8], dtype: DType, found: Capability) -> Result<(), BadInput> 
     let (major, minor) = minimum(level, dtype).unwrap_or_default();
     Err(BadInput::new(
         format!("level {level} in {}", dtype.as_str()),
-        format!("a GPU of compute capability {major}.{minor} or more"),
-        format!("{}.{}, which runs levels {able}", found.0, found.1),
+        format!("a GPU of compute capability {major}.{minor} or newer"),
+        format!("{}.{}, which can run levels {able}", found.0, found.1),
     ))
 }
 
@@ -121,8 +121,8 @@ mod tests {
                 .filter(|&n| n < if found >= (7, 5) { 4 } else { 3 })
                 .collect();
             let expected = format!(
-                "level {level} in {}: expected a GPU of compute capability {needed} or more, \
-                 found {}.{}, which runs levels {}",
+                "level {level} in {}: expected a GPU of compute capability {needed} or newer, \
+                 found {}.{}, which can run levels {}",
                 dtype.as_str(),
                 found.0,
                 found.1,

@@ -27,7 +27,7 @@ impl TensorFile {
     /// Reads `path` and checks its header against its length.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
-        let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
+        let bytes = std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
         if bytes.is_empty() {
             return Err(bad("0 bytes".into()));
         }
@@ -49,7 +49,7 @@ impl TensorFile {
     }
 
     fn view(&self, name: &str) -> Result<(&TensorInfo, &[u8]), BadInput> {
-        let missing = || self.complain(name, "it to be there", "nothing");
+        let missing = || self.complain(name, "this tensor", "nothing");
         let info = self.metadata.info(name).ok_or_else(missing)?;
         let (start, end) = info.data_offsets;
         Ok((
@@ -230,7 +230,7 @@ impl SimpleBackend for Checkpoint {
     ) -> candle_core::Result<Tensor> {
         let Some(&file) = self.file_of.get(name) else {
             let what = format!("{}: tensor `{name}`", self.folder.display());
-            return Err(bad_input(what, "it to be in the checkpoint", "nothing"));
+            return Err(bad_input(what, "this tensor in the checkpoint", "nothing"));
         };
         self.files[file]
             .floats(name)?

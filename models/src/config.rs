@@ -17,8 +17,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads and parses `path`.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| BadInput::new(path.display(), "a readable file", e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))?;
         Self::parse(path, &text)
     }
 
@@ -171,7 +170,7 @@ impl ConfigFile {
     pub fn divides(&self, part: &str, whole: &str) -> Result<(), BadInput> {
         let (p, w) = (self.size(part)?, self.size(whole)?);
         if w % p != 0 {
-            return Err(self.complain(part, format!("a divisor of `{whole}` = {w}")));
+            return Err(self.complain(part, format!("a divisor of `{whole}` ({w})")));
         }
         Ok(())
     }

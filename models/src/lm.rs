@@ -186,7 +186,7 @@ impl LanguageModel {
             bail!("caches: expected {blocks}, one for each layer, found {found}")
         }
         if ids.dims2()?.1 == 0 {
-            bail!("ids: expected a token or more, found none")
+            bail!("ids: expected at least one token, found none")
         }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
         let mut delta = None;

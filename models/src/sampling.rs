@@ -56,7 +56,7 @@ impl Sampling {
     pub fn draw_from(&mut self, sorted: Vec<(u32, f32)>) -> Result<u32> {
         finite(sorted.iter().map(|&(_, p)| p))?;
         if self.top_k == Some(0) {
-            bail!("sampling: expected top_k from 1, found 0")
+            bail!("sampling: expected a top_k of at least 1, found 0")
         }
         let kept = self.keep(sorted);
         let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();

@@ -11,13 +11,13 @@ use data::BadInput;
 use results::criterion::{self, Case, Throughput};
 use results::{BenchResults, Kind, Machine};
 
-/// Draw the results of cargo bench, a chart a group
+/// Draw the results of cargo bench, one chart per group
 #[derive(Debug, Clone, Args)]
 pub struct BenchChartsArgs {
-    /// Where cargo bench left its results
+    /// Folder of the results of cargo bench
     #[arg(long, value_name = "DIR", default_value = "target/criterion")]
     pub from: PathBuf,
-    /// Where the charts go
+    /// Folder for the charts
     #[arg(long, value_name = "DIR", default_value = "target/workbook/benches")]
     pub to: PathBuf,
 }

@@ -43,13 +43,13 @@ pub use tables::sections;
 /// Which models are measured, in which formats and where.
 #[derive(Debug, Clone, Args)]
 pub struct Subjects {
-    /// tiny, all, or the names of presets, which have random weights
+    /// Models to measure: tiny, all, or names of presets (which have random weights)
     #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
     pub preset: Vec<String>,
-    /// Of weights and activations; several are measured each for itself
+    /// dtype of weights and activations; several are measured separately
     #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
     pub dtype: Vec<Precision>,
-    /// auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
 }
@@ -59,7 +59,7 @@ pub struct Subjects {
 pub struct CompareArgs {
     #[command(flatten)]
     pub subjects: Subjects,
-    /// Timed runs of each workload at each level; fewer, but three, of one that takes ten seconds for them
+    /// Timed runs of each workload at each level; fewer, but at least three, if they would take more than ten seconds
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
     /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]
@@ -67,7 +67,7 @@ pub struct CompareArgs {
     pub graph: Option<Graphs>,
     #[command(flatten)]
     pub peers: PeerArgs,
-    /// Also put it into benches/results/NAME.json, and write its tables and charts again
+    /// Also record the results in benches/results/NAME.json, and redraw the tables and charts
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }

@@ -21,10 +21,10 @@ pub fn simd() -> Option<&'static str> {
 /// What has to work here.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DoctorArgs {
-    /// Fail where a build with `--features cuda` cannot be made or run; a program that is one asks for it by itself
+    /// Fail if `--features cuda` cannot be built or run here; always on in a build with that feature
     #[arg(long)]
     pub cuda: bool,
-    /// Fail where `.cu` files cannot be compiled for the simulator
+    /// Fail if `.cu` files cannot be compiled for the simulator
     #[arg(long)]
     pub nvrtc: bool,
 }

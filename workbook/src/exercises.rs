@@ -18,7 +18,7 @@ use cli::args::whole;
 use cli::files;
 use data::BadInput;
 
-/// Do the exercises of the book: without a command, lists them
+/// Do the exercises of the book. Without a command, lists them
 #[derive(Args)]
 pub struct ExercisesArgs {
     #[command(subcommand)]
@@ -30,10 +30,10 @@ pub struct ExercisesArgs {
 /// Where things are.
 #[derive(Args)]
 struct Place {
-    /// Your own folder [default: my-exercises, here or in a folder around it]
+    /// Your own folder [default: my-exercises, here or in a parent folder]
     #[arg(long, value_name = "DIR", global = true)]
     dir: Option<PathBuf>,
-    /// Exercises from elsewhere, such as a handout
+    /// Folder to take the exercises from, such as a handout
     #[arg(long, value_name = "DIR", global = true)]
     exercises: Option<PathBuf>,
 }
@@ -102,7 +102,7 @@ impl Place {
             Some(folder) if whole(folder) != whole(&own) => {
                 let (own, folder) = (own.display(), quoted(folder));
                 let expected = format!("a file in {own}, or `--dir {folder}`");
-                Err(BadInput::new(name, expected, "one elsewhere"))
+                Err(BadInput::new(name, expected, "a file in another folder"))
             }
             _ => Ok(()),
         }
@@ -132,46 +132,46 @@ fn has_alias() -> bool {
 
 #[derive(Subcommand)]
 enum Command {
-    /// All exercises, and which you have solved
+    /// List all exercises and mark those you have solved
     List,
-    /// Begin an exercise: put its file into your folder and print its task
+    /// Start an exercise: copy its file to your folder and print its task
     Start(Named),
-    /// Check your file whenever you save it, and go on to the next exercise when it passes
+    /// Check your file each time you save it; when it passes, start the next exercise
     Watch {
-        /// Look at the file twice a second: for folders where the system sends no notice (WSL, networks)
+        /// Poll the file twice a second, for folders without change notifications (WSL, network drives)
         #[arg(long)]
         poll: bool,
     },
-    /// Check your file: one line says what is wrong and where
+    /// Check your file: one line says what is wrong, and where
     Check {
         #[command(flatten)]
         named: Named,
-        /// Repeat the random numbers of a check
+        /// Repeat a check with the same random numbers
         #[arg(long, value_name = "N", value_parser = whole::<u64>)]
         seed: Option<u64>,
     },
-    /// The next of three hints
+    /// Show the next of three hints
     Hint(Named),
-    /// Begin an exercise again; what you wrote stays in FILE.old
+    /// Restore the starter file of an exercise; your text is kept in FILE.old
     Reset(Named),
-    /// Print the solution, once you have passed
+    /// Print the solution, after you have passed
     Solution {
         #[command(flatten)]
         named: Named,
-        /// Also if you have not passed
+        /// Print it even if you have not passed
         #[arg(long)]
         reveal: bool,
     },
     /// For teachers: write the exercises without their solutions into a new folder
     Handout {
-        /// The new folder
+        /// Folder to create
         #[arg(value_name = "DIR")]
         to: PathBuf,
-        /// Only the exercises of one session of the syllabus
+        /// Only exercises of this session of the syllabus
         #[arg(long, value_name = "N")]
         session: Option<u8>,
     },
-    /// For teachers: check a folder of submissions, or a folder of students' folders
+    /// For teachers: check a folder of submissions, or one folder per student
     Grade(GradeArgs),
     /// The check of one submission, as JSON: what `grade` runs, with a time limit
     #[command(hide = true)]
@@ -200,7 +200,7 @@ impl Command {
 /// An exercise.
 #[derive(Args)]
 struct Named {
-    /// Its number, its name or your file [default: the one in hand]
+    /// Number or name of the exercise, or your file [default: the exercise you started last]
     #[arg(value_name = "EXERCISE")]
     name: Option<String>,
 }
@@ -208,7 +208,7 @@ struct Named {
 /// What `grade` takes.
 #[derive(Args)]
 struct GradeArgs {
-    /// Submissions, named as `start` names them; or a folder for each student, with them in it or in a folder in that
+    /// Folder of submissions, named as `start` names them, or of one folder per student (subfolders are searched one level deep)
     #[arg(value_name = "DIR")]
     submissions: PathBuf,
     /// Write the grades as JSON
@@ -219,7 +219,7 @@ struct GradeArgs {
     junit: Option<PathBuf>,
     #[arg(long, value_name = "SECONDS", default_value_t = 10., value_parser = seconds, help = of_limit())]
     limit: f32,
-    /// Only the exercises of one session of the syllabus
+    /// Only exercises of this session of the syllabus
     #[arg(long, value_name = "N")]
     session: Option<u8>,
     /// Only this exercise; may be given several times
@@ -228,7 +228,7 @@ struct GradeArgs {
     /// Only the graded task of each session
     #[arg(long)]
     graded: bool,
-    /// Of the random numbers of all checks, to repeat them
+    /// Seed of the random numbers of all checks, to repeat them
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     seed: Option<u64>,
 }
@@ -236,7 +236,9 @@ struct GradeArgs {
 /// The help of `--limit`.
 fn of_limit() -> String {
     let compile = TO_COMPILE.as_secs();
-    format!("Seconds that a submission may run; compiling one in Rust may take {compile} besides")
+    format!(
+        "Time limit for each submission, in seconds; Rust submissions get {compile} more to compile"
+    )
 }
 
 fn seconds(text: &str) -> Result<f32, String> {
@@ -244,7 +246,7 @@ fn seconds(text: &str) -> Result<f32, String> {
         .parse()
         .ok()
         .filter(|s: &f32| (0.001..=3600.).contains(s));
-    number.ok_or_else(|| "expected seconds, from 0.001 to 3600".into())
+    number.ok_or_else(|| "expected a number of seconds from 0.001 to 3600".into())
 }
 
 /// The learner's folder, where none is named.

@@ -29,7 +29,7 @@ use sim::SimArgs;
 use small::SmallArgs;
 use sweep::SweepArgs;
 
-/// Three models at several levels of optimization; without a command, compares the levels
+/// Three models at five levels of optimization. Without a command, compares the levels
 #[derive(Parser)]
 #[command(name = "workbook", version, args_conflicts_with_subcommands = true)]
 struct Workbook {
@@ -43,31 +43,31 @@ struct Workbook {
 enum Command {
     /// Compare every level on the trained models, or on presets
     Compare(CompareArgs),
-    /// Time every op on the shapes of the models at every level
+    /// Time every op at every level, on the shapes of the models
     Ops(OpsArgs),
-    /// Where the time of a forward pass goes, op by op, against what the device can do
+    /// Show where the time of a forward pass goes, op by op, compared with the limits of the device
     Profile(ProfileArgs),
     /// Add measurements, from here or another machine, to the records of a device; write charts and tables again
     Record(RecordArgs),
     /// Write what comes from the records again: charts, tables, headers of the kernels
     Redraw,
-    /// Draw the results of cargo bench, a chart a group
+    /// Draw the results of cargo bench, one chart per group
     BenchCharts(BenchChartsArgs),
-    /// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
+    /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
     Sim(SimArgs),
-    /// Time whole models against tokens, batch, nodes and edges
+    /// Time whole models for growing numbers of tokens, images, nodes and edges
     Sweep(SweepArgs),
-    /// Measure which kernel is the fastest for which shape on this device
+    /// Find the fastest kernel for each shape on this device, for level 5 to use
     Tune(TuneArgs),
-    /// Time small products by level 5 against candle and gemm
+    /// Time small matmuls: level 5 compared with candle and gemm
     Small(SmallArgs),
-    /// What this machine has, what does not work on it, and how to mend it
+    /// Check this machine: what works here, what does not, and how to fix it
     Doctor(DoctorArgs),
     /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
     Exercises(ExercisesArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),
-    /// Classify pictures with the vision transformer
+    /// Classify images with the vision transformer
     Vit(AtLevel<VitArgs>),
     /// Classify graphs with the graph transformer
     Gnn(AtLevel<GnnArgs>),
@@ -76,7 +76,7 @@ enum Command {
 /// A program's own options, and the level that it runs at.
 #[derive(Args)]
 struct AtLevel<T: Args> {
-    /// The level of optimization [default: the highest]
+    /// Optimization level [default: the highest]
     #[arg(long, value_name = "N")]
     level: Option<u8>,
     #[command(flatten)]

@@ -25,28 +25,28 @@ use crate::record::{Records, Run, written};
 use recorder::Recorder;
 pub use recorder::timed_row;
 
-/// Time every op on the shapes of the models at every level
+/// Time every op at every level, on the shapes of the models
 #[derive(Debug, Clone, Args)]
 pub struct OpsArgs {
     /// Only ops whose name contains this
     #[arg(value_name = "FILTER", default_value = "")]
     pub filter: String,
-    /// Of weights and activations; each for itself
+    /// dtype of weights and activations; several are measured separately
     #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
     pub dtype: Vec<Precision>,
-    /// auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
-    /// Samples of each op, shape and level
+    /// Number of samples for each op, shape and level
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
-    /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
+    /// Also measure PyTorch, with this Python; needs the packages torch and safetensors
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
-    /// Processes of PyTorch that compile side by side, before anything is timed
+    /// Number of PyTorch processes that compile in parallel before anything is timed
     #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub peer_processes: u32,
-    /// Also put it into benches/results/ops/NAME.json, and draw that
+    /// Also record the results in benches/results/ops/NAME.json, and draw them
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }
@@ -87,7 +87,7 @@ fn named(filter: &str) -> Result<(), BadInput> {
         true => Ok(()),
         false => {
             let ops: Vec<&str> = times::ops().collect();
-            let expected = format!("a part of one of {}", ops.join(", "));
+            let expected = format!("part of one of these names: {}", ops.join(", "));
             Err(BadInput::new("FILTER", expected, format!("{filter:?}")))
         }
     }

@@ -14,6 +14,7 @@ use cli::args::Precision;
 use cli::device::Choice;
 use cli::files::Output;
 use cli::load::Request;
+use cli::progress::Waiting;
 use data::BadInput;
 use models::trace::profile::{Profile, Profiler};
 
@@ -21,7 +22,7 @@ use crate::compare::memory::Peak;
 use crate::compare::root;
 use files::Subject;
 
-/// Where the time of a forward pass goes, op by op, against what the device can do
+/// Show where the time of a forward pass goes, op by op, compared with the limits of the device
 #[derive(Debug, Clone, Args)]
 pub struct ProfileArgs {
     /// lm, vit or gnn as trained, the name of a preset, a folder with config.json and model.safetensors, or a model of
@@ -32,28 +33,28 @@ pub struct ProfileArgs {
         default_value = "lm"
     )]
     pub model: String,
-    /// The level of optimization [default: the highest]
+    /// Optimization level [default: the highest]
     #[arg(long, value_name = "N")]
     pub level: Option<u8>,
-    /// Take these ops from other levels: linear=2,causal_attention=4
+    /// Run these ops at other levels, such as linear=2,causal_attention=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
-    /// Only this one of the model's workloads, such as prefill or decode
+    /// Only this workload of the model, such as prefill or decode
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Of weights and activations
+    /// dtype of weights and activations
     #[arg(long, value_enum, default_value_t)]
     pub dtype: Precision,
-    /// auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
-    /// Repetitions of each workload, recorded and unrecorded
+    /// Number of profiled runs of each workload, and of runs without the profiler
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
-    /// Also write a row a workload and op
+    /// Also write a table with one row per workload and op
     #[arg(long, value_name = "FILE.csv")]
     pub csv: Option<PathBuf>,
-    /// Also draw the share of each op
+    /// Also draw a chart of the time share of each op
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub svg: Option<PathBuf>,
 }
@@ -92,7 +93,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         seed: 0,
     };
     let workloads = wanted(job::load(model, &request, &level, false)?, args)?;
+    let measuring = Waiting::new("measuring the limits of the device");
     let limits = limits::measure(&device, request.dtype)?;
+    drop(measuring);
     println!("{}", machine::describe(&device, &root()?)?);
     println!("limits, measured in this run: {limits}");
     println!("{}", legend(&device));
@@ -104,7 +107,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
             _ => ", the one in the middle",
         };
         println!("\n{title}, {}: {}{which}", workload.name, workload.input);
+        let timing = Waiting::new(format!("timing {}", workload.name));
         let profiled = profile(workload, &device, args.samples as usize)?;
+        drop(timing);
         print!("{}", profiled.profile.table(&limits));
         println!(
             "peak memory {}, beyond the weights",
@@ -179,7 +184,7 @@ fn output(option: &str, path: &Path, extension: &str) -> Result<Output, BadInput
         true => Output::new(path),
         false => Err(BadInput::new(
             option,
-            format!("a file .{extension}"),
+            format!("a file that ends in .{extension}"),
             path.display(),
         )),
     }
@@ -187,8 +192,9 @@ fn output(option: &str, path: &Path, extension: &str) -> Result<Output, BadInput
 
 fn picture(path: &Path) -> Result<(Output, Format), BadInput> {
     let format = Format::of(path);
-    let format =
-        format.ok_or_else(|| BadInput::new("--svg", "a file .svg or .png", path.display()))?;
+    let format = format.ok_or_else(|| {
+        BadInput::new("--svg", "a file that ends in .svg or .png", path.display())
+    })?;
     Ok((Output::new(path)?, format))
 }
 

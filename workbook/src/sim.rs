@@ -11,6 +11,7 @@ mod text;
 use std::io::Write;
 
 use anyhow::Result;
+use cli::progress::Waiting;
 use data::BadInput;
 use simt::Module;
 use simt::case::Operands;
@@ -38,9 +39,11 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         args: arguments,
         ..
     } = &mut operands;
+    let simulating = Waiting::new(format!("simulating {}", text.name));
     let report = kernel
         .launch(*dim, buffers, arguments, &options)
         .map_err(|e| text.bad_input(e))?;
+    drop(simulating);
     outputs.write(&report, &operands, options.trace, &text.ptx)?;
     std::io::stdout().write_all(show::all(&report, &text, args.costs()).as_bytes())?;
     Ok(report.is_clean())

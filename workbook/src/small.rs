@@ -24,16 +24,16 @@ pub use map::redraw;
 /// On which device, how often, and whether to note it.
 #[derive(Debug, Args)]
 pub struct SmallArgs {
-    /// auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: Choice,
-    /// Samples of each kernel and shape, taken in turns
+    /// Number of samples for each kernel and shape; kernels take turns
     #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     samples: u32,
-    /// Time the same in PyTorch too, with this Python; it needs torch and safetensors
+    /// Also measure PyTorch, with this Python; needs the packages torch and safetensors
     #[arg(long, value_name = "PYTHON")]
     peers: Option<String>,
-    /// Also put it into benches/results/small/NAME.json, and draw that
+    /// Also record the results in benches/results/small/NAME.json, and draw them
     #[arg(long, value_name = "NAME")]
     record: Option<String>,
 }

@@ -9,6 +9,7 @@ use benches::sweep::{self, Point, Sweep};
 use benches::{Job, Model, machine};
 use clap::Args;
 use cli::load::Request;
+use cli::progress::Progress;
 use results::{SweepResults, SweepRow};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
@@ -17,15 +18,15 @@ use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
 pub use draw::redraw;
 
-/// Time whole models against the size of their input
+/// Time whole models for growing sizes of their input
 #[derive(Debug, Clone, Args)]
 pub struct SweepArgs {
     #[command(flatten)]
     pub subjects: Subjects,
-    /// Timed runs of each size at each level
+    /// Number of timed runs for each size and level
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: u32,
-    /// Also put it into benches/results/sweep/NAME.json, and draw that
+    /// Also record the results in benches/results/sweep/NAME.json, and draw them
     #[arg(long, value_name = "NAME")]
     pub record: Option<String>,
 }
@@ -93,6 +94,9 @@ fn variants(model: Model, request: &Request) -> Result<Vec<Variant>> {
 /// Every axis and size of `model`, the levels in turns.
 fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepRow>> {
     let mut variants = variants(model, request)?;
+    let points = |variant: &Variant| variant.sweeps.iter().map(|sweep| sweep.points.len()).sum();
+    let sizes = variants.first().map_or(0, points);
+    let progress = Progress::new(format!("timing sizes of {}", model.name()), sizes);
     let mut rows = vec![];
     while let Some(next) = next(&mut variants) {
         let Next {
@@ -120,6 +124,7 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
                 origin: None,
             }
         }));
+        progress.step();
     }
     Ok(rows)
 }

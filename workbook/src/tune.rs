@@ -12,7 +12,7 @@ use level5::tuning;
 pub fn run(args: TuneArgs) -> Result<()> {
     args.json.as_deref().map(Output::new).transpose()?; // looked at before any work
     let device = args.device.open()?;
-    let progress = Progress::new("shapes", tuning::problems(&device, &args.ops)?);
+    let progress = Progress::new("tuning shapes", tuning::problems(&device, &args.ops)?);
     let seen = |_: &_| progress.step();
     Ok(tuning::run(
         &device,

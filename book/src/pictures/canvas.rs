@@ -107,7 +107,7 @@ impl Canvas {
             .filter(|line| !line.trim().is_empty())
             .collect();
         format!(
-            "<figure class=\"picture {}\">\n{}\n</figure>\n",
+            "<figure class=\"drawing {}\">\n{}\n</figure>\n",
             self.name,
             lines.join("\n")
         )
@@ -130,7 +130,7 @@ mod tests {
         canvas.text([1., 2.], "small", "x & y");
         let figure = canvas.figure();
         assert!(
-            figure.starts_with("<figure class=\"picture test\">\n<svg"),
+            figure.starts_with("<figure class=\"drawing test\">\n<svg"),
             "{figure}"
         );
         assert!(

@@ -6,16 +6,16 @@ use super::canvas::Canvas;
 type Memory = (&'static str, &'static str);
 
 const GPU: [Memory; 4] = [
-    ("registers", "of one thread"),
-    ("shared memory and L1", "of a multiprocessor: its blocks"),
-    ("L2", "of the GPU"),
-    ("device memory", "of the GPU, and the host by a bus"),
+    ("registers", "one thread"),
+    ("shared memory and L1", "the blocks on one SM"),
+    ("L2", "all SMs"),
+    ("device memory", "all SMs, and the host over a bus"),
 ];
 const CPU: [Memory; 4] = [
-    ("registers", "of one core"),
-    ("L1 and L2", "of one core"),
-    ("L3", "of many cores"),
-    ("main memory", "of all cores, and the GPU by a bus"),
+    ("registers", "one core"),
+    ("L1 and L2", "one core"),
+    ("L3", "several cores"),
+    ("main memory", "all cores, and the GPU over a bus"),
 ];
 const ROW: f64 = 58.;
 
@@ -25,8 +25,8 @@ pub fn draw() -> Canvas {
         "hierarchy",
         44. + 4. * ROW + 26.,
         "Memories of a GPU and of a CPU",
-        "Two towers of four memories. GPU: registers of a thread, shared memory and L1 of a multiprocessor, L2 of the GPU, \
-         device memory. CPU: registers, L1 and L2 of a core, L3 of many cores, main memory. Each is larger, slower and shared by \
+        "Two towers of four memories. GPU: registers of a thread, shared memory and L1 of an SM, L2 of the GPU, \
+         device memory. CPU: registers, L1 and L2 of a core, L3 of several cores, main memory. Each is larger, slower and shared by \
          more than the one above.",
     );
     tower(&mut canvas, 185., "GPU", &GPU);

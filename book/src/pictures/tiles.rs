@@ -12,7 +12,7 @@ pub fn draw() -> Canvas {
     let mut canvas = Canvas::new(
         "tiles",
         330.,
-        "Tiles of a matrix product",
+        "Tiles of a matmul",
         "Left: a tile of y needs a band of rows of x and a band of rows of w, and takes them a step of K at a time through \
          shared memory. Right: what one thread reads from shared memory for its sums. With 4 by 1 sums it reads 5 words \
          for 4 multiply-adds; with 8 by 8 sums 16 words for 64.",

@@ -34,7 +34,7 @@ pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failu
         let (line, answer) = given(&question.name, submission)?;
         if let Some(expected) = unfit(answer, &question.truth) {
             let what = format!(
-                "{}: expected a prediction first, {expected}, found {}",
+                "{}: expected your prediction first ({expected}), found {}",
                 question.name,
                 quoted(answer)
             );
@@ -147,7 +147,7 @@ fn how_many(answered: &[Answered], submission: &Submission) -> Failure {
     let right = answered.iter().filter(|one| one.expected.is_none()).count();
     let all = answered.len();
     let what = format!(
-        "predictions: expected all {all} to hold, found {right} of {all}; change one, and the next check says which is off"
+        "predictions: expected all {all} to be right, found {right}; change one, and the next check shows which are wrong"
     );
     Failure::new(Part::Question, submission.path.display(), what)
 }

@@ -66,13 +66,14 @@ impl Rustc {
 /// Runs a program, which has to be there.
 fn run(command: Command, limit: Duration, input: &str) -> Result<Ended, BadInput> {
     let name = command.get_program().to_string_lossy().into_owned();
-    process::run(command, limit, input).map_err(|e| BadInput::new(name, "a program that starts", e))
+    process::run(command, limit, input)
+        .map_err(|e| BadInput::new(name, "a program that can be started", e))
 }
 
 /// A submission that does not end.
 fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     let what = format!(
-        "expected an end after {} s at the most, found that it still {what}",
+        "expected it to end within {} s, but it still {what}",
         limit.as_secs_f32()
     );
     Failure::new(Part::Time, path.display(), what)
@@ -108,7 +109,7 @@ fn last(what: &str, text: &str) -> Notes {
     let first = lines.len().saturating_sub(SHOWN);
     let more = match first {
         0 => String::new(),
-        n => format!(", behind {n} lines more"),
+        n => format!(", after {n} more lines"),
     };
     let heading = (!lines.is_empty()).then(|| format!("it {what}{more}:"));
     let shown = lines[first..].iter().map(|line| {

@@ -41,12 +41,12 @@ pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
 fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
     // A word may be cut in two where a line goes on in the next one.
     if language == Language::Cuda && code.trim_end().ends_with('\\') {
-        return Some("expected lines that end where they end, found a \\ at the end".into());
+        return Some("expected no \\ at the end of a line, found one".into());
     }
     let mut parts = code.split(|c: char| !c.is_alphanumeric() && c != '_');
     let word = parts.find(|part| words.contains(part))?;
     Some(format!(
-        "expected a region that brings in no other file and no code before `main`, found the word `{word}`"
+        "expected a region that includes no other file and runs no code before `main`, found the word `{word}`"
     ))
 }
 

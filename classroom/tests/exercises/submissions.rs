@@ -30,7 +30,9 @@ fn a_comment_in_ptx_is_ascii() {
         .unwrap()
         .unwrap_err();
     assert!(
-        failure.line.contains(": expected ASCII, also in comments"),
+        failure
+            .line
+            .contains(": expected only ASCII, even in comments"),
         "{}",
         failure.line
     );
@@ -61,7 +63,7 @@ fn a_submission_is_short() {
             .unwrap()
             .unwrap_err();
         assert_eq!(failure.by, Part::Text, "{}", failure.line);
-        let what = format!("expected 262144 bytes at the most, found {}", text.len());
+        let what = format!("expected at most 262144 bytes, found {}", text.len());
         assert!(failure.line.ends_with(&what), "{}", failure.line);
     }
 }
@@ -228,7 +230,7 @@ fn predictions_are_told_apart_once_they_change() {
         |name: &str, text: &str| desk.check_after(Some(first), exercise, name, text).unwrap();
     let line = told("first", &guess).unwrap_err().line;
     assert!(
-        line.contains("expected all 5 to hold, found 3 of 5"),
+        line.contains("expected all 5 to be right, found 3;"),
         "{line}"
     );
     assert_eq!(

@@ -123,7 +123,8 @@ impl<'a> Generation<'a> {
                 n as f64 / time.as_secs_f64()
             ),
         };
-        let prefill = speed(self.prompt, self.prefill) + " (a first pass: it packs the weights)";
+        let prefill =
+            speed(self.prompt, self.prefill) + " (first pass: includes packing the weights)";
         let decode = speed(self.decoded, self.decode);
         let line = format!("{level}, {model}: prefill {prefill}, decode {decode}");
         writeln!(std::io::stderr(), "{line}")

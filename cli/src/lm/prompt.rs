@@ -43,7 +43,9 @@ pub fn run(
     let end = end_of_text(loaded)?;
     let stream = text.stream(&tokens)?;
     if matches!(text, Text::Bytes) {
-        note("a preset has no tokenizer: prompt read as bytes, tokens printed as numbers")?;
+        note(
+            "presets have no tokenizer: each byte of the prompt is a token, and new tokens are printed as numbers",
+        )?;
     }
 
     let start =

@@ -53,7 +53,7 @@ pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
     match Decoder::can_follow(caches) {
         true => Ok(()),
         false => {
-            let expected = "level 5, whose decode steps differ by what is in memory alone";
+            let expected = "level 5, the only one whose decode steps can be recorded";
             let found = format!("level {}", ops.level());
             Err(BadInput::new("--graph on", expected, found))
         }

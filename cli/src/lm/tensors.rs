@@ -49,7 +49,7 @@ fn logits(
     let mut last = logits.narrow(1, logits.dim(1)? - 1, 1)?.squeeze(1)?; // (B, V)
     let batch = rows.len();
     let mut steps = Steps::new(ops, model, caches, recorded, batch)?;
-    let progress = Progress::new("tokens", new);
+    let progress = Progress::new("generating tokens", new);
     for n in 0..new {
         let next = next_tokens(ops, &last)?;
         for (row, token) in rows.iter_mut().zip(&next) {
@@ -76,13 +76,13 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
     }
     let (length, context) = (ids.shape[1], config.max_position_embeddings);
     if length > context {
-        let expected = format!("at most {context} tokens a row, the model's context");
+        let expected = format!("at most {context} tokens per row, the model's context");
         return Err(input.complain(NAME, &expected, length).into());
     }
     // The last token is never read, so it needs no position.
     if new > context - length + 1 {
         let expected = format!(
-            "at most {} behind a prompt of {length}",
+            "at most {} after a prompt of {length} tokens",
             context - length + 1
         );
         return Err(data::BadInput::new("--generate", expected, new).into());

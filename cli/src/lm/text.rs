@@ -32,7 +32,7 @@ impl Text {
         let file = path.display().to_string();
         let bad = |found| BadInput::new(&file, "a Hugging Face tokenizer", found);
         if !path.exists() {
-            return Err(bad("no such file (a prompt needs it)".to_string()));
+            return Err(bad("no such file (a text prompt needs it)".to_string()));
         }
         let mut tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
         // A prompt is read as it is: how a tokenizer cut and filled the rows that a model was trained on is no matter.
@@ -51,9 +51,9 @@ impl Text {
         let (ids, what) = match self {
             Self::Bytes => (prompt.bytes().map(u32::from).collect(), "--prompt"),
             Self::Tokenizer { tokenizer, file } => {
-                let encoding = tokenizer
-                    .encode(prompt, true)
-                    .map_err(|e| BadInput::new("--prompt", "text for the tokenizer", e))?;
+                let encoding = tokenizer.encode(prompt, true).map_err(|e| {
+                    BadInput::new("--prompt", "text that the tokenizer can encode", e)
+                })?;
                 (encoding.get_ids().to_vec(), file.as_str())
             }
         };

@@ -17,7 +17,7 @@ pub fn watched(weights: VarBuilder<'static>, tensors: usize) -> VarBuilder<'stat
     let (dtype, device) = (weights.dtype(), weights.device().clone());
     let watched = Watched {
         weights,
-        progress: Progress::new("loading", tensors),
+        progress: Progress::new("loading tensors", tensors),
     };
     VarBuilder::from_backend(Box::new(watched), dtype, device)
 }

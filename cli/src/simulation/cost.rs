@@ -69,9 +69,9 @@ impl Cost {
 
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
-requests, sectors: a warp's loads and stores of global memory, and the 32-byte sectors that they touch; wavefronts:
-passes over the banks of shared memory. FLOPs are those of the PTX; FLOP/B: for each byte of the sectors, whether
-it comes from a cache or from memory. Times are not simulated.
+requests, sectors: loads and stores of global memory, counted per warp, and the 32-byte sectors they touch.
+wavefronts: passes over the banks of shared memory. FLOPs: as counted in the PTX. FLOP/B: FLOPs per byte of these
+sectors, whether it comes from a cache or from memory. The simulator measures no time.
 ";
 
 /// Titles of the columns.

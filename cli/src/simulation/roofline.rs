@@ -13,8 +13,8 @@ use crate::files::Output;
 const H200: (f64, f64) = (4.27, 51.);
 
 /// Below the chart.
-const NOTE: &str = "No time is simulated: a dot marks the ceiling above a kernel's intensity, \
-                    FLOPs for each byte of the sectors it touches.";
+const NOTE: &str = "The simulator measures no time: a dot marks the maximum at a kernel's intensity, \
+                    in FLOPs per byte of the sectors it touches.";
 
 /// A chart that will be written.
 pub struct Roofline {
@@ -30,11 +30,16 @@ impl Roofline {
             return Ok(None);
         };
         if model.device != Choice::Sim {
-            let found = "a device that counts nothing";
+            let found = "another device";
             return Err(BadInput::new("--roofline", "--device sim", found));
         }
-        let format = Format::of(path)
-            .ok_or_else(|| BadInput::new("--roofline", "a file .svg or .png", path.display()))?;
+        let format = Format::of(path).ok_or_else(|| {
+            BadInput::new(
+                "--roofline",
+                "a file that ends in .svg or .png",
+                path.display(),
+            )
+        })?;
         Ok(Some(Self {
             output: Output::new(path)?,
             format,
@@ -54,7 +59,7 @@ impl Roofline {
             peak,
         } = &self.roof;
         let chart = RooflineChart {
-            title: format!("The roof of {name}: {bandwidth} TB/s, {peak} TFLOP/s"),
+            title: format!("Roofline of {name}: {bandwidth} TB/s, {peak} TFLOP/s"),
             roof: self.roof.clone(),
             kernels: costs.iter().map(kernel).collect(),
             note: NOTE.into(),
@@ -74,15 +79,15 @@ fn roof(dtype: DType, run: &RunArgs) -> Result<Roof, BadInput> {
     let bandwidth = positive("--bandwidth", run.bandwidth)?;
     let peak = positive("--peak", run.peak)?;
     if peak.is_none() && dtype != DType::F32 {
-        let expected = format!("TFLOP/s of a GPU in {}", dtype.as_str());
+        let expected = format!("the peak of a GPU in {}, in TFLOP/s", dtype.as_str());
         return Err(BadInput::new(
             "--peak",
             expected,
-            "none (51 is an H200's in f32)",
+            "none (the default, 51, is an H200's in f32)",
         ));
     }
     let name = match (bandwidth, peak) {
-        (None, None) => "an H200, as measured in f32",
+        (None, None) => "an H200, measured in f32",
         _ => "a GPU",
     };
     Ok(Roof {

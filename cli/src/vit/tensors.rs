@@ -26,7 +26,7 @@ pub fn run(
     let pixels = input.floats(NAME, &[None, Some(3), side, side])?;
     if pixels.elem_count() == 0 {
         let found = format!("shape {:?}", pixels.dims());
-        return Err(input.complain(NAME, "at least one picture", found).into());
+        return Err(input.complain(NAME, "at least one image", found).into());
     }
     let pixels = pixels.to_dtype(request.dtype)?.to_device(&request.device)?;
     warm_up(trace, || Ok(model.forward(ops, &pixels)?))?;

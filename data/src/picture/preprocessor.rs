@@ -102,7 +102,7 @@ impl Preprocessor {
     pub fn apply(&self, picture: &RgbImage) -> Result<Vec<f32>, BadInput> {
         let [height, width] = self.resized(picture.height(), picture.width());
         if self.do_resize && height.max(width) > MAX_OUTPUT {
-            let expected = format!("at most {MAX_OUTPUT} pixels a side after resizing");
+            let expected = format!("at most {MAX_OUTPUT} pixels per side after resizing");
             return Err(BadInput::new(
                 "picture",
                 expected,

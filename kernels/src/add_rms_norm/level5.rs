@@ -65,7 +65,7 @@ fn of_narrow_rows(
     let (rows, c) = super::check("add_rms_norm_level5", x, residual, w)?;
     let place = narrow(c, x.dtype().size_in_bytes());
     let place = place.ok_or_else(|| {
-        let expected = "rows of whole pieces of 16 bytes, 256 at the most";
+        let expected = "rows of at most 256 whole chunks of 16 bytes";
         mismatch("add_rms_norm_level5", expected, c)
     })?;
     let like_x = || output::tensor(x.shape(), x.dtype(), x.device());

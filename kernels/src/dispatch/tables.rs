@@ -33,7 +33,7 @@ pub fn tables(facts: &Facts) -> &'static [Table] {
     read.entry(Table::file_name(facts)).or_insert_with(|| {
         let (tables, complaint) = find(facts, folder().as_deref(), COMMITTED);
         if let Some(complaint) = complaint {
-            eprintln!("{complaint}; passed over");
+            eprintln!("warning: tuning table ignored: {complaint}");
         }
         if let Some(note) = foreign(facts, &tables) {
             eprintln!("note: {note}");

@@ -44,7 +44,7 @@ pub fn edge_attention(
     };
     let size = operands.check(KERNEL)?;
     if on_cpu(q.device()) || graph.max_degree <= CHUNK || is_wide(size.head_dim) {
-        let why = || format!("{} edges a node at the most", graph.max_degree);
+        let why = || format!("at most {} edges per node", graph.max_degree);
         let _span = trace::span_because("edge_attention_level4", why);
         return level4::run(&operands, size);
     }

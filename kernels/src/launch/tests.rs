@@ -87,7 +87,7 @@ fn a_grid_beyond_the_limits_is_refused() -> Result<()> {
         let run = || launch().grid(a, b, c).write(&y).run();
         let error = simulated(Options::default(), run).0.unwrap_err();
         let expected =
-            format!("numbers: expected 2³¹−1 × 65535 × 65535 blocks at the most, found {found}");
+            format!("numbers: expected at most 2³¹−1 × 65535 × 65535 blocks, found {found}");
         assert_eq!(error.to_string(), expected);
     }
     Ok(())

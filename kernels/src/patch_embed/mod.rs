@@ -100,7 +100,7 @@ fn check(
         c,
     };
     if patch == 0 || height % patch != 0 || width % patch != 0 {
-        let expected = format!("a picture of whole {patch}×{patch} patches");
+        let expected = format!("an image of whole {patch}×{patch} patches");
         return Err(mismatch(kernel, expected, format!("{height}×{width}")));
     }
     if shape.k() != k {

@@ -12,10 +12,10 @@ use level5::tuned::{Linear, Tuned};
 
 #[derive(Args)]
 struct Realtime {
-    /// auto, cpu, cuda or cuda:N
+    /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: cli::device::Choice,
-    /// Steps of each kind
+    /// Number of steps of each kind
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
 }

@@ -9,7 +9,7 @@ use kernels::dispatch::{Facts, tables};
 
 #[derive(Args)]
 struct SystemInfo {
-    /// auto, cpu, cuda or cuda:N
+    /// Device to describe: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: cli::device::Choice,
 }

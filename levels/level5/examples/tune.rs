@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         } = parse()?;
         json.as_deref().map(Output::new).transpose()?; // looked at before any work
         let device = device.open()?;
-        let progress = Progress::new("shapes", tuning::problems(&device, &ops)?);
+        let progress = Progress::new("tuning shapes", tuning::problems(&device, &ops)?);
         let seen = |_: &_| progress.step();
         Ok(tuning::run(&device, json, any, &ops, seen, &mut stdout())?)
     })

@@ -135,7 +135,9 @@ impl Ops for Level5 {
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();
         let q = {
-            let _span = span_because("rope_append_level4", || "its launch is told where".into());
+            let _span = span_because("rope_append_level4", || {
+                "the host passes the position to the launch".into()
+            });
             rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?
         };
         attention::level5::prompt(&q, cache, position)

@@ -35,7 +35,7 @@ pub fn describe(facts: &Facts, tables: &[Table]) -> String {
         line("table", format!("{origin}, {rules} rules"));
     }
     if !tables.is_empty() {
-        let at = "at the upper end of a rule's sizes, or the largest that was measured; what is less than a twentieth faster is not taken";
+        let at = "measured at the largest size of each rule; a kernel replaces the default only if it is at least 5% faster";
         line("times", at.into());
     }
     for problem in problems() {

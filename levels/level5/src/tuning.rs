@@ -169,10 +169,10 @@ pub fn run(
 ) -> Result<()> {
     let place = place(device)?;
     let Some(path) = path.or_else(|| place.clone()) else {
-        bail!("--json: no folder for caches on this system")
+        bail!("no cache folder on this system; pass --json")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
-        let expected = "an operation whose kernels are measured";
+        let expected = "an operation that can be tuned";
         return Err(bad_input("--op", expected, op));
     }
     let facts = Facts::of(device)?;

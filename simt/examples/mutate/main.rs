@@ -28,28 +28,28 @@ use clap::Parser;
 use equivalent::Equivalents;
 use result::Totals;
 
-/// Mutation testing of kernels on a simulated GPU.
+/// Mutation-tests kernels on a simulated GPU
 #[derive(Debug, Parser)]
 struct Options {
-    /// Texts of PTX.
+    /// PTX files to mutate
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Launches, one a line; of one file. Otherwise the file's own name, with `.cases` for `.ptx`.
+    /// Launches of a single file, one per line [default: the name of each file, with .cases in place of .ptx]
     #[arg(long)]
     cases: Option<PathBuf>,
-    /// Mutants of each file at the most, of each operator as many; all if it is left out.
+    /// Maximum number of mutants per file, spread evenly over the operators [default: all]
     #[arg(long)]
     sample: Option<usize>,
-    /// Which mutants a sample has.
+    /// Seed that chooses the mutants of a sample
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Mutants that are known to be no mistakes, with the reason: an array in JSON.
+    /// JSON array of mutants that are known to be equivalent, with the reason
     #[arg(long)]
     equivalent: Option<PathBuf>,
-    /// Where the figures go.
+    /// Write the counts as JSON
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Also what killed each mutant.
+    /// Also print what killed each mutant
     #[arg(long, short)]
     verbose: bool,
 }

@@ -83,7 +83,7 @@ impl Lowering<'_> {
         let known = i.mods.iter().all(|m| is_known(m, ty));
         let update = i.mods.iter().find_map(|m| update(m, ty));
         if matches!(update, Some(Atomic::Min(_) | Atomic::Max(_))) && is_float(ty) {
-            return Err(self.unsupported(": the least and the greatest are of integers"));
+            return Err(self.unsupported(": min and max are for integers only"));
         }
         update.filter(|_| known).ok_or_else(|| self.unsupported(""))
     }

@@ -68,8 +68,8 @@ impl Block<'_> {
             self.find(Class::Endless, w, pc, lane, || {
                 format!(
                     "still running after {fuel} instructions of {whose}: its loop never ends, or waits for \
-                     something that no thread does; what a later block does cannot be waited for either, since \
-                     that may begin only when this one has ended"
+                     something that no thread does; it cannot wait for a later block, which may start only after \
+                     this one has ended"
                 )
             });
         }
@@ -117,7 +117,7 @@ impl Block<'_> {
         let (lanes, first) = (names(wanted), names(first));
         match wanted.count_ones() {
             1 => format!("waits for {lanes}, which {instead}"),
-            _ => format!("waits for {lanes}, of which {first} {instead}"),
+            _ => format!("waits for {lanes}; {first} {instead}"),
         }
     }
 }

@@ -66,7 +66,7 @@ impl Profile {
         };
         let mut text = format!(
             "ops together {ops:.4} ms of the {:.4} ms that the device works on the whole; on the host {whole:.4} ms, unrecorded\n\
-             an op in which nothing happens takes {:.4} ms by this clock\n",
+             an empty op takes {:.4} ms on this clock\n",
             device.whole.median, device.empty.median,
         );
         if device.late > 0 {

@@ -158,7 +158,7 @@ fn the_table_says_by_which_clock() {
         table.lines().skip(3).collect::<Vec<_>>().join("\n")
     };
     let line = "ops together 6.0000 ms of the 6.2500 ms that the device works on the whole; on the host 6.5000 ms, unrecorded\n\
-                an op in which nothing happens takes 0.0020 ms by this clock";
+                an empty op takes 0.0020 ms on this clock";
     assert_eq!(below(false), line);
     let waited =
         "in 1 of 2 repetitions the device waited for the host, and its waiting is in these times";

@@ -29,7 +29,7 @@ pub enum Graphs {
     On,
     /// Launch by launch.
     Off,
-    /// Both, side by side.
+    /// Both, for comparison.
     Both,
 }
 
@@ -80,7 +80,10 @@ pub fn compare(
         }
     }
     let workloads = by_workload(variants);
-    let progress = Progress::new(model.name(), workloads.len() * samples);
+    let progress = Progress::new(
+        format!("timing {}", model.name()),
+        workloads.len() * samples,
+    );
     let (mut rows, mut inputs) = (vec![], vec![]);
     for mut contenders in workloads {
         let Workload { name, input, .. } = &contenders[0].workload;

@@ -13,6 +13,7 @@ use candle_core::{Device, DeviceLocation};
 use clap::{Args, ValueEnum};
 use cli::load::Request;
 use cli::memory;
+use cli::progress::Waiting;
 use data::BadInput;
 use tempfile::TempDir;
 
@@ -25,19 +26,19 @@ const PROGRAM: &str = "benches/peers/peers.py";
 /// What other frameworks are measured, and how.
 #[derive(Debug, Clone, Args)]
 pub struct PeerArgs {
-    /// Measure the same in PyTorch too, with this Python; it needs torch and safetensors, and for pyg torch_geometric
+    /// Also measure PyTorch, with this Python; needs the packages torch and safetensors, and torch_geometric for pyg
     #[arg(long, value_name = "PYTHON")]
     pub peers: Option<String>,
-    /// Ways to run PyTorch [default: all that a CPU has, all but compile on a GPU]
+    /// Modes of PyTorch to measure [default: on a CPU all modes it has, on a GPU all but compile]
     #[arg(long, value_enum, value_name = "MODE", num_args = 1.., requires = "peers")]
     pub peer_modes: Vec<Mode>,
-    /// Only workloads whose address, such as lm.readme.decode.f32, contains one of these
+    /// Only workloads whose full name, such as lm.readme.decode.f32, contains one of these
     #[arg(long, value_name = "TEXT", num_args = 1.., requires = "peers")]
     pub peer_cases: Vec<String>,
-    /// Seconds that a mode has to be ready, most of them for its compiler
+    /// Time limit of each mode for its preparation, mostly compilation, in seconds
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub peer_limit: u32,
-    /// Workloads that are compiled side by side, before any is timed
+    /// Number of workloads to compile in parallel before any is timed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub peer_processes: u32,
 }
@@ -47,17 +48,17 @@ pub struct PeerArgs {
 pub enum Mode {
     /// Op by op.
     Eager,
-    /// The same as a CUDA graph.
+    /// Op by op, recorded as a CUDA graph.
     Graph,
-    /// torch.compile as it comes.
+    /// torch.compile with its defaults.
     Compile,
     /// torch.compile with CUDA graphs.
     ReduceOverhead,
-    /// The same, with kernels that are chosen by timing them; on a CPU with frozen weights.
+    /// torch.compile with max-autotune, which times kernels to choose them; on a CPU with frozen weights.
     MaxAutotune,
-    /// What that makes, as a CUDA graph recorded by hand: no guards between the call and the GPU.
+    /// The code of max-autotune in a CUDA graph recorded by hand, without guards before the launch.
     MaxAutotuneGraph,
-    /// Op by op with PyG's own layers: the graph transformer.
+    /// Op by op with the layers of PyTorch Geometric; the graph transformer only.
     Pyg,
 }
 
@@ -110,6 +111,7 @@ impl Peers {
             return Ok(None);
         };
         let modes = modes(&args.peer_modes, device)?;
+        let _preparing = Waiting::new("writing weights and inputs for PyTorch");
         let mut notes = vec![described(&torch(python, device)?, device)];
         if device.is_cpu() && modes.contains(&Mode::MaxAutotune) {
             notes.push("PyTorch compile max-autotune: with frozen weights".into());
@@ -123,7 +125,7 @@ impl Peers {
             written += export::export(*model, request, folder.path(), &wanted)?;
         }
         if written == 0 {
-            let expected = "a part of a workload's address, such as lm.tiny.decode.f32";
+            let expected = "part of a workload's name, such as lm.tiny.decode.f32";
             return Err(BadInput::new("--peer-cases", expected, args.peer_cases.join(" ")).into());
         }
         let command = command(root, python, args, device, samples, &modes, folder.path());
@@ -149,7 +151,7 @@ impl Peers {
         for line in lines.into_iter().flat_map(BufRead::lines) {
             let line = line?;
             let line: Line = serde_json::from_str(&line)
-                .with_context(|| format!("{PROGRAM}: expected a line as JSON, found {line:?}"))?;
+                .with_context(|| format!("{PROGRAM}: expected a line of JSON, found {line:?}"))?;
             println!("{line}");
             line.add_to(results)?;
             keep(results)?;
@@ -196,7 +198,7 @@ pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
         }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
-            bad(text.lines().last().unwrap_or("it failed without a word"))
+            bad(text.lines().last().unwrap_or("it failed without a message"))
         }
         Err(error) => bad(&error.to_string()),
     }

@@ -108,11 +108,11 @@ fn cpu(machine: &Machine) -> Vec<Fact> {
         Some(Simd::Sse) => Some("128-bit SSE registers"),
     };
     if let Some(width) = width {
-        let fix = "nothing to mend: all levels run with what there is, levels 4 and 5 at a lower rate than in the recorded tables";
+        let fix = "none needed: all levels run, but levels 4 and 5 are slower than in the recorded tables";
         facts.push((
             Fault::NoAvx512,
             false,
-            format!("no AVX-512: products use {width}"),
+            format!("no AVX-512: matmuls use {width}"),
             fix.into(),
         ));
     }
@@ -124,20 +124,20 @@ fn cpu(machine: &Machine) -> Vec<Fact> {
         Some((text, Err(_) | Ok(0))) => facts.push((
             Fault::BadThreads,
             false,
-            format!("RAYON_NUM_THREADS={text:?} is no number of threads"),
+            format!("RAYON_NUM_THREADS={text:?} is not a number of threads"),
             "unset RAYON_NUM_THREADS".into(),
         )),
         Some((_, Ok(1))) if cpu.threads > 1 => facts.push((
             Fault::OneThread,
             false,
-            format!("RAYON_NUM_THREADS=1 on a processor of {} threads", cpu.threads),
+            format!("RAYON_NUM_THREADS=1 on a CPU with {} threads", cpu.threads),
             "unset RAYON_NUM_THREADS".into(),
         )),
         _ if cpu.threads == 1 => facts.push((
             Fault::OneThread,
             false,
-            "a processor of one thread".into(),
-            "nothing to mend, but loops over rows gain nothing from threads here: give a virtual machine two or more".into(),
+            "a CPU with one thread".into(),
+            "none needed, but nothing runs in parallel; in a virtual machine, allow two or more threads".into(),
         )),
         _ => {}
     }
@@ -150,13 +150,13 @@ fn nvrtc(machine: &Machine) -> Vec<Fact> {
         Nvrtc::Works => vec![],
         Nvrtc::Missing(why) => vec![(Fault::NoNvrtc, true, format!("no NVRTC: {why}"), fix.into())],
         Nvrtc::NoBuiltins => {
-            let found = "an NVRTC without libnvrtc-builtins beside it".into();
+            let found = "NVRTC is installed without libnvrtc-builtins".into();
             vec![(Fault::NoBuiltins, true, found, fix.into())]
         }
         Nvrtc::Broken(why) => vec![(
             Fault::NvrtcFails,
             true,
-            format!("an NVRTC that does not compile: {why}"),
+            format!("NVRTC does not compile: {why}"),
             fix.into(),
         )],
     }

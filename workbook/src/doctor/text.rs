@@ -1,7 +1,9 @@
 //! The report, as it is printed.
 
+use candle_core::DType;
+
 use super::diagnose::{Finding, Part, dotted};
-use super::machine::{Driver, Machine, Nvcc, Nvrtc, Simd};
+use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc, Simd};
 
 /// What there is, what is found with its fix, and what works; `failed` are the parts that were asked for and do not.
 pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> String {
@@ -18,7 +20,7 @@ pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> Strin
             text += &format!("- {}\n  fix: {}\n", finding.found, finding.fix);
         }
     }
-    text + &format!("\n{}\n", verdict(findings, failed))
+    text + &format!("\n{}{}\n", refusal(failed), summary(machine, findings))
 }
 
 fn title(part: Part) -> &'static str {
@@ -29,39 +31,81 @@ fn title(part: Part) -> &'static str {
     }
 }
 
-/// One sentence: what works here, and what was asked for and does not.
-fn verdict(findings: &[Finding], failed: &[Part]) -> String {
-    let blocked = |part: Part| findings.iter().any(|f| f.part == part && f.blocks);
-    let names = [
+/// What was asked for and does not work, if anything.
+fn refusal(failed: &[Part]) -> String {
+    let names: Vec<&str> = [
         (Part::Cuda, "--features cuda"),
         (Part::CudaFiles, ".cu files in the simulator"),
-    ];
-    let of = |wanted: &dyn Fn(Part) -> bool| -> String {
-        let names: Vec<&str> = names
-            .iter()
-            .filter(|(part, _)| wanted(*part))
-            .map(|(_, name)| *name)
-            .collect();
-        names.join(" and ")
-    };
-    let works = match of(&blocked) {
-        none if none.is_empty() => "Everything works here.".to_string(),
-        but => format!("Everything but {but} works here."),
-    };
-    match of(&|part| failed.contains(&part)) {
-        none if none.is_empty() => works,
-        asked => format!("{works} You asked for {asked}: see the fixes above."),
+    ]
+    .into_iter()
+    .filter(|(part, _)| failed.contains(part))
+    .map(|(_, name)| name)
+    .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "you asked for {}: see the fixes above\n",
+            names.join(" and ")
+        ),
     }
+}
+
+/// `works here: levels 1–5 on the CPU (AVX-512), simulator; no GPU, no NVRTC`
+fn summary(machine: &Machine, findings: &[Finding]) -> String {
+    let blocked = |part: Part| findings.iter().any(|f| f.part == part && f.blocks);
+    let simd = simd(machine).map_or(String::new(), |name| format!(" ({name})"));
+    let on_cpu = format!("{} on the CPU{simd}", levels_named(&levels::numbers()));
+    let (mut works, mut lacks) = (vec![on_cpu, "simulator".into()], vec![]);
+    match blocked(Part::CudaFiles) {
+        false => works.push("NVRTC".into()),
+        true => lacks.push("no NVRTC"),
+    }
+    match machine.driver.gpus().first() {
+        Some(gpu) if !blocked(Part::Cuda) => works.push(on_gpu(machine, gpu)),
+        Some(_) => lacks.push("no build with --features cuda"),
+        None if machine.card => lacks.push("no working GPU driver"),
+        None => lacks.push("no GPU"),
+    }
+    let lacks = match lacks.is_empty() {
+        true => String::new(),
+        false => format!("; {}", lacks.join(", ")),
+    };
+    format!("works here: {}{lacks}", works.join(", "))
+}
+
+/// The levels that run on `gpu` in f32, and what has to be built for that.
+fn on_gpu(machine: &Machine, gpu: &Gpu) -> String {
+    let mut able = levels::numbers();
+    able.retain(|level| {
+        levels::minimum(*level, DType::F32).is_none_or(|needed| needed <= gpu.capability)
+    });
+    let build = match machine.cuda_build {
+        true => "",
+        false => " with --features cuda",
+    };
+    format!("{} on the GPU{build}", levels_named(&able))
+}
+
+/// `levels 1–5` of numbers that follow each other.
+fn levels_named(numbers: &[u8]) -> String {
+    match numbers {
+        [first, .., last] => format!("levels {first}–{last}"),
+        [one] => format!("level {one}"),
+        [] => "no level".into(),
+    }
+}
+
+fn simd(machine: &Machine) -> Option<&'static str> {
+    Some(match machine.cpu.simd? {
+        Simd::Avx512 => "AVX-512",
+        Simd::Avx2 => "AVX2",
+        Simd::Sse => "SSE",
+    })
 }
 
 fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let cpu = &machine.cpu;
-    let simd = match cpu.simd {
-        Some(Simd::Avx512) => ", AVX-512",
-        Some(Simd::Avx2) => ", AVX2",
-        Some(Simd::Sse) => ", SSE",
-        None => "",
-    };
+    let simd = simd(machine).map_or(String::new(), |name| format!(", {name}"));
     let build = if machine.cuda_build {
         "with"
     } else {
@@ -95,9 +139,9 @@ fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
 
 fn driver(machine: &Machine) -> String {
     match &machine.driver {
-        Driver::Missing if machine.card => "none, beside an NVIDIA GPU".into(),
+        Driver::Missing if machine.card => "none, but there is an NVIDIA GPU".into(),
         Driver::Missing => "none, and no NVIDIA GPU".into(),
-        Driver::Refuses(code) => format!("cuInit answers {code}"),
+        Driver::Refuses(code) => format!("cuInit returns error {code}"),
         Driver::Works { cuda, .. } => format!("for CUDA {}", dotted(*cuda)),
     }
 }
@@ -105,9 +149,9 @@ fn driver(machine: &Machine) -> String {
 fn nvcc(nvcc: &Nvcc) -> String {
     match nvcc {
         Nvcc::Missing => "none".into(),
-        Nvcc::Aside(path) => format!("{}, which no build looks for", path.display()),
+        Nvcc::Aside(path) => format!("{}, which builds do not search", path.display()),
         Nvcc::Found { path, cuda } => {
-            let cuda = cuda.map_or("of a version that it does not say".into(), |v| {
+            let cuda = cuda.map_or("of unknown version".into(), |v| {
                 format!("CUDA {}", dotted(v))
             });
             format!("{}, {cuda}", path.display())
@@ -120,7 +164,7 @@ fn libraries(machine: &Machine) -> String {
     let loaded = machine.libraries.iter().filter(|library| library.loads);
     let names: Vec<&str> = loaded.map(|library| library.name).collect();
     match names.is_empty() {
-        true => "none on the loader's path".into(),
+        true => "none on the library path".into(),
         false => names.join(", "),
     }
 }

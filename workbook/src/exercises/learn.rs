@@ -3,6 +3,7 @@
 use anyhow::Result;
 use classroom::page::{about, checked, plain};
 use classroom::{Exercise, Language, Learner, Part, exercise};
+use cli::progress::Waiting;
 use data::BadInput;
 
 use super::tools::{Checker, can_check};
@@ -54,7 +55,7 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
         .map(|e| format!("{} {}", e.number(), e.name()));
     let names: Vec<String> = names.collect();
     format!(
-        "{}: left out, for NVRTC is not on this machine; `{} start {}` once it is (`workbook doctor` says how)",
+        "{}: skipped, because NVRTC is not installed; `workbook doctor` shows how to install it, then run `{} start {}`",
         names.join(", "),
         place.command(),
         skipped[0].number()
@@ -134,7 +135,7 @@ fn chosen<'e>(
     }
     let current = learner.current(exercises);
     let begin = place.command();
-    let expected = format!("the name of an exercise, or one that was begun with `{begin} start`");
+    let expected = format!("the name of an exercise, or one started with `{begin} start`");
     let neither = || BadInput::new("exercises", expected, looked_for(learner));
     Ok(current.ok_or_else(neither)?)
 }
@@ -145,10 +146,10 @@ fn looked_for(learner: &Learner) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     match folder == own_folder() {
         true => format!(
-            "neither in {} nor in a folder {FOLDER} there or around it",
+            "none in {}, and no folder {FOLDER} there or in a parent folder",
             here.display()
         ),
-        false => format!("neither in {}", folder.display()),
+        false => format!("none in {}", folder.display()),
     }
 }
 
@@ -163,7 +164,7 @@ fn begun<'e>(
     let file = learner.file(exercise);
     if !file.is_file() {
         let (command, name) = (place.command(), exercise.name());
-        let expected = format!("the file that `{command} start {name}` makes");
+        let expected = format!("the file created by `{command} start {name}`");
         return Err(BadInput::new(file.display(), expected, "none").into());
     }
     Ok(exercise)
@@ -181,7 +182,7 @@ pub fn check(
     let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), place, seed)?;
     if passed && let Some(next) = learner.next(exercises, can_check) {
         println!(
-            "Next: `{} start` begins {} {}.",
+            "Next: run `{} start` for {} {}.",
             place.command(),
             next.number(),
             next.name()
@@ -202,7 +203,9 @@ pub fn judge(
     let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
     let file = learner.file(exercise);
     let first = learner.predict(exercise)?;
+    let checking = Waiting::new(format!("checking {}", file.display()));
     let outcome = checker.check(exercise, &file, seed, first);
+    drop(checking);
     match outcome.map_err(|bad| without_nvrtc(bad, exercise, place))? {
         Ok(notes) => {
             println!("{}: passed", exercise.id);
@@ -225,10 +228,10 @@ fn not_yet(exercise: &Exercise, place: &Place, by: Part, seed: u64) -> String {
     let again = match by {
         // Another seed would not change what is wrong with the text.
         Part::Outside | Part::Text | Part::Question => String::new(),
-        _ => format!("; `{command} check {number} --seed {seed}` repeats this"),
+        _ => format!("; `{command} check {number} --seed {seed}` repeats this check"),
     };
     let id = &exercise.id;
-    format!("({id}: not yet; `{command} hint {number}` has a hint{again})")
+    format!("({id} is not solved yet; `{command} hint {number}` gives a hint{again})")
 }
 
 /// Where NVRTC is missing, the exercise that teaches the same without it, and the way on.
@@ -236,7 +239,7 @@ fn without_nvrtc(bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput 
     match (&exercise.spec.sibling, exercise.language) {
         (Some(sibling), Language::Cuda) => {
             let found = format!(
-                "{}; the exercise {sibling} is about the same and needs none, and `{} start` goes on without this one",
+                "{}; exercise {sibling} covers the same topic without NVRTC, and `{} start` goes on to the next exercise",
                 bad.found,
                 place.command()
             );
@@ -259,7 +262,9 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     );
     if number == all {
         let (command, number) = (place.command(), exercise.number());
-        println!("(the last; `{command} solution {number} --reveal` shows a solution)");
+        println!(
+            "(This was the last hint; `{command} solution {number} --reveal` shows a solution.)"
+        );
     }
     Ok(true)
 }
@@ -272,10 +277,10 @@ pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     let file = file.display();
     match learner.reset(exercise)? {
         Some(old) => println!(
-            "{file} is the starter again; what it was is {}",
+            "{file} is the starter again; your text is in {}",
             old.display()
         ),
-        None => println!("{file} is the starter as it is"),
+        None => println!("{file} already is the starter"),
     }
     Ok(true)
 }
@@ -290,15 +295,18 @@ pub fn solution(
     let learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
     if !reveal && !learner.passed(exercise) {
-        let expected = "it to have passed its check, or --reveal";
-        return Err(BadInput::new(&exercise.id, expected, "neither").into());
+        let why = "not solved yet; pass `--reveal` to see the solution";
+        return Err(BadInput::new(&exercise.id, "", why).into());
     }
     match &exercise.solution {
         Some(solution) => print!("{solution}"),
         None => {
-            return Err(
-                BadInput::new(&exercise.id, "a solution", "none: this is a handout").into(),
-            );
+            return Err(BadInput::new(
+                &exercise.id,
+                "a solution",
+                "none, because this is a handout",
+            )
+            .into());
         }
     }
     Ok(true)

@@ -13,6 +13,7 @@ use classroom::grade::{Grade, Grades, Verdict};
 use classroom::junit::junit;
 use classroom::{Exercise, Failure, Part, exercise, handout as handouts};
 use cli::files::Output;
+use cli::progress::Progress;
 use data::BadInput;
 
 use super::tools::Checker;
@@ -71,21 +72,25 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
     class.not_graded.iter().for_each(|one| println!("{one}"));
     class.has_some(&args.submissions)?;
-    println!("seed {seed}: `--seed {seed}` grades with the same numbers");
+    println!("seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)");
     let check =
         |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
+    let progress = Progress::new("checking submissions", class.students.len() * wanted.len());
     let mut grades = vec![];
     for student in &class.students {
         let begin = grades.len();
         for exercise in &wanted {
             let grade = student.grade(exercise, seed, check);
             if !grade.is_missing() {
-                println!("{}", show(&grade));
+                progress.suspend(|| println!("{}", show(&grade)));
             }
             grades.push(grade);
+            progress.step();
         }
-        println!("{}: {}", student.name, of_student(&grades[begin..]));
+        let line = of_student(&grades[begin..]);
+        progress.suspend(|| println!("{}: {line}", student.name));
     }
+    drop(progress);
     if class.students.len() > 1 {
         let lines = wanted.iter().map(|e| of_exercise(e, &grades));
         lines.for_each(|line| println!("{line}"));
@@ -168,8 +173,7 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
             .args(["--seed", &seed.to_string()]);
         let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
-            let what =
-                format!("expected an end after {limit} s at the most, found that it still runs");
+            let what = format!("expected it to end within {limit} s, found it still running");
             return Ok(Err::<(), _>(Failure::new(Part::Time, file.display(), what)).into());
         };
         let last = ended.stdout.lines().last().unwrap_or_default();

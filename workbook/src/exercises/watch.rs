@@ -36,7 +36,7 @@ pub fn watch(exercises: &[Exercise], place: &Place, poll: bool) -> Result<bool> 
         learner.start(exercise)?;
         introduce(exercise, &learner);
         left_out(exercises, &learner, place, exercise);
-        println!("It is checked whenever you save it; Ctrl-C ends.\n");
+        println!("It is checked each time you save it; stop with Ctrl-C.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {
             Some(events) => events,
@@ -85,15 +85,18 @@ fn until_passed(
     let mut is_gone = false;
     loop {
         if !learner.folder().is_dir() {
-            let expected = "the folder that is watched";
-            return Err(
-                BadInput::new(learner.folder().display(), expected, "that it is gone").into(),
-            );
+            let expected = "the watched folder";
+            return Err(BadInput::new(
+                learner.folder().display(),
+                expected,
+                "nothing: it was removed",
+            )
+            .into());
         }
         let text = fs::read(&file).ok();
         if text.is_none() && !is_gone {
             println!(
-                "{} is gone; `{} start {}` makes it again",
+                "{} is gone; `{} start {}` creates it again",
                 file.display(),
                 place.command(),
                 exercise.number()
@@ -119,7 +122,7 @@ fn wait(changes: &Changes) -> Result<()> {
         // A poll says that a file is gone as an error.
         Ok(change) => drop(change),
         Err(RecvTimeoutError::Timeout) => {}
-        Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the watcher ended"),
+        Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the file watcher stopped"),
     }
     // A file that is being replaced may be gone for a moment.
     std::thread::sleep(SETTLED);

@@ -6,6 +6,7 @@ use benches::ops::{self, Bench, Contenders, Operands, Timed, Work};
 use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
+use cli::progress::Waiting;
 use models::random::RandomWeights;
 use models::trace::Needs;
 use models::trace::profile::Limits;
@@ -73,7 +74,9 @@ impl<'a> Recorder<'a> {
     pub fn draw(&mut self, dtype: DType) -> candle_core::Result<()> {
         self.print();
         self.weights = RandomWeights::weights(0, dtype, &self.device);
+        let measuring = Waiting::new("measuring the limits of the device");
         let limits = limits::measure(&self.device, dtype)?;
+        drop(measuring);
         println!("limits in {}: {limits}", dtype.as_str());
         self.rows.extend(roofline::rows(&limits, dtype));
         self.printed = self.rows.len();
@@ -140,6 +143,7 @@ impl Bench for Recorder<'_> {
         if self.rows.last().is_some_and(|row| row.op != op) {
             self.print();
         }
+        let _timing = Waiting::new(format!("timing {op} {shape}"));
         let mut timed: Vec<&mut dyn Timed> = vec![];
         for (_, one) in &mut all {
             timed.push(one.as_mut());

@@ -85,10 +85,10 @@ pub fn losses(results: &OpResults, factor: f64) -> String {
         .filter(|case| case.iter().any(OpRow::is_other));
     let than = match factor {
         1. => String::new(),
-        factor => format!(" more than {:.0}%", 100. * (factor - 1.)),
+        factor => format!(" by more than {:.0}%", 100. * (factor - 1.)),
     };
     let mut text = format!(
-        "\nbehind{than} in {} of {} cases\n",
+        "\nslower than the others{than} in {} of {} cases\n",
         behind.len(),
         cases.count()
     );
@@ -170,12 +170,12 @@ linear, f32       level 1        level 2        level 3   copy
         }
         let text = losses(&results, 1.);
         let words: Vec<&str> = text.split_whitespace().collect();
-        let expected = "behind in 2 of 3 cases linear 2x2 f32 level 5 (Rust twin) 3.00 µs, PyTorch 2.00 µs (1.50×) \
-                        linear 1x1 f32 level 5 (Rust twin) 1.02 µs, PyTorch 1.00 µs (1.02×)";
+        let expected = "slower than the others in 2 of 3 cases linear 2x2 f32 level 5 (Rust twin) 3.00 µs, PyTorch 2.00 µs \
+                        (1.50×) linear 1x1 f32 level 5 (Rust twin) 1.02 µs, PyTorch 1.00 µs (1.02×)";
         assert_eq!(words.join(" "), expected);
         let more = losses(&results, 1.05);
         assert!(
-            more.starts_with("\nbehind more than 5% in 1 of 3 cases\n"),
+            more.starts_with("\nslower than the others by more than 5% in 1 of 3 cases\n"),
             "{more}"
         );
     }

@@ -11,16 +11,16 @@ use simt::{Argument, Case, Dim, Options, Schedule, Watch};
 use super::show::Costs;
 use super::text::bad_input;
 
-/// Run a kernel of a PTX or CUDA file without a GPU: what is wrong with it, and what it costs
+/// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
 pub struct SimArgs {
-    /// PTX; or CUDA, where NVRTC is found
+    /// A .ptx file, or a .cu file if NVRTC is installed
     #[arg(value_name = "FILE.ptx|FILE.cu")]
     pub file: PathBuf,
-    /// The kernel; may be left out when the file has one
+    /// Name of the kernel; may be omitted if the file has only one
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Blocks
+    /// Number of blocks
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -28,7 +28,7 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub grid: String,
-    /// Threads of a block
+    /// Threads per block
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -39,33 +39,33 @@ pub struct SimArgs {
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub smem: u32,
-    /// One a parameter: i32:64, null, f32:4096:random, f32:64x64:FILE.npy …
+    /// One per parameter, such as i32:64, null, f32:4096:random, f32:64x64:FILE.npy (--help lists all forms)
     #[arg(
         long = "arg",
         value_name = "ARGUMENT",
-        long_help = "One a parameter, in their order:\n\
+        long_help = "One per parameter, in order:\n\
             \x20 i32:64, f32:1e-5, u64:0xff  a number (u8 to u64, i8 to i64, f16, bf16, f32, f64)\n\
-            \x20 f32:4096:random             a buffer of that many; or 64x64:random\n\
-            \x20     random or random:N      floats in [-1, 1) or [-N, N); integers, any or 0..N\n\
+            \x20 f32:4096:random             a buffer with that many elements; or 64x64:random\n\
+            \x20     random or random:N      floats in [-1, 1) or [-N, N); any integers, or 0..N\n\
             \x20     zeros, iota, a number   0 everywhere; 0, 1, 2, …; that number everywhere\n\
-            \x20     poison                  nothing: to read it before it is written is a finding\n\
-            \x20     FILE.npy                the array of that file\n\
-            \x20 u32:[0,3,5], f32:FILE.npy   a buffer as long as what is in it\n\
-            \x20 f32:4096:zeros@16           an address inside a buffer: of its element 16\n\
+            \x20     poison                  uninitialized: reading it before it is written is a fault\n\
+            \x20     FILE.npy                the array in that file\n\
+            \x20 u32:[0,3,5], f32:FILE.npy   a buffer of exactly these elements\n\
+            \x20 f32:4096:zeros@16           an address inside a buffer: that of its element 16\n\
             \x20 same:0, same:0@16           an address in the buffer of argument 0\n\
-            \x20 null, hex:0a0b0c0d          the null pointer; a struct by its bytes"
+            \x20 null, hex:0a0b0c0d          the null pointer; a struct given by its bytes"
     )]
     pub args: Vec<String>,
     /// After the launch, save the buffer of argument K, counted from 0
     #[arg(long, value_name = "K:FILE.npy")]
     pub dump: Vec<String>,
-    /// Write the whole report
+    /// Write the full report as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write what one warp does, step by step
+    /// Write each step of one warp
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// The block of that warp
+    /// Block of the warp in --trace
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -74,31 +74,31 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub trace_block: String,
-    /// Its number in the block
+    /// Number of the warp within its block
     #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
     pub trace_warp: u32,
-    /// Steps at most, from the start
+    /// Maximum number of steps, counted from the start
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
-    /// Only what is wrong, not what it costs
+    /// Print only faults, no costs
     #[arg(long, short, conflicts_with = "lines")]
     pub quiet: bool,
-    /// Also what each line costs
+    /// Also print the cost of each line
     #[arg(long)]
     pub lines: bool,
-    /// How lanes that part take turns: a right kernel does the same under all
+    /// Schedule of diverged lanes; a correct kernel gives the same result under all of them
     #[arg(long, value_enum, default_value_t)]
     pub schedule: Order,
-    /// Of random numbers, and of the random schedule
+    /// Seed of random inputs and of the random schedule
     #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
-    /// Instructions of a block's warps before it is called endless
+    /// Maximum number of warp instructions per block before the kernel is stopped as endless
     #[arg(long, value_name = "N", default_value_t = Options::default().fuel, value_parser = whole::<u64>)]
     pub fuel: u64,
-    /// Run one block after the other
+    /// Run blocks one after the other, not in parallel
     #[arg(long)]
     pub serial: bool,
-    /// The virtual architecture that CUDA is compiled for
+    /// Virtual architecture to compile CUDA for
     #[arg(long, value_name = "NAME", default_value = "compute_75")]
     pub arch: String,
 }
@@ -106,14 +106,14 @@ pub struct SimArgs {
 /// [`Schedule`] on a command line.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub enum Order {
-    /// Each side of a branch runs to where the sides meet
+    /// Each side of a branch runs until both sides meet again
     #[default]
     PostDominator,
-    /// The lanes that are furthest behind first
+    /// The lanes with the lowest program counter run first
     MinPc,
-    /// The lanes that are furthest ahead first
+    /// The lanes with the highest program counter run first
     MaxPc,
-    /// By chance, the same for the same seed
+    /// Random, reproducible with --seed
     Random,
 }
 

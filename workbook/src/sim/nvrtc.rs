@@ -13,14 +13,14 @@ use libloading::Library;
 use crate::toolkit::{self, libraries};
 
 /// How to get it where there is none.
-const MISSING: &str = "NVRTC to compile it with (no root needed: `pip install nvidia-cuda-nvrtc`, then \
+const MISSING: &str = "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
                        CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)";
 
 /// What it takes.
 const KERNELS: &str = "CUDA that NVRTC compiles";
 
 /// The same for a file that seems to have a part for the host.
-const NO_HOST: &str = "CUDA that NVRTC compiles: kernels, and what is for the host between \
+const NO_HOST: &str = "CUDA that NVRTC compiles: only kernels; put host code between \
                        `#ifndef __CUDACC_RTC__` and `#endif`";
 
 /// The names under which the loader may know it, the newest first.
@@ -107,7 +107,7 @@ pub fn is_missing(bad: &BadInput) -> bool {
 /// What the compiler says is wrong: its first error, which names the line.
 fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     let CompileError::CompileError { log, nvrtc, .. } = error else {
-        return BadInput::new(path.display(), "NVRTC to work", error);
+        return BadInput::new(path.display(), "a working NVRTC", error);
     };
     let log = log.to_string_lossy();
     let first = log.lines().find(|line| line.contains("error"));
@@ -136,7 +136,7 @@ fn load() -> Result<Option<PathBuf>, String> {
     }
     match NAMES.iter().any(|name| open(Path::new(name))) {
         true => Ok(None),
-        false => Err("no CUDA_HOME, and none on the loader's path".into()),
+        false => Err("CUDA_HOME is not set, and there is none on the library path".into()),
     }
 }
 

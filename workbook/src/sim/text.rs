@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cli::files;
+use cli::progress::Waiting;
 use data::BadInput;
 use simt::Error;
 
@@ -24,8 +25,7 @@ pub struct Text {
 impl Text {
     /// Reads PTX, or compiles CUDA, which is what a name that ends in `.cu` says.
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
-        let bytes =
-            fs::read(path).map_err(|e| BadInput::new(path.display(), "a readable file", e))?;
+        let bytes = fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let found = format!("other bytes at offset {}", e.utf8_error().valid_up_to());
             BadInput::new(path.display(), "UTF-8 text", found)
@@ -33,7 +33,10 @@ impl Text {
         let compiled = path.extension().is_some_and(|extension| extension == "cu");
         Ok(Self {
             ptx: match compiled {
-                true => nvrtc::compile(path, &text, arch)?,
+                true => {
+                    let _compiling = Waiting::new(format!("compiling {}", path.display()));
+                    nvrtc::compile(path, &text, arch)?
+                }
                 false => text,
             },
             name: path.display().to_string(),

@@ -67,17 +67,21 @@ fn data_sets() {
         "1,2\n1,2\n1,2\n1,2\n1,NaN\n",
         &[":5: expected finite numbers"],
     );
-    with("graph_indicator", None).refused(&["S_graph_indicator.txt"]);
+    with("graph_indicator", None).refused_option(&["S_graph_indicator.txt`: no such file"]);
 }
 
 #[test]
 fn attributes_of_another_width() {
     let run = with("node_attributes", Some("1\n2\n3\n4\n5\n"));
-    let parts = ["set: node attributes", "expected 6 values a row", "found 1"];
+    let parts = [
+        "set: node attributes",
+        "expected 6 values per row",
+        "found 1",
+    ];
     run.refused(&parts);
     with("edge_labels", Some("1\n2\n1\n2\n1\n2\n1\n2\n")).refused(&[
         "set: edge attributes",
-        "expected 5 values a row",
+        "expected 5 values per row",
         "found 2",
     ]);
 }
@@ -124,7 +128,7 @@ fn lists_of_edges() {
             "0,1,2.5\n",
             &[
                 "edges.csv: edge attributes",
-                "expected 5 values a row",
+                "expected 5 values per row",
                 "found 1",
             ],
         ),
@@ -133,5 +137,5 @@ fn lists_of_edges() {
     }
     let fixture = Fixture::golden("gnn-plain");
     let missing = fixture.path("missing.csv");
-    fixture.run(&["--edges", &missing]).refused(&[&missing]);
+    fixture.run(&["--edges", &missing]).unreadable(&missing);
 }

@@ -20,9 +20,9 @@ fn files_that_are_no_pictures() {
     refuses(
         "empty.png",
         b"",
-        &["a PNG or JPEG picture, found an empty file"],
+        &["a PNG or JPEG image, found an empty file"],
     );
-    refuses("text.png", b"not a picture", &["a PNG or JPEG picture"]);
+    refuses("text.png", b"not a picture", &["a PNG or JPEG image"]);
     refuses(
         "other.gif",
         b"GIF89a\x01\x00\x01\x00\x80\x00\x00",
@@ -30,11 +30,11 @@ fn files_that_are_no_pictures() {
     );
     let missing = Fixture::golden("vit-patch4");
     let path = missing.path("missing.png");
-    missing
-        .run(&["--image", &path])
-        .refused(&[&path, "No such file"]);
+    missing.run(&["--image", &path]).unreadable(&path);
     let folder = missing.path("");
-    missing.run(&["--image", &folder]).refused(&[&folder]);
+    missing
+        .run(&["--image", &folder])
+        .refused_option(&[&format!("cannot read `{folder}`: ")]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_picture_20000_pixels_wide() {
     refuses(
         "wide.png",
         bytes.get_ref(),
-        &["sides up to 16384", "found 20000 × 2"],
+        &["at most 16384 pixels per side", "found 20000 × 2"],
     );
 }
 

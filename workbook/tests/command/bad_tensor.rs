@@ -71,9 +71,12 @@ fn tokens_of_another_form() {
 fn more_tokens_than_the_context() {
     lm(
         Stored::integers(&[1, 65], &[1; 65]),
-        &["at most 64 tokens a row", "found 65"],
+        &["at most 64 tokens per row", "found 65"],
     );
-    let parts = ["--generate", "at most 57 behind a prompt of 8, found 58"];
+    let parts = [
+        "--generate",
+        "at most 57 after a prompt of 8 tokens, found 58",
+    ];
     Fixture::golden("lm-mqa")
         .answer(&["--generate", "58"])
         .refused(&parts);
@@ -96,7 +99,7 @@ fn pixels() {
     vit(Stored::floats(&[1, 3, 8, 32], &zeros), &[shape]);
     vit(
         Stored::floats(&[0, 3, 16, 16], &[]),
-        &["at least one picture"],
+        &["at least one image"],
     );
     vit(
         Stored::integers(&[1, 3, 16, 16], &vec![0; size]),
@@ -224,7 +227,7 @@ fn a_tensor_that_is_missing() {
             fixture.edit("case.safetensors", |tensors| {
                 tensors.remove(*name);
             });
-            let part = format!("tensor `{name}`: expected it to be there, found nothing");
+            let part = format!("tensor `{name}`: expected this tensor, found nothing");
             fixture.answer(&[]).refused(&[&part]);
         }
     }
@@ -244,7 +247,7 @@ fn a_file_that_is_none() {
     fs::remove_file(fixture.path("case.safetensors")).unwrap();
     fixture
         .answer(&[])
-        .refused(&["case.safetensors", "No such file"]);
+        .unreadable(&fixture.path("case.safetensors"));
 }
 
 #[test]

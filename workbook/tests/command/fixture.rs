@@ -203,6 +203,11 @@ impl Run {
         self.refused_option(&[parts, &["expected ", ", found "]].concat());
     }
 
+    /// Asserts that the run refused a file that is not there.
+    pub fn unreadable(&self, path: &str) {
+        self.refused_option(&[&format!("cannot read `{path}`: no such file\n")]);
+    }
+
     /// As [`Self::refused`], in the words of the option parser.
     pub fn refused_option(&self, parts: &[&str]) {
         let line = &self.stderr;

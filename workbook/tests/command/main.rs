@@ -10,6 +10,7 @@ mod bad_record;
 mod bad_tensor;
 mod doctor;
 mod fixture;
+mod help;
 mod hub;
 #[cfg(unix)]
 mod labels;

@@ -138,10 +138,10 @@ fn what_cannot_be_profiled_is_refused_before_any_work() {
         "one of prefill, decode",
         "\"train\"",
     ]);
-    profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file .csv"]);
-    profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file .svg or .png"]);
-    profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in a folder that is there"]);
-    run(&["profile", "--device", "sim"]).refused(&["--device", "whose times are measured"]);
+    profile(&["--csv", &path("lm.txt")]).refused(&["--csv", "a file that ends in .csv"]);
+    profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file that ends in .svg or .png"]);
+    profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in an existing folder"]);
+    run(&["profile", "--device", "sim"]).refused(&["--device", "the simulator measures no time"]);
     profile(&["--samples", "0"]).refused_option(&["--samples"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -66,7 +66,7 @@ fn kernels_are_drawn_under_a_roof() {
     for expected in [
         "a GPU: 2 TB/s, 30 TFLOP/s",
         "attention_",
-        "No time is simulated",
+        "The simulator measures no time",
     ] {
         assert!(svg.contains(expected), "{expected}: {svg}");
     }
@@ -80,9 +80,9 @@ fn what_cannot_be_simulated() {
         sim(&["--level", level]).refused(&["--device sim", "whose kernels are PTX", &found]);
     }
     sim(&["--swap", "linear=2"]).refused(&["--device sim", "found level 2"]);
-    sim(&["--trace"]).refused(&["--trace: expected a device whose times count"]);
+    sim(&["--trace"]).refused(&["--trace: expected --device cpu or cuda"]);
     for command in ["compare", "ops"] {
-        run(&[command, "--device", "sim"]).refused(&["--device", "whose times are measured"]);
+        run(&[command, "--device", "sim"]).refused(&["--device", "the simulator measures no time"]);
     }
 }
 
@@ -91,9 +91,10 @@ fn roofs_that_cannot_be_drawn() {
     run(&["gnn", "--roofline", "x.svg"]).refused(&["--roofline: expected --device sim"]);
     run(&["gnn", "--peak", "3"]).refused_option(&["--roofline"]);
     let sim = |more: &[&str]| run(&[&["gnn", "--device", "sim", "--roofline"], more].concat());
-    sim(&["x.jpg"]).refused(&["--roofline: expected a file .svg or .png, found x.jpg"]);
+    sim(&["x.jpg"])
+        .refused(&["--roofline: expected a file that ends in .svg or .png, found x.jpg"]);
     sim(&["/no/such/folder/x.svg"]).refused(&["/no/such/folder/x.svg", "no such folder"]);
     sim(&["x.svg", "--peak", "0"]).refused(&["--peak: expected a finite number above 0"]);
     sim(&["x.svg", "--bandwidth", "inf"]).refused(&["--bandwidth", "found inf"]);
-    sim(&["x.svg", "--dtype", "bf16"]).refused(&["--peak: expected TFLOP/s", "bf16"]);
+    sim(&["x.svg", "--dtype", "bf16"]).refused(&["--peak: expected the peak of a GPU in bf16"]);
 }

@@ -14,7 +14,7 @@ fn check(folder: &Folder, exercise: &Exercise, text: &str) -> Option<Run> {
     let run = folder.run(&["check"]);
     if nvrtc::is_missing(&run.stderr, &format!("the exercise {}", exercise.id)) {
         let sibling = exercise.spec.sibling.as_deref().unwrap();
-        run.refused(&["the exercise", sibling, "is about the same and needs none"]);
+        run.refused(&[&format!("; exercise {sibling} covers the same topic")]);
         return None;
     }
     Some(run)

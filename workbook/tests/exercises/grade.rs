@@ -96,9 +96,9 @@ fn every_submission_is_graded_whatever_it_does() {
         .filter(|e| e.spec.session == 1)
         .count();
     for line in [
-        "class/02-columns.ptx: not graded: it lies beside the students' folders, in none of them"
+        "class/02-columns.ptx: not graded: it is next to the students' folders, not in one of them"
             .into(),
-        "class/fay/guard.ptx: not graded: the name is that of no exercise; is it 01-guard.ptx?"
+        "class/fay/guard.ptx: not graded: no exercise has this file name; did you mean 01-guard.ptx?"
             .into(),
         "01-guard: 2 passed, 2 failed, 2 missing".into(),
         "02-columns: 0 passed, 0 failed, 6 missing".into(),
@@ -121,7 +121,7 @@ fn every_submission_is_graded_whatever_it_does() {
     assert_eq!(left_out["file"], "class/fay/guard.ptx");
     assert_eq!(
         left_out["why"],
-        "the name is that of no exercise; is it 01-guard.ptx?"
+        "no exercise has this file name; did you mean 01-guard.ptx?"
     );
     let grades = all["grades"].clone();
     assert_eq!(grades.as_array().unwrap().len(), 6 * session);
@@ -274,12 +274,12 @@ fn wrong_names_are_told_before_there_is_nothing_to_grade() {
     for (class, student) in [("eve", "eve"), ("class", "class/bob")] {
         let run = folder.run(&["grade", class]);
         let expected = format!(
-            "error: {class}: expected a folder of submissions, or of students, found none\n"
+            "error: {class}: expected a folder of submissions, or of students' folders, found none\n"
         );
         assert_eq!((run.code, run.stderr), (Some(2), expected));
         for name in names {
             let line = format!(
-                "{student}/{name}: not graded: the name is that of no exercise; is it 04-one-product.rs?\n"
+                "{student}/{name}: not graded: no exercise has this file name; did you mean 04-one-product.rs?\n"
             );
             assert!(run.stdout.contains(&line), "{}", run.stdout);
         }

@@ -32,20 +32,18 @@ fn what_looks_like_a_submission_is_named() {
     folder.write("class/bob/a/b/c/01-guard.ptx", "");
     let run = folder.run(&["grade", "class", "--only", "guard", "--only", "fp8"]);
     let stdout = run.ended(1);
-    let deep = "it lies too deep: a submission is in the student's folder, or in a folder in that";
+    let deep =
+        "it is too deep: submissions belong in the student's folder, or in a folder inside it";
     for (name, why) in [
         (
             "ada/02-COLUMNS.PTX",
-            "the name is that of no exercise; is it 02-columns.ptx?",
+            "no exercise has this file name; did you mean 02-columns.ptx?",
         ),
         (
             "bob/22-fp8.rs.txt",
-            "the name is that of no exercise; is it 22-fp8.rs?",
+            "no exercise has this file name; did you mean 22-fp8.rs?",
         ),
-        (
-            "bob/all.zip",
-            "it is an archive, which has to be unpacked first",
-        ),
+        ("bob/all.zip", "it is an archive; unpack it first"),
         ("bob/Abgabe/my-exercises/22-fp8.rs", deep),
         ("bob/a/b/c/01-guard.ptx", deep),
     ] {

@@ -76,7 +76,7 @@ fn it_is_enough_to_work_with() {
     .unwrap();
     with(&["check"]).ended(0);
     with(&["solution"])
-        .refused(&["07-row-sum: expected a solution, found none: this is a handout"]);
+        .refused(&["07-row-sum: expected a solution, found none, because this is a handout"]);
 }
 
 #[test]

@@ -8,7 +8,10 @@ use crate::run::{Folder, changed, named};
 fn names_and_places() {
     let folder = Folder::new();
     let here = folder.path("").canonicalize().unwrap();
-    let looked = format!("found neither in {} nor in", here.display());
+    let looked = format!(
+        "found none in {}, and no folder my-exercises",
+        here.display()
+    );
     for command in ["check", "hint"] {
         folder.run(&[command]).refused(&[
             "exercises: expected the name of an exercise",
@@ -18,9 +21,9 @@ fn names_and_places() {
     }
     folder
         .run(&["hint", "--dir", "mine"])
-        .refused(&["found neither in mine"]);
+        .refused(&["found none in mine"]);
     folder.run(&["start", "row-product"]).refused(&[
-        "expected the number or the name of an exercise",
+        "expected the number or name of an exercise",
         "found \"row-product\"",
     ]);
     folder
@@ -28,8 +31,8 @@ fn names_and_places() {
         .refused(&["found \"gaurd\"; did you mean guard?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder.run(&["check", "guard"]).refused(&[
-        "01-guard.ptx: expected the file that `cargo ",
-        "exercises start guard` makes",
+        "01-guard.ptx: expected the file created by `cargo ",
+        "exercises start guard`, found none",
     ]);
     folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
     folder.run(&["jump"]).refused(&["jump"]);
@@ -42,7 +45,7 @@ fn a_progress_that_is_none() {
     folder.write("my-exercises/.candlepower.json", "{\"current\": 7}");
     folder
         .run(&["list"])
-        .refused(&[".candlepower.json: expected what `exercises` wrote there"]);
+        .refused(&[".candlepower.json: expected a file written by `exercises`"]);
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn what_a_teacher_may_get_wrong() {
     let folder = Folder::new();
     folder
         .run(&["grade", "nowhere"])
-        .refused(&["nowhere: expected a folder of submissions, or of students"]);
+        .refused(&["nowhere: expected a folder of submissions, or of students' folders"]);
     folder.write("empty/readme", "");
     folder
         .run(&["grade", "empty"])
@@ -98,7 +101,7 @@ fn what_a_teacher_may_get_wrong() {
         .refused(&["empty: expected the name of a new folder"]);
     folder
         .run(&["handout", "no/where"])
-        .refused(&["no: expected the folder in which the new one is to be, found none"]);
+        .refused(&["no: expected an existing folder, to create the new one in, found none"]);
 }
 
 /// A launch that no GPU takes is refused before it runs, at its line.

@@ -89,7 +89,7 @@ fn the_place_is_kept() {
     folder.run(&["start", "row-sum"]).ended(0);
     let watch = Watch::start(&folder, &["--poll"]);
     watch.says("07 The sum of a row");
-    watch.says("not yet");
+    watch.says("not solved yet");
 }
 
 /// What another command writes while a watch runs stays.
@@ -100,12 +100,12 @@ fn a_watch_keeps_what_others_have_noted() {
         panic!()
     };
     let watch = Watch::start(&folder, &["--poll"]);
-    watch.says("not yet");
+    watch.says("not solved yet");
     folder.run(&["hint", second.name()]).ended(0);
     folder.run(&["hint", second.name()]).ended(0);
     fs::write(folder.file(first), first.solution.as_deref().unwrap()).unwrap();
     watch.says(&second.spec.title);
-    watch.says("not yet");
+    watch.says("not solved yet");
     assert!(
         folder
             .run(&["hint", second.name()])
@@ -126,9 +126,9 @@ fn what_is_watched_may_go() {
     for args in [&[][..], &["--poll"]] {
         let folder = Folder::new();
         let mut watch = Watch::start(&folder, args);
-        watch.says("not yet");
+        watch.says("not solved yet");
         fs::remove_file(folder.file(&exercises()[0])).unwrap();
-        watch.says(" exercises start 01` makes it again");
+        watch.says(" exercises start 01` creates it again");
         folder.run(&["start", "01"]).ended(0);
         fs::remove_dir_all(folder.path("my-exercises")).unwrap();
         assert_eq!(watch.0.wait().unwrap().code(), Some(2));

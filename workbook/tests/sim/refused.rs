@@ -13,7 +13,7 @@ fn refused(more: &[&str], parts: &[&str]) {
 
 #[test]
 fn texts_that_cannot_be_run() {
-    sim(&["/no/such.ptx"]).refused(&["/no/such.ptx: expected a readable file"]);
+    sim(&["/no/such.ptx"]).refused(&["cannot read `/no/such.ptx`: no such file"]);
     let folder = Folder::new();
     let text = |text: &[u8], parts: &[&str]| {
         let file = folder.write("a.ptx", text);

@@ -17,7 +17,7 @@ pub fn compile(
 ) -> Result<Result<PathBuf, Failure>, BadInput> {
     let absolute = |path: &Path| {
         path.canonicalize()
-            .map_err(|e| BadInput::new(path.display(), "a file", e))
+            .map_err(|e| BadInput::unreadable(path, &e))
     };
     let submission = absolute(path)?;
     let check = absolute(&exercise.folder.join("check.rs"))?;
@@ -28,7 +28,7 @@ pub fn compile(
          #[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
          fn main() {{\n    exercise::run(check::check, {file:?})\n}}\n"
     );
-    fs::write(&main, text).map_err(|e| BadInput::new(main.display(), "a file", e))?;
+    fs::write(&main, text).map_err(|e| BadInput::unwritable(&main, &e))?;
     let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
     let mut unfit = "none".to_owned();
     for library in libraries()? {
@@ -47,7 +47,7 @@ pub fn compile(
         }
         unfit = error.to_owned();
     }
-    let expected = "one that can be linked (`cargo build --release -p workbook`, without --features cuda, makes it)";
+    let expected = "one that can be linked (build it with `cargo build --release -p workbook`, without --features cuda)";
     Err(BadInput::new(LIBRARY, expected, unfit))
 }
 
@@ -80,7 +80,7 @@ const LIBRARY: &str = "the library of the exercises in Rust";
 /// features that has been built, the newest first.
 fn libraries() -> Result<Vec<PathBuf>, BadInput> {
     let missing =
-        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib beside this program", found);
+        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib next to this program", found);
     let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
     let folder = program.parent().unwrap_or(Path::new("."));
     // A test is among the libraries itself.

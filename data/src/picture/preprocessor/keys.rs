@@ -83,7 +83,7 @@ impl Keys<'_> {
                 let expected = match key {
                     "image_processor_type" => "ViTImageProcessor",
                     "data_format" => "\"channels_first\"",
-                    _ => "null or false, because this is not implemented",
+                    _ => "null or false (anything else is not implemented)",
                 };
                 return Err(self.bad(key, expected, value));
             }

@@ -21,34 +21,34 @@ pub struct Args {
 pub enum Command {
     /// Train the language model on the prose of The Rust Programming Language
     Lm {
-        /// Learn from this text file in place of the Rust book
+        /// Train on this text file instead of the Rust book
         #[arg(long, value_name = "FILE")]
         text: Option<PathBuf>,
         /// Of every training.
         #[command(flatten)]
         train: TrainArgs,
     },
-    /// Train the vision transformer on pictures of ten shapes
+    /// Train the vision transformer on images of ten shapes
     Vit(TrainArgs),
     /// Train the graph transformer on graphs of ten families
     Gnn(TrainArgs),
-    /// Evaluate a trained model on data that no training saw
+    /// Evaluate a trained model on data that it was not trained on
     Eval(EvalArgs),
 }
 
 /// Options of every training.
 #[derive(Debug, clap::Args)]
 pub struct TrainArgs {
-    /// Go on from the checkpoint that Ctrl-C left, with its seed, steps and minutes
+    /// Resume from the checkpoint that Ctrl-C saved, with its seed, steps and minutes
     #[arg(long, conflicts_with_all = ["seed", "steps", "minutes"])]
     pub resume: bool,
-    /// Steps to train
+    /// Number of training steps
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: Option<u32>,
-    /// Train for so long in place of a number of steps
+    /// Train for this many minutes instead of a number of steps
     #[arg(long, conflicts_with = "steps", value_parser = positive)]
     pub minutes: Option<f64>,
-    /// Of weights and data
+    /// Seed of weights and data
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Folder for the trained model [default: models/tiny/<model>]
@@ -76,15 +76,15 @@ fn positive(text: &str) -> Result<f64, String> {
 /// Options of the evaluation.
 #[derive(Debug, clap::Args)]
 pub struct EvalArgs {
-    /// Which model
+    /// Model to evaluate
     pub model: Model,
     /// Folder of the trained model [default: models/tiny/<model>]
     #[arg(long = "model-dir", value_name = "DIR")]
     pub model_dir: Option<PathBuf>,
-    /// Held-out part of this text file in place of the Rust book (lm)
+    /// Evaluate lm on the held-out part of this text file instead of the Rust book
     #[arg(long, value_name = "FILE")]
     pub text: Option<PathBuf>,
-    /// Of the fresh data
+    /// Seed of the evaluation data
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
 }

@@ -40,7 +40,8 @@ fn accuracy(
     seed: u64,
     mut draw: impl FnMut(usize) -> Vec<f32>,
 ) -> f32 {
-    let spinner = ProgressBar::new_spinner().with_message("fitting the linear model …");
+    let spinner =
+        ProgressBar::new_spinner().with_message("fitting logistic regression for comparison …");
     spinner.enable_steady_tick(std::time::Duration::from_millis(100));
     let y: Vec<usize> = (0..TRAIN + EXAMPLES).map(|i| i % num_classes).collect();
     let x: Vec<f32> = y.iter().flat_map(|&class| draw(class)).collect();

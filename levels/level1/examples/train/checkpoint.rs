@@ -51,7 +51,7 @@ fn vector(values: &[f32]) -> candle_core::Result<Tensor> {
 /// [`BadInput`] when there is no such file, or it belongs to another training.
 pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
     let bad = |found: &dyn std::fmt::Display| BadInput::new(path.display(), EXPECTED, found);
-    let bytes = std::fs::read(path).map_err(|e| bad(&e))?;
+    let bytes = std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| bad(&e))?;
     let state = metadata.metadata().as_ref().and_then(|m| m.get("training"));
     let state: Value = match state {

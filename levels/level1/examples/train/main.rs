@@ -101,7 +101,7 @@ fn train<T: Task>(
     if !training.is_done() {
         checkpoint::save(&checkpoint, task, &training)?;
         println!(
-            "{name}: stopped after {} steps; the same command with --resume goes on from {}",
+            "{name}: stopped after {} steps; repeat the command with --resume to continue from {}",
             training.losses.len(),
             checkpoint.display()
         );

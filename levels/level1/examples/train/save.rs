@@ -23,7 +23,7 @@ pub fn check_folder(folder: &Path) -> Result<(), BadInput> {
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
     }
     Ok(data::write_atomically(path, bytes)?)
 }

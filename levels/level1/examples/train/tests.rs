@@ -1,5 +1,9 @@
 //! The three trainings, a few steps each.
 
+#[path = "../../../../tests/tests/words/help.rs"]
+mod help;
+
+use clap::CommandFactory;
 use data::corpus::Page;
 use serde_json::Value;
 
@@ -104,7 +108,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert!(
         missing
             .to_string()
-            .contains("expected a checkpoint of this training")
+            .ends_with("checkpoint.safetensors`: no such file")
     );
 
     let training = Training::new(&Gnn::new(), 5, Budget::Minutes(1.));
@@ -116,6 +120,13 @@ fn a_checkpoint_of_another_training_is_refused() {
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let cut_off = checkpoint::load(&path, &Gnn::new()).err().unwrap();
     assert!(cut_off.is::<data::BadInput>(), "{cut_off}");
+}
+
+#[test]
+fn help_texts_use_plain_words() {
+    let mut command = crate::args::Args::command();
+    command.build();
+    help::check(help::of_command("train", &mut command));
 }
 
 /// A figure of the record that the training of a shipped model left.

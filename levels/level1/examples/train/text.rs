@@ -34,7 +34,7 @@ pub fn pages(file: Option<&Path>) -> Result<(Vec<Page>, Vec<Page>), BadInput> {
     let (train, held_out) = corpus::split(cut(&text));
     match train.is_empty() || held_out.is_empty() {
         true => {
-            let expected = format!("about {} bytes of text or more", 20 * PAGE);
+            let expected = format!("at least about {} bytes of text", 20 * PAGE);
             let found = format!("{} bytes", text.len());
             Err(BadInput::new(file.display(), expected, found))
         }

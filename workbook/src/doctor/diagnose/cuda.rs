@@ -15,12 +15,12 @@ pub fn driver(machine: &Machine) -> Vec<Fact> {
         Driver::Missing if machine.card => (
             Fault::NoDriver,
             "an NVIDIA GPU, but no libcuda.so.1 on the loader's path".into(),
-            format!("{DRIVER}; a container is started with --gpus all"),
+            format!("{DRIVER}; start a container with --gpus all"),
         ),
         Driver::Missing => (
             Fault::NoGpu,
             "no NVIDIA GPU and no driver".into(),
-            "nothing to mend: kernels run here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine that has one".into(),
+            "none needed: run kernels here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine with a GPU".into(),
         ),
         Driver::Refuses(code) => refusal(*code),
         Driver::Works { gpus, .. } if gpus.is_empty() => refusal(NO_DEVICE),
@@ -37,23 +37,23 @@ const NO_DEVICE: i32 = 100;
 fn refusal(code: i32) -> (Fault, String, String) {
     let (found, fix) = match code {
         NO_DEVICE => (
-            "a driver that sees no GPU",
-            "unset CUDA_VISIBLE_DEVICES; a container is started with --gpus all",
+            "the driver sees no GPU",
+            "unset CUDA_VISIBLE_DEVICES; start a container with --gpus all",
         ),
         // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
         803 => (
-            "a libcuda of another version than the kernel's module",
-            "reboot, so that the module of the installed driver is loaded",
+            "libcuda and the kernel's driver module have different versions",
+            "reboot to load the module of the installed driver",
         ),
         // CUDA_ERROR_UNKNOWN, which is also all that the linker's stub answers.
         999 => (
-            "a libcuda that answers 999: the linker's stub, or a driver that lacks its device files",
-            "take lib/stubs out of LD_LIBRARY_PATH (it belongs into LIBRARY_PATH); else run nvidia-smi, whose message names the cause",
+            "libcuda returns error 999: it is the linker's stub, or the driver's device files are missing",
+            "remove lib/stubs from LD_LIBRARY_PATH (it belongs in LIBRARY_PATH); if that does not help, run nvidia-smi, which prints the cause",
         ),
-        _ => ("", "run nvidia-smi, whose message names the cause"),
+        _ => ("", "run nvidia-smi, which prints the cause"),
     };
     let found = match found {
-        "" => format!("a driver that does not start: cuInit answers {code}"),
+        "" => format!("the driver does not start: cuInit returns error {code}"),
         found => found.to_string(),
     };
     (Fault::DriverRefuses, found, fix.into())
@@ -68,7 +68,7 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
     let toolkit = machine.nvcc.cuda();
     if let Some(cuda) = toolkit.filter(|cuda| cuda.0 > driver.0) {
         let found = format!(
-            "a driver for CUDA {}, older than the toolkit, {}",
+            "the driver supports CUDA {}, but the toolkit is CUDA {}",
             dotted(driver),
             dotted(cuda)
         );
@@ -82,9 +82,9 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
     let newer = |what: String, needs: Version| {
         let reads = match ptx_of(driver) {
             Some(ptx) => format!("PTX up to {}", dotted(ptx)),
-            None => format!("that of CUDA {}", dotted(driver)),
+            None => format!("PTX of CUDA {}", dotted(driver)),
         };
-        let found = format!("{what}, and a driver that compiles {reads}");
+        let found = format!("{what}, but the driver compiles only {reads}");
         (
             Fault::PtxNewerThanDriver,
             true,
@@ -95,12 +95,12 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
     // Candle's kernels are PTX of the toolkit that they were built with.
     if let Some(cuda) = toolkit.filter(|cuda| *cuda > driver && ptx_of(*cuda) != ptx_of(driver)) {
         let what = match ptx_of(cuda) {
-            Some(ptx) => format!("PTX {} that nvcc makes here", dotted(ptx)),
-            None => format!("PTX that nvcc of CUDA {} makes here", dotted(cuda)),
+            Some(ptx) => format!("nvcc generates PTX {}", dotted(ptx)),
+            None => format!("nvcc generates PTX of CUDA {}", dotted(cuda)),
         };
         facts.push(newer(what, cuda));
     } else if ptx_of(driver).is_some_and(|reads| reads < OWN_PTX) {
-        let what = format!("PTX {} of the project's kernels", dotted(OWN_PTX));
+        let what = format!("the kernels of this project are PTX {}", dotted(OWN_PTX));
         facts.push(newer(what, OWN_TOOLKITS_CUDA));
     }
     facts
@@ -111,7 +111,7 @@ fn either(needs: Version, has: Version) -> String {
     let driver = match needs <= OWN_TOOLKITS_CUDA {
         true => DRIVER.to_string(),
         false => format!(
-            "install a driver for CUDA {} or newer (nvidia-smi names it)",
+            "install a driver for CUDA {} or newer (nvidia-smi shows the version)",
             dotted(needs)
         ),
     };
@@ -142,12 +142,12 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
         let short = short_of(gpu.capability);
         if !short.is_empty() {
             let found = format!(
-                "{}, compute capability {}: not {}",
+                "{}, compute capability {}, cannot run {}",
                 gpu.name,
                 dotted(gpu.capability),
                 short.join(", ")
             );
-            let fix = "compare the levels that it can run (they are picked by themselves), and run the others with --device sim";
+            let fix = "compare the levels that it can run (chosen automatically), and run the others with --device sim";
             facts.push((Fault::LowCapability, false, found, fix.into()));
         }
     }
@@ -156,11 +156,11 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
     if builds && machine.compute_cap.is_none() && !machine.nvidia_smi {
         let gpu = machine.driver.gpus().first().map(|gpu| gpu.capability);
         let (major, minor) = gpu.unwrap_or((9, 0));
-        let found = "neither CUDA_COMPUTE_CAP nor nvidia-smi: candle's build does not know for which GPU to compile";
+        let found = "CUDA_COMPUTE_CAP is not set and there is no nvidia-smi, so candle's build does not know which GPU to compile for";
         let fix = format!("export CUDA_COMPUTE_CAP={major}{minor}");
         let fix = match gpu {
             Some(_) => fix,
-            None => format!("{fix} # an H200's; 75, 80, 86, 89, 120 for others"),
+            None => format!("{fix} # for an H100 or H200; other GPUs: 75, 80, 86, 89, 120"),
         };
         facts.push((Fault::NoCapability, true, found.into(), fix));
     }
@@ -189,22 +189,22 @@ fn of_build(machine: &Machine) -> Option<Fact> {
     let gpu = machine.driver.gpus().first();
     let (major, minor) = gpu.map_or((9, 0), |gpu| gpu.capability);
     let found = match (asked(text), gpu) {
-        (None, _) => format!("CUDA_COMPUTE_CAP={text:?}, which candle's build cannot read"),
+        (None, _) => format!("candle's build cannot read CUDA_COMPUTE_CAP={text:?}"),
         (Some(asked), _)
             if asked < OLDEST_OF_13 && machine.nvcc.cuda().is_some_and(|cuda| cuda.0 >= 13) =>
         {
             let oldest = dotted(OLDEST_OF_13);
-            format!("CUDA_COMPUTE_CAP={text}, and CUDA 13 compiles for nothing below {oldest}")
+            format!("CUDA_COMPUTE_CAP={text}, but CUDA 13 compiles only for {oldest} and newer")
         }
         (Some(asked), Some(gpu)) if asked > gpu.capability => {
             let has = dotted(gpu.capability);
-            format!("CUDA_COMPUTE_CAP={text}, newer than {has} of {}", gpu.name)
+            format!("CUDA_COMPUTE_CAP={text}, but {} has only {has}", gpu.name)
         }
         // From 90 on candle's build asks for `sm_90a` and its like, which no other GPU runs.
         (Some(asked), Some(gpu)) if asked >= (9, 0) && asked.0 != gpu.capability.0 => {
             let has = dotted(gpu.capability);
             format!(
-                "CUDA_COMPUTE_CAP={text}, for those GPUs only, and {has} of {}",
+                "CUDA_COMPUTE_CAP={text}, which runs only on that generation, but {} has {has}",
                 gpu.name
             )
         }
@@ -212,7 +212,7 @@ fn of_build(machine: &Machine) -> Option<Fact> {
     };
     let fix = match (major, minor) < OLDEST_OF_13 {
         true => "build with a toolkit of CUDA 12".to_string(),
-        false => format!("export CUDA_COMPUTE_CAP={major}{minor}, and build again"),
+        false => format!("export CUDA_COMPUTE_CAP={major}{minor}, and rebuild"),
     };
     Some((Fault::CapabilityOfBuild, true, found, fix))
 }
@@ -238,7 +238,10 @@ pub fn nvcc(machine: &Machine) -> Vec<Fact> {
             vec![(Fault::NoNvcc, true, found, OWN_TOOLKIT.into())]
         }
         Nvcc::Aside(path) => {
-            let found = format!("an nvcc that no build looks for: {}", path.display());
+            let found = format!(
+                "nvcc is in a folder that builds do not search: {}",
+                path.display()
+            );
             let fix = "eval \"$(scripts/cuda-toolkit.sh --env)\"".into();
             vec![(Fault::NvccAside, true, found, fix)]
         }
@@ -260,7 +263,7 @@ pub fn libraries(machine: &Machine) -> Vec<Fact> {
         Some(folder) => on_path(&folder.display().to_string()),
         None => format!("{OWN_TOOLKIT} && {}", on_path("$CUDA_HOME/lib")),
     };
-    let found = format!("not on the loader's path: {}", names.join(", "));
+    let found = format!("not on the library path: {}", names.join(", "));
     vec![(Fault::NoLibrary, true, found, fix)]
 }
 

@@ -59,8 +59,8 @@ type Change = fn(&mut Machine);
 /// A change, the faults that it makes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
 const CASES: [(Change, &[Fault], bool, &str); 32] = [
-    (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "nothing to mend"),
-    (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "nothing to mend"),
+    (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "none needed"),
+    (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "none needed"),
     (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
     (|m| m.cpu.asked = Some("1".into()), &[Fault::OneThread], false, "unset RAYON_NUM_THREADS"),
     (|m| m.cpu.asked = Some("0".into()), &[Fault::BadThreads], false, "unset RAYON_NUM_THREADS"),
@@ -69,7 +69,7 @@ const CASES: [(Change, &[Fault], bool, &str); 32] = [
     (|m| (m.driver, m.card) = (Driver::Missing, false), &[Fault::NoGpu], true, "--device sim"),
     (|m| m.driver = Driver::Refuses(100), &[Fault::DriverRefuses], true, "unset CUDA_VISIBLE_DEVICES"),
     (|m| m.driver = Driver::Refuses(803), &[Fault::DriverRefuses], true, "reboot"),
-    (|m| m.driver = Driver::Refuses(999), &[Fault::DriverRefuses], true, "take lib/stubs out of LD_LIBRARY_PATH"),
+    (|m| m.driver = Driver::Refuses(999), &[Fault::DriverRefuses], true, "remove lib/stubs from LD_LIBRARY_PATH"),
     (|m| m.driver = Driver::Refuses(3), &[Fault::DriverRefuses], true, "nvidia-smi"),
     (|m| m.driver = gpu((12, 4), (9, 0)), &[Fault::DriverOlderThanToolkit, Fault::PtxNewerThanDriver], true, "driver 580"),
     (|m| (m.driver, m.nvcc) = (gpu((12, 4), (9, 0)), found((12, 8))), &[Fault::PtxNewerThanDriver], true, "CUDA 12.4"),
@@ -118,7 +118,9 @@ fn each_fault_is_found_alone_with_its_fix() {
 #[test]
 fn a_sound_machine_has_no_findings() {
     assert_eq!(diagnose(&sound()), []);
-    assert!(report(&sound(), &[], &[]).ends_with("\nEverything works here.\n"));
+    let text = report(&sound(), &[], &[]);
+    let all = "levels 1–5 on the CPU (AVX-512), simulator, NVRTC, levels 1–5 on the GPU with --features cuda";
+    assert!(text.ends_with(&format!("\nworks here: {all}\n")), "{text}");
 }
 
 #[test]
@@ -228,10 +230,45 @@ fn a_laptop_without_a_gpu_is_told_what_works() {
     let findings = diagnose(&machine);
     let text = report(&machine, &findings, &[]);
     assert!(
-        text.ends_with("\nEverything but --features cuda works here.\n"),
+        text.ends_with("\nworks here: levels 1–5 on the CPU (AVX-512), simulator, NVRTC; no GPU\n"),
         "{text}"
     );
     let text = report(&machine, &findings, &[Part::Cuda]);
-    let expected = "You asked for --features cuda: see the fixes above.\n";
-    assert!(text.ends_with(expected), "{text}");
+    let expected = "\nyou asked for --features cuda: see the fixes above\nworks here: ";
+    assert!(text.contains(expected), "{text}");
+}
+
+/// The end of the report for a machine, and for what a change makes of it.
+#[test]
+fn the_last_line_says_what_works() {
+    let cases: [(Change, &str); 6] = [
+        (|m| m.cpu.simd = None, "levels 1–5 on the CPU, simulator"),
+        (|m| m.cuda_build = true, "levels 1–5 on the GPU"),
+        (
+            |m| m.nvrtc = Nvrtc::NoBuiltins,
+            "simulator, levels 1–5 on the GPU with --features cuda; no NVRTC",
+        ),
+        (
+            |m| (m.driver, m.compute_cap) = (gpu((13, 0), (7, 0)), None),
+            "levels 1–2 on the GPU with --features cuda",
+        ),
+        (
+            |m| m.driver = Driver::Refuses(3),
+            "NVRTC; no working GPU driver",
+        ),
+        (
+            |m| m.nvcc = Nvcc::Missing,
+            "NVRTC; no build with --features cuda",
+        ),
+    ];
+    for (change, part) in cases {
+        let mut machine = sound();
+        change(&mut machine);
+        let text = report(&machine, &diagnose(&machine), &[]);
+        let last = text.lines().last().unwrap_or_default();
+        assert!(
+            last.starts_with("works here: ") && last.contains(part),
+            "{last}"
+        );
+    }
 }
