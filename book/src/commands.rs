@@ -110,6 +110,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "it needs bash")]
     fn a_command_has_to_end_as_it_says() {
         let folder = tempfile::tempdir().unwrap();
         let ok = |text: &str, marked| {
@@ -131,6 +132,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "it needs bash")]
     fn a_command_runs_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut seen = BTreeSet::new();

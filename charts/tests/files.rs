@@ -122,7 +122,7 @@ fn a_missing_folder_is_an_error_that_names_the_file() {
     assert!(
         error
             .to_string()
-            .contains("no/speed.svg: expected a file that can be written")
+            .contains("speed.svg: expected a file that can be written")
     );
 }
 

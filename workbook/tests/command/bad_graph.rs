@@ -92,7 +92,7 @@ fn folders_without_a_data_set() {
     let missing = fixture.path("missing");
     fixture
         .run(&["--graph", &missing])
-        .refused(&[&missing, "No such file"]);
+        .refused(&[&missing, "(os error 2)"]);
     with("A", None).refused(&["*_A.txt"]);
 }
 

@@ -32,7 +32,7 @@ fn files_that_are_no_pictures() {
     let path = missing.path("missing.png");
     missing
         .run(&["--image", &path])
-        .refused(&[&path, "No such file"]);
+        .refused(&[&path, "(os error 2)"]);
     let folder = missing.path("");
     missing.run(&["--image", &folder]).refused(&[&folder]);
 }

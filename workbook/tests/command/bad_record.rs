@@ -225,7 +225,7 @@ fn what_is_of_no_kind_is_not_recorded() {
     refuses(
         &repository,
         &["record", "cpu", "none.json"],
-        &["none.json", "No such file"],
+        &["none.json", "(os error 2)"],
     );
     refuses(
         &repository,
