@@ -111,6 +111,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "it needs bash")]
     fn a_command_has_to_end_as_it_says() {
         let folder = tempfile::tempdir().unwrap();
         let ok = |text: &str, marked| {
@@ -132,6 +133,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "it needs bash")]
     fn a_command_runs_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut seen = BTreeSet::new();

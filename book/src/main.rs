@@ -105,13 +105,14 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Build => println!(
-            "{}",
-            render::build_aloud(root())?
+        Command::Build => {
+            let page = render::build_aloud(root())?
                 .join("index.html")
-                .canonicalize()?
-                .display()
-        ),
+                .canonicalize()?;
+            // What Windows puts before a path without `..`.
+            let page = page.display().to_string();
+            println!("{}", page.strip_prefix(r"\\?\").unwrap_or(&page));
+        }
         Command::Serve { port, bind } => serve::serve(root(), &bind, port)?,
         Command::Test => return check::test(root()),
         Command::Commands { filter } => return commands::run(root(), &filter),

@@ -1,7 +1,7 @@
-//! How a place in a file is named: by its path from the repository's root, and the line.
+//! How a place in a file is named: by its path from the repository's root, with `/` on every system, and the line.
 
 use crate::root;
-use std::path::{Component, Path, PathBuf, absolute};
+use std::path::{Component, MAIN_SEPARATOR, Path, PathBuf, absolute};
 
 /// The path from the repository's root; the whole path of what is not in it.
 pub fn from_root(file: &Path) -> String {
@@ -15,7 +15,10 @@ pub fn from_root(file: &Path) -> String {
     let inside = root()
         .parent()
         .and_then(|repository| plain.strip_prefix(repository).ok());
-    inside.unwrap_or(&plain).display().to_string()
+    match inside {
+        Some(path) => path.display().to_string().replace(MAIN_SEPARATOR, "/"),
+        None => plain.display().to_string(),
+    }
 }
 
 /// `file:line`, lines from 1.
@@ -40,6 +43,7 @@ mod tests {
     fn a_path_begins_at_the_root() {
         let file = root().join("chapters/../../levels/none.rs");
         assert_eq!(at(&file, 3), "levels/none.rs:3");
+        #[cfg(unix)]
         assert_eq!(from_root(Path::new("/elsewhere/../a.md")), "/a.md");
         let manifest = root().join("Cargo.toml");
         assert_eq!(of(&manifest, "name = \"book\""), "book/Cargo.toml:2");

@@ -39,7 +39,7 @@ const GAP: i32 = 14;
 const NAME: i32 = 96;
 /// Width of a cell at the most.
 const CELL: i32 = 74;
-/// Far ahead, and far behind: blue and vermillion of the palette.
+/// Far ahead, and far behind: blue and vermilion of the palette.
 const AHEAD: [f64; 3] = [0., 114., 178.];
 const BEHIND: [f64; 3] = [213., 94., 0.];
 

@@ -49,6 +49,10 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     {
         return contents(&mut OpenOptions::new().write(true).open(path)?);
     }
+    // Windows may rename a file to an empty folder.
+    if old.as_ref().is_some_and(|old| old.is_dir()) {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
     let named = path
         .is_symlink()
         .then(|| path.canonicalize().ok())
@@ -72,8 +76,9 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     }
     contents(opened)?;
     opened.sync_all()?;
-    file.persist(target).map_err(|e| e.error)?;
-    Ok(())
+    // Closed, and renamed by std, which on Windows also replaces a file that somebody else has open for reading.
+    let closed = file.into_temp_path();
+    std::fs::rename(&closed, target)
 }
 
 #[cfg(test)]

@@ -24,8 +24,23 @@ pub fn own() -> Option<PathBuf> {
 
 /// Libraries of the toolkit in `root` whose file names begin with `prefix`, sorted.
 pub fn libraries(root: &Path, prefix: &str) -> Vec<PathBuf> {
-    let of = |lib: &&str| versions(&root.join(lib), prefix);
-    ["lib", "lib64"].iter().flat_map(of).collect()
+    let folders: &[&str] = match cfg!(windows) {
+        true => &["bin", "bin/x64", "bin/x86_64"],
+        false => &["lib", "lib64"],
+    };
+    let of = |folder: &&str| versions(&root.join(folder), prefix);
+    folders.iter().flat_map(of).collect()
+}
+
+/// File name of a library's version on an operating system: `libcublas.so.13` or `cublas64_13.dll`. Without a
+/// version, what all its versions begin with.
+pub fn file_name(library: &str, version: &str, os: &str) -> String {
+    match (os, version) {
+        ("windows", "") => format!("{library}64_"),
+        ("windows", version) => format!("{library}64_{version}.dll"),
+        (_, "") => format!("lib{library}.so"),
+        (_, version) => format!("lib{library}.so.{version}"),
+    }
 }
 
 /// Files of a folder whose names begin with `prefix`, sorted.
@@ -38,4 +53,28 @@ pub fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = entries.map(|e| e.path()).filter(begins).collect();
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn libraries_have_the_names_of_their_system() {
+        assert_eq!(file_name("cublas", "13", "linux"), "libcublas.so.13");
+        assert_eq!(file_name("cublas", "13", "windows"), "cublas64_13.dll");
+        assert_eq!(file_name("nvrtc", "130_0", "windows"), "nvrtc64_130_0.dll");
+        assert_eq!(
+            file_name("nvrtc-builtins", "", "linux"),
+            "libnvrtc-builtins.so"
+        );
+        assert_eq!(
+            file_name("nvrtc-builtins", "", "windows"),
+            "nvrtc-builtins64_"
+        );
+        // One is not the beginning of the other, where they are looked for.
+        let [nvrtc, builtins] =
+            ["nvrtc", "nvrtc-builtins"].map(|name| file_name(name, "", "windows"));
+        assert!(!builtins.starts_with(&nvrtc));
+    }
 }

@@ -69,14 +69,28 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-/// Kills what the program has started and left, and the program if it still runs. Where there is no shell, only the
-/// program itself is killed.
+/// Kills what the program has started and left, and the program if it still runs. On Windows nothing leads from a
+/// program that has ended to those that it started: they are killed only if it still runs.
 fn end_group(child: &Child) {
-    let kill = format!("kill -s KILL -- -{}", child.id());
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &kill]).stderr(Stdio::null());
+    let mut kill = kill(child.id());
+    kill.stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     // That nobody is left is the rule.
-    let _ = shell.status();
+    let _ = kill.status();
+}
+
+/// The system's program that ends a group of processes, by its leader's number.
+fn kill(leader: u32) -> Command {
+    let mut command;
+    if cfg!(windows) {
+        command = Command::new("taskkill");
+        command.args(["/F", "/T", "/PID", &leader.to_string()]);
+    } else {
+        command = Command::new("sh");
+        command.args(["-c", &format!("kill -s KILL -- -{leader}")]);
+    }
+    command
 }
 
 /// A stream that is read to its end, so that who writes never waits.

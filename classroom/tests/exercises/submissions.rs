@@ -140,6 +140,7 @@ fn what_is_printed_is_shown() {
 /// A submission cannot be waited for longer than it may run, whatever it leaves behind; nor does its word stand where it
 /// can read it.
 #[test]
+#[cfg_attr(windows, ignore = "it starts `sleep`")]
 fn what_a_submission_starts_ends_with_it() {
     let exercise = &named("swiglu");
     let with = |name: &str, line: &str| {

@@ -119,9 +119,10 @@ fn simulator() -> &'static Facts {
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = model_name(&text).map(str::to_string);
-    let named = named.or_else(|| match cfg!(target_os = "macos") {
-        true => sysctl("machdep.cpu.brand_string"),
-        false => None,
+    let named = named.or_else(|| match std::env::consts::OS {
+        "macos" => sysctl("machdep.cpu.brand_string"),
+        "windows" => std::env::var("PROCESSOR_IDENTIFIER").ok(),
+        _ => None,
     });
     named.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
 }

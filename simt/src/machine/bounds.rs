@@ -34,7 +34,9 @@ impl Block<'_> {
         self.find(wrong, w, pc, lane, || {
             let accessed = format!("{} of {bytes} bytes at {place}", kind.noun());
             match wrong {
-                Class::Misaligned => format!("{accessed}: the address is not a multiple of {bytes}"),
+                Class::Misaligned => {
+                    format!("{accessed}: the address is not a multiple of {bytes}")
+                }
                 _ => accessed,
             }
         });

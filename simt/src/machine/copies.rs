@@ -51,9 +51,7 @@ impl Block<'_> {
             }
             if self.warps[w].copies.len() >= MOST_COPIES {
                 self.find(Class::Endless, w, pc, lane, || {
-                    format!(
-                        "{MOST_COPIES} copies of its warp are in flight, and it waits for none"
-                    )
+                    format!("{MOST_COPIES} copies of its warp are in flight, and it waits for none")
                 });
                 self.stop();
                 return;

@@ -92,9 +92,7 @@ impl Block<'_> {
         let name = &self.grid.global.ranges[i].name;
         for (lane, at) in wrong.unwritten {
             self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                format!(
-                    "read of {bytes} bytes at byte {at} of {name}, which were never written"
-                )
+                format!("read of {bytes} bytes at byte {at} of {name}, which were never written")
             });
         }
         for (lane, at, conflict) in wrong.conflicts {

@@ -188,6 +188,10 @@ pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
             format!("{python:?}: {found}"),
         ))
     };
+    if cfg!(windows) {
+        let expected = "Linux or macOS, whose signals keep the time limits";
+        return Err(BadInput::new("--peers", expected, "Windows"));
+    }
     let import = format!(
         "import torch, safetensors.torch; torch.zeros(1, device='{}'); print(torch.__version__)",
         device_name(device)

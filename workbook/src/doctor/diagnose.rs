@@ -145,7 +145,17 @@ fn cpu(machine: &Machine) -> Vec<Fact> {
 }
 
 fn nvrtc(machine: &Machine) -> Vec<Fact> {
-    let fix = "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export CUDA_HOME=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13) # or scripts/cuda-toolkit.sh";
+    let fix = match machine.os {
+        "macos" => {
+            "nothing to do: NVIDIA has no nvidia-cuda-nvrtc for macOS; kernels and exercises in PTX need none"
+        }
+        "windows" => {
+            "pip install nvidia-cuda-nvrtc, and set CUDA_HOME to the folder site-packages\\nvidia\\cu13 that it makes"
+        }
+        _ => {
+            "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export CUDA_HOME=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13) # or scripts/cuda-toolkit.sh"
+        }
+    };
     match &machine.nvrtc {
         Nvrtc::Works => vec![],
         Nvrtc::Missing(why) => vec![(Fault::NoNvrtc, true, format!("no NVRTC: {why}"), fix.into())],

@@ -6,11 +6,17 @@ use libloading::{Error, Library};
 
 use super::machine::{Driver, Gpu, Version};
 
+/// The library that comes with the driver.
+const LIBRARY: &str = match cfg!(windows) {
+    true => "nvcuda.dll",
+    false => "libcuda.so.1",
+};
+
 /// The driver and the GPUs that it shows.
 pub fn ask() -> Driver {
-    // SAFETY: libcuda.so.1 is the driver's own, or the stub of `scripts/cuda-toolkit.sh`; loading it runs no more
+    // SAFETY: the library is the driver's own, or the stub of `scripts/cuda-toolkit.sh`; loading it runs no more
     // than its initialisers.
-    let Ok(library) = (unsafe { Library::new("libcuda.so.1") }) else {
+    let Ok(library) = (unsafe { Library::new(LIBRARY) }) else {
         return Driver::Missing;
     };
     let driver = Functions::of(&library).map(|functions| functions.ask());

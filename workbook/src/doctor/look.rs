@@ -13,17 +13,18 @@ use super::machine::{Cpu, Library, Machine, Nvcc, Nvrtc, Simd, Version};
 use crate::sim::nvrtc;
 use crate::toolkit;
 
-/// What a CUDA build is linked with, and the names under which the loader may know it.
+/// What a CUDA build is linked with, and the versions in the names under which the loader may know it.
 const LIBRARIES: [(&str, &[&str]); 4] = [
-    ("libcudart", &["libcudart.so.13", "libcudart.so.12"]),
-    ("libcublas", &["libcublas.so.13", "libcublas.so.12"]),
-    ("libcublasLt", &["libcublasLt.so.13", "libcublasLt.so.12"]),
-    ("libcurand", &["libcurand.so.10"]),
+    ("libcudart", &["13", "12"]),
+    ("libcublas", &["13", "12"]),
+    ("libcublasLt", &["13", "12"]),
+    ("libcurand", &["10"]),
 ];
 
 /// This machine. `threads` is the user's `RAYON_NUM_THREADS`, which the program sets where it is not.
 pub fn machine(threads: Option<String>) -> Machine {
     Machine {
+        os: env::consts::OS,
         cuda_build: cfg!(feature = "cuda"),
         cpu: cpu(threads),
         card: has_card(),
@@ -34,7 +35,9 @@ pub fn machine(threads: Option<String>) -> Machine {
             .output()
             .is_ok_and(|o| o.status.success()),
         nvcc: nvcc(),
-        libraries: LIBRARIES.map(|(name, files)| library(name, files)).into(),
+        libraries: LIBRARIES
+            .map(|(name, versions)| library(name, versions))
+            .into(),
         nvrtc: of_nvrtc(),
     }
 }
@@ -88,8 +91,9 @@ fn has_card() -> bool {
 fn nvcc() -> Nvcc {
     let given = env::var_os("NVCC").map(PathBuf::from).into_iter();
     let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join("nvcc"));
-    let of_toolkit = |root: PathBuf| root.join("bin/nvcc");
+    let program = format!("nvcc{}", env::consts::EXE_SUFFIX);
+    let on_path = env::split_paths(&path).map(|folder| folder.join(&program));
+    let of_toolkit = |root: PathBuf| root.join("bin").join(&program);
     let named = toolkit::named().map(|(_, root)| of_toolkit(root));
     let system = of_toolkit(toolkit::SYSTEM.into());
     let mut found = given.chain(on_path).chain(named).chain([system]);
@@ -114,22 +118,25 @@ fn version(text: &str) -> Option<Version> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn library(name: &'static str, files: &[&str]) -> Library {
+fn library(name: &'static str, versions: &[&str]) -> Library {
+    let of_version = |version: &str| {
+        toolkit::file_name(name.trim_start_matches("lib"), version, env::consts::OS)
+    };
     // SAFETY: NVIDIA's own libraries by their names; loading one runs no more than its initialisers.
-    let loads = |file: &&str| unsafe { Shared::new(*file) }.is_ok();
+    let loads = |version: &&str| unsafe { Shared::new(of_version(version)) }.is_ok();
     let named = toolkit::named().map(|(_, root)| root);
     let roots = named
         .into_iter()
         .chain(toolkit::own())
         .chain([toolkit::SYSTEM.into()]);
     let file = |root: PathBuf| {
-        toolkit::libraries(&root, &format!("{name}.so."))
+        toolkit::libraries(&root, &of_version(""))
             .into_iter()
             .next()
     };
     Library {
         name,
-        loads: files.iter().any(loads),
+        loads: versions.iter().any(loads),
         aside: roots
             .filter_map(file)
             .find_map(|path| std::path::absolute(path.parent()?).ok()),

@@ -8,6 +8,8 @@ pub type Version = (u32, u32);
 /// The facts that [`diagnose`](super::diagnose()) looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
+    /// `linux`, `macos` or `windows`.
+    pub os: &'static str,
     /// Whether this program was built with `--features cuda`.
     pub cuda_build: bool,
     /// What computes without a GPU.

@@ -139,7 +139,7 @@ fn without_files_it_takes_what_runs_have_left() -> Result<()> {
     let root = repository()?;
     let error = left_by_runs(root.path()).unwrap_err().to_string();
     assert!(
-        error.contains("target/workbook: expected figures of a run"),
+        error.contains("workbook: expected figures of a run"),
         "{error}"
     );
     let path = left_by_a_run(root.path(), Kind::Ops);

@@ -3,6 +3,7 @@
 //! It is looked for when it is needed: in the toolkit that CUDA_HOME or CUDA_PATH names, else in the one of
 //! `scripts/cuda-toolkit.sh`, else where the loader looks.
 
+use std::env::consts::OS;
 use std::path::{Path, PathBuf};
 
 use cli::files;
@@ -10,11 +11,16 @@ use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use data::BadInput;
 use libloading::Library;
 
-use crate::toolkit::{self, libraries};
+use crate::toolkit::{self, file_name, libraries};
 
 /// How to get it where there is none.
-const MISSING: &str = "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
-                       CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)";
+const MISSING: &str = match cfg!(target_os = "macos") {
+    true => "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)",
+    false => {
+        "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
+         CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)"
+    }
+};
 
 /// What it takes.
 const KERNELS: &str = "CUDA that NVRTC compiles";
@@ -23,8 +29,11 @@ const KERNELS: &str = "CUDA that NVRTC compiles";
 const NO_HOST: &str = "CUDA that NVRTC compiles: only kernels; put host code between \
                        `#ifndef __CUDACC_RTC__` and `#endif`";
 
-/// The names under which the loader may know it, the newest first.
-const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+/// The versions in the names under which the loader may know it, the newest first.
+const VERSIONS: &[&str] = match cfg!(windows) {
+    true => &["130_0", "120_0"],
+    false => &["13", "12", ""],
+};
 
 /// PTX of the CUDA text of `path`, for the virtual architecture `arch` (`compute_75`), with line numbers.
 /// Headers come from the file's own folder, from `kernels/src` and from the toolkit.
@@ -94,8 +103,8 @@ fn has_no_builtins() -> bool {
     let named = toolkit::named().map(|(_, root)| root);
     let others = || toolkit::own().into_iter().chain([toolkit::SYSTEM.into()]);
     let roots: Vec<PathBuf> = named.map_or_else(|| others().collect(), |root| vec![root]);
-    let has = |root: &PathBuf, prefix| !libraries(root, prefix).is_empty();
-    let lacks = |root: &PathBuf| has(root, "libnvrtc.so") && !has(root, "libnvrtc-builtins.so");
+    let has = |root: &PathBuf, name| !libraries(root, &file_name(name, "", OS)).is_empty();
+    let lacks = |root: &PathBuf| has(root, "nvrtc") && !has(root, "nvrtc-builtins");
     roots.iter().any(lacks)
 }
 
@@ -134,7 +143,8 @@ fn load() -> Result<Option<PathBuf>, String> {
     if let Some(root) = own.chain([system]).find(|root| open_in(root)) {
         return Ok(Some(root));
     }
-    match NAMES.iter().any(|name| open(Path::new(name))) {
+    let is_there = |version: &&str| open(Path::new(&file_name("nvrtc", version, OS)));
+    match VERSIONS.iter().any(is_there) {
         true => Ok(None),
         false => Err("CUDA_HOME is not set, and there is none on the library path".into()),
     }
@@ -143,8 +153,11 @@ fn load() -> Result<Option<PathBuf>, String> {
 /// Whether the toolkit in `root` has it. Its built-in functions are a library of their own, which it loads
 /// by name: when that is loaded before, it need not be on the loader's path.
 fn open_in(root: &Path) -> bool {
-    let loads = |prefix| libraries(root, prefix).iter().any(|path| open(path));
-    loads("libnvrtc-builtins.so") && loads("libnvrtc.so")
+    let loads = |name| {
+        let found = libraries(root, &file_name(name, "", OS));
+        found.iter().any(|path| open(path))
+    };
+    loads("nvrtc-builtins") && loads("nvrtc")
 }
 
 /// Loads a library and never unloads it: cudarc finds it, by its name, among those that are loaded.

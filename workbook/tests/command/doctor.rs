@@ -51,7 +51,7 @@ fn what_was_asked_for_and_is_missing_is_an_exit_code() {
         "{text}"
     );
     assert!(
-        text.contains("fix: ") && text.contains("pip install nvidia-cuda-nvrtc"),
+        text.contains("fix: ") && text.contains("nvidia-cuda-nvrtc"),
         "{text}"
     );
     assert!(
@@ -64,8 +64,12 @@ fn what_was_asked_for_and_is_missing_is_an_exit_code() {
 #[test]
 fn builtins_that_are_missing_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("lib")).unwrap();
-    std::fs::write(folder.path().join("lib/libnvrtc.so.13"), "").unwrap();
+    let [lib, file] = match cfg!(windows) {
+        true => ["bin", "nvrtc64_130_0.dll"],
+        false => ["lib", "libnvrtc.so.13"],
+    };
+    std::fs::create_dir(folder.path().join(lib)).unwrap();
+    std::fs::write(folder.path().join(lib).join(file), "").unwrap();
     let home = folder.path().display().to_string();
     let (code, text) = doctor(&["--nvrtc"], &[("CUDA_HOME", &home)]);
     assert_eq!(code, Some(1), "{text}");

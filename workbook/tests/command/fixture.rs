@@ -10,6 +10,8 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::slashes::{slashes, text};
+
 /// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -183,8 +185,8 @@ pub fn run_in(folder: &Path, args: &[&str]) -> Run {
         .unwrap();
     Run {
         code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: without_note(&String::from_utf8(output.stderr).unwrap()),
+        stdout: text(output.stdout),
+        stderr: without_note(&text(output.stderr)),
     }
 }
 
@@ -219,7 +221,8 @@ impl Run {
         assert_eq!(line.lines().count(), 1, "{line}");
         assert!(!line.contains("panicked"), "{line}");
         for part in parts {
-            assert!(line.contains(part), "{part:?} is not in: {line}");
+            let part = slashes(part);
+            assert!(line.contains(&part), "{part:?} is not in: {line}");
         }
     }
 

@@ -20,4 +20,6 @@ mod pictures;
 mod profile;
 mod programs;
 mod simulated;
+#[path = "../shared/slashes.rs"]
+mod slashes;
 mod text;

@@ -9,5 +9,7 @@ mod learn;
 mod nvrtc;
 mod refused;
 mod run;
+#[path = "../shared/slashes.rs"]
+mod slashes;
 mod strangers;
 mod watch;

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use classroom::{Exercise, exercise};
 use tempfile::TempDir;
 
+use crate::slashes::{slashes, text};
+
 /// Gone at the end of the test.
 pub struct Folder(TempDir);
 
@@ -95,8 +97,8 @@ pub fn finish_awaited(command: &mut Command) -> Run {
 fn of_output(output: Output) -> Run {
     Run {
         code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
     }
 }
 
@@ -121,7 +123,8 @@ impl Run {
             "{line}"
         );
         for part in parts {
-            assert!(line.contains(part), "{part:?} is not in: {line}");
+            let part = slashes(part);
+            assert!(line.contains(&part), "{part:?} is not in: {line}");
         }
     }
 }

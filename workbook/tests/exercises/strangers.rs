@@ -1,9 +1,6 @@
 //! Submissions of somebody who means no good, or does not know what a submission is.
 
 use std::fs;
-use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use classroom::Exercise;
 use serde_json::Value;
@@ -134,42 +131,51 @@ fn it_runs_in_a_folder_of_its_own() {
     assert!(!folder.path("eve.txt").exists() && !std::path::Path::new("eve.txt").exists());
 }
 
-/// Whoever ends `grade` ends all that it has started.
+/// Processes are counted in /proc.
 #[cfg(target_os = "linux")]
-#[test]
-fn what_is_graded_ends_with_grade() {
-    let folder = Folder::new();
-    let (exercise, text) = with_line("loop {}");
-    folder.write(&format!("eve/{}", exercise.file()), &text);
-    // An argument of `grade`, of the process that it starts, and of the program in that.
-    let seed = (1_u64 << 40 | u64::from(rand::random::<u32>())).to_string();
-    let args = [
-        "grade", "eve", "--only", "swiglu", "--limit", "300", "--seed",
-    ];
-    let mut command = folder.command(&[&args[..], &[&seed]].concat());
-    let mut grade = command.stdout(Stdio::null()).spawn().unwrap();
-    until(|| running(&seed) == 3);
-    grade.kill().unwrap();
-    grade.wait().unwrap();
-    until(|| running(&seed) == 0);
-}
+mod processes {
+    use std::process::Stdio;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
-/// Processes with this argument.
-fn running(argument: &str) -> usize {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let has_it = processes.filter(|process| {
-        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        line.split(|&byte| byte == 0)
-            .any(|one| one == argument.as_bytes())
-    });
-    has_it.count()
-}
+    use super::*;
 
-/// Waits for what soon holds.
-fn until(holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60));
-        thread::sleep(Duration::from_millis(20));
+    /// Whoever ends `grade` ends all that it has started.
+    #[test]
+    fn what_is_graded_ends_with_grade() {
+        let folder = Folder::new();
+        let (exercise, text) = with_line("loop {}");
+        folder.write(&format!("eve/{}", exercise.file()), &text);
+        // An argument of `grade`, of the process that it starts, and of the program in that.
+        let seed = (1_u64 << 40 | u64::from(rand::random::<u32>())).to_string();
+        let args = [
+            "grade", "eve", "--only", "swiglu", "--limit", "300", "--seed",
+        ];
+        let mut command = folder.command(&[&args[..], &[&seed]].concat());
+        let mut grade = command.stdout(Stdio::null()).spawn().unwrap();
+        until(|| running(&seed) == 3);
+        grade.kill().unwrap();
+        grade.wait().unwrap();
+        until(|| running(&seed) == 0);
+    }
+
+    /// Processes with this argument.
+    fn running(argument: &str) -> usize {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let has_it = processes.filter(|process| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            line.split(|&byte| byte == 0)
+                .any(|one| one == argument.as_bytes())
+        });
+        has_it.count()
+    }
+
+    /// Waits for what soon holds.
+    fn until(holds: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !holds() {
+            assert!(begin.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }

@@ -7,6 +7,8 @@ mod files;
 mod nvrtc;
 mod refused;
 mod run;
+#[path = "../shared/slashes.rs"]
+mod slashes;
 mod terminal;
 
 use run::{Folder, sim};

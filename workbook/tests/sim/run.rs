@@ -6,6 +6,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::slashes::{slashes, text};
+
 /// Gone at the end of the test.
 pub struct Folder(TempDir);
 
@@ -55,8 +57,8 @@ pub fn finish(mut command: Command) -> Run {
     let output = command.output().unwrap();
     Run {
         code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
     }
 }
 
@@ -75,7 +77,8 @@ impl Run {
             "{line}"
         );
         for part in parts {
-            assert!(line.contains(part), "{part:?} is not in: {line}");
+            let part = slashes(part);
+            assert!(line.contains(&part), "{part:?} is not in: {line}");
         }
     }
 }

@@ -56,6 +56,8 @@ fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
                    -C opt-level=1 -C debuginfo=line-tables-only";
     let dependencies = library.parent().unwrap_or(Path::new("."));
     let mut rustc = Command::new("rustc");
+    // In the clone, so that rustup takes the toolchain that the library was compiled with.
+    rustc.current_dir(dependencies);
     rustc.args(options.split_whitespace());
     rustc
         .arg("-L")

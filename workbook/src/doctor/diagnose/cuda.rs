@@ -8,6 +8,18 @@ use crate::doctor::machine::{Driver, Library, Machine, Nvcc, Version};
 /// The toolkit that `scripts/cuda-toolkit.sh` installs, and the driver that it needs.
 const OWN_TOOLKIT: &str = "scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\"";
 const OWN_TOOLKITS_CUDA: Version = (13, 0);
+
+/// How to get a toolkit: the script's is for Linux.
+fn a_toolkit(machine: &Machine) -> &'static str {
+    match machine.os {
+        "macos" => "nothing to do: CUDA does not exist for macOS; run kernels with --device sim",
+        "windows" => {
+            "install the CUDA toolkit (https://developer.nvidia.com/cuda-downloads), or build under WSL"
+        }
+        _ => OWN_TOOLKIT,
+    }
+}
+
 const DRIVER: &str = "install driver 580 or newer (Ubuntu: sudo apt-get install nvidia-driver-580; for others: https://www.nvidia.com/drivers)";
 
 pub fn driver(machine: &Machine) -> Vec<Fact> {
@@ -235,7 +247,7 @@ pub fn nvcc(machine: &Machine) -> Vec<Fact> {
     match &machine.nvcc {
         Nvcc::Missing => {
             let found = "no nvcc on the PATH, in CUDA_HOME or in /usr/local/cuda".into();
-            vec![(Fault::NoNvcc, true, found, OWN_TOOLKIT.into())]
+            vec![(Fault::NoNvcc, true, found, a_toolkit(machine).into())]
         }
         Nvcc::Aside(path) => {
             let found = format!(
@@ -260,8 +272,12 @@ pub fn libraries(machine: &Machine) -> Vec<Fact> {
     };
     let names: Vec<&str> = missing.iter().map(|library| library.name).collect();
     let fix = match &first.aside {
+        Some(folder) if machine.os == "windows" => format!("add {} to PATH", folder.display()),
         Some(folder) => on_path(&folder.display().to_string()),
-        None => format!("{OWN_TOOLKIT} && {}", on_path("$CUDA_HOME/lib")),
+        None if machine.os == "linux" => {
+            format!("{OWN_TOOLKIT} && {}", on_path("$CUDA_HOME/lib"))
+        }
+        None => a_toolkit(machine).into(),
     };
     let found = format!("not on the library path: {}", names.join(", "));
     vec![(Fault::NoLibrary, true, found, fix)]

@@ -10,6 +10,7 @@ use super::*;
 /// Nothing is wrong with it.
 fn sound() -> Machine {
     Machine {
+        os: "linux",
         cuda_build: false,
         cpu: Cpu {
             name: "a CPU".into(),
@@ -58,7 +59,7 @@ type Change = fn(&mut Machine);
 
 /// A change, the faults that it makes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
-const CASES: [(Change, &[Fault], bool, &str); 32] = [
+const CASES: [(Change, &[Fault], bool, &str); 37] = [
     (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "none needed"),
     (|m| m.cpu.simd = Some(Simd::Sse), &[Fault::NoAvx512], false, "none needed"),
     (|m| m.cpu.threads = 1, &[Fault::OneThread], false, "two or more"),
@@ -90,6 +91,11 @@ const CASES: [(Change, &[Fault], bool, &str); 32] = [
     (|m| m.nvcc = Nvcc::Aside(".cuda/bin/nvcc".into()), &[Fault::NvccAside], true, "eval \"$(scripts/cuda-toolkit.sh --env)\""),
     (|m| (m.libraries[0].loads, m.libraries[0].aside) = (false, Some("/lib64".into())), &[Fault::NoLibrary], true, "export LD_LIBRARY_PATH=\"/lib64$"),
     (|m| m.nvrtc = Nvrtc::Missing("nowhere".into()), &[Fault::NoNvrtc], true, "pip install nvidia-cuda-nvrtc"),
+    (|m| (m.os, m.nvcc) = ("macos", Nvcc::Missing), &[Fault::NoNvcc], true, "CUDA does not exist for macOS"),
+    (|m| (m.os, m.nvcc) = ("windows", Nvcc::Missing), &[Fault::NoNvcc], true, "https://developer.nvidia.com/cuda-downloads"),
+    (|m| (m.os, m.libraries[0].loads, m.libraries[0].aside) = ("windows", false, Some("C:\\CUDA".into())), &[Fault::NoLibrary], true, "add C:\\CUDA to PATH"),
+    (|m| (m.os, m.nvrtc) = ("macos", Nvrtc::Missing("nowhere".into())), &[Fault::NoNvrtc], true, "nothing to do"),
+    (|m| (m.os, m.nvrtc) = ("windows", Nvrtc::Missing("nowhere".into())), &[Fault::NoNvrtc], true, "set CUDA_HOME to"),
     (|m| m.nvrtc = Nvrtc::NoBuiltins, &[Fault::NoBuiltins], true, "pip install nvidia-cuda-nvrtc"),
 ];
 

@@ -1,0 +1,17 @@
+//! Output that compares the same on every system. The test programs include this file with `#[path]`.
+
+/// The UTF-8 text of a program's output; on Windows with `/` for each `\`, as the tests write paths.
+///
+/// # Panics
+/// If it is not UTF-8.
+pub fn text(output: Vec<u8>) -> String {
+    slashes(&String::from_utf8(output).unwrap())
+}
+
+/// The same for a text that is expected, in which a path of this machine may stand.
+pub fn slashes(text: &str) -> String {
+    match cfg!(windows) {
+        true => text.replace('\\', "/"),
+        false => text.to_owned(),
+    }
+}
