@@ -1,8 +1,8 @@
-//! The README's results in brief: eight workloads on a GPU and three on a CPU, against the fastest PyTorch.
+//! The README's results in brief: eight workloads on a GPU, compared with the fastest PyTorch.
 
 use results::{HIGHEST, Machine, Results, Row, Workload};
 
-use super::overview::{CPU, GPU, device, on_gpu, record};
+use super::overview::{GPU, device, on_gpu, record};
 use super::significant;
 use super::tables::level_title;
 use super::wrap::wrapped;
@@ -19,7 +19,6 @@ const ON_GPU: [&str; 8] = [
     "vit b16 batch128 bf16",
     "gnn base graphs128",
 ];
-const ON_CPU: [&str; 3] = ["lm readme prefill", "lm readme decode", "vit s16 batch1"];
 /// The levels in brief; the highest is compared with other frameworks.
 const LEVELS: [u8; 4] = [1, 3, 4, HIGHEST];
 
@@ -36,21 +35,14 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     commits.join("; ")
 }
 
-/// The results in brief, a table per device.
+/// The results in brief, or nothing where the GPU has no record.
 pub fn brief(records: &Named<Row>) -> String {
-    let tables = [(GPU, &ON_GPU[..]), (CPU, &ON_CPU[..])];
-    let tables = tables.into_iter().filter_map(|(name, titles)| {
-        let results = record(records, name)?;
-        table(results, titles)
-    });
-    let tables: Vec<String> = tables.collect();
+    let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Times are milliseconds of one forward pass: host time, median. *graph*: as one CUDA \
                   graph. The last column is the time of the fastest PyTorch divided by the time of \
-                  level 5. [benches/results](benches/results/README.md) has all results and explains the names.";
-    match tables.is_empty() {
-        true => String::new(),
-        false => format!("{}\n{}", tables.join("\n"), wrapped(legend)),
-    }
+                  level 5. [benches/results](benches/results/README.md) has all results, those of a CPU, and \
+                  explains the names.";
+    table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 
 /// The workloads of these titles that the record has, or nothing without any.
@@ -125,24 +117,16 @@ mod tests {
 | lm readme decode | 1.23 | — | — | 0.100, graph | 0.200, compile | 2.00× |
 ";
         assert!(text.starts_with(gpu), "{text}");
-        let cpu = "\
-| A CPU, 2 threads | level 1 | level 3 (Rust twin) | level 4 (Rust twin) | level 5 (Rust twin) | PyTorch, fastest | PyTorch / level 5 |
-|---|---:|---:|---:|---:|---:|---:|
-| lm readme decode | 1.23 | — | — | 0.980 | 1.10, compile | 1.12× |
-";
-        assert!(text.contains(cpu), "{text}");
     }
 
     #[test]
     fn every_workload_in_brief_is_recorded() -> anyhow::Result<()> {
         let folder = crate::compare::root()?.join("benches/results");
-        for (name, titles) in [(GPU, &ON_GPU[..]), (CPU, &ON_CPU[..])] {
-            let recorded = Results::load(&folder.join(format!("{name}.json")))?;
-            for title in titles {
-                let workload = recorded.workload(title);
-                let is_complete = workload.is_some_and(|of| shown(of).len() == LEVELS.len() + 1);
-                assert!(is_complete, "{name}: {title}");
-            }
+        let recorded = Results::load(&folder.join(format!("{GPU}.json")))?;
+        for title in ON_GPU {
+            let workload = recorded.workload(title);
+            let is_complete = workload.is_some_and(|of| shown(of).len() == LEVELS.len() + 1);
+            assert!(is_complete, "{title}");
         }
         Ok(())
     }

@@ -94,9 +94,7 @@ fn folders_without_a_data_set() {
         .run(&["--graph", &folder])
         .refused(&[&folder, "*_A.txt, found 0 such files"]);
     let missing = fixture.path("missing");
-    fixture
-        .run(&["--graph", &missing])
-        .unreadable(&missing);
+    fixture.run(&["--graph", &missing]).unreadable(&missing);
     with("A", None).refused(&["*_A.txt"]);
 }
 
