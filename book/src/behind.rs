@@ -23,7 +23,7 @@ const CLOCKS: [(OpClock, &str); 3] = [
 pub fn behind(results: &OpResults, op: &str) -> Result<String> {
     let titles = [
         "shapes",
-        "more than 5% behind",
+        "more than 5% slower",
         "worst shape",
         "level",
         "other",

@@ -106,3 +106,12 @@ fn messages_use_the_terms_of_the_style_guide() {
     }
     report(&faults);
 }
+
+/// A stranger reads one page, and no more of it.
+#[test]
+fn the_readme_and_the_changelog_are_short() {
+    for (file, most) in [("README.md", 150), ("CHANGELOG.md", 60)] {
+        let lines = read(&root().join(file)).lines().count();
+        assert!(lines <= most, "{file} has {lines} lines, at most {most}");
+    }
+}
