@@ -30,6 +30,7 @@ flags=(--release --features cuda --target-dir target/cuda -p workbook -p kernels
 targets=(--bin workbook --example counters --bench levels)
 for test in tests/tests/*.rs tests/tests/*/main.rs; do
   name=$(basename "${test%/main.rs}" .rs)
+  [ "$name" != words ] || continue # it reads the sources, which the bundle lacks
   targets+=(--test "$name")
 done
 
