@@ -166,7 +166,7 @@ pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, B
             || number(e).is_some_and(|n| asked.parse() == Ok(n))
     };
     exercises.iter().find(is_meant).ok_or_else(|| {
-        let expected = "the number or name of an exercise (`exercises list` shows them)";
+        let expected = "the number or name of an exercise (`cargo ex list` shows them)";
         let meant = nearest(exercises, &asked).map(|e| format!("; did you mean {}?", e.name()));
         let found = format!("\"{name}\"{}", meant.unwrap_or_default());
         BadInput::new("exercise", expected, found)

@@ -71,7 +71,9 @@ fn with_folder() -> String {
 fn read_me(exercises: &[Exercise]) -> String {
     let command = with_folder();
     let mut text = format!(
-        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{command} list\n{command} start\n{command} check\n```\n\n"
+        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{command} list\n{command} start\n{command} check\n```\n\nTHIS_FOLDER is the path of this folder. `start` \
+         copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, keep the names of \
+         the files, and hand in the folder `my-exercises`.\n\n"
     );
     for exercise in exercises {
         let (id, spec) = (&exercise.id, &exercise.spec);

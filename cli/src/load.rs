@@ -168,6 +168,7 @@ impl<C, M> Kind<C, M> {
             path => {
                 let found = match path.exists() {
                     true => format!("the file {model}"),
+                    false if model.contains(['/', '\\']) => format!("no such folder: {model}"),
                     false => format!("{model:?}"),
                 };
                 let expected = format!(

@@ -142,5 +142,5 @@ fn the_cost_of_the_benches_stands_by_group() {
     assert!(row(["launch", "1", "0.5"]) < row(["all", "3", "2.9"]));
     assert!(page.contains("An empty loop: 1.50 µs."), "{page}");
     let missing = "{{benches launch/kernel/empty on=h200}}";
-    assert!(error(missing).contains("h200.json: "));
+    assert!(error(missing).contains("h200.json`: no such file"));
 }

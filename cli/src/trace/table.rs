@@ -11,7 +11,7 @@ use results::runs_as_short;
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
 ms: time on the host. The device is synchronised before and after each op; an untraced run does not wait.
-A warm-up pass, which is not counted, compiled the kernels for the GPU and packed the weights.
+A warm-up pass, which is not counted, packed the weights and, on a GPU, compiled the kernels.
 bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
 kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.
 Indented: kernels that an op called, why level 5 picked one, and launches of this workbook's own kernels on a GPU.

@@ -1,6 +1,6 @@
 //! What a launch is given: its size and its arguments, and whether a GPU would take them.
 
-use crate::code::Kernel;
+use crate::code::{Kernel, Param};
 use crate::error::{Error, Result};
 use crate::report::Counts;
 
@@ -137,7 +137,7 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     if args.len() != kernel.params.len() {
         return wrong(
             "arguments",
-            kernel.params.len().to_string(),
+            format!("{} ({})", kernel.params.len(), named(&kernel.params)),
             args.len().to_string(),
         );
     }
@@ -208,4 +208,12 @@ pub fn parameters(kernel: &Kernel, args: &[Arg]) -> Vec<u8> {
         params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
     }
     params
+}
+
+/// The parameters with their sizes, as in `x: 8 bytes, n: 4 bytes`.
+fn named(params: &[Param]) -> String {
+    let each = params
+        .iter()
+        .map(|p| format!("{}: {} bytes", p.name, p.bytes));
+    each.collect::<Vec<_>>().join(", ")
 }

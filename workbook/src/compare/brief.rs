@@ -40,7 +40,8 @@ pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Times are milliseconds of one forward pass: host time, median. *graph*: as one CUDA \
                   graph. The last column is the time of the fastest PyTorch divided by the time of \
-                  level 5. [benches/results](benches/results/README.md) has all results, those of a CPU, and \
+                  level 5. In f32, level 5 uses tensor cores where that is faster: three TF32 matmuls give [the accuracy of \
+                  f32](book/chapters/dispatch.md#the-kernels); PyTorch runs without TF32. [benches/results](benches/results/README.md) has all results, those of a CPU, and \
                   explains the names.";
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }

@@ -55,7 +55,7 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
         .map(|e| format!("{} {}", e.number(), e.name()));
     let names: Vec<String> = names.collect();
     format!(
-        "{}: skipped, because NVRTC is not installed; `workbook doctor` shows how to install it, then run `{} start {}`",
+        "{}: skipped, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install it, then run `{} start {}`",
         names.join(", "),
         place.command(),
         skipped[0].number()

@@ -29,6 +29,9 @@ Dash: not run.
 - **Device time** is measured on a GPU, by two CUDA events around a pass that is queued before the
   device starts. It leaves out the host. A dash there means that the pass could not be queued.
 
+In f32, level 5 multiplies on tensor cores where that is faster: three TF32 matmuls give
+[the accuracy of f32](../../book/chapters/dispatch.md#the-kernels). PyTorch runs without TF32.
+
 A row is named after its model, preset, workload and dtype; f32 is left out.
 
 | name | meaning |

@@ -74,6 +74,8 @@ fn the_readme_shows_what_is_printed() {
     lines.push((words.join(" "), Ink::Command));
     lines.push((String::new(), Ink::Plain));
     lines.push((finding.to_string(), Ink::Fault));
+    let count = output.lines().last().unwrap();
+    lines.push((format!("… the first of {count}"), Ink::Plain));
 
     let image = terminal::draw(&lines);
     let path = root.join("docs/images/data-race.svg");

@@ -62,7 +62,10 @@ fn launches_that_no_gpu_takes() {
 
 #[test]
 fn arguments_that_are_not_the_parameters() {
-    refused(&[], &["saxpy: arguments: expected 4, found 0"]);
+    refused(
+        &[],
+        &["saxpy: arguments: expected 4 (", "8 bytes), found 0"],
+    );
     let changed = |number: usize, text: &str, parts: &[&str]| {
         let mut args = ARGS;
         args[2 * number + 1] = text;
