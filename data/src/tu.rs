@@ -80,6 +80,9 @@ impl Set {
     fn find(dir: &Path) -> Result<Self, BadInput> {
         let expected = "a folder with one file *_A.txt";
         let bad = |found: &dyn std::fmt::Display| BadInput::new(dir.display(), expected, found);
+        if !dir.exists() {
+            return Err(bad(&"no such folder"));
+        }
         let mut names = vec![];
         for entry in std::fs::read_dir(dir).map_err(|e| bad(&e))? {
             let file = entry.map_err(|e| bad(&e))?.file_name();

@@ -205,7 +205,7 @@ fn nothing_can_be_drawn_from_what_is_no_number_or_from_no_token() -> Result<()> 
                 assert!(found.contains("NaN"), "level {level}: {found}");
             }
             let found = error(1., Some(0))?;
-            assert!(found.contains("from 1"), "level {level}: {found}");
+            assert!(found.contains("at least 1"), "level {level}: {found}");
         }
     }
     Ok(())
@@ -218,7 +218,7 @@ fn no_token_is_no_prompt() -> Result<()> {
         let ids = Tensor::zeros((1, 0), candle_core::DType::U32, model.device())?;
         let read = model.forward(ops, &ids, &mut caches, Logits::Last);
         let error = read.unwrap_err().to_string();
-        assert!(error.contains("expected a token or more"), "{error}");
+        assert!(error.contains("expected at least one token"), "{error}");
         Ok(())
     })
 }

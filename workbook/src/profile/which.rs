@@ -71,7 +71,9 @@ mod tests {
         assert_eq!(of("base"), Ok((Model::Gnn, "base".into())));
         let line = of("tiny2").unwrap_err().to_string();
         assert!(
-            line.starts_with("--model: expected lm, vit, gnn, a folder, or one of readme"),
+            line.starts_with(
+                "--model: expected lm, vit, gnn, a folder, hf:ORG/NAME, or one of readme"
+            ),
             "{line}"
         );
     }

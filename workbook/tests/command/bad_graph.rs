@@ -94,7 +94,9 @@ fn folders_without_a_data_set() {
         .run(&["--graph", &folder])
         .refused(&[&folder, "*_A.txt, found 0 such files"]);
     let missing = fixture.path("missing");
-    fixture.run(&["--graph", &missing]).unreadable(&missing);
+    fixture
+        .run(&["--graph", &missing])
+        .refused(&[&missing, "found no such folder"]);
     with("A", None).refused(&["*_A.txt"]);
 }
 
