@@ -71,7 +71,7 @@ pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f3
     let vocab = check("top_k_level4", logits)?;
     let k = k.min(vocab);
     if k == 0 {
-        return Err(mismatch("top_k_level4", "k from 1", k));
+        return Err(mismatch("top_k_level4", "k of at least 1", k));
     }
     let kept = if on_cpu(logits.device()) {
         dispatch!(
