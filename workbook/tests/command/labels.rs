@@ -95,7 +95,7 @@ fn a_comparison_on_a_cpu_says_what_ran() {
         "\nMeaning   On this CPU, levels 3 to 5 run Rust",
         "Level 5 is not tuned for this CPU: run\n          cargo run --release -- tune\n",
         "\nTry next  cargo run --release -- profile",
-        "\nRead on   book/",
+        "\nRead on   cargo run --release -p book",
     ] {
         assert!(stdout.contains(part), "{part:?} is not in: {stdout}");
     }
