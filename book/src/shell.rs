@@ -32,13 +32,19 @@ pub enum Mark {
 }
 
 impl Block {
-    /// Its commands, a line each: a backslash at the end of a line joins the next.
+    /// Its commands, one per line, without a comment after them. A backslash at the end of a line joins the next.
     pub fn commands(&self) -> Vec<String> {
         let joined = Regex::new(r"\\\n\s*").map(|r| r.replace_all(&self.text, "").into_owned());
         let joined = joined.unwrap_or_else(|_| self.text.clone());
         joined
             .lines()
-            .map(|line| line.trim().to_string())
+            .map(|line| {
+                line.split("  #")
+                    .next()
+                    .unwrap_or_default()
+                    .trim()
+                    .to_string()
+            })
             .filter(|line| !line.is_empty())
             .collect()
     }
@@ -119,9 +125,11 @@ mod tests {
 
     #[test]
     fn commands_and_what_is_said_above_them() -> Result<()> {
-        let found = of("a\n\n```sh\ncargo run \\\n    --release\n\nls\n```\n\
+        let found = of(
+            "a\n\n```sh\ncargo run \\\n    --release  # two lines\n\nls\n```\n\
                         <!-- exits with 1: it finds something -->\n```sh\nfalse\n```\n\
-                        <!-- not run: it never ends -->\n```sh\nserve\n```\n```text\nls\n```\n")?;
+                        <!-- not run: it never ends -->\n```sh\nserve\n```\n```text\nls\n```\n",
+        )?;
         let commands: Vec<_> = found.iter().map(Block::commands).collect();
         assert_eq!(
             commands,
