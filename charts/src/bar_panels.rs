@@ -17,7 +17,7 @@ use crate::{Axis, Error};
 /// in place of a legend. Whiskers are not drawn.
 #[derive(Debug, Clone)]
 pub struct BarPanels {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
     /// Along the bars; linear, and the same for all panels.
     pub axis: Axis,

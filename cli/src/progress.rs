@@ -1,4 +1,4 @@
-//! What a program that works for longer than a second shows meanwhile: on stderr, if that is a terminal.
+//! Progress of work that takes longer than a second, shown on stderr if that is a terminal.
 
 use std::borrow::Cow;
 use std::thread;

@@ -32,9 +32,9 @@ pub fn usage(text: &str) -> &str {
 pub struct BadInput {
     /// The file, tensor, key or option.
     pub what: String,
-    /// What would have been right. Empty if `found` says it all, as of a file that cannot be read.
+    /// Expected value. Empty if `found` says it all, as of a file that cannot be read.
     pub expected: String,
-    /// What was there, or what is wrong.
+    /// Value that was found, or the reason of the failure.
     pub found: String,
 }
 

@@ -14,6 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::BadInput;
+use crate::bad_input::why;
 use crate::file::{at, attributes, column, rows};
 use crate::graph::Graph;
 
@@ -80,11 +81,8 @@ impl Set {
     fn find(dir: &Path) -> Result<Self, BadInput> {
         let expected = "a folder with one file *_A.txt";
         let bad = |found: &dyn std::fmt::Display| BadInput::new(dir.display(), expected, found);
-        if !dir.exists() {
-            return Err(bad(&"no such folder"));
-        }
         let mut names = vec![];
-        for entry in std::fs::read_dir(dir).map_err(|e| bad(&e))? {
+        for entry in std::fs::read_dir(dir).map_err(|e| bad(&why(&e, "folder")))? {
             let file = entry.map_err(|e| bad(&e))?.file_name();
             let name = file.to_str().and_then(|f| f.strip_suffix("_A.txt"));
             names.extend(name.map(str::to_owned));

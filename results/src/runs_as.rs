@@ -1,4 +1,4 @@
-//! What runs at a level.
+//! The code that a level runs on a device.
 
 /// Returns what runs at a level: candle, hand-written PTX or CUDA, or on a CPU a Rust twin, which computes the same as
 /// the kernel. The words before a colon are the short form.

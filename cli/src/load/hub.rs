@@ -18,7 +18,7 @@ use models::checkpoint::shards;
 
 pub use name::Name;
 
-/// What a program does with a checkpoint.
+/// How a program uses a checkpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
     /// The program: `lm` or `vit`.

@@ -17,7 +17,7 @@ kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created 
 Indented: kernels that an op called, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
 ";
 
-/// What the last column says.
+/// Legend of the last column.
 pub fn runs_as(on_gpu: bool) -> &'static str {
     match on_gpu {
         true => {

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use terms::Terms;
 
-/// What prints a help text, and the text.
+/// A command that prints help, and its text.
 type Help = (String, String);
 
 /// Checks the help texts of a program.

@@ -1,4 +1,4 @@
-//! What stands below the tables: what the numbers mean on this machine, what to try next, and where to read on.
+//! The text below the tables: the meaning of the numbers on this machine, the next commands, and where to read on.
 
 use anyhow::Result;
 use candle_core::Device;
@@ -7,7 +7,7 @@ use results::{Results, Row};
 
 use crate::doctor::simd;
 
-/// What the words depend on.
+/// The facts that the text depends on.
 struct Here {
     facts: Facts,
     /// `AVX-512`, where the processor is one of those whose vector registers are known.
@@ -100,11 +100,7 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
             "Close other programs and repeat.".into(),
         ]);
     } else if let Some(two) = level_2(rows) {
-        lines.push(format!(
-            "Level 2 is {:.2}× in {}:",
-            two.speedup,
-            two.title()
-        ));
+        lines.push(gain(two));
         lines.extend(match two.speedup < LITTLE {
             true => [
                 "fused ops save kernel launches, and a CPU has none to save;".into(),
@@ -129,15 +125,16 @@ fn on_gpu(rows: &[Row]) -> Vec<String> {
             (Some(one), Some(two)) => format!("it launches {two} kernels, level 1 {one}."),
             _ => "its fused ops launch fewer kernels.".into(),
         };
-        lines.push(format!(
-            "Level 2 is {:.2}× in {}:",
-            two.speedup,
-            two.title()
-        ));
+        lines.push(gain(two));
         lines.push(launches);
     }
     lines.push("A CUDA graph (5 graph) launches the whole pass at once.".into());
     lines
+}
+
+/// The speed-up of a row of level 2, as the start of a sentence.
+fn gain(two: &Row) -> String {
+    format!("Level 2 is {:.2}× in {}:", two.speedup, two.title())
 }
 
 /// How far apart the runs of a row are, if that is too far to compare levels by.

@@ -53,7 +53,11 @@ fn refusal(failed: &[Part]) -> String {
 /// `works here: levels 1–5 on the CPU (AVX-512), simulator; no GPU, no NVRTC`
 fn summary(machine: &Machine, findings: &[Finding]) -> String {
     let blocked = |part: Part| findings.iter().any(|f| f.part == part && f.blocks);
-    let simd = simd(machine).map_or(String::new(), |name| format!(" ({name})"));
+    let simd = machine
+        .cpu
+        .simd
+        .map(Simd::name)
+        .map_or(String::new(), |name| format!(" ({name})"));
     let on_cpu = format!("{} on the CPU{simd}", levels_named(&levels::numbers()));
     let (mut works, mut lacks) = (vec![on_cpu, "simulator".into()], vec![]);
     match blocked(Part::CudaFiles) {
@@ -95,17 +99,13 @@ fn levels_named(numbers: &[u8]) -> String {
     }
 }
 
-fn simd(machine: &Machine) -> Option<&'static str> {
-    Some(match machine.cpu.simd? {
-        Simd::Avx512 => "AVX-512",
-        Simd::Avx2 => "AVX2",
-        Simd::Sse => "SSE",
-    })
-}
-
 fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let cpu = &machine.cpu;
-    let simd = simd(machine).map_or(String::new(), |name| format!(", {name}"));
+    let simd = machine
+        .cpu
+        .simd
+        .map(Simd::name)
+        .map_or(String::new(), |name| format!(", {name}"));
     let build = if machine.cuda_build {
         "with"
     } else {

@@ -46,7 +46,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// What `refs/{revision}` says.
+/// Content of `refs/{revision}`.
 fn refer(hub: &Hub, revision: &str) {
     let refs = hub.cache.join("models--org--model/refs");
     write(&refs.join(revision), COMMIT);

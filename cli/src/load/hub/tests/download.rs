@@ -200,7 +200,7 @@ fn no_network_is_said_at_once() {
     );
     assert_eq!(error.lines().count(), 1, "{error}");
 }
-/// Packets that nobody answers must not hang the program.
+/// A hub that never answers must not hang the program.
 #[test]
 fn a_hub_that_is_silent_is_left() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
