@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::lexer::Token;
 use super::{directive, operand, variable};
-use crate::ast::{Instruction, Statement};
+use crate::ast::{Instruction, Operand, Statement};
 use crate::error::Result;
 
 /// File and line of the last `.loc`, and behind it those of the calls that it was inlined into.
@@ -118,11 +118,7 @@ fn instruction(
         mods.push(word.to_string());
         cursor.advance()?;
     }
-    let mut operands = Vec::new();
-    if cursor.peek() != Token::Mark(';') {
-        operands = cursor.list(operand::operand)?;
-    }
-    cursor.end_list(';')?;
+    let operands = operands(cursor, line)?;
     let opcode = opcode.to_string();
     Ok(Statement::Instruction(Instruction {
         guard,
@@ -132,6 +128,23 @@ fn instruction(
         line,
         loc: loc.clone(),
     }))
+}
+
+/// The operands of an instruction whose modifiers end in `line`, and its `;`.
+fn operands(cursor: &mut Cursor, line: u32) -> Result<Vec<Operand>> {
+    if cursor.take(';')? {
+        return Ok(Vec::new());
+    }
+    // Operands may stand in the next line, but what begins there is seldom one: an instruction whose `;` is missing.
+    let missing = (cursor.line() > line).then(|| cursor.unended(line));
+    let read = cursor.list(operand::operand).and_then(|operands| {
+        cursor.end_list(';')?;
+        Ok(operands)
+    });
+    match (read, missing) {
+        (Err(_), Some(missing)) => missing,
+        (read, _) => read,
+    }
 }
 
 /// Whether an opcode can be written like this: `ld`, `dp4a`, not `%r1` nor `$L_1`.

@@ -13,6 +13,8 @@ pub(super) struct Cursor<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
     line: u32,
+    /// Line of the token before the next one.
+    last_line: u32,
     levels: u32,
 }
 
@@ -25,6 +27,7 @@ impl<'a> Cursor<'a> {
             lexer,
             token,
             line,
+            last_line: line,
             levels: 0,
         })
     }
@@ -39,9 +42,15 @@ impl<'a> Cursor<'a> {
         self.line
     }
 
+    /// Line of the token before the next one.
+    pub(super) fn last_line(&self) -> u32 {
+        self.last_line
+    }
+
     /// Takes the next token, whatever it is.
     pub(super) fn advance(&mut self) -> Result<Token<'a>> {
         let token = self.token;
+        self.last_line = self.line;
         (self.token, self.line) = self.lexer.next()?;
         Ok(token)
     }
@@ -76,8 +85,21 @@ impl<'a> Cursor<'a> {
     pub(super) fn end_list(&mut self, mark: char) -> Result<()> {
         match self.take(mark)? {
             true => Ok(()),
+            false if mark == ';' && self.line > self.last_line => self.unended(self.last_line),
             false => self.error(&format!("`,` or `{mark}`")),
         }
+    }
+
+    /// The error that the statement whose last line is `line` does not end there, but goes on with the next token.
+    pub(super) fn unended<T>(&self, line: u32) -> Result<T> {
+        Err(Error::Syntax {
+            line,
+            expected: "`;` at the end of the line".into(),
+            found: match self.token {
+                Token::End => self.token.to_string(),
+                token => format!("{token} in line {}", self.line),
+            },
+        })
     }
 
     /// Takes a [`Token::Word`].

@@ -16,7 +16,7 @@ mod variable;
 mod tests;
 
 use crate::ast::Module;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use cursor::Cursor;
 use lexer::Token;
 
@@ -31,17 +31,22 @@ use lexer::Token;
 pub fn module(text: &str) -> Result<Module> {
     let mut cursor = Cursor::new(text)?;
     let mut module = Module::default();
+    let mut ended = None;
     while cursor.peek() != Token::End {
-        item(&mut cursor, &mut module)?;
+        let before = module.functions.len();
+        item(&mut cursor, &mut module, ended)?;
+        ended = (module.functions.len() > before).then(|| cursor.last_line());
     }
     Ok(module)
 }
 
+/// Line in which a function ended just before.
+type Ended = Option<u32>;
+
 /// Reads what stands outside of functions: a directive, a function or variables.
-fn item(cursor: &mut Cursor, module: &mut Module) -> Result<()> {
-    let expected = "a directive, a function or a variable";
+fn item(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     let Token::Dot(word) = cursor.peek() else {
-        return cursor.error(expected);
+        return outside(cursor, module, ended);
     };
     match word {
         "version" => module.version = directive::version(cursor)?,
@@ -51,13 +56,13 @@ fn item(cursor: &mut Cursor, module: &mut Module) -> Result<()> {
         "section" => directive::section(cursor)?,
         "pragma" => directive::pragma(cursor)?,
         "alias" => directive::alias(cursor)?,
-        _ => return linked(cursor, module, expected),
+        _ => return linked(cursor, module, ended),
     }
     Ok(())
 }
 
 /// Reads a function or variables, and how other texts see them: `.visible`, `.extern` and their like.
-fn linked(cursor: &mut Cursor, module: &mut Module, expected: &str) -> Result<()> {
+fn linked(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     let mut is_extern = false;
     while let Token::Dot(word @ ("visible" | "extern" | "weak" | "common")) = cursor.peek() {
         is_extern |= word == "extern";
@@ -70,7 +75,29 @@ fn linked(cursor: &mut Cursor, module: &mut Module, expected: &str) -> Result<()
                 .variables
                 .extend(variable::declaration(cursor, is_extern)?);
         }
-        _ => return cursor.error(expected),
+        _ => return outside(cursor, module, ended),
     }
     Ok(())
+}
+
+/// The error of what cannot stand outside of functions. Where a function has ended just before, its `}` may be one too
+/// many.
+fn outside(cursor: &Cursor, module: &Module, ended: Ended) -> Result<()> {
+    let of_a_body = match cursor.peek() {
+        Token::Word(_) => true,
+        Token::Mark(mark) => matches!(mark, '@' | '{' | '}' | ';'),
+        Token::Dot(word) => matches!(word, "reg" | "local" | "param" | "loc"),
+        _ => false,
+    };
+    match (ended, module.functions.last()) {
+        (Some(line), Some(function)) if of_a_body && function.body.is_some() => {
+            let (name, token, next) = (&function.name, cursor.peek(), cursor.line());
+            Err(Error::Syntax {
+                line,
+                expected: "no `}` here".into(),
+                found: format!("one that ends `{name:.40}` before {token} in line {next}"),
+            })
+        }
+        _ => cursor.error("a directive, a function or a variable"),
+    }
 }

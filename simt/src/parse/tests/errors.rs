@@ -195,6 +195,52 @@ fn operands() {
 }
 
 #[test]
+fn a_statement_without_its_end() {
+    let end = "`;` at the end of the line";
+    let body = |statements: &str| format!(".entry k() {{\n{statements}\n}}");
+    for (statements, line, found) in [
+        (
+            "add.s32 %r1, %r2, %r3\n// note\n%value x;",
+            2,
+            "`%value` in line 4",
+        ),
+        (
+            "add.s32 %r1, %r2, %r3\nadd.s32 %r1, 1, 2;",
+            2,
+            "`add` in line 3",
+        ),
+        ("add.s32 %r1,\n %r2, %r3\n@%p bra L;", 3, "`@` in line 4"),
+        (".reg .b32 %r<3>\nret;", 2, "`ret` in line 3"),
+        ("bar.sync 0\n$L_1:", 2, "`$L_1` in line 3"),
+        ("ret", 2, "`}` in line 3"),
+        ("ret\nadd.s32 %r1, 1, 2;", 2, "`add` in line 3"),
+        ("@%p\nret\n", 3, "`}` in line 5"),
+        (".pragma \"nounroll\"\nret;", 2, "`ret` in line 3"),
+    ] {
+        check(&body(statements), line, end, found);
+    }
+    // Operands may stand in the next line.
+    assert!(crate::parse::module(&body("add.s32\n%r1, %r2,\n%r3\n;")).is_ok());
+}
+
+#[test]
+fn a_brace_too_many() {
+    let text = ".entry k()\n{\n add.s32 %r1, 1, 2;\n}\n";
+    let of_k = |found: &str| format!("one that ends `k` before {found} in line 5");
+    for (rest, found) in [
+        ("ret;\n}", "`ret`"),
+        ("}", "`}`"),
+        ("@%p ret;\n}", "`@`"),
+        (".reg .b32 %r;\n}", "`.reg`"),
+    ] {
+        check(&format!("{text}{rest}"), 4, "no `}` here", &of_k(found));
+    }
+    let item = "a directive, a function or a variable";
+    check(&format!("{text}.texref t;"), 5, item, "`.texref`");
+    check(&format!("{text}.section .a {{}}\nret;"), 6, item, "`ret`");
+}
+
+#[test]
 fn too_many_levels() {
     let blocks = |levels| format!(".entry k() {}{}", "{".repeat(levels), "}".repeat(levels));
     assert!(crate::parse::module(&blocks(64)).is_ok());
