@@ -6,7 +6,7 @@ use crate::code::{Op, Slot};
 use crate::error::Result;
 
 use super::Lowering;
-use super::modifiers::{has, mods};
+use super::modifiers::mods;
 use super::registers::Width;
 
 use Width::{Double as D, Word as W};
@@ -55,7 +55,7 @@ impl Lowering<'_> {
 
     /// The function of an instruction.
     pub fn select(&self, i: &Instruction) -> Result<Selected> {
-        alu::select(&i.opcode, &mods(i)).ok_or_else(|| self.unsupported(missing(i)))
+        alu::select(&i.opcode, &mods(i)).ok_or_else(|| self.not_selected(i))
     }
 
     /// A function without floating-point operations.
@@ -66,17 +66,6 @@ impl Lowering<'_> {
             from,
             flops: 0,
         });
-    }
-}
-
-/// What a product of integers has to say: which half of it is meant.
-fn missing(i: &Instruction) -> &'static str {
-    let any = |of: &[&str]| of.iter().any(|name| has(i, name));
-    let is_product = matches!(&*i.opcode, "mul" | "mad");
-    let is_integer = any(&["u16", "s16", "u32", "s32", "u64", "s64"]);
-    match is_product && is_integer && !any(&["lo", "hi", "wide"]) {
-        true => ": a product of integers needs .lo, .hi or .wide",
-        false => "",
     }
 }
 

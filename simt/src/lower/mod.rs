@@ -14,6 +14,7 @@ mod choose;
 mod convert;
 mod flow;
 mod fragments;
+mod incomplete;
 mod instructions;
 mod lanewise;
 mod layout;

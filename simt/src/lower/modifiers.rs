@@ -57,7 +57,7 @@ impl Lowering<'_> {
         match last {
             Some(Type::B128) => Err(self.unsupported(": values of 128 bits")),
             Some(ty) => Ok(ty),
-            None => Err(self.unsupported(": its type is not known")),
+            None => Err(self.wrong("a type at the end, such as `.u32` or `.f32`", &self.form)),
         }
     }
 

@@ -51,6 +51,9 @@ impl Lowering<'_> {
             Some(Binding::Global(variable)) if width == Width::Double => {
                 Ok(Slot::Double(self.registers.global(variable, offset)))
             }
+            Some(Binding::Register(slot, ty)) if Width::of_slot(slot) != width => {
+                Err(self.wrong_width(width, name, ty))
+            }
             None if width == Width::Word => self.special(name).map(Slot::Word),
             _ => Err(self.wrong_name(width.register(), name)),
         }
@@ -84,9 +87,19 @@ impl Lowering<'_> {
     /// The error of a name that should be `expected`, such as "a register".
     fn wrong_name(&self, expected: &str, name: &str) -> Error {
         match self.names.find(name) {
+            None if let Some(meant) = meant(name) => {
+                self.wrong(&format!("`{meant}`, as PTX calls it"), name)
+            }
             None => self.wrong(&format!("{expected} that is declared"), name),
             Some(_) => self.wrong(expected, name),
         }
+    }
+
+    /// The error of a register, of type `ty`, that is too wide or too narrow.
+    fn wrong_width(&self, width: Width, name: &str, ty: Type) -> Error {
+        let (register, form, bits) = (width.register(), &self.form, 8 * ty.bytes());
+        let expected = format!("{register} as this operand of `{form}` (this one has {bits})");
+        self.wrong(&expected, name)
     }
 
     /// A predicate that is read, and whether it is negated.
@@ -131,7 +144,7 @@ impl Lowering<'_> {
         match self.written(operand)? {
             None => Ok(self.registers.new_slots(width, 1)),
             Some((slot, _)) if Width::of_slot(slot) == width => Ok(slot),
-            Some(_) => Err(self.wrong(width.register(), &text(operand))),
+            Some((_, ty)) => Err(self.wrong_width(width, &text(operand), ty)),
         }
     }
 
@@ -200,6 +213,21 @@ impl Lowering<'_> {
             _ => Err(self.wrong(&format!("a register or {}", variable_of(space)), name)),
         }
     }
+}
+
+/// The special register that a name of CUDA, or one without its `%`, stands for.
+fn meant(name: &str) -> Option<String> {
+    let (base, axis) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let known = match base.trim_start_matches('%') {
+        "threadIdx" => "%tid",
+        "blockIdx" => "%ctaid",
+        "blockDim" => "%ntid",
+        "gridDim" => "%nctaid",
+        "warpSize" if axis.is_empty() => return Some("WARP_SZ".into()),
+        _ => return Some(format!("%{name}")).filter(|name| special(name).is_some()),
+    };
+    let axis = if axis.is_empty() { ".x" } else { axis };
+    Some(format!("{known}{axis}")).filter(|name| special(name).is_some())
 }
 
 /// Whether an instruction for one space may name a variable of another: `ld.param` reads what a function

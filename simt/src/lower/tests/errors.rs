@@ -36,12 +36,22 @@ fn names_that_are_not_declared() {
 fn registers_of_the_wrong_file() {
     assert_eq!(
         error("mov.u64 %d0, %r0;"),
-        "line 5: expected a register of 64 bits, found `%r0`"
+        "line 5: expected a register of 64 bits as this operand of `mov.u64` (this one has 32), found `%r0`"
     );
-    assert_eq!(
-        error("mov.u32 %d0, %r0;"),
-        "line 5: expected a register of at most 32 bits, found `%d0`"
-    );
+    for body in [
+        "mov.u32 %d0, %r0;",
+        "add.u32 %d0, %r0, %r1;",
+        "add.u32 %r0, %d0, %r1;",
+    ] {
+        let form = body.split(' ').next().unwrap();
+        assert_eq!(
+            error(body),
+            format!(
+                "line 5: expected a register of at most 32 bits as this operand of `{form}` (this one has 64), \
+                 found `%d0`"
+            )
+        );
+    }
     assert_eq!(
         error("and.pred %p0, %p1, %r0;"),
         "line 5: expected a predicate, found `%r0`"
@@ -95,6 +105,71 @@ fn integers_multiply_to_two_halves() {
     for body in ["mul.u32 %r0, %r1, %r1;", "mad.s32 %r0, %r1, %r1, %r1;"] {
         assert!(error(body).ends_with(": a product of integers needs .lo, .hi or .wide"));
     }
+}
+
+#[test]
+fn a_modifier_that_is_missing() {
+    for (form, operands, expected) in [
+        (
+            "fma.f32",
+            "%f0, %f1, %f1, %f1",
+            "a rounding modifier, as in `fma.rn.f32`",
+        ),
+        (
+            "div.f32",
+            "%f0, %f1, %f1",
+            "a rounding modifier, as in `div.rn.f32`",
+        ),
+        ("ex2.f32", "%f0, %f1", "`.approx`, as in `ex2.approx.f32`"),
+        (
+            "cvt.f32.u32",
+            "%f0, %r1",
+            "a rounding modifier, as in `cvt.rn.f32.u32`",
+        ),
+        (
+            "cvt.u32.f32",
+            "%r0, %f1",
+            "a rounding modifier, as in `cvt.rzi.u32.f32`",
+        ),
+        ("mul.wide", "%d0, %r0, 4", "a type, as in `mul.wide.u32`"),
+        ("add", "%r0, %r1, %r1", "a type, as in `add.u32`"),
+        (
+            "fma",
+            "%f0, %f1, %f1, %f1",
+            "a rounding modifier and a type, as in `fma.rn.f32`",
+        ),
+        (
+            "ld.global",
+            "%r0, [%d0]",
+            "a type at the end, such as `.u32` or `.f32`",
+        ),
+    ] {
+        assert_eq!(
+            error(&format!("{form} {operands};")),
+            format!("line 5: expected {expected}, found `{form}`")
+        );
+    }
+}
+
+#[test]
+fn special_registers_by_the_names_of_cuda() {
+    for (name, meant) in [
+        ("threadIdx.y", "%tid.y"),
+        ("blockIdx.x", "%ctaid.x"),
+        ("blockDim.x", "%ntid.x"),
+        ("%blockDim.x", "%ntid.x"),
+        ("gridDim.z", "%nctaid.z"),
+        ("gridDim", "%nctaid.x"),
+        ("warpSize", "WARP_SZ"),
+        ("tid.x", "%tid.x"),
+        ("laneid", "%laneid"),
+    ] {
+        assert_eq!(
+            error(&format!("mov.u32 %r0, {name};")),
+            format!("line 5: expected `{meant}`, as PTX calls it, found `{name}`")
+        );
+    }
+    assert!(error("mov.u32 %r0, blockDim.w;").contains("that is declared, found `blockDim.w`"));
 }
 
 #[test]
