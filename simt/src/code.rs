@@ -9,7 +9,7 @@ mod matrices;
 mod op;
 mod parts;
 
-use crate::ast::Space;
+use crate::ast::{Space, Type};
 use crate::error::Place;
 pub use matrices::*;
 pub use op::*;
@@ -131,6 +131,8 @@ pub struct Param {
     pub offset: u32,
     /// Of the whole.
     pub bytes: u32,
+    /// The type of a number or an address; `None` for an array or a vector.
+    pub ty: Option<Type>,
 }
 
 /// Where a variable lies in its space.

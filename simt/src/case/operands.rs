@@ -46,7 +46,7 @@ impl Operands {
         folder: &Path,
     ) -> Result<Arg> {
         match argument {
-            Argument::Scalar(element, bits) => Ok(Arg::Bytes(element.to_bytes(*bits))),
+            Argument::Scalar(element, bits) => Ok(Arg::Number(*element, *bits)),
             Argument::Bytes(bytes) => Ok(Arg::Bytes(bytes.clone())),
             Argument::Null => Ok(Arg::Null),
             Argument::Buffer { contents, offset } => {

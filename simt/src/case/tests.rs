@@ -26,8 +26,8 @@ fn a_line_is_a_launch() {
         ([4, 2, 1], [256, 1, 1], 64)
     );
     let args = operands(line).unwrap().args;
-    assert_eq!(args[0], Arg::Bytes((-3i32).to_le_bytes().into()));
-    assert_eq!(args[1], Arg::Bytes(1e-5f32.to_le_bytes().into()));
+    assert_eq!(args[0], Arg::Number(Element::I32, u32::MAX as u64 - 2));
+    assert_eq!(args[1], Arg::Number(Element::F32, 1e-5f32.to_bits().into()));
     assert_eq!(args[2], Arg::Null);
 }
 
@@ -46,7 +46,12 @@ fn scalars_have_the_bytes_of_their_type() {
         ("hex:00ff10", vec![0, 255, 16]),
     ] {
         let args = operands(&format!("--arg {text}")).unwrap().args;
-        assert_eq!(args, [Arg::Bytes(bytes)], "{text}");
+        let found = match &args[..] {
+            [Arg::Number(element, bits)] => element.to_bytes(*bits),
+            [Arg::Bytes(bytes)] => bytes.clone(),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(found, bytes, "{text}");
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn params(entry: &Function) -> (Vec<Param>, u64) {
         name: variable.name.clone(),
         offset: place(variable, &mut end) as u32,
         bytes: size(variable) as u32,
+        ty: (variable.dims.is_empty() && variable.vector <= 1).then_some(variable.ty),
     };
     let params = entry.params.iter().map(param).collect();
     (params, end)

@@ -1,11 +1,12 @@
 //! What a launch is given: its size and its arguments, and whether a GPU would take them.
 
-use crate::code::{Kernel, Param};
+use crate::code::Kernel;
 use crate::error::{Error, Result};
 use crate::report::Counts;
 
 use super::Options;
-use super::global::{Buffer, Global};
+use super::argument::{self, Arg};
+use super::global::Buffer;
 
 /// Shared memory of a block, static and dynamic, at most: what an H100 grants.
 const MAX_SHARED: u64 = 227 << 10;
@@ -14,45 +15,6 @@ const MAX_SHARED: u64 = 227 << 10;
 const MAX_DECLARED_SHARED: u64 = 48 << 10;
 /// Threads of a block at most.
 const MAX_THREADS: u64 = 1024;
-
-/// What a kernel is given for a parameter.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Arg {
-    /// 4 bytes.
-    U32(u32),
-    /// 4 bytes.
-    I32(i32),
-    /// 8 bytes.
-    U64(u64),
-    /// 4 bytes.
-    F32(f32),
-    /// 8 bytes.
-    F64(f64),
-    /// The address of a buffer of the launch, by number.
-    Buffer(usize),
-    /// An address inside a buffer: its number, and bytes from its start.
-    Inside(usize, u64),
-    /// The null pointer.
-    Null,
-    /// A struct, or whatever else has these bytes.
-    Bytes(Vec<u8>),
-}
-
-impl Arg {
-    fn to_bytes(&self) -> Vec<u8> {
-        match self {
-            Self::U32(x) => x.to_le_bytes().to_vec(),
-            Self::I32(x) => x.to_le_bytes().to_vec(),
-            Self::U64(x) => x.to_le_bytes().to_vec(),
-            Self::F32(x) => x.to_le_bytes().to_vec(),
-            Self::F64(x) => x.to_le_bytes().to_vec(),
-            Self::Buffer(i) => Global::address(*i).to_le_bytes().to_vec(),
-            Self::Inside(i, at) => Global::address(*i).wrapping_add(*at).to_le_bytes().to_vec(),
-            Self::Null => vec![0; 8],
-            Self::Bytes(bytes) => bytes.clone(),
-        }
-    }
-}
 
 /// How many blocks of how many threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,37 +96,7 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
             shared.to_string(),
         );
     }
-    if args.len() != kernel.params.len() {
-        return wrong(
-            "arguments",
-            format!("{} ({})", kernel.params.len(), named(&kernel.params)),
-            args.len().to_string(),
-        );
-    }
-    for (param, arg) in kernel.params.iter().zip(args) {
-        let bytes = arg.to_bytes().len();
-        if bytes != param.bytes as usize {
-            let expected = match param.bytes {
-                8 => "8 bytes, a buffer or a number of 64 bits".into(),
-                n => format!("{n} bytes"),
-            };
-            let found = match arg {
-                Arg::Buffer(_) | Arg::Inside(..) => "a buffer".into(),
-                _ => format!("a value of {bytes} bytes"),
-            };
-            return wrong(&param.name, expected, found);
-        }
-        if let Arg::Buffer(i) | Arg::Inside(i, _) = arg
-            && *i >= buffers.len()
-        {
-            return wrong(
-                &param.name,
-                format!("one of {} buffers", buffers.len()),
-                format!("number {i}"),
-            );
-        }
-    }
-    Ok(())
+    argument::check(kernel, buffers, args)
 }
 
 /// Whether a launch takes no more memory than it may: see [`Options::memory`].
@@ -208,12 +140,4 @@ pub fn parameters(kernel: &Kernel, args: &[Arg]) -> Vec<u8> {
         params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
     }
     params
-}
-
-/// The parameters with their sizes, as in `x: 8 bytes, n: 4 bytes`.
-fn named(params: &[Param]) -> String {
-    let each = params
-        .iter()
-        .map(|p| format!("{}: {} bytes", p.name, p.bytes));
-    each.collect::<Vec<_>>().join(", ")
 }

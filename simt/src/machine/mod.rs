@@ -1,6 +1,7 @@
 //! The machine: a grid of blocks of warps that run a kernel's code.
 
 mod access;
+mod argument;
 mod atomics;
 mod barriers;
 mod block;
@@ -40,11 +41,12 @@ use crate::code::Kernel;
 use crate::error::Result;
 use crate::report::{Counts, Finding, Line, Report, Step};
 
+pub use argument::Arg;
 use block::{Block, Grid};
 pub use global::Buffer;
 use global::{Global, Range};
 use known::Board;
-pub use launch::{Arg, Dim};
+pub use launch::Dim;
 use launch::{check, check_memory, parameters};
 use warp::Shape;
 pub use watch::Watch;

@@ -487,9 +487,13 @@ fn launches_that_no_gpu_takes() {
     assert!(error(Dim { smem, ..dim(1, 32) }, &good).contains("shared"));
     assert_eq!(
         error(dim(1, 32), &[]),
-        "kernel: arguments: expected 1 (out: 8 bytes), found 0"
+        "kernel: arguments: expected 1 (out: pointer or u64), found 0"
     );
-    assert!(error(dim(1, 32), &[Arg::U32(1)]).contains("8 bytes"));
+    assert_eq!(
+        error(dim(1, 32), &[Arg::F64(1.)]),
+        "kernel: out: expected a buffer or a 64-bit integer (u64), found f64"
+    );
+    assert!(error(dim(1, 32), &[Arg::U32(1)]).ends_with("(u64), found u32"));
     assert!(error(dim(1, 32), &[Arg::Buffer(3)]).contains("number 3"));
 }
 

@@ -64,7 +64,9 @@ fn launches_that_no_gpu_takes() {
 fn arguments_that_are_not_the_parameters() {
     refused(
         &[],
-        &["saxpy: arguments: expected 4 (", "8 bytes), found 0"],
+        &[
+            "saxpy: arguments: expected 4 (n: u32, a: f32, x: pointer or u64, y: pointer or u64), found 0",
+        ],
     );
     let changed = |number: usize, text: &str, parts: &[&str]| {
         let mut args = ARGS;
@@ -74,12 +76,18 @@ fn arguments_that_are_not_the_parameters() {
     changed(
         0,
         "u64:30",
-        &["n: expected 4 bytes, found a value of 8 bytes"],
+        &["saxpy: n: expected a 32-bit integer (u32), found u64"],
     );
+    changed(
+        0,
+        "f32:30",
+        &["saxpy: n: expected a 32-bit integer (u32), found f32"],
+    );
+    changed(1, "u32:30", &["saxpy: a: expected f32, found u32"]);
     changed(
         2,
         "f32:30",
-        &["x: expected 8 bytes, a buffer", "found a value of 4 bytes"],
+        &["saxpy: x: expected a buffer or a 64-bit integer (u64), found f32"],
     );
     changed(
         2,
