@@ -62,22 +62,28 @@ impl Block<'_> {
         }
         for &(pc, mask) in parts {
             let Op::Shuffle {
-                d, p, mode, b, c, ..
+                d,
+                p,
+                mode,
+                b,
+                c,
+                members,
+                ..
             } = &kernel.code[pc as usize].op
             else {
                 continue;
             };
-            let (b, c) = {
-                let warp = &self.warps[w];
-                (warp.words[*b as usize], warp.words[*c as usize])
-            };
+            let [b, c, wanted] = [*b, *c, *members].map(|r| self.warps[w].words[r as usize]);
             let mut value: W = [0; 32];
             let mut in_range = 0;
             for lane in lanes(mask) {
                 let (from, fine) = source_lane(*mode, lane as u32, b[lane], c[lane]);
                 value[lane] = source[from as usize];
                 in_range |= u32::from(fine) << lane;
-                if fine && together >> from & 1 == 0 {
+                // A member that met this lane elsewhere has been found: see `check_members`.
+                let is_missing = fine && together >> from & 1 == 0;
+                let member = wanted[lane] & 1 << from;
+                if is_missing && (member == 0 || self.out_of_step(w, pc, lane, member).is_none()) {
                     self.find(Class::WrongMask, w, pc, lane, || {
                         format!("reads lane {from}, which does not execute it")
                     });

@@ -79,6 +79,9 @@ impl Block<'_> {
 
     /// Nobody can go on: each who waits is a finding.
     pub fn deadlock(&mut self) {
+        if self.find_out_of_step() {
+            return self.stop();
+        }
         for id in 0..16 {
             self.check_barrier(id, false);
         }

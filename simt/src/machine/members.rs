@@ -53,7 +53,7 @@ impl Block<'_> {
         let warp = &self.warps[w];
         let wanted = warp.words[members as usize][first];
         let (gone, beyond) = (wanted & warp.born & !warp.live, wanted & !warp.born);
-        if gone != 0 {
+        if gone != 0 && !self.find_mixed(w, pc, first, wanted, gone) {
             self.find(Class::WrongMask, w, pc, first, || {
                 format!(
                     "member mask {wanted:#010x} names {}, which returned without executing it",
@@ -85,6 +85,7 @@ impl Block<'_> {
                     fragment.pc += 1;
                 }
             }
+            self.keep_mixed(w, &parts);
             self.happen(w, &parts);
             let warp = &mut self.warps[w];
             warp.merge();

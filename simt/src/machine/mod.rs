@@ -19,6 +19,7 @@ mod launch;
 mod matrix;
 mod meetings;
 mod members;
+mod mixed;
 mod own;
 mod pages;
 mod print;

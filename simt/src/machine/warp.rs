@@ -81,6 +81,8 @@ pub struct Warp {
     /// Groups of copies that each lane has committed.
     pub groups: [u32; 32],
     pub known: Known,
+    /// Meetings at a `*.sync` of lanes that stood at different instructions: who stood where.
+    pub mixed: Vec<Vec<(u32, u32)>>,
     pub steps: u64,
     /// Turns that it used up.
     pub turns: u64,
@@ -127,6 +129,7 @@ impl Warp {
             copies: vec![],
             groups: [0; 32],
             known: Known::new(warps),
+            mixed: vec![],
             steps: 0,
             turns: 0,
             spins: false,
