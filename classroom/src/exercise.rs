@@ -112,6 +112,12 @@ impl Exercise {
             .map_or(&self.id, |(number, _)| number)
     }
 
+    /// Its place in the order in which the exercises are best done.
+    pub fn place(&self) -> u32 {
+        let number = || self.number().parse().unwrap_or(u32::MAX);
+        self.spec.place.unwrap_or_else(number)
+    }
+
     /// The name of the learner's file.
     pub fn file(&self) -> String {
         format!("{}.{}", self.id, self.language.extension())
@@ -126,7 +132,7 @@ impl Exercise {
     }
 }
 
-/// All exercises under `root`, each in a folder of a topic, in the order of their numbers.
+/// All exercises under `root`, each in a folder of a topic, in the order in which they are best done.
 ///
 /// # Errors
 /// One that cannot be read, or none at all.
@@ -140,7 +146,7 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
     let mut exercises: Vec<Exercise> = with_spec
         .map(|f| Exercise::read(&f))
         .collect::<Result<_, _>>()?;
-    exercises.sort_by(|a, b| a.id.cmp(&b.id));
+    exercises.sort_by_cached_key(|e| (e.place(), e.id.clone()));
     match exercises.is_empty() {
         true => Err(BadInput::new(
             root.display(),

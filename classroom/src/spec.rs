@@ -41,6 +41,8 @@ impl fmt::Display for Kind {
 pub struct Spec {
     /// One line.
     pub title: String,
+    /// Its place in the order in which the exercises are best done; its number where nothing is said.
+    pub place: Option<u32>,
     /// The chapter of the book that it belongs to, `level3.md`.
     pub chapter: String,
     /// Of the syllabus, from 1.
