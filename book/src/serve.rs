@@ -28,7 +28,9 @@ const RELOAD: &str = r#"<script>
 pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
     let pages = render::build_aloud(root)?;
     let server = Server::http((bind, port))
-        .map_err(|error| anyhow!("{bind}:{port}: expected a free address, found: {error}"))?;
+        .map_err(|error| {
+            anyhow!("{bind}:{port}: expected a free address, found: {error} (choose another port with --port)")
+        })?;
     println!("http://{}/ (stop with Ctrl-C)", server.server_addr());
     let builds = AtomicU64::new(1);
     thread::scope(|scope| {
