@@ -73,12 +73,11 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Times are milliseconds of one forward pass: host time, median. *graph*: as one CUDA \
-                  graph. *PyTorch, fastest* is the fastest of PyTorch eager, CUDA graph and `torch.compile`. The last \
-                  column is its time divided by the time of level 5. In f32, level 5 may compute a matmul as \
-                  the sum of three TF32 matmuls on tensor cores, which is [about as accurate as \
+                  graph. *PyTorch, fastest*: of eager, CUDA graph and `torch.compile`. The last column \
+                  divides its time by that of level 5. In f32, level 5 may compute a matmul as the sum of \
+                  three TF32 matmuls on tensor cores, which is [about as accurate as \
                   f32](book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32 here. \
-                  [benches/results](benches/results/README.md) has all results, those of a CPU, and \
-                  explains the names.";
+                  [benches/results](benches/results/README.md) has all results and explains the names.";
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 

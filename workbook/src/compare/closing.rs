@@ -146,8 +146,10 @@ pub fn noisy(row: &Row) -> Option<f64> {
 
 /// The noisy rows: their number, and the worst one by name.
 fn noise(rows: &[Row]) -> Vec<String> {
-    let with_spread = |row| Some((noisy(row)?, row));
-    let all: Vec<(f64, &Row)> = rows.iter().filter_map(with_spread).collect();
+    let all: Vec<(f64, &Row)> = rows
+        .iter()
+        .filter_map(|row| Some((noisy(row)?, row)))
+        .collect();
     let Some((spread, row)) = all.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return vec![];
     };

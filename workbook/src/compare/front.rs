@@ -101,7 +101,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} runs as a CUDA graph there; without the graph, it is {:.1}×.",
+                " Level {HIGHEST} runs as a CUDA graph there; without the graph, its speed-up is {:.1}×.",
                 eager.speedup
             );
         }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(rows[2], third);
         assert!(rows[4].ends_with(" | 12.3× | 1.3× |"), "{}", rows[4]);
         let caption = " A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
-                       there; without the graph, it is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
+                       there; without the graph, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.replace('\n', " ").contains(caption), "{text}");
     }
 

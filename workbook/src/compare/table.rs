@@ -11,7 +11,7 @@ type Column = (&'static str, fn(&Row) -> String);
 /// A cell without a figure. A column of nothing else is left out.
 const NONE: &str = "–";
 
-/// What the columns say: two lines for any device, and one between them for this one.
+/// What the columns say; the second line is for this device, the others for any.
 pub fn legend(samples: u32, on_gpu: bool) -> String {
     let device = match on_gpu {
         true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
