@@ -12,8 +12,7 @@ use super::show::Costs;
 use super::text::bad_input;
 
 /// A command that works in the repository.
-pub const EXAMPLE: &str =
-    "cargo run --release -- sim book/pictures/access.ptx --entry shared_store --arg u32:32";
+pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
 
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]

@@ -15,7 +15,7 @@ fn refused(more: &[&str], parts: &[&str]) {
 fn texts_that_cannot_be_run() {
     sim(&[]).refused(&[
         "sim: expected a .ptx or .cu file",
-        "book/pictures/access.ptx",
+        "kernels/src/gelu/level3.ptx",
         "found none",
     ]);
     sim(&["/no/such.ptx"]).refused(&["cannot read `/no/such.ptx`: no such file"]);
