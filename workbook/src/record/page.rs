@@ -30,7 +30,8 @@ Dash: not run.
   device starts. It leaves out the host. A dash there means that the pass could not be queued.
 
 In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor cores, which is
-[about as accurate as f32](../../book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32 here.
+[about as accurate as f32](../../book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32
+here.
 
 On a CPU, PyTorch multiplies f32 matrices with MKL. On AMD processors, MKL uses older vector
 instructions than the processor has, so a part of the lead over PyTorch comes from MKL.
