@@ -218,7 +218,7 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number.ok_or_else(|| match too_large {
         true => format!("expected at most {}", u64::MAX),
-        false => "expected a whole number, 0 or larger".into(),
+        false => "expected a whole number from 0 up".into(),
     })
 }
 
@@ -264,7 +264,7 @@ mod tests {
             "{level}"
         );
         let count = error(&["--count", "-1"]);
-        let expected = "'-1' for '--count <COUNT>': expected a whole number, 0 or larger";
+        let expected = "'-1' for '--count <COUNT>': expected a whole number from 0 up";
         assert!(count.contains(expected), "{count}");
         let large = error(&["--count", "18446744073709551616"]);
         assert!(large.contains("expected at most 1844"), "{large}");

@@ -94,14 +94,10 @@ fn pictures(
         false => args.image.clone(),
     };
     let view = View::new(loaded)?;
-    let mut pixels = vec![];
-    for path in &paths {
-        let (of_file, changes) = view.read(path)?;
-        // The samples of the repository need no remark.
-        if let Some(changes) = changes.filter(|_| !args.image.is_empty()) {
-            writeln!(std::io::stderr(), "note: {}: {changes}", path.display())?;
-        }
-        pixels.push(of_file);
+    let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
+    let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
+    if !args.image.is_empty() {
+        note(&paths, &changes)?; // the samples of the repository need none
     }
     let model = &loaded.model;
     warm_up(args.run.trace, || {
@@ -129,6 +125,16 @@ fn pictures(
     }
     let level = args.run.level(ops);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
+    Ok(())
+}
+
+/// On stderr: what was changed to fit each file to the model.
+fn note(paths: &[PathBuf], changes: &[Option<String>]) -> std::io::Result<()> {
+    for (path, changes) in paths.iter().zip(changes) {
+        if let Some(changes) = changes {
+            writeln!(std::io::stderr(), "note: {}: {changes}", path.display())?;
+        }
+    }
     Ok(())
 }
 
