@@ -26,9 +26,8 @@ const RELOAD: &str = r#"<script>
 
 /// Builds the book in `root` and serves it on `bind:port` until the process ends.
 pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
+    let server = listen(bind, port)?; // before the build, which takes a while
     let pages = render::build_aloud(root)?;
-    let server = Server::http((bind, port))
-        .map_err(|error| anyhow!("{bind}:{port}: expected a free address, found: {error}"))?;
     println!("http://{}/ (stop with Ctrl-C)", server.server_addr());
     let builds = AtomicU64::new(1);
     thread::scope(|scope| {
@@ -39,6 +38,12 @@ pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
         }
     });
     Ok(())
+}
+
+fn listen(bind: &str, port: u16) -> Result<Server> {
+    Server::http((bind, port)).map_err(|error| {
+        anyhow!("{bind}:{port}: expected a free address, found: {error} (choose another port with --port)")
+    })
 }
 
 /// Watches for ever; a build that fails is printed, and the old pages stay.
@@ -122,7 +127,22 @@ fn media_type(path: &Path) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::Context;
+
     use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_names_the_option() -> Result<()> {
+        let first = listen("127.0.0.1", 0)?;
+        let port = first.server_addr().to_ip().context("an address")?.port();
+        let error = listen("127.0.0.1", port).err().context("a taken port")?;
+        let error = error.to_string();
+        assert!(
+            error.contains("expected a free address") && error.contains("--port"),
+            "{error}"
+        );
+        Ok(())
+    }
 
     #[test]
     fn addresses_stay_inside_the_pages() {

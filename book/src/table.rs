@@ -73,10 +73,10 @@ fn columns<'a>(here: &[&'a Here], machine: &'a Machine) -> Vec<Column<'a>> {
             is_level(row).then(|| row.tensors.to_string())
         }),
         column("launches", |row| row.launches.map(|n| n.to_string())),
-        column("peak", move |row| {
+        column("memory", move |row| {
             is_level(row).then(|| format::bytes(row.peak_bytes))
         }),
-        column("difference", |row| {
+        column("max diff", |row| {
             Some(format::difference(row.max_difference))
         }),
     ]);

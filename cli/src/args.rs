@@ -110,12 +110,13 @@ pub struct GraphArgs {
 }
 
 impl Switch {
-    /// Whether forward passes of `ops` on `device` are recorded and repeated, as `--graph` asks for or
+    /// Whether forward passes of `ops` on `device` are recorded and repeated, as `option` asks for or
     /// leaves open.
     ///
     /// # Errors
-    /// [`BadInput`] when they are to be, and `device` is no GPU.
+    /// [`BadInput`] with the name of `option` when they are to be, and `device` is no GPU.
     pub fn of(
+        option: &str,
         asked: Option<Self>,
         ops: &dyn Ops,
         device: &Device,
@@ -125,7 +126,8 @@ impl Switch {
             Some(Self::Off) => Ok(false),
             Some(Self::On) if !device.is_cuda() => {
                 let found = device::name(device);
-                Err(BadInput::new("a CUDA graph", "a GPU", found))
+                let expected = "a GPU, which a CUDA graph needs";
+                Err(BadInput::new(format!("{option} on"), expected, found))
             }
             Some(Self::On) => Ok(true),
             None => Ok(device.is_cuda() && ops.level() == 5 && !trace),
@@ -210,10 +212,14 @@ fn takes_numbers(arg: &Arg) -> bool {
 /// A number of things, or a seed. (clap's own parser of it says `invalid digit` of one below 0.)
 ///
 /// # Errors
-/// What would have been one.
+/// The expected number; the maximum only where the number is too large.
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let number = text.parse::<u64>().ok().and_then(|n| n.try_into().ok());
-    number.ok_or_else(|| format!("expected a whole number from 0 to {}", u64::MAX))
+    let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    number.ok_or_else(|| match too_large {
+        true => format!("expected at most {}", u64::MAX),
+        false => "expected a whole number from 0 up".into(),
+    })
 }
 
 #[cfg(test)]
@@ -258,8 +264,10 @@ mod tests {
             "{level}"
         );
         let count = error(&["--count", "-1"]);
-        let expected = "'-1' for '--count <COUNT>': expected a whole number from 0 to 1844";
+        let expected = "'-1' for '--count <COUNT>': expected a whole number from 0 up";
         assert!(count.contains(expected), "{count}");
+        let large = error(&["--count", "18446744073709551616"]);
+        assert!(large.contains("expected at most 1844"), "{large}");
         let below = read(&["draw", "--heat", "-0.5"]).unwrap().below;
         assert_eq!(below, Some(Below::Draw { heat: -0.5 }));
         let grid = read(&["--grid", "-1", "-x"]).unwrap();

@@ -55,6 +55,11 @@ impl Output {
         })
     }
 
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes the file, as [`data::write_atomically`] does.
     pub fn write(&self, bytes: &[u8]) -> Result<(), BadInput> {
         data::save_as(&self.path, bytes)

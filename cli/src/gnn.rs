@@ -39,7 +39,8 @@ pub struct GnnArgs {
     /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
     #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
     pub cuda_graph: Option<Switch>,
-    /// Edge list of one graph: one directed edge `source,target` per line, nodes counted from 0
+    /// Edge list of one graph: a directed edge `source,target` per line; an undirected edge takes two lines, one in each
+    /// direction. Nodes have the numbers from 0 to the largest one in the file
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["input", "graph"])]
     pub edges: Option<PathBuf>,
 }
@@ -57,7 +58,7 @@ pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::gnn(&request)?;
         let trace = args.run.trace;
-        let recorded = Switch::of(args.cuda_graph, ops, &request.device, trace)?;
+        let recorded = Switch::of("--cuda-graph", args.cuda_graph, ops, &request.device, trace)?;
         let pass = || Pass::new(recorded);
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
@@ -77,6 +78,12 @@ fn graphs(
     loaded: &Loaded<GraphTransformer>,
 ) -> anyhow::Result<()> {
     let source = input::Source::read(args)?;
+    if let Some(path) = &args.edges {
+        let note = source.graphs.first().and_then(input::lonely);
+        if let Some(note) = note {
+            writeln!(std::io::stderr(), "note: {}: {note}", path.display())?;
+        }
+    }
     let config = loaded.model.config();
     warm_up(args.run.trace, || {
         let first = &source.graphs[..source.graphs.len().min(BATCH)];

@@ -31,7 +31,7 @@ pub struct LmArgs {
     /// Launch by launch, or recorded.
     #[command(flatten)]
     pub graph: GraphArgs,
-    /// Text to continue
+    /// Text to continue; for the text of a file: --prompt "$(cat FILE)"
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
     /// Maximum number of new tokens [default: 120, or 16 with --device sim]
@@ -100,7 +100,7 @@ pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::lm(&request)?;
         let trace = args.run.trace;
-        let recorded = Switch::of(args.graph.graph, ops, &request.device, trace)?;
+        let recorded = Switch::of("--graph", args.graph.graph, ops, &request.device, trace)?;
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
                 tensors::run(args, ops, &loaded.model, recorded, input, &output)

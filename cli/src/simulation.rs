@@ -39,6 +39,7 @@ pub fn simulated(
     print(&costs, &findings)?;
     if let Some(roofline) = roofline {
         roofline.write(&costs)?;
+        println!("roofline  {}", roofline.path().display());
     }
     match findings.len() {
         0 => Ok(()),

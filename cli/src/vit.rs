@@ -35,7 +35,8 @@ pub struct VitArgs {
     /// Launch by launch, or recorded.
     #[command(flatten)]
     pub graph: GraphArgs,
-    /// PNG or JPEG files to classify [default: the sample images of the repository]
+    /// PNG or JPEG files to classify, resized to the model's input; transparent pixels become white [default: the sample
+    /// images of the repository]
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
     pub image: Vec<PathBuf>,
     /// Draw a heat map of the attention from the class token in the last block
@@ -63,7 +64,13 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
         let ops = &*args.run.ops(&request, compose)?;
         let loaded = load::vit(&request)?;
         let trace = args.run.trace;
-        let pass = Pass::new(Switch::of(args.graph.graph, ops, &request.device, trace)?);
+        let pass = Pass::new(Switch::of(
+            "--graph",
+            args.graph.graph,
+            ops,
+            &request.device,
+            trace,
+        )?);
         traced(args.run.trace, &request.device, || match files {
             Some((input, output)) => {
                 tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
@@ -87,8 +94,12 @@ fn pictures(
         false => args.image.clone(),
     };
     let view = View::new(loaded)?;
-    let pixels: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
-    let (pixels, model) = (pixels?, &loaded.model);
+    let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
+    let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
+    if !args.image.is_empty() {
+        note(&paths, &changes)?; // the samples of the repository need none
+    }
+    let model = &loaded.model;
     warm_up(args.run.trace, || {
         Ok(model.forward(ops, &view.tensor(&pixels[0], request)?)?)
     })?;
@@ -114,6 +125,16 @@ fn pictures(
     }
     let level = args.run.level(ops);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
+    Ok(())
+}
+
+/// On stderr: what was changed to fit each file to the model.
+fn note(paths: &[PathBuf], changes: &[Option<String>]) -> std::io::Result<()> {
+    for (path, changes) in paths.iter().zip(changes) {
+        if let Some(changes) = changes {
+            writeln!(std::io::stderr(), "note: {}: {changes}", path.display())?;
+        }
+    }
     Ok(())
 }
 

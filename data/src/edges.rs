@@ -33,7 +33,10 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
         let line = record.position().map_or(row, |p| line_of(&text, p));
         let width = *width.get_or_insert(record.len());
         if record.len() != width || width < 2 {
-            let expected = format!("{} values, {EXPECTED} first", width.max(2));
+            let expected = format!(
+                "{} values separated by commas, {EXPECTED} first",
+                width.max(2)
+            );
             return Err(at(path, line, expected, record.len()));
         }
         if row > 0 || !is_header(&record) {

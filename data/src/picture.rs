@@ -28,6 +28,14 @@ pub const MAX_PIXELS: u64 = 1 << 26;
 /// If the file cannot be read, is neither PNG nor JPEG, is cut off, or is larger than [`MAX_SIDE`]
 /// or [`MAX_PIXELS`]; the size is checked before any pixel is decoded.
 pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
+    read_flattened(path).map(|(picture, _)| picture)
+}
+
+/// As [`read`], and whether some pixel was transparent.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_flattened(path: &Path) -> Result<(RgbImage, bool), BadInput> {
     let bytes = file::bytes(path)?;
     let bad = |expected: &str, found: &dyn std::fmt::Display| {
         BadInput::new(path.display(), expected, found)
@@ -60,8 +68,12 @@ pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
         DynamicImage::from_decoder(decoder).map_err(|e| bad("a complete image", &e))?;
     picture.apply_orientation(orientation);
     Ok(match picture.color().has_alpha() {
-        true => on_white(&picture.to_rgba8()),
-        false => picture.to_rgb8(),
+        true => {
+            let picture = picture.to_rgba8();
+            let transparent = picture.pixels().any(|pixel| pixel.0[3] < u8::MAX);
+            (on_white(&picture), transparent)
+        }
+        false => (picture.to_rgb8(), false),
     })
 }
 

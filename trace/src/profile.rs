@@ -100,7 +100,16 @@ impl Spread {
 }
 // ANCHOR_END: spread
 
+/// Where the slow tenth of the samples takes this many times as long as the fast tenth, the machine was busy.
+const NOISY: f64 = 1.5;
+
 impl Spread {
+    /// How many times as long the slow tenth takes as the fast tenth, if that is too much to compare with.
+    pub fn noise(self) -> Option<f64> {
+        let spread = self.high / self.low;
+        (spread > NOISY).then_some(spread)
+    }
+
     fn scaled(self, by: f64) -> Self {
         Self {
             low: self.low * by,

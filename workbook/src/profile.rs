@@ -140,7 +140,9 @@ fn legend(device: &Device) -> String {
         "ms: median of one forward pass{clock}.\n\
          bytes, FLOPs: the minimum that the op needs.\n\
          of limit: the least time that these limits allow, divided by the time taken; by: the limit that counts.\n\
-         in cache: faster than memory, because the operands were in the caches. at limit: as fast as the measured limit."
+         in cache: faster than memory, because the operands were in the caches. at limit: as fast as the measured limit.\n\
+         ran: the kernels of the op. At level 5, the entry that the table picked: one entry serves linear, linear_gelu\n\
+         and linear_swiglu."
     )
 }
 

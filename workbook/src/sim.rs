@@ -22,9 +22,10 @@ use text::{Text, bad_input};
 
 /// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
+    let file = args.file()?;
     let outputs = Outputs::new(args)?;
     let case = args.case()?;
-    let text = Text::read(&args.file, &args.arch)?;
+    let text = Text::read(file, &args.arch)?;
     let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
     if module.entries().next().is_none() {
         return Err(BadInput::new(&text.name, "PTX with a kernel", "none").into());

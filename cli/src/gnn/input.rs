@@ -9,6 +9,23 @@ use rand_chacha::ChaCha8Rng;
 use super::GnnArgs;
 use crate::load::Request;
 
+/// `2 of 5 nodes have no edge, such as node 3`; `None` if each node has one.
+pub fn lonely(graph: &Graph) -> Option<String> {
+    let mut has_edge = vec![false; graph.num_nodes];
+    for node in graph.edges.iter().flatten() {
+        has_edge[*node as usize] = true;
+    }
+    let first = has_edge.iter().position(|has| !has)?;
+    let (count, all) = (
+        has_edge.iter().filter(|has| !**has).count(),
+        graph.num_nodes,
+    );
+    let have = if count == 1 { "has" } else { "have" };
+    Some(format!(
+        "{count} of {all} nodes {have} no edge, such as node {first}"
+    ))
+}
+
 /// Graphs, and where they come from.
 pub struct Source {
     /// In the file's order.
@@ -69,5 +86,20 @@ impl Source {
             }),
             (error, _) => error,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_without_an_edge_are_counted() {
+        assert_eq!(lonely(&Graph::undirected(2, &[[0, 1]])), None);
+        let text = lonely(&Graph::undirected(5, &[[1, 4]]));
+        assert_eq!(
+            text.as_deref(),
+            Some("3 of 5 nodes have no edge, such as node 0")
+        );
     }
 }

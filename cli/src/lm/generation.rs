@@ -111,8 +111,8 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// On stderr: how fast it was, where time counts.
-    pub fn report(&self, level: &str, model: &str) -> std::io::Result<()> {
+    /// On stderr: how fast it was, where time counts. `warm`: a pass before this one has packed the weights.
+    pub fn report(&self, level: &str, model: &str, warm: bool) -> std::io::Result<()> {
         if is_simulated() {
             return writeln!(std::io::stderr(), "{level}, {model}");
         }
@@ -123,8 +123,11 @@ impl<'a> Generation<'a> {
                 n as f64 / time.as_secs_f64()
             ),
         };
-        let prefill =
-            speed(self.prompt, self.prefill) + " (first pass: includes packing the weights)";
+        let packing = match warm {
+            true => "",
+            false => " (first pass: includes packing the weights)",
+        };
+        let prefill = speed(self.prompt, self.prefill) + packing;
         let decode = speed(self.decoded, self.decode);
         let line = format!("{level}, {model}: prefill {prefill}, decode {decode}");
         writeln!(std::io::stderr(), "{line}")

@@ -69,7 +69,8 @@ pub fn run(
         let context = config.max_position_embeddings;
         note(&format!("the context of {context} tokens is full"))?;
     }
-    generation.report(&args.run.level(ops), &loaded.name)?;
+    let warm = args.run.trace; // after a warm-up pass
+    generation.report(&args.run.level(ops), &loaded.name, warm)?;
     Ok(())
 }
 
@@ -87,14 +88,14 @@ fn stream_text(
         if end.contains(&token) {
             break;
         }
-        write!(out, "{}", stream(token)?)?;
+        write!(out, "{}", stream.push(token)?)?;
         out.flush()?;
         count += 1;
         if count < limit {
             generation.push(token)?;
         }
     }
-    writeln!(out)?;
+    writeln!(out, "{}", stream.end()?)?;
     Ok(count)
 }
 
@@ -108,7 +109,9 @@ fn room(length: usize, context: usize) -> Result<usize, BadInput> {
         // The last token is never read, so it needs no position.
         Some(left) => Ok(left + 1),
         None => {
-            let expected = format!("at most {context} tokens, the model's context");
+            let expected = format!(
+                "at most {context} tokens, the model's context (shorten the prompt, or choose a --model with a longer context)"
+            );
             Err(BadInput::new("--prompt", expected, length))
         }
     }

@@ -20,7 +20,38 @@ pub enum Text {
 }
 
 /// What turns each new token into the text that it completes.
-pub type Stream<'a> = Box<dyn FnMut(u32) -> anyhow::Result<String> + 'a>;
+type Step<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Option<String>> + 'a>;
+
+/// New text, token by token: only complete characters before the end.
+pub struct Stream<'a> {
+    text: &'a Text,
+    step: Step<'a>,
+    /// Tokens whose bytes complete no character yet.
+    held: Vec<u32>,
+}
+
+impl Stream<'_> {
+    /// The text that `token` completes, often none.
+    pub fn push(&mut self, token: u32) -> anyhow::Result<String> {
+        let text = (self.step)(token)?;
+        match text.is_some() {
+            true => self.held.clear(),
+            false => self.held.push(token),
+        }
+        Ok(text.unwrap_or_default())
+    }
+
+    /// What is still held back: U+FFFD in place of bytes that are no complete character.
+    pub fn end(self) -> anyhow::Result<String> {
+        match self.text {
+            Text::Bytes => Ok(String::new()),
+            Text::Tokenizer { tokenizer, .. } => {
+                let text = tokenizer.decode(&self.held, true);
+                text.map_err(anyhow::Error::msg)
+            }
+        }
+    }
+}
 
 impl Text {
     /// Of a loaded model.
@@ -70,18 +101,20 @@ impl Text {
 
     /// Text as it comes: only complete characters, and spaces as they are after `prompt`.
     pub fn stream(&self, prompt: &[u32]) -> anyhow::Result<Stream<'_>> {
-        match self {
-            Self::Bytes => Ok(Box::new(|token| Ok(format!(" {token}")))),
+        let step: Step = match self {
+            Self::Bytes => Box::new(|token| Ok(Some(format!(" {token}")))),
             Self::Tokenizer { tokenizer, .. } => {
                 let mut decoder = tokenizer.decode_stream(true);
-                let mut step = move |token| {
-                    let text = decoder.step(token).map_err(anyhow::Error::msg)?;
-                    Ok(text.unwrap_or_default())
-                };
+                let mut step = move |token| decoder.step(token).map_err(anyhow::Error::msg);
                 prompt.iter().try_for_each(|&token| step(token).map(drop))?;
-                Ok(Box::new(step))
+                Box::new(step)
             }
-        }
+        };
+        Ok(Stream {
+            text: self,
+            step,
+            held: vec![],
+        })
     }
 }
 
@@ -93,17 +126,41 @@ mod tests {
     use crate::files;
     use crate::load::{self, Request};
 
+    fn golden(name: &str) -> anyhow::Result<Loaded<LanguageModel>> {
+        let folder = files::find(&format!("tests/goldens/{name}"))?;
+        Ok(load::lm(&Request {
+            model: folder.display().to_string(),
+            dtype: DType::F32,
+            device: Device::Cpu,
+            seed: 0,
+        })?)
+    }
+
+    /// The snowman takes three bytes. Cut after the second, they are shown at the end and not before.
+    #[test]
+    fn bytes_of_no_complete_character_are_shown_at_the_end() -> anyhow::Result<()> {
+        let loaded = golden("lm-tied-gqa")?;
+        let text = Text::open(&loaded)?;
+        let vocab_size = loaded.model.config().vocab_size;
+        let snowman = text.encode("☃", vocab_size)?;
+        assert_eq!(snowman.len(), 3, "one token per byte: {snowman:?}");
+        let prompt = text.encode("a", vocab_size)?;
+        for (tokens, shown, at_end) in [(&snowman[..], "☃", ""), (&snowman[..2], "", "\u{fffd}")]
+        {
+            let mut stream = text.stream(&prompt)?;
+            let pieces: anyhow::Result<String> = tokens.iter().map(|&t| stream.push(t)).collect();
+            assert_eq!(pieces?, shown);
+            assert_eq!(stream.end()?, at_end);
+        }
+        Ok(())
+    }
+
     /// Byte-level BPE as GPT-2's, Llama 3's and Qwen2's, held to the Python package `tokenizers`.
     #[test]
     fn text_becomes_the_tokens_of_transformers() -> anyhow::Result<()> {
         for golden in ["lm-tied-gqa", "lm-llama3", "lm-qwen2"] {
             let folder = files::find(&format!("tests/goldens/{golden}"))?;
-            let loaded = load::lm(&Request {
-                model: folder.display().to_string(),
-                dtype: DType::F32,
-                device: Device::Cpu,
-                seed: 0,
-            })?;
+            let loaded = self::golden(golden)?;
             let text = Text::open(&loaded)?;
             let pairs = std::fs::read_to_string(folder.join("text.json"))?;
             let pairs: Vec<serde_json::Value> = serde_json::from_str(&pairs)?;

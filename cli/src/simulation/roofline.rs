@@ -47,6 +47,11 @@ impl Roofline {
         }))
     }
 
+    /// The file of the chart.
+    pub fn path(&self) -> &std::path::Path {
+        self.output.path()
+    }
+
     /// Draws what has an intensity.
     pub fn write(&self, costs: &[Cost]) -> anyhow::Result<()> {
         let kernel = |cost: &Cost| Intensity {

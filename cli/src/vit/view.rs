@@ -10,6 +10,20 @@ use models::VisionTransformer;
 
 use crate::load::{Loaded, Request};
 
+/// `96 × 64 pixels become 32 × 32, another shape`; `None` if size and colors stay. `from` is width and height, `to` height
+/// and width.
+fn changes(from: (u32, u32), to: [u32; 2], transparent: bool) -> Option<String> {
+    let ((width, height), [rows, columns]) = (from, to);
+    let size = ((width, height) != (columns, rows)).then(|| {
+        let same = u64::from(width) * u64::from(rows) == u64::from(height) * u64::from(columns);
+        let shape = if same { "" } else { ", another shape" };
+        format!("{width} × {height} pixels become {columns} × {rows}{shape}")
+    });
+    let alpha = transparent.then(|| "transparent pixels become white".to_string());
+    let changes: Vec<String> = size.into_iter().chain(alpha).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
+}
+
 /// From files to pixels of one size, and from these back to a picture.
 pub struct View {
     preprocessor: Preprocessor,
@@ -27,9 +41,9 @@ impl View {
         Ok(Self { preprocessor, side })
     }
 
-    /// The pixels (3, S, S) of a file, row-major.
-    pub fn read(&self, path: &Path) -> Result<Vec<f32>, BadInput> {
-        let picture = picture::read(path)?;
+    /// The pixels (3, S, S) of a file, row-major, and what was changed to get them.
+    pub fn read(&self, path: &Path) -> Result<(Vec<f32>, Option<String>), BadInput> {
+        let (picture, transparent) = picture::read_flattened(path)?;
         let size = self
             .preprocessor
             .output_size(picture.height(), picture.width());
@@ -38,10 +52,12 @@ impl View {
             let found = format!("{} × {}", size[1], size[0]);
             return Err(BadInput::new(path.display(), expected, found));
         }
-        self.preprocessor.apply(&picture).map_err(|bad| BadInput {
+        let pixels = self.preprocessor.apply(&picture).map_err(|bad| BadInput {
             what: format!("{}: {}", path.display(), bad.what),
             ..bad
-        })
+        })?;
+        let changes = changes(picture.dimensions(), size, transparent);
+        Ok((pixels, changes))
     }
 
     /// One picture as pixel values (1, 3, S, S).
@@ -69,5 +85,20 @@ impl View {
             x /= p.rescale_factor;
         }
         x.round() as u8 // `as` saturates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_said() {
+        let text = |from, transparent| changes(from, [32, 32], transparent).unwrap_or_default();
+        assert_eq!(text((32, 32), false), "");
+        assert_eq!(text((96, 96), false), "96 × 96 pixels become 32 × 32");
+        let both = "96 × 64 pixels become 32 × 32, another shape; transparent pixels become white";
+        assert_eq!(text((96, 64), true), both);
+        assert_eq!(text((32, 32), true), "transparent pixels become white");
     }
 }

@@ -1,6 +1,6 @@
 //! A profile as text.
 
-use super::{Limits, Op, Profile, Reached};
+use super::{Limits, Op, Profile, Reached, Spread};
 use crate::table::{Line, aligned, digits, si};
 
 /// Titles of the columns; what ran stands behind them.
@@ -55,13 +55,15 @@ impl Profile {
     fn sum(&self) -> String {
         let (ops, whole) = (self.together.median, self.whole.median);
         let Some(device) = self.device else {
+            let rest = match (self.noise(), whole >= ops) {
+                (Some(spread), _) => format!(
+                    "too noisy to compare the two\n(runs differ by {spread:.1}×: close other programs and repeat)"
+                ),
+                (None, true) => format!("between the ops {:.4} ms", whole - ops),
+                (None, false) => format!("the recording cost {:.4} ms", ops - whole),
+            };
             return format!(
-                "ops together {ops:.4} ms, recorded one by one; the whole {whole:.4} ms, unrecorded: {} {:.4} ms\n",
-                match whole >= ops {
-                    true => "between the ops",
-                    false => "the recording cost",
-                },
-                (whole - ops).abs(),
+                "ops together {ops:.4} ms, recorded one by one; the whole {whole:.4} ms, unrecorded: {rest}\n",
             );
         };
         let mut text = format!(
@@ -76,6 +78,14 @@ impl Profile {
             );
         }
         text
+    }
+}
+
+impl Profile {
+    /// How far apart the repetitions are, if that is too much to compare the recorded with the others.
+    fn noise(&self) -> Option<f64> {
+        let spreads = [self.together, self.whole].map(Spread::noise);
+        spreads.into_iter().flatten().reduce(f64::max)
     }
 }
 

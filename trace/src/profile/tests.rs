@@ -165,6 +165,24 @@ fn the_table_says_by_which_clock() {
     assert_eq!(below(true), format!("{line}\n{waited}"));
 }
 
+/// A busy machine gives no cause for the difference.
+#[test]
+fn noise_is_not_called_a_cost_of_recording() {
+    let spread = Spread::of(&[1., 2.]);
+    assert_eq!(spread.noise(), Some(1.9 / 1.1));
+    assert_eq!(Spread::of(&[2., 2.5]).noise(), None);
+    let noisy = Profile {
+        whole: spread,
+        ..profile()
+    };
+    let table = noisy.table(&LIMITS);
+    assert!(
+        table.contains("too noisy to compare") && table.contains("differ by 1.7×"),
+        "{table}"
+    );
+    assert!(!table.contains("the recording cost"), "{table}");
+}
+
 #[test]
 fn an_op_that_does_not_say_what_it_needs_has_no_rate() {
     let events = vec![event("mystery", 0, 1), priced("mystery", 1, 1, 1)];

@@ -1,6 +1,6 @@
 //! The README's results in brief: eight workloads on a GPU, compared with the fastest PyTorch.
 
-use results::{HIGHEST, Machine, Results, Row, Workload};
+use results::{HIGHEST, Machine, Results, Row, Workload, notes};
 
 use super::overview::{GPU, device, on_gpu, record};
 use super::significant;
@@ -22,8 +22,16 @@ const ON_GPU: [&str; 8] = [
 /// The levels in brief; the highest is compared with other frameworks.
 const LEVELS: [u8; 4] = [1, 3, 4, HIGHEST];
 
+/// Marks of the workloads of all commits but the first; more commits share the last one.
+const MARKS: [&str; 4] = ["¹", "²", "³", "⁴"];
+
 /// `commit abc, 2026-11-21`, for each commit at which one of the rows was measured.
 pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
+    distinct(machine, rows).join("; ")
+}
+
+/// The commits of the rows, each once, in the order of the rows.
+fn distinct(machine: &Machine, rows: &[&Row]) -> Vec<String> {
     let mut commits: Vec<String> = vec![];
     for row in rows {
         let origin = row.origin.clone().unwrap_or_else(|| machine.origin());
@@ -32,17 +40,44 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
             commits.push(commit);
         }
     }
-    commits.join("; ")
+    commits
+}
+
+/// The mark of commit number `index` in a table; the first has none.
+fn mark(index: usize) -> &'static str {
+    match index {
+        0 => "",
+        n => MARKS[(n - 1).min(MARKS.len() - 1)],
+    }
+}
+
+/// `PyTorch 2.11.0+cu130`, for each version that one of the rows ran with.
+fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
+    let version = |note: &String| {
+        let (name, rest) = note.split_once(' ')?;
+        let version = rest.split([',', ' ']).next()?;
+        let is_number = version.starts_with(|c: char| c.is_ascii_digit());
+        (name == "PyTorch" && is_number).then(|| format!("{name} {version}"))
+    };
+    let is_about = |note: &&String| notes::is_about(note, &results.notes, rows);
+    let mut versions: Vec<String> = vec![];
+    for version in results.notes.iter().filter(is_about).filter_map(version) {
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    versions
 }
 
 /// The results in brief, or nothing where the GPU has no record.
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Times are milliseconds of one forward pass: host time, median. *graph*: as one CUDA \
-                  graph. The last column is the time of the fastest PyTorch divided by the time of \
-                  level 5. In f32, level 5 uses tensor cores where that is faster: three TF32 matmuls give [the accuracy of \
-                  f32](book/chapters/dispatch.md#the-kernels); PyTorch runs without TF32. [benches/results](benches/results/README.md) has all results, those of a CPU, and \
-                  explains the names.";
+                  graph. *PyTorch, fastest*: of eager, CUDA graph and `torch.compile`. The last column \
+                  divides its time by that of level 5. In f32, level 5 may compute a matmul as the sum of \
+                  three TF32 matmuls on tensor cores, which is [about as accurate as \
+                  f32](book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32 here. \
+                  [benches/results](benches/results/README.md) has all results and explains the names.";
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 
@@ -60,16 +95,26 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     let mut text =
         format!("| {device} | {levels} | PyTorch, fastest | PyTorch / level {HIGHEST} |\n");
     text += &format!("|---|{}\n", "---:|".repeat(LEVELS.len() + 2));
+    let commits = distinct(&results.machine, &rows);
     for (title, workload) in &workloads {
-        text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
+        let of_workload = distinct(&results.machine, &shown(*workload));
+        let marks = (0..)
+            .zip(&commits)
+            .filter(|(_, commit)| of_workload.contains(commit));
+        let marks: String = marks.map(|(index, _)| mark(index)).collect();
+        text += &format!("| {title}{marks} | {} |\n", cells(*workload).join(" | "));
     }
     let Machine { rustc, candle, .. } = &results.machine;
-    let software = match &results.machine.driver {
-        Some(driver) => format!("driver {driver}, rustc {rustc}, candle {candle}"),
-        None => format!("rustc {rustc}, candle {candle}"),
-    };
-    let commits = commits(&results.machine, &rows);
-    let caption = wrapped(&format!("{device}: {software}; {commits}."));
+    let driver = results.machine.driver.as_ref();
+    let driver = driver.map(|driver| format!("driver {driver}"));
+    let own = [format!("rustc {rustc}"), format!("candle {candle}")];
+    let software = driver.into_iter().chain(own).chain(pytorch(results, &rows));
+    let software = software.collect::<Vec<_>>().join(", ");
+    let commits = (0..).zip(&commits);
+    let commits: Vec<String> = commits
+        .map(|(index, commit)| mark(index).to_string() + commit)
+        .collect();
+    let caption = wrapped(&format!("{device}: {software}; {}.", commits.join("; ")));
     Some(format!("{text}\n{caption}"))
 }
 
@@ -118,6 +163,31 @@ mod tests {
 | lm readme decode | 1.23 | — | — | 0.100, graph | 0.200, compile | 2.00× |
 ";
         assert!(text.starts_with(gpu), "{text}");
+    }
+
+    #[test]
+    fn workloads_of_another_commit_are_marked() {
+        let mut records = records();
+        let (_, gpu) = &mut records[1];
+        let mut bf16 = gpu.rows.clone();
+        for row in &mut bf16 {
+            row.dtype = "bf16".into();
+            row.origin = Some(results::Origin {
+                commit: "old".into(),
+                date: "2026-11-20".into(),
+            });
+        }
+        gpu.rows.extend(bf16);
+        gpu.notes = vec![
+            "PyTorch 2.11.0+cu130, f32 without TF32".into(),
+            "PyTorch compile: slow".into(),
+        ];
+        let text = brief(&records);
+        assert!(text.contains("\n| lm readme decode | "), "{text}");
+        assert!(text.contains("\n| lm readme decode bf16¹ | "), "{text}");
+        let caption =
+            "candle 0.11.1, PyTorch 2.11.0+cu130; commit abc, 2026-11-21; ¹commit old, 2026-11-20.";
+        assert!(text.replace('\n', " ").contains(caption), "{text}");
     }
 
     #[test]

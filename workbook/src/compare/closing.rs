@@ -5,6 +5,7 @@ use candle_core::Device;
 use kernels::dispatch::{Facts, is_tuned, tables, tune_command};
 use results::{Results, Row};
 
+use super::Spread;
 use crate::doctor::simd;
 
 /// The facts that the text depends on.
@@ -18,9 +19,6 @@ struct Here {
 
 /// Below this speed-up level 2 gains next to nothing.
 const LITTLE: f64 = 1.15;
-
-/// Where the slow tenth of a row's runs takes this many times as long as the fast tenth, the machine was busy.
-const NOISY: f64 = 1.5;
 
 /// Width of the names of the three parts.
 const NAME: usize = 10;
@@ -94,12 +92,11 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
     let mut lines = vec![format!(
         "On this CPU, levels 3 to 5 run Rust{simd}, not PTX or CUDA."
     )];
-    if let Some(spread) = noise(rows) {
-        lines.extend([
-            format!("Too noisy to compare: runs of one row differ by {spread:.1}×."),
-            "Close other programs and repeat.".into(),
-        ]);
-    } else if let Some(two) = level_2(rows) {
+    lines.extend(noise(rows));
+    let pair = |two: &&Row| {
+        noisy(two).is_none() && level_1(rows, two).is_none_or(|one| noisy(one).is_none())
+    };
+    if let Some(two) = level_2(rows).filter(pair) {
         lines.push(gain(two));
         lines.extend(match two.speedup < LITTLE {
             true => [
@@ -118,10 +115,10 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
 fn on_gpu(rows: &[Row]) -> Vec<String> {
     let mut lines = vec!["Small models on a GPU spend their time on kernel launches.".into()];
     if let Some(two) = level_2(rows) {
-        let one = rows
-            .iter()
-            .find(|row| row.level == 1 && row.title() == two.title());
-        let launches = match (one.and_then(|one| one.launches), two.launches) {
+        let launches = match (
+            level_1(rows, two).and_then(|one| one.launches),
+            two.launches,
+        ) {
             (Some(one), Some(two)) => format!("it launches {two} kernels, level 1 {one}."),
             _ => "its fused ops launch fewer kernels.".into(),
         };
@@ -137,10 +134,41 @@ fn gain(two: &Row) -> String {
     format!("Level 2 is {:.2}× in {}:", two.speedup, two.title())
 }
 
-/// How far apart the runs of a row are, if that is too far to compare levels by.
-fn noise(rows: &[Row]) -> Option<f64> {
-    let spreads = rows.iter().map(|row| row.high_ms / row.low_ms);
-    spreads.reduce(f64::max).filter(|spread| *spread > NOISY)
+/// How many times as long the slow tenth of a row's runs takes as its fast tenth, if that is too much to compare with.
+pub fn noisy(row: &Row) -> Option<f64> {
+    let spread = Spread {
+        low: row.low_ms,
+        median: row.median_ms,
+        high: row.high_ms,
+    };
+    spread.noise()
+}
+
+/// The noisy rows: their number, and the worst one by name.
+fn noise(rows: &[Row]) -> Vec<String> {
+    let all: Vec<(f64, &Row)> = rows
+        .iter()
+        .filter_map(|row| Some((noisy(row)?, row)))
+        .collect();
+    let Some((spread, row)) = all.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return vec![];
+    };
+    vec![
+        format!(
+            "Too noisy to compare: {} of {} rows, marked ~.",
+            all.len(),
+            rows.len()
+        ),
+        format!("The worst, {} at {}:", row.title(), row.variant()),
+        format!("its slow runs took {spread:.1}× as long as its fast runs."),
+        "Close other programs and repeat.".into(),
+    ]
+}
+
+/// Level 1 of the same workload.
+fn level_1<'a>(rows: &'a [Row], two: &Row) -> Option<&'a Row> {
+    let same = |row: &&Row| row.level == 1 && !row.graph && row.title() == two.title();
+    rows.iter().find(same)
 }
 
 /// Level 2 in a prefill, or else in the first workload.
@@ -214,15 +242,29 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_machine_explains_nothing() {
+    fn noisy_rows_are_named_and_explain_nothing() {
         let mut rows = rows(5.57);
-        rows[0].high_ms = 2.1 * rows[0].low_ms;
-        let text = text(&rows, &here(cpu(), None, true));
+        rows[0].high_ms = 2.1 * rows[0].low_ms; // level 1 of the decode
+        let elsewhere = text(&rows, &here(cpu(), None, true));
+        let first = "Too noisy to compare: 1 of 4 rows, marked ~.";
+        assert!(elsewhere.contains(first), "{elsewhere}");
         assert!(
-            text.contains("Too noisy to compare: runs of one row differ by 2.1×."),
-            "{text}"
+            elsewhere.contains("The worst, lm tiny decode at level 1:"),
+            "{elsewhere}"
         );
-        assert!(!text.contains("5.57"), "{text}");
+        assert!(elsewhere.contains("took 2.1× as long"), "{elsewhere}");
+        assert!(
+            elsewhere.contains("5.57"),
+            "the prefill is quiet: {elsewhere}"
+        );
+
+        rows[2].high_ms = 3.1 * rows[2].low_ms; // level 1 of the prefill
+        let here = text(&rows, &here(cpu(), None, true));
+        assert!(
+            here.contains("The worst, lm tiny prefill at level 1:"),
+            "{here}"
+        );
+        assert!(!here.contains("5.57"), "{here}");
     }
 
     #[test]

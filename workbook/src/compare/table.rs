@@ -1,5 +1,6 @@
 //! Figures for a terminal.
 
+use super::closing::noisy;
 use super::measure::Measured;
 use super::significant;
 use results::{Row, runs_as_short};
@@ -10,7 +11,7 @@ type Column = (&'static str, fn(&Row) -> String);
 /// A cell without a figure. A column of nothing else is left out.
 const NONE: &str = "–";
 
-/// What the columns say: two lines for any device, and one between them for this one.
+/// What the columns say; the second line is for this device, the others for any.
 pub fn legend(samples: u32, on_gpu: bool) -> String {
     let device = match on_gpu {
         true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
@@ -19,8 +20,10 @@ pub fn legend(samples: u32, on_gpu: bool) -> String {
     format!(
         "Each row is one forward pass: the median of {samples} runs. speed-up: over level 1.\n\
          {device}\n\
-         tensors: created in one pass, with views. memory: peak, without the weights.\n\
-         max diff: largest difference from level 1, relative to the largest logit."
+         tensors: created in one pass, with views. memory: peak of a run; it includes\n\
+         the KV cache and leaves out the weights.\n\
+         max diff: largest difference from level 1, relative to the largest logit.\n\
+         ~: a noisy time; the slow runs took more than 1.5× as long as the fast runs."
     )
 }
 
@@ -47,7 +50,10 @@ fn columns(on_gpu: bool) -> [Column; 9] {
             row.variant().replace("level ", "").replace("in a ", "")
         }),
         ("runs as", runs_as),
-        ("ms", |row| significant(row.median_ms)),
+        ("ms", |row| {
+            let mark = if noisy(row).is_some() { "~" } else { "" };
+            format!("{mark}{}", significant(row.median_ms))
+        }),
         ("device ms", |row| {
             row.device_ms.map_or(NONE.into(), significant)
         }),

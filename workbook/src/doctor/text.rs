@@ -5,9 +5,9 @@ use candle_core::DType;
 use super::diagnose::{Finding, Part, dotted};
 use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc, Simd};
 
-/// What there is, what is found with its fix, and what works; `failed` are the parts that were asked for and do not.
+/// What works, what there is, and what is found with its fix; `failed` are the parts that were asked for and do not.
 pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> String {
-    let mut text = String::new();
+    let mut text = format!("{}\n\n", summary(machine, findings));
     for (name, value) in facts(machine) {
         text += &format!("{name:<10} {value}\n");
     }
@@ -20,7 +20,7 @@ pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> Strin
             text += &format!("- {}\n  fix: {}\n", finding.found, finding.fix);
         }
     }
-    text + &format!("\n{}{}\n", refusal(failed), summary(machine, findings))
+    text + &refusal(failed)
 }
 
 fn title(part: Part) -> &'static str {
@@ -44,7 +44,7 @@ fn refusal(failed: &[Part]) -> String {
     match names.is_empty() {
         true => String::new(),
         false => format!(
-            "you asked for {}: see the fixes above\n",
+            "\nyou asked for {}: see the fixes above\n",
             names.join(" and ")
         ),
     }

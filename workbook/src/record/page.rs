@@ -29,8 +29,12 @@ Dash: not run.
 - **Device time** is measured on a GPU, by two CUDA events around a pass that is queued before the
   device starts. It leaves out the host. A dash there means that the pass could not be queued.
 
-In f32, level 5 multiplies on tensor cores where that is faster: three TF32 matmuls give
-[the accuracy of f32](../../book/chapters/dispatch.md#the-kernels). PyTorch runs without TF32.
+In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor cores, which is
+[about as accurate as f32](../../book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32
+here.
+
+On a CPU, PyTorch multiplies f32 matrices with MKL. On AMD processors, MKL uses older vector
+instructions than the processor has, so a part of the lead over PyTorch comes from MKL.
 
 A row is named after its model, preset, workload and dtype; f32 is left out.
 
@@ -52,7 +56,7 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 | 5, graph | level 5, with the forward pass as one CUDA graph |
 | PyTorch eager | the same model in plain PyTorch |
 | PyTorch graph | the same in a CUDA graph |
-| PyTorch compile | the fastest mode of `torch.compile` |
+| PyTorch compile | the fastest mode of `torch.compile` among those that were run; the notes name the others |
 | PyG | the graph transformer with the layers of PyTorch Geometric |
 ";
 

@@ -1,6 +1,6 @@
 //! The options of `workbook sim`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use cli::args::whole;
@@ -11,12 +11,16 @@ use simt::{Argument, Case, Dim, Options, Schedule, Watch};
 use super::show::Costs;
 use super::text::bad_input;
 
+/// A command that works in the repository.
+pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
+
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
+#[command(after_help = format!("Example:\n  {EXAMPLE}"))]
 pub struct SimArgs {
     /// A .ptx file, or a .cu file if NVRTC is installed
     #[arg(value_name = "FILE.ptx|FILE.cu")]
-    pub file: PathBuf,
+    file: Option<PathBuf>,
     /// Name of the kernel; may be omitted if the file has only one
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
@@ -129,6 +133,18 @@ impl From<Order> for Schedule {
 }
 
 impl SimArgs {
+    /// The file with the kernel.
+    ///
+    /// # Errors
+    /// [`BadInput`] with an example if there is none.
+    pub fn file(&self) -> Result<&Path, BadInput> {
+        let missing = || {
+            let expected = format!("a .ptx or .cu file (example: {EXAMPLE})");
+            BadInput::new("sim", expected, "none")
+        };
+        self.file.as_deref().ok_or_else(missing)
+    }
+
     /// The launch that the options describe.
     pub fn case(&self) -> Result<Case, BadInput> {
         let args = self.args.iter().map(|text| text.parse::<Argument>());

@@ -76,9 +76,15 @@ fn prompts() {
         .run(&["--prompt", ""])
         .refused(&["--prompt: expected at least one token, found none"]);
     let long = "word ".repeat(100);
+    fixture.run(&["--prompt", &long]).refused(&[
+        "--prompt: expected at most 64 tokens",
+        "context",
+        "shorten the prompt",
+    ]);
+    let graph = ["--prompt", "The", "--device", "cpu", "--graph", "on"];
     fixture
-        .run(&["--prompt", &long])
-        .refused(&["--prompt: expected at most 64 tokens", "context"]);
+        .run(&graph)
+        .refused(&["--graph on: expected a GPU", "found cpu"]);
     run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
 }
 

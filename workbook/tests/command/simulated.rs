@@ -30,7 +30,8 @@ fn the_answer_comes_first_and_is_that_of_the_cpu() {
         };
         let (cpu, sim) = (vit("cpu"), vit("sim"));
         assert!(sim.fine().starts_with(cpu.fine()), "{}", sim.stdout);
-        assert_eq!(sim.stderr, format!("level {level}, tiny, f32, sim\n"));
+        let note = format!("note: {picture}: 96 × 96 pixels become 32 × 32\n");
+        assert_eq!(sim.stderr, format!("{note}level {level}, tiny, f32, sim\n"));
     }
 }
 
@@ -61,7 +62,8 @@ fn kernels_are_drawn_under_a_roof() {
     let chart = fixture.path("roof.svg");
     let roof = ["--bandwidth", "2", "--peak", "30", "--roofline", &chart];
     let args = [&["--level", "4", "--device", "sim"][..], &roof].concat();
-    fixture.answer(&args).fine();
+    let said = format!("\nroofline  {chart}\n");
+    assert!(fixture.answer(&args).fine().ends_with(&said));
     let svg = std::fs::read_to_string(&chart).unwrap();
     for expected in [
         "a GPU: 2 TB/s, 30 TFLOP/s",

@@ -13,6 +13,11 @@ fn refused(more: &[&str], parts: &[&str]) {
 
 #[test]
 fn texts_that_cannot_be_run() {
+    sim(&[]).refused(&[
+        "sim: expected a .ptx or .cu file",
+        "kernels/src/gelu/level3.ptx",
+        "found none",
+    ]);
     sim(&["/no/such.ptx"]).refused(&["cannot read `/no/such.ptx`: no such file"]);
     let folder = Folder::new();
     let text = |text: &[u8], parts: &[&str]| {
