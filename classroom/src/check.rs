@@ -21,7 +21,7 @@ pub use rust::{Rustc, TO_COMPILE};
 
 use crate::exercise::{Exercise, Language};
 use crate::printed::printable;
-use crate::source::compare;
+use crate::source::{compare, unended};
 
 /// The part of a check that rejected a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +143,11 @@ pub fn check(
     };
     // Some editors begin a file with a mark of its encoding.
     let text = text.trim_start_matches('\u{feff}');
+    if let Some((line, found)) = unended(text) {
+        let place = format!("{}:{line}", path.display());
+        let what = format!("expected `// END` after the region that begins here, found {found}");
+        return Ok(Err(Failure::new(Part::Outside, place, what)));
+    }
     if let Err(changed) = compare(text, &exercise.starter) {
         let what = format!(
             "expected `{}` as in the starter (nothing may change outside the regions), found `{}`",

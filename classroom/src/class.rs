@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::check::{Failure, Part};
 use crate::exercise::Exercise;
 use crate::grade::{Grade, Verdict};
+use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
 use files::{Entries, files_below};
@@ -120,6 +121,10 @@ impl Class {
     /// There is no submission.
     pub fn has_some(&self, folder: &Path) -> Result<(), BadInput> {
         match self.students.is_empty() {
+            true if handout::is_one(folder) => {
+                let found = "a handout; it goes after `--exercises`";
+                Err(BadInput::new(folder.display(), EXPECTED, found))
+            }
             true => Err(BadInput::new(folder.display(), EXPECTED, "none")),
             false => Ok(()),
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use data::BadInput;
 use tempfile::TempDir;
 
-use crate::exercise::{Exercise, Language};
+use crate::exercise::{self, Exercise, Language};
 use crate::page::{COMMAND, of_session, page, without_links};
 
 /// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
@@ -38,6 +38,11 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
         fs::rename(&whole, folder)
     };
     written().map_err(|e| bad("a folder that can be created", e.to_string()))
+}
+
+/// Whether a folder is a handout, or the exercises themselves.
+pub fn is_one(folder: &Path) -> bool {
+    exercise::all(folder).is_ok()
 }
 
 fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {

@@ -133,11 +133,14 @@ impl Learner {
     }
 
     /// Begins an exercise again; what was written stays beside it, as `….old`, `….old.2` and so on, whose path it
-    /// gives. A file that is the starter is left alone.
+    /// gives. A file that is the starter is left alone. The exercise is not solved any more.
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn reset(&self, exercise: &Exercise) -> Result<Option<PathBuf>, BadInput> {
+    pub fn reset(&mut self, exercise: &Exercise) -> Result<Option<PathBuf>, BadInput> {
+        if self.passed(exercise) {
+            self.keep(|progress| _ = progress.passed.remove(&exercise.id))?;
+        }
         let path = self.file(exercise);
         if fs::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
             return Ok(None);

@@ -101,6 +101,20 @@ impl Launch {
         format!("{name}[{}]", index.join(", "))
     }
 
+    /// Whether no thread wrote element `i` of the buffer of argument `k`, which the host left unwritten: all bits are set,
+    /// which no NaN has that an instruction makes.
+    pub fn is_unwritten(&self, k: usize, i: usize) -> bool {
+        let Some(b) = self.operands.buffer(k) else {
+            return false;
+        };
+        let (buffer, bytes) = (
+            &self.operands.buffers[b],
+            self.operands.layouts[b].0.bytes(),
+        );
+        let element = buffer.bytes.chunks_exact(bytes).nth(i);
+        !buffer.initialised && element.is_some_and(|all| all.iter().all(|&byte| byte == 0xff))
+    }
+
     /// What is in the buffer of argument `k`.
     pub fn values(&self, k: usize) -> Vec<f64> {
         values(&self.case.args[k], &self.operands, k)

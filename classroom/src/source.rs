@@ -165,6 +165,22 @@ pub fn regions(text: &str) -> Vec<Filled<'_>> {
     found
 }
 
+/// The first region that does not end: the line that begins it, and what comes in place of [`END`].
+pub fn unended(text: &str) -> Option<(usize, String)> {
+    let mut begun: Option<usize> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match (begun, begins(line)) {
+            (Some(begin), Some(_)) => {
+                return Some((begin, format!("`{}` in line {number}", line.trim())));
+            }
+            (None, Some(_)) => begun = Some(number),
+            _ if ends(line) => begun = None,
+            _ => {}
+        }
+    }
+    begun.map(|begin| (begin, "the end of the file".into()))
+}
+
 /// Holds a submission to its starter: whether they are the same outside of the regions, but for how many blanks stand
 /// where there are some.
 ///
@@ -240,6 +256,18 @@ mod tests {
             assert!(error.starts_with("x: expected "), "{error}");
         }
         assert!(starter("// REGION: a\nb\n", &[], "x").is_err());
+    }
+
+    #[test]
+    fn a_region_has_an_end() {
+        assert_eq!(unended(SOURCE), None);
+        let last = SOURCE.replace("// END\n", "");
+        assert_eq!(unended(&last), Some((2, "the end of the file".into())));
+        let first = format!("{last}{SOURCE}");
+        assert_eq!(
+            unended(&first),
+            Some((2, "`// REGION: one` in line 7".into()))
+        );
     }
 
     #[test]

@@ -233,6 +233,13 @@ struct GradeArgs {
     seed: Option<u64>,
 }
 
+impl GradeArgs {
+    /// Whether all exercises are graded.
+    fn has_all(&self) -> bool {
+        self.session.is_none() && self.only.is_empty() && !self.graded
+    }
+}
+
 /// The help of `--limit`.
 fn of_limit() -> String {
     let compile = TO_COMPILE.as_secs();

@@ -8,6 +8,7 @@ use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
 use super::{Failure, Outcome, Part, Predictions, limits, questions};
 use crate::answers::Answers;
 use crate::exercise::Exercise;
+use crate::printed::last;
 use crate::problem::Launch;
 use crate::spec::{KernelSpec, Kind, Sizes};
 
@@ -65,9 +66,21 @@ pub fn check(
             Err(failure) => return Ok(Err(failure)),
         }
     }
-    Ok(match limits::check(exercise, &submission, &counted)? {
+    let printed = || {
+        let printed = counted.iter().map(|(_, report)| report.printed.as_str());
+        last("printed", &printed.collect::<String>())
+    };
+    let kept = limits::check(exercise, &submission, &counted)?;
+    let outcome = match kept {
         Ok(()) => questions::check(exercise, &submission, &counted, first)?,
         Err(failure) => Err(failure),
+    };
+    Ok(match outcome {
+        Ok(notes) => Ok([printed(), notes].concat()),
+        Err(failure) => Err(Failure {
+            notes: [printed(), failure.notes].concat(),
+            ..failure
+        }),
     })
 }
 
@@ -116,14 +129,18 @@ impl Submission<'_> {
             Ok(report) => report,
             Err(error) => return Ok(Err(self.not_a_kernel(&error))),
         };
-        if let Some(finding) = worst(&report) {
-            return Ok(Err(self.found(finding, sizes)));
-        }
-        Ok(match wrong_result(kernel, &before, &launch) {
-            Some(what) => {
+        let failure = match worst(&report) {
+            Some(finding) => Some(self.found(finding, sizes)),
+            None => wrong_result(kernel, &before, &launch).map(|what| {
                 let what = format!("{} at {}: {what}", kernel.entry, named(sizes));
-                Err(Failure::new(Part::Output, self.path.display(), what))
-            }
+                Failure::new(Part::Output, self.path.display(), what)
+            }),
+        };
+        Ok(match failure {
+            Some(failure) => Err(Failure {
+                notes: last("printed", &report.printed),
+                ..failure
+            }),
             None => Ok(report),
         })
     }
@@ -139,9 +156,14 @@ impl Submission<'_> {
 
     /// A line of the learner's file and `FILE:LINE`: the source's where the PTX names it.
     pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (u32, String) {
-        let own = source.filter(|(file, _)| Path::new(file).file_name() == self.path.file_name());
+        let own = source.filter(|(file, _)| self.is_own(file));
         let line = own.map_or(line, |(_, line)| *line);
         (line, format!("{}:{line}", self.path.display()))
+    }
+
+    /// Whether a file that the PTX names is the learner's.
+    fn is_own(&self, file: &str) -> bool {
+        Path::new(file).file_name() == self.path.file_name()
     }
 
     /// A learner's line `// launch = …` that is none.
@@ -197,8 +219,15 @@ impl Submission<'_> {
             class,
             thread,
             what,
+            source,
             ..
         } = finding;
+        // What names another line of the file calls it as the compiler does: by its whole path.
+        let own = self.path.display().to_string();
+        let what = match source.as_ref().filter(|(file, _)| self.is_own(file)) {
+            Some((file, _)) => what.replace(file, &own),
+            None => what.clone(),
+        };
         let what = format!(
             "{class}: {thread}: {what}{times} | {} (at {})",
             self.line(line),
@@ -245,19 +274,19 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
         return changed_input(kernel, before, after);
     };
     let (f, e) = both[first];
-    let never = match f.is_nan() {
-        true => " (never written, or not a number)",
-        false => "",
+    let found = match f.is_nan() {
+        _ if after.is_unwritten(kernel.output, first) => "nothing: no thread wrote it".to_owned(),
+        true => "NaN (not a number)".to_owned(),
+        false => digits(f),
     };
     let many = match both.iter().filter(|pair| is_wrong(pair)).count() {
         1 => String::new(),
         wrong => format!("; {wrong} of {} are wrong", both.len()),
     };
     Some(format!(
-        "{}: expected {}, found {}{never}{many}",
+        "{}: expected {}, found {found}{many}",
         after.element(kernel.output, first),
         digits(e),
-        digits(f)
     ))
 }
 

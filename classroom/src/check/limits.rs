@@ -37,18 +37,28 @@ pub fn check(
     Ok(Ok(()))
 }
 
-/// `FILE:54` and what stands there, where a line has most of the cost; else the file.
+/// `FILE:54` and what stands there, where a line has most of the cost; else the file. Where others have as much, any of
+/// them may be the one too many.
 fn most_of_it(limit: &Limit, submission: &Submission, report: &Report) -> (String, String) {
-    match metric::costliest(&limit.of, report).first() {
-        Some(line) => {
-            let (number, place) = submission.place(line.line, line.source.as_ref());
-            (
-                place,
-                format!(", most of it here | {}", submission.line(number)),
-            )
-        }
-        None => (submission.path.display().to_string(), String::new()),
-    }
+    let places = metric::costliest(&limit.of, report);
+    let mut places: Vec<(u32, String)> = (places.iter())
+        .map(|line| submission.place(line.line, line.source.as_ref()))
+        .collect();
+    places.dedup();
+    let Some(((number, place), others)) = places.split_first() else {
+        return (submission.path.display().to_string(), String::new());
+    };
+    let code = submission.line(*number);
+    let others: Vec<String> = others.iter().map(|(line, _)| line.to_string()).collect();
+    let most = match &others[..] {
+        [] => format!(", most of it here | {code}"),
+        [other] => format!(", as much of it here as in line {other} | {code}"),
+        _ => format!(
+            ", as much of it here as in each of the lines {} | {code}",
+            others.join(", ")
+        ),
+    };
+    (place.clone(), most)
 }
 
 /// What was expected, if `found` is not that.

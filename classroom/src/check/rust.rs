@@ -19,14 +19,10 @@ use tempfile::TempDir;
 use super::process::{self, Ended};
 use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
-use crate::printed::printable;
+use crate::printed::last;
 
 /// What a compilation may take.
 pub const TO_COMPILE: Duration = Duration::from_secs(60);
-
-/// Lines of an output that are shown, and characters of a line.
-const SHOWN: usize = 20;
-const WIDTH: usize = 200;
 
 /// How exercises in Rust are compiled and run.
 #[derive(Debug, Clone)]
@@ -101,22 +97,6 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<No
         (Some(status), _) => ended_early(path, status, panic, complained),
     };
     Err(Failure { notes, ..failure })
-}
-
-/// The last lines of what a submission printed.
-fn last(what: &str, text: &str) -> Notes {
-    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    let first = lines.len().saturating_sub(SHOWN);
-    let more = match first {
-        0 => String::new(),
-        n => format!(", after {n} more lines"),
-    };
-    let heading = (!lines.is_empty()).then(|| format!("it {what}{more}:"));
-    let shown = lines[first..].iter().map(|line| {
-        let shown: String = line.chars().take(WIDTH).collect();
-        format!("    {}", printable(&shown))
-    });
-    heading.into_iter().chain(shown).collect()
 }
 
 /// `LINE WHY`, as the check's program says it.

@@ -209,11 +209,53 @@ fn a_cost_has_its_line() {
         .next()
         .unwrap()
         .to_owned();
-    let place = format!("12-tile.ptx:{}: transpose at ", before.lines().count() + 1);
+    let at = before.lines().count() + 1;
+    let place = format!("12-tile.ptx:{at}: transpose at ");
+    let said = format!(
+        "found 2, as much of it here as in line {} | bar.sync 0;",
+        at + 1
+    );
+    assert!(line.contains(&place) && line.ends_with(&said), "{line}");
+    // The weights are read again for each row: the load of `x`, which has to be, costs as much.
+    let (shared, global) = (
+        "    ld.shared.f32   %weight, [%at];\n",
+        "    mul.wide.u32    %offset, %column, 4;\n    add.u64         %offset, %w, %offset;\n    \
+         ld.global.f32   %weight, [%offset];\n",
+    );
+    let line = failure("four-warps", shared, global).line;
     assert!(
-        line.contains(&place) && line.ends_with("found 2, most of it here | bar.sync 0;"),
+        line.contains("found 1.78, as much of it here as in line ") && line.ends_with("[%x];"),
         "{line}"
     );
+}
+
+/// A region without its end is told at its beginning.
+#[test]
+fn a_region_without_its_end_is_told_at_its_beginning() {
+    let line = failure("guard", "// END", "").line;
+    let at = 1 + solution(&named("guard"))
+        .lines()
+        .position(|l| l.contains("// REGION"))
+        .unwrap();
+    let said = "expected `// END` after the region that begins here, found the end of the file";
+    assert!(
+        line.ends_with(&format!("01-guard.ptx:{at}: {said}")),
+        "{line}"
+    );
+}
+
+/// What no thread wrote is told apart from a number that is none.
+#[test]
+fn nothing_written_is_not_the_same_as_nan() {
+    let store = "    st.global.f32   [%y], %value;\n";
+    let line = failure("four-warps", store, "").line;
+    assert!(
+        line.contains(", found nothing: no thread wrote it; "),
+        "{line}"
+    );
+    let nan = format!("    mov.f32         %value, 0f7fc00000;\n{store}");
+    let line = failure("four-warps", store, &nan).line;
+    assert!(line.contains(", found NaN (not a number); "), "{line}");
 }
 
 /// Predictions are told how many hold as long as they are the first ones; then which does not, and in the end what was

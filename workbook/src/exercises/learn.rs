@@ -9,7 +9,7 @@ use data::BadInput;
 use super::tools::{Checker, can_check};
 use super::{FOLDER, LIMIT, Place, own_folder};
 
-/// All exercises, a line each: solved ones with a tick, the one in hand with an arrow.
+/// All exercises in the order in which they are best done, a line each: solved ones with a tick, the one in hand with an arrow.
 pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     let learner = Learner::open(&place.dir())?;
     let in_hand = learner.current(exercises).map(|e| &e.id);
@@ -30,7 +30,7 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     }
     let passed = exercises.iter().filter(|e| learner.passed(e));
     println!(
-        "{} of {} solved, in {}",
+        "{} of {} solved, in {}; listed in the order to do them in",
         passed.count(),
         exercises.len(),
         place.dir().display()
@@ -65,7 +65,7 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
 /// Says which exercises in front of `next` were left out.
 pub fn left_out(exercises: &[Exercise], learner: &Learner, place: &Place, next: &Exercise) {
     let mut skipped = skipped(exercises, learner);
-    skipped.retain(|e| e.id < next.id);
+    skipped.retain(|e| e.place() < next.place());
     if !skipped.is_empty() {
         println!("{}", needs_nvrtc(&skipped, place));
     }
@@ -97,6 +97,9 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     };
     learner.start(exercise)?;
     introduce(exercise, &learner);
+    if !can_check(exercise) {
+        println!("{}", cannot_check(exercise));
+    }
     if name.is_none() {
         left_out(exercises, &learner, place, exercise);
     }
@@ -106,6 +109,17 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         place.page(exercise)
     );
     Ok(true)
+}
+
+/// Says that an exercise cannot be checked on this machine, and which one can.
+fn cannot_check(exercise: &Exercise) -> String {
+    let instead = exercise.spec.sibling.as_ref();
+    let instead = instead.map(|name| format!("; exercise {name} covers the same topic without it"));
+    format!(
+        "It cannot be checked here, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install \
+         it{}.",
+        instead.unwrap_or_default()
+    )
 }
 
 /// The title, the task and the file.
@@ -216,14 +230,14 @@ pub fn judge(
         Err(failure) => {
             println!("{}", failure.line);
             failure.notes.iter().for_each(|note| println!("{note}"));
-            println!("{}", not_yet(exercise, place, failure.by, seed));
+            println!("{}", not_yet(exercise, learner, place, failure.by, seed));
             Ok(false)
         }
     }
 }
 
 /// The commands that help on.
-fn not_yet(exercise: &Exercise, place: &Place, by: Part, seed: u64) -> String {
+fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed: u64) -> String {
     let (command, number) = (place.command(), exercise.number());
     let again = match by {
         // Another seed would not change what is wrong with the text.
@@ -231,7 +245,11 @@ fn not_yet(exercise: &Exercise, place: &Place, by: Part, seed: u64) -> String {
         _ => format!("; `{command} check {number} --seed {seed}` repeats this check"),
     };
     let id = &exercise.id;
-    format!("({id} is not solved yet; `{command} hint {number}` gives a hint{again})")
+    let state = match learner.passed(exercise) {
+        true => "still counts as solved, by an earlier text",
+        false => "is not solved yet",
+    };
+    format!("({id} {state}; `{command} hint {number}` gives a hint{again})")
 }
 
 /// Where NVRTC is missing, the exercise that teaches the same without it, and the way on.
@@ -271,8 +289,9 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
 
 /// The starter again.
 pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
-    let learner = Learner::open(&place.dir())?;
+    let mut learner = Learner::open(&place.dir())?;
     let exercise = begun(exercises, &learner, place, name)?;
+    let was_solved = learner.passed(exercise);
     let file = learner.file(exercise);
     let file = file.display();
     match learner.reset(exercise)? {
@@ -281,6 +300,9 @@ pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
             old.display()
         ),
         None => println!("{file} already is the starter"),
+    }
+    if was_solved {
+        println!("{} no longer counts as solved", exercise.id);
     }
     Ok(true)
 }

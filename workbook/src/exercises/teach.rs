@@ -96,6 +96,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         lines.for_each(|line| println!("{line}"));
     }
     println!("{}", passed(&grades));
+    if args.has_all() && grades.iter().any(Grade::is_missing) {
+        println!("(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)");
+    }
     let not_graded = class.not_graded;
     let all = Grades { grades, not_graded };
     if let Some(json) = json {

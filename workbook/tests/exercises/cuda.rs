@@ -86,3 +86,47 @@ fn a_compilers_error_has_its_line() {
         assert!(run.ended(1).starts_with(&place), "{}", run.stdout);
     }
 }
+
+/// What a kernel prints is shown below the line, and each place that a finding names is one of the learner's file.
+#[test]
+fn what_a_kernel_prints_is_shown_and_places_are_short() {
+    let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
+    folder.run(&["start", "warp-sum-cuda"]).ended(0);
+    let sum = "    sum += row[column];\n";
+    let prints = changed(
+        &exercise,
+        sum,
+        &format!("{sum}    if (column == 0) printf(\"row %d\\n\", blockIdx.x);\n"),
+    );
+    let Some(run) = check(&folder, &exercise, &prints) else {
+        return;
+    };
+    let (_, said) = run
+        .ended(0)
+        .split_once("14-warp-sum-cuda: passed\n")
+        .unwrap();
+    assert!(
+        said.starts_with("it printed:\n    row 0\n    row 1\n"),
+        "{said}"
+    );
+    let loops = "  for (int bit = 16;";
+    let races = changed(
+        &exercise,
+        loops,
+        &format!(
+            "  __shared__ float all[32];\n  all[threadIdx.x] = value;\n  value += 0 * all[31 - threadIdx.x];\n  printf(\"here\\n\");\n{loops}"
+        ),
+    );
+    let run = check(&folder, &exercise, &races).unwrap();
+    let line = run.ended(1).lines().next().unwrap();
+    assert!(line.contains(": race: "), "{line}");
+    assert_eq!(
+        line.matches("my-exercises/14-warp-sum-cuda.cu:").count(),
+        2,
+        "{line}"
+    );
+    assert_eq!(line.matches("14-warp-sum-cuda.cu").count(), 2, "{line}");
+    let folder = folder.path("").display().to_string();
+    assert!(!line.contains(folder.trim_end_matches('/')), "{line}");
+    assert!(run.stdout.contains("\nit printed"), "{}", run.stdout);
+}

@@ -112,7 +112,9 @@ fn every_submission_is_graded_whatever_it_does() {
         );
     }
     // What is missing stands in one line a student.
-    let of_ada = format!("ada: 1 of {session} passed; missing: 02-columns, 03-");
+    let of_ada = format!(
+        "ada: 1 of {session} passed; missing: 03-fused-softmax, 04-one-product, 02-columns"
+    );
     assert!(run.stdout.contains(&of_ada), "{}", run.stdout);
     assert!(!run.stdout.contains("ada 02-columns"), "{}", run.stdout);
     assert!(start.elapsed() < Duration::from_secs(120));
@@ -177,6 +179,29 @@ fn every_submission_is_graded_whatever_it_does() {
     assert!(
         junit.contains("type=\"time\"") && slashes(&junit).contains("name=\"class/fay/guard.ptx\""),
         "{junit}"
+    );
+}
+
+/// A handout is no class, and who grades everything is told how to grade less.
+#[test]
+fn a_handout_is_not_graded_and_a_part_can_be() {
+    let folder = Folder::new();
+    folder.run(&["handout", "out", "--session", "1"]).ended(0);
+    let run = folder.run(&["grade", "out"]);
+    let found = "students' folders, found a handout; it goes after `--exercises`\n";
+    assert!(
+        run.code == Some(2) && run.stderr.ends_with(found),
+        "{}",
+        run.stderr
+    );
+    submit(&folder, "eve", "guard", &named("guard").solution.unwrap());
+    let tip = "(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)\n";
+    assert!(folder.run(&["grade", "eve"]).ended(1).ends_with(tip));
+    assert!(
+        !folder
+            .run(&["grade", "eve", "--session", "1"])
+            .ended(1)
+            .contains(tip)
     );
 }
 

@@ -28,6 +28,27 @@ fn all_exercises_are_listed() {
     );
 }
 
+/// The list, `start` and what comes next have one order: Rust before PTX, and then by number.
+#[test]
+fn there_is_one_order() {
+    let folder = Folder::new();
+    let order = ["05", "06", "03", "04", "01", "02", "07", "08"];
+    let exercises = exercises();
+    let numbers: Vec<&str> = exercises.iter().map(|e| e.number()).collect();
+    assert_eq!(numbers[..8], order);
+    assert!(numbers[7..].is_sorted(), "{numbers:?}");
+    let list = folder.run(&["list"]);
+    let listed = list.ended(0).lines().take(8).map(|line| &line[2..4]);
+    assert_eq!(listed.collect::<Vec<_>>(), order);
+    let mut learner = Learner::open(&folder.path("my-exercises")).unwrap();
+    for number in order {
+        let started = folder.run(&["start"]);
+        assert!(started.ended(0).starts_with(number), "{}", started.stdout);
+        let exercise = exercises.iter().find(|e| e.number() == number).unwrap();
+        learner.pass(exercise).unwrap();
+    }
+}
+
 #[test]
 fn from_the_start_to_the_next_exercise() {
     let folder = Folder::new();
@@ -184,6 +205,52 @@ fn a_reset_keeps_what_was_written() {
     assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
 }
 
+/// After a reset the list and the check agree: the exercise is to be done again.
+#[test]
+fn a_reset_takes_the_pass_back() {
+    let folder = Folder::new();
+    let exercise = named("guard");
+    folder.run(&["start", "guard"]).ended(0);
+    fs::write(
+        folder.file(&exercise),
+        exercise.solution.as_deref().unwrap(),
+    )
+    .unwrap();
+    folder.run(&["check"]).ended(0);
+    let is_solved = || folder.run(&["list"]).ended(0).contains("✓ 01 guard");
+    assert!(is_solved());
+    // A worse text later does not take it back, and the check says so.
+    fs::write(folder.file(&exercise), &exercise.starter).unwrap();
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(1).contains("(01-guard still counts as solved, "),
+        "{}",
+        run.stdout
+    );
+    assert!(is_solved());
+    let reset = folder.run(&["reset"]);
+    assert!(
+        reset
+            .ended(0)
+            .ends_with("01-guard no longer counts as solved\n"),
+        "{}",
+        reset.stdout
+    );
+    assert!(!is_solved());
+    let run = folder.run(&["check"]);
+    assert!(
+        run.ended(1).contains("(01-guard is not solved yet; "),
+        "{}",
+        run.stdout
+    );
+    let again = folder.run(&["reset"]);
+    assert!(
+        again.ended(0).ends_with("already is the starter\n"),
+        "{}",
+        again.stdout
+    );
+}
+
 #[test]
 fn the_solution_comes_after_a_pass_or_when_asked_for_outright() {
     let folder = Folder::new();
@@ -266,7 +333,7 @@ fn another_folder_is_named_in_the_next_command() {
         "{}",
         run.stdout
     );
-    assert!(folder.path("mine/01-guard.ptx").is_file());
+    assert!(folder.path("mine/05-causality.rs").is_file());
     folder.run(&["handout", "out"]).ended(0);
     let run = folder.run(&["--exercises", "out", "start", "tile"]);
     let command = " exercises --exercises out check`";
@@ -360,7 +427,16 @@ fn without_nvrtc_the_way_goes_on() {
         learner.start(&exercise).unwrap();
         learner.pass(&exercise).unwrap();
     }
-    without(&["start", "warp-sum-cuda"]).ended(0);
+    let started = without(&["start", "warp-sum-cuda"]);
+    let said = "It cannot be checked here, because NVRTC is not installed; ";
+    assert!(started.ended(0).contains(said), "{}", started.stdout);
+    assert!(
+        started
+            .stdout
+            .contains("; exercise warp-sum covers the same topic"),
+        "{}",
+        started.stdout
+    );
     without(&["check"]).refused(&[
         "expected NVRTC",
         " exercises start` goes on to the next exercise",

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::run::{Folder, exercises};
+use crate::run::{Folder, named};
 
 /// A watch that ends with the test, and what it prints, line by line.
 struct Watch(Child, Receiver<String>);
@@ -51,9 +51,8 @@ impl Drop for Watch {
 
 fn goes_on_when_a_file_is_saved(args: &[&str]) {
     let folder = Folder::new();
-    let [first, second] = &exercises()[..2] else {
-        panic!()
-    };
+    let [first, second] = &["guard", "columns"].map(named);
+    folder.run(&["start", first.name()]).ended(0);
     let watch = Watch::start(&folder, args);
     watch.says(&first.spec.title);
     watch.says("uninitialised");
@@ -96,9 +95,8 @@ fn the_place_is_kept() {
 #[test]
 fn a_watch_keeps_what_others_have_noted() {
     let folder = Folder::new();
-    let [first, second] = &exercises()[..2] else {
-        panic!()
-    };
+    let [first, second] = &["guard", "columns"].map(named);
+    folder.run(&["start", first.name()]).ended(0);
     let watch = Watch::start(&folder, &["--poll"]);
     watch.says("not solved yet");
     folder.run(&["hint", second.name()]).ended(0);
@@ -125,9 +123,10 @@ fn a_watch_keeps_what_others_have_noted() {
 fn what_is_watched_may_go() {
     for args in [&[][..], &["--poll"]] {
         let folder = Folder::new();
+        folder.run(&["start", "guard"]).ended(0);
         let mut watch = Watch::start(&folder, args);
         watch.says("not solved yet");
-        fs::remove_file(folder.file(&exercises()[0])).unwrap();
+        fs::remove_file(folder.file(&named("guard"))).unwrap();
         watch.says(" exercises start 01` creates it again");
         folder.run(&["start", "01"]).ended(0);
         fs::remove_dir_all(folder.path("my-exercises")).unwrap();
