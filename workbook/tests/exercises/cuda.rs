@@ -114,7 +114,7 @@ fn what_a_kernel_prints_is_shown_and_places_are_short() {
         &exercise,
         loops,
         &format!(
-            "  __shared__ float all[32];\n  all[threadIdx.x / 2] = value;\n  printf(\"here\\n\");\n{loops}"
+            "  __shared__ float all[32];\n  all[threadIdx.x] = value;\n  value += 0 * all[31 - threadIdx.x];\n  printf(\"here\\n\");\n{loops}"
         ),
     );
     let run = check(&folder, &exercise, &races).unwrap();
