@@ -165,7 +165,7 @@ pub fn regions(text: &str) -> Vec<Filled<'_>> {
     found
 }
 
-/// The first region that does not end: the line that begins it, and what comes in place of [`END`].
+/// The first region that does not end: the line that begins it, and what comes in place of `// END`.
 pub fn unended(text: &str) -> Option<(usize, String)> {
     let mut begun: Option<usize> = None;
     for (number, line) in (1..).zip(text.lines()) {
