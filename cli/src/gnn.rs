@@ -81,7 +81,7 @@ fn graphs(
     if let Some(path) = &args.edges {
         let note = source.graphs.first().and_then(input::lonely);
         if let Some(note) = note {
-            writeln!(std::io::stderr(), "note: {}: {note}", path.display())?;
+            crate::note::note(format!("{}: {note}", path.display()))?;
         }
     }
     let config = loaded.model.config();

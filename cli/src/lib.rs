@@ -11,6 +11,7 @@ pub mod gnn;
 pub mod lm;
 pub mod load;
 pub mod memory;
+mod note;
 mod ops;
 pub mod progress;
 mod simulation;

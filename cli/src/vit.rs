@@ -18,6 +18,7 @@ use crate::Compose;
 use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
+use crate::note::note;
 use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
@@ -96,8 +97,11 @@ fn pictures(
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
-    if !args.image.is_empty() {
-        note(&paths, &changes)?; // the samples of the repository need none
+    // The samples of the repository need no note.
+    for (path, changes) in args.image.iter().zip(changes) {
+        if let Some(changes) = changes {
+            note(format!("{}: {changes}", path.display()))?;
+        }
     }
     let model = &loaded.model;
     warm_up(args.run.trace, || {
@@ -125,16 +129,6 @@ fn pictures(
     }
     let level = args.run.level(ops);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
-    Ok(())
-}
-
-/// On stderr: what was changed to fit each file to the model.
-fn note(paths: &[PathBuf], changes: &[Option<String>]) -> std::io::Result<()> {
-    for (path, changes) in paths.iter().zip(changes) {
-        if let Some(changes) = changes {
-            writeln!(std::io::stderr(), "note: {}: {changes}", path.display())?;
-        }
-    }
     Ok(())
 }
 

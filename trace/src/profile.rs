@@ -101,7 +101,7 @@ impl Spread {
 // ANCHOR_END: spread
 
 /// Where the slow tenth of the samples takes this many times as long as the fast tenth, the machine was busy.
-const NOISY: f64 = 1.5;
+pub const NOISY: f64 = 1.5;
 
 impl Spread {
     /// How many times as long the slow tenth takes as the fast tenth, if that is too much to compare with.

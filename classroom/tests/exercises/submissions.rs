@@ -244,7 +244,7 @@ fn a_region_without_its_end_is_told_at_its_beginning() {
     );
 }
 
-/// What no thread wrote is told apart from a number that is none.
+/// The message differs for an element that no thread wrote and for NaN.
 #[test]
 fn nothing_written_is_not_the_same_as_nan() {
     let store = "    st.global.f32   [%y], %value;\n";

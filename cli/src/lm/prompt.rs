@@ -11,6 +11,7 @@ use super::generation::Generation;
 use super::text::{Stream, Text};
 use crate::device::Choice;
 use crate::load::Loaded;
+use crate::note::note;
 use crate::trace::warm_up;
 
 /// What the model continues when nobody says what.
@@ -67,7 +68,7 @@ pub fn run(
     let count = stream_text(&mut generation, stream, &end, limit, &mut out)?;
     if count == room && args.max_tokens.is_some_and(|wanted| wanted > count) {
         let context = config.max_position_embeddings;
-        note(&format!("the context of {context} tokens is full"))?;
+        note(format!("the context of {context} tokens is full"))?;
     }
     let warm = args.run.trace; // after a warm-up pass
     generation.report(&args.run.level(ops), &loaded.name, warm)?;
@@ -97,10 +98,6 @@ fn stream_text(
     }
     writeln!(out, "{}", stream.end()?)?;
     Ok(count)
-}
-
-fn note(text: &str) -> std::io::Result<()> {
-    writeln!(std::io::stderr(), "note: {text}")
 }
 
 /// How many tokens fit behind a prompt of `length` tokens.

@@ -19,7 +19,7 @@ pub enum Text {
     Bytes,
 }
 
-/// What turns each new token into the text that it completes.
+/// Turns each new token into the text that it completes.
 type Step<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Option<String>> + 'a>;
 
 /// New text, token by token: only complete characters before the end.
@@ -41,7 +41,7 @@ impl Stream<'_> {
         Ok(text.unwrap_or_default())
     }
 
-    /// What is still held back: U+FFFD in place of bytes that are no complete character.
+    /// The rest of the text: U+FFFD in place of bytes that form no complete character.
     pub fn end(self) -> anyhow::Result<String> {
         match self.text {
             Text::Bytes => Ok(String::new()),

@@ -33,7 +33,7 @@ fn is_half_missing(i: &Instruction) -> bool {
     is_product && is_integer && !any(&["lo", "hi", "wide"])
 }
 
-/// What an instruction lacks, and its form with it.
+/// The missing modifier of an instruction, and the complete form.
 fn completed(i: &Instruction) -> Option<(&'static str, String)> {
     let has_type = i.mods.last().is_some_and(|m| Type::parse(m).is_some());
     let types: Vec<Option<&str>> = match has_type {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 use super::global::{Buffer, Global};
 
-/// What a kernel is given for a parameter.
+/// The value of a kernel parameter at launch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// 4 bytes.
@@ -135,7 +135,7 @@ fn float(ty: Type) -> Option<Element> {
     })
 }
 
-/// What a parameter takes, in words.
+/// The values that a parameter accepts, in words.
 fn words(param: &Param) -> String {
     let name = type_name(param);
     let number = match param.ty {

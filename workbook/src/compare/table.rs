@@ -3,6 +3,7 @@
 use super::closing::noisy;
 use super::measure::Measured;
 use super::significant;
+use models::trace::profile::NOISY;
 use results::{Row, runs_as_short};
 
 /// A column: its title, and a row's cell; [`NONE`] where the device has no such figure.
@@ -11,7 +12,7 @@ type Column = (&'static str, fn(&Row) -> String);
 /// A cell without a figure. A column of nothing else is left out.
 const NONE: &str = "–";
 
-/// What the columns say; the second line is for this device, the others for any.
+/// Legend of the columns. The second line depends on the device.
 pub fn legend(samples: u32, on_gpu: bool) -> String {
     let device = match on_gpu {
         true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
@@ -23,7 +24,7 @@ pub fn legend(samples: u32, on_gpu: bool) -> String {
          tensors: created in one pass, with views. memory: peak of a run; it includes\n\
          the KV cache and leaves out the weights.\n\
          max diff: largest difference from level 1, relative to the largest logit.\n\
-         ~: a noisy time; the slow runs took more than 1.5× as long as the fast runs."
+         ~: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs."
     )
 }
 

@@ -3,9 +3,10 @@
 use candle_core::DType;
 
 use super::diagnose::{Finding, Part, dotted};
-use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc, Simd};
+use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc};
 
-/// What works, what there is, and what is found with its fix; `failed` are the parts that were asked for and do not.
+/// The report: first what works here, then the machine, then each problem with its fix. `failed` are the requested parts that
+/// do not work.
 pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> String {
     let mut text = format!("{}\n\n", summary(machine, findings));
     for (name, value) in facts(machine) {
@@ -53,11 +54,8 @@ fn refusal(failed: &[Part]) -> String {
 /// `works here: levels 1–5 on the CPU (AVX-512), simulator; no GPU, no NVRTC`
 fn summary(machine: &Machine, findings: &[Finding]) -> String {
     let blocked = |part: Part| findings.iter().any(|f| f.part == part && f.blocks);
-    let simd = machine
-        .cpu
-        .simd
-        .map(Simd::name)
-        .map_or(String::new(), |name| format!(" ({name})"));
+    let simd = machine.cpu.simd;
+    let simd = simd.map_or(String::new(), |simd| format!(" ({})", simd.name()));
     let on_cpu = format!("{} on the CPU{simd}", levels_named(&levels::numbers()));
     let (mut works, mut lacks) = (vec![on_cpu, "simulator".into()], vec![]);
     match blocked(Part::CudaFiles) {
@@ -101,11 +99,8 @@ fn levels_named(numbers: &[u8]) -> String {
 
 fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let cpu = &machine.cpu;
-    let simd = machine
-        .cpu
-        .simd
-        .map(Simd::name)
-        .map_or(String::new(), |name| format!(", {name}"));
+    let simd = cpu.simd;
+    let simd = simd.map_or(String::new(), |simd| format!(", {}", simd.name()));
     let build = if machine.cuda_build {
         "with"
     } else {

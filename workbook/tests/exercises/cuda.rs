@@ -87,7 +87,7 @@ fn a_compilers_error_has_its_line() {
     }
 }
 
-/// What a kernel prints is shown below the line, and each place that a finding names is one of the learner's file.
+/// The output of `printf` is shown below the verdict, and a finding names places in the learner's own file.
 #[test]
 fn what_a_kernel_prints_is_shown_and_places_are_short() {
     let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
