@@ -1,9 +1,8 @@
-//! Graphs as the ops read them: edges sorted by destination, in compressed sparse rows.
+use candle_core::{Device, Tensor};
 
-use candle_core::{Device, Result, Tensor};
-use data::BadInput;
+use crate::Error;
 
-/// The edges of one or more graphs, sorted by destination (CSR).
+/// The edges of one or more graphs, sorted by destination, in compressed sparse rows (CSR).
 ///
 /// Edges `row_ptr[i]..row_ptr[i + 1]` are the incoming edges of node i; `col_idx` holds their sources.
 #[derive(Clone)]
@@ -29,17 +28,17 @@ impl Csr {
     /// features have to be put in that order.
     ///
     /// # Errors
-    /// [`BadInput`] for an edge to a node that is not there.
-    pub fn new(
-        num_nodes: usize,
-        edges: &[[u32; 2]],
-        device: &Device,
-    ) -> crate::Result<(Self, Vec<u32>)> {
+    /// [`Error::Invalid`] for an edge to a node that is not there; [`Error::Candle`] when there is no memory.
+    pub fn new(num_nodes: usize, edges: &[[u32; 2]], device: &Device) -> Result<(Self, Vec<u32>)> {
         let missing =
             |&(_, edge): &(usize, &[u32; 2])| edge.iter().any(|&n| n as usize >= num_nodes);
         if let Some((e, edge)) = edges.iter().enumerate().find(missing) {
             let expected = format!("nodes below {num_nodes}");
-            return Err(BadInput::new(format!("edge {e}"), expected, format!("{edge:?}")).into());
+            return Err(Error::invalid(
+                format!("edge {e}"),
+                expected,
+                format!("{edge:?}"),
+            ));
         }
         let mut row_ptr = vec![0u32; num_nodes + 1];
         for edge in edges {
@@ -82,15 +81,19 @@ impl Segments {
     /// From the graph of each node.
     ///
     /// # Errors
-    /// [`BadInput`] when the indices decrease or reach `num_segments`.
-    pub fn new(num_segments: usize, index: &[u32], device: &Device) -> crate::Result<Self> {
+    /// [`Error::Invalid`] when the indices decrease or reach `num_segments`.
+    pub fn new(num_segments: usize, index: &[u32], device: &Device) -> Result<Self> {
         if let Some(w) = index.windows(2).find(|w| w[0] > w[1]) {
             let found = format!("{} after {}", w[1], w[0]);
-            return Err(BadInput::new("batch", "graphs in non-decreasing order", found).into());
+            return Err(Error::invalid(
+                "batch",
+                "graphs in non-decreasing order",
+                found,
+            ));
         }
         if let Some(&last) = index.last().filter(|&&g| g as usize >= num_segments) {
             let expected = format!("graphs below {num_segments}");
-            return Err(BadInput::new("batch", expected, last).into());
+            return Err(Error::invalid("batch", expected, last));
         }
         let mut offsets = vec![0u32; num_segments + 1];
         for &g in index {
@@ -108,12 +111,4 @@ impl Segments {
             inverse_count: Tensor::from_vec(inverse, (num_segments, 1), device)?,
         })
     }
-}
-
-/// Rows of `features` (E, F) in the order that [`Csr::new`] returned.
-pub fn reorder(features: &Tensor, order: &[u32]) -> Result<Tensor> {
-    if order.is_empty() {
-        return Ok(features.clone());
-    }
-    features.index_select(&Tensor::new(order, features.device())?, 0)
 }

@@ -1,11 +1,8 @@
-//! A weight matrix, and the room in which levels keep their own forms of it.
-
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use candle_core::{Result, Tensor, bail};
-use candle_nn::VarBuilder;
 
 type Form = Arc<dyn Any + Send + Sync>;
 
@@ -27,11 +24,6 @@ impl Weight {
         }
     }
 
-    /// Rows of several weights that share their input, stacked: (ΣNᵢ, K).
-    pub fn stack(parts: &[Tensor]) -> Result<Self> {
-        Ok(Self::new(Tensor::cat(parts, 0)?))
-    }
-
     /// The weight as it was loaded.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
@@ -50,22 +42,12 @@ impl Weight {
         let Ok(mut forms) = self.forms.lock() else {
             bail!("a thread panicked while it packed this weight")
         };
-        let kept = forms.get(&TypeId::of::<T>()).cloned();
-        if let Some(Ok(form)) = kept.map(Arc::downcast) {
+        let packed = forms.get(&TypeId::of::<T>()).cloned();
+        if let Some(Ok(form)) = packed.map(Arc::downcast) {
             return Ok(form);
         }
         let form = Arc::new(pack(&self.tensor)?);
         forms.insert(TypeId::of::<T>(), form.clone());
         Ok(form)
     }
-}
-
-/// Weight (C) and bias (C) of a LayerNorm.
-pub fn norm(vb: VarBuilder, c: usize) -> Result<(Tensor, Tensor)> {
-    Ok((vb.get(c, "weight")?, vb.get(c, "bias")?))
-}
-
-/// Weight (N, K) and bias (N) of a linear layer.
-pub fn linear(vb: VarBuilder, n: usize, k: usize) -> Result<(Weight, Tensor)> {
-    Ok((Weight::new(vb.get((n, k), "weight")?), vb.get(n, "bias")?))
 }

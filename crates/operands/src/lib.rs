@@ -1,0 +1,16 @@
+//! What the functions of all levels take beside tensors: weights, linear layers, norms and graphs.
+//!
+//! The models build these values when they load; every level reads the same ones. A [`Weight`] also holds the packed
+//! forms that levels make of it.
+
+mod error;
+mod graph;
+mod linear;
+mod norm;
+mod weight;
+
+pub use error::Error;
+pub use graph::{Csr, Segments};
+pub use linear::Linear;
+pub use norm::Norm;
+pub use weight::Weight;
