@@ -6,6 +6,7 @@
 mod at;
 mod costed;
 mod costs;
+mod functions;
 mod gpu;
 mod swap;
 
@@ -20,6 +21,7 @@ use models::Ops;
 
 pub use at::at;
 pub use costed::Costed;
+pub use functions::{Functions, functions};
 pub use gpu::{able, check, minimum};
 pub use swap::{OPS, Swap};
 

@@ -4,40 +4,32 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 use data::BadInput;
-use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
+use models::{
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    for_each_op,
+};
 
 use crate::{Level, one_of};
 
-/// The ops that can be swapped: every method of [`Ops`] that computes something, in its order.
-pub const OPS: [&str; 14] = [
-    "embedding",
-    "linear",
-    "qkv",
-    "qkv_skip",
-    "linear_gelu",
-    "linear_swiglu",
-    "add_rms_norm",
-    "add_layer_norm",
-    "causal_attention",
-    "attention",
-    "edge_attention",
-    "segment_mean",
-    "patch_embed",
-    "next_token",
-];
+macro_rules! names {
+    ($($op:ident($($argument:tt)*) -> $result:ty;)*) => {
+        /// The ops that can be swapped: every method of [`Ops`] that computes something, in its order.
+        pub const OPS: &[&str] = &[$(stringify!($op)),*];
+    };
+}
+for_each_op!(names);
 
 /// A base level, and the ops that other levels do in its place.
 ///
-/// What is swapped is what the model calls. An op that calls another one on its way (level 2's `qkv` its
-/// `linear`) calls that of its own level: a level is taken op by op, as it is. The cache belongs to
-/// `causal_attention` and is swapped with it.
+/// The methods that a model calls are swapped, each with all the kernels that it launches: `norm_qkv=2` takes the norm and
+/// the matmul of level 2. The cache belongs to `causal_attention` and is swapped with it.
 pub struct Swap {
     base: Level,
     swapped: Vec<(&'static str, Level)>,
 }
 
 impl Swap {
-    /// `base` with the ops that `spec` names, `linear=2,causal_attention=4`.
+    /// `base` with the ops that `spec` names, `norm_qkv=2,causal_attention=4`.
     ///
     /// # Errors
     /// [`BadInput`] for an op or a level that is not there, an op that is named twice, or anything else.
@@ -80,7 +72,7 @@ impl Swap {
 fn find_op(name: &str) -> std::result::Result<&'static str, BadInput> {
     let op = OPS.iter().find(|op| **op == name);
     op.copied().ok_or_else(|| {
-        let expected = format!("an op ({})", one_of(&OPS, "or"));
+        let expected = format!("an op ({})", one_of(OPS, "or"));
         BadInput::new("--swap", expected, format!("{name:?}"))
     })
 }
@@ -95,6 +87,14 @@ fn find_level(op: &str, number: &str, levels: &[Level]) -> std::result::Result<L
     })
 }
 
+macro_rules! forward {
+    ($($op:ident($($name:ident: $of:ty),*) -> $result:ty;)*) => {
+        $(fn $op(&self, $($name: $of),*) -> Result<$result> {
+            self.of(stringify!($op)).$op($($name),*)
+        })*
+    };
+}
+
 impl Ops for Swap {
     fn level(&self) -> u8 {
         self.base.level()
@@ -104,113 +104,7 @@ impl Ops for Swap {
         self.of("causal_attention").new_caches(shape)
     }
 
-    fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
-        self.of("embedding").embedding(ids, w)
-    }
-
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        self.of("linear").linear(x, w, b)
-    }
-
-    fn qkv(
-        &self,
-        x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
-        heads: Heads,
-    ) -> Result<(Tensor, Tensor, Tensor)> {
-        self.of("qkv").qkv(x, w, b, heads)
-    }
-
-    fn qkv_skip(
-        &self,
-        x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        heads: Heads,
-    ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-        self.of("qkv_skip").qkv_skip(x, w, b, heads)
-    }
-
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        self.of("linear_gelu").linear_gelu(x, w, b)
-    }
-
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        self.of("linear_swiglu").linear_swiglu(x, w)
-    }
-
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        self.of("add_rms_norm").add_rms_norm(x, residual, w, eps)
-    }
-
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        self.of("add_layer_norm")
-            .add_layer_norm(x, residual, w, b, eps)
-    }
-
-    fn causal_attention(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        v: &Tensor,
-        rope: &Rope,
-        cache: &mut KvCache,
-    ) -> Result<Tensor> {
-        self.of("causal_attention")
-            .causal_attention(q, k, v, rope, cache)
-    }
-
-    fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.of("attention").attention(q, k, v)
-    }
-
-    fn edge_attention(
-        &self,
-        q: &Tensor,
-        k: &Tensor,
-        v: &Tensor,
-        skip: &Tensor,
-        edges: &Tensor,
-        w: &Weight,
-        graph: &Csr,
-    ) -> Result<Tensor> {
-        self.of("edge_attention")
-            .edge_attention(q, k, v, skip, edges, w, graph)
-    }
-
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
-        self.of("segment_mean").segment_mean(x, residual, segments)
-    }
-
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor> {
-        self.of("patch_embed")
-            .patch_embed(pixels, w, b, class, positions)
-    }
-
-    fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
-        self.of("next_token").next_token(logits, sampling)
-    }
+    for_each_op!(forward);
 }
 
 #[cfg(test)]
@@ -238,12 +132,12 @@ mod tests {
 
     #[test]
     fn ops_and_levels_are_read() {
-        let swap = swap("linear=2, attention = 2,qkv=1").unwrap();
+        let swap = swap("linear=2, attention = 2,norm_qkv=1").unwrap();
         assert_eq!(swap.level(), 1);
         assert_eq!(swap.levels(), [1, 2]);
         assert_eq!(swap.of("linear").level(), 2);
         assert_eq!(swap.of("attention").level(), 2);
-        assert_eq!(swap.of("qkv").level(), 1);
+        assert_eq!(swap.of("norm_qkv").level(), 1);
         assert_eq!(swap.of("embedding").level(), 1);
     }
 
@@ -257,9 +151,12 @@ mod tests {
             );
         }
         let complaint = refusal("gelu=2");
-        assert!(complaint.contains("embedding, linear, qkv"), "{complaint}");
         assert!(
-            complaint.ends_with("patch_embed or next_token), found \"gelu\""),
+            complaint.contains("linear, norm_linear, norm_qkv"),
+            "{complaint}"
+        );
+        assert!(
+            complaint.ends_with("segment_mean or next_token), found \"gelu\""),
             "{complaint}"
         );
         for number in ["0", "9", "two", "", "2.5", "-1", "258"] {
@@ -269,7 +166,7 @@ mod tests {
             assert_eq!(complaint, expected);
         }
         assert_eq!(
-            refusal("linear=1,qkv=2,linear=2"),
+            refusal("linear=1,norm_qkv=2,linear=2"),
             "--swap: expected linear once, found it twice"
         );
     }

@@ -57,3 +57,16 @@ pub fn bad_input(
 ) -> candle_core::Error {
     Error::Input(BadInput::new(what, expected, found)).into()
 }
+
+impl From<operands::Error> for Error {
+    fn from(error: operands::Error) -> Self {
+        match error {
+            operands::Error::Invalid {
+                what,
+                expected,
+                found,
+            } => Self::Input(BadInput::new(what, expected, found)),
+            operands::Error::Candle(error) => error.into(),
+        }
+    }
+}

@@ -9,8 +9,8 @@ use data::BadInput;
 use data::features::{edge_features, node_features};
 
 use crate::config::ConfigFile;
-use crate::weight::{linear, norm};
-use crate::{Csr, Heads, Ops, Segments, Weight, graph};
+use crate::layers::{layer_norm, linear, stacked};
+use crate::{Csr, Heads, Linear, Norm, Ops, Segments, Weight};
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "blocks";
@@ -150,7 +150,7 @@ impl GraphBatch {
         let device: &Device = x.device();
         let (csr, order) = Csr::new(num_nodes, edges, device)?;
         Ok(Self {
-            edges: graph::reorder(edge_features, &order)?,
+            edges: reorder(edge_features, &order)?,
             segments: Segments::new(num_graphs, batch, device)?,
             graph: csr,
             x,
@@ -158,72 +158,65 @@ impl GraphBatch {
     }
 }
 
+/// Rows of `features` (E, Fe) in the order that [`Csr::new`] returned.
+fn reorder(features: &Tensor, order: &[u32]) -> Result<Tensor> {
+    if order.is_empty() {
+        return Ok(features.clone());
+    }
+    features.index_select(&Tensor::new(order, features.device())?, 0)
+}
+
 struct Block {
-    norm1: (Tensor, Tensor),    // (C), (C)
-    qkv_skip: (Weight, Tensor), // (4C, C), (4C)
-    edge: Weight,               // (C, Fe)
-    norm2: (Tensor, Tensor),    // (C), (C)
-    up: (Weight, Tensor),       // (F, C), (F)
-    down: (Weight, Tensor),     // (C, F), (C)
+    norm1: Norm,      // (C)
+    qkv_skip: Linear, // (4C, C)
+    edge: Weight,     // (C, Fe)
+    norm2: Norm,      // (C)
+    up: Linear,       // (F, C)
+    down: Linear,     // (C, F)
 }
 
 impl Block {
     fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
-        let (c, f) = (config.hidden_size, config.intermediate_size);
+        let (c, f, eps) = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.layer_norm_eps,
+        );
         let conv = vb.pp("conv");
-        let parts = ["lin_query", "lin_key", "lin_value", "lin_skip"].map(|part| conv.pp(part));
-        let weights: Vec<Tensor> = parts
-            .iter()
-            .map(|p| p.get((c, c), "weight"))
-            .collect::<Result<_>>()?;
-        let biases: Vec<Tensor> = parts
-            .iter()
-            .map(|p| p.get(c, "bias"))
-            .collect::<Result<_>>()?;
+        let qkv_skip =
+            ["lin_query", "lin_key", "lin_value", "lin_skip"].map(|part| (conv.pp(part), c));
         Ok(Self {
-            norm1: norm(vb.pp("norm1"), c)?,
-            qkv_skip: (Weight::stack(&weights)?, Tensor::cat(&biases, 0)?),
+            norm1: layer_norm(vb.pp("norm1"), c, eps)?,
+            qkv_skip: stacked(&qkv_skip, c, true)?,
             edge: Weight::new(conv.get((c, config.edge_features), "lin_edge.weight")?),
-            norm2: norm(vb.pp("norm2"), c)?,
+            norm2: layer_norm(vb.pp("norm2"), c, eps)?,
             up: linear(vb.pp("mlp.0"), f, c)?,
             down: linear(vb.pp("mlp.2"), c, f)?,
         })
     }
 
-    // ANCHOR: block
-    /// x and delta (N, C): the stream, and what the block before has yet to add to it.
+    /// x (N, C) → (N, C)
     fn forward(
         &self,
         ops: &dyn Ops,
-        config: &Config,
-        batch: &GraphBatch,
         x: &Tensor,
-        delta: Option<&Tensor>,
-    ) -> Result<(Tensor, Tensor)> {
-        let eps = config.layer_norm_eps;
-        let (w, b) = &self.norm1;
-        let (x, h) = ops.add_layer_norm(x, delta, w, b, eps)?; // (N, C)
-        let (w, b) = &self.qkv_skip;
-        let (q, k, v, skip) = ops.qkv_skip(&h, w, b, config.heads())?; // (N, H, D)
-        let delta =
-            ops.edge_attention(&q, &k, &v, &skip, &batch.edges, &self.edge, &batch.graph)?; // (N, C)
-
-        let (w, b) = &self.norm2;
-        let (x, h) = ops.add_layer_norm(&x, Some(&delta), w, b, eps)?;
-        let h = ops.linear_gelu(&h, &self.up.0, &self.up.1)?; // (N, F)
-        let delta = ops.linear(&h, &self.down.0, Some(&self.down.1))?; // (N, C)
-        Ok((x, delta))
+        heads: Heads,
+        GraphBatch { edges, graph, .. }: &GraphBatch,
+    ) -> Result<Tensor> {
+        let (q, k, v, skip) = ops.norm_qkv_skip(x, &self.norm1, &self.qkv_skip, heads)?; // (N, H, D)
+        let x = ops.edge_attention(&q, &k, &v, &skip, x, edges, &self.edge, graph)?; // (N, C)
+        let h = ops.norm_gelu(&x, &self.norm2, &self.up)?; // (N, F)
+        ops.linear_residual(&h, &self.down, &x) // (N, C)
     }
-    // ANCHOR_END: block
 }
 
 /// A graph transformer with its weights.
 pub struct GraphTransformer {
     config: Config,
-    proj_in: (Weight, Tensor), // (C, node_features), (C)
+    proj_in: Linear, // (C, node_features)
     blocks: Vec<Block>,
-    norm: (Tensor, Tensor), // (C), (C)
-    head: (Weight, Tensor), // (classes, C), (classes)
+    norm: Norm,   // (C)
+    head: Linear, // (classes, C)
 }
 
 impl GraphTransformer {
@@ -236,7 +229,7 @@ impl GraphTransformer {
             blocks: (0..config.num_hidden_layers)
                 .map(block)
                 .collect::<Result<_>>()?,
-            norm: norm(vb.pp("norm"), c)?,
+            norm: layer_norm(vb.pp("norm"), c, config.layer_norm_eps)?,
             head: linear(vb.pp("head"), config.num_classes, c)?,
             config: config.clone(),
         })
@@ -247,21 +240,13 @@ impl GraphTransformer {
         &self.config
     }
 
-    // ANCHOR: forward
     /// Graphs of N nodes in all → logits (G, classes)
     pub fn forward(&self, ops: &dyn Ops, batch: &GraphBatch) -> Result<Tensor> {
-        let (w, b) = &self.proj_in;
-        let mut x = ops.linear(&batch.x, w, Some(b))?; // (N, C)
-        let mut delta = None;
+        let mut x = ops.linear(&batch.x, &self.proj_in)?; // (N, C)
         for block in &self.blocks {
-            let (sum, next) = block.forward(ops, &self.config, batch, &x, delta.as_ref())?;
-            (x, delta) = (sum, Some(next));
+            x = block.forward(ops, &x, self.config.heads(), batch)?;
         }
-        let delta = delta.map_or_else(|| x.zeros_like(), Ok)?;
-        let pooled = ops.segment_mean(&x, &delta, &batch.segments)?; // (G, C)
-        let (w, b) = &self.norm;
-        let (_, h) = ops.add_layer_norm(&pooled, None, w, b, self.config.layer_norm_eps)?;
-        ops.linear(&h, &self.head.0, Some(&self.head.1)) // (G, classes)
+        let pooled = ops.segment_mean(&x, &batch.segments)?; // (G, C)
+        ops.norm_linear(&pooled, &self.norm, &self.head) // (G, classes)
     }
-    // ANCHOR_END: forward
 }

@@ -6,7 +6,8 @@
 //! | vision transformer | [`vit`] | LayerNorm | every patch sees every patch | GELU |
 //! | graph transformer | [`gnn`] | LayerNorm | each node sees its neighbours, edges have features | GELU |
 //!
-//! The block is the same in all three: norm → attention → add → norm → MLP → add.
+//! The block is the same five calls in all three: norm and projection to queries, keys and values; attention; projection
+//! and residual; norm and the MLP's first layer; its second layer and residual.
 //!
 //! **Architecture invariant:** this crate knows no level. How an operation is computed is behind
 //! [`Ops`]; which level that is, the caller decides.
@@ -16,7 +17,7 @@ pub mod checkpoint;
 pub mod config;
 mod error;
 pub mod gnn;
-pub mod graph;
+mod layers;
 pub mod lm;
 pub mod ops;
 pub mod presets;
@@ -24,16 +25,14 @@ pub mod random;
 pub mod rope;
 pub mod sampling;
 pub mod vit;
-pub mod weight;
 
 pub use cache::KvCache;
 pub use error::{Error, Result, bad_input};
 pub use gnn::GraphTransformer;
-pub use graph::{Csr, Segments};
 pub use lm::LanguageModel;
+pub use operands::{Csr, Linear, Norm, Segments, Weight};
 pub use ops::{CacheShape, Heads, Ops};
 pub use rope::Rope;
 pub use sampling::Sampling;
 pub use trace;
 pub use vit::VisionTransformer;
-pub use weight::Weight;

@@ -9,7 +9,8 @@ mod config;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use crate::{CacheShape, Heads, KvCache, Ops, Rope, Weight};
+use crate::layers::{embedding, linear_no_bias, rms_norm, stacked};
+use crate::{CacheShape, Heads, KvCache, Linear, Norm, Ops, Rope, Weight};
 
 pub use config::Config;
 
@@ -17,84 +18,58 @@ pub use config::Config;
 pub const LAYERS: &str = "model.layers";
 
 struct Block {
-    input_norm: Tensor,            // (C)
-    qkv: (Weight, Option<Tensor>), // (H·D + 2·Hkv·D, C), (H·D + 2·Hkv·D)
-    o: Weight,                     // (C, H·D)
-    post_norm: Tensor,             // (C)
-    gate_up: Weight,               // (2F, C)
-    down: Weight,                  // (C, F)
-}
-
-/// The projections to queries, keys and values, stacked, and their biases if the model has them.
-fn qkv(attn: &VarBuilder, config: &Config) -> Result<(Weight, Option<Tensor>)> {
-    let Heads {
-        num_heads,
-        num_kv_heads,
-        head_dim,
-    } = config.heads;
-    let parts = [
-        ("q_proj", num_heads),
-        ("k_proj", num_kv_heads),
-        ("v_proj", num_kv_heads),
-    ];
-    let weight = |(part, heads)| {
-        attn.pp(part)
-            .get((heads * head_dim, config.hidden_size), "weight")
-    };
-    let bias = |(part, heads)| attn.pp(part).get(heads * head_dim, "bias");
-    let weights = parts.map(weight).into_iter().collect::<Result<Vec<_>>>()?;
-    let biases = match config.qkv_bias {
-        true => {
-            let biases = parts.map(bias).into_iter().collect::<Result<Vec<_>>>()?;
-            Some(Tensor::cat(&biases, 0)?)
-        }
-        false => None,
-    };
-    Ok((Weight::stack(&weights)?, biases))
+    input_norm: Norm, // (C)
+    qkv: Linear,      // (H·D + 2·Hkv·D, C)
+    o: Linear,        // (C, H·D)
+    post_norm: Norm,  // (C)
+    gate_up: Linear,  // (2F, C)
+    down: Linear,     // (C, F)
 }
 
 impl Block {
     fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
-        let (c, f) = (config.hidden_size, config.intermediate_size);
-        let heads = config.heads.num_heads * config.heads.head_dim; // H·D
+        let (c, f, eps) = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.rms_norm_eps,
+        );
+        let Heads {
+            num_heads,
+            num_kv_heads,
+            head_dim,
+        } = config.heads;
         let (attn, mlp) = (vb.pp("self_attn"), vb.pp("mlp"));
+        let qkv = [
+            (attn.pp("q_proj"), num_heads * head_dim),
+            (attn.pp("k_proj"), num_kv_heads * head_dim),
+            (attn.pp("v_proj"), num_kv_heads * head_dim),
+        ];
+        let gate_up = [(mlp.pp("gate_proj"), f), (mlp.pp("up_proj"), f)];
         Ok(Self {
-            input_norm: vb.get(c, "input_layernorm.weight")?,
-            qkv: qkv(&attn, config)?,
-            o: Weight::new(attn.get((c, heads), "o_proj.weight")?),
-            post_norm: vb.get(c, "post_attention_layernorm.weight")?,
-            gate_up: Weight::stack(&[
-                mlp.get((f, c), "gate_proj.weight")?,
-                mlp.get((f, c), "up_proj.weight")?,
-            ])?,
-            down: Weight::new(mlp.get((c, f), "down_proj.weight")?),
+            input_norm: rms_norm(vb.pp("input_layernorm"), c, eps)?,
+            qkv: stacked(&qkv, c, config.qkv_bias)?,
+            o: linear_no_bias(attn.pp("o_proj"), c, num_heads * head_dim)?,
+            post_norm: rms_norm(vb.pp("post_attention_layernorm"), c, eps)?,
+            gate_up: stacked(&gate_up, c, false)?,
+            down: linear_no_bias(mlp.pp("down_proj"), c, f)?,
         })
     }
 
-    // ANCHOR: block
-    /// x and delta (B, T, C): the stream, and what the block before has yet to add to it.
+    /// x (B, T, C) → (B, T, C)
     fn forward(
         &self,
         ops: &dyn Ops,
-        config: &Config,
-        rope: &Rope,
         x: &Tensor,
-        delta: Option<&Tensor>,
+        heads: Heads,
+        rope: &Rope,
         cache: &mut KvCache,
-    ) -> Result<(Tensor, Tensor)> {
-        let eps = config.rms_norm_eps;
-        let (x, h) = ops.add_rms_norm(x, delta, &self.input_norm, eps)?; // (B, T, C)
-        let (w, b) = &self.qkv;
-        let (q, k, v) = ops.qkv(&h, w, b.as_ref(), config.heads)?; // (B, T, H, D)
+    ) -> Result<Tensor> {
+        let (q, k, v) = ops.norm_qkv(x, &self.input_norm, &self.qkv, heads)?; // (B, T, H, D)
         let h = ops.causal_attention(&q, &k, &v, rope, cache)?; // (B, T, H·D)
-        let delta = ops.linear(&h, &self.o, None)?; // (B, T, C)
-
-        let (x, h) = ops.add_rms_norm(&x, Some(&delta), &self.post_norm, eps)?;
-        let h = ops.linear_swiglu(&h, &self.gate_up)?; // (B, T, F)
-        let delta = ops.linear(&h, &self.down, None)?; // (B, T, C)
-        Ok((x, delta))
+        let x = ops.linear_residual(&h, &self.o, x)?; // (B, T, C)
+        let h = ops.norm_swiglu(&x, &self.post_norm, &self.gate_up)?; // (B, T, F)
+        ops.linear_residual(&h, &self.down, &x) // (B, T, C)
     }
-    // ANCHOR_END: block
 }
 
 /// Which positions' logits are wanted.
@@ -111,8 +86,8 @@ pub struct LanguageModel {
     config: Config,
     embedding: Weight, // (V, C)
     blocks: Vec<Block>,
-    norm: Tensor, // (C)
-    head: Weight, // (V, C)
+    norm: Norm,   // (C)
+    head: Linear, // (V, C)
     rope: Rope,
     dtype: DType,
     device: Device,
@@ -123,18 +98,21 @@ impl LanguageModel {
     pub fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let (v, c) = (config.vocab_size, config.hidden_size);
         let model = vb.pp("model");
-        let embedding = Weight::new(model.get((v, c), "embed_tokens.weight")?);
+        let embedding = embedding(model.pp("embed_tokens"), v, c)?;
         let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         let head = match config.tie_word_embeddings {
-            true => embedding.clone(),
-            false => Weight::new(vb.get((v, c), "lm_head.weight")?),
+            true => Linear {
+                weight: embedding.clone(),
+                bias: None,
+            },
+            false => linear_no_bias(vb.pp("lm_head"), v, c)?,
         };
         Ok(Self {
             embedding,
             blocks: (0..config.num_hidden_layers)
                 .map(block)
                 .collect::<Result<_>>()?,
-            norm: model.get(c, "norm.weight")?,
+            norm: rms_norm(model.pp("norm"), c, config.rms_norm_eps)?,
             head,
             rope: Rope::scaled(
                 config.rope_theta,
@@ -172,7 +150,6 @@ impl LanguageModel {
         })
     }
 
-    // ANCHOR: forward
     /// ids (B, T) u32, the tokens that follow those in the caches, one for each layer → logits (B, T, V) or (B, 1, V).
     pub fn forward(
         &self,
@@ -189,20 +166,12 @@ impl LanguageModel {
             bail!("ids: expected at least one token, found none")
         }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
-        let mut delta = None;
         for (block, cache) in self.blocks.iter().zip(caches) {
-            let (sum, next) =
-                block.forward(ops, &self.config, &self.rope, &x, delta.as_ref(), cache)?;
-            (x, delta) = (sum, Some(next));
+            x = block.forward(ops, &x, self.config.heads, &self.rope, cache)?;
         }
         if logits == Logits::Last {
-            let last = |t: &Tensor| t.narrow(1, t.dim(1)? - 1, 1)?.contiguous(); // (B, 1, C)
-            x = last(&x)?;
-            delta = delta.as_ref().map(last).transpose()?;
+            x = x.narrow(1, x.dim(1)? - 1, 1)?.contiguous()?; // (B, 1, C)
         }
-        let eps = self.config.rms_norm_eps;
-        let (_, h) = ops.add_rms_norm(&x, delta.as_ref(), &self.norm, eps)?;
-        ops.linear(&h, &self.head, None) // (B, T, V)
+        ops.norm_linear(&x, &self.norm, &self.head) // (B, T, V)
     }
-    // ANCHOR_END: forward
 }

@@ -1,10 +1,10 @@
-//! The seam: everything that the models compute, and nothing about how.
+//! What the models compute, and nothing about how: the trait that every level implements.
 
 use std::any::Any;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::{Csr, KvCache, Rope, Sampling, Segments, Weight};
+use crate::{Csr, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight};
 
 /// How a projection to queries, keys and values is cut into heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Heads {
         }
     }
 
-    /// One product cut into its heads, nothing copied:
+    /// Cuts one matmul's result into heads, without a copy:
     /// y (B, T, (H + 2·Hkv)·D) → q (B, T, H, D), k and v (B, T, Hkv, D), views.
     pub fn split(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
         let (batch, t, _) = y.dims3()?;
@@ -40,7 +40,7 @@ impl Heads {
         ))
     }
 
-    /// The same with a skip connection behind them:
+    /// The same for a result that ends with a skip connection:
     /// y (N, 4·H·D) → q, k, v (N, H, D) and skip (N, H·D), views.
     pub fn split_skip(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
         let (n, h, d) = (y.dim(0)?, self.num_heads, self.head_dim);
@@ -50,28 +50,28 @@ impl Heads {
     }
 }
 
-/// What a level has to know to make room for keys and values.
+/// The size of the caches that a level makes for keys and values.
 #[derive(Debug, Clone)]
 pub struct CacheShape {
-    /// Of the model.
+    /// Layers of the model.
     pub layers: usize,
-    /// B: sequences.
+    /// B: sequences of a batch.
     pub batch: usize,
-    /// Positions at most.
+    /// The most positions that a sequence may have.
     pub capacity: usize,
-    /// Hkv and D.
+    /// Hkv key and value heads of D channels.
     pub heads: Heads,
-    /// Of keys and values.
+    /// The type of keys and values.
     pub dtype: DType,
-    /// Of keys and values.
+    /// Where keys and values are stored.
     pub device: Device,
 }
 
 impl CacheShape {
-    /// A cache for each layer, around what `state` makes.
+    /// One cache per layer, around what `state` makes.
     ///
     /// # Errors
-    /// Those of `state`.
+    /// The errors of `state`.
     pub fn caches<T: Any + Send>(&self, state: impl Fn() -> Result<T>) -> Result<Vec<KvCache>> {
         let cache = |_| Ok(KvCache::new(self.capacity, state()?));
         (0..self.layers).map(cache).collect()
@@ -80,72 +80,59 @@ impl CacheShape {
 
 /// One level of optimization: the operations of all three models.
 ///
-/// Each method is the widest fusion that any level uses, so that a level may fuse without moving
-/// the models' seams. `B` sequences or pictures of `T` tokens with `C` channels, `H` heads of `D`
-/// channels, `N` nodes, `E` edges, `G` graphs.
+/// A block of each model is five calls: `norm_qkv`, an attention, `linear_residual`, `norm_swiglu` or `norm_gelu`, and
+/// `linear_residual`. A level decides how many launches each call is. Shapes: `B` sequences or pictures of `T` tokens with
+/// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `N` nodes,
+/// `E` edges, `G` graphs. Operands are all f32 or all bf16.
 ///
-/// **Architecture invariants:** no method has a default body: every level lists the same functions
-/// in this order, and `diff` of two levels is the lesson. All levels give the same answer. Every
-/// method opens a [`crate::trace::span`] named after the kernel and the level that ran.
+/// **Architecture invariants:** no method has a default body: every level lists the same functions in this order, and the
+/// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a
+/// [`crate::trace::span`] with the kernel's name and level.
 pub trait Ops: Send + Sync {
     /// 1 for naive candle ops, and so on.
     fn level(&self) -> u8;
 
-    /// Empty caches for the language model, one a layer.
+    /// Empty caches for the language model, one per layer.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>>;
 
     /// Row `ids[b][t]` of `w`: ids (B, T) u32, w (V, C) → (B, T, C)
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor>;
 
-    /// x·wᵀ + b: x (…, K), w (N, K), b (N) → (…, N)
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor>;
+    /// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+    /// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor>;
 
-    /// Queries, keys and values: x (B, T, C), w (H·D + 2·Hkv·D, C) → q (B, T, H, D), k and v (B, T, Hkv, D)
-    fn qkv(
+    /// x·Wᵀ + b: x (…, K), w (N, K) → (…, N)
+    fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor>;
+
+    /// norm(x)·Wᵀ + b: x (…, C), w (N, C) → (…, N)
+    fn norm_linear(&self, x: &Tensor, norm: &Norm, w: &Linear) -> Result<Tensor>;
+
+    /// Queries, keys and values of norm(x): x (B, T, C), w ((H + 2·Hkv)·D, C)
+    /// → q (B, T, H, D), k and v (B, T, Hkv, D)
+    fn norm_qkv(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
+        norm: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)>;
 
-    /// Queries, keys, values and the skip connection of graph attention:
-    /// x (N, C), w (4·H·D, C), b (4·H·D) → q, k, v (N, H, D) and skip (N, H·D)
-    fn qkv_skip(
+    /// Queries, keys, values and the skip connection of graph attention, from norm(x):
+    /// x (N, C), w (4·H·D, C) → q, k, v (N, H, D) and skip (N, H·D)
+    fn norm_qkv_skip(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
+        norm: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)>;
-
-    /// gelu(x·wᵀ + b) with gelu(x) = x·½(1 + erf(x/√2)): x (…, K), w (N, K), b (N) → (…, N)
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor>;
-
-    /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ) with silu(x) = x/(1 + e⁻ˣ): x (…, C), w (2F, C), gate above up → (…, F).
-    /// "GLU variants improve Transformer", Shazeer 2020.
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor>;
-
-    /// s = x + residual and s/√(mean(s²) + eps) ⊙ w, both (…, C). The first norm has no residual.
-    /// "Root mean square layer normalization", Zhang and Sennrich 2019.
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)>;
-
-    /// s = x + residual and (s − mean(s))/√(var(s) + eps) ⊙ w + b, both (…, C); var divides by C.
-    /// "Layer normalization", Ba, Kiros and Hinton 2016.
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)>;
 
     /// Rotates q and k by their positions, appends k and v to the cache, and attends to it:
     /// softmax(q·kᵀ/√D, over the positions up to its own)·v.
@@ -163,9 +150,9 @@ pub trait Ops: Send + Sync {
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor>;
 
     /// Node i attends to its incoming edges j → i:
-    /// αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), result Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ.
-    /// q, k, v (N, H, D), skip (N, H·D), edges (E, Fe) in the graph's order, w (H·D, Fe) → (N, H·D).
-    /// A repeated edge counts twice; a node without edges gets its skip alone.
+    /// αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), result Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ + residualᵢ.
+    /// q, k, v (N, H, D), skip and residual (N, H·D), edges (E, Fe) in the graph's order, w (H·D, Fe) → (N, H·D).
+    /// A repeated edge counts twice; a node without edges gets skip + residual.
     /// "Masked label prediction", Shi et al. 2021, equations 3 and 4.
     #[allow(clippy::too_many_arguments)]
     fn edge_attention(
@@ -174,27 +161,61 @@ pub trait Ops: Send + Sync {
         k: &Tensor,
         v: &Tensor,
         skip: &Tensor,
+        residual: &Tensor,
         edges: &Tensor,
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor>;
 
-    /// Mean of x + residual over each graph's nodes: x and residual (N, C) → (G, C); 0 without nodes.
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor>;
+    /// residual + x·Wᵀ + b: x (…, K), w (C, K), residual (…, C) → (…, C)
+    fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor>;
 
-    /// Cuts pictures into patches, projects each, puts the class token first and adds positions:
-    /// pixels (B, 3, H, W), w (C, 3, P, P), b (C), class (1, 1, C), positions (1, 1 + H·W/P², C)
-    /// → (B, 1 + H·W/P², C)
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor>;
+    /// silu(n·Wgᵀ) ⊙ (n·Wuᵀ) with n = norm(x) and silu(y) = y/(1 + e⁻ʸ):
+    /// x (…, C), gate_up (2F, C), the rows of Wg above those of Wu → (…, F).
+    /// "GLU variants improve Transformer", Shazeer 2020.
+    fn norm_swiglu(&self, x: &Tensor, norm: &Norm, gate_up: &Linear) -> Result<Tensor>;
+
+    /// gelu(norm(x)·Wᵀ + b) with gelu(y) = y·½(1 + erf(y/√2)): x (…, C), up (F, C) → (…, F)
+    fn norm_gelu(&self, x: &Tensor, norm: &Norm, up: &Linear) -> Result<Tensor>;
+
+    /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes.
+    fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor>;
 
     /// The next token from the logits (V) of the last one. A draw from logits of which one is NaN is an error, and so is
     /// their maximum from level 4 on; candle's argmax passes over a NaN.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32>;
+}
+
+/// Calls `$macro!` with every method of [`Ops`] that computes something, in the trait's order: its name, its arguments with
+/// their types, and what its [`Result`] holds. Wrappers of a level and lists of ops are made from it, so that a new
+/// operation is added in one place.
+#[macro_export]
+macro_rules! for_each_op {
+    ($macro:ident) => {
+        $macro! {
+            embedding(ids: &Tensor, w: &Weight) -> Tensor;
+            patch_embed(pixels: &Tensor, patch: &Linear, class: &Tensor, positions: &Tensor) -> Tensor;
+            linear(x: &Tensor, w: &Linear) -> Tensor;
+            norm_linear(x: &Tensor, norm: &Norm, w: &Linear) -> Tensor;
+            norm_qkv(x: &Tensor, norm: &Norm, w: &Linear, heads: Heads) -> (Tensor, Tensor, Tensor);
+            norm_qkv_skip(x: &Tensor, norm: &Norm, w: &Linear, heads: Heads) -> (Tensor, Tensor, Tensor, Tensor);
+            causal_attention(q: &Tensor, k: &Tensor, v: &Tensor, rope: &Rope, cache: &mut KvCache) -> Tensor;
+            attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor;
+            edge_attention(
+                q: &Tensor,
+                k: &Tensor,
+                v: &Tensor,
+                skip: &Tensor,
+                residual: &Tensor,
+                edges: &Tensor,
+                w: &Weight,
+                graph: &Csr
+            ) -> Tensor;
+            linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Tensor;
+            norm_swiglu(x: &Tensor, norm: &Norm, gate_up: &Linear) -> Tensor;
+            norm_gelu(x: &Tensor, norm: &Norm, up: &Linear) -> Tensor;
+            segment_mean(x: &Tensor, segments: &Segments) -> Tensor;
+            next_token(logits: &Tensor, sampling: &mut Sampling) -> u32;
+        }
+    };
 }

@@ -8,8 +8,8 @@ use candle_nn::VarBuilder;
 use data::BadInput;
 
 use crate::config::ConfigFile;
-use crate::weight::{linear, norm};
-use crate::{Heads, Ops, Weight};
+use crate::layers::{layer_norm, linear, stacked};
+use crate::{Heads, Linear, Norm, Ops};
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "vit.encoder.layer";
@@ -86,96 +86,51 @@ fn labels(file: &ConfigFile) -> std::result::Result<Vec<String>, BadInput> {
 }
 
 struct Block {
-    norm_before: (Tensor, Tensor), // (C), (C)
-    qkv: (Weight, Option<Tensor>), // (3C, C), (3C)
-    out: (Weight, Tensor),         // (C, C), (C)
-    norm_after: (Tensor, Tensor),  // (C), (C)
-    up: (Weight, Tensor),          // (F, C), (F)
-    down: (Weight, Tensor),        // (C, F), (C)
+    norm_before: Norm, // (C)
+    qkv: Linear,       // (3C, C)
+    out: Linear,       // (C, C)
+    norm_after: Norm,  // (C)
+    up: Linear,        // (F, C)
+    down: Linear,      // (C, F)
 }
 
 impl Block {
     fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
-        let (c, f) = (config.hidden_size, config.intermediate_size);
-        let parts = ["query", "key", "value"].map(|part| vb.pp("attention.attention").pp(part));
-        let weights = parts.each_ref().map(|part| part.get((c, c), "weight"));
-        let biases = || {
-            parts
-                .iter()
-                .map(|part| part.get(c, "bias"))
-                .collect::<Result<Vec<_>>>()
-        };
-        let bias = match config.qkv_bias {
-            true => Some(Tensor::cat(&biases()?, 0)?),
-            false => None,
-        };
+        let (c, f, eps) = (
+            config.hidden_size,
+            config.intermediate_size,
+            config.layer_norm_eps,
+        );
+        let qkv = ["query", "key", "value"].map(|part| (vb.pp("attention.attention").pp(part), c));
         Ok(Self {
-            norm_before: norm(vb.pp("layernorm_before"), c)?,
-            qkv: (
-                Weight::stack(&weights.into_iter().collect::<Result<Vec<_>>>()?)?,
-                bias,
-            ),
+            norm_before: layer_norm(vb.pp("layernorm_before"), c, eps)?,
+            qkv: stacked(&qkv, c, config.qkv_bias)?,
             out: linear(vb.pp("attention.output.dense"), c, c)?,
-            norm_after: norm(vb.pp("layernorm_after"), c)?,
+            norm_after: layer_norm(vb.pp("layernorm_after"), c, eps)?,
             up: linear(vb.pp("intermediate.dense"), f, c)?,
             down: linear(vb.pp("output.dense"), c, f)?,
         })
     }
 
-    // ANCHOR: block
-    /// x and delta (B, T, C): the stream, and what the block before has yet to add to it.
-    fn forward(
-        &self,
-        ops: &dyn Ops,
-        config: &Config,
-        x: &Tensor,
-        delta: Option<&Tensor>,
-    ) -> Result<(Tensor, Tensor)> {
-        let eps = config.layer_norm_eps;
-        let (x, h) = self.norm_before(ops, x, delta, eps)?; // (B, T, C)
-        let (q, k, v) = self.project(ops, &h, config)?; // (B, T, H, D)
+    /// x (B, T, C) → (B, T, C)
+    fn forward(&self, ops: &dyn Ops, x: &Tensor, heads: Heads) -> Result<Tensor> {
+        let (q, k, v) = ops.norm_qkv(x, &self.norm_before, &self.qkv, heads)?; // (B, T, H, D)
         let h = ops.attention(&q, &k, &v)?; // (B, T, C)
-        let delta = ops.linear(&h, &self.out.0, Some(&self.out.1))?;
-
-        let (w, b) = &self.norm_after;
-        let (x, h) = ops.add_layer_norm(&x, Some(&delta), w, b, eps)?;
-        let h = ops.linear_gelu(&h, &self.up.0, &self.up.1)?; // (B, T, F)
-        let delta = ops.linear(&h, &self.down.0, Some(&self.down.1))?; // (B, T, C)
-        Ok((x, delta))
-    }
-    // ANCHOR_END: block
-
-    fn norm_before(
-        &self,
-        ops: &dyn Ops,
-        x: &Tensor,
-        delta: Option<&Tensor>,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let (w, b) = &self.norm_before;
-        ops.add_layer_norm(x, delta, w, b, eps)
-    }
-
-    fn project(
-        &self,
-        ops: &dyn Ops,
-        h: &Tensor,
-        config: &Config,
-    ) -> Result<(Tensor, Tensor, Tensor)> {
-        let (w, b) = &self.qkv;
-        ops.qkv(h, w, b.as_ref(), config.heads())
+        let x = ops.linear_residual(&h, &self.out, x)?; // (B, T, C)
+        let h = ops.norm_gelu(&x, &self.norm_after, &self.up)?; // (B, T, F)
+        ops.linear_residual(&h, &self.down, &x) // (B, T, C)
     }
 }
 
 /// A vision transformer with its weights.
 pub struct VisionTransformer {
     config: Config,
-    patch: (Weight, Tensor), // (C, 3, P, P), (C)
-    class: Tensor,           // (1, 1, C)
-    positions: Tensor,       // (1, 1 + patches, C)
+    patch: Linear,     // (C, 3, P, P)
+    class: Tensor,     // (1, 1, C)
+    positions: Tensor, // (1, 1 + patches, C)
     blocks: Vec<Block>,
-    norm: (Tensor, Tensor), // (C), (C)
-    head: (Weight, Tensor), // (labels, C), (labels)
+    norm: Norm,   // (C)
+    head: Linear, // (labels, C)
 }
 
 impl VisionTransformer {
@@ -186,16 +141,18 @@ impl VisionTransformer {
         let vit = vb.pp("vit");
         let embeddings = vit.pp("embeddings");
         let projection = embeddings.pp("patch_embeddings.projection");
-        let patch = Weight::new(projection.get((c, 3, p, p), "weight")?);
         let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         Ok(Self {
-            patch: (patch, projection.get(c, "bias")?),
+            patch: Linear::new(
+                projection.get((c, 3, p, p), "weight")?,
+                Some(projection.get(c, "bias")?),
+            ),
             class: embeddings.get((1, 1, c), "cls_token")?,
             positions: embeddings.get((1, 1 + patches, c), "position_embeddings")?,
             blocks: (0..config.num_hidden_layers)
                 .map(block)
                 .collect::<Result<_>>()?,
-            norm: norm(vit.pp("layernorm"), c)?,
+            norm: layer_norm(vit.pp("layernorm"), c, config.layer_norm_eps)?,
             head: linear(vb.pp("classifier"), config.labels.len(), c)?,
             config: config.clone(),
         })
@@ -206,34 +163,20 @@ impl VisionTransformer {
         &self.config
     }
 
-    // ANCHOR: forward
     /// pixels (B, 3, S, S) → logits (B, labels)
     pub fn forward(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
-        let (x, delta) = self.encode(ops, pixels, self.blocks.len())?;
-        let class = |t: &Tensor| t.narrow(1, 0, 1)?.squeeze(1)?.contiguous(); // (B, C)
-        let delta = delta.as_ref().map(class).transpose()?;
-        let (w, b) = &self.norm;
-        let eps = self.config.layer_norm_eps;
-        let (_, h) = ops.add_layer_norm(&class(&x)?, delta.as_ref(), w, b, eps)?;
-        ops.linear(&h, &self.head.0, Some(&self.head.1)) // (B, labels)
+        let x = self.encode(ops, pixels, self.blocks.len())?; // (B, T, C)
+        let class = x.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?; // (B, C)
+        ops.norm_linear(&class, &self.norm, &self.head) // (B, labels)
     }
-    // ANCHOR_END: forward
 
-    /// The stream after `blocks` blocks, and what the last of them has yet to add to it.
-    fn encode(
-        &self,
-        ops: &dyn Ops,
-        pixels: &Tensor,
-        blocks: usize,
-    ) -> Result<(Tensor, Option<Tensor>)> {
-        let (w, b) = &self.patch;
-        let mut x = ops.patch_embed(pixels, w, b, &self.class, &self.positions)?; // (B, T, C)
-        let mut delta = None;
+    /// The tokens after the first `blocks` blocks: (B, T, C).
+    fn encode(&self, ops: &dyn Ops, pixels: &Tensor, blocks: usize) -> Result<Tensor> {
+        let mut x = ops.patch_embed(pixels, &self.patch, &self.class, &self.positions)?; // (B, T, C)
         for block in &self.blocks[..blocks] {
-            let (sum, next) = block.forward(ops, &self.config, &x, delta.as_ref())?;
-            (x, delta) = (sum, Some(next));
+            x = block.forward(ops, &x, self.config.heads())?;
         }
-        Ok((x, delta))
+        Ok(x)
     }
 
     /// How much the class token of the last block looks at each patch, mean over heads: (B, patches).
@@ -241,10 +184,11 @@ impl VisionTransformer {
     /// The attention of a level never leaves it, so the row is computed again from q and k.
     pub fn class_attention(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
         let last = self.blocks.len() - 1;
-        let (x, delta) = self.encode(ops, pixels, last)?;
-        let block = &self.blocks[last];
-        let (_, h) = block.norm_before(ops, &x, delta.as_ref(), self.config.layer_norm_eps)?;
-        let (q, k, _) = block.project(ops, &h, &self.config)?; // (B, T, H, D)
+        let x = self.encode(ops, pixels, last)?;
+        let Block {
+            norm_before, qkv, ..
+        } = &self.blocks[last];
+        let (q, k, _) = ops.norm_qkv(&x, norm_before, qkv, self.config.heads())?; // (B, T, H, D)
         let f32 = |t: &Tensor| {
             t.to_dtype(candle_core::DType::F32)?
                 .transpose(1, 2)?

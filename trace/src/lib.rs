@@ -51,7 +51,7 @@ pub struct Needs {
 /// A kernel of this project's own that was started on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Launched {
-    /// Name of the entry, `add_rms_norm_f32_level4`.
+    /// Name of the entry, `rms_norm_f32_level4`.
     pub kernel: &'static str,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
@@ -170,6 +170,9 @@ pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
 }
 
 /// Marks the op that runs until the span is dropped.
+///
+/// A span that is opened directly inside one of the same name is that one: a function that picks a kernel and says why, and
+/// the kernel's own function, record one event.
 #[inline]
 pub fn span(kernel: &'static str) -> Span {
     Span(match RECORDING.get() {
@@ -238,6 +241,13 @@ impl Open {
     fn begin(kernel: &'static str) -> Option<Self> {
         RECORDER.with_borrow_mut(|recorder| {
             let recorder = recorder.as_mut()?;
+            let innermost = recorder
+                .open
+                .last()
+                .map(|&open| recorder.events[open].kernel);
+            if innermost == Some(kernel) {
+                return None;
+            }
             let (tensors, index) = (recorder.probe()?, recorder.events.len());
             let depth = recorder.open.len();
             recorder.events.push(Event {

@@ -26,14 +26,6 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     x * ((erf + 1.)? * 0.5)?
 }
 
-/// x + residual, or x itself.
-pub fn add(x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
-    match residual {
-        Some(residual) => x + residual,
-        None => Ok(x.clone()),
-    }
-}
-
 /// Rotates channel i together with channel i + D/2: x (B, T, H, D), cos and sin (T, D/2).
 ///
 /// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin)

@@ -5,7 +5,15 @@
 //! gradient, so this is also the level that trains.
 
 mod formulas;
-mod ops;
+pub mod ops;
 
 pub use formulas::segment_max;
 pub use ops::Level1;
+
+/// Opens a trace span for a function of this level: `linear` is recorded as `linear_level1`.
+macro_rules! span {
+    ($function:literal) => {
+        models::trace::span(concat!($function, "_level1"))
+    };
+}
+use span;

@@ -1,12 +1,12 @@
-//! Every operation, spelled out.
+//! Every operation, spelled out: first the methods that the models call, below them the formulas.
 
 use candle_core::{D, DType, Result, Tensor};
-use models::trace::span;
-use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
-
-use crate::formulas::{
-    add, attend, causal_mask, gelu, repeat_heads, rotate, segment_max, silu, softmax,
+use models::{
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
 };
+
+use crate::formulas::{attend, causal_mask, gelu, repeat_heads, rotate, segment_max, silu};
+use crate::span;
 
 /// Naive candle ops.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,139 +20,75 @@ impl Ops for Level1 {
         1
     }
 
-    // ANCHOR: new_caches
+    /// No memory is set aside: a longer tensor takes the place of the old one at each step.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         shape.caches(|| Ok(Cached::None))
     }
-    // ANCHOR_END: new_caches
 
-    // ANCHOR: embedding
+    /// A row for each token.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("embedding_level1");
-        let (b, t) = ids.dims2()?;
-        let rows = w.tensor().index_select(&ids.flatten_all()?, 0)?; // (B·T, C)
-        rows.reshape((b, t, ()))
+        embedding(ids, w)
     }
-    // ANCHOR_END: embedding
 
-    // ANCHOR: linear
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        let _span = span("linear_level1");
-        product(x, w.tensor(), b)
+    /// Pixels are put in the order of patches, then multiplied.
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        patch_embed(pixels, patch, class, positions)
     }
-    // ANCHOR_END: linear
 
-    // ANCHOR: qkv
-    fn qkv(
+    /// One matmul, then one addition.
+    fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
+        linear(x, w)
+    }
+
+    /// The norm, then the matmul.
+    fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
+        linear(&norm(x, n)?, w)
+    }
+
+    /// Three matmuls on one input, as the paper writes them.
+    fn norm_qkv(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_level1");
+        let (x, d) = (norm(x, n)?, heads.head_dim);
         let (batch, t, _) = x.dims3()?;
-        let d = heads.head_dim;
         let project = |first_head: usize, num_heads: usize| {
-            let w = w.tensor().narrow(0, first_head * d, num_heads * d)?;
-            let b = b
-                .map(|b| b.narrow(0, first_head * d, num_heads * d))
-                .transpose()?;
-            product(x, &w, b.as_ref())?.reshape((batch, t, num_heads, d))
+            let w = rows(w, first_head * d, num_heads * d)?;
+            linear(&x, &w)?.reshape((batch, t, num_heads, d))
         };
         let (h, h_kv) = (heads.num_heads, heads.num_kv_heads);
         Ok((project(0, h)?, project(h, h_kv)?, project(h + h_kv, h_kv)?))
     }
-    // ANCHOR_END: qkv
 
-    // ANCHOR: qkv_skip
-    fn qkv_skip(
+    /// Four matmuls on one input.
+    fn norm_qkv_skip(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_skip_level1");
-        let (n, h, d) = (x.dim(0)?, heads.num_heads, heads.head_dim);
-        let project = |part: usize| {
-            let w = w.tensor().narrow(0, part * h * d, h * d)?;
-            let b = b.narrow(0, part * h * d, h * d)?;
-            product(x, &w, Some(&b))
-        };
-        let split = |x: Tensor| x.reshape((n, h, d));
+        let (x, h, d) = (norm(x, n)?, heads.num_heads, heads.head_dim);
+        let project = |part: usize| linear(&x, &rows(w, part * h * d, h * d)?);
+        let heads = |y: Tensor| y.reshape(((), h, d));
         Ok((
-            split(project(0)?)?,
-            split(project(1)?)?,
-            split(project(2)?)?,
+            heads(project(0)?)?,
+            heads(project(1)?)?,
+            heads(project(2)?)?,
             project(3)?,
         ))
     }
-    // ANCHOR_END: qkv_skip
 
-    // ANCHOR: linear_gelu
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        let _span = span("linear_gelu_level1");
-        gelu(&product(x, w.tensor(), Some(b))?)
-    }
-    // ANCHOR_END: linear_gelu
-
-    // ANCHOR: linear_swiglu
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("linear_swiglu_level1");
-        let f = w.tensor().dim(0)? / 2;
-        let gate = product(x, &w.tensor().narrow(0, 0, f)?, None)?; // (B, T, F)
-        let up = product(x, &w.tensor().narrow(0, f, f)?, None)?;
-        silu(&gate)? * up
-    }
-    // ANCHOR_END: linear_swiglu
-
-    // ANCHOR: add_rms_norm
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_rms_norm_level1");
-        let sum = add(x, residual)?;
-        let x = sum.to_dtype(DType::F32)?;
-        let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
-        let rms = (mean_square + eps)?.sqrt()?;
-        let y = x
-            .broadcast_div(&rms)?
-            .to_dtype(sum.dtype())?
-            .broadcast_mul(w)?;
-        Ok((sum, y))
-    }
-    // ANCHOR_END: add_rms_norm
-
-    // ANCHOR: add_layer_norm
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_layer_norm_level1");
-        let sum = add(x, residual)?;
-        let x = sum.to_dtype(DType::F32)?;
-        let mean = x.mean_keepdim(D::Minus1)?;
-        let x = x.broadcast_sub(&mean)?;
-        let variance = x.sqr()?.mean_keepdim(D::Minus1)?;
-        let y = x.broadcast_div(&(variance + eps)?.sqrt()?)?;
-        let y = y
-            .to_dtype(sum.dtype())?
-            .broadcast_mul(w)?
-            .broadcast_add(b)?;
-        Ok((sum, y))
-    }
-    // ANCHOR_END: add_layer_norm
-
-    // ANCHOR: causal_attention
+    /// Keys and values of all steps are copied into longer tensors, and every score is a number in memory.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -161,11 +97,9 @@ impl Ops for Level1 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let _span = span("causal_attention_level1");
-        let (_, t, num_heads, _) = q.dims4()?;
-        let past = cache.len();
+        let (past, t) = (cache.len(), q.dim(1)?);
         let (cos, sin) = rope.at(past, t)?;
-        let (q, k) = (rotate(q, &cos, &sin)?, rotate(k, &cos, &sin)?);
+        let (q, k) = (self::rope(q, &cos, &sin)?, self::rope(k, &cos, &sin)?);
 
         let cached = cache.advance::<Cached>(t)?;
         let (k, v) = match cached {
@@ -176,101 +110,228 @@ impl Ops for Level1 {
             _ => (k, v.clone()),
         };
         *cached = Some((k.clone(), v.clone())); // (B, S, Hkv, D)
-
-        let mask = causal_mask(t, k.dim(1)?, &q)?;
-        let (k, v) = (repeat_heads(&k, num_heads)?, repeat_heads(&v, num_heads)?);
-        attend(&q, &k, &v, Some(&mask))
+        causal_attention(&q, &k, &v)
     }
-    // ANCHOR_END: causal_attention
 
-    // ANCHOR: attention
+    /// Every score is a number in memory.
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        let _span = span("attention_level1");
-        attend(q, k, v, None)
+        attention(q, k, v)
     }
-    // ANCHOR_END: attention
 
-    // ANCHOR: edge_attention
+    /// Keys and values are copied to every edge.
     fn edge_attention(
         &self,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
         skip: &Tensor,
+        residual: &Tensor,
         edges: &Tensor,
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor> {
-        let _span = span("edge_attention_level1");
-        if graph.num_edges == 0 {
-            return Ok(skip.clone());
-        }
-        let (n, h, d) = q.dims3()?;
-        let (src, dst) = (&graph.col_idx, &graph.row_idx);
-        let e = product(edges, w.tensor(), None)?.reshape((graph.num_edges, h, d))?; // (E, H, D)
-        let q = q.contiguous()?.index_select(dst, 0)?;
-        let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
-        let v = (v.contiguous()?.index_select(src, 0)? + &e)?;
-
-        let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
-        let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
-        let sum = Tensor::zeros((n, h), DType::F32, skip.device())?.index_add(dst, &exp, 0)?;
-        let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
-
-        let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
-        let mixed =
-            Tensor::zeros((n, h, d), v.dtype(), v.device())?.index_add(dst, &messages, 0)?;
-        mixed.reshape((n, h * d))? + skip
+        edge_attention(q, k, v, skip, residual, edges, w, graph)
     }
-    // ANCHOR_END: edge_attention
 
-    // ANCHOR: segment_mean
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
-        let _span = span("segment_mean_level1");
-        let sum = (x + residual)?.to_dtype(DType::F32)?; // (N, C)
-        let shape = (segments.num_segments, sum.dim(1)?);
-        let total =
-            Tensor::zeros(shape, DType::F32, sum.device())?.index_add(&segments.index, &sum, 0)?;
-        total
-            .broadcast_mul(&segments.inverse_count)?
-            .to_dtype(x.dtype())
+    /// The matmul, then two additions.
+    fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+        linear_residual(x, w, residual)
     }
-    // ANCHOR_END: segment_mean
 
-    // ANCHOR: patch_embed
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor> {
-        let _span = span("patch_embed_level1");
-        let (batch, channels, height, width) = pixels.dims4()?;
-        let (c, _, p, _) = w.tensor().dims4()?;
-        let (rows, columns) = (height / p, width / p);
-        let patches = pixels
-            .reshape(&[batch, channels, rows, p, columns, p])?
-            .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
-            .reshape((batch, rows * columns, channels * p * p))?;
-        let x = product(&patches, &w.tensor().reshape((c, ()))?, Some(b))?; // (B, patches, C)
-        let class = class.expand((batch, 1, c))?;
-        Tensor::cat(&[&class, &x], 1)?.broadcast_add(positions)
+    /// The norm, two matmuls, and the activation in five steps.
+    fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
+        linear_swiglu(&norm(x, n)?, gate_up)
     }
-    // ANCHOR_END: patch_embed
 
-    // ANCHOR: next_token
+    /// The norm, the matmul, and the activation in five steps.
+    fn norm_gelu(&self, x: &Tensor, n: &Norm, up: &Linear) -> Result<Tensor> {
+        linear_gelu(&norm(x, n)?, up)
+    }
+
+    /// Every node is added to its graph's row.
+    fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        segment_mean(x, segments)
+    }
+
+    /// A draw reads all probabilities back to the host.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
-        let _span = span("next_token_level1");
-        let logits = logits.to_dtype(DType::F32)?; // (V)
         if sampling.is_greedy() {
-            return logits.argmax(0)?.to_scalar();
+            return argmax(logits);
         }
-        let probabilities = softmax(&(logits / sampling.temperature)?)?;
+        let probabilities = softmax(&logits.to_dtype(DType::F32)?, 1. / sampling.temperature)?; // (V)
         sampling.draw(&probabilities.to_vec1()?)
     }
-    // ANCHOR_END: next_token
+}
+
+/// Row `ids[b][t]` of `w`: ids (B, T) u32, w (V, C) → (B, T, C)
+pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
+    let _span = span!("embedding");
+    let (b, t) = ids.dims2()?;
+    let rows = w.tensor().index_select(&ids.flatten_all()?, 0)?; // (B·T, C)
+    rows.reshape((b, t, ()))
+}
+
+/// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+/// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
+pub fn patch_embed(
+    pixels: &Tensor,
+    patch: &Linear,
+    class: &Tensor,
+    positions: &Tensor,
+) -> Result<Tensor> {
+    let _span = span!("patch_embed");
+    let (batch, channels, height, width) = pixels.dims4()?;
+    let (c, _, p, _) = patch.weight.tensor().dims4()?;
+    let (rows, columns) = (height / p, width / p);
+    let patches = pixels
+        .reshape(&[batch, channels, rows, p, columns, p])?
+        .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
+        .reshape((batch, rows * columns, channels * p * p))?;
+    let w = patch.weight.tensor().reshape((c, ()))?;
+    let x = product(&patches, &w, patch.bias.as_ref())?; // (B, patches, C)
+    let class = class.expand((batch, 1, c))?;
+    Tensor::cat(&[&class, &x], 1)?.broadcast_add(positions)
+}
+
+/// x·Wᵀ + b: x (…, K), w (N, K) → (…, N)
+pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span!("linear");
+    product(x, w.weight.tensor(), w.bias.as_ref())
+}
+
+/// residual + x·Wᵀ + b: x (…, K), w (C, K), residual (…, C) → (…, C)
+pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+    let _span = span!("linear_residual");
+    product(x, w.weight.tensor(), w.bias.as_ref())? + residual
+}
+
+/// gelu(x·Wᵀ + b): x (…, K), w (N, K) → (…, N)
+pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span!("linear_gelu");
+    gelu(&product(x, w.weight.tensor(), w.bias.as_ref())?)
+}
+
+/// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, C), w (2F, C), the rows of Wg above those of Wu → (…, F)
+pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span!("linear_swiglu");
+    let f = w.weight.tensor().dim(0)? / 2;
+    let (gate, up) = (rows(w, 0, f)?, rows(w, f, f)?);
+    let gate = product(x, gate.weight.tensor(), gate.bias.as_ref())?; // (B, T, F)
+    let up = product(x, up.weight.tensor(), up.bias.as_ref())?;
+    silu(&gate)? * up
+}
+
+/// x/√(mean(x²) + eps) ⊙ w: x (…, C), w (C) → (…, C)
+pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span!("rms_norm");
+    let dtype = x.dtype();
+    let x = x.to_dtype(DType::F32)?;
+    let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
+    let rms = (mean_square + eps)?.sqrt()?;
+    x.broadcast_div(&rms)?.to_dtype(dtype)?.broadcast_mul(w)
+}
+
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b: x (…, C), w and b (C) → (…, C); var divides by C.
+pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span!("layer_norm");
+    let dtype = x.dtype();
+    let x = x.to_dtype(DType::F32)?;
+    let mean = x.mean_keepdim(D::Minus1)?;
+    let x = x.broadcast_sub(&mean)?;
+    let variance = x.sqr()?.mean_keepdim(D::Minus1)?;
+    let y = x.broadcast_div(&(variance + eps)?.sqrt()?)?;
+    y.to_dtype(dtype)?.broadcast_mul(w)?.broadcast_add(b)
+}
+
+/// Rotates channel i together with channel i + D/2 by the angle of its position: x (B, T, H, D), cos and sin (T, D/2).
+///
+/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), "RoFormer", Su et al. 2021.
+pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let _span = span!("rope");
+    rotate(x, cos, sin)
+}
+
+/// softmax(q·kᵀ/√D, over the positions up to its own)·v: q (B, T, H, D) stands at the last T positions of
+/// k and v (B, S, Hkv, D) → (B, T, H·D)
+pub fn causal_attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = span!("causal_attention");
+    let (_, t, num_heads, _) = q.dims4()?;
+    let mask = causal_mask(t, k.dim(1)?, q)?;
+    let (k, v) = (repeat_heads(k, num_heads)?, repeat_heads(v, num_heads)?);
+    attend(q, &k, &v, Some(&mask))
+}
+
+/// softmax(q·kᵀ/√D)·v: q, k, v (B, T, H, D) → (B, T, H·D)
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = span!("attention");
+    attend(q, k, v, None)
+}
+
+/// Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ + residualᵢ with αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), over the incoming edges j → i:
+/// q, k, v (N, H, D), skip and residual (N, H·D), edges (E, Fe), w (H·D, Fe) → (N, H·D)
+#[allow(clippy::too_many_arguments)]
+pub fn edge_attention(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    skip: &Tensor,
+    residual: &Tensor,
+    edges: &Tensor,
+    w: &Weight,
+    graph: &Csr,
+) -> Result<Tensor> {
+    let _span = span!("edge_attention");
+    let added = (skip + residual)?; // (N, H·D)
+    if graph.num_edges == 0 {
+        return Ok(added);
+    }
+    let (n, h, d) = q.dims3()?;
+    let (src, dst) = (&graph.col_idx, &graph.row_idx);
+    let e = product(edges, w.tensor(), None)?.reshape((graph.num_edges, h, d))?; // (E, H, D)
+    let q = q.contiguous()?.index_select(dst, 0)?;
+    let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
+    let v = (v.contiguous()?.index_select(src, 0)? + &e)?;
+
+    let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
+    let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
+    let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
+    let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
+
+    let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
+    let mixed = Tensor::zeros((n, h, d), v.dtype(), v.device())?.index_add(dst, &messages, 0)?;
+    mixed.reshape((n, h * d))? + added
+}
+
+/// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes.
+pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+    let _span = span!("segment_mean");
+    let dtype = x.dtype();
+    let x = x.to_dtype(DType::F32)?;
+    let zeros = Tensor::zeros((segments.num_segments, x.dim(1)?), DType::F32, x.device())?;
+    let total = zeros.index_add(&segments.index, &x, 0)?;
+    total
+        .broadcast_mul(&segments.inverse_count)?
+        .to_dtype(dtype)
+}
+
+/// softmax(scale·x) over the last dimension: x (…, V) → (…, V)
+pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+    let _span = span!("softmax");
+    crate::formulas::softmax(&(x * scale)?)
+}
+
+/// The index of the largest of x (V); of equals the lowest. A NaN is passed over.
+pub fn argmax(x: &Tensor) -> Result<u32> {
+    let _span = span!("argmax");
+    x.to_dtype(DType::F32)?.argmax(0)?.to_scalar()
+}
+
+/// [`rms_norm`] or [`layer_norm`], whichever the model has.
+fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
+    match norm {
+        Norm::Rms { weight, eps } => rms_norm(x, weight, *eps),
+        Norm::Layer { weight, bias, eps } => layer_norm(x, weight, bias, *eps),
+    }
 }
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) → (…, N)
@@ -283,4 +344,11 @@ fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     };
     let shape: Vec<usize> = [leading, &[w.dim(0)?]].concat();
     y.reshape(shape)
+}
+
+/// The layer that computes `count` of the outputs of `w`, from output `first` on.
+fn rows(w: &Linear, first: usize, count: usize) -> Result<Linear> {
+    let narrow = |t: &Tensor| t.narrow(0, first, count);
+    let bias = w.bias.as_ref().map(narrow).transpose()?;
+    Ok(Linear::new(narrow(w.weight.tensor())?, bias))
 }

@@ -5,7 +5,15 @@
 //! fused norms, softmax and rotation have no gradient: this level infers, level 1 trains.
 
 mod attend;
-mod ops;
+pub mod ops;
 mod patches;
 
 pub use ops::Level2;
+
+/// Opens a trace span for a function of this level: `rms_norm` is recorded as `rms_norm_level2`.
+macro_rules! span {
+    ($function:literal) => {
+        models::trace::span(concat!($function, "_level2"))
+    };
+}
+use span;

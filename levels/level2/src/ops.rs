@@ -1,14 +1,18 @@
-//! Every operation, fused as far as candle's own ops go.
+//! Every operation, fused as far as candle's own ops go: first the methods that the models call, below them the formulas.
 
 use candle_core::{D, DType, Result, Tensor};
-use candle_nn::ops::{layer_norm, rms_norm, softmax_last_dim};
+use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope as rotate;
-use level1::{Level1, segment_max};
-use models::trace::span;
-use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
+use level1::segment_max;
+use models::{
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+};
+
+pub use level1::ops::{argmax, embedding, linear, segment_mean};
 
 use crate::attend::{MaskMemo, attend};
 use crate::patches::Patches;
+use crate::span;
 
 /// Fused candle ops.
 #[derive(Default)]
@@ -24,105 +28,63 @@ impl Ops for Level2 {
         2
     }
 
-    // ANCHOR: new_caches
+    /// Memory for all positions is set aside once.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         let (h, d) = (shape.heads.num_kv_heads, shape.heads.head_dim);
         let slots = (shape.batch, h, shape.capacity, d);
         let zeros = || Tensor::zeros(slots, shape.dtype, &shape.device);
         shape.caches(|| Ok(Slots(zeros()?, zeros()?)))
     }
-    // ANCHOR_END: new_caches
 
-    // ANCHOR: embedding
+    /// A row for each token.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
-        Level1.embedding(ids, w)
+        embedding(ids, w)
     }
-    // ANCHOR_END: embedding
 
-    // ANCHOR: linear
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        Level1.linear(x, w, b)
+    /// Bias and positions are added to each other once, at load.
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        patch_embed(pixels, patch, class, positions)
     }
-    // ANCHOR_END: linear
 
-    // ANCHOR: qkv
-    fn qkv(
+    /// One matmul, then one addition: candle has nothing to fuse here.
+    fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
+        linear(x, w)
+    }
+
+    /// The fused norm, then the matmul.
+    fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
+        linear(&norm(x, n)?, w)
+    }
+
+    /// One matmul whose result is cut into views.
+    fn norm_qkv(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_level2");
-        let y = self.linear(x, w, b)?; // (B, T, (H + 2·Hkv)·D)
-        heads.split(&y)
+        heads.split(&linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv
 
-    // ANCHOR: qkv_skip
-    fn qkv_skip(
+    /// One matmul whose result is cut into views.
+    fn norm_qkv_skip(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_skip_level2");
-        let y = self.linear(x, w, Some(b))?; // (N, 4·H·D)
-        heads.split_skip(&y)
+        heads.split_skip(&linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv_skip
 
-    // ANCHOR: linear_gelu
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        let _span = span("linear_gelu_level2");
-        self.linear(x, w, Some(b))?.gelu_erf()
-    }
-    // ANCHOR_END: linear_gelu
-
-    // ANCHOR: linear_swiglu
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("linear_swiglu_level2");
-        let y = self.linear(x, w, None)?; // (B, T, 2F)
-        let f = w.tensor().dim(0)? / 2;
-        // candle's silu uses all threads only when its operand is contiguous: worth a copy.
-        let gate = y.narrow(D::Minus1, 0, f)?.contiguous()?.silu()?; // (B, T, F)
-        gate * y.narrow(D::Minus1, f, f)?
-    }
-    // ANCHOR_END: linear_swiglu
-
-    // ANCHOR: add_rms_norm
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_rms_norm_level2");
-        let sum = add(x, residual)?;
-        let y = rms_norm(&sum, w, eps as f32)?;
-        Ok((sum, y))
-    }
-    // ANCHOR_END: add_rms_norm
-
-    // ANCHOR: add_layer_norm
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_layer_norm_level2");
-        let sum = add(x, residual)?;
-        let y = layer_norm(&sum, w, b, eps as f32)?;
-        Ok((sum, y))
-    }
-    // ANCHOR_END: add_layer_norm
-
-    // ANCHOR: causal_attention
+    /// Keys and values are written into memory that was set aside, and query heads share a key without copying it.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -131,120 +93,192 @@ impl Ops for Level2 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let _span = span("causal_attention_level2");
         let (past, t) = (cache.len(), q.dim(1)?);
         let (cos, sin) = rope.at(past, t)?;
         let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T, D)
-        let (q, k) = (rotate(&q, &cos, &sin)?, rotate(&k, &cos, &sin)?);
+        let (q, k) = (self::rope(&q, &cos, &sin)?, self::rope(&k, &cos, &sin)?);
 
         let Slots(keys, values) = cache.advance(t)?;
         keys.slice_set(&k, 2, past)?;
         values.slice_set(&v, 2, past)?;
         let s = past + t;
         let (k, v) = (keys.narrow(2, 0, s)?, values.narrow(2, 0, s)?); // (B, Hkv, S, D), views
-        let mask = self.mask.get(t, s, &q)?;
-        attend(&q, &k, &v, mask.as_ref())
+        let _span = span!("causal_attention");
+        attend(&q, &k, &v, self.mask.get(t, s, &q)?.as_ref())
     }
-    // ANCHOR_END: causal_attention
 
-    // ANCHOR: attention
+    /// The fused softmax between two matmuls.
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        let _span = span("attention_level2");
-        attend(
-            &q.transpose(1, 2)?,
-            &heads_first(k)?,
-            &heads_first(v)?,
-            None,
-        )
+        attention(q, k, v)
     }
-    // ANCHOR_END: attention
 
-    // ANCHOR: edge_attention
+    /// Messages are added to skip and residual, without zeros before and a sum after.
     fn edge_attention(
         &self,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
         skip: &Tensor,
+        residual: &Tensor,
         edges: &Tensor,
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor> {
-        let _span = span("edge_attention_level2");
-        if graph.num_edges == 0 {
-            return Ok(skip.clone());
-        }
-        let (n, h, d) = q.dims3()?;
-        let (src, dst) = (&graph.col_idx, &graph.row_idx);
-        let e = self
-            .linear(edges, w, None)?
-            .reshape((graph.num_edges, h, d))?; // (E, H, D)
-        let q = q.contiguous()?.index_select(dst, 0)?;
-        let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
-        let v = (v.contiguous()?.index_select(src, 0)? + e)?;
-
-        let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
-        let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
-        let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
-        let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
-
-        // The messages are added to the skip connection itself: no zeros first, no sum after. It is copied for
-        // this also where it lies contiguously, in a graph of one node: on a GPU, candle's index_add wants
-        // it to begin where its storage begins.
-        let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
-        let skip = skip.force_contiguous()?.reshape((n, h, d))?;
-        skip.index_add(dst, &messages, 0)?.reshape((n, h * d))
+        edge_attention(q, k, v, skip, residual, edges, w, graph)
     }
-    // ANCHOR_END: edge_attention
 
-    // ANCHOR: segment_mean
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
-        Level1.segment_mean(x, residual, segments)
+    /// The matmul, then two additions.
+    fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+        linear_residual(x, w, residual)
     }
-    // ANCHOR_END: segment_mean
 
-    // ANCHOR: patch_embed
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor> {
-        let _span = span("patch_embed_level2");
-        let (batch, channels, height, width) = pixels.dims4()?;
-        let (c, _, p, _) = w.tensor().dims4()?;
-        let (rows, columns) = (height / p, width / p);
-        let patches = pixels
-            .reshape(&[batch, channels, rows, p, columns, p])?
-            .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
-            .reshape((batch * rows * columns, channels * p * p))?;
-        // Bias and positions do not depend on the picture: added to each other once, at load.
-        let made = Patches::of(w, b, class, positions)?;
-        let x = patches
-            .matmul(&made.w.t()?)?
-            .reshape((batch, rows * columns, c))?;
-        let first = made.first.expand((batch, 1, c))?;
-        Tensor::cat(&[&first, &x.broadcast_add(&made.rest)?], 1)
+    /// The fused norm, one matmul for gate and up, and candle's silu.
+    fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
+        linear_swiglu(&norm(x, n)?, gate_up)
     }
-    // ANCHOR_END: patch_embed
 
-    // ANCHOR: next_token
+    /// The fused norm, the matmul, and candle's gelu.
+    fn norm_gelu(&self, x: &Tensor, n: &Norm, up: &Linear) -> Result<Tensor> {
+        linear_gelu(&norm(x, n)?, up)
+    }
+
+    /// Every node is added to its graph's row.
+    fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        segment_mean(x, segments)
+    }
+
+    /// The fused softmax; a draw reads all probabilities back to the host.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
-            return Level1.next_token(logits, sampling);
+            return argmax(logits);
         }
-        let _span = span("next_token_level2");
-        let logits = (logits.to_dtype(DType::F32)? * (1. / sampling.temperature))?; // (V)
-        sampling.draw(&softmax_last_dim(&logits)?.to_vec1()?)
+        let probabilities = softmax(&logits.to_dtype(DType::F32)?, 1. / sampling.temperature)?; // (V)
+        sampling.draw(&probabilities.to_vec1()?)
     }
-    // ANCHOR_END: next_token
 }
 
-/// x + residual, or x itself.
-fn add(x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
-    residual.map_or_else(|| Ok(x.clone()), |residual| x + residual)
+/// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+/// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
+pub fn patch_embed(
+    pixels: &Tensor,
+    patch: &Linear,
+    class: &Tensor,
+    positions: &Tensor,
+) -> Result<Tensor> {
+    let _span = span!("patch_embed");
+    let (batch, channels, height, width) = pixels.dims4()?;
+    let (c, _, p, _) = patch.weight.tensor().dims4()?;
+    let (rows, columns) = (height / p, width / p);
+    let patches = pixels
+        .reshape(&[batch, channels, rows, p, columns, p])?
+        .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
+        .reshape((batch * rows * columns, channels * p * p))?;
+    // Bias and positions do not depend on the picture: added to each other once, at load.
+    let made = Patches::of(patch, class, positions)?;
+    let x = patches
+        .matmul(&made.w.t()?)?
+        .reshape((batch, rows * columns, c))?;
+    let first = made.first.expand((batch, 1, c))?;
+    Tensor::cat(&[&first, &x.broadcast_add(&made.rest)?], 1)
+}
+
+/// residual + x·Wᵀ + b: x (…, K), w (C, K), residual (…, C) → (…, C)
+pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+    let _span = span!("linear_residual");
+    linear(x, w)? + residual
+}
+
+/// gelu(x·Wᵀ + b): x (…, K), w (N, K) → (…, N)
+pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span!("linear_gelu");
+    linear(x, w)?.gelu_erf()
+}
+
+/// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, C), w (2F, C), the rows of Wg above those of Wu → (…, F)
+pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span!("linear_swiglu");
+    let y = linear(x, w)?; // (B, T, 2F)
+    let f = w.weight.tensor().dim(0)? / 2;
+    // candle's silu uses all threads only when its operand is contiguous: worth a copy.
+    let gate = y.narrow(D::Minus1, 0, f)?.contiguous()?.silu()?; // (B, T, F)
+    gate * y.narrow(D::Minus1, f, f)?
+}
+
+/// x/√(mean(x²) + eps) ⊙ w: x (…, C), w (C) → (…, C)
+pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span!("rms_norm");
+    candle_nn::ops::rms_norm(x, w, eps as f32)
+}
+
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b: x (…, C), w and b (C) → (…, C); var divides by C.
+pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span!("layer_norm");
+    candle_nn::ops::layer_norm(x, w, b, eps as f32)
+}
+
+/// Rotates channel i together with channel i + D/2 by the angle of its position: x (B, H, T, D), cos and sin (T, D/2).
+pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let _span = span!("rope");
+    rotate(x, cos, sin)
+}
+
+/// softmax(q·kᵀ/√D)·v: q, k, v (B, T, H, D) → (B, T, H·D)
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = span!("attention");
+    let q = q.transpose(1, 2)?; // (B, H, T, D), a view
+    attend(&q, &heads_first(k)?, &heads_first(v)?, None)
+}
+
+/// Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ + residualᵢ with αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), over the incoming edges j → i:
+/// q, k, v (N, H, D), skip and residual (N, H·D), edges (E, Fe), w (H·D, Fe) → (N, H·D)
+#[allow(clippy::too_many_arguments)]
+pub fn edge_attention(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    skip: &Tensor,
+    residual: &Tensor,
+    edges: &Tensor,
+    w: &Weight,
+    graph: &Csr,
+) -> Result<Tensor> {
+    let _span = span!("edge_attention");
+    let added = (skip + residual)?; // (N, H·D)
+    if graph.num_edges == 0 {
+        return Ok(added);
+    }
+    let (n, h, d) = q.dims3()?;
+    let (src, dst) = (&graph.col_idx, &graph.row_idx);
+    let e = edges
+        .matmul(&w.tensor().t()?)?
+        .reshape((graph.num_edges, h, d))?; // (E, H, D)
+    let q = q.contiguous()?.index_select(dst, 0)?;
+    let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
+    let v = (v.contiguous()?.index_select(src, 0)? + e)?;
+
+    let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
+    let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;
+    let sum = Tensor::zeros((n, h), DType::F32, exp.device())?.index_add(dst, &exp, 0)?;
+    let alpha = (exp / sum.index_select(dst, 0)?)?.to_dtype(v.dtype())?; // (E, H)
+
+    // The messages are added to skip and residual themselves: no zeros first, no sum after.
+    let messages = v.broadcast_mul(&alpha.unsqueeze(2)?)?; // (E, H, D)
+    let mixed = added.reshape((n, h, d))?.index_add(dst, &messages, 0)?;
+    mixed.reshape((n, h * d))
+}
+
+/// softmax(scale·x) over the last dimension: x (…, V) → (…, V)
+pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+    let _span = span!("softmax");
+    softmax_last_dim(&(x * scale)?)
+}
+
+/// [`rms_norm`] or [`layer_norm`], whichever the model has.
+fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
+    match norm {
+        Norm::Rms { weight, eps } => rms_norm(x, weight, *eps),
+        Norm::Layer { weight, bias, eps } => layer_norm(x, weight, bias, *eps),
+    }
 }
 
 /// (B, T, H, D) → (B, H, T, D); copies nothing for a single token.

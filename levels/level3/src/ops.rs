@@ -4,15 +4,13 @@
 //! the matmuls.
 
 use candle_core::{Result, Tensor};
-use kernels::{
-    add_layer_norm, add_rms_norm, attention, edge_attention, embedding, linear, patch_embed, rope,
-    segment_mean, softmax,
+use kernels::level3 as k;
+use level1::ops::argmax;
+use models::{
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
 };
-use level1::Level1;
-use models::trace::span;
-use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
 
-/// Custom PTX.
+/// Hand-written PTX: shared memory, and trees of additions.
 #[derive(Default)]
 pub struct Level3;
 
@@ -21,104 +19,69 @@ impl Ops for Level3 {
         3
     }
 
-    // ANCHOR: new_caches
+    /// Memory for all positions is set aside once; kernels write keys and values where they stay.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
-        let heads = shape.heads;
-        shape.caches(|| {
-            attention::Cache::new(
-                shape.batch,
-                shape.capacity,
-                heads.num_kv_heads,
-                heads.head_dim,
-                shape.dtype,
-                &shape.device,
-            )
-        })
+        let CacheShape {
+            batch,
+            capacity,
+            heads,
+            dtype,
+            ref device,
+            ..
+        } = *shape;
+        let (h, d) = (heads.num_kv_heads, heads.head_dim);
+        shape.caches(|| k::Cache::new(batch, capacity, h, d, dtype, device))
     }
-    // ANCHOR_END: new_caches
 
-    // ANCHOR: embedding
+    /// 1 launch. A block copies a row.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("embedding_level3");
-        embedding::level3::embedding(ids, w.tensor())
+        k::embedding(ids, w)
     }
-    // ANCHOR_END: embedding
 
-    // ANCHOR: linear
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        let _span = span("linear_level3");
-        linear::level3::linear(x, w.tensor(), b)
+    /// 1 launch. A tiled matmul that reads patches where the picture has them, and adds bias and position at the end.
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        k::patch_embed(pixels, patch, class, positions)
     }
-    // ANCHOR_END: linear
 
-    // ANCHOR: qkv
-    fn qkv(
+    /// 1 launch. A block computes a 32×32 tile from shared memory.
+    fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
+        k::linear(x, w)
+    }
+
+    /// 2 launches: the norm, then the matmul.
+    fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
+        k::linear(&norm(x, n)?, w)
+    }
+
+    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    fn norm_qkv(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_level3");
-        heads.split(&self.linear(x, w, b)?)
+        heads.split(&k::linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv
 
-    // ANCHOR: qkv_skip
-    fn qkv_skip(
+    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    fn norm_qkv_skip(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_skip_level3");
-        heads.split_skip(&self.linear(x, w, Some(b))?)
+        heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv_skip
 
-    // ANCHOR: linear_gelu
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        let _span = span("linear_gelu_level3");
-        linear::level3::linear_gelu(x, w.tensor(), b)
-    }
-    // ANCHOR_END: linear_gelu
-
-    // ANCHOR: linear_swiglu
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("linear_swiglu_level3");
-        linear::level3::linear_swiglu(x, w.tensor())
-    }
-    // ANCHOR_END: linear_swiglu
-
-    // ANCHOR: add_rms_norm
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_rms_norm_level3");
-        add_rms_norm::level3::add_rms_norm(x, residual, w, eps)
-    }
-    // ANCHOR_END: add_rms_norm
-
-    // ANCHOR: add_layer_norm
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_layer_norm_level3");
-        add_layer_norm::level3::add_layer_norm(x, residual, w, b, eps)
-    }
-    // ANCHOR_END: add_layer_norm
-
-    // ANCHOR: causal_attention
+    /// 2 launches: rotation and cache, then attention with the scores of a query in shared memory.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -127,72 +90,66 @@ impl Ops for Level3 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let _span = span("causal_attention_level3");
         let (position, t) = (cache.len(), q.dim(1)?);
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
-        let cache = cache.advance::<attention::Cache>(t)?;
-        let q = rope::level3::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
-        attention::level3::causal_attention(&q, cache, position)
+        let cache = cache.advance::<k::Cache>(t)?;
+        let q = k::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        k::causal_attention(&q, cache, position)
     }
-    // ANCHOR_END: causal_attention
 
-    // ANCHOR: attention
+    /// 1 launch. A block per query, its scores in shared memory.
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        let _span = span("attention_level3");
-        attention::level3::attention(q, k, v)
+        k::attention(q, k, v)
     }
-    // ANCHOR_END: attention
 
-    // ANCHOR: edge_attention
+    /// 1 launch. A block per node, which projects the features of each edge as it comes to it.
     fn edge_attention(
         &self,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
         skip: &Tensor,
+        residual: &Tensor,
         edges: &Tensor,
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor> {
-        let _span = span("edge_attention_level3");
-        let graph = edge_attention::Graph {
-            row_ptr: &graph.row_ptr,
-            col_idx: &graph.col_idx,
-            max_degree: graph.max_degree,
-        };
-        edge_attention::level3::edge_attention(q, k, v, skip, edges, w.tensor(), graph)
+        k::edge_attention(q, k, v, skip, residual, edges, w, graph)
     }
-    // ANCHOR_END: edge_attention
 
-    // ANCHOR: segment_mean
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
-        let _span = span("segment_mean_level3");
-        segment_mean::level3::segment_mean(x, residual, &segments.offsets)
+    /// 1 launch. The residual is added before the tile is written.
+    fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+        k::linear_residual(x, w, residual)
     }
-    // ANCHOR_END: segment_mean
 
-    // ANCHOR: patch_embed
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor> {
-        let _span = span("patch_embed_level3");
-        patch_embed::level3::patch_embed(pixels, w.tensor(), b, class, positions)
+    /// 2 launches: the norm, then one matmul that multiplies gate and up before it writes them.
+    fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
+        k::linear_swiglu(&norm(x, n)?, gate_up)
     }
-    // ANCHOR_END: patch_embed
 
-    // ANCHOR: next_token
+    /// 2 launches: the norm, then a matmul that applies gelu before it writes.
+    fn norm_gelu(&self, x: &Tensor, n: &Norm, up: &Linear) -> Result<Tensor> {
+        k::linear_gelu(&norm(x, n)?, up)
+    }
+
+    /// 1 launch. A block per graph.
+    fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        k::segment_mean(x, segments)
+    }
+
+    /// Greedy: candle's argmax. Else 1 launch, and all probabilities are read back to the host.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
-            return Level1.next_token(logits, sampling);
+            return argmax(logits);
         }
-        let _span = span("next_token_level3");
-        let probabilities = softmax::level3::softmax(logits, 1. / sampling.temperature)?; // (V)
+        let probabilities = k::softmax(logits, 1. / sampling.temperature)?; // (V)
         sampling.draw(&probabilities.to_vec1()?)
     }
-    // ANCHOR_END: next_token
+}
+
+fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
+    match norm {
+        Norm::Rms { weight, eps } => k::rms_norm(x, weight, *eps),
+        Norm::Layer { weight, bias, eps } => k::layer_norm(x, weight, bias, *eps),
+    }
 }

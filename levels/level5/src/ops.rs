@@ -2,11 +2,10 @@
 //! decode step in the device's memory.
 
 use candle_core::{Result, Tensor};
-use kernels::linear::level5::Packed;
-use kernels::{add_layer_norm, add_rms_norm, attention, edge_attention, linear, rope};
-use level4::Level4;
-use models::trace::{span, span_because};
-use models::{CacheShape, Csr, Heads, KvCache, Ops, Rope, Sampling, Segments, Weight};
+use kernels::level5 as k;
+use models::{
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+};
 
 /// Tuned small-matrix dispatch, and steps that one CUDA graph repeats.
 #[derive(Default)]
@@ -17,105 +16,71 @@ impl Ops for Level5 {
         5
     }
 
-    // ANCHOR: new_caches
+    /// The layers share one position in the device's memory, so that a recorded step can be repeated.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
-        let heads = shape.heads;
-        let position = attention::level5::Position::new(&shape.device)?; // one for all layers
-        shape.caches(|| {
-            let cache = attention::Cache::new(
-                shape.batch,
-                shape.capacity,
-                heads.num_kv_heads,
-                heads.head_dim,
-                shape.dtype,
-                &shape.device,
-            )?;
-            Ok(attention::level5::Cache::new(cache, position.clone()))
-        })
+        let CacheShape {
+            batch,
+            capacity,
+            heads,
+            dtype,
+            ref device,
+            ..
+        } = *shape;
+        let (h, d) = (heads.num_kv_heads, heads.head_dim);
+        let position = k::Position::new(device)?;
+        let cache = || k::SlotCache::new(batch, capacity, h, d, dtype, device);
+        shape.caches(|| Ok(k::Cache::new(cache()?, position.clone())))
     }
-    // ANCHOR_END: new_caches
 
-    // ANCHOR: embedding
+    /// 1 launch. A warp copies a row, 16 bytes per lane.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
-        Level4.embedding(ids, w)
+        k::embedding(ids, w)
     }
-    // ANCHOR_END: embedding
 
-    // ANCHOR: linear
-    fn linear(&self, x: &Tensor, w: &Weight, b: Option<&Tensor>) -> Result<Tensor> {
-        let _span = span("linear_level5");
-        linear::level5::linear(x, w.packed(Packed::new)?.as_ref(), b)
+    /// 1 launch. The tiles of `linear`, whose rows are patches read where the picture has them.
+    fn patch_embed(
+        &self,
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        k::patch_embed(pixels, patch, class, positions)
     }
-    // ANCHOR_END: linear
 
-    // ANCHOR: qkv
-    fn qkv(
+    /// 1 launch, of the kernel that was the fastest for this shape: 25 candidates, cuBLAS and cuBLASLt among them.
+    fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
+        k::linear(x, w)
+    }
+
+    /// 2 launches: the norm, then the matmul.
+    fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
+        k::linear(&norm(x, n)?, w)
+    }
+
+    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    fn norm_qkv(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: Option<&Tensor>,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_level5");
-        heads.split(&self.linear(x, w, b)?)
+        heads.split(&k::linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv
 
-    // ANCHOR: qkv_skip
-    fn qkv_skip(
+    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    fn norm_qkv_skip(
         &self,
         x: &Tensor,
-        w: &Weight,
-        b: &Tensor,
+        n: &Norm,
+        w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
-        let _span = span("qkv_skip_level5");
-        heads.split_skip(&self.linear(x, w, Some(b))?)
+        heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
-    // ANCHOR_END: qkv_skip
 
-    // ANCHOR: linear_gelu
-    fn linear_gelu(&self, x: &Tensor, w: &Weight, b: &Tensor) -> Result<Tensor> {
-        let _span = span("linear_gelu_level5");
-        linear::level5::linear_gelu(x, w.packed(Packed::new)?.as_ref(), b)
-    }
-    // ANCHOR_END: linear_gelu
-
-    // ANCHOR: linear_swiglu
-    fn linear_swiglu(&self, x: &Tensor, w: &Weight) -> Result<Tensor> {
-        let _span = span("linear_swiglu_level5");
-        linear::level5::linear_swiglu(x, w.packed(Packed::gate_up)?.as_ref())
-    }
-    // ANCHOR_END: linear_swiglu
-
-    // ANCHOR: add_rms_norm
-    fn add_rms_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_rms_norm_level5");
-        add_rms_norm::level5::add_rms_norm(x, residual, w, eps)
-    }
-    // ANCHOR_END: add_rms_norm
-
-    // ANCHOR: add_layer_norm
-    fn add_layer_norm(
-        &self,
-        x: &Tensor,
-        residual: Option<&Tensor>,
-        w: &Tensor,
-        b: &Tensor,
-        eps: f64,
-    ) -> Result<(Tensor, Tensor)> {
-        let _span = span("add_layer_norm_level5");
-        add_layer_norm::level5::add_layer_norm(x, residual, w, b, eps)
-    }
-    // ANCHOR_END: add_layer_norm
-
-    // ANCHOR: causal_attention
+    /// 2 launches. In a decode step both read the position from the device's memory; a prompt is told by the host.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -124,76 +89,75 @@ impl Ops for Level5 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let _span = span("causal_attention_level5");
         let (position, t) = (cache.len(), q.dim(1)?);
-        let cache = cache.advance::<attention::level5::Cache>(t)?;
+        let cache = cache.advance::<k::Cache>(t)?;
         if let Some(at) = cache.on_device(q, position)? {
-            // The kernels read the position: the same launches for every step up to the next bucket.
-            let q = rope::level5::rope_append(q, k, v, &rope.cos, &rope.sin, &at)?; // (B, T, H, D)
-            return attention::level5::causal_attention(&q, &at);
+            // The same launches for every step until the keys have doubled.
+            let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &at)?; // (B, T, H, D)
+            return k::causal_attention(&q, &at);
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();
-        let q = {
-            let _span = span_because("rope_append_level4", || {
-                "the host passes the position to the launch".into()
-            });
-            rope::level4::rope_append(q, k, v, &cos, &sin, cache, position)?
-        };
-        attention::level5::prompt(&q, cache, position)
+        let q = k::prompt_rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        k::prompt_attention(&q, cache, position)
     }
-    // ANCHOR_END: causal_attention
 
-    // ANCHOR: attention
+    /// 1 launch, of the kernel that was the fastest for this shape: tensor cores for f32 too, TMA and wgmma on Hopper.
     fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-        let _span = span("attention_level5");
-        attention::level5_pick::attention(q, k, v)
+        k::attention(q, k, v)
     }
-    // ANCHOR_END: attention
 
-    // ANCHOR: edge_attention
+    /// 1 launch; 3 where a node has more than 1024 edges, which many blocks then share.
     fn edge_attention(
         &self,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
         skip: &Tensor,
+        residual: &Tensor,
         edges: &Tensor,
         w: &Weight,
         graph: &Csr,
     ) -> Result<Tensor> {
-        let _span = span("edge_attention_level5");
-        let graph = edge_attention::Graph {
-            row_ptr: &graph.row_ptr,
-            col_idx: &graph.col_idx,
-            max_degree: graph.max_degree,
-        };
-        edge_attention::level5::edge_attention(q, k, v, skip, edges, w.tensor(), graph)
+        k::edge_attention(q, k, v, skip, residual, edges, w, graph)
     }
-    // ANCHOR_END: edge_attention
 
-    // ANCHOR: segment_mean
-    fn segment_mean(&self, x: &Tensor, residual: &Tensor, segments: &Segments) -> Result<Tensor> {
-        Level4.segment_mean(x, residual, segments)
+    /// 1 launch, of the kernel that was the fastest for this shape; cuBLASLt adds the residual with beta = 1.
+    fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+        k::linear_residual(x, w, residual)
     }
-    // ANCHOR_END: segment_mean
 
-    // ANCHOR: patch_embed
-    fn patch_embed(
-        &self,
-        pixels: &Tensor,
-        w: &Weight,
-        b: &Tensor,
-        class: &Tensor,
-        positions: &Tensor,
-    ) -> Result<Tensor> {
-        Level4.patch_embed(pixels, w, b, class, positions)
+    /// 2 launches: the norm, then one matmul that multiplies gate and up before it writes them.
+    fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
+        k::linear_swiglu(&norm(x, n)?, gate_up)
     }
-    // ANCHOR_END: patch_embed
 
-    // ANCHOR: next_token
+    /// 2 launches: the norm, then a matmul that applies gelu before it writes.
+    fn norm_gelu(&self, x: &Tensor, n: &Norm, up: &Linear) -> Result<Tensor> {
+        k::linear_gelu(&norm(x, n)?, up)
+    }
+
+    /// 1 launch per graph of usual size; large graphs are split over blocks, and a second launch joins the parts.
+    fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        k::segment_mean(x, segments)
+    }
+
+    /// 1 launch for the greedy token or the k most probable ones; a draw from all of them reads all probabilities back.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
-        Level4.next_token(logits, sampling)
+        if sampling.is_greedy() {
+            return k::argmax(logits);
+        }
+        if let Some(count) = sampling.top_k {
+            return sampling.draw_from(k::top_k(logits, count, sampling.temperature)?);
+        }
+        let probabilities = k::softmax(logits, 1. / sampling.temperature)?; // (V)
+        sampling.draw(&probabilities.to_vec1()?)
     }
-    // ANCHOR_END: next_token
+}
+
+fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
+    match norm {
+        Norm::Rms { weight, eps } => k::rms_norm(x, weight, *eps),
+        Norm::Layer { weight, bias, eps } => k::layer_norm(x, weight, bias, *eps),
+    }
 }
