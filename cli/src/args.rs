@@ -90,7 +90,7 @@ pub struct TuneArgs {
     /// Write the table for all GPUs, or all CPUs, that have no table of their own
     #[arg(long, requires = "json")]
     pub any: bool,
-    /// Tune only these operations, such as matmul or add_rms_norm, and replace only their rules in the table
+    /// Tune only these operations, such as matmul or rms_norm, and replace only their rules in the table
     #[arg(long = "op", value_name = "OP", value_delimiter = ',')]
     pub ops: Vec<Op>,
 }

@@ -5,7 +5,7 @@ use crate::Weight;
 /// A linear layer, x·Wᵀ + b: weight (N, K), one row per output, and bias (N).
 ///
 /// A layer that projects patches of pictures has its weight as (C, 3, P, P).
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Linear {
     /// (N, K)
     pub weight: Weight,

@@ -1,5 +1,6 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use candle_core::{Result, Tensor, bail};
@@ -49,5 +50,12 @@ impl Weight {
         let form = Arc::new(pack(&self.tensor)?);
         forms.insert(TypeId::of::<T>(), form.clone());
         Ok(form)
+    }
+}
+
+impl fmt::Debug for Weight {
+    /// The tensor; not its forms.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_tuple("Weight").field(&self.tensor).finish()
     }
 }

@@ -151,7 +151,8 @@ fn a_shift_of_one_nodes_scores_by_200() -> Result<()> {
             tensor(&[n, h, d])?,
             tensor(&[n, h, d])?,
         );
-        let (skip, features) = (tensor(&[n, h * d])?, tensor(&[edges.len(), 3])?);
+        let (skip, residual) = (tensor(&[n, h * d])?, tensor(&[n, h * (d + 1)])?);
+        let features = tensor(&[edges.len(), 3])?;
         let w = Weight::new(tensor(&[h * d, 3])?);
         // With an extra channel where every key is 1, q's channel there shifts all scores of its node.
         let wide = |t: &Tensor, x: f32, node: Option<usize>| -> Result<Tensor> {
@@ -176,7 +177,8 @@ fn a_shift_of_one_nodes_scores_by_200() -> Result<()> {
         let (k, v) = (wide(&k, 1., None)?, wide(&v, 0., None)?);
         let shift = 200. * ((d + 1) as f32).sqrt();
         for ops in levels() {
-            let run = |q: &Tensor| ops.edge_attention(q, &k, &v, &skip, &features, &w, &graph);
+            let run =
+                |q: &Tensor| ops.edge_attention(q, &k, &v, &skip, &residual, &features, &w, &graph);
             let plain = run(&wide(&q, 0., Some(1))?)?;
             for shift in [shift, -shift] {
                 let apart = difference(&run(&wide(&q, shift, Some(1))?)?, &plain)?;

@@ -1,9 +1,11 @@
 //! One program for what holds across levels: it links candle once.
 
+mod functions;
 mod gnn;
 mod goldens;
 mod levels;
 mod lm;
+mod ops_files;
 mod simulated;
 mod swap;
 mod tiny;

@@ -1,39 +1,31 @@
 //! A linear layer in place of candle-nn's.
 
-use std::sync::OnceLock;
-
 use candle_core::{D, DType, Device, Module, Result, Tensor};
-use kernels::linear::level5::{Packed, linear, linear_with_info};
+use kernels::linear::level5::{linear, linear_with_info};
 
 use super::product;
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
+///
+/// The weight is packed as the kernels take it by the first call, and never where it tracks gradients: such a weight may
+/// change.
 #[derive(Debug)]
-pub struct Linear {
-    weight: Tensor,
-    bias: Option<Tensor>,
-    /// The weight as the kernels take it, made by the first call. Not of a variable, which may change.
-    packed: OnceLock<Packed>,
-}
+pub struct Linear(models::Linear);
 
 impl Linear {
     /// From a weight (N, K) and a bias (N).
     pub fn new(weight: Tensor, bias: Option<Tensor>) -> Self {
-        Self {
-            weight,
-            bias,
-            packed: OnceLock::new(),
-        }
+        Self(models::Linear::new(weight, bias))
     }
 
     /// (N, K)
     pub fn weight(&self) -> &Tensor {
-        &self.weight
+        self.0.weight.tensor()
     }
 
     /// (N)
     pub fn bias(&self) -> Option<&Tensor> {
-        self.bias.as_ref()
+        self.0.bias.as_ref()
     }
 
     /// What [`forward`](Module::forward) returns, which kernel computed it, and why.
@@ -44,34 +36,24 @@ impl Linear {
         if !self.is_eligible(x) {
             return Ok((self.candle(x)?, "candle: not eligible".into()));
         }
-        let (x, bias) = (x.contiguous()?, self.bias.as_ref());
-        let (y, picked) = linear_with_info(&x, self.packed()?, bias)?;
+        let (y, picked) = linear_with_info(&x.contiguous()?, &self.0)?;
         Ok((y, picked.to_string()))
     }
 
     /// What the kernels take, and no gradient to keep.
     fn is_eligible(&self, x: &Tensor) -> bool {
-        let tensors = [Some(x), Some(&self.weight), self.bias.as_ref()];
+        let tensors = [Some(x), Some(self.weight()), self.bias()];
         let ours = |t: &Tensor| {
             let here = matches!(t.device(), Device::Cpu | Device::Cuda(_));
             let format = matches!(t.dtype(), DType::F32 | DType::BF16) && t.dtype() == x.dtype();
             here && format && !t.track_op() && t.device().same_device(x.device())
         };
-        tensors.into_iter().flatten().all(ours) && x.rank() > 0 && self.weight.rank() == 2
-    }
-
-    fn packed(&self) -> Result<&Packed> {
-        if let Some(packed) = self.packed.get() {
-            return Ok(packed);
-        }
-        // Two threads may both pack; one result is kept.
-        let packed = Packed::new(&self.weight)?;
-        Ok(self.packed.get_or_init(|| packed))
+        tensors.into_iter().flatten().all(ours) && x.rank() > 0 && self.weight().rank() == 2
     }
 
     /// With candle's operations around the product, so that gradients flow.
     fn candle(&self, x: &Tensor) -> Result<Tensor> {
-        let w = self.weight.t()?;
+        let w = self.weight().t()?;
         let y = match x.rank() {
             2 => product(x, &w)?,
             rank if rank > 2 => {
@@ -81,7 +63,7 @@ impl Linear {
             }
             _ => x.matmul(&w)?,
         };
-        match &self.bias {
+        match self.bias() {
             Some(bias) => y.broadcast_add(bias),
             None => Ok(y),
         }
@@ -91,7 +73,7 @@ impl Linear {
 impl Module for Linear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         match self.is_eligible(x) {
-            true => linear(&x.contiguous()?, self.packed()?, self.bias.as_ref()),
+            true => linear(&x.contiguous()?, &self.0),
             false => self.candle(x),
         }
     }

@@ -86,9 +86,15 @@ fn of_weight((op, n, k): Weight, dtype: DType) -> Grid {
 }
 
 /// For weights that no preset has.
-fn any_weight(dtype: DType) -> [Grid; 3] {
+fn any_weight(dtype: DType) -> [Grid; 4] {
     let sizes = [128, 512, 2048];
-    [Op::Linear, Op::LinearGelu, Op::LinearSwiglu].map(|op| Grid {
+    let ops = [
+        Op::Linear,
+        Op::LinearResidual,
+        Op::LinearGelu,
+        Op::LinearSwiglu,
+    ];
+    ops.map(|op| Grid {
         op,
         dtype,
         batch: Axis::up_to(&[1]),
@@ -116,7 +122,7 @@ fn attention_and_norms(dtype: DType) -> [Grid; 3] {
         n: Axis::up_to(&[1]).and_above(), // as many keys as queries
         k: Axis::up_to(&[32, 64, 128]),
     };
-    [norm(Op::AddRmsNorm), norm(Op::AddLayerNorm), attention]
+    [norm(Op::RmsNorm), norm(Op::LayerNorm), attention]
 }
 
 /// The (N, K) of every preset, each once.
@@ -126,7 +132,7 @@ fn weights() -> Vec<Weight> {
         let attention = attention(c.hidden_size, c.heads);
         let mlp = [
             (Op::LinearSwiglu, c.intermediate_size, c.hidden_size),
-            (Op::Linear, c.hidden_size, c.intermediate_size),
+            (Op::LinearResidual, c.hidden_size, c.intermediate_size),
         ];
         let head = (Op::Linear, c.vocab_size, c.hidden_size);
         [&attention[..], &mlp, &[head]].concat()
@@ -162,13 +168,16 @@ fn weights() -> Vec<Weight> {
 fn attention(hidden: usize, heads: Heads) -> [Weight; 2] {
     let q = heads.num_heads * heads.head_dim;
     let kv = heads.num_kv_heads * heads.head_dim;
-    [(Op::Linear, q + 2 * kv, hidden), (Op::Linear, hidden, q)]
+    [
+        (Op::Linear, q + 2 * kv, hidden),
+        (Op::LinearResidual, hidden, q),
+    ]
 }
 
 fn mlp(hidden: usize, intermediate: usize) -> [Weight; 2] {
     [
         (Op::LinearGelu, intermediate, hidden),
-        (Op::Linear, hidden, intermediate),
+        (Op::LinearResidual, hidden, intermediate),
     ]
 }
 
@@ -188,6 +197,7 @@ mod tests {
             (Op::Linear, 960, 576),        // three of nine heads have keys
             (Op::LinearGelu, 3072, 768),   // b16
             (Op::Linear, 512, 128),        // q, k, v and skip of base
+            (Op::LinearResidual, 512, 512), // o of readme
         ] {
             assert!(weights.contains(&weight), "{weight:?}");
         }

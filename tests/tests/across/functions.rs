@@ -1,0 +1,150 @@
+//! The narrow functions: one signature and one answer at every level.
+
+use candle_core::{DType, Device, Result, Tensor};
+use kernels::output::poisoned;
+use levels::{Functions, functions};
+use models::{Csr, Linear, Segments, Weight};
+use rand_chacha::ChaCha8Rng;
+use tests::inputs::{fresh_rng, uniform};
+use tests::{devices, difference, watchable};
+
+/// Operands of sizes that no tile divides.
+struct Operands {
+    rng: ChaCha8Rng,
+    dtype: DType,
+    device: Device,
+}
+
+impl Operands {
+    fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
+        let values = uniform(&mut self.rng, 1, dims.iter().product());
+        let x = Tensor::from_vec(values, dims, &Device::Cpu)?;
+        x.to_dtype(self.dtype)?.to_device(&self.device)
+    }
+
+    fn linear(&mut self, n: usize, k: usize, has_bias: bool) -> Result<Linear> {
+        let bias = has_bias.then(|| self.tensor(&[n])).transpose()?;
+        Ok(Linear::new(self.tensor(&[n, k])?, bias))
+    }
+}
+
+type Call = Box<dyn Fn(&Functions) -> Result<Tensor>>;
+
+/// Each function by its name, on operands of its own.
+fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
+    let mut calls: Vec<(&'static str, Call)> = vec![];
+    let device = o.device.clone();
+
+    let ids = Tensor::new(&[[3u32, 0, 10], [7, 7, 2]], &device)?;
+    let w = Weight::new(o.tensor(&[11, 19])?);
+    calls.push(("embedding", Box::new(move |f| (f.embedding)(&ids, &w))));
+
+    let (pixels, patch) = (
+        o.tensor(&[2, 3, 12, 8])?,
+        Linear::new(o.tensor(&[21, 3, 4, 4])?, Some(o.tensor(&[21])?)),
+    );
+    let (class, positions) = (o.tensor(&[1, 1, 21])?, o.tensor(&[1, 7, 21])?);
+    calls.push((
+        "patch_embed",
+        Box::new(move |f| (f.patch_embed)(&pixels, &patch, &class, &positions)),
+    ));
+
+    for (rows, k, n) in [(1, 40, 24), (5, 37, 19), (70, 130, 66)] {
+        let x = o.tensor(&[1, rows, k])?;
+        for has_bias in [false, true] {
+            let (x, w) = (x.clone(), o.linear(n, k, has_bias)?);
+            let residual = o.tensor(&[1, rows, n])?;
+            let (x2, w2) = (x.clone(), w.clone());
+            calls.push(("linear", Box::new(move |f| (f.linear)(&x, &w))));
+            calls.push((
+                "linear_residual",
+                Box::new(move |f| (f.linear_residual)(&x2, &w2, &residual)),
+            ));
+        }
+        let (x2, w, gate_up) = (x.clone(), o.linear(n, k, true)?, o.linear(2 * n, k, false)?);
+        calls.push(("linear_gelu", Box::new(move |f| (f.linear_gelu)(&x, &w))));
+        calls.push((
+            "linear_swiglu",
+            Box::new(move |f| (f.linear_swiglu)(&x2, &gate_up)),
+        ));
+    }
+
+    for c in [1, 33, 512, 1037] {
+        let (x, w, b) = (o.tensor(&[3, 2, c])?, o.tensor(&[c])?, o.tensor(&[c])?);
+        let (x2, w2, x3) = (x.clone(), w.clone(), x.clone());
+        calls.push(("rms_norm", Box::new(move |f| (f.rms_norm)(&x, &w, 1e-5))));
+        calls.push((
+            "layer_norm",
+            Box::new(move |f| (f.layer_norm)(&x2, &w2, &b, 1e-5)),
+        ));
+        calls.push(("softmax", Box::new(move |f| (f.softmax)(&x3, 0.7))));
+    }
+
+    // Views of one matmul's result, as the models have them.
+    let y = o.tensor(&[2, 13, 3 * 4, 16])?;
+    let [q, k, v] = [0, 4, 8].map(|first| y.narrow(2, first, 4));
+    let (q, k, v) = (q?, k?, v?);
+    calls.push(("attention", Box::new(move |f| (f.attention)(&q, &k, &v))));
+
+    let edges = [
+        [0u32, 1],
+        [2, 1],
+        [3, 1],
+        [1, 1],
+        [1, 2],
+        [0, 2],
+        [3, 5],
+        [3, 5],
+    ];
+    let (graph, _) = Csr::new(6, &edges, &device)?;
+    let y = o.tensor(&[6, 4 * 24])?;
+    let heads = |i: usize| y.narrow(1, i * 24, 24)?.reshape((6, 3, 8));
+    let (q, k, v, skip) = (heads(0)?, heads(1)?, heads(2)?, y.narrow(1, 72, 24)?);
+    let (residual, features) = (o.tensor(&[6, 24])?, o.tensor(&[edges.len(), 5])?);
+    let w = Weight::new(o.tensor(&[24, 5])?);
+    calls.push((
+        "edge_attention",
+        Box::new(move |f| (f.edge_attention)(&q, &k, &v, &skip, &residual, &features, &w, &graph)),
+    ));
+
+    // The graph in the middle has no nodes.
+    let segments = Segments::new(3, &[0, 0, 0, 2, 2], &device)?;
+    let x = o.tensor(&[5, 27])?;
+    calls.push((
+        "segment_mean",
+        Box::new(move |f| (f.segment_mean)(&x, &segments)),
+    ));
+    Ok(calls)
+}
+
+#[test]
+fn a_function_has_one_answer_at_every_level() -> Result<()> {
+    for device in devices() {
+        for (dtype, tolerance) in [(DType::F32, 2e-5), (DType::BF16, 3e-2)] {
+            let mut operands = Operands {
+                rng: fresh_rng(),
+                dtype,
+                device: device.clone(),
+            };
+            for (name, call) in calls(&mut operands)? {
+                let functions = functions();
+                let expected = call(&functions[0])?;
+                for level in &functions[1..] {
+                    if !watchable(level.level, dtype, &device) {
+                        continue;
+                    }
+                    let what = format!("{name}, level {}, {dtype:?}", level.level);
+                    let found = poisoned(|| call(level))?;
+                    assert_eq!(
+                        (found.dims(), found.dtype()),
+                        (expected.dims(), dtype),
+                        "{what}"
+                    );
+                    let apart = difference(&found, &expected)?;
+                    assert!(apart <= tolerance, "{what}: {apart}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
