@@ -1,9 +1,9 @@
 //! What the kernels on a CPU share: slices of tensors, lanes, functions of lanes, rows in parallel.
 
-pub(crate) mod add_rows;
 pub mod lanes;
 pub mod loops;
 pub mod math;
+pub(crate) mod norm_rows;
 pub mod parallel;
 mod spin_pool;
 

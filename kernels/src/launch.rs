@@ -23,7 +23,7 @@ use crate::error::{mismatch, unsupported};
 /// PTX with a name of its own.
 #[derive(Debug)]
 pub struct Module {
-    /// `add_rms_norm_level4`
+    /// `rms_norm_level4`
     pub name: &'static str,
     /// The text of the `.ptx` beside the launch.
     pub ptx: &'static str,

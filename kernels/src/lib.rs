@@ -4,8 +4,6 @@
 //! `level4.cu` and `level5….cu` the kernels, with the files `.rs` of the same name their launches; `cpu.rs` or `cpu/` the same
 //! ideas on a CPU.
 
-pub mod add_layer_norm;
-pub mod add_rms_norm;
 pub mod attention;
 pub mod cost;
 pub mod cpu;
@@ -18,11 +16,13 @@ mod finally;
 pub mod gelu;
 pub mod graph;
 pub mod launch;
+pub mod layer_norm;
 pub mod linear;
 pub mod matmul;
 pub mod next_token;
 pub mod output;
 pub mod patch_embed;
+pub mod rms_norm;
 pub mod rope;
 pub mod segment_mean;
 pub mod softmax;

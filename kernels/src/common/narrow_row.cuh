@@ -29,20 +29,8 @@ struct NarrowRow {
     }
   }
 
-  // Asks for a row's pieces and waits for none: that is for whoever uses them first.
+  // Asks for a row's pieces and waits for none: the first use of a piece waits for it.
   __device__ __forceinline__ void load(const T *row, uint4 (&pieces)[PIECES]) const {
     each_piece([&](int i, int c) { pieces[i] = *reinterpret_cast<const uint4 *>(row + c); });
   }
 };
-
-// v += more, rounded as memory would round it; as it lies in memory.
-template <typename T>
-__device__ __forceinline__ uint4 add16(float (&v)[PER_16_BYTES<T>], uint4 more) {
-  float added[PER_16_BYTES<T>];
-  unpack16<T>(more, added);
-#pragma unroll
-  for (int j = 0; j < PER_16_BYTES<T>; j++) v[j] += added[j];
-  const uint4 sum = pack16(v);
-  unpack16<T>(sum, v);
-  return sum;
-}

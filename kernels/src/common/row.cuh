@@ -18,29 +18,16 @@ struct Pieces {
   static constexpr int N = PER_16_BYTES<T>;
   uint4 piece[ROW_PIECES];
 
-  // Asks for all pieces of a row, if there is one, and waits for none: that is for whoever uses them first.
+  // Asks for all pieces of a row and waits for none: the first use of a piece waits for it.
   __device__ __forceinline__ Pieces(const T *row, int columns) {
 #pragma unroll
     for (int i = 0; i < ROW_PIECES; i++) {
-      if (row && column(i) < columns) piece[i] = *reinterpret_cast<const uint4 *>(row + column(i));
+      if (column(i) < columns) piece[i] = *reinterpret_cast<const uint4 *>(row + column(i));
     }
   }
 
   // The elements of piece i.
   __device__ __forceinline__ void get(int i, float (&x)[N]) const { unpack16<T>(piece[i], x); }
-
-  // Adds the other's piece i to this one's, rounded as memory would round it; the sums are v, too.
-  __device__ __forceinline__ void add(int i, const Pieces &other, float (&v)[N]) {
-    float more[N];
-    other.get(i, more);
-#pragma unroll
-    for (int j = 0; j < N; j++) v[j] += more[j];
-    piece[i] = pack16(v);
-    get(i, v);
-  }
-
-  // Writes piece i.
-  __device__ __forceinline__ void store(int i, T *to) const { *reinterpret_cast<uint4 *>(to) = piece[i]; }
 
   // The first column of piece i.
   static __device__ __forceinline__ int column(int i) { return (i * blockDim.x + threadIdx.x) * N; }

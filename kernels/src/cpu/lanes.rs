@@ -132,7 +132,7 @@ pub fn fill<S: Simd, T: Element>(
     simd: S,
     y: &mut [MaybeUninit<T>],
     f: impl Fn(Range<usize>) -> S::f32s,
-) -> &mut [T] {
+) {
     let (len, width) = (y.len(), S::F32_LANES);
     let mut at = 0;
     while at + TILE * width <= len {
@@ -152,8 +152,6 @@ pub fn fill<S: Simd, T: Element>(
     if at < len {
         write(simd, &mut y[at..], f(at..len));
     }
-    // SAFETY: the loops write one register of elements after another, and the last call writes the rest.
-    unsafe { y.assume_init_mut() }
 }
 
 /// The sum over `0..len` of what `add(sum, i)` adds to `sum` for the elements `i`, a register of them.
@@ -194,21 +192,4 @@ fn tile<S: Simd>(
         parts[0] = step(parts[0], at..len);
     }
     parts
-}
-
-/// s = x + residual; returns s, initialised.
-#[inline(always)]
-pub fn add<'s, S: Simd, T: Element>(
-    simd: S,
-    x: &[T],
-    residual: &[T],
-    s: &'s mut [MaybeUninit<T>],
-) -> &'s mut [T] {
-    let (x, residual) = (&x[..s.len()], &residual[..s.len()]);
-    fill(
-        simd,
-        s,
-        #[inline(always)]
-        |i| simd.add_f32s(load(simd, &x[i.clone()]), load(simd, &residual[i])),
-    )
 }

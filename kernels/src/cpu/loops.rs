@@ -3,8 +3,6 @@
 //! It may not do so with one running sum: f32 addition is not associative, and it keeps the order that
 //! is written. So the order is written that it needs: many partial sums side by side, added at the end.
 
-use std::mem::MaybeUninit;
-
 use pulp::Arch;
 
 use crate::element::Element;
@@ -56,15 +54,4 @@ pub fn max<T: Element>(x: &[T]) -> f32 {
 #[inline(always)]
 fn greater(x: f32, than: f32) -> f32 {
     if x > than { x } else { than }
-}
-
-/// s = x + residual; returns s, initialised.
-#[inline(always)]
-pub fn add<'s, T: Element>(x: &[T], residual: &[T], s: &'s mut [MaybeUninit<T>]) -> &'s mut [T] {
-    let (x, residual) = (&x[..s.len()], &residual[..s.len()]);
-    for ((s, x), residual) in s.iter_mut().zip(x).zip(residual) {
-        s.write(T::narrow(x.widen() + residual.widen()));
-    }
-    // SAFETY: x and residual are as long as s.
-    unsafe { s.assume_init_mut() }
 }

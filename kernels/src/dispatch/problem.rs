@@ -26,9 +26,9 @@ pub enum Op {
     /// The same over the keys up to each query's own.
     CausalAttention,
     /// RMS norm: m rows of n columns.
-    AddRmsNorm,
+    RmsNorm,
     /// Layer norm: m rows of n columns.
-    AddLayerNorm,
+    LayerNorm,
 }
 
 impl fmt::Display for Op {

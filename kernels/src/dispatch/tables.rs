@@ -231,12 +231,8 @@ mod tests {
             Op::Attention | Op::CausalAttention => crate::attention::level5_pick::REGISTRY
                 .named(kernel)
                 .is_some(),
-            Op::AddRmsNorm => crate::add_rms_norm::level5::REGISTRY
-                .named(kernel)
-                .is_some(),
-            Op::AddLayerNorm => crate::add_layer_norm::level5::REGISTRY
-                .named(kernel)
-                .is_some(),
+            Op::RmsNorm => crate::rms_norm::level5::REGISTRY.named(kernel).is_some(),
+            Op::LayerNorm => crate::layer_norm::level5::REGISTRY.named(kernel).is_some(),
         }
     }
 }

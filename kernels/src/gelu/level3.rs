@@ -1,6 +1,7 @@
 //! Level 3: one element a thread.
 
 use candle_core::{Result, Tensor};
+use trace::span;
 
 use super::cpu;
 use crate::element::{dispatch, entry};
@@ -18,6 +19,7 @@ const THREADS: usize = 256;
 /// # Errors
 /// When x is neither f32 nor bf16.
 pub fn gelu(x: &Tensor) -> Result<Tensor> {
+    let _span = span("gelu_level3");
     if on_cpu(x.device()) {
         return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
     }

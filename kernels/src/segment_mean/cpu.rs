@@ -1,15 +1,14 @@
 //! Both levels on a CPU: a graph and a block of channels at a time, whose sums stay in registers.
 //!
-//! Level 3 against level 2: one walk over x and residual. Level 2 writes x + residual, copies it into
-//! f32, adds it up row by row into an array in memory, and divides that in a further pass, on one thread;
-//! here the block's sums are an array that the compiler keeps in registers, and blocks are divided among
+//! Level 3 against level 2: one walk over x. Level 2 copies it into f32, adds it up row by row into an array in memory,
+//! and divides that in a further pass, on one thread; here the block's sums are an array that the compiler keeps in registers, and blocks are divided among
 //! the threads, so that a single graph is too.
 //!
 //! Level 4 against level 3: the sums are registers by name, twice as many, so that 128 channels of a node
 //! are read in one piece. Both do one addition for four bytes read: where x is not in the caches, memory
 //! sets the pace of both, and there is nothing for lanes to win.
 //!
-//! To be faster: to be part of the op that makes x and residual, and never to read them from memory.
+//! To be faster: to be part of the op that makes x, and never to read it from memory.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -31,13 +30,8 @@ const BLOCK: [usize; 2] = [64, 128];
 /// Registers of sums of level 4: eight of AVX-512 hold 128 channels.
 const TILE: usize = 8;
 
-pub(super) fn level3<T: Element>(
-    x: &Tensor,
-    residual: &Tensor,
-    offsets: &Tensor,
-    size: Size,
-) -> Result<Tensor> {
-    run(x, residual, offsets, size, BLOCK[0], |part: Part<T>, y| {
+pub(super) fn level3<T: Element>(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+    run(x, offsets, size, BLOCK[0], |part: Part<T>, y| {
         widest(
             #[inline(always)]
             || match y.len() {
@@ -49,13 +43,8 @@ pub(super) fn level3<T: Element>(
     })
 }
 
-pub(super) fn level4<T: Element>(
-    x: &Tensor,
-    residual: &Tensor,
-    offsets: &Tensor,
-    size: Size,
-) -> Result<Tensor> {
-    run(x, residual, offsets, size, BLOCK[1], |part: Part<T>, y| {
+pub(super) fn level4<T: Element>(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+    run(x, offsets, size, BLOCK[1], |part: Part<T>, y| {
         Arch::new().dispatch(Lanes(part, y))
     })
 }
@@ -63,9 +52,8 @@ pub(super) fn level4<T: Element>(
 /// A graph's nodes, from one channel on.
 #[derive(Clone, Copy)]
 struct Part<'a, T> {
-    x: &'a [T],        // (nodes, C)
-    residual: &'a [T], // (nodes, C)
-    channels: usize,   // C
+    x: &'a [T],      // (nodes, C)
+    channels: usize, // C
     first: usize,
 }
 
@@ -85,20 +73,19 @@ impl<T: Element> Part<'_, T> {
         0..self.x.len() / self.channels
     }
 
-    /// `len` channels of a node of x and residual, from `at` on.
+    /// `len` channels of a node, from `at` on.
     #[inline(always)]
-    fn row(&self, node: usize, at: usize, len: usize) -> (&[T], &[T]) {
+    fn row(&self, node: usize, at: usize, len: usize) -> &[T] {
         let at = node * self.channels + self.first + at;
-        (&self.x[at..][..len], &self.residual[at..][..len])
+        &self.x[at..][..len]
     }
 
     #[inline(always)]
     fn mean(self, y: &mut [MaybeUninit<T>], len: usize) {
         let mut sums = [0.; BLOCK[0]];
         for node in self.nodes() {
-            let (x, residual) = self.row(node, 0, len);
-            for ((sum, x), residual) in sums.iter_mut().zip(x).zip(residual) {
-                *sum += x.widen() + residual.widen();
+            for (sum, x) in sums.iter_mut().zip(self.row(node, 0, len)) {
+                *sum += x.widen();
             }
         }
         let share = self.share();
@@ -146,12 +133,9 @@ fn mean_tile<S: Simd, T: Element, const N: usize>(
     let len = if N > 1 { N * S::F32_LANES } else { y.len() };
     let mut sums = [simd.splat_f32s(0.); N];
     for node in part.nodes() {
-        let (x, residual) = part.row(node, at, len);
+        let x = part.row(node, at, len);
         for (n, sum) in sums.iter_mut().enumerate() {
-            let first = n * S::F32_LANES;
-            let x = load(simd, &x[first..]);
-            let residual = load(simd, &residual[first..]);
-            *sum = simd.add_f32s(*sum, simd.add_f32s(x, residual));
+            *sum = simd.add_f32s(*sum, load(simd, &x[n * S::F32_LANES..]));
         }
     }
     let share = simd.splat_f32s(part.share());
@@ -163,14 +147,12 @@ fn mean_tile<S: Simd, T: Element, const N: usize>(
 /// Calls `kernel` with each graph and block of channels, and their elements of y.
 fn run<T: Element>(
     x: &Tensor,
-    residual: &Tensor,
     offsets: &Tensor,
     size: Size,
     block: usize,
     kernel: impl Fn(Part<T>, &mut [MaybeUninit<T>]) + Send + Sync,
 ) -> Result<Tensor> {
-    let (x, residual) = (Slice::new(x)?, Slice::new(residual)?);
-    let (x, residual): (&[T], &[T]) = (&x, &residual);
+    let x = &*Slice::<T>::new(x)?;
     let offsets = Slice::<u32>::new(offsets)?;
     check_offsets(&offsets, size.nodes)?;
     let channels = size.channels;
@@ -178,8 +160,7 @@ fn run<T: Element>(
     let part = |graph: usize, block_index: usize| {
         let nodes = offsets[graph] as usize * channels..offsets[graph + 1] as usize * channels;
         Part {
-            x: &x[nodes.clone()],
-            residual: &residual[nodes],
+            x: &x[nodes],
             channels,
             first: block_index * block,
         }
@@ -189,7 +170,7 @@ fn run<T: Element>(
         .flat_map(|(g, y)| y.chunks_mut(block).enumerate().map(move |(b, y)| (g, b, y)))
         .collect();
     // What a part reads, on average.
-    let elements = 2 * size.nodes * channels / parts.len().max(1);
+    let elements = size.nodes * channels / parts.len().max(1);
     let share = parallel::rows_per_task(parts.len(), elements);
     parallel::for_each(parts.chunks_mut(share), |parts| {
         for (g, b, y) in parts {

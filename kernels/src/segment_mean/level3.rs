@@ -1,6 +1,8 @@
 //! Level 3: a block a graph and 32 channels, and a tree over rows in shared memory.
 
 use candle_core::{DType, Result, Tensor};
+use operands::Segments;
+use trace::span;
 
 use super::{Size, cpu};
 use crate::element::{dispatch, entry};
@@ -19,16 +21,14 @@ const ROWS: usize = 32;
 /// y (G, C); see [the formula](super).
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
-pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Tensor> {
-    let size = super::check("segment_mean_level3", x, residual, offsets)?;
+/// When shapes, dtypes or devices do not agree.
+pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+    let _span = span("segment_mean_level3");
+    let size = super::check("segment_mean_level3", x, segments)?;
+    let offsets = &segments.offsets;
     let dtype = x.dtype();
     if on_cpu(x.device()) {
-        return dispatch!(
-            "segment_mean_level3",
-            dtype,
-            cpu::level3(x, residual, offsets, size)
-        );
+        return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
     }
     let Size {
         nodes,
@@ -46,7 +46,6 @@ pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<T
         .grid(graphs, channels.div_ceil(WIDTH), 1)
         .block(WIDTH, rows, 1)
         .read(x)
-        .read(residual)
         .read(offsets)
         .write(&y)
         .u32(channels)

@@ -1,6 +1,6 @@
 // segment_mean, level 4: 16 bytes a lane, shuffles, and long graphs split over blocks.
 //
-//   y[g][c] = Σᵢ (x[i][c] + residual[i][c]) / n,   i from offsets[g] to offsets[g+1], n of them; 0 if n = 0
+//   y[g][c] = Σᵢ x[i][c] / n,   i from offsets[g] to offsets[g+1], n of them; 0 if n = 0
 //
 // Against level 3. A lane reads four channels at once, so a warp moves 512 bytes of f32 with one
 // instruction. With fewer than 128 channels a warp takes several nodes side by side, and its lanes are
@@ -10,7 +10,7 @@
 // Prediction: as level 3 on many small graphs, where a launch is all; on one large graph the rate of memory.
 //
 // Launch: grid (G, ⌈C/(4·lanes)⌉, splits), block 256; `lanes` that share a node, a power of two up to 32.
-// Shared memory: 4 KiB. Bytes: (2·N·C + G·C) elements and the offsets, and 8·G·splits·C with splits.
+// Shared memory: 4 KiB. Bytes: (N·C + G·C) elements and the offsets, and 8·G·splits·C with splits.
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
@@ -36,26 +36,20 @@ __device__ __forceinline__ float4 load_up_to_4(const T *p, int count) {
                      count > 3 ? widen(p[3]) : 0.f);
 }
 
-// Warp 0 gets the sum of rows `begin` to `end` of x, and with RESIDUAL of residual too, over the channels
-// that its first `lanes` lanes hold.
-template <bool RESIDUAL, typename T>
-__device__ float4 sum_rows(const T *__restrict__ x, const T *__restrict__ residual, unsigned begin, unsigned end,
-                           int channels, int channel, int lanes) {
+// Warp 0 gets the sum of rows `begin` to `end` of x over the channels that its first `lanes` lanes hold.
+template <typename T>
+__device__ float4 sum_rows(const T *__restrict__ x, unsigned begin, unsigned end, int channels, int channel,
+                           int lanes) {
   __shared__ float4 sums[WARPS][WARP];
   int warp = threadIdx.x / WARP, lane = lane_id(), count = channels - channel;
-  bool whole = channels % VECTOR == 0 && aligned<VECTOR * sizeof(T)>(x) && aligned<VECTOR * sizeof(T)>(residual);
+  bool whole = channels % VECTOR == 0 && aligned<VECTOR * sizeof(T)>(x);
   unsigned step = WARPS * WARP / lanes;
 
   float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
-  auto add = [&](unsigned row, auto load) {
-    size_t at = size_t(row) * channels + channel;
-    float4 value = load(x + at);
-    if constexpr (RESIDUAL) value = value + load(residual + at);
-    sum = sum + value;
-  };
+  auto add = [&](unsigned row, auto load) { sum = sum + load(x + size_t(row) * channels + channel); };
   unsigned first = count > 0 ? begin + threadIdx.x / lanes : end;
   if (whole) {
-#pragma unroll 4 // eight reads on their way before the first is needed
+#pragma unroll 8 // eight reads in flight before the first is needed
     for (unsigned row = first; row < end; row += step) add(row, [](const T *p) { return load4(p); });
   } else {
 #pragma unroll 1
@@ -91,23 +85,23 @@ __device__ __forceinline__ int first_channel(int lanes) {
 
 __device__ __forceinline__ float share(unsigned nodes) { return nodes == 0 ? 0.f : 1.f / float(nodes); }
 
-// A block a graph. x, residual (N, C), y (G, C).
+// One block per graph. x (N, C), y (G, C).
 template <typename T>
-__device__ void segment_mean(const T *x, const T *residual, const unsigned *offsets, T *y, int channels, int lanes) {
+__device__ void segment_mean(const T *x, const unsigned *offsets, T *y, int channels, int lanes) {
   unsigned graph = blockIdx.x, begin = offsets[graph], end = offsets[graph + 1];
   int channel = first_channel(lanes);
-  float4 sum = sum_rows<true>(x, residual, begin, end, channels, channel, lanes);
+  float4 sum = sum_rows(x, begin, end, channels, channel, lanes);
   store_row(y + size_t(graph) * channels, sum, share(end - begin), channels, channel, lanes);
 }
 
 // A block a share of a graph. sums (G, splits, C), in f32.
 template <typename T>
-__device__ void split(const T *x, const T *residual, const unsigned *offsets, float *sums, int channels, int lanes) {
+__device__ void split(const T *x, const unsigned *offsets, float *sums, int channels, int lanes) {
   unsigned graph = blockIdx.x, first = offsets[graph], nodes = offsets[graph + 1] - first;
   unsigned long long part = blockIdx.z, parts = gridDim.z;
   unsigned begin = first + unsigned(nodes * part / parts), end = first + unsigned(nodes * (part + 1) / parts);
   int channel = first_channel(lanes);
-  float4 sum = sum_rows<true>(x, residual, begin, end, channels, channel, lanes);
+  float4 sum = sum_rows(x, begin, end, channels, channel, lanes);
   store_row(sums + (graph * parts + part) * channels, sum, 1.f, channels, channel, lanes);
 }
 
@@ -116,22 +110,22 @@ template <typename T>
 __device__ void join(const float *sums, const unsigned *offsets, T *y, int splits, int channels, int lanes) {
   unsigned graph = blockIdx.x, begin = graph * splits;
   int channel = first_channel(lanes);
-  float4 sum = sum_rows<false>(sums, sums, begin, begin + splits, channels, channel, lanes);
+  float4 sum = sum_rows(sums, begin, begin + splits, channels, channel, lanes);
   store_row(y + size_t(graph) * channels, sum, share(offsets[graph + 1] - offsets[graph]), channels, channel, lanes);
 }
 
 #define SEGMENT_MEAN(NAME, T)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_##NAME##_level4(                             \
-      const T *x, const T *residual, const unsigned *offsets, T *y, int channels, int lanes) {                        \
-    segment_mean(x, residual, offsets, y, channels, lanes);                                                           \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_##NAME##_level4(                              \
+      const T *x, const unsigned *offsets, T *y, int channels, int lanes) {                                            \
+    segment_mean(x, offsets, y, channels, lanes);                                                                      \
   }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_split_##NAME##_level4(                       \
-      const T *x, const T *residual, const unsigned *offsets, float *sums, int channels, int lanes) {                 \
-    split(x, residual, offsets, sums, channels, lanes);                                                               \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_split_##NAME##_level4(                        \
+      const T *x, const unsigned *offsets, float *sums, int channels, int lanes) {                                     \
+    split(x, offsets, sums, channels, lanes);                                                                          \
   }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_join_##NAME##_level4(                        \
-      const float *sums, const unsigned *offsets, T *y, int splits, int channels, int lanes) {                        \
-    join(sums, offsets, y, splits, channels, lanes);                                                                  \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) segment_mean_join_##NAME##_level4(                         \
+      const float *sums, const unsigned *offsets, T *y, int splits, int channels, int lanes) {                         \
+    join(sums, offsets, y, splits, channels, lanes);                                                                   \
   }
 
 SEGMENT_MEAN(f32, float)

@@ -1,6 +1,8 @@
 //! Level 4: 16 bytes a lane, shuffles between lanes, and long graphs split over blocks.
 
 use candle_core::{DType, Result, Tensor};
+use operands::Segments;
+use trace::span;
 
 use super::{Size, cpu};
 use crate::element::{dispatch, entry};
@@ -27,16 +29,14 @@ const SPLITS: usize = 256;
 /// y (G, C); see [the formula](super). Graphs of more than `SHARE` nodes on average take a second launch.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
-pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Tensor> {
-    let size = super::check("segment_mean_level4", x, residual, offsets)?;
+/// When shapes, dtypes or devices do not agree.
+pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+    let _span = span("segment_mean_level4");
+    let size = super::check("segment_mean_level4", x, segments)?;
+    let offsets = &segments.offsets;
     let dtype = x.dtype();
     if on_cpu(x.device()) {
-        return dispatch!(
-            "segment_mean_level4",
-            dtype,
-            cpu::level4(x, residual, offsets, size)
-        );
+        return dispatch!("segment_mean_level4", dtype, cpu::level4(x, offsets, size));
     }
     let y = output::tensor((size.graphs, size.channels), dtype, x.device())?;
     if y.elem_count() == 0 {
@@ -47,7 +47,6 @@ pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<T
     if splits == 1 {
         launch(entry!("segment_mean", dtype, "level4")?, size, 1)
             .read(x)
-            .read(residual)
             .read(offsets)
             .write(&y)
             .u32(size.channels)
@@ -59,7 +58,6 @@ pub fn segment_mean(x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<T
     let sums = output::tensor(part, DType::F32, x.device())?;
     launch(entry!("segment_mean_split", dtype, "level4")?, size, splits)
         .read(x)
-        .read(residual)
         .read(offsets)
         .write(&sums)
         .u32(size.channels)

@@ -1,19 +1,19 @@
-//! y_g = mean of xᵢ + residualᵢ over the nodes i of graph g; 0 for a graph without nodes.
+//! y_g = mean of xᵢ over the nodes i of graph g; 0 for a graph without nodes.
 //!
 //! The readout that turns node features into one vector a graph: "How powerful are graph neural
-//! networks?", Xu et al. 2019, section 4. x and residual (N, C), y (G, C), all f32 or all bf16; sums are
-//! in f32. Graphs are runs of nodes: `offsets` (G + 1) u32, graph g has nodes `offsets[g]..offsets[g + 1]`.
+//! networks?", Xu et al. 2019, section 4. x (N, C) and y (G, C) are f32 or bf16; sums are in f32. Graphs are
+//! runs of nodes: graph g has nodes `offsets[g]..offsets[g + 1]` of [`Segments`](operands::Segments).
 //!
-//! Tolerance: 1e-5 in f32, 2e-2 in bf16, of the mean of |x| + |residual|.
+//! Tolerance: 1e-5 in f32, 2e-2 in bf16, of the mean of |x|.
 
 mod cpu;
 pub mod level3;
 pub mod level4;
 
 use candle_core::{DType, Result, Tensor};
+use operands::Segments;
 
 use crate::cost::Cost;
-use crate::element::same_dtype;
 use crate::error::mismatch;
 
 /// N, G and C.
@@ -27,34 +27,35 @@ pub struct Size {
     pub channels: usize,
 }
 
-/// x and residual in, y out; two additions an element.
+/// x in, y out; an addition an element.
 pub fn cost(size: Size, dtype: DType) -> Cost {
     let Size {
         nodes,
         graphs,
         channels,
     } = size;
-    let mut cost = Cost::new((2 * nodes + graphs) * channels, dtype, 2 * nodes * channels);
+    let mut cost = Cost::new((nodes + graphs) * channels, dtype, nodes * channels);
     cost.bytes += 4 * (graphs + 1) as u64;
     cost
 }
 
 /// The operands agree.
-fn check(kernel: &str, x: &Tensor, residual: &Tensor, offsets: &Tensor) -> Result<Size> {
+fn check(kernel: &str, x: &Tensor, segments: &Segments) -> Result<Size> {
     let (nodes, channels) = x.dims2()?;
-    if residual.dims() != x.dims() {
-        let expected = format!("residual {:?}", x.dims());
-        return Err(mismatch(kernel, expected, format!("{:?}", residual.dims())));
-    }
-    same_dtype(kernel, &[x, residual])?;
-    let ends = offsets.dims1()?;
-    if offsets.dtype() != DType::U32 || ends == 0 {
+    let (graphs, offsets) = (segments.num_segments, &segments.offsets);
+    if offsets.dtype() != DType::U32 || offsets.dims() != [graphs + 1] {
+        let expected = format!("offsets ({}) u32", graphs + 1);
         let found = format!("{:?} {}", offsets.dims(), offsets.dtype().as_str());
-        return Err(mismatch(kernel, "offsets (G + 1) u32", found));
+        return Err(mismatch(kernel, expected, found));
+    }
+    let indexed = segments.index.dims1()?;
+    if indexed != nodes {
+        let expected = format!("x ({indexed}, C), a row per node");
+        return Err(mismatch(kernel, expected, format!("{:?}", x.dims())));
     }
     Ok(Size {
         nodes,
-        graphs: ends - 1,
+        graphs,
         channels,
     })
 }

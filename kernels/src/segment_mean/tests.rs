@@ -1,6 +1,7 @@
 //! Both levels against the oracle, on every device that is here.
 
 use candle_core::{DType, Device, Result, Tensor};
+use operands::Segments;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -9,7 +10,7 @@ use crate::testing::{
     Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
 };
 
-type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+type Kernel = fn(&Tensor, &Segments) -> Result<Tensor>;
 
 const KERNELS: [(&str, Kernel); 2] = [
     ("level 3", super::level3::segment_mean),
@@ -18,8 +19,8 @@ const KERNELS: [(&str, Kernel); 2] = [
 
 const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
 
-/// The mean of x + residual, and of |x| + |residual|, over each graph's nodes.
-fn oracle(x: &[f64], residual: &[f64], graphs: &[usize], c: usize) -> Expected {
+/// The mean of x, and of |x|, over each graph's nodes.
+fn oracle(x: &[f64], graphs: &[usize], c: usize) -> Expected {
     let mut all = Expected {
         values: vec![0.; graphs.len() * c],
         scales: vec![0.; graphs.len() * c],
@@ -27,23 +28,19 @@ fn oracle(x: &[f64], residual: &[f64], graphs: &[usize], c: usize) -> Expected {
     let mut first = 0;
     for (g, &nodes) in graphs.iter().enumerate() {
         for i in first * c..(first + nodes) * c {
-            let (x, residual, nodes) = (x[i], residual[i], nodes as f64);
-            all.values[g * c + i % c] += (x + residual) / nodes;
-            all.scales[g * c + i % c] += (x.abs() + residual.abs()) / nodes;
+            all.values[g * c + i % c] += x[i] / nodes as f64;
+            all.scales[g * c + i % c] += x[i].abs() / nodes as f64;
         }
         first += nodes;
     }
     all
 }
 
-/// (G + 1) u32
-fn offsets(graphs: &[usize], device: &Device) -> Result<Tensor> {
-    let mut offsets = vec![0u32];
-    offsets.extend(graphs.iter().scan(0, |end, &nodes| {
-        *end += nodes as u32;
-        Some(*end)
-    }));
-    Tensor::new(offsets, device)
+/// Of graphs with these numbers of nodes.
+fn segments(graphs: &[usize], device: &Device) -> Result<Segments> {
+    let of_nodes = |(g, &nodes): (usize, &usize)| std::iter::repeat_n(g as u32, nodes);
+    let index: Vec<u32> = graphs.iter().enumerate().flat_map(of_nodes).collect();
+    Ok(Segments::new(graphs.len(), &index, device)?)
 }
 
 /// `graphs` has the number of nodes of each.
@@ -56,12 +53,11 @@ fn compare(
 ) -> Result<()> {
     let nodes: usize = graphs.iter().sum();
     let (x, x64) = uniform(rng, &[nodes, c], dtype, device)?;
-    let (r, r64) = uniform(rng, &[nodes, c], dtype, device)?;
-    let offsets = offsets(graphs, device)?;
-    let expected = oracle(&x64, &r64, graphs, c);
+    let segments = segments(graphs, device)?;
+    let expected = oracle(&x64, graphs, c);
     for (level, kernel) in KERNELS {
         let what = format!("{level} {device:?} {dtype:?} C {c} nodes {graphs:?}");
-        let y = poisoned(|| kernel(&x, &r, &offsets))?;
+        let y = poisoned(|| kernel(&x, &segments))?;
         assert_eq!(y.dims(), [graphs.len(), c]);
         assert_close(&what, &y, &expected, tolerance(dtype, 1e-5))?;
     }
@@ -105,9 +101,9 @@ fn no_nodes_are_zeros() -> Result<()> {
     for device in devices() {
         for graphs in [0, 1, 3] {
             let x = Tensor::zeros((0, 8), DType::F32, &device)?;
-            let offsets = Tensor::zeros(graphs + 1, DType::U32, &device)?;
+            let segments = segments(&vec![0; graphs], &device)?;
             for (_, kernel) in KERNELS {
-                let y = poisoned(|| kernel(&x, &x, &offsets))?;
+                let y = poisoned(|| kernel(&x, &segments))?;
                 assert_eq!(y.dims(), [graphs, 8]);
                 assert_eq!(host(&y)?, vec![0.; graphs * 8]);
             }
@@ -119,15 +115,18 @@ fn no_nodes_are_zeros() -> Result<()> {
 #[test]
 fn operands_that_do_not_fit_are_errors() -> Result<()> {
     let x = Tensor::zeros((3, 8), DType::F32, &Device::Cpu)?;
-    let good = offsets(&[1, 2], &Device::Cpu)?;
+    let good = segments(&[1, 2], &Device::Cpu)?;
+    let with = |offsets: Tensor| Segments {
+        offsets,
+        ..good.clone()
+    };
     for (_, kernel) in KERNELS {
-        assert!(kernel(&x, &x, &good).is_ok());
-        assert!(kernel(&x, &x.narrow(0, 0, 2)?, &good).is_err());
-        assert!(kernel(&x, &x.to_dtype(DType::BF16)?, &good).is_err());
-        assert!(kernel(&x, &x, &good.to_dtype(DType::F32)?).is_err());
-        assert!(kernel(&x, &x, &offsets(&[1, 1], &Device::Cpu)?).is_err());
-        let f64 = x.to_dtype(DType::F64)?;
-        assert!(kernel(&f64, &f64, &good).is_err());
+        assert!(kernel(&x, &good).is_ok());
+        assert!(kernel(&x.narrow(0, 0, 2)?, &good).is_err());
+        assert!(kernel(&x, &with(good.offsets.to_dtype(DType::F32)?)).is_err());
+        assert!(kernel(&x, &with(good.offsets.narrow(0, 0, 2)?)).is_err());
+        assert!(kernel(&x, &with(Tensor::new(&[0u32, 2, 1], &Device::Cpu)?)).is_err());
+        assert!(kernel(&x.to_dtype(DType::F64)?, &good).is_err());
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Level 3: a block a row, and trees in shared memory.
 
 use candle_core::{Result, Tensor};
+use trace::span;
 
 use super::cpu;
 use crate::cpu::rows;
@@ -19,6 +20,7 @@ const THREADS: usize = 256;
 /// # Errors
 /// When x is neither f32 nor bf16.
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+    let _span = span("softmax_level3");
     let (rows, c) = rows(x)?;
     if on_cpu(x.device()) {
         return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));

@@ -1,6 +1,7 @@
 //! Level 4: a warp a row, held in registers.
 
 use candle_core::{Result, Tensor};
+use trace::span;
 
 use super::cpu;
 use crate::cpu::rows;
@@ -16,6 +17,7 @@ static BF16: Module = module!("softmax_level4_sm80", "level4_sm80.ptx");
 /// # Errors
 /// When x is neither f32 nor bf16.
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+    let _span = span("softmax_level4");
     let (rows, c) = rows(x)?;
     if on_cpu(x.device()) {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));

@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::edge_attention::{self, Graph};
 use kernels::segment_mean;
+use operands::Segments;
 
 use super::Draw;
 
@@ -65,12 +66,20 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         (1540, 16, &[0, 1540]),
     ] {
         let x = draw.floats(&[nodes, channels], dtype)?;
-        let residual = draw.floats(&[nodes, channels], dtype)?;
-        let offsets = Tensor::new(starts, &Device::Cpu)?.to_dtype(DType::U32)?;
-        segment_mean::level3::segment_mean(&x, &residual, &offsets)?;
-        segment_mean::level4::segment_mean(&x, &residual, &offsets)?;
+        let segments = segments(starts)?;
+        segment_mean::level3::segment_mean(&x, &segments)?;
+        segment_mean::level4::segment_mean(&x, &segments)?;
     }
     Ok(())
+}
+
+/// Graphs of which the first begins at node 0 and each other where the one before it ends.
+pub fn segments(starts: &[u32]) -> Result<Segments> {
+    let graphs = starts.windows(2).enumerate();
+    let index: Vec<u32> = graphs
+        .flat_map(|(g, ends)| (ends[0]..ends[1]).map(move |_| g as u32))
+        .collect();
+    Ok(Segments::new(starts.len() - 1, &index, &Device::Cpu)?)
 }
 
 fn edges(

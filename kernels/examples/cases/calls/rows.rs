@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::dispatch::{Facts, Op, Problem};
-use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
+use kernels::{embedding, gelu, layer_norm, next_token, rms_norm, softmax};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -39,15 +39,8 @@ const EPS: f64 = 0.01;
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for (rows, c, offset) in SHAPES {
         let x = draw.shifted(&[rows, c], dtype, offset)?;
-        let residual = draw.floats(&[rows, c], dtype)?;
         let (w, b) = (draw.floats(&[c], dtype)?, draw.floats(&[c], dtype)?);
-        for residual in [None, Some(&residual)] {
-            add_rms_norm::level3::add_rms_norm(&x, residual, &w, EPS)?;
-            add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
-            add_layer_norm::level3::add_layer_norm(&x, residual, &w, &b, EPS)?;
-            add_layer_norm::level4::add_layer_norm(&x, residual, &w, &b, EPS)?;
-            narrow(&x, residual, &w, &b)?;
-        }
+        norms(&x, &w, &b)?;
         // Without the maximum taken off, an exponential of the larger numbers is ∞.
         for x in [
             x,
@@ -61,13 +54,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     beside(draw, dtype)?;
     let x = draw.spoilt(&[3, 20], dtype)?;
     let w = draw.floats(&[20], dtype)?;
-    for residual in [None, Some(&x)] {
-        add_rms_norm::level3::add_rms_norm(&x, residual, &w, EPS)?;
-        add_rms_norm::level4::add_rms_norm(&x, residual, &w, EPS)?;
-        add_layer_norm::level3::add_layer_norm(&x, residual, &w, &w, EPS)?;
-        add_layer_norm::level4::add_layer_norm(&x, residual, &w, &w, EPS)?;
-        narrow(&x, residual, &w, &w)?;
-    }
+    norms(&x, &w, &w)?;
     softmax::level3::softmax(&x, 0.75)?;
     softmax::level4::softmax(&x, 0.75)?;
     gelu::level3::gelu(&x)?;
@@ -86,33 +73,40 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     tokens(draw, dtype)
 }
 
-/// Level 5's kernels for narrow rows, where the row is one.
-fn narrow(x: &Tensor, residual: Option<&Tensor>, w: &Tensor, b: &Tensor) -> Result<()> {
+/// Both norms at levels 3 and 4, and by level 5's kernels for narrow rows where the row is one.
+fn norms(x: &Tensor, w: &Tensor, b: &Tensor) -> Result<()> {
+    rms_norm::level3::rms_norm(x, w, EPS)?;
+    rms_norm::level4::rms_norm(x, w, EPS)?;
+    layer_norm::level3::layer_norm(x, w, b, EPS)?;
+    layer_norm::level4::layer_norm(x, w, b, EPS)?;
     let facts = Facts::of(x.device())?;
-    let problem = Problem::of_rows(Op::AddRmsNorm, x)?;
-    let mut able = add_rms_norm::level5::REGISTRY.able(&problem, facts);
-    if let Some(entry) = able.find(|e| e.name == "add_rms_norm_level5") {
-        (entry.run)(x, residual, w, EPS)?;
+    let problem = Problem::of_rows(Op::RmsNorm, x)?;
+    let mut able = rms_norm::level5::REGISTRY.able(&problem, facts);
+    if let Some(entry) = able.find(|e| e.name == "rms_norm_level5") {
+        (entry.run)(x, w, EPS)?;
     }
-    let problem = Problem::of_rows(Op::AddLayerNorm, x)?;
-    let mut able = add_layer_norm::level5::REGISTRY.able(&problem, facts);
-    if let Some(entry) = able.find(|e| e.name == "add_layer_norm_level5") {
-        (entry.run)(x, residual, w, b, EPS)?;
+    let problem = Problem::of_rows(Op::LayerNorm, x)?;
+    let mut able = layer_norm::level5::REGISTRY.able(&problem, facts);
+    if let Some(entry) = able.find(|e| e.name == "layer_norm_level5") {
+        (entry.run)(x, w, b, EPS)?;
     }
     Ok(())
 }
 
 /// One operand at a time that does not begin on 16 bytes.
 fn beside(draw: &mut Draw, dtype: DType) -> Result<()> {
-    for shifted in 0..4 {
+    for shifted in 0..3 {
         let mut operand = |place, shape: &[usize]| {
             let offset = usize::from(place == shifted);
             draw.shifted(shape, dtype, offset)
         };
-        let (x, residual) = (operand(0, &[3, 64])?, operand(1, &[3, 64])?);
-        let (w, b) = (operand(2, &[64])?, operand(3, &[64])?);
-        add_rms_norm::level4::add_rms_norm(&x, Some(&residual), &w, EPS)?;
-        add_layer_norm::level4::add_layer_norm(&x, Some(&residual), &w, &b, EPS)?;
+        let (x, w, b) = (
+            operand(0, &[3, 64])?,
+            operand(1, &[64])?,
+            operand(2, &[64])?,
+        );
+        rms_norm::level4::rms_norm(&x, &w, EPS)?;
+        layer_norm::level4::layer_norm(&x, &w, &b, EPS)?;
     }
     Ok(())
 }

@@ -8,7 +8,9 @@ use kernels::attention;
 use kernels::edge_attention::{self, Graph};
 use kernels::linear::level4::Packed;
 use kernels::ternary_linear::{self, Ternary};
-use kernels::{add_layer_norm, add_rms_norm, linear, patch_embed, rope, segment_mean};
+use kernels::{layer_norm, linear, patch_embed, rms_norm, rope, segment_mean};
+
+use super::graphs::segments;
 
 /// All of them.
 pub fn all(dtype: DType) -> Result<()> {
@@ -26,23 +28,29 @@ fn repeated(values: &[f32], shape: &[usize], dtype: DType) -> Result<Tensor> {
     Tensor::from_vec(all, shape, &Device::Cpu)?.to_dtype(dtype)
 }
 
-/// 256 + 1 and 258 + 1.
+/// Six columns of ±3, ten of ±1 and perhaps one of 2: a mean of 0 and a mean square of 4, so that a norm halves them. 1½·87 and
+/// 1½·89 lie in the middle, and so do 1½·256 + 1 and 1½·258.
 fn rows(dtype: DType) -> Result<()> {
-    for c in [16, 17] {
-        let x = repeated(&[256., 258.], &[2, c], dtype)?;
-        let one = repeated(&[1.], &[2, c], dtype)?;
-        let w = repeated(&[1.], &[c], dtype)?;
-        add_rms_norm::level3::add_rms_norm(&x, Some(&one), &w, 0.01)?;
-        add_rms_norm::level4::add_rms_norm(&x, Some(&one), &w, 0.01)?;
-        add_layer_norm::level3::add_layer_norm(&x, Some(&one), &w, &w, 0.01)?;
-        add_layer_norm::level4::add_layer_norm(&x, Some(&one), &w, &w, 0.01)?;
+    let [three, one] = [[3f32, -3.], [1., -1.]];
+    let pairs = [three, three, three, one, one, one, one];
+    for last in [&[1f32, -1.][..], &[-1., -1., 2.]] {
+        let row = [pairs.as_flattened(), last].concat();
+        let c = row.len();
+        let x = repeated(&row, &[2, c], dtype)?;
+        let w = repeated(&[87., 89.], &[c], dtype)?;
+        rms_norm::level3::rms_norm(&x, &w, 0.)?;
+        rms_norm::level4::rms_norm(&x, &w, 0.)?;
+        let w = repeated(&[256., 258.], &[c], dtype)?;
+        let b = repeated(&[1., 0.], &[c], dtype)?;
+        layer_norm::level3::layer_norm(&x, &w, &b, 0.)?;
+        layer_norm::level4::layer_norm(&x, &w, &b, 0.)?;
     }
     Ok(())
 }
 
 /// Means of 256 and 258, of 258 and 260; and 256 + 1, 258 + 1 from one edge each, whose weight is 1.
 fn graphs(dtype: DType) -> Result<()> {
-    let starts = Tensor::new(&[0u32, 2, 4], &Device::Cpu)?;
+    let two = segments(&[0, 2, 4])?;
     for c in [16, 3] {
         let x = repeated(&[256., 258.], &[2, 1], dtype)?.broadcast_as((2, c))?;
         let x = Tensor::cat(
@@ -52,14 +60,16 @@ fn graphs(dtype: DType) -> Result<()> {
             ],
             0,
         )?;
-        let nothing = x.zeros_like()?;
-        segment_mean::level3::segment_mean(&x, &nothing, &starts)?;
-        segment_mean::level4::segment_mean(&x, &nothing, &starts)?;
+        segment_mean::level3::segment_mean(&x, &two)?;
+        segment_mean::level4::segment_mean(&x, &two)?;
     }
-    // The sums of two shares of 257 and 259 a node.
-    let x = repeated(&[256., 258., 256., 258., 256.], &[1024, 5], dtype)?;
-    let one = repeated(&[1.], &[1024, 5], dtype)?;
-    segment_mean::level4::segment_mean(&x, &one, &Tensor::new(&[0u32, 1024], &Device::Cpu)?)?;
+    // Two shares of one graph, whose means are 257 and 259.
+    let nodes = [
+        [256., 258., 256., 258., 256.],
+        [258., 260., 258., 260., 258.],
+    ];
+    let x = repeated(nodes.as_flattened(), &[1024, 5], dtype)?;
+    segment_mean::level4::segment_mean(&x, &segments(&[0, 1024])?)?;
     for (heads, d) in [(2, 8), (1, 7), (1, 136), (1, 135)] {
         let nodes = 4;
         let zeros = repeated(&[0.], &[nodes, heads, d], dtype)?;

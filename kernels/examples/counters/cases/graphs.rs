@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 use kernels::edge_attention::{self, Graph};
 use kernels::segment_mean;
+use operands::Segments;
 
 use super::{Inputs, List, offsets};
 
@@ -36,14 +37,16 @@ pub fn add(list: &mut List) {
     }
     for (lengths, c) in SEGMENTS {
         for (level, op) in [
-            (3, segment_mean::level3::segment_mean as fn(&_, &_, &_) -> _),
+            (3, segment_mean::level3::segment_mean as fn(&_, &_) -> _),
             (4, segment_mean::level4::segment_mean),
         ] {
             let what = format!("segment_mean, level {level}");
             list.add(&what, &format!("{lengths:?} nodes of {c}"), move |i| {
                 let nodes = lengths.iter().sum::<u32>() as usize;
-                let (x, residual) = (i.tensor(&[nodes, c])?, i.tensor(&[nodes, c])?);
-                op(&x, &residual, &i.u32s(offsets(lengths))?)
+                let x = i.tensor(&[nodes, c])?;
+                let of_nodes = |(g, &nodes): (usize, &u32)| (0..nodes).map(move |_| g as u32);
+                let index: Vec<u32> = lengths.iter().enumerate().flat_map(of_nodes).collect();
+                op(&x, &Segments::new(lengths.len(), &index, x.device())?)
             });
         }
     }

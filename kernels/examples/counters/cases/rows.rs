@@ -1,7 +1,7 @@
 //! Ops that go along rows, and those that choose among them.
 
 use candle_core::{Result, Tensor};
-use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
+use kernels::{embedding, gelu, layer_norm, next_token, rms_norm, softmax};
 
 use super::List;
 
@@ -10,13 +10,13 @@ const SHAPES: [[usize; 2]; 4] = [[3, 65], [5, 512], [2, 1031], [33, 128]];
 
 const EPS: f64 = 1e-5;
 
-type RmsNorm = fn(&Tensor, Option<&Tensor>, &Tensor, f64) -> Result<(Tensor, Tensor)>;
-type LayerNorm = fn(&Tensor, Option<&Tensor>, &Tensor, &Tensor, f64) -> Result<(Tensor, Tensor)>;
+type RmsNorm = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
+type LayerNorm = fn(&Tensor, &Tensor, &Tensor, f64) -> Result<Tensor>;
 
 pub fn add(list: &mut List) {
     for [rows, c] in SHAPES {
-        norms(list, rows, c);
         let shape = format!("{rows}×{c}");
+        norms(list, &shape, rows, c);
         for (level, op) in [
             (3, softmax::level3::softmax as fn(&_, _) -> _),
             (4, softmax::level4::softmax),
@@ -53,37 +53,24 @@ pub fn add(list: &mut List) {
     }
 }
 
-/// With a residual, and without.
-fn norms(list: &mut List, rows: usize, c: usize) {
-    for residual in [true, false] {
-        let shape = match residual {
-            true => format!("{rows}×{c} and a residual"),
-            false => format!("{rows}×{c}"),
-        };
-        for (level, op) in [
-            (3, add_rms_norm::level3::add_rms_norm as RmsNorm),
-            (4, add_rms_norm::level4::add_rms_norm),
-        ] {
-            let what = format!("add_rms_norm, level {level}");
-            list.add(&what, &shape, move |i| {
-                let (x, r, w) = (
-                    i.tensor(&[rows, c])?,
-                    i.tensor(&[rows, c])?,
-                    i.tensor(&[c])?,
-                );
-                op(&x, residual.then_some(&r), &w, EPS)
-            });
-        }
-        for (level, op) in [
-            (3, add_layer_norm::level3::add_layer_norm as LayerNorm),
-            (4, add_layer_norm::level4::add_layer_norm),
-        ] {
-            let what = format!("add_layer_norm, level {level}");
-            list.add(&what, &shape, move |i| {
-                let (x, r) = (i.tensor(&[rows, c])?, i.tensor(&[rows, c])?);
-                let (w, b) = (i.tensor(&[c])?, i.tensor(&[c])?);
-                op(&x, residual.then_some(&r), &w, &b, EPS)
-            });
-        }
+fn norms(list: &mut List, shape: &str, rows: usize, c: usize) {
+    for (level, op) in [
+        (3, rms_norm::level3::rms_norm as RmsNorm),
+        (4, rms_norm::level4::rms_norm),
+    ] {
+        let what = format!("rms_norm, level {level}");
+        list.add(&what, shape, move |i| {
+            op(&i.tensor(&[rows, c])?, &i.tensor(&[c])?, EPS)
+        });
+    }
+    for (level, op) in [
+        (3, layer_norm::level3::layer_norm as LayerNorm),
+        (4, layer_norm::level4::layer_norm),
+    ] {
+        let what = format!("layer_norm, level {level}");
+        list.add(&what, shape, move |i| {
+            let x = i.tensor(&[rows, c])?;
+            op(&x, &i.tensor(&[c])?, &i.tensor(&[c])?, EPS)
+        });
     }
 }

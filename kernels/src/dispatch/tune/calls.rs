@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::add_layer_norm::level5 as layer;
-use crate::add_rms_norm::level5 as rms;
 use crate::attention::level5_pick as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
 use crate::error::mismatch;
+use crate::layer_norm::level5 as layer;
 use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
+use crate::rms_norm::level5 as rms;
 
 /// Computes with the next set of operands.
 pub type Call = Box<dyn FnMut() -> Result<()>>;
@@ -43,7 +43,7 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
         Op::Matmul => matmuls(problem, device, facts),
         Op::Linear | Op::LinearGelu | Op::LinearSwiglu => linears(problem, device, facts),
         Op::Attention => attentions(problem, device, facts),
-        Op::AddRmsNorm | Op::AddLayerNorm => norms(problem, device, facts),
+        Op::RmsNorm | Op::LayerNorm => norms(problem, device, facts),
         op => Err(mismatch("tune", "an operation that has a registry", op)),
     }
 }
@@ -173,27 +173,23 @@ fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<C
 
 const EPS: f64 = 1e-5;
 
-/// With a residual.
 fn norms(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
     let Problem { m, n, dtype, .. } = *problem;
-    let matrix = || random(&[m, n], dtype, device);
     let vector = || random(&[n], dtype, device);
-    let one = |_| Ok([matrix()?, matrix()?, vector()?, vector()?]);
-    let bytes = 2 * dtype.size_in_bytes() * m * n;
+    let one = |_| Ok([random(&[m, n], dtype, device)?, vector()?, vector()?]);
+    let bytes = dtype.size_in_bytes() * m * n;
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    if problem.op == Op::AddRmsNorm {
-        let call =
-            |run: rms::Kernel| move |[x, r, w, _]: &[Tensor; 4]| Ok(run(x, Some(r), w, EPS)?.1);
+    if problem.op == Op::RmsNorm {
+        let call = |run: rms::Kernel| move |[x, w, _]: &[Tensor; 3]| run(x, w, EPS);
         let able = rms::REGISTRY.able(problem, facts);
         let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
-        calls.push(in_turn(PICKED, &all, call(rms::add_rms_norm)));
+        calls.push(in_turn(PICKED, &all, call(rms::rms_norm)));
         return Ok(calls);
     }
-    let call =
-        |run: layer::Kernel| move |[x, r, w, b]: &[Tensor; 4]| Ok(run(x, Some(r), w, b, EPS)?.1);
+    let call = |run: layer::Kernel| move |[x, w, b]: &[Tensor; 3]| run(x, w, b, EPS);
     let able = layer::REGISTRY.able(problem, facts);
     let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
-    calls.push(in_turn(PICKED, &all, call(layer::add_layer_norm)));
+    calls.push(in_turn(PICKED, &all, call(layer::layer_norm)));
     Ok(calls)
 }

@@ -1,0 +1,76 @@
+//! Level 5: the kernel that was the fastest for this shape on this device; for narrow rows there is one of their own.
+
+use candle_core::{Result, Tensor};
+
+use super::{level3, level4};
+use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
+use crate::element::narrow_entries;
+use crate::error::mismatch;
+use crate::launch::{Launch, Module, NARROW, module, narrow, of_dtype, on_16_bytes};
+use crate::output;
+
+static F32: Module = module!("layer_norm_level5", "level5.ptx");
+static BF16: Module = module!("layer_norm_level5_sm80", "level5_sm80.ptx");
+
+/// x, w, b and eps → y
+pub type Kernel = fn(&Tensor, &Tensor, &Tensor, f64) -> Result<Tensor>;
+
+/// All that compute layer norms. A kernel for another GPU is an entry more.
+pub static REGISTRY: Registry<Kernel> = Registry {
+    entries: &[
+        Entry {
+            name: "layer_norm_level5",
+            can: |p, facts| {
+                let narrow = narrow(p.n, p.dtype.size_in_bytes()).is_some();
+                facts.is_gpu() && narrow && facts.computes(p.dtype, facts.has(Feature::Bf16))
+            },
+            run: of_narrow_rows,
+        },
+        Entry {
+            name: "layer_norm_level4",
+            can: |p, facts| facts.computes(p.dtype, facts.has(Feature::Bf16)),
+            run: level4::layer_norm,
+        },
+        Entry {
+            name: "layer_norm_level3",
+            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
+            run: level3::layer_norm,
+        },
+    ],
+};
+
+/// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+///
+/// # Errors
+/// When shapes, dtypes or devices do not agree, or no kernel can.
+pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+    let problem = Problem::of_rows(Op::LayerNorm, x)?;
+    let picked = REGISTRY.pick(&problem, Facts::of(x.device())?)?;
+    let _span = picked.span();
+    (picked.entry.run)(x, w, b, eps)
+}
+
+/// The kernel for rows that a warp holds.
+fn of_narrow_rows(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+    let (rows, c) = super::check("layer_norm_level5", x, w, b)?;
+    let place = narrow(c, x.dtype().size_in_bytes());
+    let place = place.ok_or_else(|| {
+        let expected = "rows of at most 256 whole chunks of 16 bytes";
+        mismatch("layer_norm_level5", expected, c)
+    })?;
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let [x, w, b] = [on_16_bytes(x)?, on_16_bytes(w)?, on_16_bytes(b)?];
+    let module = of_dtype(x.dtype(), &F32, &BF16);
+    let entries = narrow_entries!("layer_norm", x.dtype())?;
+    Launch::new(module, entries[place])
+        .narrow_rows(rows, NARROW[place].0)
+        .read(&x)
+        .read(&w)
+        .read(&b)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(eps)
+        .run()?;
+    Ok(y)
+}

@@ -1,0 +1,31 @@
+//! m = mean(x), v = mean((x − m)²), y = (x − m)/√(v + eps) ⊙ w + b, over the last dimension.
+//!
+//! "Layer normalization", Ba, Kiros and Hinton 2016. x and y are (…, C), w and b (C), contiguous, all f32 or all bf16;
+//! sums are in f32. The variance is that of the deviations, in a sweep of its own: mean(x²) − m² loses its digits where
+//! the mean is large.
+//!
+//! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
+
+mod cpu;
+pub mod level3;
+pub mod level4;
+pub mod level5;
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::cost::Cost;
+use crate::cpu::norm_rows;
+
+/// x, w and b in, y out; per element an addition for the mean, a difference, a square and its addition for the
+/// variance, a difference, two products and an addition for y.
+pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
+    Cost::new(2 * rows * c + 2 * c, dtype, 8 * rows * c)
+}
+
+/// The operands agree: (rows, C).
+fn check(kernel: &str, x: &Tensor, w: &Tensor, b: &Tensor) -> Result<(usize, usize)> {
+    norm_rows::check(kernel, x, &[("w", w), ("b", b)])
+}
+
+#[cfg(test)]
+mod tests;

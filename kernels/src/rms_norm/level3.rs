@@ -1,0 +1,39 @@
+//! Level 3: one block per row, and a tree in shared memory.
+
+use candle_core::{Result, Tensor};
+use trace::span;
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::output;
+
+static F32: Module = module!("rms_norm_level3", "level3.ptx");
+static BF16: Module = module!("rms_norm_level3_bf16", "level3_bf16.ptx");
+
+/// Threads of a block: the tree in `level3.ptx` starts with 256 sums.
+const THREADS: usize = 256;
+
+/// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+///
+/// # Errors
+/// When shapes, dtypes or devices do not agree.
+pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span("rms_norm_level3");
+    let (rows, c) = super::check("rms_norm_level3", x, w)?;
+    if on_cpu(x.device()) {
+        return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
+    }
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let module = of_dtype(x.dtype(), &F32, &BF16);
+    Launch::new(module, entry!("rms_norm", x.dtype(), "level3")?)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .read(w)
+        .write(&y)
+        .u32(c)
+        .f32(eps)
+        .run()?;
+    Ok(y)
+}

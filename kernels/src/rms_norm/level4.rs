@@ -1,0 +1,36 @@
+//! Level 4: one warp per row, held in registers.
+
+use candle_core::{Result, Tensor};
+use trace::span;
+
+use super::cpu;
+use crate::element::{dispatch, entry};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::output;
+
+static F32: Module = module!("rms_norm_level4", "level4.ptx");
+static BF16: Module = module!("rms_norm_level4_sm80", "level4_sm80.ptx");
+
+/// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+///
+/// # Errors
+/// When shapes, dtypes or devices do not agree.
+pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+    let _span = span("rms_norm_level4");
+    let (rows, c) = super::check("rms_norm_level4", x, w)?;
+    if on_cpu(x.device()) {
+        return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
+    }
+    let y = output::tensor(x.shape(), x.dtype(), x.device())?;
+    let module = of_dtype(x.dtype(), &F32, &BF16);
+    Launch::new(module, entry!("rms_norm", x.dtype(), "level4")?)
+        .held_rows(rows, c, x.dtype().size_in_bytes())
+        .read(x)
+        .read(w)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(eps)
+        .run()?;
+    Ok(y)
+}
