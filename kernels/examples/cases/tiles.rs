@@ -83,7 +83,8 @@ fn retiled(large: &Recorded, small: &Recorded) -> Option<Recorded> {
     let (first, each) = match op {
         op if op.starts_with("patch_embed") => (6, 1),
         op if op.starts_with("linear_swiglu") => (4, 2),
-        _ => (4, 1),
+        op if op.starts_with("linear_gelu") => (4, 1),
+        _ => (5, 1), // linear has a residual, too
     };
     let size = |place: usize| match small.case.args.get(place) {
         Some(Argument::Scalar(_, bits)) => u32::try_from(*bits).ok(),

@@ -17,6 +17,8 @@ pub enum Op {
     Matmul,
     /// x·wᵀ + b
     Linear,
+    /// x·wᵀ + b + residual
+    LinearResidual,
     /// gelu(x·wᵀ + b)
     LinearGelu,
     /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ)

@@ -225,7 +225,7 @@ mod tests {
     fn is_there(op: Op, kernel: &str) -> bool {
         match op {
             Op::Matmul => crate::matmul::level5::REGISTRY.named(kernel).is_some(),
-            Op::Linear | Op::LinearGelu | Op::LinearSwiglu => {
+            Op::Linear | Op::LinearResidual | Op::LinearGelu | Op::LinearSwiglu => {
                 crate::linear::level5::REGISTRY.named(kernel).is_some()
             }
             Op::Attention | Op::CausalAttention => crate::attention::level5_pick::REGISTRY

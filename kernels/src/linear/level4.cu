@@ -1,5 +1,6 @@
-// linear, level 4, f32: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K)
-// with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+// linear, level 4, f32: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K)
+// with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F), all
+// row-major.
 //
 // Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias while a
 // sum is in its register. What changes is what a thread does with the words that it reads there: tile.cuh.
@@ -14,7 +15,7 @@
 // To be faster: 128×128 sums with registers laid out for their banks, as libraries have them in machine code;
 // K split over blocks where y is small and K long; sizes measured instead of ruled. That is level 5.
 //
-// Bytes moved: 4·(2·M·N·K/64 + N + M·N) at most, mostly from L2.
+// Bytes moved: 4·(2·M·N·K/64 + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):

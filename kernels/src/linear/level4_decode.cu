@@ -1,5 +1,6 @@
-// linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
-// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
+// linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
+// none, y (M, N) or (M, F).
 //
 // Against level 3, whose tile of 32 rows has one to compute when a token is decoded, and whose blocks, few of
 // them, read w in small steps with barriers between.
@@ -12,7 +13,7 @@
 // To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; the next product's
 // weights asked for before this one ends.
 //
-// Bytes moved: 4 or 2 times (N·K + M·K + N + M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
+// Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
 //   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.0, PyTorch 3.1, PyTorch compile 15.6
@@ -77,37 +78,42 @@ __device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *co
 // w and the same of the up-projection, n rows further down.
 template <int M, class T, class Epilogue>
 __device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                     unsigned k) {
+                                     unsigned k, const T *residual = nullptr) {
   constexpr int N = Rows<M>::N, COLUMNS = Epilogue::GATED ? N / 2 : N;
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * COLUMNS;
   if (column >= n) return;
   const T *row[N];
 #pragma unroll
   for (int j = 0; j < N; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
+  // Lane i·COLUMNS + j writes element (i, j), and asks for the residual's before it has something else to do.
+  auto place = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
+  auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
+  T more{};
+  if (residual) {
+    unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
+    if (writes(i, j)) more = asked_for(residual[place(i, j)]);
+  }
   float sum[N][M] = {};
   dots(sum, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
 
-  // Lane i·COLUMNS + j writes element (i, j).
   unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
   float s = 0.f, up = 0.f;
 #pragma unroll
   for (int e = 0; e < M * COLUMNS; e++)
     if (lane_id() == e) s = sum[e % COLUMNS][e / COLUMNS], up = sum[N - COLUMNS + e % COLUMNS][e / COLUMNS];
-  if (i < m && column + j < n) store(y + size_t(i) * n + column + j, epilogue(s, up, i, column + j));
+  if (!writes(i, j)) return;
+  float value = epilogue(s, up, i, column + j);
+  store(y + place(i, j), residual ? value + widen(more) : value);
 }
 
-#define PARAMETERS(T)                                                                                        \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
-      unsigned n, unsigned k
-
 #define KERNELS(T, M, NAME)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T)) {                   \
-    rows<M>(x, w, Bias<T>{b}, y, m, n, k);                                                                   \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T, RESIDUAL(T))) {      \
+    rows<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
   }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T)) {              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T, )) {            \
     rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
   }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T)) {            \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T, )) {          \
     rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
   }
 

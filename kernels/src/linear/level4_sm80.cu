@@ -1,5 +1,6 @@
-// linear, level 4, bf16 on tensor cores: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
-// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
+// linear, level 4, bf16 on tensor cores: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
+// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none,
+// y (M, N) or (M, F).
 //
 // Against level 3, whose bf16 is f32 arithmetic on half the bytes; see mma_tile.cuh.
 //   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds an instruction of a warp.
@@ -15,7 +16,7 @@
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that
 // GPU's full rate, fed by TMA (its Tensor Memory Accelerator). That is level 5.
 //
-// Bytes moved: 2·(2·M·N·K/128 + N + M·N) at most, mostly from L2.
+// Bytes moved: 2·(2·M·N·K/128 + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):

@@ -1,5 +1,6 @@
-// linear, level 5, for up to 4 rows of x, f32 and bf16: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
-// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F).
+// linear, level 5, for up to 4 rows of x, f32 and bf16: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
+// none, y (M, N) or (M, F).
 //
 // Against level 4, where a warp has two rows of w for itself: with N = 512 those are 256 warps, two for each SM
 // of an H200, and each goes through K in steps that wait for one another.
@@ -13,7 +14,7 @@
 // large w the rate of a copy, as at level 4.
 // To be faster: the next product's weights asked for before this one ends.
 //
-// Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + M·N). Launch: a block for each COLUMNS
+// Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + 2·M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
@@ -70,13 +71,21 @@ __device__ __forceinline__ void dots(float (&sum)[R][M], const T *x, const T *co
 // The block's COLUMNS columns of y. With a gate it has as many rows of Wg, and the same of Wu, n rows further down.
 template <int M, int COLUMNS, class T, class Epilogue>
 __device__ __forceinline__ void split(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                      unsigned k) {
+                                      unsigned k, const T *residual = nullptr) {
   constexpr int R = Epilogue::GATED ? 2 * COLUMNS : COLUMNS;
   __shared__ float part[WARPS][R][M];
   unsigned column = blockIdx.x * COLUMNS;
   const T *row[R];
 #pragma unroll
   for (int j = 0; j < R; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
+  // Thread i·COLUMNS + j writes element (i, j), and asks for the residual's before it has something else to do.
+  auto place = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
+  auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
+  T more{};
+  if (residual) {
+    unsigned i = threadIdx.x / COLUMNS, j = threadIdx.x % COLUMNS;
+    if (writes(i, j)) more = asked_for(residual[place(i, j)]);
+  }
   float sum[R][M] = {};
   dots(sum, x, row, m, k);
 #pragma unroll
@@ -88,25 +97,22 @@ __device__ __forceinline__ void split(const T *x, const T *w, Epilogue epilogue,
     }
   __syncthreads();
   unsigned i = threadIdx.x / COLUMNS, j = threadIdx.x % COLUMNS;
-  if (i >= m || column + j >= n) return;
+  if (!writes(i, j)) return;
   float s = 0.f, up = 0.f;
 #pragma unroll
   for (int p = 0; p < WARPS; p++) s += part[p][j][i], up += part[p][R - COLUMNS + j][i];
-  store(y + size_t(i) * n + column + j, epilogue(s, up, i, column + j));
+  float value = epilogue(s, up, i, column + j);
+  store(y + place(i, j), residual ? value + widen(more) : value);
 }
 
-#define PARAMETERS(T)                                                                                        \
-  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, T *__restrict__ y, unsigned m,  \
-      unsigned n, unsigned k
-
 #define KERNELS(T, M, COLUMNS, NAME)                                                                         \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_##NAME(PARAMETERS(T)) {                       \
-    split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k);                                                         \
+  extern "C" __global__ void __launch_bounds__(THREADS) linear_##NAME(PARAMETERS(T, RESIDUAL(T))) {          \
+    split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k, residual);                                               \
   }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_gelu_##NAME(PARAMETERS(T)) {                  \
+  extern "C" __global__ void __launch_bounds__(THREADS) linear_gelu_##NAME(PARAMETERS(T, )) {                \
     split<M, COLUMNS>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                     \
   }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_swiglu_##NAME(PARAMETERS(T)) {                \
+  extern "C" __global__ void __launch_bounds__(THREADS) linear_swiglu_##NAME(PARAMETERS(T, )) {              \
     split<M, COLUMNS>(x, w, SwiGlu{}, y, m, n, k);                                                           \
   }
 

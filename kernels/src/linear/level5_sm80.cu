@@ -1,5 +1,6 @@
-// linear, level 5, on tensor cores, f32 too: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
-// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F), all row-major.
+// linear, level 5, on tensor cores, f32 too: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
+// none, y (M, N) or (M, F), all row-major.
 //
 // Against level 4:
 //   - A product of f32 is three of TF32, with the accuracy of f32, instead of an FFMA for each multiply-add of
@@ -15,7 +16,7 @@
 // Where it loses: bf16 to a library, wherever no epilogue saves a kernel.
 // To be faster: wgmma, whose operands the tensor cores read from shared memory themselves, w split in advance.
 //
-// Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + M·N) at most, mostly from L2.
+// Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):

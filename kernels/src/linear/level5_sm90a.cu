@@ -1,6 +1,6 @@
-// linear, level 5, bf16 on Hopper: y = x·wᵀ + b, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or
-// (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (M, N) or (M, F). K and N (F) are multiples
-// of 8, and x, w and y of 16 bytes.
+// linear, level 5, bf16 on Hopper: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K),
+// or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or
+// (M, F). K and N (F) are multiples of 8, and x, w, y, b and r of 16 bytes.
 //
 // Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
 //   - wgmma reads both operands from shared memory: no warp loads them, and registers hold sums alone.
@@ -18,7 +18,7 @@
 // run beside and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
 // To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
 //
-// Bytes moved: 2·(M·N·K/192 + M·N·K/256 + M·N) at most, all but the last mostly from L2.
+// Bytes moved: 2·(M·N·K/192 + M·N·K/256 + 2·M·N) at most, all but the last mostly from L2.
 // Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
 // less; SHARED_BYTES of the tile as dynamic shared memory; tensor maps of x, w and y by value.
 //   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes
@@ -47,17 +47,20 @@ struct SwiGlu {
   static __device__ float of(float gate, float up) { return __fdividef(gate, 1.f + __expf(-gate)) * up; }
 };
 
-#define KERNEL(TILE, EPILOGUE, NAME)                                                                         \
+// linear alone has a residual (M, N), or null.
+#define RESIDUAL const bf16 *__restrict__ residual,
+
+#define KERNEL(TILE, EPILOGUE, NAME, PARAMETER, ARGUMENT)                                                    \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,                         \
-           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, unsigned m, unsigned n,          \
-           unsigned k) {                                                                                     \
-    product<TILE, EPILOGUE>(&x, &w, &y, b, m, n, k);                                                         \
+           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, PARAMETER unsigned m,            \
+           unsigned n, unsigned k) {                                                                         \
+    product<TILE, EPILOGUE>(&x, &w, &y, Added{b, ARGUMENT, m, n}, k);                                        \
   }
 #define KERNELS(TILE, NAME)                                                                                  \
-  KERNEL(TILE, Plain, linear_##NAME)                                                                         \
-  KERNEL(TILE, Gelu, linear_gelu_##NAME)                                                                     \
-  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME)
+  KERNEL(TILE, Plain, linear_##NAME, RESIDUAL, residual)                                                     \
+  KERNEL(TILE, Gelu, linear_gelu_##NAME, , nullptr)                                                          \
+  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME, , nullptr)
 
 using Wide = WgmmaTile<192, 5>;
 using Narrow = WgmmaTile<128, 6>;

@@ -41,6 +41,16 @@ struct Matrix {
   }
 };
 
+// An element that is read before it is needed: the compiler would rather move the load to its use, and wait there.
+__device__ __forceinline__ float asked_for(float x) {
+  asm volatile("" : "+f"(x));
+  return x;
+}
+__device__ __forceinline__ bf16 asked_for(bf16 x) {
+  asm volatile("" : "+h"(x.bits));
+  return x;
+}
+
 // The rows of w that make columns `column`, `column` + 1 … of y; with a gate HALF rows of it, and below
 // them the same of the up-projection, whose first row comes after the gate's last.
 template <class T, int HALF>
@@ -76,17 +86,20 @@ struct SwiGlu {
   __device__ float operator()(float gate, float up, unsigned, unsigned) const { return silu(gate) * up; }
 };
 
-// y (M, N), written 16 bytes at a time if its rows are `vector`.
+// y (M, N), written 16 bytes at a time if its rows are `vector`. `residual` (M, N), or null, is added to what the
+// epilogue makes, before the one rounding to T.
 template <class T, class Epilogue>
 struct Output {
   static constexpr int V = PER_16_BYTES<T>;
   T *y;
   unsigned m, n;
   Epilogue epilogue;
+  const T *residual;
   bool vector;
 
-  __device__ Output(T *y, unsigned m, unsigned n, Epilogue epilogue)
-      : y(y), m(m), n(n), epilogue(epilogue), vector(aligned(y) && n % V == 0) {}
+  __device__ Output(T *y, unsigned m, unsigned n, Epilogue epilogue, const T *residual = nullptr)
+      : y(y), m(m), n(n), epilogue(epilogue), residual(residual),
+        vector(aligned(y) && aligned(residual) && n % V == 0) {}
 
   __device__ bool inside(unsigned row, unsigned column) const { return row < m && column < n; }
 
@@ -95,10 +108,20 @@ struct Output {
     float value[V];
 #pragma unroll
     for (int i = 0; i < V; i++) value[i] = epilogue(sum[i], up[i], row, column + i);
-    store16(y + size_t(row) * n + column, value);
+    size_t at = size_t(row) * n + column;
+    if (residual) {
+      float more[V];
+      load16(residual + at, more);
+#pragma unroll
+      for (int i = 0; i < V; i++) value[i] += more[i];
+    }
+    store16(y + at, value);
   }
   __device__ void write(unsigned row, unsigned column, float sum, float up) const {
-    store(y + size_t(row) * n + column, epilogue(sum, up, row, column));
+    size_t at = size_t(row) * n + column;
+    float value = epilogue(sum, up, row, column);
+    if (residual) value += widen(residual[at]);
+    store(y + at, value);
   }
 };
 
@@ -129,3 +152,9 @@ __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsig
     }
   }
 }
+
+// The parameters of a product's kernel; of linear with RESIDUAL(T), (M, N) or null, and of the others with nothing.
+#define RESIDUAL(T) const T *__restrict__ residual,
+#define PARAMETERS(T, MORE)                                                                                  \
+  const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, MORE T *__restrict__ y,         \
+      unsigned m, unsigned n, unsigned k

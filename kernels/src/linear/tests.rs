@@ -2,11 +2,12 @@
 
 use candle_core::cpu::erf::erf_f64;
 use candle_core::{DType, Device, Result, Tensor};
+use operands::Linear;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::level4::{Op, Packed, Product};
+use super::level4::{Op, Product};
 use super::level5::Call;
 use super::tile::tiles;
 use super::{Shape, level3, level4, level5};
@@ -20,32 +21,38 @@ use crate::testing::{
 /// Maximum number of multiply-adds of a case. Larger ones are [`large_shapes_equal_the_oracle`]'s.
 const LIMIT: usize = 1 << 24;
 
+type Narrow = fn(&Tensor, &Linear) -> Result<Tensor>;
+
 /// One product of each kind, of one level.
 struct Level {
     name: &'static str,
-    linear: fn(&Tensor, &Tensor, Option<&Tensor>) -> Result<Tensor>,
-    gelu: fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
-    swiglu: fn(&Tensor, &Tensor) -> Result<Tensor>,
+    linear: Narrow,
+    residual: fn(&Tensor, &Linear, &Tensor) -> Result<Tensor>,
+    gelu: Narrow,
+    swiglu: Narrow,
 }
 
 const LEVELS: [Level; 3] = [
     Level {
         name: "level 3",
         linear: level3::linear,
+        residual: level3::linear_residual,
         gelu: level3::linear_gelu,
         swiglu: level3::linear_swiglu,
     },
     Level {
         name: "level 4",
-        linear: |x, w, b| level4::linear(x, &Packed::new(w)?, b),
-        gelu: |x, w, b| level4::linear_gelu(x, &Packed::new(w)?, b),
-        swiglu: |x, w| level4::linear_swiglu(x, &Packed::gate_up(w)?),
+        linear: level4::linear,
+        residual: level4::linear_residual,
+        gelu: level4::linear_gelu,
+        swiglu: level4::linear_swiglu,
     },
     Level {
         name: "level 5",
-        linear: |x, w, b| level5::linear(x, &Packed::new(w)?, b),
-        gelu: |x, w, b| level5::linear_gelu(x, &Packed::new(w)?, b),
-        swiglu: |x, w| level5::linear_swiglu(x, &Packed::gate_up(w)?),
+        linear: level5::linear,
+        residual: level5::linear_residual,
+        gelu: level5::linear_gelu,
+        swiglu: level5::linear_swiglu,
     },
 ];
 
@@ -54,6 +61,15 @@ const LEVELS: [Level; 3] = [
 struct Sum {
     value: f64,
     scale: f64,
+}
+
+impl Sum {
+    fn plus(self, x: f64) -> Self {
+        Self {
+            value: self.value + x,
+            scale: self.scale + x.abs(),
+        }
+    }
 }
 
 /// x (M, K), w (N, K) → (M, N)
@@ -93,23 +109,26 @@ fn swiglu(gate: Sum, up: Sum) -> Sum {
     }
 }
 
-/// x (M, K), w (2N, K), of which the plain products take the upper half, b (N).
+/// x (M, K), w (2N, K), of which all but the gated product take the upper half, b (N), the residual (M, N).
 fn compare(
     rng: &mut ChaCha8Rng,
     (m, n, k, bias): (usize, usize, usize, bool),
     dtype: DType,
     device: &Device,
 ) -> Result<()> {
-    let (x, x64) = uniform(rng, &[m, k], dtype, device)?;
-    let (w, w64) = uniform(rng, &[2 * n, k], dtype, device)?;
-    let (b, b64) = uniform(rng, &[n], dtype, device)?;
-    compare_with(&[x, w, b], &[x64, w64, b64], (m, n, k, bias), dtype, device)
+    let mut draw = |dims: &[usize]| uniform(rng, dims, dtype, device);
+    let operands = [
+        draw(&[m, k])?,
+        draw(&[2 * n, k])?,
+        draw(&[n])?,
+        draw(&[m, n])?,
+    ];
+    compare_with(&operands, (m, n, k, bias), dtype, device)
 }
 
 /// [`compare`] of operands and their values.
 fn compare_with(
-    [x, w, b]: &[Tensor; 3],
-    [x64, w64, b64]: &[Vec<f64>; 3],
+    [(x, x64), (w, w64), (b, b64), (r, r64)]: &[(Tensor, Vec<f64>); 4],
     (m, n, k, bias): (usize, usize, usize, bool),
     dtype: DType,
     device: &Device,
@@ -118,27 +137,25 @@ fn compare_with(
 
     let gate = sums(x64, &w64[..n * k], (m, n, k));
     let up = sums(x64, &w64[n * k..], (m, n, k));
-    let add = |(i, s): (usize, &Sum)| {
-        let b = b64[i % n];
-        Sum {
-            value: s.value + b,
-            scale: s.scale + b.abs(),
-        }
-    };
+    let add = |(i, s): (usize, &Sum)| s.plus(b64[i % n]);
     let biased = || gate.iter().enumerate().map(add);
-    let linear = if bias {
-        expected(biased())
-    } else {
-        expected(gate.iter().copied())
+    let plain: Vec<Sum> = match bias {
+        true => biased().collect(),
+        false => gate.clone(),
     };
+    let linear = expected(plain.iter().copied());
+    let residual = expected(plain.iter().zip(r64).map(|(s, &r)| s.plus(r)));
     let linear_gelu = expected(biased().map(gelu));
     let linear_swiglu = expected(gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u)));
 
     let tolerance = tolerance(dtype, 1e-4);
-    let (plain, gated) = (Packed::new(&half)?, Packed::gate_up(w)?);
+    let plain = Linear::new(half.clone(), bias.then(|| b.clone()));
+    let with_bias = Linear::new(half, Some(b.clone()));
+    let gated = Linear::new(w.clone(), None);
     for (call, expected) in [
-        (Call::linear(x, &plain, bias.then_some(b))?, &linear),
-        (Call::gelu(x, &plain, b)?, &linear_gelu),
+        (Call::linear(x, &plain)?, &linear),
+        (Call::residual(x, &plain, r)?, &residual),
+        (Call::gelu(x, &with_bias)?, &linear_gelu),
         (Call::swiglu(x, &gated)?, &linear_swiglu),
     ] {
         let facts = Facts::of(device)?;
@@ -157,11 +174,13 @@ fn compare_with(
             "{} {device:?} {dtype:?} {m}×{n}×{k} bias {bias}",
             level.name
         );
-        let y = poisoned(|| (level.linear)(x, &half, bias.then_some(b)))?;
+        let y = poisoned(|| (level.linear)(x, &plain))?;
         assert_close(&format!("linear {what}"), &y, &linear, tolerance)?;
-        let y = poisoned(|| (level.gelu)(x, &half, b))?;
+        let y = poisoned(|| (level.residual)(x, &plain, r))?;
+        assert_close(&format!("linear_residual {what}"), &y, &residual, tolerance)?;
+        let y = poisoned(|| (level.gelu)(x, &with_bias))?;
         assert_close(&format!("linear_gelu {what}"), &y, &linear_gelu, tolerance)?;
-        let y = poisoned(|| (level.swiglu)(x, w))?;
+        let y = poisoned(|| (level.swiglu)(x, &gated))?;
         assert_close(
             &format!("linear_swiglu {what}"),
             &y,
@@ -233,11 +252,13 @@ fn operands_begin_anywhere() -> Result<()> {
                     let (x, x64) = uniform(rng, dims, dtype, &device)?;
                     Ok::<_, candle_core::Error>((behind(&x)?, x64))
                 };
-                let (x, x64) = operand(&mut rng, &[m, k])?;
-                let (w, w64) = operand(&mut rng, &[2 * n, k])?;
-                let (b, b64) = operand(&mut rng, &[n])?;
-                let shape = (m, n, k, true);
-                compare_with(&[x, w, b], &[x64, w64, b64], shape, dtype, &device)?;
+                let operands = [
+                    operand(&mut rng, &[m, k])?,
+                    operand(&mut rng, &[2 * n, k])?,
+                    operand(&mut rng, &[n])?,
+                    operand(&mut rng, &[m, n])?,
+                ];
+                compare_with(&operands, (m, n, k, true), dtype, &device)?;
             }
         }
     }
@@ -259,20 +280,25 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
             for (m, n, k) in [(1, 1, 1), (150, 200, 128), (130, 129, 200), (33, 70, 67)] {
                 let (x, x64) = uniform(&mut rng, &[m, k], dtype, &device)?;
                 let (w, w64) = uniform(&mut rng, &[2 * n, k], dtype, &device)?;
+                let (r, r64) = uniform(&mut rng, &[m, n], dtype, &device)?;
                 let (shape, tolerance) = (Shape { m, n, k }, tolerance(dtype, 1e-4));
                 let gate = sums(&x64, &w64[..n * k], (m, n, k));
                 let up = sums(&x64, &w64[n * k..], (m, n, k));
                 let what = format!("tile {tile} {dtype:?} {m}×{n}×{k}");
-                let product = |op| Product {
+                let product = |op, residual| Product {
                     op,
                     x: &x,
                     w: &w,
                     b: None,
+                    residual,
                     shape,
                 };
-                let y = poisoned(|| product(Op::Linear).tile(tile))?;
+                let y = poisoned(|| product(Op::Linear, None).tile(tile))?;
                 assert_close(&what, &y, &expected(gate.iter().copied()), tolerance)?;
-                let y = poisoned(|| product(Op::SwiGlu).tile(tile))?;
+                let y = poisoned(|| product(Op::Linear, Some(&r)).tile(tile))?;
+                let added = gate.iter().zip(&r64).map(|(s, &r)| s.plus(r));
+                assert_close(&what, &y, &expected(added), tolerance)?;
+                let y = poisoned(|| product(Op::SwiGlu, None).tile(tile))?;
                 let gated = gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u));
                 assert_close(&what, &y, &expected(gated), tolerance)?;
             }
@@ -290,8 +316,8 @@ fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
         let (x, x64) = uniform(&mut rng(), &[m, k], DType::F32, &device)?;
         let (w, w64) = uniform(&mut rng(), &[n, k], DType::F32, &device)?;
         let sums = sums(&x64, &w64, (m, n, k));
-        let (w, facts) = (Packed::new(&w)?, Facts::of(&device)?);
-        let call = Call::linear(&x, &w, None)?;
+        let (w, facts) = (Linear::new(w, None), Facts::of(&device)?);
+        let call = Call::linear(&x, &w)?;
         for entry in level5::REGISTRY.able(&call.problem, facts) {
             if !matches!(entry.run, level5::Run::Mma(_)) {
                 continue;
@@ -316,8 +342,8 @@ fn gelu_over_its_range() -> Result<()> {
             let x = values
                 .reshape((m, 1))?
                 .broadcast_mul(&one.to_dtype(dtype)?)?;
-            let w = Packed::new(&Tensor::ones((n, k), dtype, &device)?)?;
             let b = Tensor::zeros(n, dtype, &device)?;
+            let w = Linear::new(Tensor::ones((n, k), dtype, &device)?, Some(b));
             let sum = |value: f64| {
                 let scale = match dtype {
                     DType::BF16 => 1e-5 * value.abs() + gelu(Sum { value, scale: 0. }).value.abs(),
@@ -328,7 +354,7 @@ fn gelu_over_its_range() -> Result<()> {
             };
             let expected = expected(host(&values)?.into_iter().flat_map(sum));
             let x = x.to_device(&device)?;
-            let call = Call::gelu(&x, &w, &b)?;
+            let call = Call::gelu(&x, &w)?;
             for entry in level5::REGISTRY.able(&call.problem, Facts::of(&device)?) {
                 if !watchable(entry, dtype) {
                     continue;
@@ -348,10 +374,33 @@ fn leading_dimensions_are_kept() -> Result<()> {
         let x = Tensor::ones((2, 3, 5), DType::F32, &device)?;
         let w = Tensor::ones((8, 5), DType::F32, &device)?;
         let b = Tensor::ones(8, DType::F32, &device)?;
+        let r = Tensor::ones((2, 3, 8), DType::F32, &device)?;
+        let (layer, gated) = (Linear::new(w.clone(), Some(b)), Linear::new(w, None));
         for level in &LEVELS {
-            assert_eq!((level.linear)(&x, &w, Some(&b))?.dims(), [2, 3, 8]);
-            assert_eq!((level.gelu)(&x, &w, &b)?.dims(), [2, 3, 8]);
-            assert_eq!((level.swiglu)(&x, &w)?.dims(), [2, 3, 4]);
+            assert_eq!((level.linear)(&x, &layer)?.dims(), [2, 3, 8]);
+            assert_eq!((level.residual)(&x, &layer, &r)?.dims(), [2, 3, 8]);
+            assert_eq!((level.gelu)(&x, &layer)?.dims(), [2, 3, 8]);
+            assert_eq!((level.swiglu)(&x, &gated)?.dims(), [2, 3, 4]);
+        }
+    }
+    Ok(())
+}
+
+/// One weight may be a layer of its own and the two halves of a gate: the packed forms differ.
+#[test]
+fn a_weight_serves_both_orders() -> Result<()> {
+    let (x, _) = uniform(&mut rng(), &[3, 5], DType::F32, &Device::Cpu)?;
+    let (w, _) = uniform(&mut rng(), &[8, 5], DType::F32, &Device::Cpu)?;
+    let shared = Linear::new(w.clone(), None);
+    for level in &LEVELS {
+        for narrow in [level.linear, level.swiglu, level.linear] {
+            let alone = narrow(&x, &Linear::new(w.clone(), None))?;
+            assert_eq!(
+                host(&narrow(&x, &shared)?)?,
+                host(&alone)?,
+                "{}",
+                level.name
+            );
         }
     }
     Ok(())
@@ -362,20 +411,59 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     let x = Tensor::zeros((2, 8), DType::F32, &Device::Cpu)?;
     let w = Tensor::zeros((5, 8), DType::F32, &Device::Cpu)?;
     let b = Tensor::zeros(5, DType::F32, &Device::Cpu)?;
+    let r = Tensor::zeros((2, 5), DType::F32, &Device::Cpu)?;
+    let layer = |w: &Tensor, b: Option<&Tensor>| Linear::new(w.clone(), b.cloned());
     for Level {
         linear,
+        residual,
         gelu,
         swiglu,
         ..
     } in &LEVELS
     {
-        assert!(linear(&x, &w.t()?.contiguous()?, None).is_err());
-        assert!(linear(&x, &w, Some(&b.narrow(0, 0, 4)?)).is_err());
-        assert!(linear(&x, &w.to_dtype(DType::BF16)?, None).is_err());
-        assert!(linear(&x.t()?, &w.t()?, None).is_err());
-        assert!(linear(&x.to_dtype(DType::F64)?, &w.to_dtype(DType::F64)?, None).is_err());
-        assert!(gelu(&x, &w, &b.to_dtype(DType::BF16)?).is_err());
-        assert!(swiglu(&x, &w).is_err(), "an odd number of rows");
+        assert!(linear(&x, &layer(&w.t()?.contiguous()?, None)).is_err());
+        assert!(linear(&x, &layer(&w, Some(&b.narrow(0, 0, 4)?))).is_err());
+        assert!(linear(&x, &layer(&w.to_dtype(DType::BF16)?, None)).is_err());
+        assert!(linear(&x.t()?, &layer(&w.t()?, None)).is_err());
+        let f64 = |x: &Tensor| x.to_dtype(DType::F64);
+        assert!(linear(&f64(&x)?, &layer(&f64(&w)?, None)).is_err());
+        assert!(residual(&x, &layer(&w, None), &r.to_dtype(DType::BF16)?).is_err());
+        let transposed = Tensor::zeros((5, 2), DType::F32, &Device::Cpu)?.t()?;
+        assert!(residual(&x, &layer(&w, None), &transposed).is_err());
+        assert!(gelu(&x, &layer(&w, Some(&b.to_dtype(DType::BF16)?))).is_err());
+        assert!(
+            swiglu(&x, &layer(&w, None)).is_err(),
+            "an odd number of rows"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_error_names_the_operand() -> Result<()> {
+    let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &Device::Cpu);
+    let x = zeros(&[2, 3, 8])?;
+    let plain = Linear::new(zeros(&[4, 8])?, None);
+    let biased = Linear::new(zeros(&[4, 8])?, Some(zeros(&[4])?));
+    for (level, i) in LEVELS.iter().zip(3..) {
+        let residual = (level.residual)(&x, &plain, &zeros(&[6, 4])?);
+        let expected = "expected a residual [2, 3, 4], found [6, 4]";
+        for (found, op, says) in [
+            (residual, "linear_residual", expected),
+            (
+                (level.gelu)(&x, &plain),
+                "linear_gelu",
+                "expected a layer with a bias, found none",
+            ),
+            (
+                (level.swiglu)(&x, &biased),
+                "linear_swiglu",
+                "expected a layer without a bias, found a bias [4]",
+            ),
+        ] {
+            let error = found.expect_err(says).to_string();
+            assert_eq!(error, format!("{op}_level{i}: {says}"));
+        }
     }
     Ok(())
 }

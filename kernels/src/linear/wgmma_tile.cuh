@@ -112,12 +112,27 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], 
   done(s - 1);
 }
 
+// Two neighbours, packed.
+__device__ __forceinline__ unsigned two_at(const bf16 *p) { return *reinterpret_cast<const unsigned *>(p); }
+
+// What the epilogue adds to y (M, N): b (N) before the activation and the residual (M, N) after it, each or null.
+struct Added {
+  const bf16 *b, *residual;
+  unsigned m, n;
+
+  // Two neighbours of the residual, packed; zeros outside of it. Where a row begins is computed each time: the sums
+  // leave no registers to keep it in.
+  __device__ unsigned two(unsigned row, unsigned column) const {
+    asm volatile("" : "+r"(row));
+    return row < m && column < n ? two_at(residual + size_t(row) * n + column) : 0;
+  }
+};
+
 // The epilogue of a warp's rows, `row` on and `row` + 64 on: 16 rows of a chunk of columns at a time to bf16,
 // to the warp's place in shared memory, swizzled, and from there by TMA, which leaves out what is not inside y.
 template <class Tile, class Epilogue>
-__device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4], const bf16 *b,
-                                           const TensorMap *y, unsigned row, unsigned column, unsigned n,
-                                           unsigned out) {
+__device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4], const Added &added,
+                                           const TensorMap *y, unsigned row, unsigned column, unsigned out) {
   constexpr int COLUMNS = Epilogue::GATED ? 32 : 64, NT = COLUMNS / 8, PITCH = 2 * COLUMNS;
   constexpr int CHUNKS = (Epilogue::GATED ? Tile::BN / 2 : Tile::BN) / COLUMNS;
   unsigned lane = threadIdx.x % 32;
@@ -130,7 +145,7 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
 #pragma unroll
     for (int j = 0; j < NT; j++) {
       unsigned at = column + 8 * j + lane % 4 * 2;
-      unsigned two = !Epilogue::GATED && b && at < n ? *reinterpret_cast<const unsigned *>(b + at) : 0;
+      unsigned two = !Epilogue::GATED && added.b && at < added.n ? two_at(added.b + at) : 0;
       bias[j][0] = unpack_low(two), bias[j][1] = unpack_high(two);
     }
 #pragma unroll
@@ -140,8 +155,17 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
       for (int j = 0; j < NT; j++) {
         const float(&s)[4] = sum[half][chunk * NT + j];
         const float(&up)[4] = sum[half][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
-        auto value = [&](int i) { return Epilogue::of(s[i] + bias[j][i % 2], up[i]); };
-        packed[j][0] = pack_bf16(value(0), value(1)), packed[j][1] = pack_bf16(value(2), value(3));
+        float value[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) value[i] = Epilogue::of(s[i] + bias[j][i % 2], up[i]);
+        if (added.residual) {
+#pragma unroll
+          for (int i = 0; i < 4; i += 2) {
+            unsigned two = added.two(row + 64 * half + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
+            value[i] += unpack_low(two), value[i + 1] += unpack_high(two);
+          }
+        }
+        packed[j][0] = pack_bf16(value[0], value[1]), packed[j][1] = pack_bf16(value[2], value[3]);
       }
       if (lane == 0) tma_store_wait();
       __syncwarp();
@@ -160,7 +184,7 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
 // the block's 16. At a consumer's turn all steps of the tile before have been full: nobody waits for a phase that is
 // two ahead.
 template <class Tile, class Epilogue>
-__device__ __forceinline__ void consume(const TensorMap *y, const bf16 *b,
+__device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
                                         const TileScheduler<Tile, Epilogue> &scheduler, unsigned base,
                                         unsigned group) {
   unsigned warp = threadIdx.x / 32 % 4, out = base + Tile::OUT + (4 * group + warp) * Tile::OUT_BYTES;
@@ -173,7 +197,7 @@ __device__ __forceinline__ void consume(const TensorMap *y, const bf16 *b,
       bool is_last = tile + scheduler.stride >= scheduler.tiles;
       if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
     });
-    write_tile<Tile, Epilogue>(sum, b, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), scheduler.n, out);
+    write_tile<Tile, Epilogue>(sum, added, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), out);
   }
   if (threadIdx.x % 32 == 0) tma_store_wait();
 }
@@ -181,13 +205,13 @@ __device__ __forceinline__ void consume(const TensorMap *y, const bf16 *b,
 // All tiles of a block.
 template <class Tile, class Epilogue>
 __device__ __forceinline__ void product(const TensorMap *x, const TensorMap *w, const TensorMap *y,
-                                        const bf16 *b, unsigned m, unsigned n, unsigned k) {
+                                        const Added &added, unsigned k) {
   extern __shared__ __align__(1024) unsigned char shared[];
   unsigned base = shared_address(shared);
   // One value for a warp, and the compiler knows it: what follows from it, wgmma's descriptors too, is
   // computed once for the warp instead of in every lane.
   unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-  TileScheduler<Tile, Epilogue> scheduler(m, n, k);
+  TileScheduler<Tile, Epilogue> scheduler(added.m, added.n, k);
   if (threadIdx.x == 0) {
     prefetch_tensor_map(x), prefetch_tensor_map(w), prefetch_tensor_map(y);
     for (int i = 0; i < Tile::STAGES; i++) {
@@ -202,6 +226,6 @@ __device__ __forceinline__ void product(const TensorMap *x, const TensorMap *w, 
     if (threadIdx.x == 256) produce<Tile>(x, w, scheduler, base);
   } else {
     setmaxnreg_inc<240>();
-    consume<Tile>(y, b, scheduler, base, group);
+    consume<Tile>(y, added, scheduler, base, group);
   }
 }

@@ -3,8 +3,9 @@
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention::{self, level5 as attend};
 use kernels::dispatch::Facts;
-use kernels::linear::level5::{Call, Packed, REGISTRY, Run};
+use kernels::linear::level5::{Call, REGISTRY, Run};
 use kernels::{matmul, rope};
+use operands::Linear;
 
 use super::Draw;
 use super::attention::{ENDS, Shape, causal, full, shape, wide};
@@ -94,7 +95,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     let split = |run| matches!(run, Run::Split(_));
     let tiled = |run| matches!(run, Run::Mma(_));
     for (m, n, k) in FEW {
-        for offsets in [[0; 3], [1, 0, 0], [0, 1, 0]] {
+        for offsets in [[0; 4], [1, 0, 0, 0], [0, 1, 0, 0]] {
             weighed(draw, dtype, (m, n, k), offsets, split)?;
         }
     }
@@ -124,9 +125,11 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
         prompts(draw)?;
     }
     for shape in TILED {
-        weighed(draw, dtype, shape, [0; 3], tiled)?;
+        weighed(draw, dtype, shape, [0; 4], tiled)?;
     }
-    for offsets in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+    for shifted in 0..4 {
+        let mut offsets = [0; 4];
+        offsets[shifted] = 1;
         weighed(draw, dtype, (9, 16, 64), offsets, tiled)?;
     }
     Ok(())
@@ -138,19 +141,22 @@ fn weighed(
     draw: &mut Draw,
     dtype: DType,
     (m, n, k): (usize, usize, usize),
-    offsets: [usize; 3],
+    offsets: [usize; 4],
     own: fn(Run) -> bool,
 ) -> Result<()> {
     let x = draw.shifted(&[m, k], dtype, offsets[0])?;
-    let w = Packed::new(&draw.shifted(&[n, k], dtype, offsets[1])?)?;
-    let gate_up = Packed::gate_up(&draw.shifted(&[2 * n, k], dtype, offsets[1])?)?;
+    let w = draw.shifted(&[n, k], dtype, offsets[1])?;
+    let gate_up = Linear::new(draw.shifted(&[2 * n, k], dtype, offsets[1])?, None);
     let b = draw.shifted(&[n], dtype, offsets[2])?;
-    let call = Call::linear(&x, &w, Some(&b))?;
+    let residual = draw.shifted(&[m, n], dtype, offsets[3])?;
+    let (plain, w) = (Linear::new(w.clone(), None), Linear::new(w, Some(b)));
+    let call = Call::linear(&x, &w)?;
     for entry in REGISTRY.able(&call.problem, Facts::of(x.device())?) {
         if own(entry.run) {
             call.run(entry.run)?;
-            Call::linear(&x, &w, None)?.run(entry.run)?;
-            Call::gelu(&x, &w, &b)?.run(entry.run)?;
+            Call::linear(&x, &plain)?.run(entry.run)?;
+            Call::residual(&x, &w, &residual)?.run(entry.run)?;
+            Call::gelu(&x, &w)?.run(entry.run)?;
             Call::swiglu(&x, &gate_up)?.run(entry.run)?;
         }
     }

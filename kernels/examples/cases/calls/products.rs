@@ -4,6 +4,7 @@ use candle_core::{DType, Result};
 use kernels::linear::level4::Packed;
 use kernels::ternary_linear::{self, Ternary};
 use kernels::{linear, patch_embed};
+use operands::Linear;
 
 use super::Draw;
 
@@ -54,16 +55,18 @@ const LARGE: [usize; 2] = [64 * 256, 128 * 256];
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     for level in [3, 4] {
         for shape in SHAPES {
-            linears(draw, dtype, shape, [0; 3], level)?;
+            linears(draw, dtype, shape, [0; 4], level)?;
         }
         for shape in [(3, 16, 64), (8, 16, 64), (9, 16, 64)] {
-            for offsets in [[1, 0, 0], [0, 1, 0], [0, 0, 1]] {
+            for shifted in 0..4 {
+                let mut offsets = [0; 4];
+                offsets[shifted] = 1;
                 linears(draw, dtype, shape, offsets, level)?;
             }
         }
     }
     for n in LARGE {
-        linears(draw, dtype, (9, n, 8), [0; 3], 4)?;
+        linears(draw, dtype, (9, n, 8), [0; 4], 4)?;
     }
     for (batch, grid, patch, c) in [
         (1, (1, 3), 4, 5),
@@ -94,28 +97,32 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     ternary(draw, dtype)
 }
 
-/// With so many elements before x, w and b.
+/// With so many elements before x, w, b and the residual.
 fn linears(
     draw: &mut Draw,
     dtype: DType,
     (m, n, k): (usize, usize, usize),
-    offsets: [usize; 3],
+    offsets: [usize; 4],
     level: usize,
 ) -> Result<()> {
     let x = draw.shifted(&[m, k], dtype, offsets[0])?;
     let w = draw.shifted(&[n, k], dtype, offsets[1])?;
     let gate_up = draw.shifted(&[2 * n.div_ceil(2), k], dtype, offsets[1])?;
     let b = draw.shifted(&[n], dtype, offsets[2])?;
+    let residual = draw.shifted(&[m, n], dtype, offsets[3])?;
+    let (plain, gate_up) = (Linear::new(w.clone(), None), Linear::new(gate_up, None));
+    let w = Linear::new(w, Some(b));
     if level == 3 {
-        linear::level3::linear(&x, &w, Some(&b))?;
-        linear::level3::linear(&x, &w, None)?;
-        linear::level3::linear_gelu(&x, &w, &b)?;
+        linear::level3::linear(&x, &w)?;
+        linear::level3::linear(&x, &plain)?;
+        linear::level3::linear_residual(&x, &w, &residual)?;
+        linear::level3::linear_gelu(&x, &w)?;
         linear::level3::linear_swiglu(&x, &gate_up)?;
     } else {
-        let (w, gate_up) = (Packed::new(&w)?, Packed::gate_up(&gate_up)?);
-        linear::level4::linear(&x, &w, Some(&b))?;
-        linear::level4::linear(&x, &w, None)?;
-        linear::level4::linear_gelu(&x, &w, &b)?;
+        linear::level4::linear(&x, &w)?;
+        linear::level4::linear(&x, &plain)?;
+        linear::level4::linear_residual(&x, &w, &residual)?;
+        linear::level4::linear_gelu(&x, &w)?;
         linear::level4::linear_swiglu(&x, &gate_up)?;
     }
     Ok(())

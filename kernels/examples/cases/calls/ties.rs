@@ -9,6 +9,7 @@ use kernels::edge_attention::{self, Graph};
 use kernels::linear::level4::Packed;
 use kernels::ternary_linear::{self, Ternary};
 use kernels::{layer_norm, linear, patch_embed, rms_norm, rope, segment_mean};
+use operands::Linear;
 
 use super::graphs::segments;
 
@@ -125,8 +126,9 @@ fn products(dtype: DType) -> Result<()> {
         });
         let [even, odd] = w;
         let w = Tensor::cat(&[&even?, &odd?], 0)?.repeat((n / 2, 1))?;
-        linear::level3::linear(&x, &w, None)?;
-        linear::level4::linear(&x, &Packed::new(&w)?, None)?;
+        let plain = Linear::new(w.clone(), None);
+        linear::level3::linear(&x, &plain)?;
+        linear::level4::linear(&x, &plain)?;
         // silu(g) is g where g is as large as this.
         let ones = Tensor::cat(
             &[
@@ -135,11 +137,12 @@ fn products(dtype: DType) -> Result<()> {
             ],
             1,
         )?;
-        let gate_up = Tensor::cat(&[&w, &ones], 0)?;
+        let gate_up = Linear::new(Tensor::cat(&[&w, &ones], 0)?, None);
         linear::level3::linear_swiglu(&x, &gate_up)?;
-        linear::level4::linear_swiglu(&x, &Packed::gate_up(&gate_up)?)?;
-        linear::level3::linear_gelu(&x, &w, &repeated(&[0.], &[n], dtype)?)?;
-        linear::level4::linear_gelu(&x, &Packed::new(&w)?, &repeated(&[0.], &[n], dtype)?)?;
+        linear::level4::linear_swiglu(&x, &gate_up)?;
+        let w = Linear::new(w, Some(repeated(&[0.], &[n], dtype)?));
+        linear::level3::linear_gelu(&x, &w)?;
+        linear::level4::linear_gelu(&x, &w)?;
     }
     patches(dtype)?;
     ternary(dtype)

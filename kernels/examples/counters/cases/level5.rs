@@ -2,8 +2,8 @@
 
 use candle_core::{DType, Result, Tensor};
 use kernels::attention::{self, level5 as attend};
-use kernels::linear::level4::Packed;
 use kernels::{linear, matmul, rope};
+use operands::Linear;
 
 use super::attentions::full;
 use super::{Inputs, List};
@@ -85,10 +85,11 @@ fn few_rows(list: &mut List, name: &str, run: linear::level5::Run, [m, n, k]: [u
     let shape = format!("{m}×{n}×{k}");
     list.add(&format!("{name}, level 5"), &shape, move |i| {
         let (x, b) = (i.tensor(&[m, k])?, i.tensor(&[n])?);
-        let w = Packed::new(&i.tensor(&[n, k])?)?;
-        linear::level5::Call::linear(&x, &w, Some(&b))?.run(run)?;
-        linear::level5::Call::gelu(&x, &w, &b)?.run(run)?;
-        let w = Packed::gate_up(&i.tensor(&[2 * n, k])?)?;
+        let w = Linear::new(i.tensor(&[n, k])?, Some(b));
+        linear::level5::Call::linear(&x, &w)?.run(run)?;
+        linear::level5::Call::residual(&x, &w, &i.tensor(&[m, n])?)?.run(run)?;
+        linear::level5::Call::gelu(&x, &w)?.run(run)?;
+        let w = Linear::new(i.tensor(&[2 * n, k])?, None);
         linear::level5::Call::swiglu(&x, &w)?.run(run)
     });
 }

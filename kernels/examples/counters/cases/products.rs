@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 use kernels::linear::{self, level4::Packed};
 use kernels::patch_embed;
 use kernels::ternary_linear::{self, Ternary};
+use operands::Linear;
 
 use super::{Inputs, List};
 
@@ -20,38 +21,51 @@ const SHAPES: [[usize; 3]; 6] = [
 pub fn add(list: &mut List) {
     for [m, n, k] in SHAPES {
         let shape = format!("{m}×{n}×{k}");
-        let operands = move |i: &mut Inputs, rows: usize| -> Result<[Tensor; 3]> {
-            Ok([i.tensor(&[m, k])?, i.tensor(&[rows, k])?, i.tensor(&[n])?])
+        let operands = move |i: &mut Inputs| -> Result<(Tensor, Linear)> {
+            let (x, w) = (i.tensor(&[m, k])?, i.tensor(&[n, k])?);
+            Ok((x, Linear::new(w, Some(i.tensor(&[n])?))))
+        };
+        let gated = move |i: &mut Inputs| -> Result<(Tensor, Linear)> {
+            let (x, w) = (i.tensor(&[m, k])?, i.tensor(&[2 * n, k])?);
+            Ok((x, Linear::new(w, None)))
         };
         list.add("linear, level 3", &shape, move |i| {
-            let [x, w, b] = operands(i, n)?;
-            linear::level3::linear(&x, &w, Some(&b))
+            let (x, w) = operands(i)?;
+            linear::level3::linear(&x, &w)
         });
         list.add("linear, level 4", &shape, move |i| {
-            let [x, w, b] = operands(i, n)?;
-            linear::level4::linear(&x, &Packed::new(&w)?, Some(&b))
+            let (x, w) = operands(i)?;
+            linear::level4::linear(&x, &w)
+        });
+        list.add("linear_residual, level 3", &shape, move |i| {
+            let (x, w) = operands(i)?;
+            linear::level3::linear_residual(&x, &w, &i.tensor(&[m, n])?)
+        });
+        list.add("linear_residual, level 4", &shape, move |i| {
+            let (x, w) = operands(i)?;
+            linear::level4::linear_residual(&x, &w, &i.tensor(&[m, n])?)
         });
         list.add("linear_gelu, level 3", &shape, move |i| {
-            let [x, w, b] = operands(i, n)?;
-            linear::level3::linear_gelu(&x, &w, &b)
+            let (x, w) = operands(i)?;
+            linear::level3::linear_gelu(&x, &w)
         });
         list.add("linear_gelu, level 4", &shape, move |i| {
-            let [x, w, b] = operands(i, n)?;
-            linear::level4::linear_gelu(&x, &Packed::new(&w)?, &b)
+            let (x, w) = operands(i)?;
+            linear::level4::linear_gelu(&x, &w)
         });
         list.add("linear_swiglu, level 3", &shape, move |i| {
-            let [x, w, _] = operands(i, 2 * n)?;
+            let (x, w) = gated(i)?;
             linear::level3::linear_swiglu(&x, &w)
         });
         list.add("linear_swiglu, level 4", &shape, move |i| {
-            let [x, w, _] = operands(i, 2 * n)?;
-            linear::level4::linear_swiglu(&x, &Packed::gate_up(&w)?)
+            let (x, w) = gated(i)?;
+            linear::level4::linear_swiglu(&x, &w)
         });
     }
     // As many rows and columns as the larger tile of f32 is for.
     list.add("linear, level 4", "1024×1024×16", |i| {
         let (x, w) = (i.tensor(&[1024, 16])?, i.tensor(&[1024, 16])?);
-        linear::level4::linear(&x, &Packed::new(&w)?, None)
+        linear::level4::linear(&x, &Linear::new(w, None))
     });
     for [b, side, patch, c] in [[1, 24, 8, 64], [2, 21, 7, 33]] {
         patches(list, b, side, patch, c);

@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use candle_core::{DType, Device, Result, Tensor};
+use operands::Linear;
 
 use crate::attention::level5_pick as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
@@ -41,7 +42,9 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
     let facts = Facts::of(device)?;
     match problem.op {
         Op::Matmul => matmuls(problem, device, facts),
-        Op::Linear | Op::LinearGelu | Op::LinearSwiglu => linears(problem, device, facts),
+        Op::Linear | Op::LinearResidual | Op::LinearGelu | Op::LinearSwiglu => {
+            linears(problem, device, facts)
+        }
         Op::Attention => attentions(problem, device, facts),
         Op::RmsNorm | Op::LayerNorm => norms(problem, device, facts),
         op => Err(mismatch("tune", "an operation that has a registry", op)),
@@ -110,8 +113,8 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     Ok(calls)
 }
 
-/// x, w and b.
-type Operands = (Tensor, linear::Packed, Tensor);
+/// x, w with its bias, and a residual.
+type Operands = (Tensor, Linear, Option<Tensor>);
 
 fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
     let Problem {
@@ -120,21 +123,20 @@ fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let rows = if op == Op::LinearSwiglu { 2 * n } else { n };
     let one = |_| {
         let w = random(&[rows, k], dtype, device)?;
-        let w = match op {
-            Op::LinearSwiglu => linear::Packed::gate_up(&w)?,
-            _ => linear::Packed::new(&w)?,
-        };
-        let b = random(&[n], dtype, device)?;
-        Ok((random(&[m, k], dtype, device)?, w, b))
+        let b = (op != Op::LinearSwiglu).then(|| random(&[n], dtype, device));
+        let residual = (op == Op::LinearResidual).then(|| random(&[m, n], dtype, device));
+        let w = Linear::new(w, b.transpose()?);
+        Ok((random(&[m, k], dtype, device)?, w, residual.transpose()?))
     };
     let bytes = dtype.size_in_bytes() * (rows + m) * k;
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    let product = move |(x, w, b): &Operands, run: Option<linear::Run>| {
-        let call = match op {
-            Op::LinearGelu => linear::Call::gelu(x, w, b)?,
-            Op::LinearSwiglu => linear::Call::swiglu(x, w)?,
-            _ => linear::Call::linear(x, w, Some(b))?,
+    let product = move |(x, w, residual): &Operands, run: Option<linear::Run>| {
+        let call = match (op, residual) {
+            (Op::LinearGelu, _) => linear::Call::gelu(x, w)?,
+            (Op::LinearSwiglu, _) => linear::Call::swiglu(x, w)?,
+            (_, Some(residual)) => linear::Call::residual(x, w, residual)?,
+            (_, None) => linear::Call::linear(x, w)?,
         };
         match run {
             Some(run) => call.run(run),

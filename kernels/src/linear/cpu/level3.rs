@@ -1,7 +1,7 @@
 //! Level 3 on a CPU: the epilogue is done while the product is in the cache.
 //!
 //! Against level 2: there x·wᵀ is written to memory, read and written again for the bias, and again for
-//! the activation. Here gemm multiplies a rectangle of y at a time, into sums that stay in the second cache
+//! the activation or the residual. Here gemm multiplies a rectangle of y at a time, into sums that stay in the second cache
 //! of the core that made them; the epilogue reads them there and writes y, once. Saved: 2·M·N elements
 //! through memory for each op that follows the product; for SwiGLU also the copy of the gate. Second, gemm
 //! copies w into its own order before it multiplies, on one thread; cut into rectangles, each thread copies
@@ -22,10 +22,20 @@ use crate::cpu::{Slice, math, parallel};
 use crate::element::Element;
 use crate::output;
 
-/// x·wᵀ + b
-pub fn linear<T: Element>(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
+/// x·wᵀ + b + residual
+pub fn linear<T: Element>(
+    x: &Tensor,
+    w: &Tensor,
+    b: Option<&Tensor>,
+    residual: Option<&Tensor>,
+) -> Result<Tensor> {
     let b = b.map(Slice::<T>::new).transpose()?;
-    let epilogue = b.as_deref().map_or(Epilogue::Plain, Epilogue::Bias);
+    let residual = residual.map(Slice::<T>::new).transpose()?;
+    let epilogue = match (b.as_deref(), residual.as_deref()) {
+        (None, None) => Epilogue::Plain,
+        (Some(b), None) => Epilogue::Bias(b),
+        (b, Some(residual)) => Epilogue::Residual { b, residual },
+    };
     product(x, w, w.dim(0)?, epilogue)
 }
 
@@ -45,6 +55,11 @@ pub fn linear_swiglu<T: Element>(x: &Tensor, w: &Tensor) -> Result<Tensor> {
 enum Epilogue<'a, T> {
     Plain,
     Bias(&'a [T]),
+    /// After the bias, if there is one: as many elements as y has.
+    Residual {
+        b: Option<&'a [T]>,
+        residual: &'a [T],
+    },
     Gelu(&'a [T]),
     SwiGlu,
 }
@@ -74,6 +89,7 @@ fn product<T: Element>(x: &Tensor, w: &Tensor, n: usize, epilogue: Epilogue<T>) 
                 _ => Vec::new(),
             };
             Arch::new().dispatch(Finish {
+                n,
                 y,
                 sums: [&first, &second],
                 epilogue,
@@ -162,6 +178,8 @@ pub fn widened<T: Element>(x: &[T]) -> Cow<'_, [f32]> {
 
 /// Writes a rectangle of y from its sums, of SwiGLU the gate's and the up-projection's.
 struct Finish<'a, T> {
+    /// Columns of y.
+    n: usize,
     y: Rectangle<'a, MaybeUninit<T>>,
     sums: [&'a [f32]; 2],
     epilogue: Epilogue<'a, T>,
@@ -177,15 +195,16 @@ impl<T: Element> WithSimd for Finish<'_, T> {
             let row = i * columns..(i + 1) * columns;
             let second = self.sums[1].get(row.clone()).unwrap_or_default();
             let sums = [&self.sums[0][row], second];
-            self.epilogue.write(self.y.column, sums, y);
+            let row = self.y.row + i;
+            self.epilogue.write(row * self.n, self.y.column, sums, y);
         }
     }
 }
 
 impl<T: Element> Epilogue<'_, T> {
-    /// A part of a row of y, from `column` on.
+    /// A part of the row of y that begins at element `start`, from `column` on.
     #[inline(always)]
-    fn write(self, column: usize, [sums, up]: [&[f32]; 2], y: &mut [MaybeUninit<T>]) {
+    fn write(self, start: usize, column: usize, [sums, up]: [&[f32]; 2], y: &mut [MaybeUninit<T>]) {
         let columns = column..column + y.len();
         let y = y.iter_mut().zip(sums);
         match self {
@@ -197,6 +216,21 @@ impl<T: Element> Epilogue<'_, T> {
             Self::Bias(b) => {
                 for ((y, sum), b) in y.zip(&b[columns]) {
                     y.write(T::narrow(sum + b.widen()));
+                }
+            }
+            Self::Residual { b, residual } => {
+                let y = y.zip(&residual[start..][columns.clone()]);
+                match b {
+                    Some(b) => {
+                        for (((y, sum), r), b) in y.zip(&b[columns]) {
+                            y.write(T::narrow(sum + b.widen() + r.widen()));
+                        }
+                    }
+                    None => {
+                        for ((y, sum), r) in y {
+                            y.write(T::narrow(sum + r.widen()));
+                        }
+                    }
                 }
             }
             Self::Gelu(b) => {

@@ -25,16 +25,23 @@ use crate::cpu::parallel::Threads;
 use crate::element::Element;
 use crate::output;
 
-/// x·wᵀ + b
+/// x·wᵀ + b + residual
 pub fn linear<T: Stored>(
     x: &Tensor,
     w: &Panels,
     b: Option<&Tensor>,
+    residual: Option<&Tensor>,
     threads: Option<Threads>,
 ) -> Result<Tensor> {
     w.check("linear_level4", Order::Plain)?;
     let b = b.map(Slice::<T>::new).transpose()?;
-    with(x, w, &Bias(b.as_deref().unwrap_or_default()), threads)
+    let bias = Bias(b.as_deref().unwrap_or_default());
+    let Some(residual) = residual else {
+        return with(x, w, &bias, threads);
+    };
+    let residual = &*Slice::<T>::new(residual)?;
+    let n = w.n;
+    with(x, w, &Residual { bias, residual, n }, threads)
 }
 
 /// gelu(x·wᵀ + b)
@@ -99,6 +106,37 @@ impl<T: Element> Epilogue<T> for Bias<'_, T> {
         y: &mut [MaybeUninit<T>],
     ) {
         write_two(simd, y, add_two(simd, sums, b));
+    }
+}
+
+/// The bias, then the residual: row after row of N elements.
+struct Residual<'a, T> {
+    bias: Bias<'a, T>,
+    residual: &'a [T],
+    n: usize,
+}
+
+impl<T: Element> Epilogue<T> for Residual<'_, T> {
+    /// The first column, and b there.
+    type Columns<S: Simd> = (usize, [S::f32s; 2]);
+
+    #[inline(always)]
+    fn columns<S: Simd>(&self, simd: S, column: usize) -> Self::Columns<S> {
+        (column, self.bias.columns(simd, column))
+    }
+
+    #[inline(always)]
+    fn finish<S: Simd>(
+        &self,
+        simd: S,
+        row: usize,
+        (column, b): Self::Columns<S>,
+        sums: [S::f32s; 2],
+        y: &mut [MaybeUninit<T>],
+    ) {
+        let residual = &self.residual[row * self.n + column..][..y.len()];
+        let sums = add_two(simd, add_two(simd, sums, b), load_two(simd, residual));
+        write_two(simd, y, sums);
     }
 }
 

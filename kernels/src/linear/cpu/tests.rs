@@ -81,7 +81,7 @@ fn panels_pair_gate_and_up() -> Result<()> {
 fn panels_in_the_wrong_order_are_an_error() -> Result<()> {
     let w = Tensor::zeros((4, 3), DType::F32, &Device::Cpu)?;
     let x = Tensor::zeros((1, 3), DType::F32, &Device::Cpu)?;
-    assert!(level4::linear::<f32>(&x, &Panels::gate_up(&w)?, None, None).is_err());
+    assert!(level4::linear::<f32>(&x, &Panels::gate_up(&w)?, None, None, None).is_err());
     assert!(level4::linear_swiglu::<f32>(&x, &Panels::new(&w)?, None).is_err());
     assert!(Panels::new(&w)?.check("", Order::Plain).is_ok());
     Ok(())
@@ -112,8 +112,8 @@ fn tiles_end_at_every_row_and_column() -> Result<()> {
             let (w, w64) = uniform(&mut rng, &[n, k], dtype, &Device::Cpu)?;
             let panels = Panels::new(&w)?;
             let y = poisoned(|| match dtype {
-                DType::F32 => level4::linear::<f32>(&x, &panels, None, None),
-                _ => level4::linear::<bf16>(&x, &panels, None, None),
+                DType::F32 => level4::linear::<f32>(&x, &panels, None, None, None),
+                _ => level4::linear::<bf16>(&x, &panels, None, None, None),
             })?;
             for (i, y) in host(&y)?.into_iter().enumerate() {
                 let (x, w) = (&x64[i / n * k..][..k], &w64[i % n * k..][..k]);
@@ -143,8 +143,8 @@ fn any_number_of_threads_gives_the_same() -> Result<()> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let pool = pool.map_err(candle_core::Error::wrap)?;
             let levels = pool.install(|| -> Result<_> {
-                let three = poisoned(|| level3::linear::<f32>(&x, &w, None))?;
-                let four = poisoned(|| level4::linear::<f32>(&x, &panels, None, None))?;
+                let three = poisoned(|| level3::linear::<f32>(&x, &w, None, None))?;
+                let four = poisoned(|| level4::linear::<f32>(&x, &panels, None, None, None))?;
                 Ok([host(&three)?, host(&four)?])
             })?;
             let alone = alone.get_or_insert_with(|| levels.clone());

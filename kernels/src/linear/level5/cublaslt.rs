@@ -1,4 +1,4 @@
-//! cuBLASLt, which adds the bias before it writes a product.
+//! cuBLASLt, which adds the bias and the residual before it writes a product.
 
 mod plan;
 
@@ -13,12 +13,18 @@ use crate::launch::{self, on_16_bytes};
 use crate::output;
 use plan::{Addresses, Library};
 
-/// x·wᵀ + b: x (M, K), w (N, K), b (N) → (M, N), all contiguous, f32 or bf16; sums in f32.
+/// x·wᵀ + b + residual: x (M, K), w (N, K), b (N) or none, M·N elements of a residual or none → (M, N), all
+/// contiguous, f32 or bf16; sums in f32.
 ///
 /// # Errors
 /// When the library has no kernel for it.
-pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
-    for x in [Some(x), Some(w), b].into_iter().flatten() {
+pub fn product(
+    x: &Tensor,
+    w: &Tensor,
+    b: Option<&Tensor>,
+    residual: Option<&Tensor>,
+) -> Result<Tensor> {
+    for x in [Some(x), Some(w), b, residual].into_iter().flatten() {
         if !x.is_contiguous() || !x.device().same_device(w.device()) {
             let found = format!("strides {:?} on {:?}", x.stride(), x.device().location());
             return Err(mismatch("cublaslt", "contiguous tensors on one GPU", found));
@@ -31,18 +37,18 @@ pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
     if !matches!(dtype, DType::F32 | DType::BF16) {
         return Err(no_kernel("cublaslt", dtype));
     }
-    let (x, w, b) = (
-        on_16_bytes(x)?,
-        on_16_bytes(w)?,
-        b.map(on_16_bytes).transpose()?,
-    );
+    let (x, w) = (on_16_bytes(x)?, on_16_bytes(w)?);
+    let [b, residual] = [b, residual].map(|x| x.map(on_16_bytes).transpose());
+    let (b, residual) = (b?, residual?);
     let ((m, k), (n, _)) = (x.dims2()?, w.dims2()?);
     let y = output::tensor((m, n), dtype, x.device())?;
     let stream = device.cuda_stream();
+    let optional = |x: &Option<Tensor>| x.as_ref().map(|x| address(x, &stream)).transpose();
     let at = Addresses {
         x: address(&x, &stream)?,
         w: address(&w, &stream)?,
-        b: b.as_ref().map(|b| address(b, &stream)).transpose()?,
+        b: optional(&b)?,
+        residual: optional(&residual)?,
         y: address(&y, &stream)?,
     };
     let bias = b.is_some();
@@ -53,8 +59,8 @@ pub fn product(x: &Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
         dtype,
         bias,
     };
-    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, and b has n, which
-    // `linear::check` compared, each on 16 bytes; all live on this device until the product is queued, and the
+    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, b has n and
+    // the residual m·n, which `linear::check` compared, each on 16 bytes; all live on this device until the product is queued, and the
     // allocator frees in the stream's order.
     Library::of(&stream, |library| unsafe { library.product(shape, &at) })?;
     Ok(y)

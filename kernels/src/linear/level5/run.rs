@@ -2,13 +2,13 @@
 
 use candle_core::{D, Result, Tensor};
 
-use super::{Call, Kind, Run};
+use super::{Call, Run};
 use crate::cpu::parallel::Threads;
 use crate::element::dispatch;
 use crate::error::mismatch;
 use crate::gelu::level4::gelu;
 use crate::linear::cpu;
-use crate::linear::level4::{Form, Panels, Product};
+use crate::linear::level4::{Form, Op as Kind, Panels, Product};
 use crate::matmul::level5 as matmul;
 
 impl Call<'_> {
@@ -52,7 +52,7 @@ impl Call<'_> {
             (_, b) => dispatch!(
                 "linear_level5",
                 dtype,
-                cpu::level4::linear(x, w, b, threads)
+                cpu::level4::linear(x, w, b, self.residual, threads)
             ),
         }
     }
@@ -63,6 +63,7 @@ impl Call<'_> {
             x: self.x,
             w,
             b: self.b,
+            residual: self.residual,
             shape: self.shape,
         }
     }
@@ -78,18 +79,21 @@ impl Call<'_> {
         self.shaped(y)
     }
 
-    /// x·wᵀ + b by cuBLAS; without what follows.
+    /// x·wᵀ + b + residual by cuBLAS; without what follows.
     fn candle(&self, w: &Tensor) -> Result<Tensor> {
-        let y = self.rows()?.matmul(&w.t()?)?;
-        match self.b {
-            Some(b) => y.broadcast_add(b),
+        let mut y = self.rows()?.matmul(&w.t()?)?;
+        if let Some(b) = self.b {
+            y = y.broadcast_add(b)?;
+        }
+        match self.residual {
+            Some(residual) => y + residual.reshape((self.shape.m, self.shape.n))?,
             None => Ok(y),
         }
     }
 
     #[cfg(feature = "cuda")]
     fn cublaslt(&self, w: &Tensor) -> Result<Tensor> {
-        super::cublaslt::product(&self.rows()?, w, self.b)
+        super::cublaslt::product(&self.rows()?, w, self.b, self.residual)
     }
 
     #[cfg(not(feature = "cuda"))]

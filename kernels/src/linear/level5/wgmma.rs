@@ -54,19 +54,20 @@ impl Wgmma {
         let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
         let (x, w) = (on_16_bytes(product.x)?, on_16_bytes(product.w)?);
         let b = product.b.map(on_16_bytes).transpose()?;
+        let residual = product.residual.map(on_16_bytes).transpose()?;
         let y = output_like(product.x, n)?;
-        Launch::new(&MODULE, self.entries.of(product.op))
+        let mut launch = Launch::new(&MODULE, self.entries.of(product.op))
             .grid(CLUSTER * clusters, 1, 1)
             .block(THREADS, 1, 1)
             .smem(self.smem())
             .boxes(&x, ROWS, STEP)
             .boxes(&w, self.n / CLUSTER, STEP)
             .boxes(&y, WRITTEN[0], WRITTEN[1] / halves)
-            .read_or_null(b.as_ref())
-            .u32(m)
-            .u32(n)
-            .u32(k)
-            .run()?;
+            .read_or_null(b.as_ref());
+        if product.op == Op::Linear {
+            launch = launch.read_or_null(residual.as_ref());
+        }
+        launch.u32(m).u32(n).u32(k).run()?;
         Ok(y)
     }
 

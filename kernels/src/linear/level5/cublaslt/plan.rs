@@ -22,7 +22,7 @@ pub const ALIGNMENT: u32 = 16;
 /// Bytes that the library may use beside the operands: what NVIDIA recommends for Hopper.
 const WORKSPACE: usize = 32 << 20;
 
-/// y (M, N) = x (M, K) · wᵀ, w (N, K), and a bias (N) if there is one; all contiguous.
+/// y (M, N) = x (M, K) · wᵀ, w (N, K), and a bias (N) if there is one; all contiguous. A residual (M, N) lies as y does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub m: usize,
@@ -37,6 +37,7 @@ pub struct Addresses {
     pub x: u64,
     pub w: u64,
     pub b: Option<u64>,
+    pub residual: Option<u64>,
     pub y: u64,
 }
 
@@ -223,7 +224,9 @@ impl Library {
             Entry::Occupied(plan) => plan.into_mut(),
             Entry::Vacant(place) => place.insert(Plan::new(self.handle, shape)?),
         };
-        let (one, zero) = (1f32, 0f32);
+        // D = epilogue(x·wᵀ + beta·C): the residual is C, which without one is not read.
+        let (one, beta) = (1f32, if at.residual.is_some() { 1f32 } else { 0. });
+        let c = at.residual.unwrap_or(at.y);
         let (workspace, _used) = self.workspace.device_ptr(&self.stream);
         let stream = self.stream.cu_stream().cast();
         // SAFETY: the plan's matrices are those of `shape`, which the caller's addresses are, and its kernel is for
@@ -238,12 +241,12 @@ impl Library {
                 self.handle,
                 plan.product.0,
                 ptr::from_ref(&one).cast(),
-                ptr::from_ref(&zero).cast(),
+                ptr::from_ref(&beta).cast(),
                 at.w as *const _,
                 plan.w.0,
                 at.x as *const _,
                 plan.x.0,
-                at.y as *const _,
+                c as *const _,
                 plan.y.0,
                 at.y as *mut _,
                 plan.y.0,

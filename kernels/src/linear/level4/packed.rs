@@ -1,0 +1,78 @@
+//! A weight as level 4 multiplies by it.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Result, Tensor};
+use operands::Weight;
+
+use crate::launch::on_cpu;
+use crate::linear::cpu::level4::Panels;
+
+/// A weight (N, K) as this level multiplies by it: on a GPU the tensor itself, on a CPU its panels.
+#[derive(Debug)]
+pub struct Packed {
+    pub(crate) form: Form,
+    /// (N, K); (2F, K) with a gate.
+    pub(crate) dims: (usize, usize),
+    pub(crate) dtype: DType,
+}
+
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// On a GPU.
+    Tensor(Tensor),
+    /// On a CPU.
+    Panels(Panels),
+}
+
+impl Packed {
+    /// w (N, K), for all products but that with a gate.
+    ///
+    /// # Errors
+    /// When w is not a matrix of f32 or bf16.
+    pub fn new(w: &Tensor) -> Result<Self> {
+        Self::with(w, Panels::new)
+    }
+
+    /// w (2F, K), the gate's rows above the up-projection's.
+    ///
+    /// # Errors
+    /// When w is not a matrix of f32 or bf16 with an even number of rows.
+    pub fn gate_up(w: &Tensor) -> Result<Self> {
+        crate::linear::half("linear_swiglu_level4", w.dim(0)?)?;
+        Self::with(w, Panels::gate_up)
+    }
+
+    /// That of a weight (N, K), made by the first call and kept there.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn of(w: &Weight) -> Result<Arc<Self>> {
+        w.packed(Self::new)
+    }
+
+    /// That of a weight (2F, K) with a gate, made by the first call and kept there.
+    ///
+    /// # Errors
+    /// As [`gate_up`](Self::gate_up).
+    pub(crate) fn gate_up_of(w: &Weight) -> Result<Arc<Self>> {
+        let packed = w.packed(|w| Ok(GateUp(Arc::new(Self::gate_up(w)?))))?;
+        Ok(packed.0.clone())
+    }
+
+    fn with(w: &Tensor, panels: fn(&Tensor) -> Result<Panels>) -> Result<Self> {
+        let dims = w.dims2()?;
+        let form = match on_cpu(w.device()) {
+            true => Form::Panels(panels(w)?),
+            false => Form::Tensor(w.contiguous()?),
+        };
+        Ok(Self {
+            form,
+            dims,
+            dtype: w.dtype(),
+        })
+    }
+}
+
+/// A weight keeps one form of a type: this one keeps the two orders apart.
+struct GateUp(Arc<Packed>);

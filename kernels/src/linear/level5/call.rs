@@ -1,0 +1,112 @@
+//! A product that has been looked at: what the registry is asked, and the operands.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+use operands::Linear;
+
+use super::{REGISTRY, Run};
+use crate::dispatch::{Facts, Layout, Op, Picked, Problem};
+use crate::linear::level4::{Op as Kind, Packed};
+use crate::linear::{Shape, check, half, with_bias, without_bias};
+
+/// A product that has been looked at.
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub(super) kind: Kind,
+    pub(super) x: &'a Tensor,
+    pub(super) w: Arc<Packed>,
+    pub(super) b: Option<&'a Tensor>,
+    pub(super) residual: Option<&'a Tensor>,
+    pub(super) shape: Shape,
+    /// What the registry is asked.
+    pub problem: Problem,
+}
+
+impl<'a> Call<'a> {
+    /// As [`linear`](super::linear).
+    ///
+    /// # Errors
+    /// When shapes or formats do not agree.
+    pub fn linear(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
+        let b = w.bias.as_ref();
+        Self::new(Op::Linear, x, Packed::of(&w.weight)?, b, None)
+    }
+
+    /// As [`linear_residual`](super::linear_residual).
+    ///
+    /// # Errors
+    /// When shapes or formats do not agree.
+    pub fn residual(x: &'a Tensor, w: &'a Linear, residual: &'a Tensor) -> Result<Self> {
+        let (b, op) = (w.bias.as_ref(), Op::LinearResidual);
+        Self::new(op, x, Packed::of(&w.weight)?, b, Some(residual))
+    }
+
+    /// As [`linear_gelu`](super::linear_gelu).
+    ///
+    /// # Errors
+    /// When there is no bias, or shapes or formats do not agree.
+    pub fn gelu(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
+        let b = with_bias("linear_gelu_level5", w)?;
+        Self::new(Op::LinearGelu, x, Packed::of(&w.weight)?, Some(b), None)
+    }
+
+    /// As [`linear_swiglu`](super::linear_swiglu).
+    ///
+    /// # Errors
+    /// When there is a bias, or shapes or formats do not agree.
+    pub fn swiglu(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
+        without_bias("linear_swiglu_level5", w)?;
+        let packed = Packed::gate_up_of(&w.weight)?;
+        Self::new(Op::LinearSwiglu, x, packed, None, None)
+    }
+
+    fn new(
+        op: Op,
+        x: &'a Tensor,
+        w: Arc<Packed>,
+        b: Option<&'a Tensor>,
+        residual: Option<&'a Tensor>,
+    ) -> Result<Self> {
+        let (kernel, kind) = match op {
+            Op::LinearResidual => ("linear_residual_level5", Kind::Linear),
+            Op::LinearGelu => ("linear_gelu_level5", Kind::Gelu),
+            Op::LinearSwiglu => ("linear_swiglu_level5", Kind::SwiGlu),
+            _ => ("linear_level5", Kind::Linear),
+        };
+        let (rows, k) = w.dims;
+        let n = match kind {
+            Kind::SwiGlu => half(kernel, rows)?,
+            _ => rows,
+        };
+        let shape = check(kernel, x, (n, k), w.dtype, b, residual)?;
+        let problem = Problem {
+            op,
+            batch: 1,
+            m: shape.m,
+            n,
+            k,
+            dtype: w.dtype,
+            layout: [Layout::Rows, Layout::Columns],
+        };
+        Ok(Self {
+            kind,
+            x,
+            w,
+            b,
+            residual,
+            shape,
+            problem,
+        })
+    }
+
+    /// By the entry that the registry picks, and why it.
+    ///
+    /// # Errors
+    /// When x and w are on different devices, or the driver does not answer.
+    pub fn picked(&self) -> Result<(Tensor, Picked<'static, Run>)> {
+        let picked = REGISTRY.pick(&self.problem, Facts::of(self.x.device())?)?;
+        let _span = picked.span();
+        Ok((self.run(picked.entry.run)?, picked))
+    }
+}

@@ -1,0 +1,166 @@
+//! The entries of level 5, and where each can run.
+
+use candle_core::DType;
+
+use super::Run;
+use super::mma::{MMAS, Mma};
+use super::split::{ROWS, Split};
+use super::wgmma::{WGMMAS, Wgmma};
+use crate::cpu::parallel::Threads;
+use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
+use crate::linear::cpu;
+use crate::linear::level4::FEW_ROWS;
+use crate::matmul;
+
+/// All that compute products with a weight, level 4 first.
+pub static REGISTRY: Registry<Run> = Registry {
+    entries: &[
+        Entry {
+            name: "linear_level4",
+            can: |p, _| is_ours(p),
+            run: Run::Level4,
+        },
+        panels("linear_level5_one_thread", Threads::One, is_shared),
+        panels("linear_level5_threads", Threads::All, is_not_by_all),
+        Entry {
+            name: "linear_level4_decode",
+            can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= FEW_ROWS,
+            run: Run::Decode,
+        },
+        split("linear_level5_split_1", Split { columns: 1 }),
+        split("linear_level5_split_4", Split { columns: 4 }),
+        tile_f32("linear_level4_f32_64x64", 0),
+        tile_f32("linear_level4_f32_32x32", 1),
+        tile_bf16("linear_level4_bf16_128x128", 0),
+        tile_bf16("linear_level4_bf16_64x64", 1),
+        tile_bf16("linear_level4_bf16_32x64", 2),
+        mma(MMAS[0]),
+        mma(MMAS[1]),
+        mma(MMAS[2]),
+        mma(MMAS[3]),
+        mma(MMAS[4]),
+        mma(MMAS[5]),
+        wgmma(WGMMAS[0]),
+        wgmma(WGMMAS[1]),
+        small(matmul::level5::TILES[0]),
+        small(matmul::level5::TILES[1]),
+        small(matmul::level5::TILES[2]),
+        small(matmul::level5::TILES[3]),
+        small(matmul::level5::TILES[4]),
+        small(matmul::level5::TILES[5]),
+        small(matmul::level5::TILES[6]),
+        Entry {
+            name: "candle",
+            can: |p, facts| is_ours(p) && is_library(facts) && p.m * p.n * p.k > 0,
+            run: Run::Candle,
+        },
+        Entry {
+            name: "cublaslt",
+            can: |p, facts| cfg!(feature = "cuda") && is_library(facts) && in_whole_chunks(p),
+            run: Run::CublasLt,
+        },
+    ],
+};
+
+fn is_ours(p: &Problem) -> bool {
+    matches!(p.dtype, DType::F32 | DType::BF16)
+}
+
+/// On a CPU the weight is in panels, of which only our own product makes something.
+fn is_library(facts: &Facts) -> bool {
+    facts.is_gpu() && !facts.simulated
+}
+
+/// Another number of threads than level 4 takes.
+const fn panels(
+    name: &'static str,
+    threads: Threads,
+    can: fn(&Problem, &Facts) -> bool,
+) -> Entry<Run> {
+    Entry {
+        name,
+        can,
+        run: Run::Panels(threads),
+    }
+}
+
+/// Multiply-adds beyond which one thread is no choice: beside them waking the others is nothing.
+const ALONE: usize = 32 * cpu::WORTH;
+
+fn is_shared(p: &Problem, facts: &Facts) -> bool {
+    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) > 1 && p.m * p.n * p.k <= ALONE
+}
+
+fn is_not_by_all(p: &Problem, facts: &Facts) -> bool {
+    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) < facts.units
+}
+
+/// That level 4 takes on a CPU.
+fn level4_threads(p: &Problem, facts: &Facts) -> usize {
+    cpu::threads(p.m * p.n * p.k).min(facts.units)
+}
+
+/// Bytes that libraries and TMA take at once.
+const CHUNK: usize = 16;
+
+/// Rows of whole chunks: of others cuBLASLt may have no kernel.
+fn in_whole_chunks(p: &Problem) -> bool {
+    let whole = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(CHUNK);
+    is_ours(p) && p.m > 0 && whole(p.n) && whole(p.k)
+}
+
+const fn split(name: &'static str, split: Split) -> Entry<Run> {
+    Entry {
+        name,
+        can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= ROWS,
+        run: Run::Split(split),
+    }
+}
+
+const fn tile_f32(name: &'static str, place: usize) -> Entry<Run> {
+    Entry {
+        name,
+        can: |p, facts| p.dtype == DType::F32 && facts.at_least((7, 5)),
+        run: Run::Tile(place),
+    }
+}
+
+const fn tile_bf16(name: &'static str, place: usize) -> Entry<Run> {
+    Entry {
+        name,
+        can: |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
+        run: Run::Tile(place),
+    }
+}
+
+const fn mma(mma: Mma) -> Entry<Run> {
+    Entry {
+        name: mma.entries.name(),
+        can: match mma.dtype {
+            DType::F32 => |p, facts| p.dtype == DType::F32 && facts.has(Feature::Bf16),
+            _ => |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
+        },
+        run: Run::Mma(mma),
+    }
+}
+
+/// The simulator has neither wgmma nor TMA.
+const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
+    Entry {
+        name: wgmma.entries.name(),
+        can: |p, facts| {
+            let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
+            hopper && p.dtype == DType::BF16 && in_whole_chunks(p)
+        },
+        run: Run::Wgmma(wgmma),
+    }
+}
+
+/// Gated products would be two, and the tiles have no residual.
+const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
+    Entry {
+        name: tile.entry,
+        can: |p, facts| p.op == Op::Linear && matmul::level5::can(p, facts),
+        run: Run::Small(tile),
+    }
+}
