@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::dispatch::{Facts, Op, Problem};
 use kernels::{add_layer_norm, add_rms_norm, embedding, gelu, next_token, softmax};
+use operands::Weight;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -130,7 +131,7 @@ fn embeddings(draw: &mut Draw, dtype: DType) -> Result<()> {
         (2, 2050, 0),
         (1, 8240, 0),
     ] {
-        let w = draw.shifted(&[11, c], dtype, offset)?;
+        let w = Weight::new(draw.shifted(&[11, c], dtype, offset)?);
         let ends = Tensor::new(&[10u32, 11], &Device::Cpu)?;
         let ids = Tensor::cat(&[&draw.indices(ids, 11)?, &ends], 0)?;
         embedding::level3::embedding(&ids, &w)?;
