@@ -4,6 +4,7 @@
 mod cuda;
 mod held_rows;
 mod narrow_rows;
+mod noted;
 mod recorded;
 pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
@@ -13,6 +14,7 @@ mod tensor_map;
 pub(crate) use cuda::address;
 pub(crate) use held_rows::rows_a_block;
 pub(crate) use narrow_rows::{NARROW, narrow, on_16_bytes};
+pub use noted::noted;
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 

@@ -2,7 +2,7 @@
 //!
 //! In each folder, `mod.rs` holds the formula and the cost; `tests.rs` the oracle in f64 and what is held to it; `level3.ptx`,
 //! `level4.cu` and `level5….cu` the kernels, with the files `.rs` of the same name their launches; `cpu.rs` or `cpu/` the same
-//! ideas on a CPU.
+//! ideas on a CPU. [`level3`], [`level4`] and [`level5`] list the functions of a level.
 
 pub mod attention;
 pub mod cost;
@@ -17,6 +17,9 @@ pub mod gelu;
 pub mod graph;
 pub mod launch;
 pub mod layer_norm;
+pub mod level3;
+pub mod level4;
+pub mod level5;
 pub mod linear;
 pub mod matmul;
 pub mod next_token;

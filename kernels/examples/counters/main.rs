@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use candle_core::{Device, Result};
 use cases::Case;
 use kernels::graph;
-use kernels::launch::simulated;
+use kernels::launch::{noted, simulated};
 use serde_json::{Value, json};
 use simt::Options;
 
@@ -66,11 +66,9 @@ fn in_simulator(case: &Case) -> Result<Vec<Value>> {
 
 /// What was launched: the profiler counts.
 fn on_gpu(case: &Case, gpu: &Device) -> Result<Vec<Value>> {
-    let ((), events) = trace::record(gpu, || {
-        let _span = trace::span("counters"); // launches are noted in an op
-        case.run(gpu)
-    })?;
-    let launches = events.iter().flat_map(|event| &event.launches);
+    let (ran, launches) = noted(|| case.run(gpu));
+    ran?;
+    gpu.synchronize()?;
     let line = |l: &trace::Launched| json!({"case": case.name, "entry": l.kernel, "grid": l.grid, "block": l.block});
-    Ok(launches.map(line).collect())
+    Ok(launches.iter().map(line).collect())
 }

@@ -17,6 +17,7 @@ static BF16: Module = module!("attention_level3_bf16", "level3_bf16.ptx");
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level3";
+    let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
         operands::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
@@ -33,6 +34,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// # Errors
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = trace::span("attention_level3");
     let operands = Operands::full("attention_level3", q, k, v)?;
     if on_cpu(q.device()) {
         return dispatch!(

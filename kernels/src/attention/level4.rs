@@ -18,6 +18,7 @@ static DECODE: Module = module!("attention_level4_decode", "level4_decode.ptx");
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level4";
+    let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
         operands::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
@@ -34,6 +35,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// # Errors
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = trace::span("attention_level4");
     let operands = Operands::full("attention_level4", q, k, v)?;
     if on_cpu(q.device()) {
         return dispatch!(

@@ -167,7 +167,9 @@ fn bucket(keys: usize, capacity: usize) -> usize {
 /// # Errors
 /// When shapes, formats or devices do not agree.
 pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
-    let operands = |q| Operands::causal("causal_attention_level5", q, at.cache, at.host);
+    const KERNEL: &str = "causal_attention_level5";
+    let _span = trace::span(KERNEL);
+    let operands = |q| Operands::causal(KERNEL, q, at.cache, at.host);
     let copy;
     let mut x = operands(q)?;
     if !x.is_whole() {
@@ -216,7 +218,7 @@ const OWN: [Own; 2] = [
 ///
 /// # Errors
 /// When shapes, formats or devices do not agree.
-pub fn prompt(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
+pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());
     let why = || format!("{tokens} tokens in {} of D = {d}", dtype.as_str());

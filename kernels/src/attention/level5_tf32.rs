@@ -41,6 +41,7 @@ pub(super) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
 /// # Errors
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = trace::span(KERNEL);
     Operands::run_whole(KERNEL, q, k, v, run)
 }
 

@@ -41,14 +41,15 @@ impl<'a, T> Rows<'a, T> {
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
     size: Size,
-    q: Rows<'a, T>,     // (N, H·D), and so are the next three
-    k: Rows<'a, T>,     //
-    v: Rows<'a, T>,     //
-    skip: Rows<'a, T>,  //
-    edges: Rows<'a, T>, // (E, Fe)
-    w: Rows<'a, T>,     // (H·D, Fe)
-    row_ptr: &'a [u32], // (N + 1)
-    col_idx: &'a [u32], // (E)
+    q: Rows<'a, T>,        // (N, H·D), and so are the next four
+    k: Rows<'a, T>,        //
+    v: Rows<'a, T>,        //
+    skip: Rows<'a, T>,     //
+    residual: Rows<'a, T>, //
+    edges: Rows<'a, T>,    // (E, Fe)
+    w: Rows<'a, T>,        // (H·D, Fe)
+    row_ptr: &'a [u32],    // (N + 1)
+    col_idx: &'a [u32],    // (E)
 }
 
 impl<T> Inputs<'_, T> {
@@ -97,14 +98,14 @@ where
     F: Fn(Inputs<T>, Task<T>) + Send + Sync,
 {
     let o = operands;
-    let views = [o.q, o.k, o.v, o.skip, o.edges, o.w];
+    let views = [o.q, o.k, o.v, o.skip, o.residual, o.edges, o.w];
     let slices: Vec<Slice<T>> = views
         .iter()
         .map(|x| Slice::strided(x))
         .collect::<Result<_>>()?;
     let rows = |i: usize| Rows::new(&slices[i], views[i]);
-    let row_ptr = Slice::<u32>::new(o.graph.row_ptr)?;
-    let col_idx = Slice::<u32>::new(o.graph.col_idx)?;
+    let row_ptr = Slice::<u32>::new(&o.graph.row_ptr)?;
+    let col_idx = Slice::<u32>::new(&o.graph.col_idx)?;
     check_graph(&row_ptr, &col_idx)?;
     let inputs = Inputs {
         size,
@@ -112,8 +113,9 @@ where
         k: rows(1),
         v: rows(2),
         skip: rows(3),
-        edges: rows(4),
-        w: rows(5),
+        residual: rows(4),
+        edges: rows(5),
+        w: rows(6),
         row_ptr: &row_ptr,
         col_idx: &col_idx,
     };

@@ -1,8 +1,9 @@
 //! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
 
 use candle_core::{DType, Result, Tensor};
+use operands::{Csr, Weight};
 
-use super::{Graph, Operands, Size, cpu};
+use super::{Operands, Size, cpu};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -28,24 +29,28 @@ const SMEM: usize = 48 << 10;
 /// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or a node's channels do not lie side by side.
+/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
     skip: &Tensor,
+    residual: &Tensor,
     edges: &Tensor,
-    w: &Tensor,
-    graph: Graph,
+    w: &Weight,
+    graph: &Csr,
 ) -> Result<Tensor> {
+    let _span = trace::span(KERNEL);
     let operands = Operands {
         q,
         k,
         v,
         skip,
+        residual,
         edges,
-        w,
+        w: w.tensor(),
         graph,
     };
     let size = operands.check(KERNEL)?;
@@ -97,10 +102,11 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         .view(o.k)
         .view(o.v)
         .view(o.skip)
+        .read(o.residual)
         .read(o.edges)
         .read(o.w)
-        .read(o.graph.row_ptr)
-        .read(o.graph.col_idx)
+        .read(&o.graph.row_ptr)
+        .read(&o.graph.col_idx)
         .write(&y)
         .u32(nodes)
         .u32(head_dim)

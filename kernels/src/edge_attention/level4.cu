@@ -1,7 +1,7 @@
 // edge_attention, level 4: a warp a node, lanes over channels, edge features folded.
 //
 //   s[j] = q[i] . (k[j] + W e[ij]) / sqrt(D)          over the incoming edges j -> i of node i
-//   y[i] = sum softmax(s)[j] * (v[j] + W e[ij]) + skip[i]
+//   y[i] = sum softmax(s)[j] * (v[j] + W e[ij]) + skip[i] + residual[i]
 //
 // Against level 3:
 // - No edge is projected. q.(W e) = (W^T q).e and sum a (W e) = W (sum a e): two products with W a node in
@@ -17,7 +17,7 @@
 // other nodes are done; then all 8 warps take a share of its edges, and their softmaxes are joined in shared
 // memory. So a hub holds up its own block, for an eighth of its length, and no other.
 // Shared memory: W^T in f32, Fe*padded*4 bytes, where that is at most 40 KiB; below 8 KiB for hubs.
-// Bytes: (3*N*H*D + 2*E*H*D + E*Fe) elements and the graph; W once a block. (mod.rs counts each operand once.)
+// Bytes: (4*N*H*D + 2*E*H*D + E*Fe) elements and the graph; W once a block. (mod.rs counts each operand once.)
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //

@@ -35,7 +35,7 @@ __device__ __forceinline__ float4 load_vector(const T *row, int first, int lengt
 
 template <typename T>
 struct Operands {
-  const T *__restrict__ q, *__restrict__ k, *__restrict__ v, *__restrict__ skip;
+  const T *__restrict__ q, *__restrict__ k, *__restrict__ v, *__restrict__ skip, *__restrict__ residual;
   const T *__restrict__ edges, *__restrict__ w;
   const unsigned *__restrict__ row_ptr, *__restrict__ col_idx;
   T *__restrict__ y;
@@ -48,7 +48,8 @@ struct Operands {
   __device__ bool whole() const {
     auto together = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
     return head_dim % VECTOR == 0 && features > 0 && together(q, q_stride) && together(k, k_stride) &&
-           together(v, v_stride) && together(skip, skip_stride) && together(y, 0) && together(edges, features);
+           together(v, v_stride) && together(skip, skip_stride) && together(residual, 0) && together(y, 0) &&
+           together(edges, features);
   }
 };
 
@@ -209,7 +210,7 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
   return sums;
 }
 
-// y = skip + (sum a v + W (sum a e))/total; without edges the skip alone.
+// y = skip + residual + (sum a v + W (sum a e))/total; without edges skip + residual.
 template <bool WHOLE, int V, typename T>
 __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, bool mine, Sums<V> sums) {
 #pragma unroll 1
@@ -228,12 +229,15 @@ __device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, 
   if (!mine) return;
   int head = at.head * o.head_dim;
   const T *skip = o.skip + size_t(at.node) * o.skip_stride + head;
-  T *y = o.y + size_t(at.node) * o.heads * o.head_dim + head;
+  size_t row = size_t(at.node) * o.heads * o.head_dim + head;
+  const T *residual = o.residual + row;
+  T *y = o.y + row;
 #pragma unroll
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
     if (count <= 0) continue;
     float4 out = load_vector<WHOLE>(skip, channel, o.head_dim);
+    out = add_scaled(out, load_vector<WHOLE>(residual, channel, o.head_dim), 1.f);
     if (sums.total != 0.f) out = add_scaled(out, sums.values[v], 1.f / sums.total);
     if constexpr (WHOLE) {
       store4(y + channel, out);
@@ -331,11 +335,12 @@ __device__ void edge_attention(const Operands<T> &o) {
 
 // The parameters of a kernel, and the operands that they make.
 #define PARAMETERS(T)                                                                                                  \
-  const T *q, const T *k, const T *v, const T *skip, const T *edges, const T *w, const unsigned *row_ptr,              \
-      const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features, int lanes, int padded,          \
-      unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride, unsigned skip_stride, float scale
+  const T *q, const T *k, const T *v, const T *skip, const T *residual, const T *edges, const T *w,                    \
+      const unsigned *row_ptr, const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features,        \
+      int lanes, int padded, unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride,             \
+      unsigned skip_stride, float scale
 #define TAKE_PARAMETERS(T)                                                                                             \
   Operands<T> {                                                                                                        \
-    q, k, v, skip, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features, lanes, padded, max_degree,         \
-        q_stride, k_stride, v_stride, skip_stride, scale                                                               \
+    q, k, v, skip, residual, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features, lanes, padded,           \
+        max_degree, q_stride, k_stride, v_stride, skip_stride, scale                                                   \
   }

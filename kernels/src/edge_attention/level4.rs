@@ -1,8 +1,9 @@
 //! Level 4: a warp a node, lanes over channels, edge features folded.
 
 use candle_core::{Result, Tensor};
+use operands::{Csr, Weight};
 
-use super::{Graph, Operands, Size, cpu, level3};
+use super::{Operands, Size, cpu, level3};
 use crate::element::{dispatch, entry};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -10,7 +11,7 @@ use crate::output;
 
 static MODULE: Module = module!("edge_attention_level4", "level4.ptx");
 
-const KERNEL: &str = "edge_attention_level4";
+pub(super) const KERNEL: &str = "edge_attention_level4";
 
 pub(super) const WARP: usize = 32;
 
@@ -30,24 +31,28 @@ const STAGED: usize = 40 << 10;
 /// y (N, H·D); see [the formula](super). D up to 512 and Fe up to 128 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or a node's channels do not lie side by side.
+/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
     skip: &Tensor,
+    residual: &Tensor,
     edges: &Tensor,
-    w: &Tensor,
-    graph: Graph,
+    w: &Weight,
+    graph: &Csr,
 ) -> Result<Tensor> {
+    let _span = trace::span(KERNEL);
     let operands = Operands {
         q,
         k,
         v,
         skip,
+        residual,
         edges,
-        w,
+        w: w.tensor(),
         graph,
     };
     run(&operands, operands.check(KERNEL)?)
@@ -155,10 +160,11 @@ impl Shares {
             .view(o.k)
             .view(o.v)
             .view(o.skip)
+            .read(o.residual)
             .read(o.edges)
             .read(o.w)
-            .read(o.graph.row_ptr)
-            .read(o.graph.col_idx)
+            .read(&o.graph.row_ptr)
+            .read(&o.graph.col_idx)
             .write(y)
             .u32(size.nodes)
             .u32(size.heads)

@@ -1,9 +1,10 @@
 //! Level 5: a node of very many edges is the work of many blocks.
 
 use candle_core::{DType, Result, Tensor};
+use operands::{Csr, Weight};
 
 use super::level4::{self, Shares, WARP, WARPS, is_wide};
-use super::{Graph, Operands, Size};
+use super::{Operands, Size};
 use crate::element::entry;
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
@@ -29,25 +30,28 @@ pub fn edge_attention(
     k: &Tensor,
     v: &Tensor,
     skip: &Tensor,
+    residual: &Tensor,
     edges: &Tensor,
-    w: &Tensor,
-    graph: Graph,
+    w: &Weight,
+    graph: &Csr,
 ) -> Result<Tensor> {
     let operands = Operands {
         q,
         k,
         v,
         skip,
+        residual,
         edges,
-        w,
+        w: w.tensor(),
         graph,
     };
     let size = operands.check(KERNEL)?;
+    let why = || format!("at most {} edges per node", graph.max_degree);
     if on_cpu(q.device()) || graph.max_degree <= CHUNK || is_wide(size.head_dim) {
-        let why = || format!("at most {} edges per node", graph.max_degree);
-        let _span = trace::span_because("edge_attention_level4", why);
+        let _span = trace::span_because(level4::KERNEL, why);
         return level4::run(&operands, size);
     }
+    let _span = trace::span_because(KERNEL, why);
     split(&operands, size)
 }
 

@@ -1,17 +1,17 @@
-//! Attention over the edges of a graph, with features on the edges and a skip connection:
-//! αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), yᵢ = Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ, over the incoming edges j → i.
+//! Attention over the edges of a graph, with features on the edges, a skip connection and a residual:
+//! αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), yᵢ = Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ + residualᵢ, over the incoming edges j → i.
 //!
-//! "Masked label prediction", Shi et al. 2021, equations 3 and 4. q, k, v (N, H, D), skip (N, H·D), e
-//! (E, Fe), Wₑ (H·D, Fe), all f32 or all bf16; scores, softmax and sums are in f32. A repeated edge
-//! counts twice, and a node without edges gets its skip alone.
+//! "Masked label prediction", Shi et al. 2021, equations 3 and 4. q, k, v (N, H, D), skip and residual
+//! (N, H·D), e (E, Fe), Wₑ (H·D, Fe), all f32 or all bf16; scores, softmax and sums are in f32, and y is
+//! rounded once. A repeated edge counts twice, and a node without edges gets skip + residual.
 //!
 //! q, k, v and skip may be views, such as the four parts of one product (N, 4·H·D): a node's channels
-//! lie together, and how far nodes are apart is a parameter of the kernels.
+//! lie together, and how far nodes are apart is a parameter of the kernels. The residual is contiguous.
 //!
 //! Level 3 projects every edge's features when it comes to the edge. Level 4 never does: by
 //! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) the products with Wₑ are two a node.
 //!
-//! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip|.
+//! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip| + |residual|.
 
 mod cpu;
 pub mod level3;
@@ -19,24 +19,11 @@ pub mod level4;
 pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
+use operands::Csr;
 
 use crate::cost::Cost;
 use crate::element::same_dtype;
 use crate::error::{mismatch, unsupported};
-
-/// Edges sorted by destination, in compressed sparse rows.
-///
-/// Edges `row_ptr[i]..row_ptr[i + 1]` come in to node i. On a GPU the kernels trust the two tensors; on
-/// a CPU they are checked.
-#[derive(Debug, Clone, Copy)]
-pub struct Graph<'a> {
-    /// (N + 1) u32, from 0 to E.
-    pub row_ptr: &'a Tensor,
-    /// (E) u32: the source of each edge.
-    pub col_idx: &'a Tensor,
-    /// The most incoming edges that a node has.
-    pub max_degree: usize,
-}
 
 /// N, H, D, E and Fe.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +40,7 @@ pub struct Size {
     pub features: usize,
 }
 
-/// q, k, v, skip and y once, the edges' features and sources, Wₑ and the rows once.
+/// q, k, v, skip, residual and y once, the edges' features and sources, Wₑ and the rows once.
 ///
 /// By the folded form, which takes the fewest operations: two products with Wₑ a node, and an edge has
 /// q·k, the product with its features, the softmax, and both weighted sums.
@@ -66,24 +53,25 @@ pub fn cost(size: Size, dtype: DType) -> Cost {
         features,
     } = size;
     let channels = heads * head_dim;
-    let elements = 5 * nodes * channels + edges * features + channels * features;
+    let elements = 6 * nodes * channels + edges * features + channels * features;
     let flops =
-        nodes * channels * (4 * features + 2) + edges * heads * (4 * head_dim + 4 * features + 4);
+        nodes * channels * (4 * features + 3) + edges * heads * (4 * head_dim + 4 * features + 4);
     let mut cost = Cost::new(elements, dtype, flops);
     cost.bytes += 4 * (nodes + 1 + edges) as u64;
     cost
 }
 
-/// What the kernels read.
+/// What the kernels read. On a GPU they trust the graph; on a CPU it is checked.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
     skip: &'a Tensor,
+    residual: &'a Tensor,
     edges: &'a Tensor,
     w: &'a Tensor,
-    graph: Graph<'a>,
+    graph: &'a Csr,
 }
 
 impl Operands<'_> {
@@ -102,20 +90,23 @@ impl Operands<'_> {
         expect("k", self.k, &[nodes, heads, head_dim])?;
         expect("v", self.v, &[nodes, heads, head_dim])?;
         expect("skip", self.skip, &[nodes, channels])?;
+        expect("residual", self.residual, &[nodes, channels])?;
         expect("w", self.w, &[channels, features])?;
-        expect("row_ptr", self.graph.row_ptr, &[nodes + 1])?;
-        expect("col_idx", self.graph.col_idx, &[edges])?;
-        for x in [self.graph.row_ptr, self.graph.col_idx] {
+        expect("row_ptr", &self.graph.row_ptr, &[nodes + 1])?;
+        expect("col_idx", &self.graph.col_idx, &[edges])?;
+        for x in [&self.graph.row_ptr, &self.graph.col_idx] {
             if x.dtype() != DType::U32 {
                 return Err(mismatch(kernel, "a graph in u32", x.dtype().as_str()));
             }
         }
-        same_dtype(
-            kernel,
-            &[self.q, self.k, self.v, self.skip, self.edges, self.w],
-        )?;
-        for x in [self.q, self.k, self.v, self.skip, self.edges, self.w] {
+        let views = [self.q, self.k, self.v, self.skip, self.edges, self.w];
+        same_dtype(kernel, &[&views[..], &[self.residual]].concat())?;
+        for x in views {
             channels_together(kernel, x)?;
+        }
+        if !self.residual.is_contiguous() {
+            let found = format!("strides {:?}", self.residual.stride());
+            return Err(unsupported(kernel, "a contiguous residual", found, 2));
         }
         Ok(Size {
             nodes,

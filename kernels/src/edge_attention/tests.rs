@@ -6,13 +6,13 @@ mod errors;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
-use super::{Graph, level5};
+use super::level5;
 use crate::launch::on_cpu;
 use crate::testing::{
     assert_close, cases, devices, first_if_sanitized, gpu, hardware, host, is_sanitized, pairwise,
     rng, uniform,
 };
-use case::{Case, DTYPES, KERNELS, Shape, incoming};
+use case::{Case, DTYPES, KERNELS, PARTS, Shape, incoming};
 
 #[test]
 fn kernels_equal_the_oracle() -> Result<()> {
@@ -39,6 +39,28 @@ fn kernels_equal_the_oracle() -> Result<()> {
             match case[5] {
                 0 => views.check()?,
                 _ => views.contiguous()?.check()?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// q, k, v, skip and edges lie on 16 bytes, the residual does not.
+#[test]
+fn a_residual_beside_16_bytes_equals_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        for (head_dim, degree) in [(32, 3), (136, 3), (32, 1100)] {
+            for dtype in DTYPES {
+                let shape = Shape {
+                    heads: 2,
+                    head_dim,
+                    features: 16,
+                    dtype,
+                };
+                let incoming = incoming(&mut rng, &[degree, 0, 1]);
+                let case = Case::random(&mut rng, shape, incoming, &device)?;
+                case.shifted_residual()?.check()?;
             }
         }
     }
@@ -116,7 +138,7 @@ fn a_hub_of_100_000_edges() -> Result<()> {
 }
 
 #[test]
-fn no_edges_are_the_skip_alone() -> Result<()> {
+fn no_edges_are_the_skip_and_the_residual() -> Result<()> {
     let mut rng = rng();
     let shape = Shape {
         heads: 2,
@@ -129,7 +151,8 @@ fn no_edges_are_the_skip_alone() -> Result<()> {
             let case = Case::random(&mut rng, shape, vec![vec![]; nodes], &device)?;
             case.check()?;
             for (_, kernel) in KERNELS.into_iter().filter(|_| nodes > 0) {
-                assert_eq!(host(&case.run(kernel)?)?, host(&case.qkvs[3])?);
+                let expected = (&case.qkvs[3] + &case.residual)?;
+                assert_eq!(host(&case.run(kernel)?)?, host(&expected)?);
             }
         }
     }
@@ -151,7 +174,7 @@ fn a_node_that_is_not_finite_does_nothing_to_others() -> Result<()> {
             };
             let incoming = vec![vec![0], vec![2], vec![], vec![1, 2, 4], vec![1; 65]];
             let edges: usize = incoming.iter().map(Vec::len).sum();
-            let width = 4 * shape.channels();
+            let width = PARTS * shape.channels();
             let (x, x64) = uniform(&mut rng, &[incoming.len(), width], dtype, &device)?;
             let e = uniform(&mut rng, &[edges, shape.features], dtype, &device)?;
             let w = uniform(
@@ -213,15 +236,15 @@ fn scores_may_be_large() -> Result<()> {
     for device in devices() {
         let incoming = incoming(&mut rng, &[4, 150, 3, 9]);
         let (n, c) = (incoming.len(), shape.channels());
-        let (_, mut x) = uniform(&mut rng, &[n, 4 * c], DType::F32, &Device::Cpu)?;
+        let (_, mut x) = uniform(&mut rng, &[n, PARTS * c], DType::F32, &Device::Cpu)?;
         // 200 = 800/√16 for each head of nodes 0 and 1, −200 for the others.
-        for (node, x) in x.chunks_exact_mut(4 * c).enumerate() {
+        for (node, x) in x.chunks_exact_mut(PARTS * c).enumerate() {
             for head in 0..shape.heads {
                 x[head * shape.head_dim] = if node < 2 { 800. } else { -800. };
                 x[c + head * shape.head_dim] = 1.;
             }
         }
-        let tensor = Tensor::from_slice(&x, (n, 4 * c), &device)?.to_dtype(DType::F32)?;
+        let tensor = Tensor::from_slice(&x, (n, PARTS * c), &device)?.to_dtype(DType::F32)?;
         let edges = incoming.iter().map(Vec::len).sum();
         let edges = uniform(&mut rng, &[edges, 7], DType::F32, &device)?;
         let w = uniform(&mut rng, &[c, 7], DType::F32, &device)?;
@@ -288,7 +311,7 @@ fn permuted(case: &Case, order: &[usize], inverse: &[usize]) -> Result<Case> {
     Case::new(
         case.shape,
         inverse.iter().map(sources).collect(),
-        rows(&case.qkvs64, 4 * case.shape.channels(), inverse)?,
+        rows(&case.rows64, PARTS * case.shape.channels(), inverse)?,
         rows(&case.edges64, case.shape.features, &edges)?,
         (case.w.clone(), case.w64.clone()),
     )

@@ -1,6 +1,7 @@
 //! Level 3: a block a row.
 
 use candle_core::{Result, Tensor};
+use operands::Weight;
 
 use super::cpu;
 use crate::element::{dispatch, entry};
@@ -17,7 +18,9 @@ const THREADS: usize = 256;
 ///
 /// # Errors
 /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
-pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
+pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
+    let _span = trace::span("embedding_level3");
+    let w = w.tensor();
     let ((vocab, c), shape) = super::check("embedding_level3", ids, w)?;
     if on_cpu(w.device()) {
         return dispatch!(

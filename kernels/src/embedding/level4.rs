@@ -1,6 +1,7 @@
 //! Level 4: 16 bytes a lane.
 
 use candle_core::{Result, Tensor};
+use operands::Weight;
 
 use super::cpu;
 use crate::element::{dispatch, entry};
@@ -19,7 +20,9 @@ const BYTES: usize = 32;
 ///
 /// # Errors
 /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
-pub fn embedding(ids: &Tensor, w: &Tensor) -> Result<Tensor> {
+pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
+    let _span = trace::span("embedding_level4");
+    let w = w.tensor();
     let ((vocab, c), shape) = super::check("embedding_level4", ids, w)?;
     if on_cpu(w.device()) {
         return dispatch!(

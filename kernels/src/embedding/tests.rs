@@ -1,6 +1,7 @@
 //! Both levels against the rows themselves, on every device that is here.
 
 use candle_core::{DType, Device, Result, Tensor};
+use operands::Weight;
 use proptest::prelude::*;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::output::poisoned;
 use crate::testing::{cases, devices, gpu, host, pairwise, rng, uniform};
 
-type Kernel = fn(&Tensor, &Tensor) -> Result<Tensor>;
+type Kernel = fn(&Tensor, &Weight) -> Result<Tensor>;
 
 const KERNELS: [(&str, Kernel); 2] = [
     ("level 3", super::level3::embedding),
@@ -29,7 +30,7 @@ fn compare(
     device: &Device,
 ) -> Result<()> {
     let (w, w64) = uniform(rng, &[offset + vocab * c], dtype, device)?;
-    let w = w.narrow(0, offset, vocab * c)?.reshape((vocab, c))?;
+    let w = Weight::new(w.narrow(0, offset, vocab * c)?.reshape((vocab, c))?);
     let ids = ids(rng, rows, vocab);
     let row = |&id: &u32| &w64[offset + id as usize * c..][..c];
     let expected: Vec<f64> = ids.iter().flat_map(row).copied().collect();
@@ -79,7 +80,7 @@ proptest! {
 fn no_ids_are_no_work() -> Result<()> {
     for device in devices() {
         let ids = Tensor::zeros((2, 0), DType::U32, &device)?;
-        let w = Tensor::zeros((4, 8), DType::F32, &device)?;
+        let w = Weight::new(Tensor::zeros((4, 8), DType::F32, &device)?);
         for (_, kernel) in KERNELS {
             assert_eq!(kernel(&ids, &w)?.dims(), [2, 0, 8]);
         }
@@ -90,7 +91,7 @@ fn no_ids_are_no_work() -> Result<()> {
 #[test]
 fn an_unknown_id_is_an_error_that_names_it() -> Result<()> {
     let ids = Tensor::new(&[3u32, 7], &Device::Cpu)?;
-    let w = Tensor::zeros((7, 2), DType::F32, &Device::Cpu)?;
+    let w = Weight::new(Tensor::zeros((7, 2), DType::F32, &Device::Cpu)?);
     for (_, kernel) in KERNELS {
         let error = kernel(&ids, &w).map(|_| ()).unwrap_err().to_string();
         assert!(
@@ -115,7 +116,7 @@ fn an_unknown_id_is_nan_on_a_gpu() -> Result<()> {
         (3, DType::BF16),
         (8, DType::BF16),
     ] {
-        let w = Tensor::ones((7, c), dtype, &device)?;
+        let w = Weight::new(Tensor::ones((7, c), dtype, &device)?);
         for (level, kernel) in KERNELS {
             let y = host(&kernel(&ids, &w)?)?;
             let (known, unknown) = ([&y[..c], &y[3 * c..]].concat(), &y[c..3 * c]);
@@ -131,9 +132,9 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     let ids = Tensor::zeros(2, DType::U32, &Device::Cpu)?;
     let w = Tensor::zeros((7, 2), DType::F32, &Device::Cpu)?;
     for (_, kernel) in KERNELS {
-        assert!(kernel(&w, &w).is_err());
-        assert!(kernel(&ids, &w.flatten_all()?).is_err());
-        let error = kernel(&ids, &w.to_dtype(DType::F64)?)
+        assert!(kernel(&w, &Weight::new(w.clone())).is_err());
+        assert!(kernel(&ids, &Weight::new(w.flatten_all()?)).is_err());
+        let error = kernel(&ids, &Weight::new(w.to_dtype(DType::F64)?))
             .map(|_| ())
             .unwrap_err();
         assert!(error.to_string().contains("level 2 can"), "{error}");

@@ -12,6 +12,7 @@ use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, Stora
 use half::bf16;
 use trace::Launched;
 
+use super::noted::launched;
 use super::tensor_map::{TensorMap, of_heads, of_matrix};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
@@ -89,7 +90,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     // run; the kernels write within the sizes that they are given, which the launch took from the
     // tensors. The tests run all of them under compute-sanitizer.
     unsafe { builder.launch(config) }.w()?;
-    trace::launched(|| Launched {
+    launched(|| Launched {
         kernel: launch.entry,
         grid: launch.grid,
         block: launch.block,

@@ -9,6 +9,7 @@ use half::bf16;
 use simt::{Buffer, Dim, Kernel, Options, Report};
 use trace::Launched;
 
+use super::noted::launched;
 use super::{Arg, Launch, Module, recorded};
 use crate::error::mismatch;
 
@@ -99,7 +100,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
             }
         }
     }
-    trace::launched(|| Launched {
+    launched(|| Launched {
         kernel: launch.entry,
         grid: launch.grid,
         block: launch.block,

@@ -21,6 +21,7 @@ pub(super) const MOST: usize = 1024;
 /// # Errors
 /// When logits are not (V) of f32 or bf16, or one is NaN.
 pub fn argmax(logits: &Tensor) -> Result<u32> {
+    let _span = trace::span("argmax_level4");
     let vocab = check("argmax_level4", logits)?;
     if on_cpu(logits.device()) {
         return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
@@ -68,6 +69,7 @@ pub(super) fn launch_top_k(
 /// # Errors
 /// When logits are not (V) of f32 or bf16, when one is NaN or ∞, or when k is 0 or, on a GPU, above 1024.
 pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
+    let _span = trace::span("top_k_level4");
     let vocab = check("top_k_level4", logits)?;
     let k = k.min(vocab);
     if k == 0 {

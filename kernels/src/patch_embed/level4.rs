@@ -1,6 +1,7 @@
 //! Level 4: register tiles and tensor cores, their rows gathered from the picture.
 
 use candle_core::{Result, Tensor};
+use operands::Linear;
 
 use super::{Added, Shape, cpu};
 use crate::element::dispatch;
@@ -11,25 +12,22 @@ use crate::linear::tile::{choose, tile_entry, tiles};
 static MODULE: Module = module!("patch_embed_level4", "level4.ptx");
 static MODULE_BF16: Module = module!("patch_embed_level4_sm80", "level4_sm80.ptx");
 
-/// pixels (B, 3, H, W), w of (C, 3·P·P), b (C), class (1, 1, C), positions (1, 1 + n, C), P =
-/// `patch` → (B, 1 + n, C)
+/// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
+/// → (B, 1 + n, C)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, formats or devices do not agree, or the projection has no bias.
 pub fn patch_embed(
     pixels: &Tensor,
-    w: &Packed,
-    b: &Tensor,
+    patch: &Linear,
     class: &Tensor,
     positions: &Tensor,
-    patch: usize,
 ) -> Result<Tensor> {
-    let added = Added {
-        b,
-        class,
-        positions,
-    };
-    let shape = super::check("patch_embed_level4", pixels, w.dims, patch, w.dtype, added)?;
+    const KERNEL: &str = "patch_embed_level4";
+    let _span = trace::span(KERNEL);
+    let (w, added) = super::operands(KERNEL, patch, class, positions)?;
+    let shape = super::check(KERNEL, pixels, w.tensor(), added)?;
+    let w = w.packed(|w| Packed::new(&w.reshape((shape.c, shape.k()))?))?;
     match &w.form {
         Form::Panels(w) => dispatch!(
             "patch_embed_level4",

@@ -14,6 +14,7 @@ pub mod level3;
 pub mod level4;
 
 use candle_core::{DType, Result, Tensor};
+use operands::{Linear, Weight};
 
 use crate::cost::Cost;
 use crate::element::same_dtype;
@@ -82,30 +83,46 @@ impl Shape {
     }
 }
 
-/// pixels fit w (C, K) and the patch's size, and what is added fits both.
-fn check(
+/// The projection's weight and bias, and what else is added.
+fn operands<'a>(
     kernel: &str,
-    pixels: &Tensor,
-    (c, k): (usize, usize),
-    patch: usize,
-    dtype: DType,
-    added: Added,
-) -> Result<Shape> {
-    let (batch, channels, height, width) = pixels.dims4()?;
-    let shape = Shape {
-        batch,
-        channels,
-        picture: (height, width),
-        patch,
-        c,
+    patch: &'a Linear,
+    class: &'a Tensor,
+    positions: &'a Tensor,
+) -> Result<(&'a Weight, Added<'a>)> {
+    let Some(b) = &patch.bias else {
+        return Err(mismatch(kernel, "a projection with a bias", "none"));
     };
-    if patch == 0 || height % patch != 0 || width % patch != 0 {
+    let added = Added {
+        b,
+        class,
+        positions,
+    };
+    Ok((&patch.weight, added))
+}
+
+/// pixels fit w (C, 3, P, P), and what is added fits both.
+fn check(kernel: &str, pixels: &Tensor, w: &Tensor, added: Added) -> Result<Shape> {
+    let (batch, channels, height, width) = pixels.dims4()?;
+    let shape = match *w.dims() {
+        [c, colours, patch, columns] if (colours, patch) == (channels, columns) && patch > 0 => {
+            Shape {
+                batch,
+                channels,
+                picture: (height, width),
+                patch,
+                c,
+            }
+        }
+        _ => {
+            let expected = format!("w (C, {channels}, P, P)");
+            return Err(mismatch(kernel, expected, format!("{:?}", w.dims())));
+        }
+    };
+    let (c, patch) = (shape.c, shape.patch);
+    if height % patch != 0 || width % patch != 0 {
         let expected = format!("an image of whole {patch}×{patch} patches");
         return Err(mismatch(kernel, expected, format!("{height}×{width}")));
-    }
-    if shape.k() != k {
-        let expected = format!("w of {channels}·{patch}·{patch} columns");
-        return Err(mismatch(kernel, expected, k));
     }
     let Added {
         b,
@@ -124,11 +141,8 @@ fn check(
     fits("b", b, &[c])?;
     fits("class", class, &[1, 1, c])?;
     fits("positions", positions, &[1, tokens, c])?;
-    let found = same_dtype(kernel, &[pixels, b, class, positions])?;
-    match found == dtype {
-        true => Ok(shape),
-        false => Err(mismatch(kernel, dtype.as_str(), found.as_str())),
-    }
+    same_dtype(kernel, &[pixels, w, b, class, positions])?;
+    Ok(shape)
 }
 
 #[cfg(test)]

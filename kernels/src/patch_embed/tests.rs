@@ -1,23 +1,19 @@
 //! Both levels against the oracle, on every device that is here.
 
 use candle_core::{DType, Device, Result, Tensor};
+use operands::Linear;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Added, check, level3, level4};
-use crate::linear::level4::Packed;
+use super::{check, level3, level4, operands};
 use crate::linear::tile::tiles;
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, devices, gpu, pairwise, rng, tolerance, uniform};
 
-type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+type Kernel = fn(&Tensor, &Linear, &Tensor, &Tensor) -> Result<Tensor>;
 
 const KERNELS: [(&str, Kernel); 2] = [
     ("level 3", level3::patch_embed),
-    ("level 4", |pixels, w, b, class, positions| {
-        let (c, channels, patch, _) = w.dims4()?;
-        let w = Packed::new(&w.reshape((c, channels * patch * patch))?)?;
-        level4::patch_embed(pixels, &w, b, class, positions, patch)
-    }),
+    ("level 4", level4::patch_embed),
 ];
 
 /// Pictures, their rows and columns of patches, the patch's size, and channels of a token.
@@ -65,8 +61,7 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
 /// Random operands, and what they make.
 struct Inputs {
     pixels: Tensor,
-    w: Tensor,
-    b: Tensor,
+    patch: Linear,
     class: Tensor,
     positions: Tensor,
     expected: Expected,
@@ -89,35 +84,25 @@ impl Inputs {
         let expected = oracle(case, &pixels64, &w64, [&b64, &class64, &positions64]);
         Ok(Self {
             pixels,
-            w,
-            b,
+            patch: Linear::new(w, Some(b)),
             class,
             positions,
             expected,
         })
-    }
-
-    fn added(&self) -> Added<'_> {
-        Added {
-            b: &self.b,
-            class: &self.class,
-            positions: &self.positions,
-        }
     }
 }
 
 fn compare(rng: &mut ChaCha8Rng, case: Case, dtype: DType, device: &Device) -> Result<()> {
     let Inputs {
         pixels,
-        w,
-        b,
+        patch,
         class,
         positions,
         expected,
     } = &Inputs::new(rng, case, dtype, device)?;
     for (level, kernel) in KERNELS {
         let what = format!("{level} {device:?} {dtype:?} {case:?}");
-        let y = poisoned(|| kernel(pixels, w, b, class, positions))?;
+        let y = poisoned(|| kernel(pixels, patch, class, positions))?;
         assert_eq!(y.dims(), [case.batch, positions.dim(1)?, case.c]);
         assert_close(&what, &y, expected, tolerance(dtype, 1e-4))?;
     }
@@ -178,16 +163,10 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
                     c,
                 };
                 let inputs = Inputs::new(&mut rng, case, dtype, &device)?;
-                let Inputs { pixels, w, .. } = &inputs;
-                let shape = check(
-                    "test",
-                    pixels,
-                    (c, 3 * patch * patch),
-                    patch,
-                    dtype,
-                    inputs.added(),
-                )?;
-                let y = poisoned(|| level4::on_gpu(pixels, w, inputs.added(), shape, tile))?;
+                let (pixels, class) = (&inputs.pixels, &inputs.class);
+                let (w, added) = operands("test", &inputs.patch, class, &inputs.positions)?;
+                let shape = check("test", pixels, w.tensor(), added)?;
+                let y = poisoned(|| level4::on_gpu(pixels, w.tensor(), added, shape, tile))?;
                 let what = format!("tile {tile} {dtype:?} {case:?}");
                 assert_close(&what, &y, &inputs.expected, tolerance(dtype, 1e-4))?;
             }
@@ -215,18 +194,26 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &Device::Cpu);
     let (pixels, w) = (zeros(&[1, 3, 8, 12])?, zeros(&[6, 3, 4, 4])?);
     let (b, class, positions) = (zeros(&[6])?, zeros(&[1, 1, 6])?, zeros(&[1, 7, 6])?);
+    let with = |w: &Tensor, b: &Tensor| Linear::new(w.clone(), Some(b.clone()));
+    let patch = with(&w, &b);
     for (_, kernel) in KERNELS {
-        assert!(kernel(&pixels, &w, &b, &class, &positions).is_ok());
-        assert!(kernel(&zeros(&[1, 3, 8, 13])?, &w, &b, &class, &positions).is_err());
-        assert!(kernel(&zeros(&[1, 1, 8, 12])?, &w, &b, &class, &positions).is_err());
-        assert!(kernel(&pixels, &w, &class, &class, &positions).is_err());
-        assert!(kernel(&pixels, &w, &b, &class, &zeros(&[1, 6, 6])?).is_err());
-        for patch in [[4, 3], [4, 5]] {
-            let w = zeros(&[6, 3, patch[0], patch[1]])?;
-            assert!(kernel(&pixels, &w, &b, &class, &positions).is_err());
-        }
+        assert!(kernel(&pixels, &patch, &class, &positions).is_ok());
+        assert!(kernel(&zeros(&[1, 3, 8, 13])?, &patch, &class, &positions).is_err());
+        assert!(kernel(&zeros(&[1, 1, 8, 12])?, &patch, &class, &positions).is_err());
+        assert!(kernel(&pixels, &with(&w, &class), &class, &positions).is_err());
+        assert!(kernel(&pixels, &patch, &class, &zeros(&[1, 6, 6])?).is_err());
         let bf16 = w.to_dtype(DType::BF16)?;
-        assert!(kernel(&pixels, &bf16, &b, &class, &positions).is_err());
+        for w in [
+            zeros(&[6, 3, 4, 3])?,
+            zeros(&[6, 3, 4, 5])?,
+            zeros(&[6, 48])?,
+            bf16,
+        ] {
+            assert!(kernel(&pixels, &with(&w, &b), &class, &positions).is_err());
+        }
+        let error = kernel(&pixels, &Linear::new(w.clone(), None), &class, &positions);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("a projection with a bias"), "{error}");
     }
     Ok(())
 }

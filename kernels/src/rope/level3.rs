@@ -25,6 +25,7 @@ pub fn rope_append(
     cache: &mut Cache,
     position: usize,
 ) -> Result<Tensor> {
+    let _span = trace::span("rope_append_level3");
     let x = Operands { q, k, v, cos, sin };
     x.check("rope_append_level3", cache, position)?;
     if on_cpu(q.device()) {

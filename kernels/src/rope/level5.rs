@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::{Operands, level4};
+use crate::attention::Cache;
 use crate::attention::level5::At;
 use crate::element::entry;
 use crate::launch::{Launch, Module, module};
@@ -23,6 +24,7 @@ pub fn rope_append(
     sin: &Tensor,
     at: &At,
 ) -> Result<Tensor> {
+    let _span = trace::span("rope_append_level5");
     let (batch, tokens, heads, _) = q.dims4()?;
     let here = |angles: &Tensor| angles.narrow(0, at.host, tokens);
     let (cos_here, sin_here) = (here(cos)?, here(sin)?);
@@ -43,4 +45,25 @@ pub fn rope_append(
     let launch = all.arguments(launch, &y, at.cache)?;
     launch.read(at.position).run()?;
     Ok(y)
+}
+
+/// Level 4's rotation of a prompt, at a position that the host passes to the launch: q (B, T, H, D) and k (B, T, Hkv, D)
+/// are rotated, k and v are written at `position..` of the cache, and q is returned, contiguous. cos and sin (T, D/2)
+/// are of these positions.
+///
+/// # Errors
+/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+pub fn prompt_rope_append(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    cache: &mut Cache,
+    position: usize,
+) -> Result<Tensor> {
+    let _span = trace::span_because("rope_append_level4", || {
+        "the host passes the position to the launch".into()
+    });
+    level4::rope_append(q, k, v, cos, sin, cache, position)
 }

@@ -28,7 +28,7 @@ impl Ops for Level5 {
         } = *shape;
         let (h, d) = (heads.num_kv_heads, heads.head_dim);
         let position = k::Position::new(device)?;
-        let cache = || k::SlotCache::new(batch, capacity, h, d, dtype, device);
+        let cache = || k::Slots::new(batch, capacity, h, d, dtype, device);
         shape.caches(|| Ok(k::Cache::new(cache()?, position.clone())))
     }
 

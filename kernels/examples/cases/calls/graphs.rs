@@ -1,9 +1,8 @@
 //! What works on graphs: edge attention and the means of segments.
 
-use candle_core::{DType, Device, Result, Tensor};
-use kernels::edge_attention::{self, Graph};
-use kernels::segment_mean;
-use operands::Segments;
+use candle_core::{DType, Device, Result};
+use kernels::{edge_attention, segment_mean};
+use operands::{Csr, Segments, Weight};
 
 use super::Draw;
 
@@ -94,29 +93,26 @@ fn edges(
     let parts = product.reshape((nodes, 4 * heads, d))?;
     let part = |i: usize| parts.narrow(1, i * heads, heads);
     let skip = product.narrow(1, 3 * channels, channels)?;
-    let ends = degrees.iter().scan(0, |end, degree| {
-        *end += degree;
-        Some(*end)
-    });
-    let row_ptr: Vec<u32> = [0].into_iter().chain(ends).collect();
+    let residual = draw.wide(&[nodes, channels], dtype, most)?;
     let count = degrees.iter().sum::<u32>() as usize;
     let edges = draw.floats(&[count, features], dtype)?;
-    let w = draw.floats(&[channels, features], dtype)?;
-    let (row_ptr, col_idx) = (
-        Tensor::new(row_ptr, &Device::Cpu)?,
-        draw.indices(count, nodes as u32)?,
-    );
-    let graph = Graph {
-        row_ptr: &row_ptr,
-        col_idx: &col_idx,
-        max_degree: degrees.iter().max().map_or(0, |&most| most as usize),
-    };
+    let w = Weight::new(draw.floats(&[channels, features], dtype)?);
+    let sources = draw.indices(count, nodes as u32)?.to_vec1::<u32>()?;
+    let into = (0..)
+        .zip(degrees)
+        .flat_map(|(node, &n)| vec![node; n as usize]);
+    let pairs: Vec<[u32; 2]> = sources.into_iter().zip(into).map(Into::into).collect();
+    let (graph, _) = Csr::new(nodes, &pairs, &Device::Cpu)?; // in this order already
     let (q, k, v) = (part(0)?, part(1)?, part(2)?);
-    if graph.max_degree <= 1024 {
-        edge_attention::level3::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
-        edge_attention::level4::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
-    } else {
-        edge_attention::level5::edge_attention(&q, &k, &v, &skip, &edges, &w, graph)?;
+    let kernels = [
+        edge_attention::level3::edge_attention,
+        edge_attention::level4::edge_attention,
+        edge_attention::level5::edge_attention,
+    ];
+    let (low_degree, high_degree) = kernels.split_at(2);
+    let is_low = graph.max_degree <= 1024;
+    for kernel in if is_low { low_degree } else { high_degree } {
+        kernel(&q, &k, &v, &skip, &residual, &edges, &w, &graph)?;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Products with weights: linear, patch embedding, ternary.
 
 use candle_core::{DType, Result};
-use kernels::linear::level4::Packed;
 use kernels::ternary_linear::{self, Ternary};
 use kernels::{linear, patch_embed};
 use operands::Linear;
@@ -142,12 +141,11 @@ fn patches(
     let b = draw.floats(&[c], dtype)?;
     let class = draw.floats(&[1, 1, c], dtype)?;
     let positions = draw.floats(&[1, 1 + rows * columns, c], dtype)?;
-    if level == 3 {
-        patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)?;
-    } else {
-        let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
-        patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)?;
-    }
+    let projection = Linear::new(w, Some(b));
+    match level {
+        3 => patch_embed::level3::patch_embed(&pixels, &projection, &class, &positions)?,
+        _ => patch_embed::level4::patch_embed(&pixels, &projection, &class, &positions)?,
+    };
     Ok(())
 }
 

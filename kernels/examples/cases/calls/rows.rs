@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::dispatch::{Facts, Op, Problem};
 use kernels::{embedding, gelu, layer_norm, next_token, rms_norm, softmax};
+use operands::Weight;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -124,7 +125,7 @@ fn embeddings(draw: &mut Draw, dtype: DType) -> Result<()> {
         (2, 2050, 0),
         (1, 8240, 0),
     ] {
-        let w = draw.shifted(&[11, c], dtype, offset)?;
+        let w = Weight::new(draw.shifted(&[11, c], dtype, offset)?);
         let ends = Tensor::new(&[10u32, 11], &Device::Cpu)?;
         let ids = Tensor::cat(&[&draw.indices(ids, 11)?, &ends], 0)?;
         embedding::level3::embedding(&ids, &w)?;

@@ -5,11 +5,9 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::attention;
-use kernels::edge_attention::{self, Graph};
-use kernels::linear::level4::Packed;
 use kernels::ternary_linear::{self, Ternary};
-use kernels::{layer_norm, linear, patch_embed, rms_norm, rope, segment_mean};
-use operands::Linear;
+use kernels::{edge_attention, layer_norm, linear, patch_embed, rms_norm, rope, segment_mean};
+use operands::{Csr, Linear, Weight};
 
 use super::graphs::segments;
 
@@ -77,16 +75,14 @@ fn graphs(dtype: DType) -> Result<()> {
         let v = repeated(&[256., 258.], &[nodes, heads, d], dtype)?;
         let skip = repeated(&[0.], &[nodes, heads * d], dtype)?;
         let edges = repeated(&[1., 0., 0., 0.], &[nodes, 4], dtype)?;
-        let w = repeated(&[1., 0., 0., 0.], &[heads * d, 4], dtype)?;
-        let row_ptr = Tensor::new(&[0u32, 1, 2, 3, 4], &Device::Cpu)?;
-        let col_idx = Tensor::new(&[1u32, 2, 3, 0], &Device::Cpu)?;
-        let graph = Graph {
-            row_ptr: &row_ptr,
-            col_idx: &col_idx,
-            max_degree: 1,
-        };
-        edge_attention::level3::edge_attention(&zeros, &zeros, &v, &skip, &edges, &w, graph)?;
-        edge_attention::level4::edge_attention(&zeros, &zeros, &v, &skip, &edges, &w, graph)?;
+        let w = Weight::new(repeated(&[1., 0., 0., 0.], &[heads * d, 4], dtype)?);
+        let (graph, _) = Csr::new(nodes, &[[1, 0], [2, 1], [3, 2], [0, 3]], &Device::Cpu)?;
+        for kernel in [
+            edge_attention::level3::edge_attention,
+            edge_attention::level4::edge_attention,
+        ] {
+            kernel(&zeros, &zeros, &v, &skip, &skip, &edges, &w, &graph)?;
+        }
     }
     Ok(())
 }
@@ -156,9 +152,9 @@ fn patches(dtype: DType) -> Result<()> {
     let b = repeated(&[256.], &[c], dtype)?;
     let positions = repeated(&[1., 3.], &[1, 5, c], dtype)?;
     let class = repeated(&[256.], &[1, 1, c], dtype)?;
-    patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)?;
-    let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
-    patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)?;
+    let projection = Linear::new(w, Some(b));
+    patch_embed::level3::patch_embed(&pixels, &projection, &class, &positions)?;
+    patch_embed::level4::patch_embed(&pixels, &projection, &class, &positions)?;
     Ok(())
 }
 

@@ -1,11 +1,10 @@
 //! Ops over the edges and the nodes of graphs.
 
 use candle_core::{Result, Tensor};
-use kernels::edge_attention::{self, Graph};
-use kernels::segment_mean;
-use operands::Segments;
+use kernels::{edge_attention, segment_mean};
+use operands::{Csr, Segments, Weight};
 
-use super::{Inputs, List, offsets};
+use super::{Inputs, List};
 
 /// N, H, D, Fe: heads that fill their lanes and heads that do not.
 const EDGES: [[usize; 4]; 4] = [
@@ -22,7 +21,7 @@ const DEGREE: usize = 9;
 const SEGMENTS: [(&[u32], usize); 3] = [(&[5, 1, 30], 64), (&[12, 0, 7], 33), (&[1500, 40], 48)];
 
 type EdgeAttention =
-    fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, Graph) -> Result<Tensor>;
+    fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Weight, &Csr) -> Result<Tensor>;
 
 pub fn add(list: &mut List) {
     for shape @ [n, h, d, features] in EDGES {
@@ -52,10 +51,10 @@ pub fn add(list: &mut List) {
     }
 }
 
-/// q, k, v and skip are views of one product, as in the model.
+/// q, k, v and skip are views of one product, as in the model. The residual is drawn last: the other operands, and the
+/// addresses that they are read at, do not depend on it.
 fn edges(i: &mut Inputs, [n, h, d, features]: [usize; 4], op: EdgeAttention) -> Result<Tensor> {
     let degrees = i.indices(n, DEGREE + 1);
-    let row_ptr = offsets(&degrees);
     let e = degrees.iter().sum::<u32>() as usize;
     let col_idx = i.indices(e, n);
     let product = i.tensor(&[n, 4 * h, d])?;
@@ -64,10 +63,21 @@ fn edges(i: &mut Inputs, [n, h, d, features]: [usize; 4], op: EdgeAttention) -> 
         .reshape((n, 4 * h * d))?
         .narrow(1, 3 * h * d, h * d)?;
     let (features, w) = (i.tensor(&[e, features])?, i.tensor(&[h * d, features])?);
-    let graph = Graph {
-        row_ptr: &i.u32s(row_ptr)?,
-        col_idx: &i.u32s(col_idx)?,
-        max_degree: degrees.iter().max().map_or(0, |&m| m as usize),
-    };
-    op(&part(0)?, &part(1)?, &part(2)?, &skip, &features, &w, graph)
+    let residual = i.tensor(&[n, h * d])?;
+    let into = (0..)
+        .zip(&degrees)
+        .flat_map(|(node, &n)| vec![node; n as usize]);
+    let pairs: Vec<[u32; 2]> = col_idx.into_iter().zip(into).map(Into::into).collect();
+    let (graph, _) = Csr::new(n, &pairs, &i.device)?; // in this order already
+    let (q, k, v) = (part(0)?, part(1)?, part(2)?);
+    op(
+        &q,
+        &k,
+        &v,
+        &skip,
+        &residual,
+        &features,
+        &Weight::new(w),
+        &graph,
+    )
 }

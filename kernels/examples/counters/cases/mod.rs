@@ -110,12 +110,3 @@ impl Inputs {
         Tensor::from_vec(values, len, &self.device)
     }
 }
-
-/// 0, and the sums of the first of `lengths`.
-fn offsets(lengths: &[u32]) -> Vec<u32> {
-    let ends = lengths.iter().scan(0, |end, length| {
-        *end += length;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
-}

@@ -1,7 +1,7 @@
 //! Products with weights: with tiles, for a few rows, of pictures' patches, and with ternary weights.
 
 use candle_core::{Result, Tensor};
-use kernels::linear::{self, level4::Packed};
+use kernels::linear;
 use kernels::patch_embed;
 use kernels::ternary_linear::{self, Ternary};
 use operands::Linear;
@@ -75,28 +75,23 @@ pub fn add(list: &mut List) {
     }
 }
 
+type PatchEmbed = fn(&Tensor, &Linear, &Tensor, &Tensor) -> Result<Tensor>;
+
 /// B pictures of S×S in patches of P×P.
 fn patches(list: &mut List, b: usize, side: usize, patch: usize, c: usize) {
     let shape = format!("{b} of {side}×{side} by {patch}, {c} channels");
     let tokens = 1 + (side / patch).pow(2);
-    let operands = move |i: &mut Inputs| -> Result<[Tensor; 5]> {
-        Ok([
-            i.tensor(&[b, 3, side, side])?,
-            i.tensor(&[c, 3, patch, patch])?,
-            i.tensor(&[c])?,
-            i.tensor(&[1, 1, c])?,
-            i.tensor(&[1, tokens, c])?,
-        ])
-    };
-    list.add("patch_embed, level 3", &shape, move |i| {
-        let [pixels, w, b, class, positions] = operands(i)?;
-        patch_embed::level3::patch_embed(&pixels, &w, &b, &class, &positions)
-    });
-    list.add("patch_embed, level 4", &shape, move |i| {
-        let [pixels, w, b, class, positions] = operands(i)?;
-        let w = Packed::new(&w.reshape((c, 3 * patch * patch))?)?;
-        patch_embed::level4::patch_embed(&pixels, &w, &b, &class, &positions, patch)
-    });
+    for (level, op) in [
+        (3, patch_embed::level3::patch_embed as PatchEmbed),
+        (4, patch_embed::level4::patch_embed),
+    ] {
+        list.add(&format!("patch_embed, level {level}"), &shape, move |i| {
+            let pixels = i.tensor(&[b, 3, side, side])?;
+            let (w, bias) = (i.tensor(&[c, 3, patch, patch])?, i.tensor(&[c])?);
+            let (class, positions) = (i.tensor(&[1, 1, c])?, i.tensor(&[1, tokens, c])?);
+            op(&pixels, &Linear::new(w, Some(bias)), &class, &positions)
+        });
+    }
 }
 
 fn ternary(list: &mut List, m: usize, n: usize, k: usize) {

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor};
 use kernels::{embedding, gelu, layer_norm, next_token, rms_norm, softmax};
+use operands::Weight;
 
 use super::List;
 
@@ -38,7 +39,7 @@ pub fn add(list: &mut List) {
             let what = format!("embedding, level {level}");
             list.add(&what, &shape, move |i| {
                 let ids = i.indices(rows, 19);
-                op(&i.u32s(ids)?, &i.tensor(&[19, c])?)
+                op(&i.u32s(ids)?, &Weight::new(i.tensor(&[19, c])?))
             });
         }
     }

@@ -35,16 +35,16 @@ pub const LEVELS: [Level; 2] = [
 /// Level 5's own, of a Hopper.
 const HOPPER: Level = Level {
     name: "level 5",
-    rope_append: crate::rope::level4::rope_append,
-    causal_attention: attention::level5::prompt,
+    rope_append: crate::rope::level5::prompt_rope_append,
+    causal_attention: attention::level5::prompt_attention,
     attention: attention::level5_hopper::attention,
 };
 
 /// Level 5's own, in f32 on tensor cores.
 const TF32: Level = Level {
     name: "level 5 in f32",
-    rope_append: crate::rope::level4::rope_append,
-    causal_attention: attention::level5::prompt,
+    rope_append: crate::rope::level5::prompt_rope_append,
+    causal_attention: attention::level5::prompt_attention,
     attention: attention::level5_tf32::attention,
 };
 

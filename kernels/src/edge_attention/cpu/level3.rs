@@ -50,15 +50,18 @@ fn nodes<T: Element>(inputs: Inputs<T>, w_t: &[f32], (range, y): Task<T>) {
     let mut softmax = vec![Softmax { max: 0., total: 0. }; heads];
     for (node, y) in range.zip(y.chunks_exact_mut(channels)) {
         attend(inputs, w_t, node, &mut message, &mut softmax, &mut sums);
-        let skip = inputs.skip.row(node).chunks_exact(head_dim);
-        let heads = sums.chunks_exact(head_dim).zip(&softmax).zip(skip);
-        for (y, ((sums, softmax), skip)) in y.chunks_exact_mut(head_dim).zip(heads) {
+        let [skip, residual] =
+            [inputs.skip, inputs.residual].map(|x| x.row(node).chunks_exact(head_dim));
+        let heads = sums.chunks_exact(head_dim).zip(&softmax);
+        let heads = heads.zip(skip.zip(residual));
+        for (y, ((sums, softmax), (skip, residual))) in y.chunks_exact_mut(head_dim).zip(heads) {
             let share = match softmax.total {
                 0. => 0.,
                 total => 1. / total,
             };
-            for ((y, skip), sum) in y.iter_mut().zip(skip).zip(sums) {
-                y.write(T::narrow(skip.widen() + sum * share));
+            let added = skip.iter().zip(residual);
+            for ((y, (skip, residual)), sum) in y.iter_mut().zip(added).zip(sums) {
+                y.write(T::narrow(skip.widen() + residual.widen() + sum * share));
             }
         }
     }

@@ -242,7 +242,7 @@ impl State {
         combine(simd, weights, &self.e, self.fe, messages);
     }
 
-    /// y = skip + (Σαv + Wₑ(Σαe))/Σα
+    /// y = skip + residual + (Σαv + Wₑ(Σαe))/Σα
     #[inline(always)]
     fn finish<S: Simd, T: Element>(
         &mut self,
@@ -263,26 +263,26 @@ impl State {
                 total => 1. / total,
             };
             let at = inputs.channels(head);
-            let skip = &inputs.skip.row(node)[at.clone()];
-            add_scaled(simd, skip, values, share, &mut y[at]);
+            let added = [inputs.skip, inputs.residual].map(|x| &x.row(node)[at.clone()]);
+            add_scaled(simd, added, values, share, &mut y[at]);
         }
     }
 }
 
-/// y = x + by·values
+/// y = x₀ + x₁ + by·values
 #[inline(always)]
 fn add_scaled<S: Simd, T: Element>(
     simd: S,
-    x: &[T],
+    [x0, x1]: [&[T]; 2],
     values: &[f32],
     by: f32,
     y: &mut [MaybeUninit<T>],
 ) {
     let values = S::as_simd_f32s(values).0;
-    let rows = y.chunks_mut(S::F32_LANES).zip(x.chunks(S::F32_LANES));
-    for ((y, x), &values) in rows.zip(values) {
-        let sum = simd.mul_add_e_f32s(values, simd.splat_f32s(by), load(simd, x));
-        write(simd, y, sum);
+    let x = x0.chunks(S::F32_LANES).zip(x1.chunks(S::F32_LANES));
+    for ((y, (x0, x1)), &values) in y.chunks_mut(S::F32_LANES).zip(x).zip(values) {
+        let x = simd.add_f32s(load(simd, x0), load(simd, x1));
+        write(simd, y, simd.mul_add_e_f32s(values, simd.splat_f32s(by), x));
     }
 }
 

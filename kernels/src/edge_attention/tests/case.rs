@@ -1,14 +1,16 @@
 //! Inputs, the oracle in f64, and the comparison with it.
 
 use candle_core::{DType, Device, Result, Tensor};
+use operands::{Csr, Weight};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::edge_attention::{Graph, level3, level4, level5};
+use crate::edge_attention::{level3, level4, level5};
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, tolerance, uniform};
 
-pub type Kernel = fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, Graph) -> Result<Tensor>;
+pub type Kernel =
+    fn(&Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Tensor, &Weight, &Csr) -> Result<Tensor>;
 
 pub const KERNELS: [(&str, Kernel); 3] = [
     ("level 3", level3::edge_attention),
@@ -43,15 +45,19 @@ pub fn incoming(rng: &mut ChaCha8Rng, degrees: &[usize]) -> Incoming {
     degrees.iter().map(&mut row).collect()
 }
 
+/// q, k, v, skip and residual: rows of H·D for each node.
+pub const PARTS: usize = 5;
+
 /// Inputs on a device, and what they hold in f64.
 pub struct Case {
     pub shape: Shape,
     pub incoming: Incoming,
     pub qkvs: [Tensor; 4],
+    pub residual: Tensor,
     pub edges: Tensor,
     pub w: Tensor,
-    pub graph: (Tensor, Tensor),
-    pub qkvs64: Vec<f64>, // (N, 4, H·D)
+    pub graph: Csr,
+    pub rows64: Vec<f64>, // (N, PARTS, H·D)
     pub edges64: Vec<f64>,
     pub w64: Vec<f64>,
 }
@@ -63,9 +69,9 @@ impl Case {
         incoming: Incoming,
         device: &Device,
     ) -> Result<Self> {
-        let qkvs = uniform(
+        let rows = uniform(
             rng,
-            &[incoming.len(), 4 * shape.channels()],
+            &[incoming.len(), PARTS * shape.channels()],
             shape.dtype,
             device,
         )?;
@@ -77,14 +83,14 @@ impl Case {
             shape.dtype,
             device,
         )?;
-        Self::new(shape, incoming, qkvs, edges, w)
+        Self::new(shape, incoming, rows, edges, w)
     }
 
-    /// q, k, v and skip are views of one product, as in the model.
+    /// q, k, v and skip are views of one product, as in the model. The residual is contiguous.
     pub fn new(
         shape: Shape,
         incoming: Incoming,
-        (product, qkvs64): (Tensor, Vec<f64>),
+        (product, rows64): (Tensor, Vec<f64>),
         (edges, edges64): (Tensor, Vec<f64>),
         (w, w64): (Tensor, Vec<f64>),
     ) -> Result<Self> {
@@ -92,27 +98,23 @@ impl Case {
         let part = |i: usize| product.narrow(1, i * c, c);
         let heads = |i: usize| {
             product
-                .reshape((n, 4 * shape.heads, shape.head_dim))?
+                .reshape((n, PARTS * shape.heads, shape.head_dim))?
                 .narrow(1, i * shape.heads, shape.heads)
         };
-        let mut row_ptr = vec![0u32];
-        row_ptr.extend(incoming.iter().scan(0, |end, row| {
-            *end += row.len() as u32;
-            Some(*end)
-        }));
-        let col_idx: Vec<u32> = incoming.iter().flatten().map(|&j| j as u32).collect();
-        let edges_len = col_idx.len();
+        let into = |(i, row): (usize, &Vec<usize>)| -> Vec<[u32; 2]> {
+            row.iter().map(|&j| [j as u32, i as u32]).collect()
+        };
+        let pairs: Vec<[u32; 2]> = incoming.iter().enumerate().flat_map(into).collect();
+        let (graph, _) = Csr::new(n, &pairs, device)?; // in this order already
         Ok(Self {
             shape,
             qkvs: [heads(0)?, heads(1)?, heads(2)?, part(3)?],
-            graph: (
-                Tensor::from_vec(row_ptr, n + 1, device)?,
-                Tensor::from_vec(col_idx, edges_len, device)?,
-            ),
+            residual: part(4)?.contiguous()?,
+            graph,
             incoming,
             edges,
             w,
-            qkvs64,
+            rows64,
             edges64,
             w64,
         })
@@ -126,20 +128,25 @@ impl Case {
         Ok(self)
     }
 
-    pub fn run(&self, kernel: Kernel) -> Result<Tensor> {
-        let [q, k, v, skip] = &self.qkvs;
-        let graph = Graph {
-            row_ptr: &self.graph.0,
-            col_idx: &self.graph.1,
-            max_degree: self.incoming.iter().map(Vec::len).max().unwrap_or(0),
-        };
-        poisoned(|| kernel(q, k, v, skip, &self.edges, &self.w, graph))
+    /// The same with a residual that begins one element after a multiple of 16 bytes.
+    pub fn shifted_residual(mut self) -> Result<Self> {
+        let all = self.residual.flatten_all()?;
+        let (len, shape) = (all.elem_count(), self.residual.shape());
+        let all = Tensor::cat(&[&all.narrow(0, 0, 1)?, &all], 0)?;
+        self.residual = all.narrow(0, 1, len)?.reshape(shape)?;
+        Ok(self)
     }
 
-    /// Part 0 (q), 1 (k), 2 (v) or 3 (skip) of a node's head.
+    pub fn run(&self, kernel: Kernel) -> Result<Tensor> {
+        let [q, k, v, skip] = &self.qkvs;
+        let w = Weight::new(self.w.clone());
+        poisoned(|| kernel(q, k, v, skip, &self.residual, &self.edges, &w, &self.graph))
+    }
+
+    /// Part 0 (q), 1 (k), 2 (v), 3 (skip) or 4 (residual) of a node's head.
     fn part(&self, node: usize, part: usize, head: usize) -> &[f64] {
         let d = self.shape.head_dim;
-        &self.qkvs64[(4 * node + part) * self.shape.channels() + head * d..][..d]
+        &self.rows64[(PARTS * node + part) * self.shape.channels() + head * d..][..d]
     }
 
     /// Wₑe of an edge and head, and Σ|Wₑ||e|.
@@ -152,7 +159,7 @@ impl Case {
         ((0..d).map(sums).collect(), (0..d).map(sizes).collect())
     }
 
-    /// y, and Σα(|v| + Σ|Wₑ||e|) + |skip|.
+    /// y, and Σα(|v| + Σ|Wₑ||e|) + |skip| + |residual|.
     pub fn oracle(&self) -> Expected {
         let mut all = Expected {
             values: vec![],
@@ -185,10 +192,10 @@ impl Case {
         let max = scores.iter().copied().fold(f64::MIN, f64::max);
         let exp: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
         let total: f64 = exp.iter().sum();
-        let skip = self.part(node, 3, head);
+        let added = (self.part(node, 3, head).iter()).zip(self.part(node, 4, head));
         let mut out = Expected {
-            values: skip.to_vec(),
-            scales: skip.iter().map(|x| x.abs()).collect(),
+            values: added.clone().map(|(a, b)| a + b).collect(),
+            scales: added.map(|(a, b)| a.abs() + b.abs()).collect(),
         };
         for ((&j, (e, size)), exp) in sources.iter().zip(&projected).zip(exp) {
             let (v, alpha) = (self.part(j, 2, head), exp / total);

@@ -1,5 +1,7 @@
 //! What the kernels refuse.
 
+use operands::{Csr, Weight};
+
 use super::*;
 
 #[test]
@@ -13,28 +15,43 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     };
     let case = Case::random(&mut rng, shape, vec![vec![1, 1], vec![0]], &Device::Cpu)?;
     let [q, k, v, skip] = &case.qkvs;
-    let (row_ptr, col_idx) = (&case.graph.0, &case.graph.1);
-    let graph = |row_ptr, col_idx| Graph {
-        row_ptr,
-        col_idx,
-        max_degree: 2,
+    let (residual, edges) = (&case.residual, &case.edges);
+    let good = &case.graph;
+    let weight = |w: &Tensor| Weight::new(w.clone());
+    let w = &weight(&case.w);
+    let swapped = Csr {
+        row_ptr: good.col_idx.clone(),
+        col_idx: good.row_ptr.clone(),
+        ..good.clone()
     };
-    let good = graph(row_ptr, col_idx);
-    let other = col_idx.affine(1., 1.)?; // a source 2 of 2 nodes
-    let transposed = q.transpose(1, 2)?.contiguous()?.transpose(1, 2)?;
+    let other = Csr {
+        col_idx: good.col_idx.affine(1., 1.)?, // a source 2 of 2 nodes
+        ..good.clone()
+    };
+    let spread = q.transpose(1, 2)?.contiguous()?.transpose(1, 2)?;
+    let turned = |x: &Tensor| x.t()?.contiguous()?.t();
+    let narrow = residual.narrow(1, 0, 4)?.contiguous()?;
+    let bf16 = |x: &Tensor| x.to_dtype(DType::BF16);
     for (_, kernel) in KERNELS {
-        let (edges, w) = (&case.edges, &case.w);
-        assert!(kernel(q, k, v, skip, edges, w, good).is_ok());
-        assert!(kernel(q, k, v, q, edges, w, good).is_err());
-        assert!(kernel(q, k, v, skip, w, w, good).is_err());
-        let turned = |x: &Tensor| x.t()?.contiguous()?.t();
-        assert!(kernel(q, k, v, skip, &turned(edges)?, w, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, &turned(w)?, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, &w.to_dtype(DType::BF16)?, good).is_err());
-        assert!(kernel(q, k, v, skip, edges, w, graph(col_idx, row_ptr)).is_err());
-        assert!(kernel(q, k, v, skip, edges, w, graph(row_ptr, &other)).is_err());
-        let error = kernel(&transposed, k, v, skip, edges, w, good).unwrap_err();
+        assert!(kernel(q, k, v, skip, residual, edges, w, good).is_ok());
+        assert!(kernel(q, k, v, q, residual, edges, w, good).is_err());
+        assert!(kernel(q, k, v, skip, &narrow, edges, w, good).is_err());
+        assert!(kernel(q, k, v, skip, &bf16(residual)?, edges, w, good).is_err());
+        assert!(kernel(q, k, v, skip, residual, &case.w, w, good).is_err());
+        assert!(kernel(q, k, v, skip, residual, &turned(edges)?, w, good).is_err());
+        for w in [turned(&case.w)?, bf16(&case.w)?] {
+            assert!(kernel(q, k, v, skip, residual, edges, &weight(&w), good).is_err());
+        }
+        assert!(kernel(q, k, v, skip, residual, edges, w, &swapped).is_err());
+        assert!(kernel(q, k, v, skip, residual, edges, w, &other).is_err());
+        let error = kernel(&spread, k, v, skip, residual, edges, w, good).unwrap_err();
         assert!(error.to_string().contains("level 2 can"), "{error}");
+        // A residual with skip's strides, which skip may have.
+        let error = kernel(q, k, v, skip, skip, edges, w, good).unwrap_err();
+        assert!(
+            error.to_string().contains("expected a contiguous residual"),
+            "{error}"
+        );
     }
     Ok(())
 }

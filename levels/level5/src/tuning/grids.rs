@@ -191,12 +191,12 @@ mod tests {
     fn every_product_of_the_presets_is_measured() {
         let weights = weights();
         for weight in [
-            (Op::Linear, 1536, 512),       // qkv of readme
-            (Op::LinearSwiglu, 1536, 576), // smollm
-            (Op::Linear, 49152, 576),      // its head
-            (Op::Linear, 960, 576),        // three of nine heads have keys
-            (Op::LinearGelu, 3072, 768),   // b16
-            (Op::Linear, 512, 128),        // q, k, v and skip of base
+            (Op::Linear, 1536, 512),        // qkv of readme
+            (Op::LinearSwiglu, 1536, 576),  // smollm
+            (Op::Linear, 49152, 576),       // its head
+            (Op::Linear, 960, 576),         // three of nine heads have keys
+            (Op::LinearGelu, 3072, 768),    // b16
+            (Op::Linear, 512, 128),         // q, k, v and skip of base
             (Op::LinearResidual, 512, 512), // o of readme
         ] {
             assert!(weights.contains(&weight), "{weight:?}");

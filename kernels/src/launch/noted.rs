@@ -1,0 +1,55 @@
+//! What was launched, in order, wherever it ran.
+
+use std::cell::RefCell;
+
+use trace::Launched;
+
+use crate::finally::Finally;
+
+thread_local! {
+    static NOTED: RefCell<Option<Vec<Launched>>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` and returns what it launched on this thread, in the order of the launches. A trace lists them by op instead:
+/// there the launches of an op come before those of the ops inside it.
+pub fn noted<T>(f: impl FnOnce() -> T) -> (T, Vec<Launched>) {
+    let mut before = NOTED.replace(Some(vec![]));
+    let _as_before = Finally(|| NOTED.set(before.take()));
+    let value = f();
+    (value, NOTED.take().unwrap_or_default())
+}
+
+/// Notes a launch here and in the trace, where either is being recorded.
+pub(super) fn launched(launch: impl Fn() -> Launched) {
+    NOTED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.push(launch())));
+    trace::launched(launch);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(kernel: &'static str) -> Launched {
+        Launched {
+            kernel,
+            grid: [1; 3],
+            block: [32, 1, 1],
+            smem: 0,
+            registers: None,
+        }
+    }
+
+    #[test]
+    fn launches_are_in_order_whatever_spans_are_open() {
+        launched(|| panic!("nobody notes this launch"));
+        let ((), noted) = noted(|| {
+            {
+                let _span = trace::span("inside");
+                launched(|| launch("first"));
+            }
+            launched(|| launch("second"));
+        });
+        let kernels: Vec<&str> = noted.iter().map(|l| l.kernel).collect();
+        assert_eq!(kernels, ["first", "second"]);
+    }
+}
