@@ -19,12 +19,15 @@ struct NarrowRow {
     end = row < rows ? columns : 0;
   }
 
-  // Calls f(i, c) for each of this lane's pieces: its number and its first column. Neighbours have neighbouring pieces.
+  // The first column of piece i. Neighbouring lanes have neighbouring pieces.
+  static __device__ __forceinline__ int column(int i) { return (i * LANES + threadIdx.x % LANES) * N; }
+
+  // Calls f(i, c) for each of this lane's pieces: its number and its first column.
   template <typename F>
   __device__ __forceinline__ void each_piece(F f) const {
 #pragma unroll
     for (int i = 0; i < PIECES; i++) {
-      const int c = (i * LANES + threadIdx.x % LANES) * N;
+      const int c = column(i);
       if (c < end) f(i, c);
     }
   }
@@ -32,5 +35,13 @@ struct NarrowRow {
   // Asks for a row's pieces and waits for none: the first use of a piece waits for it.
   __device__ __forceinline__ void load(const T *row, uint4 (&pieces)[PIECES]) const {
     each_piece([&](int i, int c) { pieces[i] = *reinterpret_cast<const uint4 *>(row + c); });
+  }
+
+  // Makes zeros of the pieces outside the row, as Pieces::clear_outside does.
+  __device__ __forceinline__ void clear_outside(uint4 (&pieces)[PIECES]) const {
+#pragma unroll
+    for (int i = 0; i < PIECES; i++) {
+      if (column(i) >= end) pieces[i] = make_uint4(0, 0, 0, 0);
+    }
   }
 };

@@ -26,6 +26,15 @@ struct Pieces {
     }
   }
 
+  // Makes zeros of the pieces outside the row. A plain sum needs them: nvcc adds those pieces too, and then picks the sum
+  // with or without them.
+  __device__ __forceinline__ void clear_outside(int columns) {
+#pragma unroll
+    for (int i = 0; i < ROW_PIECES; i++) {
+      if (column(i) >= columns) piece[i] = make_uint4(0, 0, 0, 0);
+    }
+  }
+
   // The elements of piece i.
   __device__ __forceinline__ void get(int i, float (&x)[N]) const { unpack16<T>(piece[i], x); }
 

@@ -26,7 +26,8 @@ template <typename T>
 __device__ __forceinline__ void held_row(const T *x, const T *w, const T *b, T *y, int columns, float eps,
                                          float *scratch) {
   constexpr int N = PER_16_BYTES<T>;
-  const Pieces<T> of_x(x, columns);
+  Pieces<T> of_x(x, columns);
+  of_x.clear_outside(columns);
   float total = 0.f, squares = 0.f;
   each_piece<T>(columns, [&](int i, int) {
     float v[N];

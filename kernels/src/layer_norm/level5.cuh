@@ -26,6 +26,7 @@ __device__ __forceinline__ void layer_norm(const T *x, const T *w, const T *b, T
   row.load(x + row.start, of_x);
   row.load(w, of_w);
   row.load(b, of_b);
+  row.clear_outside(of_x);
 
   float total = 0.f, squares = 0.f;
   row.each_piece([&](int i, int) {
