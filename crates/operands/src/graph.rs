@@ -2,6 +2,8 @@ use candle_core::{Device, Tensor};
 
 use crate::Error;
 
+type Result<T> = std::result::Result<T, Error>;
+
 /// The edges of one or more graphs, sorted by destination, in compressed sparse rows (CSR).
 ///
 /// Edges `row_ptr[i]..row_ptr[i + 1]` are the incoming edges of node i; `col_idx` holds their sources.
