@@ -51,7 +51,10 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     for exercise in exercises::of(root, &book.config)? {
         found.extend(figures::typed_figures(&exercise.folder)?);
     }
-    found.extend(chapters::ops_without_a_section(&chapters)?);
+    found.extend(chapters::ops_without_a_section(
+        &chapters,
+        &root.join(".."),
+    )?);
     let texts = shell::files(root, &book)?;
     found.extend(text::commands_outside_of_blocks(&texts)?);
     found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);

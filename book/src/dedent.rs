@@ -23,6 +23,13 @@ pub fn dedent_code(markdown: &str) -> String {
     text
 }
 
+/// `code` without the indentation that its lines share.
+pub fn dedent(code: &str) -> String {
+    let mut text = String::with_capacity(code.len());
+    push_dedented(&mut text, &code.split_inclusive('\n').collect::<Vec<_>>());
+    text
+}
+
 fn push_dedented(text: &mut String, lines: &[&str]) {
     let indent = |line: &&str| line.len() - line.trim_start_matches(' ').len();
     let filled = lines.iter().filter(|line| !line.trim().is_empty());

@@ -1,7 +1,7 @@
-//! The `{{#include path:anchor}}` directives of the chapters.
+//! The `{{#include path:anchor}}` and `{{fn path name}}` directives of the chapters.
 
 use anyhow::{Context, Result};
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,20 +30,51 @@ pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// One `{{fn …}}` in a chapter.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The chapter's file.
+    pub chapter: PathBuf,
+    /// The source file.
+    pub file: PathBuf,
+    /// The function, as the directive names it.
+    pub name: String,
+}
+
 /// Every include of every chapter in `folder`.
 pub fn includes(folder: &Path) -> Result<Vec<Include>> {
     let directive = Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([\w-]+))?\s*\}\}")?;
-    let mut found = Vec::new();
+    each(folder, &directive, |chapter, line, captures| Include {
+        chapter: chapter.into(),
+        line,
+        file: folder.join(&captures[1]),
+        anchor: captures.get(2).map(|anchor| anchor.as_str().to_string()),
+    })
+}
+
+/// Every function that a chapter in `folder` shows, of a file in `repository`.
+pub fn functions(folder: &Path, repository: &Path) -> Result<Vec<Shown>> {
+    let directive = Regex::new(r"\{\{\s*fn\s+([^}\s]+)\s+([^}\s]+)\s*\}\}")?;
+    each(folder, &directive, |chapter, _, captures| Shown {
+        chapter: chapter.into(),
+        file: repository.join(&captures[1]),
+        name: captures[2].to_string(),
+    })
+}
+
+/// What `found` makes of each match in the chapters of `folder`: of the chapter, the line from 1, and the match.
+fn each<T>(
+    folder: &Path,
+    directive: &Regex,
+    found: impl Fn(&Path, usize, &Captures) -> T,
+) -> Result<Vec<T>> {
+    let mut all = Vec::new();
     for chapter in chapters(folder)? {
         let text = fs::read_to_string(&chapter)?;
         for (index, line) in text.lines().enumerate() {
-            found.extend(directive.captures_iter(line).map(|captures| Include {
-                chapter: chapter.clone(),
-                line: index + 1,
-                file: folder.join(&captures[1]),
-                anchor: captures.get(2).map(|anchor| anchor.as_str().to_string()),
-            }));
+            let captures = directive.captures_iter(line);
+            all.extend(captures.map(|captures| found(&chapter, index + 1, &captures)));
         }
     }
-    Ok(found)
+    Ok(all)
 }

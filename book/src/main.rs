@@ -16,6 +16,7 @@ mod directives;
 mod exercises;
 mod filter;
 mod format;
+mod functions;
 mod includes;
 mod library;
 mod markdown;
@@ -24,6 +25,7 @@ mod ops;
 mod pictures;
 mod place;
 mod render;
+mod rust;
 mod serve;
 mod shell;
 #[path = "../../tests/src/skip.rs"]

@@ -15,7 +15,7 @@
 //!   launch/kernel/empty on=h200}}`: one case of it.
 //! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
-//!
+//! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
 //! Where the reader has a run of their own, its values stand beside the recorded ones. A backslash
@@ -32,12 +32,13 @@ use crate::directives;
 use crate::exercises;
 use crate::filter::Filter;
 use crate::format;
+use crate::functions;
 use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
 use crate::place;
 use crate::table::{machine, table};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use classroom::Exercise;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter};
@@ -62,11 +63,15 @@ impl Preprocessor for Measure {
         let [folder, target] = sources(&ctx.root, &ctx.config)?;
         let mut library = Library::open(&folder, &target)?;
         let exercises = exercises::of(&ctx.root, &ctx.config)?;
+        let repository = repository(&ctx.root, &ctx.config)?;
         exercises::add_pages(&mut book, &exercises);
         let mut outcome = Ok(());
         book.for_each_mut(|item| {
             if let (BookItem::Chapter(chapter), true) = (item, outcome.is_ok()) {
-                outcome = fill(chapter, &chapters, &mut library, &exercises);
+                outcome = functions::expand(&chapter.content, &repository)
+                    .and_then(|text| fill(&text, &mut library, &exercises))
+                    .map(|text| chapter.content = text)
+                    .map_err(|error| placed(error, chapter, &chapters));
             }
         });
         outcome.map(|()| book)
@@ -75,33 +80,38 @@ impl Preprocessor for Measure {
 
 /// The folder of recorded results and that of the reader's own, as `[preprocessor.measure]` names them.
 pub fn sources(root: &Path, config: &Config) -> Result<[PathBuf; 2]> {
-    let path = |key: &str| -> Result<PathBuf> {
-        let key = format!("preprocessor.measure.{key}");
-        let found = config.get::<PathBuf>(&key)?;
-        Ok(root.join(found.with_context(|| format!("book.toml: expected `{key}`, found none"))?))
-    };
-    Ok([path("results")?, path("target")?])
+    Ok([
+        folder(root, config, "results")?,
+        folder(root, config, "target")?,
+    ])
 }
 
-/// Expands one chapter; an error says where the directive stands.
-fn fill(
-    chapter: &mut Chapter,
-    chapters: &Path,
-    library: &mut Library,
-    exercises: &[Exercise],
-) -> Result<()> {
-    let filled = expand(&dedent_code(&chapter.content), library)
+/// The folder from which `{{fn …}}` names files.
+pub fn repository(root: &Path, config: &Config) -> Result<PathBuf> {
+    folder(root, config, "repository")
+}
+
+fn folder(root: &Path, config: &Config, key: &str) -> Result<PathBuf> {
+    let key = format!("preprocessor.measure.{key}");
+    let found = config.get::<PathBuf>(&key)?;
+    Ok(root.join(found.with_context(|| format!("book.toml: expected `{key}`, found none"))?))
+}
+
+/// A chapter's text with everything in place of its directives but the functions, which are there already.
+fn fill(text: &str, library: &mut Library, exercises: &[Exercise]) -> Result<String> {
+    expand(&dedent_code(text), library)
         .and_then(|text| exercises::expand(&text, exercises))
-        .and_then(|text| directives::finish(&text));
-    chapter.content = filled.map_err(|error| {
-        let directive = error.to_string();
-        let place = match &chapter.source_path {
-            Some(file) => place::of(&chapters.join(file), &directive),
-            None => chapter.name.clone(),
-        };
-        anyhow!("{place}: {error:#}")
-    })?;
-    Ok(())
+        .and_then(|text| directives::finish(&text))
+}
+
+/// `error` with the place of its directive in front.
+fn placed(error: Error, chapter: &Chapter, chapters: &Path) -> Error {
+    let directive = error.to_string();
+    let place = match &chapter.source_path {
+        Some(file) => place::of(&chapters.join(file), &directive),
+        None => chapter.name.clone(),
+    };
+    anyhow!("{place}: {error:#}")
 }
 
 fn expand(text: &str, library: &mut Library) -> Result<String> {

@@ -50,7 +50,7 @@ fn book(chapter: &str) -> TempDir {
     let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
     fs::create_dir(root.path().join("src")).unwrap();
     let config = "[book]\ntitle = 't'\n[preprocessor.measure]\ncommand = 'none'\n\
-                  after = ['links']\nresults = '.'\ntarget = 'target'\n";
+                  after = ['links']\nresults = '.'\ntarget = 'target'\nrepository = '.'\n";
     write("book.toml", config);
     fs::create_dir(root.path().join("ops")).unwrap();
     write("ops/cpu.json", &op_results().to_string());
@@ -291,6 +291,25 @@ fn a_directive_that_nothing_replaces_fails_the_build_by_its_line() {
     assert!(
         found.ends_with(&format!("/src/one.md:1: {{{{measure op.x.y: {expected}")),
         "{found}"
+    );
+}
+
+#[test]
+fn a_function_stands_in_the_page() {
+    let book = book("```rust\n{{fn ops.rs Level1::sum}}\n```\n\nAfter.");
+    let source = "impl Level1 {\n    fn sum() -> &'static str {\n        \"}\"\n    }\n}\n";
+    fs::write(book.path().join("ops.rs"), source).unwrap();
+    let page = page(book.path());
+    let shown = "fn sum() -&gt; &amp;'static str {\n    \"}\"\n}\n";
+    assert!(page.contains(shown), "{page}");
+
+    fs::write(book.path().join("ops.rs"), "fn other() {}").unwrap();
+    let error = format!("{:#}", render::build(book.path()).unwrap_err());
+    let directive = "/src/one.md:2: {{fn ops.rs Level1::sum}}";
+    let missing = "in ops.rs: expected a function `Level1::sum`, found none";
+    assert!(
+        error.ends_with(&format!("{directive}: {missing}")),
+        "{error}"
     );
 }
 

@@ -4,8 +4,8 @@
 //! notifications of the file system do not arrive, and it costs some forty calls of `stat` a round.
 
 use crate::exercises;
-use crate::includes::includes;
-use crate::measure::sources;
+use crate::includes::{functions, includes};
+use crate::measure::{repository, sources};
 use anyhow::Result;
 use mdbook_driver::MDBook;
 use std::fs;
@@ -26,11 +26,11 @@ pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
     for folder in folders.into_iter().chain(exercises) {
         list(&folder, &mut files);
     }
-    files.extend(
-        includes(&book.source_dir())?
-            .into_iter()
-            .map(|include| include.file),
-    );
+    let chapters = book.source_dir();
+    let included = includes(&chapters)?.into_iter().map(|include| include.file);
+    files.extend(included);
+    let shown = functions(&chapters, &repository(&book.root, &book.config)?)?;
+    files.extend(shown.into_iter().map(|function| function.file));
     files.sort();
     files.dedup();
     Ok(files
