@@ -47,29 +47,24 @@ ALONE = {  # a library's kernel, or one that no compiler makes
 COMPILED = {  # what PyTorch's compiler may make kernels of its own for, of several one
     "embedding": lambda ids, w: (F.embedding, ids, w),
     "linear": lambda x, w, b: (F.linear, x, w, b),
-    "qkv": lambda x, w: (F.linear, x, w),
-    "qkv_skip": lambda x, w, b: (F.linear, x, w, b),
+    "linear_residual": lambda x, w, b, residual: (linear_residual, x, w, b, residual),
     "softmax": lambda x: (softmax, x),
     "gelu": lambda x: (F.gelu, x),
     "ternary_linear": lambda x, w: (F.linear, x, w),  # its weights in full
     "linear_gelu": lambda x, w, b: (lambda x, w, b: F.gelu(F.linear(x, w, b)), x, w, b),
     "linear_swiglu": lambda x, w: (linear_swiglu, x, w),
-    "add_rms_norm": lambda x, residual, w: (add_rms_norm, x, residual, w),
-    "add_layer_norm": lambda x, residual, w, b: (add_layer_norm, x, residual, w, b),
+    "rms_norm": lambda x, w: (rms_norm, x, w),
+    "layer_norm": lambda x, w, b: (layer_norm, x, w, b),
     "causal_attention_prefill": lambda **operands: (causal_prefill, *causal(**operands)),
     "causal_attention_decode": lambda **operands: (causal_decode, *causal(**operands)),
-    "edge_attention": lambda **operands: (edge_attention, *edges(**operands)),
-    "segment_mean": lambda x, residual, segment: (pooled, x, residual, segment, segment.bincount()[:, None]),
+    "edge_attention": lambda **operands: (edge_attention_residual, *edges(**operands)),
+    "segment_mean": lambda x, segment: (segment_mean, x, segment, segment.bincount()[:, None]),
     "patch_embed": lambda pixels, w, b, **places: (patch_embed, pixels, w.flatten(1), b, *first_and_others(**places)),
 }
-# From what the call gives → what the levels give: of several results the last.
+# From what the call gives → what the levels give.
 ANSWERS = {
-    "qkv": lambda y: y.chunk(3, -1)[-1],
-    "qkv_skip": lambda y: y.chunk(4, -1)[-1],
     "attention": lambda y: y.transpose(1, 2),
     "causal_attention_prefill": lambda y: y.transpose(1, 2),
-    "add_rms_norm": lambda y: y[-1],
-    "add_layer_norm": lambda y: y[-1],
 }
 
 
@@ -82,19 +77,21 @@ def softmax(x):
     return F.softmax(x, -1)
 
 
+def linear_residual(x, w, b, residual):
+    return residual + F.linear(x, w, b)
+
+
 def linear_swiglu(x, w):
     gate, up = F.linear(x, w).chunk(2, -1)
     return F.silu(gate) * up
 
 
-def add_rms_norm(x, residual, w):
-    x = x + residual
-    return x, F.rms_norm(x, w.shape, w, 1e-5)
+def rms_norm(x, w):
+    return F.rms_norm(x, w.shape, w, 1e-5)
 
 
-def add_layer_norm(x, residual, w, b):
-    x = x + residual
-    return x, F.layer_norm(x, w.shape, w, b, 1e-5)
+def layer_norm(x, w, b):
+    return F.layer_norm(x, w.shape, w, b, 1e-5)
 
 
 def causal(q, k, v, cos, sin, past_k=None, past_v=None):
@@ -125,11 +122,15 @@ def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):
     return decode_attention(q, k_cache, v_cache)
 
 
-def edges(q, k, v, skip, edge_attr, w, source, target):
-    return q, k, v, skip.view_as(q), edge_attr, w, source, target
+def edges(q, k, v, skip, residual, edge_attr, w, source, target):
+    return residual, q, k, v, skip.view_as(q), edge_attr, w, source, target
 
 
-def neighbour_sums(q, k, v, skip, edge_attr, w, source, target):
+def edge_attention_residual(residual, *operands):
+    return residual + edge_attention(*operands)
+
+
+def neighbour_sums(residual, q, k, v, skip, edge_attr, w, source, target):
     """What attention over edges cannot be without, for weights that are given: (N, N) in compressed rows times (N, C)"""
     nodes, x = len(v), v.flatten(1)
     rows = F.pad(target.bincount(minlength=nodes).cumsum(0), (1, 0)).int()
@@ -138,10 +139,6 @@ def neighbour_sums(q, k, v, skip, edge_attr, w, source, target):
     messages = weights.float()[:, None] * x[source].float()
     answer = messages.new_zeros(x.shape).index_add(0, target, messages)
     return torch.sparse.mm, [graph, x], answer
-
-
-def pooled(x, residual, segment, nodes):
-    return segment_mean(x + residual, segment, nodes)
 
 
 def first_and_others(**places):

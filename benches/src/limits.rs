@@ -3,10 +3,10 @@
 use std::hint::black_box;
 
 use candle_core::{DType, Device, Result, Tensor};
-use kernels::linear::level5::{Packed, linear};
+use kernels::linear::level5::linear;
 use kernels::matmul::level5::matmul;
+use models::Linear;
 use models::trace::profile::Limits;
-
 use rayon::prelude::*;
 
 use crate::ops::{HostCopy, Timed};
@@ -85,8 +85,8 @@ fn rate(timer: &Timer, device: &Device, dtype: DType) -> Result<f64> {
     let (a, b) = (draw()?, draw()?);
     let candle = fastest(timer, &mut || a.matmul(&b))?;
     let level5 = fastest(timer, &mut || matmul(&a, &b, None))?;
-    let w = Packed::new(&b)?;
-    let weight = fastest(timer, &mut || linear(&a, &w, None))?;
+    let w = Linear::new(b, None);
+    let weight = fastest(timer, &mut || linear(&a, &w))?;
     Ok(2. * (n as f64).powi(3) / candle.min(level5).min(weight))
 }
 

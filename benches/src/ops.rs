@@ -8,12 +8,10 @@ mod products;
 mod rows;
 mod ternary;
 
-use std::sync::Arc;
-
-use ::levels::Costed;
-use candle_core::{DType, Device, Result, Tensor};
+use ::levels::{Functions, functions};
+use candle_core::{DType, Device, Result, Tensor, bail};
+use kernels::cost::Cost;
 use models::trace::profile::{Limit, Limits, Total};
-use models::trace::{Needs, record};
 use rayon::prelude::*;
 
 use crate::levels::{self, Level};
@@ -28,6 +26,19 @@ pub enum Work {
     Flops(usize),
     /// Tokens, pictures or graphs.
     Items(usize),
+}
+
+/// One op on one shape.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The function, `linear_residual`; or the method of `Ops`.
+    pub op: &'a str,
+    /// `128x512x512`
+    pub shape: &'a str,
+    /// What its rate counts.
+    pub work: Work,
+    /// What the op needs at the least, whatever the level.
+    pub cost: Cost,
 }
 
 /// Something to time: `prepare` before each call, untimed, and then `call`.
@@ -98,15 +109,8 @@ pub trait Bench {
     /// Times `op` on `shape` by each of `all`.
     fn times(&mut self, op: &str, shape: &str, work: Work, all: Contenders) -> Result<()>;
 
-    /// What the next case needs at the least; `count` runs the op once to find out.
-    fn needs(
-        &mut self,
-        _op: &str,
-        _shape: &str,
-        _count: impl FnOnce() -> Result<Option<Needs>>,
-    ) -> Result<()> {
-        Ok(())
-    }
+    /// What the next case needs at the least.
+    fn needs(&mut self, _op: &str, _shape: &str, _cost: Cost) {}
 
     /// What the next case computes, for who times the same elsewhere; `answer` runs the op once.
     fn given(
@@ -119,48 +123,76 @@ pub trait Bench {
         Ok(())
     }
 
-    /// One op on one shape at every level, and a copy beside what memory limits.
-    fn op<T: Timed>(
+    /// A function on one shape at every level, and a copy beside what memory limits.
+    fn function<T: Timed>(
         &mut self,
-        op: &str,
-        shape: &str,
-        work: Work,
+        case: Case,
         operands: Operands,
-        setup: impl FnMut(Level) -> Result<T>,
+        setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        self.op_from(1, op, shape, work, operands, setup)
+        self.function_from(1, case, operands, setup)
     }
 
     /// The same at the levels from `lowest` on.
-    fn op_from<T: Timed>(
+    fn function_from<T: Timed>(
         &mut self,
         lowest: u8,
-        op: &str,
-        shape: &str,
-        work: Work,
+        case: Case,
         operands: Operands,
-        mut setup: impl FnMut(Level) -> Result<T>,
+        mut setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        let mut able = levels::able(self.dtype(), self.device());
-        able.retain(|level| level.level() >= lowest);
-        if let Some(first) = able.first() {
-            let device = self.device().clone();
-            self.given(op, shape, operands, || setup(first.clone())?.answer())?;
-            self.needs(op, shape, || {
-                needed(&device, &mut setup(Arc::new(Costed::new(first.clone())))?)
-            })?;
-        }
-        let names: Vec<String> =
-            (able.iter().map(|level| format!("level{}", level.level()))).collect();
-        let mut all: Contenders = vec![];
-        for (name, level) in names.iter().zip(able) {
-            all.push((name, Box::new(setup(level)?)));
-        }
-        if let Work::Bytes(bytes) = work {
-            all.push(("copy", copy(self.device(), bytes)?));
-        }
-        self.times(op, shape, work, all)
+        at_levels(self, lowest, case, operands, |level| {
+            setup(functions_of(level.level())?)
+        })
     }
+
+    /// A method of `Ops`, which has the level's own cache, on one shape at every level.
+    fn method<T: Timed>(
+        &mut self,
+        case: Case,
+        operands: Operands,
+        setup: impl FnMut(Level) -> Result<T>,
+    ) -> Result<()> {
+        at_levels(self, 1, case, operands, setup)
+    }
+}
+
+/// The functions of the level with this number.
+fn functions_of(level: u8) -> Result<Functions> {
+    match functions().into_iter().find(|of| of.level == level) {
+        Some(of) => Ok(of),
+        None => bail!("expected functions of level {level}, found none"),
+    }
+}
+
+fn at_levels<T: Timed>(
+    bench: &mut (impl Bench + ?Sized),
+    lowest: u8,
+    case: Case,
+    operands: Operands,
+    mut setup: impl FnMut(Level) -> Result<T>,
+) -> Result<()> {
+    let Case {
+        op,
+        shape,
+        work,
+        cost,
+    } = case;
+    let mut able = levels::able(bench.dtype(), bench.device());
+    able.retain(|level| level.level() >= lowest);
+    if let Some(first) = able.first() {
+        bench.given(op, shape, operands, || setup(first.clone())?.answer())?;
+    }
+    bench.needs(op, shape, cost);
+    let names: Vec<String> = (able.iter().map(|level| format!("level{}", level.level()))).collect();
+    let mut all: Contenders = vec![];
+    for (name, level) in names.iter().zip(able) {
+        all.push((name, Box::new(setup(level)?)));
+    }
+    if let Work::Bytes(bytes) = work {
+        all.push(("copy", copy(bench.device(), bytes)?));
+    }
+    bench.times(op, shape, work, all)
 }
 
 /// A copy of as many bytes, half of them read and half of them written.
@@ -190,27 +222,14 @@ fn mixed_rows(bench: &impl Bench, name: &str, rows: usize, c: usize) -> Result<T
 }
 
 /// Whether memory limits an op that needs so much, or, where that is not known, has so much work.
-pub fn is_limited_by_memory(limits: &Limits, needs: Option<Needs>, work: Work) -> bool {
+pub fn is_limited_by_memory(limits: &Limits, needs: Option<Cost>, work: Work) -> bool {
     match needs {
-        Some(Needs { bytes, flops }) => {
+        Some(Cost { bytes, flops }) => {
             let (bytes, flops) = (bytes as f64, flops as f64);
             limits.least(Total { bytes, flops }).1 == Limit::Memory
         }
         None => matches!(work, Work::Bytes(_)),
     }
-}
-
-/// What one result of `timed` needs, as its ops say; they are known from the shapes, so any level's will do.
-fn needed(device: &Device, timed: &mut dyn Timed) -> Result<Option<Needs>> {
-    timed.prepare()?;
-    let (_, events) = record(device, || timed.call())?;
-    let outer = events.iter().filter(|event| event.depth == 0);
-    let needs: Option<Vec<Needs>> = outer.map(|event| event.needs).collect();
-    let results = timed.results() as u64;
-    Ok(needs.map(|all| Needs {
-        bytes: all.iter().map(|needs| needs.bytes).sum::<u64>() / results,
-        flops: all.iter().map(|needs| needs.flops).sum::<u64>() / results,
-    }))
 }
 
 /// A copy by all threads of a CPU, between the same two places each time: candle's is one thread's, into
@@ -251,16 +270,15 @@ impl Timed for HostCopy {
 pub use limits::limits;
 pub use products::small;
 
-/// All of them, in the order of the `Ops` trait, and then what is beside it.
+/// All of them: the functions below `Ops` and its methods with a cache, and then what the models have only inside others.
 pub fn all(bench: &mut impl Bench) -> Result<()> {
     gathers::embedding(bench)?;
     products::linear(bench)?;
-    products::qkv(bench)?;
-    products::qkv_skip(bench)?;
+    products::linear_residual(bench)?;
     products::linear_gelu(bench)?;
     products::linear_swiglu(bench)?;
-    norms::add_rms_norm(bench)?;
-    norms::add_layer_norm(bench)?;
+    norms::rms_norm(bench)?;
+    norms::layer_norm(bench)?;
     attentions::causal_prefill(bench)?;
     attentions::causal_decode(bench)?;
     attentions::attention(bench)?;

@@ -31,7 +31,7 @@ impl RunArgs {
         compose(swap, request.dtype, &request.device, self.trace)
     }
 
-    /// `level 4`, or `level 4 with linear=2`.
+    /// `level 4`, or `level 4 with norm_qkv=2`.
     pub fn level(&self, ops: &dyn Ops) -> String {
         let level = ops.level();
         match &self.swap {

@@ -23,7 +23,7 @@ pub use stats::quantile;
 /// One op that ran.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Name of the kernel, `linear_level1`.
+    /// Name of the op, `norm_qkv`, or of the kernel, `linear_level1`.
     pub kernel: &'static str,
     /// 0 for an op that the model called, 1 for an op inside it, and so on.
     pub depth: usize,

@@ -57,7 +57,7 @@ pub struct OnDevice {
 /// All calls of one op in a repetition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
-    /// As its span has it: `linear_level4`.
+    /// As its span has it: `norm_qkv`, or `linear_level4` where the caller opens none.
     pub name: &'static str,
     /// What ran inside: kernels that were launched on a GPU, or else spans that hold no other, each once.
     pub kernels: Vec<&'static str>,

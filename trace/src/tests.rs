@@ -55,6 +55,30 @@ fn a_launch_belongs_to_the_innermost_op() -> Result<()> {
     Ok(())
 }
 
+/// A function that picks a kernel and says why, and the kernel's own function, are one op.
+#[test]
+fn a_span_directly_inside_one_of_the_same_name_is_that_one() -> Result<()> {
+    let _turn = COUNTING.lock();
+    let (_, events) = record(&Device::Cpu, || {
+        let _picked = span_because("linear_level4", || "measured".into());
+        {
+            let _same = span("linear_level4");
+            launched(|| launch("linear_f32_level4"));
+        }
+        launched(|| launch("after"));
+        let _between = span("candle");
+        let _again = span("linear_level4");
+        Ok(())
+    })?;
+    let found: Vec<_> = events.iter().map(|e| (e.kernel, e.depth)).collect();
+    let expected = [("linear_level4", 0), ("candle", 1), ("linear_level4", 2)];
+    assert_eq!(found, expected);
+    assert_eq!(events[0].why.as_deref(), Some("measured"));
+    let launches: Vec<_> = events[0].launches.iter().map(|l| l.kernel).collect();
+    assert_eq!(launches, ["linear_f32_level4", "after"]);
+    Ok(())
+}
+
 #[test]
 fn what_an_op_needs_is_taken_once() -> Result<()> {
     let _turn = COUNTING.lock();

@@ -223,12 +223,12 @@ mod tests {
     fn small_shapes_come_first_and_the_copy_last() {
         let bytes = Throughput::Bytes;
         let cases = [
-            case("add_rms_norm", "copy", "128x512", 100., bytes(4000)),
-            case("add_rms_norm", "level2", "128x512", 500., bytes(4000)),
-            case("add_rms_norm", "level1", "128x512", 1000., bytes(4000)),
-            case("add_rms_norm", "level1", "1x512", 100., bytes(40)),
+            case("rms_norm", "copy", "128x512", 100., bytes(4000)),
+            case("rms_norm", "level2", "128x512", 500., bytes(4000)),
+            case("rms_norm", "level1", "128x512", 1000., bytes(4000)),
+            case("rms_norm", "level1", "1x512", 100., bytes(40)),
         ];
-        let chart = chart("add_rms_norm", &cases.each_ref(), None);
+        let chart = chart("rms_norm", &cases.each_ref(), None);
         let shapes: Vec<_> = chart.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(shapes, ["1 × 512", "128 × 512"]);
         let bars = &chart.groups[1].bars;

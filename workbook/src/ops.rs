@@ -117,3 +117,62 @@ pub fn rewrite_headers(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBu
         _ => Ok(vec![]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use benches::ops::{Bench, Contenders, Work};
+    use candle_core::{Device, Tensor};
+
+    use super::*;
+
+    /// Notes what it is given to time.
+    struct Names {
+        device: Device,
+        cases: Vec<(String, String)>,
+    }
+
+    impl Bench for Names {
+        fn device(&self) -> &Device {
+            &self.device
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+
+        fn tensor(&self, _name: &str, shape: &[usize]) -> candle_core::Result<Tensor> {
+            Tensor::ones(shape, DType::F32, &self.device)
+        }
+
+        fn times(
+            &mut self,
+            op: &str,
+            shape: &str,
+            _work: Work,
+            _all: Contenders,
+        ) -> candle_core::Result<()> {
+            self.cases.push((op.into(), shape.into()));
+            Ok(())
+        }
+    }
+
+    /// Ops and shapes that `workbook ops` times on a CPU.
+    pub fn timed() -> Result<Vec<(String, String)>> {
+        let mut names = Names {
+            device: Device::Cpu,
+            cases: vec![],
+        };
+        ops::all(&mut names)?;
+        Ok(names.cases)
+    }
+
+    #[test]
+    fn no_case_is_timed_twice() -> Result<()> {
+        let mut timed = timed()?;
+        timed.sort();
+        for pair in timed.windows(2) {
+            assert!(pair[0] != pair[1], "{pair:?}");
+        }
+        Ok(())
+    }
+}

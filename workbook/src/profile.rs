@@ -36,7 +36,7 @@ pub struct ProfileArgs {
     /// Optimization level [default: the highest]
     #[arg(long, value_name = "N")]
     pub level: Option<u8>,
-    /// Run these ops at other levels, such as linear=2,causal_attention=4
+    /// Run these ops at other levels, such as norm_qkv=2,causal_attention=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// Only this workload of the model, such as prefill or decode

@@ -14,9 +14,11 @@ use candle_nn::VarBuilder;
 use cli::device::Choice;
 use cli::files::{self, Output};
 use criterion::{BenchmarkId, Criterion, Throughput};
+#[cfg(feature = "cuda")]
+use kernels::cost::Cost;
 use models::random::RandomWeights;
 #[cfg(feature = "cuda")]
-use models::trace::{Needs, profile::Limits};
+use models::trace::profile::Limits;
 use results::BenchResults;
 use results::criterion::cases_since;
 
@@ -35,7 +37,7 @@ pub struct Harness {
     limits: Option<Limits>,
     /// What an op on a shape needs at the least.
     #[cfg(feature = "cuda")]
-    needs: Option<(String, String, Needs)>,
+    needs: Option<(String, String, Cost)>,
 }
 
 impl Harness {
@@ -91,7 +93,7 @@ impl Harness {
     /// Whether memory limits an op on a shape: by what it needs where it says so, else by its unit of work.
     #[cfg(feature = "cuda")]
     fn is_limited_by_memory(&self, op: &str, shape: &str, work: Work) -> bool {
-        let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
+        let of_case = |(of, on, _): &&(String, String, Cost)| of == op && on == shape;
         let needs = self.needs.as_ref().filter(of_case);
         let needs = needs.map(|(_, _, needs)| *needs);
         self.limits
@@ -142,17 +144,8 @@ impl Bench for Harness {
     }
 
     #[cfg(feature = "cuda")]
-    fn needs(
-        &mut self,
-        op: &str,
-        shape: &str,
-        count: impl FnOnce() -> Result<Option<Needs>>,
-    ) -> Result<()> {
-        self.needs = match self.limits {
-            Some(_) => count()?.map(|needs| (op.into(), shape.into(), needs)),
-            None => None,
-        };
-        Ok(())
+    fn needs(&mut self, op: &str, shape: &str, cost: Cost) {
+        self.needs = Some((op.into(), shape.into(), cost));
     }
 
     /// Criterion times one after the other.

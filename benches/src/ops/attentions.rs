@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::gnn::{LARGE, power_law_edges, regular};
 use crate::levels::Level;
 use candle_core::{Result, Tensor};
-use models::graph::Csr;
-use models::{CacheShape, Heads, KvCache, Rope, Weight};
+use kernels::cost::Cost;
+use kernels::edge_attention::Size;
+use models::{CacheShape, Csr, Heads, KvCache, Rope, Weight};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Bench, Timed, Work, mixed_rows, with_large};
+use super::{Bench, Case, Timed, Work, mixed_rows, with_large};
 
 /// Positions that the rotary table has room for.
 const CONTEXT: usize = 4096;
@@ -65,6 +66,30 @@ impl Inputs {
             },
         })
     }
+
+    /// P: what is in the cache before.
+    fn past(&self) -> usize {
+        self.shape.capacity - self.tokens
+    }
+
+    /// The rotation and the attention; keys and values into the cache, and the angles out of their table.
+    fn cost(&self) -> Cost {
+        let CacheShape {
+            batch,
+            heads,
+            dtype,
+            ..
+        } = self.shape;
+        let (t, d) = (self.tokens, heads.head_dim);
+        let pair = (heads.num_heads, heads.num_kv_heads);
+        let attended = kernels::attention::causal_cost(batch, t, self.past(), pair, d, dtype);
+        let rotated = kernels::rope::cost(batch, t, pair, d, dtype);
+        let moved = Cost::new(2 * batch * t * pair.1 * d + t * d, dtype, 0);
+        Cost {
+            bytes: attended.bytes + moved.bytes,
+            flops: attended.flops + rotated.flops,
+        }
+    }
 }
 
 impl Causal {
@@ -80,14 +105,10 @@ impl Causal {
             inputs,
             cache,
         };
-        if new.past() > 0 {
+        if new.inputs.past() > 0 {
             new.attend(true)?;
         }
         Ok(new)
-    }
-
-    fn past(&self) -> usize {
-        self.inputs.shape.capacity - self.inputs.tokens
     }
 
     fn attend(&mut self, past: bool) -> Result<Tensor> {
@@ -111,7 +132,7 @@ impl Timed for Causal {
 
     /// At the same position each time.
     fn call(&mut self) -> Result<Tensor> {
-        self.cache.rewind(self.past());
+        self.cache.rewind(self.inputs.past());
         self.attend(false)
     }
 }
@@ -138,17 +159,14 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
         let (h, d) = (heads.num_heads, heads.head_dim);
         let one = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
         let shape = if b == 1 { one } else { format!("{b}x{one}") };
-        let (pair, dtype) = ((h, heads.num_kv_heads), bench.dtype());
-        let attended = kernels::attention::causal_cost(b, t, 0, pair, d, dtype).flops;
-        let rotated = kernels::rope::cost(b, t, pair, d, dtype).flops;
         let inputs = Inputs::new(bench, b, heads, 0, t)?;
-        run(
-            bench,
-            "causal_attention_prefill",
-            &shape,
-            Work::Flops((attended + rotated) as usize),
-            inputs,
-        )?;
+        let case = Case {
+            op: "causal_attention_prefill",
+            shape: &shape,
+            work: Work::Flops(inputs.cost().flops as usize),
+            cost: inputs.cost(),
+        };
+        run(bench, case, inputs)?;
     }
     Ok(())
 }
@@ -157,21 +175,19 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
 pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
     for heads in heads() {
         let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
-        let bytes = 2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes();
-        let shape = format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads);
         let inputs = Inputs::new(bench, 1, heads, past, 1)?;
-        run(
-            bench,
-            "causal_attention_decode",
-            &shape,
-            Work::Bytes(bytes),
-            inputs,
-        )?;
+        let case = Case {
+            op: "causal_attention_decode",
+            shape: &format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads),
+            work: Work::Bytes(2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes()),
+            cost: inputs.cost(),
+        };
+        run(bench, case, inputs)?;
     }
     Ok(())
 }
 
-fn run(bench: &mut impl Bench, op: &str, shape: &str, work: Work, inputs: Inputs) -> Result<()> {
+fn run(bench: &mut impl Bench, case: Case, inputs: Inputs) -> Result<()> {
     let (positions, inputs) = (inputs.shape.capacity, Arc::new(inputs));
     let table = |angles: &Tensor| angles.narrow(0, 0, positions);
     let (cos, sin) = (table(&inputs.rope.cos)?, table(&inputs.rope.sin)?);
@@ -180,9 +196,7 @@ fn run(bench: &mut impl Bench, op: &str, shape: &str, work: Work, inputs: Inputs
     if past_k.elem_count() > 0 {
         operands.extend([("past_k", past_k), ("past_v", past_v)]);
     }
-    bench.op(op, shape, work, &operands, |level| {
-        Causal::new(level, &inputs)
-    })
+    bench.method(case, &operands, |level| Causal::new(level, &inputs))
 }
 
 /// B pictures of T patches: `vit.s16`, and small pictures; on a GPU 32 of the former, too.
@@ -191,12 +205,15 @@ pub fn attention(bench: &mut impl Bench) -> Result<()> {
     for [b, t, h, d] in with_large(bench, &shapes, &large) {
         let tensor = |name| bench.tensor(name, &[b, t, h, d]);
         let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
-        let work = Work::Flops(4 * b * h * t * t * d);
-        let operands = [("q", &q), ("k", &k), ("v", &v)];
-        let shape = format!("{b}x{t}x{h}x{d}");
-        bench.op("attention", &shape, work, &operands, |level| {
+        let case = Case {
+            op: "attention",
+            shape: &format!("{b}x{t}x{h}x{d}"),
+            work: Work::Flops(4 * b * h * t * t * d),
+            cost: kernels::attention::cost(b, t, (h, h), d, bench.dtype()),
+        };
+        bench.function(case, &[("q", &q), ("k", &k), ("v", &v)], |level| {
             let (q, k, v) = (q.clone(), k.clone(), v.clone());
-            Ok(move || level.attention(&q, &k, &v))
+            Ok(move || (level.attention)(&q, &k, &v))
         })?;
     }
     Ok(())
@@ -226,27 +243,87 @@ fn attend(bench: &mut impl Bench, n: usize, edges: &[[u32; 2]], lowest: u8) -> R
     let tensor = |name| mixed_rows(bench, name, n, h * d)?.reshape((n, h, d));
     let (q, k, v) = (tensor("q")?, tensor("k")?, tensor("v")?);
     let skip = mixed_rows(bench, "skip", n, h * d)?;
+    let residual = mixed_rows(bench, "residual", n, h * d)?;
     let edge_attr = mixed_rows(bench, "edge_attr", e, edge_width)?;
     let w = bench.tensor("w", &[h * d, edge_width])?;
-    // Each of q, k, v, skip and the result once, edge features and both ends of each edge.
-    let work =
-        Work::Bytes(bench.dtype().size_in_bytes() * (5 * n * h * d + e * edge_width) + 8 * e);
     let (csr, _) = Csr::new(n, edges, bench.device())?;
+    let size = Size {
+        nodes: n,
+        heads: h,
+        head_dim: d,
+        edges: e,
+        features: edge_width,
+    };
+    let case = Case {
+        op: "edge_attention",
+        shape: &format!("{n}x{e}"),
+        // Each of q, k, v, skip, residual and the result once, edge features and both ends of each edge.
+        work: Work::Bytes(bench.dtype().size_in_bytes() * (6 * n * h * d + e * edge_width) + 8 * e),
+        cost: kernels::edge_attention::cost(size, bench.dtype()),
+    };
     let operands = [
         ("q", &q),
         ("k", &k),
         ("v", &v),
         ("skip", &skip),
+        ("residual", &residual),
         ("edge_attr", &edge_attr),
         ("w", &w),
         ("source", &csr.col_idx),
         ("target", &csr.row_idx),
     ];
-    let shape = format!("{n}x{e}");
-    bench.op_from(lowest, "edge_attention", &shape, work, &operands, |level| {
+    bench.function_from(lowest, case, &operands, |level| {
         let (csr, w) = (csr.clone(), Weight::new(w.clone()));
         let (q, k, v) = (q.clone(), k.clone(), v.clone());
-        let (skip, edge_attr) = (skip.clone(), edge_attr.clone());
-        Ok(move || level.edge_attention(&q, &k, &v, &skip, &edge_attr, &w, &csr))
+        let (skip, residual, edge_attr) = (skip.clone(), residual.clone(), edge_attr.clone());
+        Ok(move || (level.edge_attention)(&q, &k, &v, &skip, &residual, &edge_attr, &w, &csr))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::levels::Costed;
+    use candle_core::{DType, Device};
+    use models::trace::{Needs, record};
+
+    use crate::levels;
+    use crate::ops::Contenders;
+
+    struct Zeros(Device);
+
+    impl Bench for Zeros {
+        fn device(&self) -> &Device {
+            &self.0
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+
+        fn tensor(&self, _name: &str, shape: &[usize]) -> Result<Tensor> {
+            Tensor::zeros(shape, DType::F32, &self.0)
+        }
+
+        fn times(&mut self, _: &str, _: &str, _: Work, _: Contenders) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The rows of single ops and `--trace` count alike.
+    #[test]
+    fn causal_attention_needs_what_its_method_says() -> Result<()> {
+        let [_, grouped] = heads();
+        for (past, new) in [(0, 3), (5, 1)] {
+            let bench = Zeros(Device::Cpu);
+            let level1 = levels::able(DType::F32, &bench.0).swap_remove(0);
+            let inputs = Arc::new(Inputs::new(&bench, 2, grouped, past, new)?);
+            let level = Arc::new(Costed::new(level1));
+            let mut causal = Causal::new(level, &inputs)?;
+            let (_, events) = record(&bench.0, || causal.call())?;
+            let Cost { bytes, flops } = inputs.cost();
+            assert_eq!(events[0].needs, Some(Needs { bytes, flops }));
+        }
+        Ok(())
+    }
 }

@@ -1,9 +1,10 @@
 //! Ops that move rows and hardly compute: memory is the limit.
 
 use candle_core::{DType, Device, Result, Tensor};
+use kernels::segment_mean::Size;
 use models::{Sampling, Segments, Weight};
 
-use super::{Bench, Timed, Work};
+use super::{Bench, Case, Timed, Work};
 use crate::levels::Level;
 
 /// T rows of a table of V rows: `lm.readme`.
@@ -13,34 +14,42 @@ pub fn embedding(bench: &mut impl Bench) -> Result<()> {
     for t in [1, 128] {
         let ids = (0..t).map(|i| (i * 7919 % v) as u32);
         let ids = Tensor::from_iter(ids, bench.device())?.unsqueeze(0)?; // (1, T)
-        let work = Work::Bytes(2 * t * c * bench.dtype().size_in_bytes());
-        let operands = [("ids", &ids), ("w", &w)];
-        bench.op("embedding", &format!("{t}x{c}"), work, &operands, |level| {
+        let case = Case {
+            op: "embedding",
+            shape: &format!("{t}x{c}"),
+            work: Work::Bytes(2 * t * c * bench.dtype().size_in_bytes()),
+            cost: kernels::embedding::cost(t, c, bench.dtype()),
+        };
+        bench.function(case, &[("ids", &ids), ("w", &w)], |level| {
             let (ids, w) = (ids.clone(), Weight::new(w.clone()));
-            Ok(move || level.embedding(&ids, &w))
+            Ok(move || (level.embedding)(&ids, &w))
         })?;
     }
     Ok(())
 }
 
-/// The mean of x + residual over 32 nodes a graph: `gnn.base`.
+/// The mean of x over 32 nodes a graph: `gnn.base`.
 pub fn segment_mean(bench: &mut impl Bench) -> Result<()> {
-    let (graphs, nodes, c) = (128usize, 32, 128);
+    let (graphs, nodes, channels) = (128usize, 32, 128);
     let n = graphs * nodes;
-    let x = bench.tensor("x", &[n, c])?;
-    let residual = bench.tensor("residual", &[n, c])?;
+    let x = bench.tensor("x", &[n, channels])?;
     let batch: Vec<u32> = (0..n).map(|i| (i / nodes) as u32).collect();
-    let work = Work::Bytes((2 * n + graphs) * c * bench.dtype().size_in_bytes());
     let segments = Segments::new(graphs, &batch, bench.device())?;
-    let operands = [
-        ("x", &x),
-        ("residual", &residual),
-        ("segment", &segments.index),
-    ];
-    let shape = format!("{n}x{c}");
-    bench.op("segment_mean", &shape, work, &operands, |level| {
-        let (x, residual, segments) = (x.clone(), residual.clone(), segments.clone());
-        Ok(move || level.segment_mean(&x, &residual, &segments))
+    let size = Size {
+        nodes: n,
+        graphs,
+        channels,
+    };
+    let case = Case {
+        op: "segment_mean",
+        shape: &format!("{n}x{channels}"),
+        work: Work::Bytes((n + graphs) * channels * bench.dtype().size_in_bytes()),
+        cost: kernels::segment_mean::cost(size, bench.dtype()),
+    };
+    let operands = [("x", &x), ("segment", &segments.index)];
+    bench.function(case, &operands, |level| {
+        let (x, segments) = (x.clone(), segments.clone());
+        Ok(move || (level.segment_mean)(&x, &segments))
     })
 }
 
@@ -74,9 +83,13 @@ pub fn next_token(bench: &mut impl Bench) -> Result<()> {
     let v = 10_000;
     let logits = bench.tensor("logits", &[v])?;
     let nothing = Tensor::zeros(0, DType::U8, &Device::Cpu)?;
-    let work = Work::Bytes(v * bench.dtype().size_in_bytes());
-    let operands = [("logits", &logits)];
-    bench.op("next_token", &v.to_string(), work, &operands, |level| {
+    let case = Case {
+        op: "next_token",
+        shape: &v.to_string(),
+        work: Work::Bytes(v * bench.dtype().size_in_bytes()),
+        cost: kernels::next_token::cost(v, bench.dtype()),
+    };
+    bench.method(case, &[("logits", &logits)], |level| {
         Ok(NextToken {
             level,
             logits: logits.clone(),

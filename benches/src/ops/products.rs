@@ -2,25 +2,43 @@
 
 use candle_core::Result;
 use kernels::cpu::parallel::Threads;
+use kernels::linear::{cost, residual_cost, swiglu_cost};
 use kernels::matmul::level5 as matmul;
-use models::{Heads, Weight};
+use models::Linear;
 
-use super::{Bench, Contenders, Work, with_large};
+use super::{Bench, Case, Contenders, Work, with_large};
 
 /// gemm on one thread.
 const ALONE: matmul::Run = matmul::Run::Gemm(Threads::One);
 
-/// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`.
-const LINEAR: [[usize; 3]; 5] = [
+/// M rows, K channels in, N out: decode and prefill of `lm.readme`, its head, `vit.s16`, `gnn.base`; queries, keys and values
+/// of the three models, of the last with the skip connection.
+const LINEAR: [[usize; 3]; 9] = [
     [1, 512, 512],
     [1, 512, 10_000],
     [128, 512, 512],
     [197, 1536, 384],
     [4096, 128, 128],
+    [1, 512, 1536],
+    [128, 512, 1536],
+    [197, 384, 1152],
+    [4096, 128, 512],
 ];
 
 /// The second product of an MLP of `vit.b16`, 128 pictures.
 const LARGE_LINEAR: [[usize; 3]; 1] = [[25_216, 3072, 768]];
+
+/// The products that end a half of a block: of attention and of the MLP of `lm.readme`, decode and prefill, and of
+/// `vit.s16`; of the MLP of `gnn.base`.
+const LINEAR_RESIDUAL: [[usize; 3]; 7] = [
+    [1, 512, 512],
+    [1, 1536, 512],
+    [128, 512, 512],
+    [128, 1536, 512],
+    [197, 384, 384],
+    [197, 1536, 384],
+    [4096, 256, 128],
+];
 
 /// x·wᵀ + b
 pub fn linear(bench: &mut impl Bench) -> Result<()> {
@@ -28,47 +46,41 @@ pub fn linear(bench: &mut impl Bench) -> Result<()> {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;
-        let work = Work::Flops(2 * m * k * n);
-        let operands = [("x", &x), ("w", &w), ("b", &b)];
-        let shape = format!("{m}x{k}x{n}");
-        bench.op("linear", &shape, work, &operands, |level| {
-            let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
-            Ok(move || level.linear(&x, &w, Some(&b)))
+        let case = Case {
+            op: "linear",
+            shape: &format!("{m}x{k}x{n}"),
+            work: Work::Flops(2 * m * k * n),
+            cost: cost(m, n, k, bench.dtype()),
+        };
+        bench.function(case, &[("x", &x), ("w", &w), ("b", &b)], |level| {
+            let (x, w) = (x.clone(), Linear::new(w.clone(), Some(b.clone())));
+            Ok(move || (level.linear)(&x, &w))
         })?;
     }
     Ok(())
 }
 
-/// Queries, keys and values: T tokens, H heads of D channels.
-pub fn qkv(bench: &mut impl Bench) -> Result<()> {
-    for [t, h, d] in [[1, 8, 64], [128, 8, 64], [197, 6, 64]] {
-        let (c, heads) = (h * d, Heads::full(h, d));
-        let x = bench.tensor("x", &[1, t, c])?;
-        let w = bench.tensor("w", &[3 * c, c])?;
-        let work = Work::Flops(2 * t * c * 3 * c);
-        let operands = [("x", &x), ("w", &w)];
-        let shape = format!("{t}x{c}x{}", 3 * c);
-        bench.op("qkv", &shape, work, &operands, |level| {
-            let (x, w) = (x.clone(), Weight::new(w.clone()));
-            Ok(move || Ok(level.qkv(&x, &w, None, heads)?.2))
+/// residual + x·wᵀ + b
+pub fn linear_residual(bench: &mut impl Bench) -> Result<()> {
+    for [m, k, n] in with_large(bench, &LINEAR_RESIDUAL, &LARGE_LINEAR) {
+        let x = bench.tensor("x", &[m, k])?;
+        let w = bench.tensor("w", &[n, k])?;
+        let b = bench.tensor("b", &[n])?;
+        let residual = bench.tensor("residual", &[m, n])?;
+        let case = Case {
+            op: "linear_residual",
+            shape: &format!("{m}x{k}x{n}"),
+            work: Work::Flops(2 * m * k * n),
+            cost: residual_cost(m, n, k, bench.dtype()),
+        };
+        let operands = [("x", &x), ("w", &w), ("b", &b), ("residual", &residual)];
+        bench.function(case, &operands, |level| {
+            let (x, residual) = (x.clone(), residual.clone());
+            let w = Linear::new(w.clone(), Some(b.clone()));
+            Ok(move || (level.linear_residual)(&x, &w, &residual))
         })?;
     }
     Ok(())
-}
-
-/// Queries, keys, values and skip of `gnn.base`.
-pub fn qkv_skip(bench: &mut impl Bench) -> Result<()> {
-    let (n, c, heads) = (4096, 128, Heads::full(4, 32));
-    let x = bench.tensor("x", &[n, c])?;
-    let w = bench.tensor("w", &[4 * c, c])?;
-    let b = bench.tensor("b", &[4 * c])?;
-    let work = Work::Flops(2 * n * c * 4 * c);
-    let operands = [("x", &x), ("w", &w), ("b", &b)];
-    let shape = format!("{n}x{c}x{}", 4 * c);
-    bench.op("qkv_skip", &shape, work, &operands, |level| {
-        let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
-        Ok(move || Ok(level.qkv_skip(&x, &w, &b, heads)?.3))
-    })
 }
 
 /// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`, and of 128 pictures of `vit.b16`.
@@ -78,12 +90,16 @@ pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
         let b = bench.tensor("b", &[n])?;
-        let work = Work::Flops(2 * m * k * n);
-        let operands = [("x", &x), ("w", &w), ("b", &b)];
-        let shape = format!("{m}x{k}x{n}");
-        bench.op("linear_gelu", &shape, work, &operands, |level| {
-            let (x, w, b) = (x.clone(), Weight::new(w.clone()), b.clone());
-            Ok(move || level.linear_gelu(&x, &w, &b))
+        let case = Case {
+            op: "linear_gelu",
+            shape: &format!("{m}x{k}x{n}"),
+            work: Work::Flops(2 * m * k * n),
+            // The activation is little beside the product, and not counted.
+            cost: cost(m, n, k, bench.dtype()),
+        };
+        bench.function(case, &[("x", &x), ("w", &w), ("b", &b)], |level| {
+            let (x, w) = (x.clone(), Linear::new(w.clone(), Some(b.clone())));
+            Ok(move || (level.linear_gelu)(&x, &w))
         })?;
     }
     Ok(())
@@ -94,12 +110,15 @@ pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
     for [t, c, f] in [[1, 512, 1536], [128, 512, 1536]] {
         let x = bench.tensor("x", &[1, t, c])?;
         let w = bench.tensor("w", &[2 * f, c])?;
-        let work = Work::Flops(2 * t * c * 2 * f);
-        let operands = [("x", &x), ("w", &w)];
-        let shape = format!("{t}x{c}x{f}");
-        bench.op("linear_swiglu", &shape, work, &operands, |level| {
-            let (x, w) = (x.clone(), Weight::new(w.clone()));
-            Ok(move || level.linear_swiglu(&x, &w))
+        let case = Case {
+            op: "linear_swiglu",
+            shape: &format!("{t}x{c}x{f}"),
+            work: Work::Flops(2 * t * c * 2 * f),
+            cost: swiglu_cost(t, f, c, bench.dtype()),
+        };
+        bench.function(case, &[("x", &x), ("w", &w)], |level| {
+            let (x, w) = (x.clone(), Linear::new(w.clone(), None));
+            Ok(move || (level.linear_swiglu)(&x, &w))
         })?;
     }
     Ok(())
@@ -108,14 +127,18 @@ pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
 /// Patches of P × P from B pictures of S × S, to C channels: `vit.s16`, and small pictures.
 pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
     for [b, s, p, c] in [[1, 224, 16, 384], [10, 32, 4, 128]] {
-        let patches = (s / p) * (s / p);
+        let (patches, k) = ((s / p) * (s / p), 3 * p * p);
         let pixels = bench.tensor("pixels", &[b, 3, s, s])?;
         let w = bench.tensor("w", &[c, 3, p, p])?;
         let bias = bench.tensor("b", &[c])?;
         let class = bench.tensor("class", &[1, 1, c])?;
         let positions = bench.tensor("positions", &[1, 1 + patches, c])?;
-        let work = Work::Flops(2 * b * patches * 3 * p * p * c);
-        let shape = format!("{b}x3x{s}x{s}");
+        let case = Case {
+            op: "patch_embed",
+            shape: &format!("{b}x3x{s}x{s}"),
+            work: Work::Flops(2 * b * patches * k * c),
+            cost: kernels::patch_embed::cost(b, patches, c, k, bench.dtype()),
+        };
         let operands = [
             ("pixels", &pixels),
             ("w", &w),
@@ -123,11 +146,10 @@ pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
             ("class", &class),
             ("positions", &positions),
         ];
-        bench.op("patch_embed", &shape, work, &operands, |level| {
-            let w = Weight::new(w.clone());
-            let (pixels, bias) = (pixels.clone(), bias.clone());
-            let (class, positions) = (class.clone(), positions.clone());
-            Ok(move || level.patch_embed(&pixels, &w, &bias, &class, &positions))
+        bench.function(case, &operands, |level| {
+            let patch = Linear::new(w.clone(), Some(bias.clone()));
+            let (pixels, class, positions) = (pixels.clone(), class.clone(), positions.clone());
+            Ok(move || (level.patch_embed)(&pixels, &patch, &class, &positions))
         })?;
     }
     Ok(())

@@ -3,7 +3,6 @@
 use candle_core::{DType, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use kernels::cost::Cost;
-use models::trace::Needs;
 
 use super::{Bench, Contenders, Work, copy, mixed_rows, with_large};
 
@@ -43,9 +42,8 @@ fn rows(
     for [m, n] in with_large(bench, &SHAPES, &LARGE) {
         let x = mixed_rows(bench, "x", m, n)?;
         let shape = format!("{m}x{n}");
-        let Cost { bytes, flops } = cost(m, n, bench.dtype());
-        let needs = Needs { bytes, flops };
-        bench.needs(op, &shape, || Ok(Some(needs)))?;
+        let cost = cost(m, n, bench.dtype());
+        bench.needs(op, &shape, cost);
         // Not candle's answer: on a CPU its softmax adds up in the format of x, which bf16 is too coarse for.
         bench.given(op, &shape, &[("x", &x)], || levels[2].1(&x))?;
         let x = &x;
@@ -53,8 +51,8 @@ fn rows(
         for (level, run) in levels {
             all.push((level, Box::new(move || run(x))));
         }
-        all.push(("copy", copy(bench.device(), bytes as usize)?));
-        bench.times(op, &shape, Work::Bytes(bytes as usize), all)?;
+        all.push(("copy", copy(bench.device(), cost.bytes as usize)?));
+        bench.times(op, &shape, Work::Bytes(cost.bytes as usize), all)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ ms: time on the host. The device is synchronised before and after each op; an un
 A warm-up pass, which is not counted, packed the weights and, on a GPU, compiled the kernels.
 bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
 kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.
-Indented: kernels that an op called, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
+Indented: the kernels of an op, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
 ";
 
 /// Legend of the last column.
@@ -31,7 +31,7 @@ pub fn runs_as(on_gpu: bool) -> &'static str {
 
 /// Titles of the columns; what it runs as stands behind them.
 const TITLES: [&str; 9] = [
-    "kernel", "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
+    "op", "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
 ];
 
 /// Different launches of one kernel that are listed under an op; a decode has another grid for each length.

@@ -32,18 +32,23 @@ fn launch(kernel: &'static str, blocks: u32) -> Launched {
 #[test]
 fn events_are_added_up_where_they_nest() {
     let events = [
-        priced("qkv_level2", 3, 1_500_000, 6_000_000_000),
+        priced("norm_qkv", 3, 1_500_000, 6_000_000_000),
+        event("rms_norm_level2", 1, 1),
         event("linear_level1", 1, 2),
-        priced("linear_level1", 4, 999, 0),
-        priced("qkv_level2", 3, 1_500_000, 6_000_000_000),
+        priced("linear", 4, 999, 0),
+        event("linear_level1", 1, 4),
+        priced("norm_qkv", 3, 1_500_000, 6_000_000_000),
+        event("rms_norm_level2", 1, 1),
         event("linear_level1", 1, 1),
     ];
     let expected = "\
-kernel           calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s  runs as
-qkv_level2           2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000  candle, fused
-  linear_level1      2        4                   3.000   30.0%                 candle
-linear_level1        1        2     999       0   4.000   40.0%  0.00           candle
-all                  3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
+op                 calls  tensors   bytes   FLOPs      ms   share  GB/s  GFLOP/s  runs as
+norm_qkv               2        4  3.00 M  12.0 G   6.000   60.0%  0.50     2000
+  rms_norm_level2      2        4                   2.000   20.0%                 candle, fused
+  linear_level1        2        4                   3.000   30.0%                 candle
+linear                 1        2     999       0   4.000   40.0%  0.00
+  linear_level1        1        2                   4.000   40.0%                 candle
+all                    3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
 ";
     assert_eq!(table(&rows(&events), true), expected);
 }
@@ -65,7 +70,7 @@ fn launches_stand_below_their_op() {
         ..launch("rope_f32_level4", 5)
     }];
     let expected = "\
-kernel               calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s  runs as
+op                   calls  tensors   bytes  FLOPs     ms   share  GB/s  GFLOP/s  runs as
 linear_level4            2        4  20.0 M     10  2.000  100.0%  10.0     0.00  CUDA C++
   linear_f32_level4      2  grid 64×8   block 128  16896 B shared  96 registers
   linear_f32_level4      1  grid 7×8    block 128  16896 B shared  96 registers
@@ -120,7 +125,7 @@ fn on_a_cpu_the_levels_of_kernels_run_as_rust_twins() {
         event("linear_level5", 0, 1),
         event("linear_level5_threads", 1, 1),
         event("candle", 1, 1),
-        event("qkv_level2", 0, 1),
+        event("rms_norm_level2", 0, 1),
     ];
     let table = table(&rows(&events), false);
     let ends: Vec<&str> = (table.lines())

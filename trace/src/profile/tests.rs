@@ -43,11 +43,13 @@ const LIMITS: Limits = Limits {
 fn profile() -> Profile {
     let pass = |ms: u64| {
         vec![
-            priced("linear_level1", ms, 1_000_000, 200_000_000),
-            event("matmul", 1, ms),
-            priced("norm_level1", 2, 5_000_000, 5_000_000),
-            priced("linear_level1", ms, 1_000_000, 200_000_000),
-            event("matmul", 1, ms),
+            priced("norm_qkv", ms, 1_000_000, 200_000_000),
+            event("rms_norm_level4", 1, 1),
+            event("linear_level4", 1, ms - 1),
+            priced("segment_mean", 2, 5_000_000, 5_000_000),
+            priced("norm_qkv", ms, 1_000_000, 200_000_000),
+            event("rms_norm_level4", 1, 1),
+            event("linear_level4", 1, ms - 1),
         ]
     };
     Profile::of(&[12., 14.], &[pass(4), pass(6)])
@@ -56,23 +58,20 @@ fn profile() -> Profile {
 #[test]
 fn calls_of_a_repetition_are_added_and_repetitions_are_not() {
     let profile = profile();
-    let [linear, norm] = &profile.ops[..] else {
+    let [qkv, mean] = &profile.ops[..] else {
         panic!("expected two ops, found {}", profile.ops.len());
     };
-    assert_eq!(
-        (linear.name, linear.calls, linear.ms.median),
-        ("linear_level1", 2., 10.)
-    );
-    assert_eq!((linear.ms.low, linear.ms.high), (8.4, 11.6));
+    assert_eq!((qkv.name, qkv.calls, qkv.ms.median), ("norm_qkv", 2., 10.));
+    assert_eq!((qkv.ms.low, qkv.ms.high), (8.4, 11.6));
     let needs = Total {
         bytes: 2e6,
         flops: 4e8,
     };
-    assert_eq!(linear.needs, Some(needs));
-    assert_eq!(linear.kernels, ["matmul"]);
-    assert_eq!(norm.kernels, ["norm_level1"]);
+    assert_eq!(qkv.needs, Some(needs));
+    assert_eq!(qkv.kernels, ["rms_norm_level4", "linear_level4"]);
+    assert_eq!(mean.kernels, ["segment_mean"]);
     assert_eq!((profile.together.median, profile.whole.median), (12., 13.));
-    assert!((profile.share(linear) - 10. / 12.).abs() < 1e-12);
+    assert!((profile.share(qkv) - 10. / 12.).abs() < 1e-12);
 }
 
 #[test]
@@ -105,9 +104,9 @@ fn a_part_of_a_repetition_has_the_same_rates() {
 #[test]
 fn the_table_has_every_op_and_the_whole() {
     let expected = "\
-op             calls       ms  share   bytes   FLOPs  GB/s  GFLOP/s  of limit  by          ran
-linear_level1      2  10.0000  83.3%  2.00 M   400 M  0.20     40.0     40.0%  arithmetic  matmul
-norm_level1        1   2.0000  16.7%  5.00 M  5.00 M  2.50     2.50     25.0%  memory      norm_level1
+op            calls       ms  share   bytes   FLOPs  GB/s  GFLOP/s  of limit  by          ran
+norm_qkv          2  10.0000  83.3%  2.00 M   400 M  0.20     40.0     40.0%  arithmetic  rms_norm_level4 + linear_level4
+segment_mean      1   2.0000  16.7%  5.00 M  5.00 M  2.50     2.50     25.0%  memory      segment_mean
 ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: between the ops 1.0000 ms
 ";
     assert_eq!(profile().table(&LIMITS), expected);
@@ -136,9 +135,9 @@ fn no_op_is_above_its_limit() {
         flops_per_s: 100e9,
     };
     let table = profile().table(&slow);
-    let norm = table.lines().find(|line| line.starts_with("norm")).unwrap();
-    let words: Vec<&str> = norm.split_whitespace().rev().take(4).collect();
-    assert_eq!(words, ["norm_level1", "memory", "cache", "in"]);
+    let mean = table.lines().find(|line| line.starts_with("segment"));
+    let words: Vec<&str> = mean.unwrap().split_whitespace().rev().take(4).collect();
+    assert_eq!(words, ["segment_mean", "memory", "cache", "in"]);
 }
 
 /// On a GPU the whole has two times, and a device that was there first is named.

@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_case_stands_with_the_kernels_that_ran_in_it() -> Result<()> {
         let row = |level: &str, us, kernels: &[&str]| OpRow {
-            op: "add_rms_norm".into(),
+            op: "rms_norm".into(),
             shape: "1x2".into(),
             level: level.into(),
             dtype: "f32".into(),
@@ -179,18 +179,18 @@ mod tests {
         let mut results = OpResults::new(Machine::default());
         results.rows = vec![
             row("level2", 9., &[]),
-            row("level3", 4., &["add_rms_norm_f32_level3"]),
-            row("level4", 2., &["add_rms_norm_f32_level4"]),
+            row("level3", 4., &["rms_norm_f32_level3"]),
+            row("level4", 2., &["rms_norm_f32_level4"]),
             row("pytorch", 8., &[]),
         ];
         let lines_of = |file: &str| block(&root()?.join("kernels/src").join(file), &results);
         assert_eq!(
-            lines_of("add_rms_norm/level3.ptx")?[1..],
-            ["//   add_rms_norm 1x2 f32: level 2 9.0, level 3 4.0, PyTorch 8.0"]
+            lines_of("rms_norm/level3.ptx")?[1..],
+            ["//   rms_norm 1x2 f32: level 2 9.0, level 3 4.0, PyTorch 8.0"]
         );
         assert_eq!(
-            lines_of("add_rms_norm/level4.cu")?[1..],
-            ["//   add_rms_norm 1x2 f32: level 2 9.0, level 3 4.0, level 4 2.0, PyTorch 8.0"]
+            lines_of("rms_norm/level4.cu")?[1..],
+            ["//   rms_norm 1x2 f32: level 2 9.0, level 3 4.0, level 4 2.0, PyTorch 8.0"]
         );
         assert!(lines_of("softmax/level4.cu")?.is_empty());
         Ok(())

@@ -7,8 +7,8 @@ use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use cli::progress::Waiting;
+use kernels::cost::Cost;
 use models::random::RandomWeights;
-use models::trace::Needs;
 use models::trace::profile::Limits;
 use results::OpRow;
 
@@ -27,7 +27,7 @@ pub struct Recorder<'a> {
     /// Rows that are on the screen already.
     printed: usize,
     /// What an op on a shape needs.
-    needs: Option<(String, String, Needs)>,
+    needs: Option<(String, String, Cost)>,
     /// What the device can do at the most, in the number format of the time.
     limits: Option<Limits>,
 }
@@ -102,17 +102,8 @@ impl Bench for Recorder<'_> {
         self.weights.get(shape, name)
     }
 
-    fn needs(
-        &mut self,
-        op: &str,
-        shape: &str,
-        count: impl FnOnce() -> candle_core::Result<Option<Needs>>,
-    ) -> candle_core::Result<()> {
-        self.needs = match op.contains(&self.args.filter) {
-            true => count()?.map(|needs| (op.into(), shape.into(), needs)),
-            false => None,
-        };
-        Ok(())
+    fn needs(&mut self, op: &str, shape: &str, cost: Cost) {
+        self.needs = Some((op.into(), shape.into(), cost));
     }
 
     fn given(
@@ -178,7 +169,7 @@ impl Recorder<'_> {
             Work::Flops(n) => (None, count(n)),
             Work::Items(_) => (None, None),
         };
-        let of_case = |(of, on, _): &&(String, String, Needs)| of == op && on == shape;
+        let of_case = |(of, on, _): &&(String, String, Cost)| of == op && on == shape;
         let needs = self.needs.as_ref().filter(of_case);
         let needs = needs
             .filter(|_| level != "copy")

@@ -96,7 +96,9 @@ mod tests {
                 results.rows.push(row("linear", shape, level, flops, us));
             }
         }
-        results.rows.push(row("qkv", "1x4x12", "level1", 96, 2.));
+        results
+            .rows
+            .push(row("linear_gelu", "1x4x12", "level1", 96, 2.));
         let charts = charts(&results);
         let [(dtype, chart)] = &charts[..] else {
             panic!("expected one chart, found {}", charts.len());

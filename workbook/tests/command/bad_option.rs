@@ -30,12 +30,12 @@ fn tables_that_cannot_take_the_rules_of_an_operation() {
     let fixture = Fixture::golden("gnn-plain");
     let missing = fixture.path("table.json");
     let tune = |more: &[&str]| run(&[&["tune", "--device", "cpu", "--op"], more].concat());
-    tune(&["add_rms_norm", "--json", &missing]).refused(&[&missing, "expected a table", "no file"]);
+    tune(&["rms_norm", "--json", &missing]).refused(&[&missing, "expected a table", "no file"]);
     let other = root().join("kernels/src/dispatch/tables/h200.json");
     let other = other.to_string_lossy();
-    tune(&["add_rms_norm", "--json", &other]).refused(&[&other, "found one of NVIDIA H200"]);
+    tune(&["rms_norm", "--json", &other]).refused(&[&other, "found one of NVIDIA H200"]);
     tune(&["causal_attention"]).refused(&["--op: expected an operation", "found causal_attention"]);
-    tune(&["softmax"]).refused_option(&["softmax", "add_layer_norm"]);
+    tune(&["softmax"]).refused_option(&["softmax", "layer_norm"]);
 }
 
 #[test]
@@ -204,9 +204,13 @@ fn swaps() {
         let swap = |spec| run(&[kind, "--swap", spec]);
         swap("").refused(&["--swap: expected OP=LEVEL", "found \"\""]);
         swap("linear").refused(&["--swap: expected OP=LEVEL", "\"linear\""]);
-        swap("matmul=1").refused(&["qkv_skip, linear_gelu", "or next_token", "\"matmul\""]);
+        swap("matmul=1").refused(&[
+            "norm_qkv_skip, causal_attention",
+            "or next_token",
+            "\"matmul\"",
+        ]);
         swap("linear=0").refused(&["--swap linear: expected level 1", "found \"0\""]);
-        swap("qkv=1,qkv=2").refused(&["--swap: expected qkv once, found it twice"]);
+        swap("norm_qkv=1,norm_qkv=2").refused(&["--swap: expected norm_qkv once, found it twice"]);
     }
 }
 
@@ -225,7 +229,7 @@ fn options_that_go_together() {
 fn an_op_that_is_not_there_is_told_which_are() {
     let run = run(&["ops", "liner"]);
     run.refused(&[
-        "FILTER: expected part of one of these names: linear, qkv,",
+        "FILTER: expected part of one of these names: linear, linear_residual,",
         "found \"liner\"",
     ]);
     assert!(

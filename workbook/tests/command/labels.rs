@@ -66,7 +66,7 @@ fn a_trace_of_a_cpu_says_rust_twin() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let line = stdout
         .lines()
-        .find(|line| line.starts_with("edge_attention_level4"));
+        .find(|line| line.starts_with("  edge_attention_level4"));
     assert!(line.unwrap().ends_with("  Rust twin"), "{stdout}");
     assert!(stdout.contains("not PTX or CUDA."), "{stdout}");
 }

@@ -31,11 +31,19 @@ fn every_op_of_a_pass_has_a_line() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
-    // Four layers of three products but the fused ones, and the head; a norm before each half and at the end.
+    // Four layers of two halves, each begun by a norm and ended by a residual; a norm before the head.
     let calls = |name: &str| line(name).split_whitespace().nth(1).unwrap();
-    assert_eq!(calls("causal_attention_level2"), "4");
-    assert_eq!(calls("add_rms_norm_level2"), "9");
-    assert_eq!(calls("linear_level1"), "9");
+    for (op, expected) in [
+        ("norm_qkv ", "4"),
+        ("causal_attention ", "4"),
+        ("linear_residual ", "8"),
+        ("norm_swiglu ", "4"),
+        ("norm_linear ", "1"),
+    ] {
+        assert_eq!(calls(op), expected, "{op}: {text}");
+    }
+    let qkv = line("norm_qkv ");
+    assert!(qkv.ends_with("  rms_norm_level2 + linear_level1"), "{qkv}");
     assert!(
         text.contains("ops together ") && text.contains(" ms, unrecorded: "),
         "{text}"
@@ -95,12 +103,7 @@ fn the_chart_names_every_op() {
     profile(&["--svg", &path]).fine();
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.starts_with("<svg") && text.contains("share of the time of all ops (%)"));
-    for name in [
-        "linear_level1",
-        "causal_attention_level2",
-        "prefill",
-        "decode",
-    ] {
+    for name in ["linear_residual", "causal_attention", "prefill", "decode"] {
         assert!(text.contains(name), "{name}");
     }
 }
