@@ -367,9 +367,9 @@ mod tests {
         }
     }
 
-    /// The scanner reads every source of the repository that a chapter could name.
+    /// The scanner finds every function that starts a line in the crates that the chapters show.
     #[test]
-    fn sources_of_the_repository() {
+    fn sources_of_the_crates() {
         let repository = crate::root().join("..");
         let mut folders: Vec<_> = ["models", "levels", "kernels", "trace", "replay"]
             .map(|folder| repository.join(folder))
