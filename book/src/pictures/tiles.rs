@@ -140,13 +140,13 @@ mod tests {
         let found = words_a_product(
             include_str!("../../../kernels/src/linear/level3.ptx"),
             "--entry linear_f32_level3 --block 32,8 --arg f32:16384:random --arg f32:16384:random \
-             --arg null --arg f32:1024:poison --arg u32:32 --arg u32:32 --arg u32:512 --arg u32:2048",
+             --arg null --arg null --arg f32:1024:poison --arg u32:32 --arg u32:32 --arg u32:512 --arg u32:2048",
         );
         assert_eq!(found, drawn(THREADS[0].1));
         let found = words_a_product(
             include_str!("../../../kernels/src/linear/level4.ptx"),
             "--entry linear_f32_level4_64x64 --block 128 --arg f32:32768:random --arg f32:32768:random \
-             --arg null --arg f32:4096:poison --arg u32:64 --arg u32:64 --arg u32:512",
+             --arg null --arg null --arg f32:4096:poison --arg u32:64 --arg u32:64 --arg u32:512",
         );
         // The two groups of threads that share K add their sums at the end, by way of shared memory.
         let drawn = drawn(THREADS[1].1);
