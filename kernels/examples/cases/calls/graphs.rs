@@ -96,15 +96,15 @@ fn edges(
     let pairs: Vec<[u32; 2]> = sources.into_iter().zip(into).map(Into::into).collect();
     let (graph, _) = Csr::new(nodes, &pairs, &Device::Cpu)?; // in this order already
     let (q, k, v) = (part(0)?, part(1)?, part(2)?);
-    let kernels = match graph.max_degree {
-        0..=1024 => &[
+    if graph.max_degree <= 1024 {
+        for kernel in [
             edge_attention::level3::edge_attention,
             edge_attention::level4::edge_attention,
-        ][..],
-        _ => &[edge_attention::level5::edge_attention][..],
-    };
-    for kernel in kernels {
-        kernel(&q, &k, &v, &skip, &residual, &edges, &w, &graph)?;
+        ] {
+            kernel(&q, &k, &v, &skip, &residual, &edges, &w, &graph)?;
+        }
+    } else {
+        edge_attention::level5::edge_attention(&q, &k, &v, &skip, &residual, &edges, &w, &graph)?;
     }
     Ok(())
 }
