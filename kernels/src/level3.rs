@@ -12,10 +12,14 @@ pub use crate::edge_attention::level3::edge_attention;
 pub use crate::embedding::level3::embedding;
 /// gelu(x), element by element.
 pub use crate::gelu::level3::gelu;
-/// x·Wᵀ + b, and the same with an activation.
-pub use crate::linear::level3::{linear, linear_gelu, linear_swiglu};
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b of each row.
+pub use crate::layer_norm::level3::layer_norm;
+/// x·Wᵀ + b, the same with an activation, and the same plus a residual.
+pub use crate::linear::level3::{linear, linear_gelu, linear_residual, linear_swiglu};
 /// The tokens of pictures: projected patches, the class token and positions.
 pub use crate::patch_embed::level3::patch_embed;
+/// x/√(mean(x²) + eps) ⊙ w of each row.
+pub use crate::rms_norm::level3::rms_norm;
 /// Rotary position embedding of q and k, and the append of k and v to a cache.
 pub use crate::rope::level3::rope_append;
 /// The mean of each segment's rows.

@@ -12,14 +12,18 @@ pub use crate::attention::level5::{causal_attention, prompt_attention};
 pub use crate::attention::level5_pick::attention;
 /// Attention over the incoming edges of each node, plus skip and residual.
 pub use crate::edge_attention::level5::edge_attention;
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b of each row.
+pub use crate::layer_norm::level5::layer_norm;
 /// The most probable token, and the k most probable with their probabilities.
 pub use crate::level4::{argmax, top_k};
 /// Rows of a table, by number; and the tokens of pictures.
 pub use crate::level4::{embedding, patch_embed};
 /// gelu(x), element by element; the mean of each segment's rows; softmax(scale·x) of each row.
 pub use crate::level4::{gelu, segment_mean, softmax};
-/// x·Wᵀ + b, and the same with an activation.
-pub use crate::linear::level5::{linear, linear_gelu, linear_swiglu};
+/// x·Wᵀ + b, the same with an activation, and the same plus a residual.
+pub use crate::linear::level5::{linear, linear_gelu, linear_residual, linear_swiglu};
+/// x/√(mean(x²) + eps) ⊙ w of each row.
+pub use crate::rms_norm::level5::rms_norm;
 /// Rotary position embedding of q and k, and the append of k and v to a cache: at the device's position, and of a prompt
 /// at the host's.
 pub use crate::rope::level5::{prompt_rope_append, rope_append};
