@@ -16,8 +16,6 @@ pub use crate::gelu::level3::gelu;
 pub use crate::linear::level3::{linear, linear_gelu, linear_residual, linear_swiglu};
 /// The tokens of pictures: projected patches, the class token and positions.
 pub use crate::patch_embed::level3::patch_embed;
-/// x/√(mean(x²) + eps) ⊙ w of each row.
-pub use crate::rms_norm::level3::rms_norm;
 /// Rotary position embedding of q and k, and the append of k and v to a cache.
 pub use crate::rope::level3::rope_append;
 /// The mean of each segment's rows.

@@ -11,8 +11,6 @@ pub use crate::edge_attention::level4::edge_attention;
 pub use crate::embedding::level4::embedding;
 /// gelu(x), element by element.
 pub use crate::gelu::level4::gelu;
-/// (x − mean(x))/√(var(x) + eps) ⊙ w + b of each row.
-pub use crate::layer_norm::level4::layer_norm;
 /// Keys and values of one layer: what `rope_append` writes and `causal_attention` reads.
 pub use crate::level3::Cache;
 /// x·Wᵀ + b, and the same with a residual or an activation.
@@ -21,8 +19,6 @@ pub use crate::linear::level4::{linear, linear_gelu, linear_residual, linear_swi
 pub use crate::next_token::level4::{argmax, top_k};
 /// The tokens of pictures: projected patches, the class token and positions.
 pub use crate::patch_embed::level4::patch_embed;
-/// x/√(mean(x²) + eps) ⊙ w of each row.
-pub use crate::rms_norm::level4::rms_norm;
 /// Rotary position embedding of q and k, and the append of k and v to a cache.
 pub use crate::rope::level4::rope_append;
 /// The mean of each segment's rows.

@@ -14,8 +14,6 @@ pub use crate::attention::level5::{causal_attention, prompt_attention};
 pub use crate::attention::level5_pick::attention;
 /// Attention over the incoming edges of each node, plus skip and residual.
 pub use crate::edge_attention::level5::edge_attention;
-/// (x − mean(x))/√(var(x) + eps) ⊙ w + b of each row.
-pub use crate::layer_norm::level5::layer_norm;
 /// The most probable token, and the k most probable with their probabilities.
 pub use crate::level4::{argmax, top_k};
 /// Rows of a table, by number; and the tokens of pictures.

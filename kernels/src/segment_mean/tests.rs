@@ -27,9 +27,10 @@ fn oracle(x: &[f64], graphs: &[usize], c: usize) -> Expected {
     };
     let mut first = 0;
     for (g, &nodes) in graphs.iter().enumerate() {
-        for i in first * c..(first + nodes) * c {
-            all.values[g * c + i % c] += x[i] / nodes as f64;
-            all.scales[g * c + i % c] += x[i].abs() / nodes as f64;
+        let of_graph = &x[first * c..(first + nodes) * c];
+        for (i, x) in of_graph.iter().enumerate() {
+            all.values[g * c + i % c] += x / nodes as f64;
+            all.scales[g * c + i % c] += x.abs() / nodes as f64;
         }
         first += nodes;
     }
