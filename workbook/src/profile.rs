@@ -141,8 +141,8 @@ fn legend(device: &Device) -> String {
          bytes, FLOPs: the minimum that the op needs.\n\
          of limit: the least time that these limits allow, divided by the time taken; by: the limit that counts.\n\
          in cache: faster than memory, because the operands were in the caches. at limit: as fast as the measured limit.\n\
-         ran: the kernels of the op. At level 5, the entry that the table picked: one entry serves linear, linear_gelu\n\
-         and linear_swiglu."
+         ran: the kernels of the op. At level 5, the entry that the table picked: one entry serves linear,\n\
+         linear_residual, linear_gelu and linear_swiglu."
     )
 }
 
