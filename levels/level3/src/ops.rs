@@ -102,7 +102,7 @@ impl Ops for Level3 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. A block per node, which projects the features of each edge as it comes to it.
+    /// 1 launch. A block per head and node, which projects the features of each edge as it comes to it.
     fn edge_attention(
         &self,
         q: &Tensor,
@@ -132,7 +132,7 @@ impl Ops for Level3 {
         k::linear_gelu(&norm(x, n)?, up)
     }
 
-    /// 1 launch. A block per graph.
+    /// 1 launch. A block per graph and 32 channels.
     fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
         k::segment_mean(x, segments)
     }

@@ -128,7 +128,7 @@ impl Ops for Level4 {
         k::linear_gelu(&norm(x, n)?, up)
     }
 
-    /// 1 launch per graph of usual size; large graphs are split over blocks, and a second launch joins the parts.
+    /// 1 launch for graphs of up to 512 nodes on average; large graphs are split over blocks, and a second launch joins the parts.
     fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor> {
         k::segment_mean(x, segments)
     }
