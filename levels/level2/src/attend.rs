@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
 /// softmax(q·kᵀ/√D + mask)·v: q (B, H, T, D), k and v (B, Hkv, S, D), mask (T, S) → (B, T, H·D)
@@ -19,9 +19,19 @@ pub fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Resu
         Some(mask) => scores.reshape((b, h, t, s))?.broadcast_add(mask)?,
         None => scores,
     };
-    let weights = softmax_last_dim(&scores)?.reshape((b, h_kv, h / h_kv * t, s))?;
+    let weights = softmax(&scores)?.reshape((b, h_kv, h / h_kv * t, s))?;
     let mixed = weights.matmul(v)?.reshape((b, h, t, d))?;
     mixed.transpose(1, 2)?.reshape((b, t, h * d))
+}
+
+/// eˣ / Σeˣ over the last dimension, in one operation.
+///
+/// On a CPU candle adds up in the type of its operand, and in bf16 256 + 1 is 256. There, the sums are made in f32.
+pub fn softmax(x: &Tensor) -> Result<Tensor> {
+    match x.device().is_cpu() {
+        true => softmax_last_dim(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype()),
+        false => softmax_last_dim(x),
+    }
 }
 
 /// Causal masks, square: a prefill takes the rows and columns that it needs of one. Every layer of a forward pass needs the
@@ -72,7 +82,6 @@ fn causal_mask(n: usize, device: &Device) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::DType;
 
     #[test]
     fn a_mask_is_the_last_rows_of_as_many_positions() -> Result<()> {
@@ -96,6 +105,14 @@ mod tests {
             }
         }
         assert_eq!(memo.0.lock().unwrap().len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn many_terms_add_up_in_bf16() -> Result<()> {
+        let x = Tensor::zeros((1, 2048), DType::BF16, &Device::Cpu)?;
+        let y = softmax(&x)?.to_dtype(DType::F32)?.to_vec2::<f32>()?;
+        assert_eq!(y[0], [1. / 2048.; 2048]);
         Ok(())
     }
 }

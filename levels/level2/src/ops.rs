@@ -1,7 +1,6 @@
 //! Every operation, fused as far as candle's own ops go: first the methods that the models call, below them the formulas.
 
 use candle_core::{D, DType, Result, Tensor};
-use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
 use models::{
@@ -10,7 +9,7 @@ use models::{
 
 pub use level1::ops::{argmax, embedding, linear, segment_mean};
 
-use crate::attend::{MaskMemo, attend};
+use crate::attend::{self, MaskMemo, attend};
 use crate::patches::Patches;
 use crate::span;
 
@@ -270,7 +269,7 @@ pub fn edge_attention(
 /// softmax(scale·x) over the last dimension: x (…, V) → (…, V)
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     let _span = span!("softmax");
-    softmax_last_dim(&(x * scale)?)
+    attend::softmax(&(x * scale)?)
 }
 
 /// [`rms_norm`] or [`layer_norm`], whichever the model has.

@@ -140,9 +140,6 @@ fn a_function_has_one_answer_at_every_level() -> Result<()> {
                         (expected.dims(), dtype),
                         "{what}"
                     );
-                    // In bf16, candle's softmax on a CPU adds up 1037 terms in bf16.
-                    let adds_in_bf16 = (name, level.level, dtype) == ("softmax", 2, DType::BF16);
-                    let tolerance = if adds_in_bf16 { 0.15 } else { tolerance };
                     let apart = difference(&found, &expected)?;
                     assert!(apart <= tolerance, "{what}: {apart}");
                 }
