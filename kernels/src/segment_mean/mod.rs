@@ -2,7 +2,7 @@
 //!
 //! The readout that turns node features into one vector a graph: "How powerful are graph neural
 //! networks?", Xu et al. 2019, section 4. x (N, C) and y (G, C) are f32 or bf16; sums are in f32. Graphs are
-//! runs of nodes: graph g has nodes `offsets[g]..offsets[g + 1]` of [`Segments`](operands::Segments).
+//! runs of nodes: graph g has nodes `offsets[g]..offsets[g + 1]` of [`Segments`].
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of the mean of |x|.
 
