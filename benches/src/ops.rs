@@ -35,9 +35,9 @@ pub struct Case<'a> {
     pub op: &'a str,
     /// `128x512x512`
     pub shape: &'a str,
-    /// What its rate counts.
+    /// The unit that its rate counts.
     pub work: Work,
-    /// What the op needs at the least, whatever the level.
+    /// The bytes and operations that the op needs, whatever the level.
     pub cost: Cost,
 }
 
@@ -109,7 +109,7 @@ pub trait Bench {
     /// Times `op` on `shape` by each of `all`.
     fn times(&mut self, op: &str, shape: &str, work: Work, all: Contenders) -> Result<()>;
 
-    /// What the next case needs at the least.
+    /// The bytes and operations that the next case needs.
     fn needs(&mut self, _op: &str, _shape: &str, _cost: Cost) {}
 
     /// What the next case computes, for who times the same elsewhere; `answer` runs the op once.

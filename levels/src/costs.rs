@@ -7,8 +7,7 @@ use candle_core::{Result, Tensor};
 use kernels::cost::Cost;
 use kernels::{
     attention as attend, edge_attention as edges_of, embedding as rows_of, layer_norm,
-    linear as product, next_token as token, patch_embed as patches, rms_norm, rope,
-    segment_mean as mean,
+    linear as product, next_token as token, patch_embed as patches, rms_norm, segment_mean as mean,
 };
 use models::{Csr, Heads, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight};
 
@@ -83,15 +82,9 @@ pub fn causal_attention(
     _rope: &Rope,
     cache: &KvCache,
 ) -> Result<Cost> {
-    let ((b, t, h, d), dtype) = (q.dims4()?, q.dtype());
+    let (b, t, h, d) = q.dims4()?;
     let heads = (h, k.dim(2)?);
-    let attended = attend::causal_cost(b, t, cache.len(), heads, d, dtype);
-    let rotated = rope::cost(b, t, heads, d, dtype);
-    let appended = Cost::new(2 * k.elem_count() + t * d, dtype, 0);
-    Ok(Cost {
-        bytes: attended.bytes + appended.bytes,
-        flops: attended.flops + rotated.flops,
-    })
+    Ok(attend::cached_cost(b, t, cache.len(), heads, d, q.dtype()))
 }
 
 /// q (B, T, H, D), k (B, T, Hkv, D)

@@ -82,13 +82,7 @@ impl Inputs {
         } = self.shape;
         let (t, d) = (self.tokens, heads.head_dim);
         let pair = (heads.num_heads, heads.num_kv_heads);
-        let attended = kernels::attention::causal_cost(batch, t, self.past(), pair, d, dtype);
-        let rotated = kernels::rope::cost(batch, t, pair, d, dtype);
-        let moved = Cost::new(2 * batch * t * pair.1 * d + t * d, dtype, 0);
-        Cost {
-            bytes: attended.bytes + moved.bytes,
-            flops: attended.flops + rotated.flops,
-        }
+        kernels::attention::cached_cost(batch, t, self.past(), pair, d, dtype)
     }
 }
 

@@ -3,14 +3,14 @@ use std::fmt::Display;
 /// Why an operand cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What was given is not what it has to be.
+    /// The input is invalid.
     #[error("{what}: expected {expected}, found {found}")]
     Invalid {
         /// The part of the input that is wrong, such as `edge 3`.
         what: String,
-        /// What would be accepted.
+        /// A description of valid input.
         expected: String,
-        /// What was given.
+        /// The input that was found.
         found: String,
     },
     /// A tensor operation failed.

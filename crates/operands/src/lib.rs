@@ -1,4 +1,4 @@
-//! What the functions of all levels take beside tensors: weights, linear layers, norms and graphs.
+//! The operands that functions of all levels take beside tensors: weights, linear layers, norms and graphs.
 //!
 //! The models build these values when they load; every level reads the same ones. A [`Weight`] also holds the packed
 //! forms that levels make of it.

@@ -30,6 +30,7 @@ pub(crate) use operands::strides;
 use candle_core::DType;
 
 use crate::cost::Cost;
+use crate::rope;
 
 /// Full: q, k and v in, the result out; q·k and α·v, a product and an addition a channel, for each
 /// pair of a query and a key, and for each the exponential, the sum and the scale.
@@ -58,6 +59,24 @@ pub fn causal_cost(
     let elements = 2 * batch * (tokens * heads + keys * kv_heads) * head_dim;
     let pairs = batch * heads * (tokens * position + tokens * (tokens + 1) / 2);
     Cost::new(elements, dtype, pairs * (4 * head_dim + 3))
+}
+
+/// [`causal_cost`] with what goes before it: q and k are rotated, k and v written to the cache, and the angles read.
+pub fn cached_cost(
+    batch: usize,
+    tokens: usize,
+    position: usize,
+    heads: (usize, usize),
+    head_dim: usize,
+    dtype: DType,
+) -> Cost {
+    let attended = causal_cost(batch, tokens, position, heads, head_dim, dtype);
+    let rotated = rope::cost(batch, tokens, heads, head_dim, dtype);
+    let appended = 2 * batch * tokens * heads.1 * head_dim + tokens * head_dim;
+    Cost {
+        bytes: attended.bytes + Cost::new(appended, dtype, 0).bytes,
+        flops: attended.flops + rotated.flops,
+    }
 }
 
 #[cfg(test)]

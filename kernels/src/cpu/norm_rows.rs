@@ -1,4 +1,4 @@
-//! What the two norms share: rows of x in, rows of y out, in parallel.
+//! The loop over rows that both norms share: rows of x in, rows of y out, in parallel.
 
 use std::mem::MaybeUninit;
 

@@ -61,7 +61,7 @@ pub fn cost(size: Size, dtype: DType) -> Cost {
     cost
 }
 
-/// What the kernels read. On a GPU they trust the graph; on a CPU it is checked.
+/// The operands of the kernels. On a GPU the kernels trust the graph; on a CPU it is checked.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     q: &'a Tensor,

@@ -11,7 +11,7 @@ use super::cpu;
 pub(crate) use super::cpu::level4::Panels;
 use crate::element::dispatch;
 pub(crate) use packed::Form;
-pub use packed::Packed;
+pub(crate) use packed::Packed;
 pub(super) use product::{FEW_ROWS, Op, Product};
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)

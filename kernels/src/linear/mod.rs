@@ -31,7 +31,9 @@ pub fn cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
 
 /// [`cost`] with a residual (…, N) in, too.
 pub fn residual_cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
-    Cost::new(m * k + n * k + n + 2 * m * n, dtype, 2 * m * n * k)
+    let mut cost = cost(m, n, k, dtype);
+    cost.bytes += Cost::new(m * n, dtype, 0).bytes;
+    cost
 }
 
 /// [`cost`] with w (2F, K), no bias, and y (…, F).

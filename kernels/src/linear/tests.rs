@@ -1,11 +1,14 @@
 //! Every level, and every entry of level 5, against the oracle, on every device that is here.
 
-use candle_core::cpu::erf::erf_f64;
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Linear;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
+
+mod errors;
+mod oracle;
+
+use oracle::{Sum, expected, gelu, sums, swiglu};
 
 use super::level4::{Op, Product};
 use super::level5::Call;
@@ -14,8 +17,8 @@ use super::{Shape, level3, level4, level5};
 use crate::dispatch::{Entry, Facts};
 use crate::output::poisoned;
 use crate::testing::{
-    Devices, Expected, assert_close, behind, cases, devices, gpu, hardware, host, is_sanitized,
-    pairwise, relative_error, rng, skip, tolerance, uniform,
+    Devices, assert_close, behind, cases, devices, gpu, hardware, host, is_sanitized, pairwise,
+    relative_error, rng, skip, tolerance, uniform,
 };
 
 /// Maximum number of multiply-adds of a case. Larger ones are [`large_shapes_equal_the_oracle`]'s.
@@ -55,59 +58,6 @@ const LEVELS: [Level; 3] = [
         swiglu: level5::linear_swiglu,
     },
 ];
-
-/// Σ x·w + b, and Σ |x||w| + |b|, which its rounding errors scale with.
-#[derive(Clone, Copy)]
-struct Sum {
-    value: f64,
-    scale: f64,
-}
-
-impl Sum {
-    fn plus(self, x: f64) -> Self {
-        Self {
-            value: self.value + x,
-            scale: self.scale + x.abs(),
-        }
-    }
-}
-
-/// x (M, K), w (N, K) → (M, N)
-fn sums(x: &[f64], w: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<Sum> {
-    let sum = |at: usize| {
-        let (i, j) = (at / n, at % n);
-        let products = x[i * k..][..k].iter().zip(&w[j * k..][..k]);
-        let (mut value, mut scale) = (0., 0.);
-        for (x, w) in products {
-            value += x * w;
-            scale += (x * w).abs();
-        }
-        Sum { value, scale }
-    };
-    (0..m * n).into_par_iter().map(sum).collect()
-}
-
-fn expected(sums: impl Iterator<Item = Sum>) -> Expected {
-    let (values, scales) = sums.map(|s| (s.value, s.scale)).unzip();
-    Expected { values, scales }
-}
-
-/// The slope of gelu is below 1.13.
-fn gelu(s: Sum) -> Sum {
-    Sum {
-        value: s.value * 0.5 * (1. + erf_f64(s.value / 2f64.sqrt())),
-        scale: s.scale * 1.13,
-    }
-}
-
-/// The slope of silu is below 1.1.
-fn swiglu(gate: Sum, up: Sum) -> Sum {
-    let silu = gate.value / (1. + (-gate.value).exp());
-    Sum {
-        value: silu * up.value,
-        scale: 1.1 * gate.scale * up.value.abs() + silu.abs() * up.scale,
-    }
-}
 
 /// x (M, K), w (2N, K), of which all but the gated product take the upper half, b (N), the residual (M, N).
 fn compare(
@@ -401,68 +351,6 @@ fn a_weight_serves_both_orders() -> Result<()> {
                 "{}",
                 level.name
             );
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn operands_that_do_not_fit_are_errors() -> Result<()> {
-    let x = Tensor::zeros((2, 8), DType::F32, &Device::Cpu)?;
-    let w = Tensor::zeros((5, 8), DType::F32, &Device::Cpu)?;
-    let b = Tensor::zeros(5, DType::F32, &Device::Cpu)?;
-    let r = Tensor::zeros((2, 5), DType::F32, &Device::Cpu)?;
-    let layer = |w: &Tensor, b: Option<&Tensor>| Linear::new(w.clone(), b.cloned());
-    for Level {
-        linear,
-        residual,
-        gelu,
-        swiglu,
-        ..
-    } in &LEVELS
-    {
-        assert!(linear(&x, &layer(&w.t()?.contiguous()?, None)).is_err());
-        assert!(linear(&x, &layer(&w, Some(&b.narrow(0, 0, 4)?))).is_err());
-        assert!(linear(&x, &layer(&w.to_dtype(DType::BF16)?, None)).is_err());
-        assert!(linear(&x.t()?, &layer(&w.t()?, None)).is_err());
-        let f64 = |x: &Tensor| x.to_dtype(DType::F64);
-        assert!(linear(&f64(&x)?, &layer(&f64(&w)?, None)).is_err());
-        assert!(residual(&x, &layer(&w, None), &r.to_dtype(DType::BF16)?).is_err());
-        let transposed = Tensor::zeros((5, 2), DType::F32, &Device::Cpu)?.t()?;
-        assert!(residual(&x, &layer(&w, None), &transposed).is_err());
-        assert!(gelu(&x, &layer(&w, Some(&b.to_dtype(DType::BF16)?))).is_err());
-        assert!(
-            swiglu(&x, &layer(&w, None)).is_err(),
-            "an odd number of rows"
-        );
-    }
-    Ok(())
-}
-
-#[test]
-fn an_error_names_the_operand() -> Result<()> {
-    let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &Device::Cpu);
-    let x = zeros(&[2, 3, 8])?;
-    let plain = Linear::new(zeros(&[4, 8])?, None);
-    let biased = Linear::new(zeros(&[4, 8])?, Some(zeros(&[4])?));
-    for (level, i) in LEVELS.iter().zip(3..) {
-        let residual = (level.residual)(&x, &plain, &zeros(&[6, 4])?);
-        let expected = "expected a residual [2, 3, 4], found [6, 4]";
-        for (found, op, says) in [
-            (residual, "linear_residual", expected),
-            (
-                (level.gelu)(&x, &plain),
-                "linear_gelu",
-                "expected a layer with a bias, found none",
-            ),
-            (
-                (level.swiglu)(&x, &biased),
-                "linear_swiglu",
-                "expected a layer without a bias, found a bias [4]",
-            ),
-        ] {
-            let error = found.expect_err(says).to_string();
-            assert_eq!(error, format!("{op}_level{i}: {says}"));
         }
     }
     Ok(())

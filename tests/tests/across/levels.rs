@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ::levels::Costed;
 use candle_core::{DType, Device, Tensor};
 use models::lm::{self, Logits};
 use models::random::RandomWeights;
@@ -85,28 +86,34 @@ fn every_kernel_names_the_level_that_ran() -> Result<()> {
     Ok(())
 }
 
-/// Level 5 picks among kernels of several levels; each pick says why, and nothing below level 3 is one.
+/// Level 5 picks among kernels of several levels, of which none is below 3, and says why.
 #[test]
 fn level_5_says_why_it_picked_a_kernel() -> Result<()> {
-    let picked = [
+    let picks = [
         "linear",
         "linear_residual",
-        "linear_gelu",
-        "linear_swiglu",
-        "rms_norm",
-        "layer_norm",
+        "norm_linear",
+        "norm_qkv",
+        "norm_qkv_skip",
+        "norm_swiglu",
+        "norm_gelu",
         "attention",
     ];
-    let level5 = levels().pop().unwrap();
+    let level5 = Costed::new(levels().pop().unwrap());
     for device in devices() {
-        let ran = events(level5.as_ref(), &device)?;
+        let ran = events(&level5, &device)?;
         let of_levels = |event: &&Event| !["candle", "cublaslt"].contains(&event.kernel);
-        for event in ran.iter().filter(of_levels) {
+        let inside = ran.iter().filter(|event| event.depth > 0);
+        for event in inside.filter(of_levels) {
             let (_, level) = event.kernel.rsplit_once("_level").expect("a level");
             assert!(level.starts_with(['3', '4', '5']), "{}", event.kernel);
         }
+        let ops = ran.chunk_by(|_, next| next.depth > 0);
+        for op in ops.filter(|op| picks.contains(&op[0].kernel)) {
+            assert!(op.iter().any(|event| event.why.is_some()), "{op:#?}");
+        }
         let reasons = ran.iter().filter(|event| event.why.is_some()).count();
-        assert!(reasons >= picked.len(), "{reasons} reasons in {ran:#?}");
+        assert!(reasons >= 7, "{reasons} reasons in {ran:#?}");
     }
     Ok(())
 }

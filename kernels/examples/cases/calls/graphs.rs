@@ -72,7 +72,7 @@ pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// Graphs of which the first begins at node 0 and each other where the one before it ends.
+/// Graph g has the nodes `starts[g]..starts[g + 1]`; the first begins at node 0.
 pub fn segments(starts: &[u32]) -> Result<Segments> {
     let graphs = starts.windows(2).enumerate();
     let index: Vec<u32> = graphs

@@ -10,7 +10,7 @@ use crate::linear::cpu::level4::Panels;
 
 /// A weight (N, K) as this level multiplies by it: on a GPU the tensor itself, on a CPU its panels.
 #[derive(Debug)]
-pub struct Packed {
+pub(crate) struct Packed {
     pub(crate) form: Form,
     /// (N, K); (2F, K) with a gate.
     pub(crate) dims: (usize, usize),
@@ -30,7 +30,7 @@ impl Packed {
     ///
     /// # Errors
     /// When w is not a matrix of f32 or bf16.
-    pub fn new(w: &Tensor) -> Result<Self> {
+    pub(crate) fn new(w: &Tensor) -> Result<Self> {
         Self::with(w, Panels::new)
     }
 
@@ -38,7 +38,7 @@ impl Packed {
     ///
     /// # Errors
     /// When w is not a matrix of f32 or bf16 with an even number of rows.
-    pub fn gate_up(w: &Tensor) -> Result<Self> {
+    fn gate_up(w: &Tensor) -> Result<Self> {
         crate::linear::half("linear_swiglu_level4", w.dim(0)?)?;
         Self::with(w, Panels::gate_up)
     }
