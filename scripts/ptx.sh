@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes the PTX of every CUDA file, and checks all PTX, the hand-written too, with ptxas.
 #
-#   scripts/ptx.sh [FOLDER or FILE.cu …]   writes X.ptx beside each X.cu (default: all under
-#                                         kernels/src and book/simulated)
-#   scripts/ptx.sh --check                 writes nothing, assembles the exercises' solutions, too; fails where the PTX beside a file is another
+#   scripts/ptx.sh [FOLDER or FILE.cu …]   (default: all under kernels/src and book/simulated)
+#   scripts/ptx.sh --check                 writes nothing, assembles the exercises' solutions, too; fails where the
+#                                         committed PTX is another
 #
-# X.cu is compiled for compute_75 (Turing), X_sm80.cu for compute_80, X_sm90a.cu for compute_90a. The
-# PTX version is lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
+# kernels/src/OP/X.cu becomes kernels/generated/OP/X.sm_75.ptx: sm_75 is Turing, the oldest GPU that level 3 and 4 ask
+# for. A line `// Compiled for sm_75 and sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes
+# X.ptx beside it. The PTX version is lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -15,7 +16,7 @@ check=
 if [ "${1:-}" = --check ]; then check=1; shift; fi
 folders=("$@")
 assembled=("$@")
-[ $# -gt 0 ] || { folders=(kernels/src book/simulated); assembled=("${folders[@]}" exercises); }
+[ $# -gt 0 ] || { folders=(kernels/src book/simulated); assembled=("${folders[@]}" kernels/generated exercises); }
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 
@@ -26,14 +27,24 @@ trap 'rm -rf "$work"' EXIT
 export check work
 export all_versions="${versions[*]}"
 
-# The target that a file's name asks for.
-target() {
+# The targets that a file's header names: `75 80`.
+targets() {
+  local named
+  named=$(sed -n '/^\/\//!q; /^\/\/ Compiled for /p' "$1" | grep -oE 'sm_[0-9]+a?' | sed 's/sm_//' | sort -u | tr '\n' ' ')
+  echo "${named:-75}"
+}
+
+# The PTX of FILE.cu for a target.
+ptx_of() { # FILE.cu TARGET
+  local stem=${1%.cu}
   case $1 in
-    *_sm90a.*) echo 90a ;;
-    *_sm80.*) echo 80 ;;
-    *) echo 75 ;;
+    kernels/src/*) echo "kernels/generated/${stem#kernels/src/}.sm_$2.ptx" ;;
+    *) echo "$stem.ptx" ;;
   esac
 }
+
+# The target that a PTX text asks for.
+target() { sed -nE 's/^\.target sm_([0-9]+a?).*/\1/p' "$1"; }
 
 # The GPUs that can run a target: it and what came after; 90a is Hopper's alone.
 gpus() {
@@ -94,10 +105,10 @@ oldest_version() { # FILE GUESS TARGET OUT
   echo "${versions[$low]:-}"
 }
 
-compile() { # FILE.cu: checks or writes FILE.ptx
-  local ptx=${1%.cu}.ptx target version out root
-  out=$work/$(echo "${1%.cu}" | tr / _)
-  target=$(target "$1")
+compile() { # FILE.cu TARGET: checks or writes its PTX
+  local ptx target=$2 version out root
+  ptx=$(ptx_of "$1" "$target")
+  out=$work/$(echo "${1%.cu}" | tr / _).$target
   nvcc --ptx -std=c++17 -O3 -lineinfo -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   root=$(pwd -P)
   # Paths from the repository's root, and the toolkit's as cuda/…
@@ -110,6 +121,7 @@ compile() { # FILE.cu: checks or writes FILE.ptx
   fi
   with_version "$out.new" "$version" "$out.ptx"
   if [ -z "$check" ]; then
+    mkdir -p "$(dirname "$ptx")"
     cp "$out.ptx" "$ptx"
   elif ! diff -q "$out.ptx" "$ptx" >/dev/null 2>&1; then
     echo "$ptx: expected what nvcc makes of $1, found another: run scripts/ptx.sh" >&2
@@ -125,14 +137,16 @@ accepted() { # GPU FILE.ptx
   return 1
 }
 
-export -f target gpus assemble without_hashes with_version oldest_version compile accepted
+export -f targets ptx_of target gpus assemble without_hashes with_version oldest_version compile accepted
 
 # The longest first, so that no core waits for one at the end.
 largest_first() { xargs -r ls -S; }
 parallel() { xargs -r -P "$(nproc)" -L 1 bash -euo pipefail -c '"$0" "$@"' "$1"; }
 
 failed=0
-find "${folders[@]}" -name '*.cu' | sort | parallel compile || failed=1
+find "${folders[@]}" -name '*.cu' | sort | while read -r cu; do
+  for target in $(targets "$cu"); do echo "$cu $target"; done
+done | parallel compile || failed=1
 find "${assembled[@]}" -name '*.ptx' | largest_first | while read -r ptx; do
   for gpu in $(gpus "$(target "$ptx")"); do echo "$gpu $ptx"; done
 done | parallel accepted || failed=1

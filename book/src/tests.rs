@@ -322,7 +322,7 @@ fn the_quoted_line_of_ptx_stands_in_it() {
     let (_, quoted) = chapter.split_once("`.loc ").expect("a quotation");
     let (quoted, _) = quoted.split_once('`').expect("its end");
     let (first, last) = quoted.split_once(", …, ").expect("two ends of a line");
-    let ptx = read("kernels/src/rms_norm/level4.ptx");
+    let ptx = read("kernels/generated/rms_norm/level4.sm_80.ptx");
     let is_it = |line: &str| line.contains(&format!(".loc\t{first},")) && line.ends_with(last);
     assert!(ptx.lines().any(is_it), ".loc {quoted}");
     for number in first

@@ -99,7 +99,7 @@ impl Row {
         for launch in &event.launches {
             match self.launches.iter_mut().find(|(known, _)| known == launch) {
                 Some((_, count)) => *count += 1,
-                None => self.launches.push((*launch, 1)),
+                None => self.launches.push((launch.clone(), 1)),
             }
         }
         if let Some(why) = &event.why {

@@ -51,38 +51,25 @@ impl Element for bf16 {
     }
 }
 
-/// `Ok("{op}_f32_{level}")` or `Ok("{op}_bf16_{level}")`: the entry point for a number format.
-macro_rules! entry {
-    ($op:literal, $dtype:expr, $level:literal) => {
-        match $dtype {
-            candle_core::DType::F32 => Ok(concat!($op, "_f32_", $level)),
-            candle_core::DType::BF16 => Ok(concat!($op, "_bf16_", $level)),
-            other => Err($crate::element::no_kernel(concat!($op, "_", $level), other)),
-        }
-    };
+/// `f32` or `bf16`, whichever is for `dtype`: the names of a kernel's two entries, say.
+///
+/// # Errors
+/// When it is another format: `kernel` has none for it.
+pub fn by_dtype<T>(kernel: &str, dtype: DType, f32: T, bf16: T) -> Result<T> {
+    match dtype {
+        DType::F32 => Ok(f32),
+        DType::BF16 => Ok(bf16),
+        other => Err(no_kernel(kernel, other)),
+    }
 }
-pub(crate) use entry;
 
-/// As [`entry`], the entry points of all [`NARROW`](crate::launch::NARROW), in its order.
-macro_rules! narrow_entries {
-    ($op:literal, $dtype:expr) => {
-        match $dtype {
-            candle_core::DType::F32 => Ok($crate::element::narrow_entries!(@ concat!($op, "_f32_level5"))),
-            candle_core::DType::BF16 => Ok($crate::element::narrow_entries!(@ concat!($op, "_bf16_level5"))),
-            other => Err($crate::element::no_kernel(concat!($op, "_level5"), other)),
-        }
-    };
-    (@ $stem:expr) => {
-        [
-            concat!($stem, "_16x1"),
-            concat!($stem, "_32x1"),
-            concat!($stem, "_32x2"),
-            concat!($stem, "_32x4"),
-            concat!($stem, "_32x8"),
-        ]
-    };
+/// The name of a format in the names of entries: `f32` or `bf16`.
+///
+/// # Errors
+/// When it is another format: `kernel` has none for it.
+pub fn dtype_name(kernel: &str, dtype: DType) -> Result<&'static str> {
+    by_dtype(kernel, dtype, "f32", "bf16")
 }
-pub(crate) use narrow_entries;
 
 /// Calls a function that is generic over [`Element`] with the format that `$dtype` names.
 macro_rules! dispatch {

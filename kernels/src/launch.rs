@@ -18,55 +18,97 @@ pub use noted::noted;
 pub use recorded::{Recorded, recorded};
 pub use simulated::simulated;
 
+use std::borrow::Cow;
+
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::error::{mismatch, unsupported};
 
-/// PTX with a name of its own.
+/// The PTX of some kernels: one text, or one for each target that the kernels are compiled for.
+///
+/// All texts have the same entries. A GPU runs the one with the highest target that it can run, the simulator the one
+/// with the highest target that is not for one architecture alone.
 #[derive(Debug)]
 pub struct Module {
-    /// `rms_norm_level4`
-    pub name: &'static str,
-    /// The text of the `.ptx` beside the launch.
-    pub ptx: &'static str,
+    name: &'static str,
+    texts: &'static [&'static str],
 }
 
 impl Module {
-    /// The compute capability that `.target` asks for: (7, 5) for `sm_75`, (9, 0) for `sm_90a`.
-    pub fn capability(&self) -> Option<(u32, u32)> {
-        let target = self.target()?;
-        let digits = target.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let number: u32 = digits.parse().ok()?;
-        Some((number / 10, number % 10))
+    /// `name` stands in error messages; `texts` are in the order of their targets, the lowest first.
+    pub const fn new(name: &'static str, texts: &'static [&'static str]) -> Self {
+        Self { name, texts }
     }
 
-    /// `75` of `.target sm_75`.
-    fn target(&self) -> Option<&str> {
-        let mut lines = self.ptx.lines();
-        Some(lines.find_map(|l| l.strip_prefix(".target sm_"))?.trim())
+    /// Stands in error messages: `rms_norm/level4`.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// A target that ends in `a`, as `sm_90a` does, has instructions of one architecture: it runs there, and not on
-    /// what comes after it ("PTX ISA", `.target`).
+    /// One text for each target, the lowest first.
+    pub fn texts(&self) -> &'static [&'static str] {
+        self.texts
+    }
+
+    /// The text for a GPU of compute capability `found`.
     ///
     /// # Errors
-    /// When a GPU of capability `found` cannot run this.
-    pub fn check_capability(&self, found: (u32, u32)) -> Result<()> {
-        let needed = self.capability();
-        let alone = self.target().is_some_and(|target| target.ends_with('a'));
-        if needed == Some(found) || !alone && needed.is_some_and(|needed| needed < found) {
-            return Ok(());
+    /// When that GPU can run none of them.
+    pub fn text_for(&self, found: (u32, u32)) -> Result<&'static str> {
+        let can = |text: &&&str| Target::of(text).is_some_and(|target| target.runs_on(found));
+        if let Some(text) = self.texts.iter().rfind(can) {
+            return Ok(text);
         }
-        let (major, minor) = needed.unwrap_or_default();
+        let lowest = self.texts.first().and_then(|text| Target::of(text));
+        let Some(Target { capability, alone }) = lowest else {
+            return Err(mismatch(self.name, "PTX with a `.target sm_…`", "none"));
+        };
+        let (major, minor) = capability;
         let range = if alone { "and no other" } else { "or more" };
         // Level 3 is for all GPUs since Turing; what needs a newer one is a kernel of level 4.
-        let below = if (major, minor) > (7, 5) { 3 } else { 2 };
+        let below = if capability > (7, 5) { 3 } else { 2 };
         Err(unsupported(
             self.name,
             format!("a GPU of compute capability {major}.{minor} {range}"),
             format!("{}.{}", found.0, found.1),
             below,
         ))
+    }
+
+    /// The text that the simulator runs.
+    pub(crate) fn simulated_text(&self) -> &'static str {
+        let portable = |text: &&&str| Target::of(text).is_none_or(|target| !target.alone);
+        let text = self.texts.iter().rfind(portable);
+        text.or(self.texts.first()).copied().unwrap_or_default()
+    }
+}
+
+/// What `.target` of a PTX text asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target {
+    /// (7, 5) of `sm_75`.
+    pub capability: (u32, u32),
+    /// Whether it ends in `a`, as `sm_90a` does: it then has instructions of one architecture, and runs there but not on
+    /// what comes after it ("PTX ISA", `.target`).
+    pub alone: bool,
+}
+
+impl Target {
+    /// None where the text has no such line.
+    pub fn of(ptx: &str) -> Option<Self> {
+        let target = ptx.lines().find_map(|l| l.strip_prefix(".target sm_"))?;
+        let target = target.trim();
+        let digits = target.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let number: u32 = digits.parse().ok()?;
+        Some(Self {
+            capability: (number / 10, number % 10),
+            alone: target.ends_with('a'),
+        })
+    }
+
+    /// Whether a GPU of compute capability `found` can run it.
+    pub fn runs_on(self, found: (u32, u32)) -> bool {
+        self.capability == found || !self.alone && self.capability < found
     }
 }
 
@@ -78,17 +120,39 @@ pub(crate) fn of_dtype(
 ) -> &'static Module {
     match dtype {
         DType::BF16 => bf16,
-        _ => f32, // `entry!` refuses all others
+        _ => f32, // `by_dtype` refuses all others
     }
 }
 
-/// The [`Module`] of `$file` beside the source that calls it.
+/// The [`Module`] of a kernel file.
+///
+/// `module!("rms_norm/level3")` is `kernels/src/rms_norm/level3.ptx`, written by hand;
+/// `module!("rms_norm/level4", sm_75, sm_80)` is what nvcc makes of `kernels/src/rms_norm/level4.cu` for these targets:
+/// `kernels/generated/rms_norm/level4.sm_75.ptx` and `….sm_80.ptx`.
 macro_rules! module {
-    ($name:literal, $file:literal) => {
-        $crate::launch::Module {
-            name: $name,
-            ptx: include_str!($file),
-        }
+    ($file:literal) => {
+        $crate::launch::Module::new(
+            $file,
+            &[include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/src/",
+                $file,
+                ".ptx"
+            ))],
+        )
+    };
+    ($file:literal, $($target:ident),+) => {
+        $crate::launch::Module::new(
+            $file,
+            &[$(include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/generated/",
+                $file,
+                ".",
+                stringify!($target),
+                ".ptx"
+            ))),+],
+        )
     };
 }
 pub(crate) use module;
@@ -130,7 +194,7 @@ pub struct Launch<'a> {
     /// Where the kernel is.
     pub module: &'static Module,
     /// Its name there.
-    pub entry: &'static str,
+    pub entry: Cow<'static, str>,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block along x, y, z.
@@ -143,10 +207,10 @@ pub struct Launch<'a> {
 
 impl<'a> Launch<'a> {
     /// One block of 32 threads, no dynamic shared memory, no arguments yet.
-    pub fn new(module: &'static Module, entry: &'static str) -> Self {
+    pub fn new(module: &'static Module, entry: impl Into<Cow<'static, str>>) -> Self {
         Self {
             module,
-            entry,
+            entry: entry.into(),
             grid: [1; 3],
             block: [32, 1, 1],
             smem: 0,
@@ -251,7 +315,7 @@ impl<'a> Launch<'a> {
 
     /// What `run` refuses before it asks the driver.
     fn check(&self) -> Result<()> {
-        let refuse = |expected, found| Err(mismatch(self.entry, expected, found));
+        let refuse = |expected, found| Err(mismatch(&self.entry, expected, found));
         if (self.grid.iter().zip(MOST_BLOCKS)).any(|(&blocks, most)| blocks > most) {
             let [x, y, z] = self.grid;
             return refuse(
@@ -300,7 +364,7 @@ use cuda::execute;
 #[cfg(not(feature = "cuda"))]
 fn execute(launch: &Launch) -> Result<()> {
     Err(mismatch(
-        launch.entry,
+        &launch.entry,
         "a build with the feature `cuda`",
         "a build without it",
     ))

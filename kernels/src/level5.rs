@@ -6,12 +6,12 @@
 
 /// The memory of one layer's keys and values, which level 4 uses as it is.
 pub use crate::attention::Cache as Slots;
+/// softmax(q·kᵀ/√D)·v of all keys.
+pub use crate::attention::level5::pick::attention;
 /// Keys and values of one layer, around [`Slots`], and the position that all layers share; and a cache at that position.
 pub use crate::attention::level5::{At, Cache, Position};
 /// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.
 pub use crate::attention::level5::{causal_attention, prompt_attention};
-/// softmax(q·kᵀ/√D)·v of all keys.
-pub use crate::attention::level5_pick::attention;
 /// Attention over the incoming edges of each node, plus skip and residual.
 pub use crate::edge_attention::level5::edge_attention;
 /// The most probable token, and the k most probable with their probabilities.

@@ -1,4 +1,4 @@
-//! The files of cases beside the kernels: each entry has one, and each runs without a finding.
+//! The files of cases of the kernels: each entry has one, and each runs without a finding.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,25 +7,29 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use simt::{Case, Module, Options};
 
-/// All `.ptx` of the ops' folders but Hopper's, whose wgmma and TMA are not simulated.
+/// All `.ptx`, written or generated, but Hopper's, whose wgmma and TMA are not simulated.
 fn texts() -> Vec<PathBuf> {
-    let entries = |folder: &Path| -> Vec<PathBuf> {
-        let read = fs::read_dir(folder).expect("a folder");
-        read.map(|entry| entry.expect("a file").path()).collect()
-    };
-    let ops = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let files = ops
-        .iter()
-        .filter(|op| op.is_dir())
-        .flat_map(|op| entries(op));
-    files
-        .filter(|file| file.extension().is_some_and(|e| e == "ptx"))
-        .filter(|file| !file.to_string_lossy().ends_with("_sm90a.ptx"))
-        .collect()
+    fn visit(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|e| e == "ptx")
+                && !path.to_string_lossy().ends_with(".sm_90a.ptx")
+            {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = vec![];
+    visit(&root.join("src"), &mut found);
+    visit(&root.join("generated"), &mut found);
+    found
 }
 
 fn cases(text: &Path) -> Vec<Case> {
-    let path = text.with_extension("cases");
+    let path = simt::case::file_of(text);
     let file = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let cases = Case::parse_all(&file).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     cases.into_iter().map(|(_, case)| case).collect()

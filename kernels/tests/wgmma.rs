@@ -66,10 +66,10 @@ fn races(kernel: &str) -> BTreeSet<&str> {
 
 #[test]
 fn what_is_in_flight_is_left_alone() {
-    let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
     for (file, kernels) in [
-        ("attention/level5_sm90a.ptx", 2),
-        ("linear/level5_sm90a.ptx", 6),
+        ("attention/level5/tile_wgmma.sm_90a.ptx", 2),
+        ("linear/level5/wgmma.sm_90a.ptx", 6),
     ] {
         let text = std::fs::read_to_string(ops.join(file)).expect("PTX");
         let mut found = 0;

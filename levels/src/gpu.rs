@@ -88,6 +88,11 @@ fn capability(_: &Device) -> Option<Capability> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    use kernels::launch::Target;
+
     use super::*;
     use DType::{BF16, F32};
 
@@ -155,40 +160,43 @@ mod tests {
         assert_eq!(refused, Err(expected));
     }
 
-    /// Every `level*.ptx` of the kernels, and the level that its name begins with.
-    fn kernels() -> Vec<(String, u8)> {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src");
-        let folders = std::fs::read_dir(root)
-            .unwrap()
-            .map(|op| op.unwrap().path());
-        let files = folders
-            .filter_map(|op| std::fs::read_dir(op).ok())
-            .flatten();
-        let paths = files.map(|file| file.unwrap().path());
-        let kernel = |path: std::path::PathBuf| {
-            let name = path.file_name()?.to_str()?;
-            let level = name.strip_prefix("level")?.get(..1)?.parse().ok()?;
-            name.ends_with(".ptx")
-                .then(|| (path.display().to_string(), level))
-        };
-        paths.filter_map(kernel).collect()
+    /// Every `.ptx` below a folder.
+    fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                texts(&path, found);
+            } else if path.extension().is_some_and(|e| e == "ptx") {
+                found.push(path);
+            }
+        }
     }
 
-    /// Those that need more say so in their name and are chosen by the GPU's capability.
+    /// Of a kernel file that is compiled for several targets the lowest counts. Those that need more than a level's minimum
+    /// are chosen by the GPU's capability.
     #[test]
     fn the_kernels_ask_for_no_more_than_the_minimum() {
-        for (path, level) in kernels() {
-            let dtype = match path {
-                _ if path.contains("_sm90a") => continue,
-                _ if path.contains("_sm80") => BF16,
-                _ => F32,
-            };
-            let ptx = std::fs::read_to_string(&path).unwrap().leak();
-            let asked = kernels::launch::Module { name: "", ptx }.capability();
-            assert!(
-                asked.is_some() && asked <= minimum(level, dtype),
-                "{path}: {asked:?}"
-            );
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"));
+        let mut all = vec![];
+        for folder in ["src", "generated"] {
+            texts(&root.join(folder), &mut all);
+        }
+        let mut lowest: BTreeMap<PathBuf, (u8, (u32, u32))> = BTreeMap::new();
+        for path in all {
+            let stem = path.strip_prefix(root).unwrap().to_string_lossy();
+            let (_, level) = stem.split_once("level").unwrap();
+            let level: u8 = level[..1].parse().unwrap();
+            let target = Target::of(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            if !target.alone {
+                let file = PathBuf::from(stem.split(".sm_").next().unwrap());
+                let known = lowest.entry(file).or_insert((level, target.capability));
+                known.1 = known.1.min(target.capability);
+            }
+        }
+        assert!(lowest.len() > 40, "{}", lowest.len());
+        for (file, (level, asked)) in lowest {
+            let dtype = if asked > (7, 5) { BF16 } else { F32 };
+            assert!(Some(asked) <= minimum(level, dtype), "{}", file.display());
         }
     }
 }

@@ -15,7 +15,7 @@ mod operands;
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -24,6 +24,22 @@ use crate::{Dim, Kernel, Module};
 pub use argument::{Argument, Contents, Fill};
 pub use element::Element;
 pub use operands::Operands;
+
+/// Where the launches of a kernel file's text stand: `X.cases` beside `X.ptx`, or beside `X.sm_80.ptx`, which is one of
+/// several texts of a file; of what was written by hand, `kernels/src/OP/X.ptx`, in `kernels/generated/OP/X.cases`.
+pub fn file_of(ptx: &Path) -> PathBuf {
+    let stem = ptx.file_stem().unwrap_or_default().to_string_lossy();
+    let name = stem.split(".sm_").next().unwrap_or_default();
+    let beside = ptx.with_file_name(format!("{name}.cases"));
+    let mut folders: Vec<_> = beside.iter().collect();
+    let kernels = folders
+        .windows(2)
+        .rposition(|pair| pair == ["kernels", "src"]);
+    if let Some(at) = kernels {
+        folders[at + 1] = "generated".as_ref();
+    }
+    folders.iter().collect()
+}
 
 /// A launch of a kernel.
 #[derive(Debug, Clone, PartialEq)]

@@ -46,7 +46,7 @@ fn corpus() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = vec![];
     visit(&root.join("tests"), &mut all);
-    visit(&root.join("../kernels/src"), &mut all);
+    visit(&root.join("../kernels"), &mut all);
     assert!(all.len() > 100, "{} texts", all.len());
     all
 }

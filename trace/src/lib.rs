@@ -11,6 +11,7 @@ pub mod queue;
 mod stats;
 pub mod table;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
@@ -49,10 +50,10 @@ pub struct Needs {
 }
 
 /// A kernel of this project's own that was started on a GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Launched {
     /// Name of the entry, `rms_norm_f32_level4`.
-    pub kernel: &'static str,
+    pub kernel: Cow<'static, str>,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block along x, y, z.

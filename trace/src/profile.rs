@@ -10,6 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -60,7 +61,7 @@ pub struct Op {
     /// As its span has it: `norm_qkv`, or `linear_level4` where the caller opens none.
     pub name: &'static str,
     /// What ran inside: kernels that were launched on a GPU, or else spans that hold no other, each once.
-    pub kernels: Vec<&'static str>,
+    pub kernels: Vec<Cow<'static, str>>,
     /// Of a repetition; a fraction where [`Profile::per`] shares them out.
     pub calls: f64,
     /// Milliseconds of all calls: on a GPU by its own clock, without the gaps in which it would wait for the host; on a CPU by
@@ -297,8 +298,8 @@ impl Op {
 }
 
 /// What ran inside the calls of `name`, in the order of the first.
-fn kernels(name: &str, events: &[Event]) -> Vec<&'static str> {
-    let mut found: Vec<&'static str> = vec![];
+fn kernels(name: &str, events: &[Event]) -> Vec<Cow<'static, str>> {
+    let mut found = vec![];
     let mut inside = false;
     for (i, event) in events.iter().enumerate() {
         if event.depth == 0 {
@@ -310,8 +311,8 @@ fn kernels(name: &str, events: &[Event]) -> Vec<&'static str> {
         let is_leaf = events
             .get(i + 1)
             .is_none_or(|next| next.depth <= event.depth);
-        let launched = event.launches.iter().map(|launch| launch.kernel);
-        let own = (is_leaf && event.launches.is_empty()).then_some(event.kernel);
+        let launched = event.launches.iter().map(|launch| launch.kernel.clone());
+        let own = (is_leaf && event.launches.is_empty()).then_some(event.kernel.into());
         for kernel in launched.chain(own) {
             if !found.contains(&kernel) {
                 found.push(kernel);

@@ -10,10 +10,7 @@ use super::{Bench, Contenders, Work, copy};
 const COPIED: [usize; 2] = [128 << 20, 512 << 20];
 
 /// A kernel that returns.
-static EMPTY: Module = Module {
-    name: "benches_empty",
-    ptx: include_str!("empty.ptx"),
-};
+static EMPTY: Module = Module::new("benches_empty", &[include_str!("empty.ptx")]);
 
 /// Both of them.
 pub fn limits(bench: &mut impl Bench) -> Result<()> {

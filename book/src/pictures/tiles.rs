@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, WIDTH};
 
-/// A thread's sums at level 3 (kernels/src/linear/level3.ptx) and in level 4's larger tile of f32.
+/// A thread's sums at level 3 (kernels/src/linear/level3/linear.ptx) and in level 4's larger tile of f32.
 const THREADS: [(&str, [usize; 2]); 2] = [("level 3", [4, 1]), ("level 4", [8, 8])];
 /// Side of a matrix element in the right half.
 const CELL: f64 = 13.;
@@ -138,13 +138,13 @@ mod tests {
     fn threads_read_what_is_drawn() {
         let drawn = |[rows, columns]: [usize; 2]| (rows + columns) as f64 / (rows * columns) as f64;
         let found = words_a_product(
-            include_str!("../../../kernels/src/linear/level3.ptx"),
+            include_str!("../../../kernels/src/linear/level3/linear.ptx"),
             "--entry linear_f32_level3 --block 32,8 --arg f32:16384:random --arg f32:16384:random \
              --arg null --arg null --arg f32:1024:poison --arg u32:32 --arg u32:32 --arg u32:512 --arg u32:2048",
         );
         assert_eq!(found, drawn(THREADS[0].1));
         let found = words_a_product(
-            include_str!("../../../kernels/src/linear/level4.ptx"),
+            include_str!("../../../kernels/generated/linear/level4/tile_f32.sm_75.ptx"),
             "--entry linear_f32_level4_64x64 --block 128 --arg f32:32768:random --arg f32:32768:random \
              --arg null --arg null --arg f32:4096:poison --arg u32:64 --arg u32:64 --arg u32:512",
         );

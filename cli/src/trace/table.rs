@@ -156,7 +156,7 @@ fn reasons(reasons: &[(String, usize)], depth: usize) -> Vec<Line> {
 fn line(launch: &Launched, count: usize, depth: usize) -> Line {
     let registers = launch.registers.map(|n| format!("{n} registers"));
     Line {
-        cells: vec![indented(launch.kernel, depth), count.to_string()],
+        cells: vec![indented(&launch.kernel, depth), count.to_string()],
         words: vec![
             format!("grid {}", sizes(launch.grid)),
             format!("block {}", sizes(launch.block)),

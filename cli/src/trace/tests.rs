@@ -21,7 +21,7 @@ fn priced(kernel: &'static str, ms: u64, bytes: u64, flops: u64) -> Event {
 
 fn launch(kernel: &'static str, blocks: u32) -> Launched {
     Launched {
-        kernel,
+        kernel: kernel.into(),
         grid: [blocks, 8, 1],
         block: [128, 1, 1],
         smem: 16896,

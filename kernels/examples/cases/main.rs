@@ -1,4 +1,4 @@
-//! Writes the files of cases beside the kernels: for each entry of each `.ptx` the smallest launches that together
+//! Writes the files of cases of the kernels, `kernels/generated/OP/X.cases`: for each entry of each `.ptx` the smallest launches that together
 //! execute all that any launch here does.
 //!
 //! ```text
@@ -32,9 +32,12 @@ fn main() -> Result<()> {
     called?;
     println!("{} launches", launches.len());
     let launches = tiles::smaller(launches);
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let parts: Vec<String> = std::env::args().skip(1).collect();
-    let mut texts = texts(&sources)?;
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut texts = texts(&crate_folder.join("src"))?;
+    texts.extend(highest_targets(self::texts(
+        &crate_folder.join("generated"),
+    )?));
     texts.retain(|path| {
         let path = path.to_string_lossy();
         parts.is_empty() || parts.iter().any(|part| path.contains(part))
@@ -47,13 +50,13 @@ fn main() -> Result<()> {
 fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     let shown = || path.display().to_string();
     let ptx = fs::read_to_string(path).with_context(shown)?;
-    let of = |launch: &&Recorded| launch.module.ptx == ptx;
+    let of = |launch: &&Recorded| launch.module.texts().contains(&ptx.as_str());
     let launches: Vec<&Recorded> = launches.iter().filter(of).collect();
     let cases = choose::cases(&ptx, &launches).with_context(shown)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let by = "written by `cargo run --release -p kernels --example cases`";
     let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
-    let file = path.with_extension("cases");
+    let file = simt::case::file_of(path);
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let before = fs::read_to_string(&file).unwrap_or_default();
     let by_hand = before.find("# By hand").map_or("", |at| &before[at..]);
     let text = format!("# Launches of {name}, {by}.\n{lines}{by_hand}");
@@ -67,6 +70,16 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     Ok(())
 }
 
+/// Of the texts of one kernel file, for several targets, the one with the highest.
+fn highest_targets(texts: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut highest: Vec<PathBuf> = vec![];
+    for path in texts {
+        highest.retain(|other| simt::case::file_of(other) != simt::case::file_of(&path));
+        highest.push(path);
+    }
+    highest
+}
+
 /// All `.ptx` below a folder that can be simulated.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = vec![];
@@ -75,7 +88,7 @@ fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
         if path.is_dir() {
             found.extend(texts(&path)?);
         } else if path.extension().is_some_and(|e| e == "ptx")
-            && !path.to_string_lossy().ends_with("_sm90a.ptx")
+            && !path.to_string_lossy().ends_with(".sm_90a.ptx")
         {
             found.push(path);
         }

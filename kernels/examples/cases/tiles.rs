@@ -19,7 +19,9 @@ pub fn smaller(launches: Vec<Recorded>) -> Vec<Recorded> {
     let (large, small): (Vec<_>, Vec<_>) = launches.into_iter().partition(is_large);
     let mut all: Vec<Recorded> = small.iter().map(fewer_heads).collect();
     for large in &large {
-        let like = small.iter().filter(|s| s.module.ptx == large.module.ptx);
+        let like = small
+            .iter()
+            .filter(|s| std::ptr::eq(s.module, large.module));
         all.extend(like.filter_map(|small| retiled(large, small)));
     }
     let split: Vec<Recorded> = all.iter().filter_map(more_splits).collect();

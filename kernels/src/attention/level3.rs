@@ -3,13 +3,13 @@
 use candle_core::{Result, Tensor};
 
 use super::{Cache, Operands, cpu, operands};
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("attention_level3", "level3.ptx");
-static BF16: Module = module!("attention_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("attention/level3");
+static BF16: Module = module!("attention/level3_bf16");
 
 /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
@@ -73,10 +73,18 @@ fn launch(x: &Operands) -> Result<Tensor> {
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
     let module = of_dtype(x.q.dtype(), &F32, &BF16);
-    let launch = Launch::new(module, entry!("attention", x.q.dtype(), "level3")?)
-        .grid(x.queries, x.heads, x.batch)
-        .block(THREADS, 1, 1)
-        .smem(bytes);
+    let launch = Launch::new(
+        module,
+        by_dtype(
+            "attention_level3",
+            x.q.dtype(),
+            "attention_f32_level3",
+            "attention_bf16_level3",
+        )?,
+    )
+    .grid(x.queries, x.heads, x.batch)
+    .block(THREADS, 1, 1)
+    .smem(bytes);
     x.arguments(launch).write(&y).run()?;
     Ok(y)
 }

@@ -17,9 +17,6 @@ mod cpu;
 pub mod level3;
 pub mod level4;
 pub mod level5;
-pub mod level5_hopper;
-pub mod level5_pick;
-pub mod level5_tf32;
 mod operands;
 
 pub use cache::Cache;

@@ -4,13 +4,13 @@ use candle_core::{DType, Result, Tensor};
 use operands::{Csr, Weight};
 
 use super::{Operands, Size, cpu};
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static F32: Module = module!("edge_attention_level3", "level3.ptx");
-static BF16: Module = module!("edge_attention_bf16_level3", "level3_bf16.ptx");
+static F32: Module = module!("edge_attention/level3");
+static BF16: Module = module!("edge_attention/level3_bf16");
 
 const KERNEL: &str = "edge_attention_level3";
 
@@ -78,7 +78,12 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         let expected = format!("at most {MAX_THREADS} channels a head");
         return Err(unsupported(KERNEL, expected, head_dim, 2));
     }
-    let entry = entry!("edge_attention", dtype, "level3")?;
+    let entry = by_dtype(
+        "edge_attention_level3",
+        dtype,
+        "edge_attention_f32_level3",
+        "edge_attention_bf16_level3",
+    )?;
     let module = if dtype == DType::F32 { &F32 } else { &BF16 };
     // A row of threads takes an edge: a power of two of them, for the tree.
     let width = head_dim.next_power_of_two();

@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
 use super::{Operands, Size, cpu, level3};
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("edge_attention_level4", "level4.ptx");
+static MODULE: Module = module!("edge_attention/level4", sm_75);
 
 pub(super) const KERNEL: &str = "edge_attention_level4";
 
@@ -81,8 +81,18 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
     let dtype = o.q.dtype();
     let shares = Shares::of(size)?;
     let entry = match is_wide(head_dim) {
-        false => entry!("edge_attention", dtype, "level4")?,
-        true => entry!("edge_attention_wide", dtype, "level4")?,
+        false => by_dtype(
+            "edge_attention_level4",
+            dtype,
+            "edge_attention_f32_level4",
+            "edge_attention_bf16_level4",
+        )?,
+        true => by_dtype(
+            "edge_attention_wide_level4",
+            dtype,
+            "edge_attention_wide_f32_level4",
+            "edge_attention_wide_bf16_level4",
+        )?,
     };
     let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
     if y.elem_count() > 0 {

@@ -5,11 +5,11 @@ use operands::{Csr, Weight};
 
 use super::level4::{self, Shares, WARP, WARPS, is_wide};
 use super::{Operands, Size};
-use crate::element::entry;
+use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("edge_attention_level5", "level5.ptx");
+static MODULE: Module = module!("edge_attention/level5", sm_75);
 
 const KERNEL: &str = "edge_attention_level5";
 
@@ -69,15 +69,39 @@ fn split(o: &Operands, size: Size) -> Result<Tensor> {
     let parts = (2 * chunks, groups, RECORD * WARP);
     let parts = output::tensor(parts, DType::F32, o.q.device())?;
 
-    let launch = Launch::new(&MODULE, entry!("edge_attention", dtype, "level5")?);
+    let launch = Launch::new(
+        &MODULE,
+        by_dtype(
+            "edge_attention_level5",
+            dtype,
+            "edge_attention_f32_level5",
+            "edge_attention_bf16_level5",
+        )?,
+    );
     let launch = launch.grid(shares.blocks(size), 1, 1);
     shares.arguments(launch, o, size, &y).run()?;
 
-    let launch = Launch::new(&MODULE, entry!("edge_attention_part", dtype, "level5")?);
+    let launch = Launch::new(
+        &MODULE,
+        by_dtype(
+            "edge_attention_part_level5",
+            dtype,
+            "edge_attention_part_f32_level5",
+            "edge_attention_part_bf16_level5",
+        )?,
+    );
     let launch = shares.arguments(launch.grid(chunks, groups, 1), o, size, &y);
     launch.write(&parts).u32(size.edges).run()?;
 
-    let launch = Launch::new(&MODULE, entry!("edge_attention_join", dtype, "level5")?);
+    let launch = Launch::new(
+        &MODULE,
+        by_dtype(
+            "edge_attention_join_level5",
+            dtype,
+            "edge_attention_join_f32_level5",
+            "edge_attention_join_bf16_level5",
+        )?,
+    );
     let launch = launch.grid(chunks.div_ceil(WARPS), groups, 1);
     let launch = shares.arguments(launch, o, size, &y);
     launch.read(&parts).u32(size.edges).run()?;

@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 use operands::Weight;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("embedding_level3", "level3.ptx");
-static BF16: Module = module!("embedding_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("embedding/level3");
+static BF16: Module = module!("embedding/level3_bf16");
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -31,14 +31,22 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let module = of_dtype(w.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("embedding", w.dtype(), "level3")?)
-        .grid(ids.elem_count(), 1, 1)
-        .block(THREADS, 1, 1)
-        .read(ids)
-        .read(w)
-        .write(&y)
-        .u32(vocab)
-        .u32(c)
-        .run()?;
+    Launch::new(
+        module,
+        by_dtype(
+            "embedding_level3",
+            w.dtype(),
+            "embedding_f32_level3",
+            "embedding_bf16_level3",
+        )?,
+    )
+    .grid(ids.elem_count(), 1, 1)
+    .block(THREADS, 1, 1)
+    .read(ids)
+    .read(w)
+    .write(&y)
+    .u32(vocab)
+    .u32(c)
+    .run()?;
     Ok(y)
 }

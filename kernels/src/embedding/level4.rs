@@ -4,11 +4,11 @@ use candle_core::{Result, Tensor};
 use operands::Weight;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu, rows_a_block};
 use crate::output;
 
-static MODULE: Module = module!("embedding_level4", "level4.ptx");
+static MODULE: Module = module!("embedding/level4", sm_75);
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -36,15 +36,23 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
     let threads = threads.next_power_of_two().clamp(32, THREADS);
     let rows_a_block = rows_a_block(rows, threads);
-    Launch::new(&MODULE, entry!("embedding", w.dtype(), "level4")?)
-        .grid(rows.div_ceil(rows_a_block), 1, 1)
-        .block(threads, rows_a_block, 1)
-        .read(ids)
-        .read(w)
-        .write(&y)
-        .u32(rows)
-        .u32(vocab)
-        .u32(c)
-        .run()?;
+    Launch::new(
+        &MODULE,
+        by_dtype(
+            "embedding_level4",
+            w.dtype(),
+            "embedding_f32_level4",
+            "embedding_bf16_level4",
+        )?,
+    )
+    .grid(rows.div_ceil(rows_a_block), 1, 1)
+    .block(threads, rows_a_block, 1)
+    .read(ids)
+    .read(w)
+    .write(&y)
+    .u32(rows)
+    .u32(vocab)
+    .u32(c)
+    .run()?;
     Ok(y)
 }

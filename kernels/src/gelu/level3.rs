@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("gelu_level3", "level3.ptx");
-static BF16: Module = module!("gelu_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("gelu/level3");
+static BF16: Module = module!("gelu/level3_bf16");
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -26,12 +26,20 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("gelu", x.dtype(), "level3")?)
-        .grid(n.div_ceil(THREADS), 1, 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .write(&y)
-        .u32(n)
-        .run()?;
+    Launch::new(
+        module,
+        by_dtype(
+            "gelu_level3",
+            x.dtype(),
+            "gelu_f32_level3",
+            "gelu_bf16_level3",
+        )?,
+    )
+    .grid(n.div_ceil(THREADS), 1, 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .write(&y)
+    .u32(n)
+    .run()?;
     Ok(y)
 }

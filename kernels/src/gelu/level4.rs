@@ -4,12 +4,11 @@ use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::element::{by_dtype, dispatch};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static F32: Module = module!("gelu_level4", "level4.ptx");
-static BF16: Module = module!("gelu_level4_sm80", "level4_sm80.ptx");
+static MODULE: Module = module!("gelu/level4", sm_75, sm_80);
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -26,13 +25,20 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("gelu", x.dtype(), "level4")?)
-        .grid(n.div_ceil(THREADS * elements), 1, 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .write(&y)
-        .u32(n)
-        .run()?;
+    Launch::new(
+        &MODULE,
+        by_dtype(
+            "gelu_level4",
+            x.dtype(),
+            "gelu_f32_level4",
+            "gelu_bf16_level4",
+        )?,
+    )
+    .grid(n.div_ceil(THREADS * elements), 1, 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .write(&y)
+    .u32(n)
+    .run()?;
     Ok(y)
 }

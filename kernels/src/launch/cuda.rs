@@ -25,14 +25,18 @@ struct Loaded {
     static_smem: u32,
 }
 
-/// By context and name. A context is kept alive by what was loaded there, so its handle stays its own.
-type Cache<K, T> = LazyLock<RwLock<HashMap<K, T>>>;
+/// A context and a module, by their addresses: what was loaded keeps the context alive, and a module lives for ever, so
+/// neither address comes to mean another one.
+type Key = (usize, usize);
 
-/// By context, module and entry.
-static FUNCTIONS: Cache<(usize, &'static str, &'static str), Loaded> =
+/// The functions of a module, by entry.
+static FUNCTIONS: LazyLock<RwLock<HashMap<Key, HashMap<String, Loaded>>>> =
     LazyLock::new(RwLock::default);
-/// By context and module.
-static MODULES: Cache<(usize, &'static str), Arc<CudaModule>> = LazyLock::new(RwLock::default);
+static MODULES: LazyLock<RwLock<HashMap<Key, Arc<CudaModule>>>> = LazyLock::new(RwLock::default);
+
+fn key(context: &CudaContext, module: &'static Module) -> Key {
+    (context.cu_ctx().addr(), std::ptr::from_ref(module).addr())
+}
 
 /// An argument as the driver takes it, by the address of a value.
 enum Value {
@@ -53,13 +57,13 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     for (arg, storage) in launch.args.iter().zip(&storages) {
         let mut address = |x: &Tensor| -> Result<u64> {
             let Some(storage) = storage else {
-                return Err(mismatch(launch.entry, "a tensor on a GPU", "none"));
+                return Err(mismatch(&launch.entry, "a tensor on a GPU", "none"));
             };
             let (address, sync) = address(x, storage, &stream)?;
             synchronised.push(sync);
             Ok(address)
         };
-        let kernel = launch.entry;
+        let kernel = &*launch.entry;
         values.push(match *arg {
             Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Value::Address(address(x)?),
             Arg::Boxes(x, size) => Value::Map(of_matrix(kernel, x, address(x)?, size)?),
@@ -91,7 +95,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     // tensors. The tests run all of them under compute-sanitizer.
     unsafe { builder.launch(config) }.w()?;
     launched(|| Launched {
-        kernel: launch.entry,
+        kernel: launch.entry.clone(),
         grid: launch.grid,
         block: launch.block,
         smem: launch.smem + loaded.static_smem,
@@ -113,11 +117,11 @@ fn device(launch: &Launch) -> Result<CudaDevice> {
             (Device::Cuda(cuda), Some(first)) if cuda.id() == first.id() => {}
             (other, _) => {
                 let found = format!("{:?}", other.location());
-                return Err(mismatch(launch.entry, "all tensors on one GPU", found));
+                return Err(mismatch(&launch.entry, "all tensors on one GPU", found));
             }
         }
     }
-    found.ok_or_else(|| mismatch(launch.entry, "a tensor on a GPU", "none"))
+    found.ok_or_else(|| mismatch(&launch.entry, "a tensor on a GPU", "none"))
 }
 
 fn tensor<'a>(arg: &Arg<'a>) -> Option<&'a Tensor> {
@@ -166,26 +170,26 @@ pub(crate) fn address<'a>(
 
 /// Compiled at first use, and kept.
 fn load(context: &Arc<CudaContext>, launch: &Launch) -> Result<Loaded> {
-    let key = (context.cu_ctx().addr(), launch.module.name, launch.entry);
-    let known = FUNCTIONS.read().ok().and_then(|f| f.get(&key).cloned());
-    if let Some(loaded) = known {
-        return Ok(loaded);
+    let (key, entry) = (key(context, launch.module), &*launch.entry);
+    if let Ok(functions) = FUNCTIONS.read()
+        && let Some(loaded) = functions.get(&key).and_then(|of| of.get(entry))
+    {
+        return Ok(loaded.clone());
     }
-    let loaded = compile(context, launch.module, launch.entry)?;
+    let loaded = compile(context, launch.module, entry)?;
     if let Ok(mut functions) = FUNCTIONS.write() {
-        functions.insert(key, loaded.clone());
+        let of_module = functions.entry(key).or_default();
+        of_module.insert(entry.to_owned(), loaded.clone());
     }
     Ok(loaded)
 }
 
-fn compile(context: &Arc<CudaContext>, module: &Module, entry: &str) -> Result<Loaded> {
+fn compile(context: &Arc<CudaContext>, module: &'static Module, entry: &str) -> Result<Loaded> {
     use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as MAX_SMEM;
     use sys::CUfunction_attribute_enum::{
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as DYNAMIC,
         CU_FUNC_ATTRIBUTE_NUM_REGS as REGISTERS, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as STATIC,
     };
-    let (major, minor) = context.compute_capability().w()?;
-    module.check_capability((major as u32, minor as u32))?;
     let function = compiled(context, module)?.load_function(entry).w()?;
     let static_smem = function.get_attribute(STATIC).w()?;
     // Beyond 48 KiB a kernel has to ask; it may have all that the GPU grants a block.
@@ -199,13 +203,15 @@ fn compile(context: &Arc<CudaContext>, module: &Module, entry: &str) -> Result<L
 }
 
 /// The driver compiles all entries of a module at once.
-fn compiled(context: &Arc<CudaContext>, module: &Module) -> Result<Arc<CudaModule>> {
-    let key = (context.cu_ctx().addr(), module.name);
+fn compiled(context: &Arc<CudaContext>, module: &'static Module) -> Result<Arc<CudaModule>> {
+    let key = key(context, module);
     let known = MODULES.read().ok().and_then(|m| m.get(&key).cloned());
     if let Some(compiled) = known {
         return Ok(compiled);
     }
-    let compiled = context.load_module(module.ptx.into()).w()?;
+    let (major, minor) = context.compute_capability().w()?;
+    let text = module.text_for((major as u32, minor as u32))?;
+    let compiled = context.load_module(text.into()).w()?;
     if let Ok(mut modules) = MODULES.write() {
         modules.insert(key, compiled.clone());
     }

@@ -31,7 +31,7 @@ mod tests {
 
     fn launch(kernel: &'static str) -> Launched {
         Launched {
-            kernel,
+            kernel: kernel.into(),
             grid: [1; 3],
             block: [32, 1, 1],
             smem: 0,
@@ -49,7 +49,7 @@ mod tests {
             }
             launched(|| launch("second"));
         });
-        let kernels: Vec<&str> = noted.iter().map(|l| l.kernel).collect();
+        let kernels: Vec<&str> = noted.iter().map(|l| &*l.kernel).collect();
         assert_eq!(kernels, ["first", "second"]);
     }
 }

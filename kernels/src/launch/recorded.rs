@@ -52,7 +52,7 @@ fn case(launch: &Launch) -> Result<Case> {
         .map(|(i, arg)| argument(launch, i, arg, &mut storages))
         .collect();
     Ok(Case {
-        entry: Some(launch.entry.to_owned()),
+        entry: Some(launch.entry.to_string()),
         dim: Dim {
             grid: launch.grid,
             block: launch.block,
@@ -85,7 +85,7 @@ fn argument(
     storages.push((key, number));
     let Storage::Cpu(host) = &*storage else {
         return Err(mismatch(
-            launch.entry,
+            &launch.entry,
             "a tensor of the host",
             "one of a device",
         ));

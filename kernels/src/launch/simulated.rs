@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use candle_core::{CpuStorage, InplaceOp1, Layout, Result, Storage, Tensor};
@@ -66,9 +67,9 @@ fn options() -> Option<Options> {
 /// A launch over tensors of the host.
 pub(super) fn execute(launch: &Launch) -> Result<()> {
     let Some(options) = options() else {
-        return Err(mismatch(launch.entry, "a simulation", "none"));
+        return Err(mismatch(&launch.entry, "a simulation", "none"));
     };
-    let kernel = prepare(launch.module, launch.entry)?;
+    let kernel = prepare(launch.module, &launch.entry)?;
     recorded::note(launch)?;
     let names: Vec<String> = kernel.params().map(|(name, _)| name.to_owned()).collect();
     let mut buffers: Vec<(usize, Buffer)> = vec![];
@@ -101,7 +102,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         }
     }
     launched(|| Launched {
-        kernel: launch.entry,
+        kernel: launch.entry.clone(),
         grid: launch.grid,
         block: launch.block,
         smem: launch.smem,
@@ -113,32 +114,38 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
 
 /// What takes boxes multiplies them with wgmma, which is not simulated either.
 pub(super) fn no_tma(launch: &Launch) -> candle_core::Error {
-    mismatch(launch.entry, "a GPU: TMA is not simulated", "the simulator")
+    mismatch(
+        &launch.entry,
+        "a GPU: TMA is not simulated",
+        "the simulator",
+    )
 }
 
 fn of_simulator(error: simt::Error) -> candle_core::Error {
     candle_core::Error::Msg(error.to_string())
 }
 
-/// Parsed and prepared once, and kept.
-fn prepare(module: &'static Module, entry: &'static str) -> Result<Arc<Kernel>> {
-    type Kept<K, T> = LazyLock<Mutex<HashMap<K, Arc<T>>>>;
-    static MODULES: Kept<&str, simt::Module> = LazyLock::new(Mutex::default);
-    static KERNELS: Kept<(&str, &str), Kernel> = LazyLock::new(Mutex::default);
+/// Parsed and prepared once, and kept; a module by its address, which lives for ever.
+fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
+    struct Prepared {
+        module: simt::Module,
+        kernels: HashMap<String, Arc<Kernel>>,
+    }
+    static PREPARED: LazyLock<Mutex<HashMap<usize, Prepared>>> = LazyLock::new(Mutex::default);
     let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
-    let mut kernels = KERNELS.lock().map_err(poisoned)?;
-    if let Some(kernel) = kernels.get(&(module.name, entry)) {
+    let mut all = PREPARED.lock().map_err(poisoned)?;
+    let prepared = match all.entry(std::ptr::from_ref(module).addr()) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => new.insert(Prepared {
+            module: simt::Module::parse(module.simulated_text()).map_err(of_simulator)?,
+            kernels: HashMap::new(),
+        }),
+    };
+    if let Some(kernel) = prepared.kernels.get(entry) {
         return Ok(kernel.clone());
     }
-    let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
-    let mut modules = MODULES.lock().map_err(poisoned)?;
-    let parsed = match modules.get(module.name) {
-        Some(parsed) => parsed.clone(),
-        None => Arc::new(simt::Module::parse(module.ptx).map_err(of_simulator)?),
-    };
-    modules.insert(module.name, parsed.clone());
-    let kernel = Arc::new(parsed.kernel(entry).map_err(of_simulator)?);
-    kernels.insert((module.name, entry), kernel.clone());
+    let kernel = Arc::new(prepared.module.kernel(entry).map_err(of_simulator)?);
+    prepared.kernels.insert(entry.to_owned(), kernel.clone());
     Ok(kernel)
 }
 

@@ -10,9 +10,9 @@ use crate::testing::gpu_if_built;
 /// refused is seen.
 macro_rules! numbers {
     ($name:literal, $value:literal) => {
-        Module {
-            name: $name,
-            ptx: concat!(
+        Module::new(
+            $name,
+            &[concat!(
                 ".version 7.0
 .target sm_75
 .address_size 64
@@ -31,8 +31,8 @@ macro_rules! numbers {
     ret;
 }
 "
-            ),
-        }
+            )],
+        )
     };
 }
 
@@ -50,7 +50,7 @@ fn entries_of_two_modules_may_share_a_name() -> Result<()> {
                 .write(&y)
                 .run()?;
             let expected: Vec<u32> = (0..32).map(|i| times * i).collect();
-            assert_eq!(y.to_vec1::<u32>()?, expected, "{}", module.name);
+            assert_eq!(y.to_vec1::<u32>()?, expected, "{}", module.name());
         }
         Ok(())
     };
@@ -149,28 +149,46 @@ fn a_panic_ends_what_it_was_in() -> Result<()> {
 
 #[test]
 fn only_targets_of_one_architecture_refuse_newer_gpus() {
-    let of = |ptx| Module { name: "m", ptx };
-    for (ptx, runs_on, not_on, expected) in [
+    static HOPPER: Module = Module::new("m", &[".version 8.0\n.target sm_90a\n"]);
+    static AMPERE: Module = Module::new("m", &[".target sm_80"]);
+    for (module, runs_on, not_on, expected) in [
         (
-            ".version 8.0\n.target sm_90a\n",
+            &HOPPER,
             &[(9, 0)][..],
             &[(8, 9), (10, 0), (12, 0)][..],
             "a GPU of compute capability 9.0 and no other",
         ),
         (
-            ".target sm_80",
+            &AMPERE,
             &[(8, 0), (8, 6), (9, 0), (12, 0)],
             &[(7, 5)],
             "a GPU of compute capability 8.0 or more",
         ),
     ] {
         for &found in runs_on {
-            assert!(of(ptx).check_capability(found).is_ok(), "{found:?}");
+            assert!(module.text_for(found).is_ok(), "{found:?}");
         }
         for &(major, minor) in not_on {
-            let error = of(ptx).check_capability((major, minor)).unwrap_err();
+            let error = module.text_for((major, minor)).unwrap_err();
             let line = format!("m: expected {expected}, found {major}.{minor}; level 3 can");
             assert_eq!(error.to_string(), line);
         }
     }
+}
+
+#[test]
+fn a_gpu_runs_the_highest_target_that_it_can() -> Result<()> {
+    static MODULE: Module = Module::new("m", &[".target sm_75", ".target sm_80", ".target sm_90a"]);
+    for (found, text) in [
+        ((7, 5), ".target sm_75"),
+        ((8, 0), ".target sm_80"),
+        ((8, 9), ".target sm_80"),
+        ((9, 0), ".target sm_90a"),
+        ((10, 0), ".target sm_80"),
+    ] {
+        assert_eq!(MODULE.text_for(found)?, text, "{found:?}");
+    }
+    assert!(MODULE.text_for((7, 0)).is_err());
+    assert_eq!(MODULE.simulated_text(), ".target sm_80");
+    Ok(())
 }

@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("layer_norm_level3", "level3.ptx");
-static BF16: Module = module!("layer_norm_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("layer_norm/level3");
+static BF16: Module = module!("layer_norm/level3_bf16");
 
 /// Threads of a block: the trees in `level3.ptx` start with 256 sums.
 const THREADS: usize = 256;
@@ -26,15 +26,23 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("layer_norm", x.dtype(), "level3")?)
-        .grid(rows, 1, 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .read(w)
-        .read(b)
-        .write(&y)
-        .u32(c)
-        .f32(eps)
-        .run()?;
+    Launch::new(
+        module,
+        by_dtype(
+            "layer_norm_level3",
+            x.dtype(),
+            "layer_norm_f32_level3",
+            "layer_norm_bf16_level3",
+        )?,
+    )
+    .grid(rows, 1, 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .read(w)
+    .read(b)
+    .write(&y)
+    .u32(c)
+    .f32(eps)
+    .run()?;
     Ok(y)
 }

@@ -4,13 +4,12 @@ use candle_core::{Result, Tensor};
 
 use super::{level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
-use crate::element::narrow_entries;
+use crate::element::dtype_name;
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, NARROW, module, narrow, of_dtype, on_16_bytes};
+use crate::launch::{Launch, Module, NARROW, module, narrow, on_16_bytes};
 use crate::output;
 
-static F32: Module = module!("layer_norm_level5", "level5.ptx");
-static BF16: Module = module!("layer_norm_level5_sm80", "level5_sm80.ptx");
+static MODULE: Module = module!("layer_norm/level5", sm_75, sm_80);
 
 /// x, w, b and eps → y
 pub type Kernel = fn(&Tensor, &Tensor, &Tensor, f64) -> Result<Tensor>;
@@ -60,17 +59,20 @@ fn of_narrow_rows(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     })?;
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let [x, w, b] = [on_16_bytes(x)?, on_16_bytes(w)?, on_16_bytes(b)?];
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    let entries = narrow_entries!("layer_norm", x.dtype())?;
-    Launch::new(module, entries[place])
-        .narrow_rows(rows, NARROW[place].0)
-        .read(&x)
-        .read(&w)
-        .read(&b)
-        .write(&y)
-        .u32(rows)
-        .u32(c)
-        .f32(eps)
-        .run()?;
+    let (lanes, pieces) = NARROW[place];
+    let dtype = dtype_name("layer_norm_level5", x.dtype())?;
+    Launch::new(
+        &MODULE,
+        format!("layer_norm_{dtype}_level5_{lanes}x{pieces}"),
+    )
+    .narrow_rows(rows, lanes)
+    .read(&x)
+    .read(&w)
+    .read(&b)
+    .write(&y)
+    .u32(rows)
+    .u32(c)
+    .f32(eps)
+    .run()?;
     Ok(y)
 }

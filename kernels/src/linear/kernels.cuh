@@ -2,7 +2,7 @@
 // own header, whose `product` computes one.
 #pragma once
 
-#include "linear/operands.cuh"
+#include "common/gemm/operands.cuh"
 
 // A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
 template <class Tile, class Epilogue, class T>

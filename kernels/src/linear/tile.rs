@@ -44,6 +44,11 @@ impl Tile {
         }
     }
 
+    /// The entry point of `op` in a number format: `linear_f32_level4_64x64`.
+    pub fn entry(&self, op: &str, dtype: &str) -> String {
+        format!("{op}_{dtype}_level4_{}x{}", self.m, self.n)
+    }
+
     /// Blocks for `m` rows of x and `n` of w.
     pub fn blocks(&self, m: usize, n: usize) -> usize {
         m.div_ceil(self.m) * n.div_ceil(self.n)
@@ -68,20 +73,6 @@ pub fn choose(tiles: &[Tile], m: usize, n: usize) -> usize {
     let enough = |tile: &Tile| tile.blocks(m, n) >= ENOUGH_BLOCKS;
     tiles.iter().position(enough).unwrap_or(tiles.len() - 1)
 }
-
-/// The entry points of `$op`'s tiles, by the place of the tile in [`tiles`].
-macro_rules! tile_entry {
-    ($op:literal, $dtype:expr, $tile:expr) => {
-        match ($dtype, $tile) {
-            (candle_core::DType::F32, 0) => concat!($op, "_f32_level4_64x64"),
-            (candle_core::DType::F32, _) => concat!($op, "_f32_level4_32x32"),
-            (_, 0) => concat!($op, "_bf16_level4_128x128"),
-            (_, 1) => concat!($op, "_bf16_level4_64x64"),
-            _ => concat!($op, "_bf16_level4_32x64"),
-        }
-    };
-}
-pub(crate) use tile_entry;
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use crate::error::mismatch;
 use crate::launch::{Launch, MOST_BLOCKS, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("matmul_level5", "level5.ptx");
+static MODULE: Module = module!("matmul/level5", sm_75);
 
 /// What computes a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::error::{mismatch, unsupported};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("next_token_level5", "level5.ptx");
+static MODULE: Module = module!("next_token/level5", sm_75);
 
 /// Writes the index of the greatest of logits (V) to `token`, one u32 on the same GPU; V where one is NaN.
 ///

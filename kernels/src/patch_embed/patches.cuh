@@ -2,7 +2,7 @@
 // the products.
 #pragma once
 
-#include "linear/operands.cuh"
+#include "common/gemm/operands.cuh"
 
 // Pictures of `height` lines of `width` pixels, all of one colour, then all of the next, and their cut.
 struct Cut {

@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("rms_norm_level3", "level3.ptx");
-static BF16: Module = module!("rms_norm_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("rms_norm/level3");
+static BF16: Module = module!("rms_norm/level3_bf16");
 
 /// Threads of a block: the tree in `level3.ptx` starts with 256 sums.
 const THREADS: usize = 256;
@@ -26,14 +26,22 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("rms_norm", x.dtype(), "level3")?)
-        .grid(rows, 1, 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .read(w)
-        .write(&y)
-        .u32(c)
-        .f32(eps)
-        .run()?;
+    Launch::new(
+        module,
+        by_dtype(
+            "rms_norm_level3",
+            x.dtype(),
+            "rms_norm_f32_level3",
+            "rms_norm_bf16_level3",
+        )?,
+    )
+    .grid(rows, 1, 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .read(w)
+    .write(&y)
+    .u32(c)
+    .f32(eps)
+    .run()?;
     Ok(y)
 }

@@ -4,12 +4,11 @@ use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
-use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::element::{by_dtype, dispatch};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static F32: Module = module!("rms_norm_level4", "level4.ptx");
-static BF16: Module = module!("rms_norm_level4_sm80", "level4_sm80.ptx");
+static MODULE: Module = module!("rms_norm/level4", sm_75, sm_80);
 
 /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
 ///
@@ -22,15 +21,22 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("rms_norm", x.dtype(), "level4")?)
-        .held_rows(rows, c, x.dtype().size_in_bytes())
-        .read(x)
-        .read(w)
-        .write(&y)
-        .u32(rows)
-        .u32(c)
-        .f32(eps)
-        .run()?;
+    Launch::new(
+        &MODULE,
+        by_dtype(
+            "rms_norm_level4",
+            x.dtype(),
+            "rms_norm_f32_level4",
+            "rms_norm_bf16_level4",
+        )?,
+    )
+    .held_rows(rows, c, x.dtype().size_in_bytes())
+    .read(x)
+    .read(w)
+    .write(&y)
+    .u32(rows)
+    .u32(c)
+    .f32(eps)
+    .run()?;
     Ok(y)
 }

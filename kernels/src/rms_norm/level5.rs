@@ -4,13 +4,12 @@ use candle_core::{Result, Tensor};
 
 use super::{level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
-use crate::element::narrow_entries;
+use crate::element::dtype_name;
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, NARROW, module, narrow, of_dtype, on_16_bytes};
+use crate::launch::{Launch, Module, NARROW, module, narrow, on_16_bytes};
 use crate::output;
 
-static F32: Module = module!("rms_norm_level5", "level5.ptx");
-static BF16: Module = module!("rms_norm_level5_sm80", "level5_sm80.ptx");
+static MODULE: Module = module!("rms_norm/level5", sm_75, sm_80);
 
 /// x, w and eps → y
 pub type Kernel = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
@@ -60,10 +59,10 @@ fn of_narrow_rows(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     })?;
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let [x, w] = [on_16_bytes(x)?, on_16_bytes(w)?];
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    let entries = narrow_entries!("rms_norm", x.dtype())?;
-    Launch::new(module, entries[place])
-        .narrow_rows(rows, NARROW[place].0)
+    let (lanes, pieces) = NARROW[place];
+    let dtype = dtype_name("rms_norm_level5", x.dtype())?;
+    Launch::new(&MODULE, format!("rms_norm_{dtype}_level5_{lanes}x{pieces}"))
+        .narrow_rows(rows, lanes)
         .read(&x)
         .read(&w)
         .write(&y)

@@ -4,12 +4,12 @@ use candle_core::{Result, Tensor};
 
 use super::{Operands, cpu};
 use crate::attention::Cache;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("rope_append_level3", "level3.ptx");
-static BF16: Module = module!("rope_append_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("rope/level3");
+static BF16: Module = module!("rope/level3_bf16");
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
 /// q, contiguous.
@@ -38,9 +38,17 @@ pub fn rope_append(
     let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let module = of_dtype(q.dtype(), &F32, &BF16);
-    let launch = Launch::new(module, entry!("rope_append", q.dtype(), "level3")?)
-        .grid(tokens, heads + cache.kv_heads, batch)
-        .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
+    let launch = Launch::new(
+        module,
+        by_dtype(
+            "rope_append_level3",
+            q.dtype(),
+            "rope_append_f32_level3",
+            "rope_append_bf16_level3",
+        )?,
+    )
+    .grid(tokens, heads + cache.kv_heads, batch)
+    .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
     x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
 }

@@ -4,11 +4,11 @@ use candle_core::{Result, Tensor};
 
 use super::{Operands, cpu};
 use crate::attention::Cache;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("rope_append_level4", "level4.ptx");
+static MODULE: Module = module!("rope/level4", sm_75);
 
 /// Of a block at most, as `level4.cu` promises the compiler.
 const THREADS: usize = 256;
@@ -40,9 +40,17 @@ pub fn rope_append(
     let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (vectors, rows) = block(q, heads + cache.kv_heads);
-    let launch = Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level4")?)
-        .grid(tokens, batch, 1)
-        .block(vectors, rows, 1);
+    let launch = Launch::new(
+        &MODULE,
+        by_dtype(
+            "rope_append_level4",
+            q.dtype(),
+            "rope_append_f32_level4",
+            "rope_append_bf16_level4",
+        )?,
+    )
+    .grid(tokens, batch, 1)
+    .block(vectors, rows, 1);
     x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
 }

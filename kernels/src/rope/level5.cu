@@ -1,6 +1,6 @@
 // Level 5: level 4's kernel, told the position by memory.
 //
-// See attention/level5_decode.cu: a recorded launch has to be good for every position. The angles come as the
+// See attention/level5/decode.cu: a recorded launch has to be good for every position. The angles come as the
 // table of all positions, in place of the rows of these tokens.
 //
 // Launch: as level4.cu.

@@ -5,11 +5,11 @@ use candle_core::{Result, Tensor};
 use super::{Operands, level4};
 use crate::attention::Cache;
 use crate::attention::level5::At;
-use crate::element::entry;
+use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("rope_append_level5", "level5.ptx");
+static MODULE: Module = module!("rope/level5", sm_75);
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position of the cache, and returns q,
 /// contiguous. cos and sin (positions, D/2) are of all positions.
@@ -38,9 +38,17 @@ pub fn rope_append(
     rows.check("rope_append_level5", at.cache, at.host)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (vectors, rows) = level4::block(q, heads + at.cache.kv_heads);
-    let launch = Launch::new(&MODULE, entry!("rope_append", q.dtype(), "level5")?)
-        .grid(tokens, batch, 1)
-        .block(vectors, rows, 1);
+    let launch = Launch::new(
+        &MODULE,
+        by_dtype(
+            "rope_append_level5",
+            q.dtype(),
+            "rope_append_f32_level5",
+            "rope_append_bf16_level5",
+        )?,
+    )
+    .grid(tokens, batch, 1)
+    .block(vectors, rows, 1);
     let all = Operands { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, at.cache)?;
     launch.read(at.position).run()?;

@@ -5,12 +5,12 @@ use operands::Segments;
 use trace::span;
 
 use super::{Size, cpu};
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static F32: Module = module!("segment_mean_level3", "level3.ptx");
-static BF16: Module = module!("segment_mean_bf16_level3", "level3_bf16.ptx");
+static F32: Module = module!("segment_mean/level3");
+static BF16: Module = module!("segment_mean/level3_bf16");
 
 /// Channels of a block.
 const WIDTH: usize = 32;
@@ -35,7 +35,12 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         graphs,
         channels,
     } = size;
-    let entry = entry!("segment_mean", dtype, "level3")?;
+    let entry = by_dtype(
+        "segment_mean_level3",
+        dtype,
+        "segment_mean_f32_level3",
+        "segment_mean_bf16_level3",
+    )?;
     let module = if dtype == DType::F32 { &F32 } else { &BF16 };
     let rows = nodes.div_ceil(graphs.max(1)).next_power_of_two().min(ROWS);
     let y = output::tensor((graphs, channels), dtype, x.device())?;

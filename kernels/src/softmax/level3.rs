@@ -5,12 +5,12 @@ use trace::span;
 
 use super::cpu;
 use crate::cpu::rows;
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
 use crate::output;
 
-static F32: Module = module!("softmax_level3", "level3.ptx");
-static BF16: Module = module!("softmax_level3_bf16", "level3_bf16.ptx");
+static F32: Module = module!("softmax/level3");
+static BF16: Module = module!("softmax/level3_bf16");
 
 /// Threads of a block: the trees in `level3.ptx` start with 256 values.
 const THREADS: usize = 256;
@@ -27,13 +27,21 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("softmax", x.dtype(), "level3")?)
-        .grid(rows, 1, 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .write(&y)
-        .u32(c)
-        .f32(scale)
-        .run()?;
+    Launch::new(
+        module,
+        by_dtype(
+            "softmax_level3",
+            x.dtype(),
+            "softmax_f32_level3",
+            "softmax_bf16_level3",
+        )?,
+    )
+    .grid(rows, 1, 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .write(&y)
+    .u32(c)
+    .f32(scale)
+    .run()?;
     Ok(y)
 }

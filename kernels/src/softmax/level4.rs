@@ -5,12 +5,11 @@ use trace::span;
 
 use super::cpu;
 use crate::cpu::rows;
-use crate::element::{dispatch, entry};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::element::{by_dtype, dispatch};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static F32: Module = module!("softmax_level4", "level4.ptx");
-static BF16: Module = module!("softmax_level4_sm80", "level4_sm80.ptx");
+static MODULE: Module = module!("softmax/level4", sm_75, sm_80);
 
 /// softmax(scale·x) over the last dimension, like x.
 ///
@@ -23,14 +22,21 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(module, entry!("softmax", x.dtype(), "level4")?)
-        .held_rows(rows, c, x.dtype().size_in_bytes())
-        .read(x)
-        .write(&y)
-        .u32(rows)
-        .u32(c)
-        .f32(scale)
-        .run()?;
+    Launch::new(
+        &MODULE,
+        by_dtype(
+            "softmax_level4",
+            x.dtype(),
+            "softmax_f32_level4",
+            "softmax_bf16_level4",
+        )?,
+    )
+    .held_rows(rows, c, x.dtype().size_in_bytes())
+    .read(x)
+    .write(&y)
+    .u32(rows)
+    .u32(c)
+    .f32(scale)
+    .run()?;
     Ok(y)
 }

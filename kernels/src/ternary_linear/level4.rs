@@ -3,12 +3,12 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::{Sizes, Ternary, cpu};
-use crate::element::{dispatch, entry};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static LUT: Module = module!("ternary_linear_lut_level4", "level4_lut.ptx");
-static DP4A: Module = module!("ternary_linear_dp4a_level4", "level4_dp4a.ptx");
+static LUT: Module = module!("ternary_linear/level4_lut", sm_75);
+static DP4A: Module = module!("ternary_linear/level4_dp4a", sm_75);
 
 /// Threads of a block, 8 warps, and its rows of weights: 4 a warp, in all kernels.
 const THREADS: usize = 256;
@@ -37,17 +37,25 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
         );
     }
     let y = output::tensor(sizes.y, x.dtype(), x.device())?;
-    Launch::new(&LUT, entry!("ternary_linear_lut", x.dtype(), "level4")?)
-        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .read(w.codes())
-        .read(w.scales())
-        .write(&y)
-        .u32(sizes.n)
-        .u32(sizes.k)
-        .u32(w.stride())
-        .run()?;
+    Launch::new(
+        &LUT,
+        by_dtype(
+            "ternary_linear_lut_level4",
+            x.dtype(),
+            "ternary_linear_lut_f32_level4",
+            "ternary_linear_lut_bf16_level4",
+        )?,
+    )
+    .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+    .block(THREADS, 1, 1)
+    .read(x)
+    .read(w.codes())
+    .read(w.scales())
+    .write(&y)
+    .u32(sizes.n)
+    .u32(sizes.k)
+    .u32(w.stride())
+    .run()?;
     Ok(y)
 }
 
@@ -69,18 +77,26 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let q_bytes = 4 * w.stride().next_multiple_of(512);
     // The first array of a block's shared memory is there too: 64 bytes.
     if sizes.m <= FEW && q_bytes + 64 <= MAX_SMEM {
-        Launch::new(&DP4A, entry!("ternary_linear_dp4a", x.dtype(), "level4")?)
-            .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-            .block(THREADS, 1, 1)
-            .smem(q_bytes)
-            .read(x)
-            .read(w.codes())
-            .read(w.scales())
-            .write(&y)
-            .u32(sizes.n)
-            .u32(sizes.k)
-            .u32(w.stride())
-            .run()?;
+        Launch::new(
+            &DP4A,
+            by_dtype(
+                "ternary_linear_dp4a_level4",
+                x.dtype(),
+                "ternary_linear_dp4a_f32_level4",
+                "ternary_linear_dp4a_bf16_level4",
+            )?,
+        )
+        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+        .block(THREADS, 1, 1)
+        .smem(q_bytes)
+        .read(x)
+        .read(w.codes())
+        .read(w.scales())
+        .write(&y)
+        .u32(sizes.n)
+        .u32(sizes.k)
+        .u32(w.stride())
+        .run()?;
     } else {
         tiles(x, w, &sizes, q_bytes, &y)?;
     }
@@ -89,8 +105,18 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
 
 /// x is rounded by a launch of its own, and read by that of the product.
 fn tiles(x: &Tensor, w: &Ternary, sizes: &Sizes, q_bytes: usize, y: &Tensor) -> Result<()> {
-    let quantize = entry!("ternary_linear_quantize", x.dtype(), "level4")?;
-    let dp4a = entry!("ternary_linear_dp4a_tile", x.dtype(), "level4")?;
+    let quantize = by_dtype(
+        "ternary_linear_quantize_level4",
+        x.dtype(),
+        "ternary_linear_quantize_f32_level4",
+        "ternary_linear_quantize_bf16_level4",
+    )?;
+    let dp4a = by_dtype(
+        "ternary_linear_dp4a_tile_level4",
+        x.dtype(),
+        "ternary_linear_dp4a_tile_f32_level4",
+        "ternary_linear_dp4a_tile_bf16_level4",
+    )?;
     let m = sizes.m.next_multiple_of(TILE_TM);
     let q = output::tensor((m, q_bytes), DType::U8, x.device())?;
     let rows = output::tensor((m, 2), DType::U32, x.device())?; // an f32 and an i32 each

@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use candle_core::{DType, Device, Tensor};
 use kernels::launch::{Launch, Module, simulated};
 
-static AXPY: Module = Module {
-    name: "launch_ptx", // the key under which the compiled module is kept: one per text
-    ptx: "
+static AXPY: Module = Module::new(
+    "launch_ptx", // stands in error messages
+    &["
 .version 6.3
 .target sm_75
 .address_size 64
@@ -42,8 +42,8 @@ static AXPY: Module = Module {
     st.global.f32 [%z], %yi;
 done:
     ret;
-}",
-};
+}"],
+);
 
 /// Launches the kernel on `device` and checks z against a loop.
 fn check(device: &Device) -> Result<()> {

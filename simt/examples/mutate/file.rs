@@ -20,7 +20,7 @@ pub fn mutate(path: &Path, options: &Options, known: &Equivalents) -> Result<Fil
     let cases_path = options
         .cases
         .clone()
-        .unwrap_or(path.with_extension("cases"));
+        .unwrap_or_else(|| simt::case::file_of(path));
     let cases = cases(&cases_path)?;
     let entries: Vec<String> = module.entries().map(str::to_owned).collect();
     let kernels = entries.par_iter().map(|entry| {

@@ -1,4 +1,4 @@
-//! Makes mutants of kernels, one small mistake each, runs them over the cases beside the kernels, and says which
+//! Makes mutants of kernels, one small mistake each, runs them over the kernels' cases, and says which
 //! of them a test or a finding shows.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! cargo run --release -p simt --example mutate -- --sample 25 --json simt/mutants.json \
-//!     --equivalent simt/equivalent-mutants.json $(find kernels/src -name '*.ptx' ! -name '*_sm90a.ptx' | sort)
+//!     --equivalent simt/equivalent-mutants.json $(find kernels -name '*.ptx' ! -name '*.sm_90a.ptx' | sort)
 //! ```
 //!
 //! Exit code 0 when each mutant is killed or known to be no mistake, 1 when others survive, 2 for bad input.
@@ -34,7 +34,7 @@ struct Options {
     /// PTX files to mutate
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Launches of a single file, one per line [default: the name of each file, with .cases in place of .ptx]
+    /// Launches of a single file, one per line [default: X.cases of X.ptx or X.sm_75.ptx, under kernels/generated for kernels/src]
     #[arg(long)]
     cases: Option<PathBuf>,
     /// Maximum number of mutants per file, spread evenly over the operators [default: all]

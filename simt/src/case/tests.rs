@@ -194,6 +194,24 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
+fn a_kernel_file_has_one_file_of_cases() {
+    for (ptx, cases) in [
+        ("softmax.ptx", "softmax.cases"),
+        ("a/softmax.sm_80.ptx", "a/softmax.cases"),
+        (
+            "/b/kernels/generated/gelu/level4.sm_90a.ptx",
+            "/b/kernels/generated/gelu/level4.cases",
+        ),
+        (
+            "/src/kernels/src/linear/level3/gelu.ptx",
+            "/src/kernels/generated/linear/level3/gelu.cases",
+        ),
+    ] {
+        assert_eq!(super::file_of(Path::new(ptx)), Path::new(cases));
+    }
+}
+
+#[test]
 fn a_file_of_cases_has_comments() {
     let cases = Case::parse_all("# one\n\n--arg f32:1 # two\n--grid 4\n").unwrap();
     let lines: Vec<usize> = cases.iter().map(|(line, _)| *line).collect();

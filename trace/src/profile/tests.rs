@@ -25,7 +25,7 @@ fn priced(kernel: &'static str, ms: u64, bytes: u64, flops: u64) -> Event {
 
 fn launch(kernel: &'static str) -> Launched {
     Launched {
-        kernel,
+        kernel: kernel.into(),
         grid: [1; 3],
         block: [32, 1, 1],
         smem: 0,

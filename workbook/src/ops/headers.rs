@@ -27,22 +27,18 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
-/// The files that people wrote: `level*.cu`, and `level*.ptx` that was not made of one.
+/// The kernel files that people wrote.
 fn sources(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = vec![];
-    for op in entries(&root.join(KERNELS))? {
-        if !op.is_dir() {
-            continue;
+    let mut folders = vec![root.join(KERNELS)];
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder)? {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "cu" || e == "ptx") {
+                found.push(path);
+            }
         }
-        found.extend(entries(&op)?.into_iter().filter(|path| {
-            let extension = path.extension().and_then(|e| e.to_str());
-            stem(path).starts_with("level")
-                && match extension {
-                    Some("cu") => true,
-                    Some("ptx") => !path.with_extension("cu").exists(),
-                    _ => false,
-                }
-        }));
     }
     found.sort();
     Ok(found)
@@ -54,10 +50,11 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     read.with_context(|| format!("{}", folder.display()))
 }
 
-fn stem(path: &Path) -> &str {
-    path.file_stem()
-        .and_then(|s| s.to_str())
-        .unwrap_or_default()
+/// The level of a kernel file: 4 of `rms_norm/level4.cu` and of `linear/level4/gemv.cu`.
+fn level(path: &Path) -> Option<u8> {
+    let names = path.iter().rev().filter_map(|name| name.to_str());
+    let digit = |name: &str| name.strip_prefix("level")?.get(..1)?.parse().ok();
+    names.take(2).find_map(digit)
 }
 
 /// The lines for a file: every op on a shape in which one of its kernels ran, below a title a commit; none where none was
@@ -80,13 +77,33 @@ fn block(path: &Path, results: &OpResults) -> Result<Vec<String>> {
 
 /// The names of the kernels in the PTX of a file.
 fn entry_names(path: &Path) -> Result<Vec<String>> {
-    let ptx = path.with_extension("ptx");
+    let ptx = ptx_of(path)?;
     let text = std::fs::read_to_string(&ptx).with_context(|| format!("{}", ptx.display()))?;
     let name = |line: &str| {
         let (name, _) = line.split_once(".entry ")?.1.split_once('(')?;
         Some(name.trim().to_string())
     };
     Ok(text.lines().filter_map(name).collect())
+}
+
+/// A file's PTX: itself, or one of the texts that nvcc made of it, which have the same entries.
+fn ptx_of(path: &Path) -> Result<PathBuf> {
+    if path.extension().is_some_and(|e| e == "ptx") {
+        return Ok(path.to_owned());
+    }
+    let beside = simt::case::file_of(path);
+    let name = beside.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = beside.parent().unwrap_or(Path::new("."));
+    let begins = format!("{name}.sm_");
+    let of_file = |other: &&PathBuf| {
+        let other = other.file_name().unwrap_or_default().to_string_lossy();
+        other.starts_with(&begins) && other.ends_with(".ptx")
+    };
+    let all = entries(folder)?;
+    let found = all.iter().find(of_file);
+    found
+        .cloned()
+        .with_context(|| format!("{}: no PTX of it in {}", path.display(), folder.display()))
 }
 
 fn title(machine: &Machine, Origin { commit, date }: &Origin) -> String {
@@ -98,9 +115,7 @@ fn title(machine: &Machine, Origin { commit, date }: &Origin) -> String {
 
 /// `//   linear 128x512x512 bf16: level 2 9.9, level 3 16.3, level 4 7.3`
 fn line(path: &Path, case: &[OpRow]) -> String {
-    let level = stem(path).trim_start_matches("level")[..1]
-        .parse()
-        .unwrap_or(9);
+    let level = level(path).unwrap_or(9);
     let number = |row: &OpRow| row.level.strip_prefix("level")?.parse::<u8>().ok();
     let shown = |row: &&OpRow| number(row).is_none_or(|n| (2..=level).contains(&n));
     let shown: Vec<&OpRow> = case.iter().filter(shown).collect();

@@ -219,8 +219,8 @@ fn kernels(device: &Device, timed: &mut dyn Timed) -> candle_core::Result<Vec<St
     })?;
     let mut kernels: Vec<String> = vec![];
     for launched in events.iter().flat_map(|event| &event.launches) {
-        if !kernels.iter().any(|name| name == launched.kernel) {
-            kernels.push(launched.kernel.into());
+        if !kernels.iter().any(|name| *name == launched.kernel) {
+            kernels.push(launched.kernel.to_string());
         }
     }
     Ok(kernels)

@@ -139,7 +139,7 @@ pub fn full(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Resul
     let [q, k, v] = shape.cut(draw, dtype)?;
     match level {
         3 => attention::level3::attention(&q, &k, &v)?,
-        5 => attention::level5_tf32::attention(&q, &k, &v)?,
+        5 => attention::level5::tile_tf32x3::attention(&q, &k, &v)?,
         _ => attention::level4::attention(&q, &k, &v)?,
     };
     Ok(())

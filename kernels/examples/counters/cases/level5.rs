@@ -56,7 +56,7 @@ pub fn add(list: &mut List) {
     for shape @ [b, t, h, d] in FULL {
         let size = format!("{b}×{t}, {h} heads of {d}");
         list.add_in(&[DType::F32], "attention, level 5", &size, move |i| {
-            full(i, shape, attention::level5_tf32::attention)
+            full(i, shape, attention::level5::tile_tf32x3::attention)
         });
     }
 }

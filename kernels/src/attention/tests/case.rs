@@ -37,7 +37,7 @@ const HOPPER: Level = Level {
     name: "level 5",
     rope_append: crate::rope::level5::prompt_rope_append,
     causal_attention: attention::level5::prompt_attention,
-    attention: attention::level5_hopper::attention,
+    attention: attention::level5::tile_wgmma::attention,
 };
 
 /// Level 5's own, in f32 on tensor cores.
@@ -45,7 +45,7 @@ const TF32: Level = Level {
     name: "level 5 in f32",
     rope_append: crate::rope::level5::prompt_rope_append,
     causal_attention: attention::level5::prompt_attention,
-    attention: attention::level5_tf32::attention,
+    attention: attention::level5::tile_tf32x3::attention,
 };
 
 /// A sequence of `position` + `tokens`, of which the last `tokens` ask.
@@ -66,13 +66,13 @@ impl Case {
     /// Those that can on `device`.
     pub fn levels(&self, device: &Device) -> Result<Vec<&'static Level>> {
         let facts = Facts::of(device)?;
-        let hopper = attention::level5_hopper::can(facts, self.dtype, self.d);
+        let hopper = attention::level5::tile_wgmma::can(facts, self.dtype, self.d);
         if !hopper && device.is_cuda() && self.dtype == DType::BF16 {
             let what = format!("level 5's attention in bf16, D = {}", self.d);
             let why = format!("needs a Hopper and D = 8·n ≤ 128, found {}", facts.name);
             skip(&what, &why);
         }
-        let tf32 = attention::level5_tf32::can(facts, self.dtype, self.d);
+        let tf32 = attention::level5::tile_tf32x3::can(facts, self.dtype, self.d);
         let own = [(hopper, &HOPPER), (tf32, &TF32)].into_iter();
         let own = own.filter_map(|(can, level)| can.then_some(level));
         Ok(LEVELS.iter().chain(own).collect())

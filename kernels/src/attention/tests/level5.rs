@@ -3,8 +3,8 @@
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::case::{Case, LEVELS};
+use crate::attention::level5::tile_tf32x3;
 use crate::attention::level5::{self, Position};
-use crate::attention::level5_tf32;
 use crate::dispatch::Facts;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
@@ -139,7 +139,7 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         if on_cpu(&device) {
             continue; // which has level 4's loops
         }
-        if !level5_tf32::can(Facts::of(&device)?, case.dtype, case.d) {
+        if !tile_tf32x3::can(Facts::of(&device)?, case.dtype, case.d) {
             let why = format!("needs tensor cores of sm_80 or later, found {device:?}");
             skip("level 5's attention in f32 on tensor cores", &why);
             continue;
@@ -147,7 +147,7 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         let (product, values) = case.product(&mut rng(), &device)?;
         let expected = case.oracle(&values, false).values;
         let [q, k, v] = case.cut(&product, 0, case.tokens)?;
-        let y = host(&level5_tf32::attention(&q, &k, &v)?)?;
+        let y = host(&tile_tf32x3::attention(&q, &k, &v)?)?;
         let off = relative_error(&y, expected.iter().copied());
         assert!(off < 1e-6, "{device:?}: {off}");
     }

@@ -1,30 +1,15 @@
-//! A product on a GPU: the launches of `level4.cu`, `level4_sm80.cu` and `level4_decode.cu`.
+//! A product on a GPU: the launches of `tile_f32.cu`, `mma.cu` and `gemv.cu`.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
-use crate::element::no_kernel;
+use crate::element::dtype_name;
 use crate::launch::{Launch, Module, module, of_dtype};
-use crate::linear::tile::{choose, tile_entry, tiles};
+use crate::linear::tile::{choose, tiles};
 use crate::linear::{Shape, output_like};
 
-static TILES: Module = module!("linear_level4", "../level4.ptx");
-static TILES_BF16: Module = module!("linear_level4_sm80", "../level4_sm80.ptx");
-static DECODE: Module = module!("linear_level4_decode", "../level4_decode.ptx");
-
-/// `Ok("{op}_f32_level4_rows4")`: the entry point for up to 1, 4 or 8 rows.
-macro_rules! decode_entry {
-    ($op:literal, $dtype:expr, $m:expr) => {
-        match ($dtype, $m) {
-            (DType::F32, ..=1) => Ok(concat!($op, "_f32_level4_row")),
-            (DType::F32, ..=4) => Ok(concat!($op, "_f32_level4_rows4")),
-            (DType::F32, _) => Ok(concat!($op, "_f32_level4_rows8")),
-            (DType::BF16, ..=1) => Ok(concat!($op, "_bf16_level4_row")),
-            (DType::BF16, ..=4) => Ok(concat!($op, "_bf16_level4_rows4")),
-            (DType::BF16, _) => Ok(concat!($op, "_bf16_level4_rows8")),
-            (other, _) => Err(no_kernel(concat!($op, "_level4"), other)),
-        }
-    };
-}
+static TILES: Module = module!("linear/level4/tile_f32", sm_75);
+static TILES_BF16: Module = module!("linear/level4/mma", sm_80);
+static DECODE: Module = module!("linear/level4/gemv", sm_75);
 
 /// What is made of the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +34,19 @@ pub(in crate::linear) struct Product<'a> {
 /// Rows of x up to which w is read once for all of them, by [`Product::decode`].
 pub(in crate::linear) const FEW_ROWS: usize = 8;
 
-/// Warps of a block of `level4_decode.cu`.
+/// Warps of a block of `gemv.cu`.
 const WARPS: usize = 4;
+
+impl Op {
+    /// What the names of its kernels begin with.
+    pub(in crate::linear) fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Gelu => "linear_gelu",
+            Self::SwiGlu => "linear_swiglu",
+        }
+    }
+}
 
 impl Product<'_> {
     pub(in crate::linear) fn run(self) -> Result<Tensor> {
@@ -65,12 +61,8 @@ impl Product<'_> {
     pub(in crate::linear) fn tile(self, tile: usize) -> Result<Tensor> {
         let dtype = self.x.dtype();
         let module = of_dtype(dtype, &TILES, &TILES_BF16);
-        let entry = match self.op {
-            Op::Linear => tile_entry!("linear", dtype, tile),
-            Op::Gelu => tile_entry!("linear_gelu", dtype, tile),
-            Op::SwiGlu => tile_entry!("linear_swiglu", dtype, tile),
-        };
-        let tile = tiles(entry, dtype)?[tile];
+        let tile = tiles("linear_level4", dtype)?[tile];
+        let entry = tile.entry(self.op.name(), dtype_name("linear_level4", dtype)?);
         let launch = Launch::new(module, entry)
             .grid(tile.blocks(self.shape.m, self.sums()), 1, 1)
             .block(tile.threads, 1, 1)
@@ -82,11 +74,13 @@ impl Product<'_> {
     pub(in crate::linear) fn decode(self) -> Result<Tensor> {
         let m = self.shape.m;
         let dtype = self.x.dtype();
-        let entry = match self.op {
-            Op::Linear => decode_entry!("linear", dtype, m)?,
-            Op::Gelu => decode_entry!("linear_gelu", dtype, m)?,
-            Op::SwiGlu => decode_entry!("linear_swiglu", dtype, m)?,
+        let rows = match m {
+            ..=1 => "row",
+            ..=4 => "rows4",
+            _ => "rows8",
         };
+        let (op, dtype) = (self.op.name(), dtype_name("linear_level4", dtype)?);
+        let entry = format!("{op}_{dtype}_level4_{rows}");
         let rows_of_w = if m > 4 { 4 } else { 2 };
         let launch = Launch::new(&DECODE, entry)
             .grid(

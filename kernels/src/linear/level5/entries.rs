@@ -21,15 +21,3 @@ impl Entries {
         }
     }
 }
-
-/// `entries!("tf32x3_level5_128x64")`: the kernels whose names end so.
-macro_rules! entries {
-    ($kernels:literal) => {
-        crate::linear::level5::entries::Entries([
-            concat!("linear_", $kernels),
-            concat!("linear_gelu_", $kernels),
-            concat!("linear_swiglu_", $kernels),
-        ])
-    };
-}
-pub(super) use entries;

@@ -1,12 +1,12 @@
-//! Tiles on tensor cores: the launch of `level5_sm80.cu`.
+//! Tiles on tensor cores: the launch of `mma.cu`.
 
 use candle_core::{DType, Result, Tensor};
 
-use super::entries::{Entries, entries};
+use super::entries::Entries;
 use crate::launch::{Launch, Module, module};
 use crate::linear::level4::Product;
 
-static MODULE: Module = module!("linear_level5_sm80", "../level5_sm80.ptx");
+static MODULE: Module = module!("linear/level5/mma", sm_80);
 
 /// What a block computes, and what it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,45 +47,69 @@ const fn bytes(dtype: DType) -> usize {
     }
 }
 
-/// Rows and columns of a tile, threads, columns of all steps of its ring: as in `level5_sm80.cu`.
+/// Rows and columns of a tile, threads, columns of all steps of its ring: as in `mma.cu`.
 pub(super) const MMAS: [Mma; 6] = [
     mma(
-        entries!("tf32x3_level5_128x64"),
+        Entries([
+            "linear_tf32x3_level5_128x64",
+            "linear_gelu_tf32x3_level5_128x64",
+            "linear_swiglu_tf32x3_level5_128x64",
+        ]),
         DType::F32,
         (128, 64),
         128,
         4 * 32,
     ),
     mma(
-        entries!("tf32x3_level5_64x32"),
+        Entries([
+            "linear_tf32x3_level5_64x32",
+            "linear_gelu_tf32x3_level5_64x32",
+            "linear_swiglu_tf32x3_level5_64x32",
+        ]),
         DType::F32,
         (64, 32),
         128,
         3 * 64,
     ),
     mma(
-        entries!("tf32x3_level5_32x32_k64"),
+        Entries([
+            "linear_tf32x3_level5_32x32_k64",
+            "linear_gelu_tf32x3_level5_32x32_k64",
+            "linear_swiglu_tf32x3_level5_32x32_k64",
+        ]),
         DType::F32,
         (32, 32),
         128,
         4 * 64,
     ),
     mma(
-        entries!("tf32x3_level5_32x32_k128"),
+        Entries([
+            "linear_tf32x3_level5_32x32_k128",
+            "linear_gelu_tf32x3_level5_32x32_k128",
+            "linear_swiglu_tf32x3_level5_32x32_k128",
+        ]),
         DType::F32,
         (32, 32),
         256,
         3 * 128,
     ),
     mma(
-        entries!("bf16_level5_32x32_k128"),
+        Entries([
+            "linear_bf16_level5_32x32_k128",
+            "linear_gelu_bf16_level5_32x32_k128",
+            "linear_swiglu_bf16_level5_32x32_k128",
+        ]),
         DType::BF16,
         (32, 32),
         128,
         4 * 128,
     ),
     mma(
-        entries!("bf16_level5_32x32_k256"),
+        Entries([
+            "linear_bf16_level5_32x32_k256",
+            "linear_gelu_bf16_level5_32x32_k256",
+            "linear_swiglu_bf16_level5_32x32_k256",
+        ]),
         DType::BF16,
         (32, 32),
         256,

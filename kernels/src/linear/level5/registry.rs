@@ -3,8 +3,8 @@
 use candle_core::DType;
 
 use super::Run;
+use super::gemv_split::{ROWS, Split};
 use super::mma::{MMAS, Mma};
-use super::split::{ROWS, Split};
 use super::wgmma::{WGMMAS, Wgmma};
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};

@@ -1,14 +1,14 @@
-//! Tiles on Hopper's tensor cores: the launch of `level5_sm90a.cu`.
+//! Tiles on Hopper's tensor cores: the launch of `wgmma.cu`.
 
 use candle_core::{Result, Tensor};
 
-use super::entries::{Entries, entries};
+use super::entries::Entries;
 use crate::dispatch::Facts;
 use crate::launch::{Launch, Module, module, on_16_bytes};
 use crate::linear::level4::{Op, Product};
 use crate::linear::output_like;
 
-static MODULE: Module = module!("linear_level5_sm90a", "../level5_sm90a.ptx");
+static MODULE: Module = module!("linear/level5/wgmma", sm_90a);
 
 /// What a block computes: 128 rows of x by so many of w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,15 +20,23 @@ pub struct Wgmma {
     stages: usize,
 }
 
-/// As in `level5_sm90a.cu`.
+/// As in `wgmma.cu`.
 pub(super) const WGMMAS: [Wgmma; 2] = [
     Wgmma {
-        entries: entries!("bf16_level5_128x192"),
+        entries: Entries([
+            "linear_bf16_level5_128x192",
+            "linear_gelu_bf16_level5_128x192",
+            "linear_swiglu_bf16_level5_128x192",
+        ]),
         n: 192,
         stages: 5,
     },
     Wgmma {
-        entries: entries!("bf16_level5_128x128"),
+        entries: Entries([
+            "linear_bf16_level5_128x128",
+            "linear_gelu_bf16_level5_128x128",
+            "linear_swiglu_bf16_level5_128x128",
+        ]),
         n: 128,
         stages: 6,
     },

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-const KERNEL: &str = include_str!("../../../../kernels/src/linear/level3_bf16.ptx");
+const KERNEL: &str = include_str!("../../../../kernels/src/linear/level3/linear_bf16.ptx");
 
 /// Words and marks of PTX, and some that come near them.
 const TOKENS: &[&str] = &[

@@ -45,7 +45,7 @@ fn small_matrices_are_tiles_on_a_gpu() -> Result<()> {
         let b = random(&mut rng, &[k, n], &device)?;
         let (_, events) = trace::record(&device, || a.mm_tuned(&b))?;
         let launches = events.iter().flat_map(|event| &event.launches);
-        let kernels: Vec<&str> = launches.map(|launched| launched.kernel).collect();
+        let kernels: Vec<_> = launches.map(|launched| &launched.kernel).collect();
         let [kernel] = &kernels[..] else {
             panic!("{m}×{n}×{k}: expected one launch, found {kernels:?}");
         };

@@ -1,6 +1,7 @@
 //! Each fault on a machine that has it and nothing else.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use super::super::machine::{Cpu, Driver, Gpu, Library, Nvcc, Version};
 use super::super::text::report;
@@ -204,18 +205,29 @@ fn releases_of_cuda_have_their_ptx() {
     assert_eq!(ptx_of((20, 0)), None);
 }
 
+/// Every `.ptx` below a folder.
+fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|e| e == "ptx") {
+            found.push(path);
+        }
+    }
+}
+
 /// The newest `.version` of the committed PTX, but for that of Hopper alone, whose drivers are newer.
 #[test]
 fn the_projects_own_ptx_is_as_old_as_stated() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src");
-    let folders = std::fs::read_dir(root).unwrap().flatten();
-    let files = folders
-        .filter_map(|op| std::fs::read_dir(op.path()).ok())
-        .flatten();
-    let paths = files.map(|file| file.unwrap().path());
-    let newest = paths
-        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
-        .filter(|path| !path.to_string_lossy().ends_with("_sm90a.ptx"))
+    let kernels = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"));
+    let mut files = vec![];
+    for folder in ["src", "generated"] {
+        texts(&kernels.join(folder), &mut files);
+    }
+    let newest = files
+        .iter()
+        .filter(|path| !path.to_string_lossy().ends_with(".sm_90a.ptx"))
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).unwrap();
             let line = text

@@ -1,0 +1,198 @@
+// Level 4 in bf16: the tiles of level4.cu on tensor cores.
+//
+// Against level4.cu: both products are mma.sync m16n8k16, 2048 products in one instruction of a warp, of
+// bf16 and summed in f32. A warp holds 16 queries as the left operand in registers. The scores of its
+// mma, 16 queries × 8 keys, lie in the lanes just as the left operand of the second product wants its
+// 16 queries × 16 keys, two tiles of scores side by side: the exponentials are packed to bf16 where they
+// are, and p never goes through shared memory ("FlashAttention-2", Dao 2023). And keys and values come
+// by cp.async, past the registers, the next tile while this one is worked on.
+// Prediction: bound by mma.sync and by what its right operands read from shared memory, 4 bytes a lane
+// for each mma; the exponentials, one for 4·D products, are the next limit.
+//
+// Fragments, for lane = 4·g + i: the left operand has rows g and g + 8, columns 2i, 2i + 1, 2i + 8 and
+// 2i + 9; the right one rows 2i, 2i + 1, 2i + 8 and 2i + 9, column g; the result rows g and g + 8,
+// columns 2i and 2i + 1. ldmatrix brings four 8 × 8 blocks at once in that form, or transposed.
+//
+// Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 64 keys at a time. Shared memory: q, and
+// twice k and v, 64 rows of D + 8 each: 8 rows of 16 bytes lie in different banks.
+//
+// What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
+// Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, PyTorch 40.3, PyTorch compile 10.2
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, PyTorch 40.0, PyTorch compile 11.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.7, level 3 1105.3, level 4 37.7, PyTorch 68.7, PyTorch compile 30.3
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34097.9, level 3 79332.0, level 4 1052.5, PyTorch 1233.0, PyTorch compile 603.8
+//   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, PyTorch 7.1
+//   attention 10x65x4x32 bf16: level 2 21.5, level 3 11.6, level 4 3.2, PyTorch 6.0
+//   attention 32x197x6x64 bf16: level 2 200.8, level 3 475.0, level 4 18.9, PyTorch 14.3
+//
+// Compiled for sm_80.
+#include "attention/operands.cuh"
+#include "attention/scores.cuh"
+#include "common/mma.cuh"
+
+constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 64;
+
+template <int D>
+constexpr int PITCH = D + 8; // elements
+
+// As copy16 of mma.cuh, but `from` is not converted to an address of global memory, which is the same number.
+__device__ __forceinline__ void copy16(bf16 *to, const bf16 *from, bool is_there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(shared_address(to)), "l"(from), "r"(is_there ? 16 : 0)
+               : "memory");
+}
+
+// ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
+template <int ROWS, int D>
+__device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, unsigned stride, unsigned rows, unsigned d,
+                                          bool whole) {
+  if (!whole) { // one element at a time, and here when this returns
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < ROWS * D; i += THREADS) {
+      unsigned row = i / D, c = i % D;
+      tile[row * PITCH<D> + c] = row < rows && c < d ? from[size_t(row) * stride + c] : bf16{0};
+    }
+    return;
+  }
+#pragma unroll
+  for (unsigned n = 0; n < ROWS * D / 8 / THREADS; n++) {
+    unsigned i = n * THREADS + threadIdx.x, row = i / (D / 8), c = i % (D / 8) * 8;
+    bool is_there = row < rows && c < d;
+    copy16(tile + row * PITCH<D> + c, from + (is_there ? size_t(row) * stride + c : 0), is_there);
+  }
+}
+
+// Scores of 16 queries and BN keys, in tiles of 8 keys.
+using Scores = float[BN / 8][4];
+
+// What a lane knows of its queries g and g + 8: the greatest score, its share of the sum of
+// exponentials, and of the mean of v before it is divided.
+template <int D>
+struct State {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, o[D / 8][4] = {};
+};
+
+// s = q·kᵀ of 16 queries and BN keys
+template <int D>
+__device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *k, Scores &s) {
+  const bf16 *row = k + (lane_id() / 16 * 8 + lane_id() % 8) * PITCH<D> + lane_id() / 8 % 2 * 8;
+#pragma unroll
+  for (int c = 0; c < D / 16; c++)
+#pragma unroll
+    for (int j = 0; j < BN / 8; j += 2) {
+      unsigned b[4]; // of keys 8j.. and 8j + 8.., the channels 16c.. and 16c + 8..
+      load_matrices(b, shared_address(row + 8 * j * PITCH<D> + 16 * c));
+      mma(s[j], q[c], b[0], b[1]);
+      mma(s[j + 1], q[c], b[2], b[3]);
+    }
+}
+
+// Scores become exponentials, and what came before is scaled to the new maximum.
+template <int D>
+__device__ __forceinline__ void online_softmax(Scores &s, float factor, State<D> &state) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) { // queries g and g + 8
+    float scale = online_softmax(s, h, factor, state.m[h], state.l[h]);
+#pragma unroll
+    for (int c = 0; c < D / 8; c++) state.o[c][2 * h] *= scale, state.o[c][2 * h + 1] *= scale;
+  }
+}
+
+// o += p·v of BN keys
+template <int D>
+__device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)[D / 8][4]) {
+  const bf16 *row = v + lane_id() % 16 * PITCH<D> + lane_id() / 16 * 8;
+#pragma unroll
+  for (int j = 0; j < BN / 8; j += 2) {
+    unsigned a[4];
+#pragma unroll
+    for (int e = 0; e < 4; e++) a[e] = pack_bf16(p[j + e / 2][e % 2 * 2], p[j + e / 2][e % 2 * 2 + 1]);
+#pragma unroll
+    for (int c = 0; c < D / 8; c += 2) {
+      unsigned b[4]; // of channels 8c.. and 8c + 8.., the keys 8j.. and 8j + 8..
+      load_matrices_transposed(b, shared_address(row + 8 * j * PITCH<D> + 8 * c));
+      mma(o[c], a, b[0], b[1]);
+      mma(o[c + 1], a, b[2], b[3]);
+    }
+  }
+}
+
+// y = o/l, of query `first` + g and the one 8 below.
+template <int D>
+__device__ __forceinline__ void write(const Operands<bf16> &o, int first, const State<D> &state) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float scale = 1.f / warp_sum<4>(state.l[h]);
+    int t = first + lane_id() / 4 + 8 * h;
+    if (t >= o.queries) continue;
+    bf16 *y = o.result(blockIdx.z, t, blockIdx.x);
+#pragma unroll
+    for (int j = 0; j < D / 8; j++) {
+      int c = 8 * j + lane_id() % 4 * 2;
+      float low = state.o[j][2 * h] * scale, high = state.o[j][2 * h + 1] * scale;
+      if (o.head_dim % 2 == 0) {
+        if (c < o.head_dim) *reinterpret_cast<unsigned *>(y + c) = pack_bf16(low, high);
+      } else {
+        if (c < o.head_dim) store(y + c, low);
+        if (c + 1 < o.head_dim) store(y + c + 1, high);
+      }
+    }
+  }
+}
+
+template <int D>
+__device__ __forceinline__ void attention(const Operands<bf16> &o) {
+  constexpr int TILE = BN * PITCH<D>;
+  extern __shared__ float4 shared[];
+  bf16 *k_tiles = reinterpret_cast<bf16 *>(shared), *v_tiles = k_tiles + 2 * TILE, *q_tile = v_tiles + 2 * TILE;
+  int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
+  int end = o.visible(min(first + BM, int(o.queries)) - 1);
+  int visible[2] = {o.visible(first + row + g), o.visible(first + row + g + 8)};
+  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group);
+  bool whole = o.whole();
+  auto load_keys = [&](int key, int stage) {
+    size_t from = kv + size_t(key) * o.kv_token;
+    load_tile<BN, D>(k_tiles + stage * TILE, o.k + from, o.kv_token, end - key, o.head_dim, whole);
+    load_tile<BN, D>(v_tiles + stage * TILE, o.v + from, o.kv_token, end - key, o.head_dim, whole);
+    copy_commit();
+  };
+
+  load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim, whole);
+  load_keys(0, 0);
+  copy_wait<0>();
+  __syncthreads();
+  unsigned q[D / 16][4];
+#pragma unroll
+  for (int c = 0; c < D / 16; c++)
+    load_matrices(q[c], shared_address(q_tile + (row + lane_id() % 16) * PITCH<D> + 16 * c + lane_id() / 16 * 8));
+
+  State<D> state;
+  for (int key = 0, stage = 0; key < end; key += BN, stage ^= 1) {
+    if (key + BN < end) load_keys(key + BN, stage ^ 1);
+    Scores s = {};
+    dot<D>(q, k_tiles + stage * TILE, s);
+    if (key + BN > o.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
+    online_softmax<D>(s, o.scale * LOG2_E, state);
+    weigh<D>(s, v_tiles + stage * TILE, state.o);
+    copy_wait<0>();
+    __syncthreads(); // the next tile is there, and all are done with this one
+  }
+  write<D>(o, first + row, state);
+}
+
+// Named after D and BM. Three blocks a multiprocessor, two of D = 128, are what registers are for.
+#define KERNEL(D)                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(THREADS, D <= 80 ? 3 : 2)                                             \
+      attention_d##D##x64_bf16_level4(OPERANDS(bf16)) {                                                              \
+    attention<D>(TAKE_OPERANDS(bf16));                                                                               \
+  }
+
+KERNEL(16)
+KERNEL(32)
+KERNEL(64)
+KERNEL(80)
+KERNEL(128)

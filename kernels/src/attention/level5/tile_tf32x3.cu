@@ -1,0 +1,192 @@
+// Level 5 in f32: the tiles of level4_sm80.cu, and each product three of TF32.
+//
+// Against level4.cu, whose products are an FFMA for each multiply-add of a lane:
+//   - Tensor cores take an f32 in two parts (common/split_tf32.cuh), three mma.sync m16n8k8 for a product. A
+//     warp holds 16 queries, and scores stay in registers from the first product to the second, as in bf16.
+//   - Sums of four steps are sums of their own and added in f32, for tensor cores cut off where an FFMA rounds. Of
+//     the second product those are the 32 keys of a tile, and the addition is the scaling of what came before:
+//     o ← o·exp(m − m′) + p·v is one FFMA.
+//   - One tile of keys and one of values in shared memory, not two of each: the next keys come while values are
+//     worked on, and the next values while keys are. That is half of the memory, and more blocks at once.
+//
+// Neither product minds in which order it takes what it sums over, and a result may have its columns in any:
+//     column i of p is key 2i, column 4 + i is key 2i + 1    the lane that has their scores needs them
+//     column g of the n-th v is channel 4g + n               four n are 16 bytes, read and written at once
+//
+// Prediction: level 5's products of 25216×3072×768 do 74 TFLOP/s, level 4's tiles here 28: two to three times as
+// fast, less what the exponentials take, which the FFMA units no longer hide.
+//
+// Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 32 keys at a time. Shared memory: rows of D + 4
+// floats, 64 of q and 32 each of k and v: 8 rows of 16 bytes lie in different banks.
+//
+// What would make it faster: each of four warps cuts the same keys and values in two, which 32 queries a warp would
+// do half as often, with registers for twice the sums. And a warp's tiles of keys are a chain, which is long in a
+// prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048 tokens and 8
+// heads takes a quarter less time, but 32 pictures a third more, so that both would have to be there).
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.7, level 4 9.7, level 5 9.8, PyTorch 44.4, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.8, level 4 9.8, level 5 9.9, PyTorch 47.8, PyTorch compile 23.1
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.5, level 3 1123.2, level 4 200.3, level 5 121.9, PyTorch 332.9, PyTorch compile 292.9
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46591.4, level 3 78724.8, level 4 9857.4, level 5 4630.5, PyTorch 7185.2, PyTorch compile 6475.3
+//   attention 1x197x6x64 f32: level 2 26.1, level 3 19.3, level 4 14.0, level 5 12.2, PyTorch 27.6
+//   attention 10x65x4x32 f32: level 2 22.7, level 3 11.2, level 4 7.6, level 5 4.6, PyTorch 13.7
+//   attention 32x197x6x64 f32: level 2 233.8, level 3 570.4, level 4 98.5, level 5 52.2, PyTorch 101.7
+//
+// Compiled for sm_80.
+#include "attention/operands.cuh"
+#include "attention/scores.cuh"
+#include "common/split_tf32.cuh"
+
+constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 32;
+
+template <int D>
+constexpr int PITCH = D + 4; // floats
+
+// Scores of 16 queries and BN keys, in tiles of 8 keys; and sums of 16 queries and D channels, in tiles of 8
+// channels 4 apart, four of which lie between each other.
+using Scores = float[1][BN / 8][4];
+template <int D>
+using Means = float[D / 32][4][4];
+
+// What a lane knows of its queries g and g + 8: the greatest score, its share of the sum of exponentials, and of
+// the mean of v before it is divided.
+template <int D>
+struct State {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {};
+  Means<D> o = {};
+};
+
+// ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
+template <int ROWS, int D>
+__device__ __forceinline__ void load_tile(float *tile, const float *from, unsigned stride, unsigned rows, unsigned d) {
+#pragma unroll
+  for (unsigned n = 0; n < ROWS * D / 4 / THREADS; n++) {
+    unsigned i = n * THREADS + threadIdx.x, row = i / (D / 4), c = i % (D / 4) * 4;
+    bool inside = row < rows && c < d;
+    copy16(shared_address(tile + row * PITCH<D> + c), from + (inside ? size_t(row) * stride + c : 0), inside);
+  }
+}
+
+// s = q·kᵀ of 16 queries and BN keys
+template <int D>
+__device__ __forceinline__ void dot(const float *q, const float *k, Scores &s) {
+  const float *q_row = q + lane_id() % 16 * PITCH<D> + lane_id() / 16 * 4;
+  const float *k_row = k + (lane_id() / 16 * 8 + lane_id() % 8) * PITCH<D> + lane_id() / 8 % 2 * 4;
+#pragma unroll
+  for (int c = 0; c < D; c += 32) {
+    Scores part = {};
+#pragma unroll
+    for (int step = c; step < c + 32; step += 8) {
+      unsigned a[1][4], b[BN / 16][4];
+      load_matrices(a[0], shared_address(q_row + step));
+#pragma unroll
+      for (int j = 0; j < BN / 16; j++) load_matrices(b[j], shared_address(k_row + 16 * j * PITCH<D> + step));
+      SplitTf32::multiply(part, a, b);
+    }
+#pragma unroll
+    for (int j = 0; j < BN / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) s[0][j][e] += part[0][j][e];
+  }
+}
+
+// ANCHOR: weigh
+// o = o·scale + p·v of BN keys
+template <int D>
+__device__ __forceinline__ void weigh(const Scores &p, const float *v, const float (&scale)[2], Means<D> &o) {
+  const float *row = v + lane_id() % 4 * 2 * PITCH<D> + lane_id() / 4 * 4; // key 2i, channel 4g
+#pragma unroll
+  for (int chunk = 0; chunk < D / 32; chunk++) {
+    float part[1][4][4] = {};
+#pragma unroll
+    for (int j = 0; j < BN / 8; j++) {
+      unsigned a[1][4], b[2][4];
+#pragma unroll
+      for (int e = 0; e < 4; e++) a[0][e] = __float_as_uint(p[0][j][e % 2 * 2 + e / 2]);
+      const float *at = row + 8 * j * PITCH<D> + 32 * chunk;
+      float4 even = load4(at), odd = load4(at + PITCH<D>);
+      b[0][0] = __float_as_uint(even.x), b[0][1] = __float_as_uint(odd.x);
+      b[0][2] = __float_as_uint(even.y), b[0][3] = __float_as_uint(odd.y);
+      b[1][0] = __float_as_uint(even.z), b[1][1] = __float_as_uint(odd.z);
+      b[1][2] = __float_as_uint(even.w), b[1][3] = __float_as_uint(odd.w);
+      SplitTf32::multiply(part, a, b);
+    }
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) o[chunk][n][e] = o[chunk][n][e] * scale[e / 2] + part[0][n][e];
+  }
+}
+// ANCHOR_END: weigh
+
+// y = o/l, of query `first` + g and the one 8 below.
+template <int D>
+__device__ __forceinline__ void write(const Operands<float> &o, int first, const State<D> &state) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float scale = 1.f / warp_sum<4>(state.l[h]);
+    int t = first + lane_id() / 4 + 8 * h;
+    if (t >= o.queries) continue;
+    float *y = o.result(blockIdx.z, t, blockIdx.x);
+#pragma unroll
+    for (int e = 0; e < D / 16; e++) { // two for each chunk of 32 channels
+      const auto &sum = state.o[e / 2];
+      int c = e / 2 * 32 + lane_id() % 4 * 8 + e % 2 * 4, column = 2 * h + e % 2;
+      float4 four = make_float4(sum[0][column] * scale, sum[1][column] * scale, sum[2][column] * scale,
+                                sum[3][column] * scale);
+      if (c < o.head_dim) store4(y + c, four);
+    }
+  }
+}
+
+template <int D>
+__device__ __forceinline__ void attention(const Operands<float> &o) {
+  extern __shared__ float4 shared[];
+  float *q_tile = reinterpret_cast<float *>(shared), *k_tile = q_tile + BM * PITCH<D>, *v_tile = k_tile + BN * PITCH<D>;
+  int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
+  int end = o.visible(min(first + BM, int(o.queries)) - 1);
+  int visible[2] = {o.visible(first + row + g), o.visible(first + row + g + 8)};
+  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group);
+  auto load = [&](float *tile, const float *x, int key) {
+    if (key < end)
+      load_tile<BN, D>(tile, x + kv + size_t(key) * o.kv_token, o.kv_token, end - key, o.head_dim);
+    copy_commit();
+  };
+
+  load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim);
+  load(k_tile, o.k, 0);
+  copy_wait<0>();
+  __syncthreads();
+  load(v_tile, o.v, 0);
+
+  State<D> state;
+  for (int key = 0; key < end; key += BN) {
+    Scores s = {};
+    dot<D>(q_tile + row * PITCH<D>, k_tile, s);
+    if (key + BN > o.visible(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
+    copy_wait<0>();
+    __syncthreads(); // these values are there, and all are done with the keys
+    load(k_tile, o.k, key + BN);
+    float scale[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) scale[h] = online_softmax(s[0], h, o.scale * LOG2_E, state.m[h], state.l[h]);
+    weigh<D>(s, v_tile, scale, state.o);
+    copy_wait<0>();
+    __syncthreads(); // the next keys are there, and all are done with these values
+    load(v_tile, o.v, key + BN);
+  }
+  write<D>(o, first + row, state);
+}
+
+// Named after D and BM. Registers are for three blocks a multiprocessor, two of D > 64: with fewer there they spill.
+#define KERNEL(D)                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 2)                                             \
+      attention_d##D##x64_tf32x3_level5(OPERANDS(float)) {                                                           \
+    attention<D>(TAKE_OPERANDS(float));                                                                              \
+  }
+
+KERNEL(32)
+KERNEL(64)
+KERNEL(96)
+KERNEL(128)

@@ -1,0 +1,61 @@
+//! Level 5 in f32 on tensor cores, for more than a few queries: the launch of `tile_tf32x3.cu`.
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::attention::Operands;
+use crate::dispatch::{Facts, Feature};
+use crate::error::unsupported;
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+pub(super) const KERNEL: &str = "attention_tf32x3_level5";
+
+static MODULE: Module = module!("attention/level5/tile_tf32x3", sm_80);
+
+/// Queries and threads of a block, and keys of a tile.
+const QUERIES: usize = 64;
+const THREADS: usize = 128;
+const KEYS: usize = 32;
+
+/// The kernel for heads of up to so many channels, and how many it has room for.
+fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
+    Some(match head_dim {
+        0..=32 => ("attention_d32x64_tf32x3_level5", 32),
+        33..=64 => ("attention_d64x64_tf32x3_level5", 64),
+        65..=96 => ("attention_d96x64_tf32x3_level5", 96),
+        97..=128 => ("attention_d128x64_tf32x3_level5", 128),
+        _ => return None,
+    })
+}
+
+/// Whether a GPU can, in this format: heads of up to 128 channels in whole chunks of 16 bytes.
+pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
+    let tensor_cores = facts.has(Feature::Bf16) && facts.has(Feature::AsyncCopies);
+    let fits = head_dim.is_multiple_of(4) && entry(head_dim).is_some();
+    tensor_cores && dtype == DType::F32 && fits
+}
+
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
+/// bytes is copied.
+///
+/// # Errors
+/// When shapes, strides, formats or devices do not agree.
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let _span = trace::span(KERNEL);
+    Operands::run_whole(KERNEL, q, k, v, run)
+}
+
+/// For what [`can`], where all begins at a multiple of 16 bytes.
+pub(super) fn run(x: &Operands) -> Result<Tensor> {
+    let Some((entry, d)) = entry(x.head_dim) else {
+        return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
+    };
+    let dims = (x.batch, x.queries, x.heads * x.head_dim);
+    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
+    let launch = Launch::new(&MODULE, entry)
+        .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
+        .block(THREADS, 1, 1)
+        .smem((QUERIES + 2 * KEYS) * (d + 4) * size_of::<f32>());
+    x.arguments(launch).write(&y).run()?;
+    Ok(y)
+}

@@ -1,0 +1,292 @@
+// attention, level 5, bf16 on Hopper: softmax(q·kᵀ/√D)·v, full or causal. q (B, T, H, D), k and v (B, S, Hkv, D),
+// y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
+//
+// Against level4_sm80.cu: the same tiles and the same online softmax, in instructions of Hopper.
+//   - wgmma: one instruction multiplies 64 queries by a tile of keys, read from shared memory by the tensor cores
+//     themselves. Where mma.sync takes its right operand from registers, each warp had to load all keys for itself.
+//   - The exponentials stay where the scores were, and are the left operand of the second product from there.
+//   - TMA, the Tensor Memory Accelerator of an SM, brings q, k and v, asked by one thread of the producer warpgroup;
+//     the next tile, and the next queries, are on their way while the consumer warpgroups work on these. A grid as
+//     large as the GPU goes through all tiles of queries.
+//   - What has to run beside what. A tile costs 4·64·BN·D operations on tensor cores, and 64·BN exponentials, of
+//     which an SM makes 16 a clock: at D = 128 half as long as the products, at D = 64 as long as they. Somebody
+//     else has to use the tensor cores meanwhile:
+//       heads up to 64 channels: one consumer a block, and three blocks on an SM, whose turns fall as they fall
+//       heads up to 128: two consumers, in turns ("ping-pong"). One starts q·kᵀ of its next tile, then p·v of this
+//       one, and hands the tensor cores over ("FlashAttention-3", Shah et al. 2024).
+//
+// ANCHOR: turns
+//     consumer 0    | q·kᵀ, then p·v of before | softmax                  | q·kᵀ, p·v …
+//     consumer 1    | softmax                  | q·kᵀ, then p·v of before | softmax   …
+//     producer      copies: q, k, v, k, v …
+// ANCHOR_END: turns
+//
+// Prediction: 4 × 4096 causal, 16 heads of 128: 275 GFLOP, 0.28 ms at the tensor cores' rate; a tile on the diagonal is
+// computed whole (3% more), and what a warpgroup waits for is not all hidden.
+// Where it loses: 197 queries are 256 rows, 197 keys three tiles of 80. To be faster: shorter last tiles; a second
+// consumer for long sequences of narrow heads, too.
+//
+// Launch: as many blocks as fit the GPU or as there are tiles of queries, whichever is less; THREADS; SHARED_BYTES as
+// dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
+//   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, level 5 5.6, PyTorch 40.3, PyTorch compile 10.2
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, level 5 5.9, PyTorch 40.0, PyTorch compile 11.5
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.7, level 3 1105.3, level 4 37.7, level 5 27.7, PyTorch 68.7, PyTorch compile 30.3
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34097.9, level 3 79332.0, level 4 1052.5, level 5 601.6, PyTorch 1233.0, PyTorch compile 603.8
+//   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, level 5 4.2, PyTorch 7.1
+//   attention 10x65x4x32 bf16: level 2 21.5, level 3 11.6, level 4 3.2, level 5 3.0, PyTorch 6.0
+//   attention 32x197x6x64 bf16: level 2 200.8, level 3 475.0, level 4 18.9, level 5 10.8, PyTorch 14.3
+//
+// Compiled for sm_90a.
+#include "attention/level5/tile.cuh"
+#include "attention/operands.cuh"
+#include "attention/scores.cuh"
+#include "common/hopper.cuh"
+
+// Starts to load a tile of a head's tokens, from `token` on, once its place is empty.
+template <class Tile>
+__device__ __forceinline__ void load_tile(const TensorMap *map, const WorkTile<Tile> &work, unsigned head,
+                                          unsigned token, unsigned to, int chunk, unsigned full, unsigned empty,
+                                          unsigned parity) {
+  mbarrier_wait(empty, parity ^ 1);
+  mbarrier_arrive_expect_tx(full, Tile::CHUNKS * chunk);
+#pragma unroll
+  for (int c = 0; c < Tile::CHUNKS; c++)
+    tma_load(to + c * chunk, map, work.sequence, token, head, 64 * c, full);
+}
+
+// The producer: one thread asks TMA for all that the block reads.
+template <class Tile>
+__device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, const TensorMap *v,
+                                        const Problem &p, unsigned base) {
+  unsigned n = 0, i = 0; // tiles of keys and work tiles so far
+#pragma unroll 1
+  for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
+    WorkTile<Tile> work(w, p);
+    unsigned at = base + i % 2 * 8;
+    load_tile<Tile>(q, work, work.head, work.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK, at + Tile::Q_FULL,
+                    at + Tile::Q_EMPTY, i / 2 % 2);
+#pragma unroll 1
+    for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
+      unsigned s = n % Tile::STAGES, parity = n / Tile::STAGES % 2, at = base + 8 * s;
+      auto load = [&](const TensorMap *map, int place, int full, int empty) {
+        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + place + s * Tile::KV_BYTES,
+                        Tile::KV_CHUNK, at + full, at + empty, parity);
+      };
+      load(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
+      load(v, Tile::V, Tile::V_FULL, Tile::V_EMPTY);
+    }
+  }
+}
+
+// Scores of a warp's 16 queries and BN keys, in the lanes as mma's result is: of each 8 keys, two neighbours of query
+// g = lane/4, and the same two of query g + 8.
+template <class Tile>
+using Scores = float[Tile::BN / 8][4];
+
+// Starts s = q·kᵀ.
+template <class Tile>
+__device__ __forceinline__ void start_qk(Scores<Tile> &s, unsigned q, unsigned k) {
+  wgmma_fence();
+#pragma unroll
+  for (int c = 0; c < Tile::D / 16; c++) { // 16 channels are 32 bytes, 2 of a descriptor's units
+    unsigned long long a = matrix_descriptor(q + c / 4 * Tile::Q_CHUNK) + 2 * (c % 4);
+    unsigned long long b = matrix_descriptor(k + c / 4 * Tile::KV_CHUNK) + 2 * (c % 4);
+    if (c == 0)
+      wgmma<false>(s, a, b);
+    else
+      wgmma<true>(s, a, b);
+  }
+  wgmma_commit();
+}
+
+// What a lane knows of its two queries: the greatest score, its share of the sum of exponentials and, before it is
+// divided, of the mean of v; and the weights of the tile that is to be added to it.
+template <class Tile>
+struct State {
+  float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, scale[2], o[Tile::D / 8][4] = {};
+  unsigned p[Tile::BN / 16][4];
+
+  // Scores become exponentials; `scale` is what all sums so far shrink by.
+  __device__ __forceinline__ void online_softmax(Scores<Tile> &s, float factor) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) scale[h] = ::online_softmax(s, h, factor, m[h], l[h]);
+  }
+
+  // Exponentials become weights, once the sums of the tile before are there.
+  __device__ __forceinline__ void rescale_and_pack(const Scores<Tile> &s) {
+#pragma unroll
+    for (int c = 0; c < Tile::D / 8; c++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) o[c][e] *= scale[e / 2];
+#pragma unroll
+    for (int j = 0; j < Tile::BN / 16; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const float(&x)[4] = s[2 * j + e / 2];
+        p[j][e] = pack_bf16(x[e % 2 * 2], x[e % 2 * 2 + 1]);
+      }
+  }
+
+  // Starts o += p·v.
+  __device__ __forceinline__ void start_pv(unsigned v) {
+    wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < Tile::BN / 16; j++) // 16 keys are 16 rows
+      wgmma(o, p[j], matrix_descriptor(v + 16 * 128 * j, Tile::KV_CHUNK));
+    wgmma_commit();
+  }
+
+  // o/l in bf16 to a warp's 16 rows of shared memory, swizzled as TMA wants them.
+  __device__ __forceinline__ void store(unsigned out) {
+    unsigned lane = threadIdx.x % 32, to = out + lane % 16 * 128;
+    float share[2] = {1.f / warp_sum<4>(l[0]), 1.f / warp_sum<4>(l[1])};
+#pragma unroll
+    for (int c = 0; c < Tile::D / 8; c += 2) {
+      auto packed = [&](int c, int h) { return pack_bf16(o[c][2 * h] * share[h], o[c][2 * h + 1] * share[h]); };
+      unsigned chunk = c / 8 * Tile::Q_CHUNK, place = (c % 8 + lane / 16) ^ lane % 8;
+      store_matrices(to + chunk + 16 * place, packed(c, 0), packed(c, 1), packed(c + 1, 0), packed(c + 1, 1));
+    }
+  }
+};
+
+// What a consumer, a warpgroup of 64 queries, does with barriers and its share of shared memory.
+template <class Tile>
+struct Consumer {
+  unsigned base, group, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+
+  // The place of tile n in a ring, and its barriers.
+  __device__ __forceinline__ unsigned place(int ring, unsigned n) const {
+    return base + ring + n % Tile::STAGES * Tile::KV_BYTES;
+  }
+  __device__ __forceinline__ void wait(int full, unsigned n) const {
+    mbarrier_wait(base + full + 8 * (n % Tile::STAGES), n / Tile::STAGES % 2);
+  }
+  __device__ __forceinline__ void release(int empty, unsigned n) const {
+    if (lane == 0) mbarrier_arrive(base + empty + 8 * (n % Tile::STAGES));
+  }
+
+  // The tensor cores in turn, by barriers 3 and 4 of the block's 16.
+  __device__ __forceinline__ void take_turn() const {
+    if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
+  }
+  __device__ __forceinline__ void give_turn() const {
+    if (Tile::TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(4 - group) : "memory");
+  }
+
+  // Starts o += p·v of tile n.
+  __device__ __forceinline__ void start_pv(State<Tile> &state, unsigned n) const {
+    wait(Tile::V_FULL, n);
+    state.start_pv(place(Tile::V, n));
+  }
+
+  // Writes y of the queries from `first` on. It takes the place of q, number `at`, which all warps of the group have
+  // read; then that place is the producer's again.
+  __device__ __forceinline__ void write(State<Tile> &state, const TensorMap *y, const WorkTile<Tile> &work,
+                                        unsigned first, unsigned q, unsigned at) const {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    unsigned out = q + 16 * 128 * warp;
+    state.store(out);
+    fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) {
+#pragma unroll
+      for (int c = 0; c < Tile::CHUNKS; c++)
+        tma_store(y, work.sequence, first + 16 * warp, work.head, 64 * c, out + c * Tile::Q_CHUNK);
+      tma_store_wait();
+      mbarrier_arrive(base + Tile::Q_EMPTY + 8 * at);
+    }
+  }
+};
+
+// All work tiles of a consumer.
+template <class Tile>
+__device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, unsigned base, unsigned group) {
+  Consumer<Tile> consumer{base, group};
+  unsigned n = 0, i = 0; // tiles of keys and work tiles so far
+  if (group == 1) consumer.give_turn();
+#pragma unroll 1
+  for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
+    WorkTile<Tile> work(w, p);
+    unsigned at = i % 2, q = base + at * Tile::Q_BYTES + 64 * 128 * group;
+    unsigned first = work.first + 64 * group, row = first + 16 * consumer.warp + consumer.lane / 4;
+    int visible[2] = {p.visible(row), p.visible(row + 8)};
+    State<Tile> state;
+    auto softmax = [&](Scores<Tile> &s, int key) {
+      if (key + Tile::BN > p.visible(first)) mask(s, key, visible);
+      state.online_softmax(s, p.scale * LOG2_E);
+    };
+    mbarrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);
+#pragma unroll 1
+    for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
+      Scores<Tile> s;
+      consumer.take_turn();
+      consumer.wait(Tile::K_FULL, n);
+      start_qk<Tile>(s, q, consumer.place(Tile::K, n));
+      if (Tile::TURNS && tile > 0) {
+        consumer.start_pv(state, n - 1); // of the tile before, behind these scores
+        consumer.give_turn();
+        wgmma_wait<1>();
+        consumer.release(Tile::K_EMPTY, n);
+        softmax(s, tile * Tile::BN);
+        wgmma_wait<0>();
+        consumer.release(Tile::V_EMPTY, n - 1);
+        state.rescale_and_pack(s);
+      } else {
+        consumer.give_turn();
+        wgmma_wait<0>();
+        consumer.release(Tile::K_EMPTY, n);
+        softmax(s, tile * Tile::BN);
+        state.rescale_and_pack(s);
+      }
+      if (!Tile::TURNS || tile + 1 == work.tiles) {
+        consumer.start_pv(state, n);
+        wgmma_wait<0>();
+        consumer.release(Tile::V_EMPTY, n);
+      }
+    }
+    consumer.write(state, y, work, first, q, at);
+  }
+}
+
+template <class Tile>
+__device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k, const TensorMap *v,
+                                          const TensorMap *y, const Problem &problem) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  unsigned base = shared_address(shared);
+  unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // one value for a warp, and the compiler knows it
+  if (threadIdx.x == 0) {
+    prefetch_tensor_map(q), prefetch_tensor_map(k), prefetch_tensor_map(v), prefetch_tensor_map(y);
+    auto init = [&](int full, int empty, int places) {
+      for (int i = 0; i < places; i++) {
+        mbarrier_init(base + full + 8 * i, 1);                  // the producer
+        mbarrier_init(base + empty + 8 * i, 4 * Tile::GROUPS); // the warps of the consumers
+      }
+    };
+    init(Tile::Q_FULL, Tile::Q_EMPTY, 2);
+    init(Tile::K_FULL, Tile::K_EMPTY, Tile::STAGES);
+    init(Tile::V_FULL, Tile::V_EMPTY, Tile::STAGES);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (group == Tile::GROUPS) {
+    setmaxnreg_dec<24>();
+    if (threadIdx.x % 128 == 0) produce<Tile>(q, k, v, problem, base);
+  } else {
+    setmaxnreg_inc<Tile::REGISTERS>();
+    consume<Tile>(y, problem, base, group);
+  }
+}
+
+#define KERNEL(NAME, ...)                                                                                            \
+  extern "C" __global__ void __launch_bounds__(Tile<__VA_ARGS__>::THREADS, Tile<__VA_ARGS__>::BLOCKS)                \
+      NAME(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,                                 \
+           const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap y, unsigned batch,                 \
+           unsigned queries, unsigned keys, unsigned seen, unsigned heads, unsigned group, float scale) {            \
+    attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, Problem{batch, queries, keys, seen, heads, group, scale});          \
+  }
+
+KERNEL(attention_d64x64_bf16_level5, 64, 1, 80, 3)
+KERNEL(attention_d128x128_bf16_level5, 128, 2, 128, 1)

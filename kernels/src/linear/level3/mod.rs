@@ -1,0 +1,138 @@
+//! Level 3: a tile of y a block, the rows that it needs in shared memory.
+
+use candle_core::{Result, Tensor};
+use operands::Linear;
+use trace::span;
+
+use super::{Shape, cpu};
+use crate::element::{by_dtype, dispatch};
+use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+
+static LINEAR: Module = module!("linear/level3/linear");
+static LINEAR_BF16: Module = module!("linear/level3/linear_bf16");
+static GELU: Module = module!("linear/level3/gelu");
+static GELU_BF16: Module = module!("linear/level3/gelu_bf16");
+static SWIGLU: Module = module!("linear/level3/swiglu");
+static SWIGLU_BF16: Module = module!("linear/level3/swiglu_bf16");
+
+/// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span("linear_level3");
+    plain("linear_level3", x, w, None)
+}
+
+/// x·wᵀ + b + residual: x (…, K), w (N, K), b (N) or none, residual (…, N) → (…, N), rounded once
+///
+/// # Errors
+/// When shapes, formats or devices do not agree.
+pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
+    let _span = span("linear_residual_level3");
+    plain("linear_residual_level3", x, w, Some(residual))
+}
+
+fn plain(kernel: &str, x: &Tensor, w: &Linear, residual: Option<&Tensor>) -> Result<Tensor> {
+    let (b, w) = (w.bias.as_ref(), w.weight.tensor());
+    let shape = super::check(kernel, x, w.dims2()?, w.dtype(), b, residual)?;
+    if on_cpu(x.device()) {
+        return dispatch!(
+            "linear_level3",
+            x.dtype(),
+            cpu::level3::linear(x, w, b, residual)
+        );
+    }
+    let entry = by_dtype(
+        "linear_level3",
+        x.dtype(),
+        "linear_f32_level3",
+        "linear_bf16_level3",
+    )?;
+    let module = of_dtype(x.dtype(), &LINEAR, &LINEAR_BF16);
+    launch(module, entry, x, &[Some(w), b, residual], shape)
+}
+
+/// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
+///
+/// # Errors
+/// When there is no bias, or shapes, formats or devices do not agree.
+pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span("linear_gelu_level3");
+    let b = super::with_bias("linear_gelu_level3", w)?;
+    let w = w.weight.tensor();
+    let (dims, dtype) = (w.dims2()?, w.dtype());
+    let shape = super::check("linear_gelu_level3", x, dims, dtype, Some(b), None)?;
+    if on_cpu(x.device()) {
+        return dispatch!(
+            "linear_gelu_level3",
+            x.dtype(),
+            cpu::level3::linear_gelu(x, w, b)
+        );
+    }
+    let entry = by_dtype(
+        "linear_gelu_level3",
+        x.dtype(),
+        "linear_gelu_f32_level3",
+        "linear_gelu_bf16_level3",
+    )?;
+    let module = of_dtype(x.dtype(), &GELU, &GELU_BF16);
+    launch(module, entry, x, &[Some(w), Some(b)], shape)
+}
+
+/// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
+///
+/// # Errors
+/// When there is a bias, or shapes, formats or devices do not agree.
+pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
+    let _span = span("linear_swiglu_level3");
+    super::without_bias("linear_swiglu_level3", w)?;
+    let w = w.weight.tensor();
+    let (rows, k) = w.dims2()?;
+    let f = super::half("linear_swiglu_level3", rows)?;
+    let shape = super::check("linear_swiglu_level3", x, (f, k), w.dtype(), None, None)?;
+    if on_cpu(x.device()) {
+        return dispatch!(
+            "linear_swiglu_level3",
+            x.dtype(),
+            cpu::level3::linear_swiglu(x, w)
+        );
+    }
+    let entry = by_dtype(
+        "linear_swiglu_level3",
+        x.dtype(),
+        "linear_swiglu_f32_level3",
+        "linear_swiglu_bf16_level3",
+    )?;
+    let module = of_dtype(x.dtype(), &SWIGLU, &SWIGLU_BF16);
+    launch(module, entry, x, &[Some(w), None], shape)
+}
+
+/// Rows and columns of y that a block computes, and its threads each way.
+const TILE: usize = 32;
+
+/// `operands` are those after x, in the order of the parameters.
+fn launch(
+    module: &'static Module,
+    entry: &'static str,
+    x: &Tensor,
+    operands: &[Option<&Tensor>],
+    Shape { m, n, k }: Shape,
+) -> Result<Tensor> {
+    let y = super::output_like(x, n)?;
+    let mut launch = Launch::new(module, entry)
+        .grid(n.div_ceil(TILE) * m.div_ceil(TILE), 1, 1)
+        .block(TILE, TILE / 4, 1)
+        .read(x);
+    for operand in operands {
+        launch = launch.read_or_null(*operand);
+    }
+    launch
+        .write(&y)
+        .u32(m)
+        .u32(n)
+        .u32(k)
+        .u32(k * x.dtype().size_in_bytes())
+        .run()?;
+    Ok(y)
+}

@@ -1,0 +1,125 @@
+// linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
+// none, y (M, N) or (M, F).
+//
+// Against level 3, whose tile of 32 rows has one to compute when a token is decoded, and whose blocks, few of
+// them, read w in small steps with barriers between.
+//   - With few rows a product is as fast as w can be read. There is nothing to share, so there is no shared
+//     memory: a warp has a few rows of w, its lanes read 16 bytes each, and shuffles add the lanes' sums.
+//   - All rows of x meet an element of w while it is in a register: w is read once. x comes from the L1 cache.
+//
+// Prediction: the rate of a copy for a large w; for a small one, the time of a few trips to memory. With 8
+// rows the conversions of bf16 to f32 show.
+// To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; the next product's
+// weights asked for before this one ends.
+//
+// Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   linear 1x512x512 f32: level 2 4.2, level 3 13.5, level 4 2.0, PyTorch 3.1, PyTorch compile 15.6
+//   linear 1x512x10000 f32: level 2 6.7, level 3 26.0, level 4 4.0, PyTorch 5.7, PyTorch compile 6.0
+//   qkv 1x512x1536 f32: level 2 5.1, level 3 13.6, level 4 2.1, PyTorch 5.1, PyTorch compile 2.0
+//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.8, level 4 2.3, PyTorch 6.5, PyTorch compile 4.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 1x512x512 bf16: level 2 4.1, level 3 14.0, level 4 1.7, PyTorch 3.1, PyTorch compile 3.2
+//   linear 1x512x10000 bf16: level 2 5.4, level 3 26.1, level 4 2.9, PyTorch 4.1, PyTorch compile 4.3
+//   qkv 1x512x1536 bf16: level 2 3.4, level 3 14.1, level 4 1.7, PyTorch 3.4, PyTorch compile 1.9
+//   linear_swiglu 1x512x1536 bf16: level 2 5.8, level 3 18.0, level 4 2.0, PyTorch 6.4, PyTorch compile 3.8
+#include "common/warp.cuh"
+#include "common/gemm/operands.cuh"
+
+constexpr int WARPS = 4;
+
+// Up to M rows of x at the same time, and N rows of w a warp: more where each is used more often. Steps
+// that are on their way at once: fewer where a step is long.
+template <int M>
+struct Rows {
+  static constexpr int N = M > 4 ? 4 : 2, STEPS = M > 1 ? 1 : 2;
+};
+
+// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. A row of x past the last is
+// the last again.
+template <int M, int N, class T>
+__device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *const (&w)[N], bool vector,
+                                     unsigned m, unsigned k) {
+  constexpr int V = PER_16_BYTES<T>, STEPS = Rows<M>::STEPS;
+  auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
+  if (vector) {
+#pragma unroll STEPS
+    for (unsigned at = lane_id() * V; at < k; at += WARP * V) {
+      float b[N][V];
+#pragma unroll
+      for (int j = 0; j < N; j++) load16(w[j] + at, b[j]);
+#pragma unroll
+      for (int i = 0; i < M; i++) {
+        float a[V];
+        load16(row(i) + at, a);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+#pragma unroll
+          for (int v = 0; v < V; v++) sum[j][i] += a[v] * b[j][v];
+      }
+    }
+  } else {
+#pragma unroll 1
+    for (unsigned at = lane_id(); at < k; at += WARP)
+#pragma unroll
+      for (int i = 0; i < M; i++)
+#pragma unroll
+        for (int j = 0; j < N; j++) sum[j][i] += widen(row(i)[at]) * widen(w[j][at]);
+  }
+#pragma unroll
+  for (int j = 0; j < N; j++)
+#pragma unroll
+    for (int i = 0; i < M; i++) sum[j][i] = warp_sum(sum[j][i]);
+}
+
+// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has the gate's rows of
+// w and the same of the up-projection, n rows further down.
+template <int M, class T, class Epilogue>
+__device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                     unsigned k, const T *residual = nullptr) {
+  constexpr int N = Rows<M>::N, COLUMNS = Epilogue::GATED ? N / 2 : N;
+  unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * COLUMNS;
+  if (column >= n) return;
+  const T *row[N];
+#pragma unroll
+  for (int j = 0; j < N; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
+  // Lane i·COLUMNS + j writes element (i, j), and asks for the residual's before it has something else to do.
+  auto place = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
+  auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
+  T more{};
+  if (residual) {
+    unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
+    if (writes(i, j)) more = asked_for(residual[place(i, j)]);
+  }
+  float sum[N][M] = {};
+  dots(sum, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
+
+  unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
+  float s = 0.f, up = 0.f;
+#pragma unroll
+  for (int e = 0; e < M * COLUMNS; e++)
+    if (lane_id() == e) s = sum[e % COLUMNS][e / COLUMNS], up = sum[N - COLUMNS + e % COLUMNS][e / COLUMNS];
+  if (!writes(i, j)) return;
+  float value = epilogue(s, up, i, column + j);
+  store(y + place(i, j), residual ? value + widen(more) : value);
+}
+
+#define KERNELS(T, M, NAME)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T, RESIDUAL(T))) {      \
+    rows<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T, )) {            \
+    rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T, )) {          \
+    rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
+  }
+
+KERNELS(float, 1, f32_level4_row)
+KERNELS(float, 4, f32_level4_rows4)
+KERNELS(float, 8, f32_level4_rows8)
+KERNELS(bf16, 1, bf16_level4_row)
+KERNELS(bf16, 4, bf16_level4_rows4)
+KERNELS(bf16, 8, bf16_level4_rows8)

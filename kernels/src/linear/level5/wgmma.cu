@@ -1,0 +1,71 @@
+// linear, level 5, bf16 on Hopper: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K),
+// or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or
+// (M, F). K and N (F) are multiples of 8, and x, w, y, b and r of 16 bytes.
+//
+// Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
+//   - wgmma reads both operands from shared memory: no warp loads them, and registers hold sums alone.
+//   - TMA, the Tensor Memory Accelerator, fills shared memory, half of w for two blocks at once.
+//   - Two consumer warpgroups take tiles in turn: the epilogue of one runs beside the products of the other.
+//
+// Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
+// them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes a clock, about what it can give to
+// all SMs at once. Products set the pace: 25216×768×3072 (M×K×N) takes 24 tiles a block, 221 000 clocks. GELU takes a
+// warpgroup 192·13 issue slots of the 9216 clocks of the other's products: hidden.
+// What came of it, by Nsight Compute: a sixth more clocks, a third more with GELU. An epilogue is not all hidden:
+// wgmma reads and writes its sums in the registers, and the instructions beside it wait for their turn there.
+// The GPU's power limit does the rest: the harder the tensor cores work, the lower is the clock.
+// Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues have nothing to
+// run beside and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
+// To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
+//
+// Bytes moved: 2·(M·N·K/192 + M·N·K/256 + 2·M·N) at most, all but the last mostly from L2.
+// Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
+// less; SHARED_BYTES of the tile as dynamic shared memory; tensor maps of x, w and y by value.
+//   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes
+//   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
+//   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
+//   linear 25216x3072x768 bf16: level 2 444.8, level 3 6755.9, level 4 278.0, level 5 157.7, PyTorch 157.5, PyTorch compile 157.6
+//   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, level 5 191.4, PyTorch 272.0, PyTorch compile 274.4
+//
+// Compiled for sm_90a.
+#include "common/activation.cuh"
+#include "linear/level5/wgmma_tile.cuh"
+
+// An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.
+struct Plain {
+  static constexpr bool GATED = false;
+  static __device__ float of(float sum, float) { return sum; }
+};
+
+struct Gelu {
+  static constexpr bool GATED = false;
+  static __device__ float of(float x, float) { return gelu(x); }
+};
+
+struct SwiGlu {
+  static constexpr bool GATED = true;
+  static __device__ float of(float gate, float up) { return __fdividef(gate, 1.f + __expf(-gate)) * up; }
+};
+
+// linear alone has a residual (M, N), or null.
+#define RESIDUAL const bf16 *__restrict__ residual,
+
+#define KERNEL(TILE, EPILOGUE, NAME, PARAMETER, ARGUMENT)                                                    \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,                         \
+           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, PARAMETER unsigned m,            \
+           unsigned n, unsigned k) {                                                                         \
+    product<TILE, EPILOGUE>(&x, &w, &y, Added{b, ARGUMENT, m, n}, k);                                        \
+  }
+#define KERNELS(TILE, NAME)                                                                                  \
+  KERNEL(TILE, Plain, linear_##NAME, RESIDUAL, residual)                                                     \
+  KERNEL(TILE, Gelu, linear_gelu_##NAME, , nullptr)                                                          \
+  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME, , nullptr)
+
+using Wide = WgmmaTile<192, 5>;
+using Narrow = WgmmaTile<128, 6>;
+
+KERNELS(Wide, bf16_level5_128x192)
+KERNELS(Narrow, bf16_level5_128x128)

@@ -1,0 +1,83 @@
+//! Level 4: register tiles and tensor cores, their rows gathered from the picture.
+
+use candle_core::{Result, Tensor};
+use operands::Linear;
+
+use super::{Added, Shape, cpu};
+use crate::element::{dispatch, dtype_name};
+use crate::launch::{Launch, Module, module, of_dtype};
+use crate::linear::level4::{Form, Packed};
+use crate::linear::tile::{choose, tiles};
+
+static MODULE: Module = module!("patch_embed/level4/tile_f32", sm_75);
+static MODULE_BF16: Module = module!("patch_embed/level4/mma", sm_80);
+
+/// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
+/// → (B, 1 + n, C)
+///
+/// # Errors
+/// When shapes, formats or devices do not agree, or the projection has no bias.
+pub fn patch_embed(
+    pixels: &Tensor,
+    patch: &Linear,
+    class: &Tensor,
+    positions: &Tensor,
+) -> Result<Tensor> {
+    const KERNEL: &str = "patch_embed_level4";
+    let _span = trace::span(KERNEL);
+    let (w, added) = super::operands(KERNEL, patch, class, positions)?;
+    let shape = super::check(KERNEL, pixels, w.tensor(), added)?;
+    let w = w.packed(|w| Packed::new(&w.reshape((shape.c, shape.k()))?))?;
+    match &w.form {
+        Form::Panels(w) => dispatch!(
+            "patch_embed_level4",
+            pixels.dtype(),
+            cpu::level4::patch_embed(pixels, w, added, shape)
+        ),
+        Form::Tensor(w) => {
+            let tiles = tiles("patch_embed_level4", pixels.dtype())?;
+            let tile = choose(tiles, shape.rows(), shape.c);
+            on_gpu(pixels, w, added, shape, tile)
+        }
+    }
+}
+
+/// By the tile at this place of [`tiles`].
+pub(super) fn on_gpu(
+    pixels: &Tensor,
+    w: &Tensor,
+    Added {
+        b,
+        class,
+        positions,
+    }: Added,
+    shape: Shape,
+    tile: usize,
+) -> Result<Tensor> {
+    let dtype = pixels.dtype();
+    let y = shape.output(pixels)?;
+    let module = of_dtype(dtype, &MODULE, &MODULE_BF16);
+    let tile = tiles("patch_embed_level4", dtype)?[tile];
+    let entry = tile.entry("patch_embed", dtype_name("patch_embed_level4", dtype)?);
+    let (height, width) = shape.picture;
+    Launch::new(module, entry)
+        .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
+        .block(tile.threads, 1, 1)
+        .smem(tile.smem)
+        .read(pixels)
+        .read(w)
+        .read(b)
+        .read(class)
+        .read(positions)
+        .write(&y)
+        .u32(shape.rows())
+        .u32(shape.c)
+        .u32(shape.k())
+        .u32(shape.tokens())
+        .u32(shape.patch)
+        .u32(height)
+        .u32(width)
+        .u32(shape.channels * height * width)
+        .run()?;
+    Ok(y)
+}

@@ -1,0 +1,48 @@
+// patch_embed, level 4, f32: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each picture.
+// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C) with
+// n = H·W/P².
+//
+// Against level 3: the tile of linear at level 4, with 64 sums a thread; see common/gemm/tile_f32.cuh. The patch is
+// gathered by its fetches, 16 bytes at a time where P and W are multiples of 4, and the three divisions
+// that find a column's pixel are done once for all the rows that a thread fetches.
+//
+// Prediction: the rate of linear at level 4; the rows of zeros of the class tokens are 1 of 1 + n.
+// To be faster: as linear.
+//
+// Bytes moved: 4·(2·M·C·K/64 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
+//   patch_embed 1x3x224x224 f32: level 2 20.5, level 3 25.3, level 4 18.0, PyTorch 28.5, PyTorch compile 15.6
+//   patch_embed 10x3x32x32 f32: level 2 12.1, level 3 4.4, level 4 3.7, PyTorch 9.7, PyTorch compile 6.4
+#include "common/gemm/tile_f32.cuh"
+#include "patch_embed/patches.cuh"
+
+using T = float;
+
+// A block: a tile of y, along a row of tiles first.
+template <class Tile>
+__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m,
+                                     unsigned k, Cut cut) {
+  unsigned c = epilogue.c, tiles_n = (c + Tile::BN - 1) / Tile::BN;
+  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * Tile::BN;
+  Patches<T> rows_x(pixels, row, m, k, cut);
+  Weight<T, 0> rows_w(w, column, c, k);
+  product<Tile>(rows_x, rows_w, Output(y, m, c, epilogue), row, column, k);
+}
+
+// BLOCKS is how many blocks an SM shall have registers for.
+#define KERNEL(TILE, BLOCKS, NAME)                                                                           \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,     \
+                         const T *__restrict__ class_token, const T *__restrict__ positions,                 \
+                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,             \
+                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                \
+    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                           \
+               Cut{tokens, patch, height, width, picture});                                                  \
+  }
+
+using Large = Tile<64, 64, 32, 8, 2>;
+using Small = Tile<32, 32, 64, 4, 4>;
+
+KERNEL(Large, 2, f32_level4_64x64)
+KERNEL(Small, 4, f32_level4_32x32)
