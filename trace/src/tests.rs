@@ -49,7 +49,13 @@ fn a_launch_belongs_to_the_innermost_op() -> Result<()> {
         launched(|| launch("last"));
         Ok(())
     })?;
-    let kernels = |i: usize| -> Vec<_> { events[i].launches.iter().map(|l| l.kernel.clone()).collect() };
+    let kernels = |i: usize| -> Vec<_> {
+        events[i]
+            .launches
+            .iter()
+            .map(|l| l.kernel.clone())
+            .collect()
+    };
     assert_eq!(kernels(0), ["first", "last"]);
     assert_eq!(kernels(1), ["inside"]);
     Ok(())
@@ -74,7 +80,11 @@ fn a_span_directly_inside_one_of_the_same_name_is_that_one() -> Result<()> {
     let expected = [("linear_level4", 0), ("candle", 1), ("linear_level4", 2)];
     assert_eq!(found, expected);
     assert_eq!(events[0].why.as_deref(), Some("measured"));
-    let launches: Vec<_> = events[0].launches.iter().map(|l| l.kernel.clone()).collect();
+    let launches: Vec<_> = events[0]
+        .launches
+        .iter()
+        .map(|l| l.kernel.clone())
+        .collect();
     assert_eq!(launches, ["linear_f32_level4", "after"]);
     Ok(())
 }
