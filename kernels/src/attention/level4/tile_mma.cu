@@ -19,6 +19,9 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
 //
+//
+// Compiled for sm_80.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, PyTorch 40.3, PyTorch compile 10.2
 //   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, PyTorch 40.0, PyTorch compile 11.5
@@ -27,8 +30,6 @@
 //   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, PyTorch 7.1
 //   attention 10x65x4x32 bf16: level 2 21.5, level 3 11.6, level 4 3.2, PyTorch 6.0
 //   attention 32x197x6x64 bf16: level 2 200.8, level 3 475.0, level 4 18.9, PyTorch 14.3
-//
-// Compiled for sm_80.
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"
 #include "common/mma.cuh"

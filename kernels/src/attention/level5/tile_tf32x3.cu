@@ -24,6 +24,9 @@
 // prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048 tokens and 8
 // heads takes a quarter less time, but 32 pictures a third more, so that both would have to be there).
 //
+//
+// Compiled for sm_80.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
 //   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.7, level 4 9.7, level 5 9.8, PyTorch 44.4, PyTorch compile 19.4
 //   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.8, level 4 9.8, level 5 9.9, PyTorch 47.8, PyTorch compile 23.1
@@ -32,8 +35,6 @@
 //   attention 1x197x6x64 f32: level 2 26.1, level 3 19.3, level 4 14.0, level 5 12.2, PyTorch 27.6
 //   attention 10x65x4x32 f32: level 2 22.7, level 3 11.2, level 4 7.6, level 5 4.6, PyTorch 13.7
 //   attention 32x197x6x64 f32: level 2 233.8, level 3 570.4, level 4 98.5, level 5 52.2, PyTorch 101.7
-//
-// Compiled for sm_80.
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"
 #include "common/split_tf32.cuh"

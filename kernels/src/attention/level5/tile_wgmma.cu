@@ -30,6 +30,9 @@
 // dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
 //   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
 //
+//
+// Compiled for sm_90a.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, level 5 5.6, PyTorch 40.3, PyTorch compile 10.2
 //   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, level 5 5.9, PyTorch 40.0, PyTorch compile 11.5
@@ -38,8 +41,6 @@
 //   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, level 5 4.2, PyTorch 7.1
 //   attention 10x65x4x32 bf16: level 2 21.5, level 3 11.6, level 4 3.2, level 5 3.0, PyTorch 6.0
 //   attention 32x197x6x64 bf16: level 2 200.8, level 3 475.0, level 4 18.9, level 5 10.8, PyTorch 14.3
-//
-// Compiled for sm_90a.
 #include "attention/level5/tile.cuh"
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"

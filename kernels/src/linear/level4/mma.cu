@@ -19,6 +19,9 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
+//
+// Compiled for sm_80.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, PyTorch 3.2, PyTorch compile 3.2
 //   linear 197x1536x384 bf16: level 2 7.1, level 3 40.2, level 4 6.9, PyTorch 4.5, PyTorch compile 7.8
@@ -31,8 +34,6 @@
 //   linear_gelu 4096x128x256 bf16: level 2 23.9, level 3 19.2, level 4 3.7, PyTorch 6.1, PyTorch compile 6.3
 //   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, PyTorch 272.0, PyTorch compile 274.4
 //   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.9, level 4 5.1, PyTorch 8.9, PyTorch compile 5.8
-//
-// Compiled for sm_80.
 #include "common/gemm/tile_mma.cuh"
 #include "linear/kernels.cuh"
 

@@ -75,8 +75,8 @@ impl Product<'_> {
         let m = self.shape.m;
         let dtype = self.x.dtype();
         let rows = match m {
-            ..=1 => "row",
-            ..=4 => "rows4",
+            0 | 1 => "row",
+            2..=4 => "rows4",
             _ => "rows8",
         };
         let (op, dtype) = (self.op.name(), dtype_name("linear_level4", dtype)?);

@@ -19,6 +19,9 @@
 // Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
+//
+// Compiled for sm_80.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
 //   linear 128x512x512 f32: level 2 12.8, level 3 14.0, level 4 8.2, level 5 4.6, PyTorch 20.2, PyTorch compile 12.6
 //   linear 197x1536x384 f32: level 2 18.4, level 3 38.9, level 4 21.4, level 5 10.5, PyTorch 32.8, PyTorch compile 18.6
@@ -35,8 +38,6 @@
 //   linear 128x512x512 bf16: level 2 5.7, level 3 14.3, level 4 3.5, level 5 2.8, PyTorch 3.2, PyTorch compile 3.2
 //   linear_gelu 197x384x1536 bf16: level 2 12.0, level 3 20.5, level 4 4.7, level 5 4.5, PyTorch 5.3, PyTorch compile 7.2
 //   linear_swiglu 128x512x1536 bf16: level 2 14.3, level 3 26.9, level 4 5.1, level 5 4.7, PyTorch 8.9, PyTorch compile 5.8
-//
-// Compiled for sm_80.
 #include "common/split_tf32.cuh"
 #include "common/gemm/tile_mma.cuh"
 

@@ -25,11 +25,12 @@
 //   w: boxes of BN/2 rows, 64 columns; swizzle of 128 bytes
 //   y: boxes of 16 rows, 64 columns, swizzle of 128 bytes; with a gate 32 columns, swizzle of 64 bytes
 //
+//
+// Compiled for sm_90a.
+//
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
 //   linear 25216x3072x768 bf16: level 2 444.8, level 3 6755.9, level 4 278.0, level 5 157.7, PyTorch 157.5, PyTorch compile 157.6
 //   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, level 5 191.4, PyTorch 272.0, PyTorch compile 274.4
-//
-// Compiled for sm_90a.
 #include "common/activation.cuh"
 #include "linear/level5/wgmma_tile.cuh"
 
