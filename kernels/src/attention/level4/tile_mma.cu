@@ -19,7 +19,6 @@
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
 // Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
 //
-//
 // Compiled for sm_80.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):

@@ -24,7 +24,6 @@
 // prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048 tokens and 8
 // heads takes a quarter less time, but 32 pictures a third more, so that both would have to be there).
 //
-//
 // Compiled for sm_80.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):

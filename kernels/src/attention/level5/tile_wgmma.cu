@@ -30,7 +30,6 @@
 // dynamic shared memory; tensor maps of q, k, v and y by value: boxes of 64 channels of one head, swizzled,
 //   q: 64·GROUPS tokens · k and v: BN tokens · y: 16 tokens
 //
-//
 // Compiled for sm_90a.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):

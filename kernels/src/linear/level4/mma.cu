@@ -19,7 +19,6 @@
 // Bytes moved: 2·(2·M·N·K/128 + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-//
 // Compiled for sm_80.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):

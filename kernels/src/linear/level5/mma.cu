@@ -19,7 +19,6 @@
 // Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N) at most, mostly from L2.
 // Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
 //
-//
 // Compiled for sm_80.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):

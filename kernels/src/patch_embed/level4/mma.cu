@@ -13,7 +13,6 @@
 //
 // Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
 //
-//
 // Compiled for sm_80.
 //
 // Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
