@@ -20,7 +20,7 @@ pub use simulated::simulated;
 
 use std::borrow::Cow;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 
 use crate::error::{mismatch, unsupported};
 
@@ -83,7 +83,7 @@ impl Module {
     }
 }
 
-/// What `.target` of a PTX text asks for.
+/// The `.target` of a PTX text: the GPUs that can run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     /// (7, 5) of `sm_75`.
@@ -109,18 +109,6 @@ impl Target {
     /// Whether a GPU of compute capability `found` can run it.
     pub fn runs_on(self, found: (u32, u32)) -> bool {
         self.capability == found || !self.alone && self.capability < found
-    }
-}
-
-/// The module with the entries of a format, of the two that a kernel has one for.
-pub(crate) fn of_dtype(
-    dtype: DType,
-    f32: &'static Module,
-    bf16: &'static Module,
-) -> &'static Module {
-    match dtype {
-        DType::BF16 => bf16,
-        _ => f32, // `by_dtype` refuses all others
     }
 }
 

@@ -9,23 +9,10 @@ use simt::{Case, Module, Options};
 
 /// All `.ptx`, written or generated, but Hopper's, whose wgmma and TMA are not simulated.
 fn texts() -> Vec<PathBuf> {
-    fn visit(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("a file").path();
-            if path.is_dir() {
-                visit(&path, found);
-            } else if path.extension().is_some_and(|e| e == "ptx")
-                && !path.to_string_lossy().ends_with(".sm_90a.ptx")
-            {
-                found.push(path);
-            }
-        }
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = vec![];
-    visit(&root.join("src"), &mut found);
-    visit(&root.join("generated"), &mut found);
-    found
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = simt::case::files_below(kernels, &["ptx"]).expect("the crate's folder");
+    files.retain(|file| !file.to_string_lossy().ends_with(".sm_90a.ptx"));
+    files
 }
 
 fn cases(text: &Path) -> Vec<Case> {

@@ -160,29 +160,13 @@ mod tests {
         assert_eq!(refused, Err(expected));
     }
 
-    /// Every `.ptx` below a folder.
-    fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                texts(&path, found);
-            } else if path.extension().is_some_and(|e| e == "ptx") {
-                found.push(path);
-            }
-        }
-    }
-
     /// Of a kernel file that is compiled for several targets the lowest counts. Those that need more than a level's minimum
     /// are chosen by the GPU's capability.
     #[test]
     fn the_kernels_ask_for_no_more_than_the_minimum() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"));
-        let mut all = vec![];
-        for folder in ["src", "generated"] {
-            texts(&root.join(folder), &mut all);
-        }
         let mut lowest: BTreeMap<PathBuf, (u8, (u32, u32))> = BTreeMap::new();
-        for path in all {
+        for path in simt::case::files_below(root, &["ptx"]).unwrap() {
             let stem = path.strip_prefix(root).unwrap().to_string_lossy();
             let (_, level) = stem.split_once("level").unwrap();
             let level: u8 = level[..1].parse().unwrap();

@@ -14,9 +14,10 @@ mod operands;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, fs, io};
 
 use crate::error::{Error, Result};
 use crate::{Dim, Kernel, Module};
@@ -39,6 +40,25 @@ pub fn file_of(ptx: &Path) -> PathBuf {
         folders[at + 1] = "generated".as_ref();
     }
     folders.iter().collect()
+}
+
+/// The files in `folder` and below with one of these extensions, in order: every `ptx` of the kernels, say.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn files_below(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_wanted = |e: &OsStr| extensions.iter().any(|extension| e == *extension);
+        if path.is_dir() {
+            found.extend(files_below(&path, extensions)?);
+        } else if path.extension().is_some_and(is_wanted) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// A launch of a kernel.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use simt::case::files_below;
 use simt::{Arg, Buffer, Dim, Error, Kernel, Module, Options, Report, Schedule};
 
 #[path = "robust/mutate.rs"]
@@ -31,22 +32,12 @@ fn limits(schedule: Schedule) -> Options {
 
 /// The workbook's own PTX.
 fn corpus() -> Vec<String> {
-    fn visit(folder: &Path, all: &mut Vec<String>) {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        for path in paths {
-            if path.is_dir() {
-                visit(&path, all);
-            } else if path.extension().is_some_and(|e| e == "ptx") {
-                all.push(fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = vec![];
-    visit(&root.join("tests"), &mut all);
-    visit(&root.join("../kernels"), &mut all);
+    for folder in ["tests", "../kernels"] {
+        let files = files_below(&root.join(folder), &["ptx"]).unwrap();
+        all.extend(files.iter().map(|path| fs::read_to_string(path).unwrap()));
+    }
     assert!(all.len() > 100, "{} texts", all.len());
     all
 }

@@ -1,8 +1,8 @@
 //! What the built pages ask the network for, and what does not fit them, by opening all of them in a headless Chromium.
 
-use super::pages::files;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use simt::case::files_below;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
@@ -48,7 +48,7 @@ pub fn chromium() -> Option<PathBuf> {
 pub fn findings(chromium: &Path, built: &Path) -> Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
     let page = folder.path().join("all.html");
-    let pages = files(&built.canonicalize()?, &["html"])?;
+    let pages = files_below(&built.canonicalize()?, &["html"])?;
     fs::write(&page, frames(&pages))?;
     let log = folder.path().join("log.json");
     let dom = open(chromium, folder.path(), &log, &page)?;

@@ -3,15 +3,16 @@
 use crate::place;
 use anyhow::Result;
 use regex::Regex;
+use simt::case::files_below;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Links to a page or a heading that is not there.
 pub fn dead_links(built: &Path) -> Result<Vec<String>> {
     let link = Regex::new(r#"(?:href|src)="([^"]+)""#)?;
     let mut found = BTreeSet::new();
-    for page in files(built, &["html"])? {
+    for page in files_below(built, &["html"])? {
         let text = fs::read_to_string(&page)?;
         for target in link
             .captures_iter(&text)
@@ -61,7 +62,7 @@ pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
         r#"|<pre class="[^"]*\bplayground\b"#,
     ))?;
     let mut found = Vec::new();
-    for file in files(built, &["html", "css", "js", "svg"])? {
+    for file in files_below(built, &["html", "css", "js", "svg"])? {
         let text = fs::read_to_string(&file)?;
         let hits = load.find_iter(&text).chain(script.find_iter(&text));
         found.extend(hits.map(|hit| {
@@ -72,24 +73,6 @@ pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
             )
         }));
     }
-    Ok(found)
-}
-
-/// The files under `folder` with one of these extensions, in order.
-pub fn files(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path, extensions)?);
-        } else if path
-            .extension()
-            .is_some_and(|e| extensions.iter().any(|x| e == *x))
-        {
-            found.push(path);
-        }
-    }
-    found.sort();
     Ok(found)
 }
 

@@ -1,8 +1,8 @@
 //! Whether the stock `mdbook`, which runs the preprocessor by its command in `book.toml`, makes the same pages.
 
-use super::pages::files;
 use anyhow::Result;
 use mdbook_driver::MDBook;
+use simt::case::files_below;
 use std::fs;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     book.config.build.build_dir = folder.path().into();
     book.build()?;
     let mut found = vec![];
-    for page in files(built, &["html"])? {
+    for page in files_below(built, &["html"])? {
         let name = page.strip_prefix(built)?;
         let stock = fs::read(folder.path().join(name)).unwrap_or_default();
         if stock != fs::read(&page)? {

@@ -22,6 +22,7 @@ use kernels::launch::{Recorded, recorded};
 use kernels::output::poisoned;
 use rayon::prelude::*;
 use simt::Options;
+use simt::case::{file_of, files_below};
 
 fn main() -> Result<()> {
     let options = Options {
@@ -33,11 +34,7 @@ fn main() -> Result<()> {
     println!("{} launches", launches.len());
     let launches = tiles::smaller(launches);
     let parts: Vec<String> = std::env::args().skip(1).collect();
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut texts = texts(&crate_folder.join("src"))?;
-    texts.extend(highest_targets(self::texts(
-        &crate_folder.join("generated"),
-    )?));
+    let mut texts = texts()?;
     texts.retain(|path| {
         let path = path.to_string_lossy();
         parts.is_empty() || parts.iter().any(|part| path.contains(part))
@@ -55,7 +52,7 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     let cases = choose::cases(&ptx, &launches).with_context(shown)?;
     let by = "written by `cargo run --release -p kernels --example cases`";
     let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
-    let file = simt::case::file_of(path);
+    let file = file_of(path);
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let before = fs::read_to_string(&file).unwrap_or_default();
     let by_hand = before.find("# By hand").map_or("", |at| &before[at..]);
@@ -70,29 +67,11 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     Ok(())
 }
 
-/// Of the texts of one kernel file, for several targets, the one with the highest.
-fn highest_targets(texts: Vec<PathBuf>) -> Vec<PathBuf> {
-    let mut highest: Vec<PathBuf> = vec![];
-    for path in texts {
-        highest.retain(|other| simt::case::file_of(other) != simt::case::file_of(&path));
-        highest.push(path);
-    }
-    highest
-}
-
-/// All `.ptx` below a folder that can be simulated.
-fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = vec![];
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(texts(&path)?);
-        } else if path.extension().is_some_and(|e| e == "ptx")
-            && !path.to_string_lossy().ends_with(".sm_90a.ptx")
-        {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
+/// All `.ptx` of the kernels that can be simulated; where a kernel file has several, the one with the highest target.
+fn texts() -> Result<Vec<PathBuf>> {
+    let mut files = files_below(Path::new(env!("CARGO_MANIFEST_DIR")), &["ptx"])?;
+    files.retain(|path| !path.to_string_lossy().ends_with(".sm_90a.ptx"));
+    files.reverse();
+    files.dedup_by_key(|path| file_of(path));
+    Ok(files)
 }

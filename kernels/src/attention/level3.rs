@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{Cache, Operands, cpu, operands};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("attention/level3");
@@ -72,19 +72,16 @@ fn launch(x: &Operands) -> Result<Tensor> {
     }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    let module = of_dtype(x.q.dtype(), &F32, &BF16);
-    let launch = Launch::new(
-        module,
-        by_dtype(
-            "attention_level3",
-            x.q.dtype(),
-            "attention_f32_level3",
-            "attention_bf16_level3",
-        )?,
-    )
-    .grid(x.queries, x.heads, x.batch)
-    .block(THREADS, 1, 1)
-    .smem(bytes);
+    let (module, entry) = by_dtype(
+        "attention_level3",
+        x.q.dtype(),
+        (&F32, "attention_f32_level3"),
+        (&BF16, "attention_bf16_level3"),
+    )?;
+    let launch = Launch::new(module, entry)
+        .grid(x.queries, x.heads, x.batch)
+        .block(THREADS, 1, 1)
+        .smem(bytes);
     x.arguments(launch).write(&y).run()?;
     Ok(y)
 }

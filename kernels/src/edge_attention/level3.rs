@@ -1,6 +1,6 @@
 //! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
 use super::{Operands, Size, cpu};
@@ -78,13 +78,12 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         let expected = format!("at most {MAX_THREADS} channels a head");
         return Err(unsupported(KERNEL, expected, head_dim, 2));
     }
-    let entry = by_dtype(
+    let (module, entry) = by_dtype(
         "edge_attention_level3",
         dtype,
-        "edge_attention_f32_level3",
-        "edge_attention_bf16_level3",
+        (&F32, "edge_attention_f32_level3"),
+        (&BF16, "edge_attention_bf16_level3"),
     )?;
-    let module = if dtype == DType::F32 { &F32 } else { &BF16 };
     // A row of threads takes an edge: a power of two of them, for the tree.
     let width = head_dim.next_power_of_two();
     let rows = (THREADS / width)

@@ -69,39 +69,33 @@ fn split(o: &Operands, size: Size) -> Result<Tensor> {
     let parts = (2 * chunks, groups, RECORD * WARP);
     let parts = output::tensor(parts, DType::F32, o.q.device())?;
 
-    let launch = Launch::new(
-        &MODULE,
-        by_dtype(
-            "edge_attention_level5",
-            dtype,
-            "edge_attention_f32_level5",
-            "edge_attention_bf16_level5",
-        )?,
-    );
+    let entry = by_dtype(
+        "edge_attention_level5",
+        dtype,
+        "edge_attention_f32_level5",
+        "edge_attention_bf16_level5",
+    )?;
+    let launch = Launch::new(&MODULE, entry);
     let launch = launch.grid(shares.blocks(size), 1, 1);
     shares.arguments(launch, o, size, &y).run()?;
 
-    let launch = Launch::new(
-        &MODULE,
-        by_dtype(
-            "edge_attention_part_level5",
-            dtype,
-            "edge_attention_part_f32_level5",
-            "edge_attention_part_bf16_level5",
-        )?,
-    );
+    let entry = by_dtype(
+        "edge_attention_part_level5",
+        dtype,
+        "edge_attention_part_f32_level5",
+        "edge_attention_part_bf16_level5",
+    )?;
+    let launch = Launch::new(&MODULE, entry);
     let launch = shares.arguments(launch.grid(chunks, groups, 1), o, size, &y);
     launch.write(&parts).u32(size.edges).run()?;
 
-    let launch = Launch::new(
-        &MODULE,
-        by_dtype(
-            "edge_attention_join_level5",
-            dtype,
-            "edge_attention_join_f32_level5",
-            "edge_attention_join_bf16_level5",
-        )?,
-    );
+    let entry = by_dtype(
+        "edge_attention_join_level5",
+        dtype,
+        "edge_attention_join_f32_level5",
+        "edge_attention_join_bf16_level5",
+    )?;
+    let launch = Launch::new(&MODULE, entry);
     let launch = launch.grid(chunks.div_ceil(WARPS), groups, 1);
     let launch = shares.arguments(launch, o, size, &y);
     launch.read(&parts).u32(size.edges).run()?;

@@ -5,7 +5,7 @@ use operands::Weight;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("embedding/level3");
@@ -30,23 +30,20 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
         );
     }
     let y = output::tensor(shape, w.dtype(), w.device())?;
-    let module = of_dtype(w.dtype(), &F32, &BF16);
-    Launch::new(
-        module,
-        by_dtype(
-            "embedding_level3",
-            w.dtype(),
-            "embedding_f32_level3",
-            "embedding_bf16_level3",
-        )?,
-    )
-    .grid(ids.elem_count(), 1, 1)
-    .block(THREADS, 1, 1)
-    .read(ids)
-    .read(w)
-    .write(&y)
-    .u32(vocab)
-    .u32(c)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "embedding_level3",
+        w.dtype(),
+        (&F32, "embedding_f32_level3"),
+        (&BF16, "embedding_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(ids.elem_count(), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(ids)
+        .read(w)
+        .write(&y)
+        .u32(vocab)
+        .u32(c)
+        .run()?;
     Ok(y)
 }

@@ -36,23 +36,21 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
     let threads = threads.next_power_of_two().clamp(32, THREADS);
     let rows_a_block = rows_a_block(rows, threads);
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "embedding_level4",
-            w.dtype(),
-            "embedding_f32_level4",
-            "embedding_bf16_level4",
-        )?,
-    )
-    .grid(rows.div_ceil(rows_a_block), 1, 1)
-    .block(threads, rows_a_block, 1)
-    .read(ids)
-    .read(w)
-    .write(&y)
-    .u32(rows)
-    .u32(vocab)
-    .u32(c)
-    .run()?;
+    let entry = by_dtype(
+        "embedding_level4",
+        w.dtype(),
+        "embedding_f32_level4",
+        "embedding_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .grid(rows.div_ceil(rows_a_block), 1, 1)
+        .block(threads, rows_a_block, 1)
+        .read(ids)
+        .read(w)
+        .write(&y)
+        .u32(rows)
+        .u32(vocab)
+        .u32(c)
+        .run()?;
     Ok(y)
 }

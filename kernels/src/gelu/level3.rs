@@ -5,7 +5,7 @@ use trace::span;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("gelu/level3");
@@ -25,21 +25,18 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(
-        module,
-        by_dtype(
-            "gelu_level3",
-            x.dtype(),
-            "gelu_f32_level3",
-            "gelu_bf16_level3",
-        )?,
-    )
-    .grid(n.div_ceil(THREADS), 1, 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .write(&y)
-    .u32(n)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "gelu_level3",
+        x.dtype(),
+        (&F32, "gelu_f32_level3"),
+        (&BF16, "gelu_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(n.div_ceil(THREADS), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(n)
+        .run()?;
     Ok(y)
 }

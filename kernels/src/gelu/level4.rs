@@ -25,20 +25,18 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "gelu_level4",
-            x.dtype(),
-            "gelu_f32_level4",
-            "gelu_bf16_level4",
-        )?,
-    )
-    .grid(n.div_ceil(THREADS * elements), 1, 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .write(&y)
-    .u32(n)
-    .run()?;
+    let entry = by_dtype(
+        "gelu_level4",
+        x.dtype(),
+        "gelu_f32_level4",
+        "gelu_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .grid(n.div_ceil(THREADS * elements), 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(n)
+        .run()?;
     Ok(y)
 }

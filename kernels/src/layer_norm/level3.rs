@@ -5,7 +5,7 @@ use trace::span;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("layer_norm/level3");
@@ -25,24 +25,21 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
         return dispatch!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(
-        module,
-        by_dtype(
-            "layer_norm_level3",
-            x.dtype(),
-            "layer_norm_f32_level3",
-            "layer_norm_bf16_level3",
-        )?,
-    )
-    .grid(rows, 1, 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .read(w)
-    .read(b)
-    .write(&y)
-    .u32(c)
-    .f32(eps)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "layer_norm_level3",
+        x.dtype(),
+        (&F32, "layer_norm_f32_level3"),
+        (&BF16, "layer_norm_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .read(w)
+        .read(b)
+        .write(&y)
+        .u32(c)
+        .f32(eps)
+        .run()?;
     Ok(y)
 }

@@ -21,23 +21,21 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
         return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "layer_norm_level4",
-            x.dtype(),
-            "layer_norm_f32_level4",
-            "layer_norm_bf16_level4",
-        )?,
-    )
-    .held_rows(rows, c, x.dtype().size_in_bytes())
-    .read(x)
-    .read(w)
-    .read(b)
-    .write(&y)
-    .u32(rows)
-    .u32(c)
-    .f32(eps)
-    .run()?;
+    let entry = by_dtype(
+        "layer_norm_level4",
+        x.dtype(),
+        "layer_norm_f32_level4",
+        "layer_norm_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .held_rows(rows, c, x.dtype().size_in_bytes())
+        .read(x)
+        .read(w)
+        .read(b)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(eps)
+        .run()?;
     Ok(y)
 }

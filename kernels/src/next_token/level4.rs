@@ -37,20 +37,18 @@ pub fn argmax(logits: &Tensor) -> Result<u32> {
 
 /// To `token` (1): the index, or `vocab` where a logit is NaN.
 pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Result<()> {
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "argmax_level4",
-            logits.dtype(),
-            "argmax_f32_level4",
-            "argmax_bf16_level4",
-        )?,
-    )
-    .block(THREADS, 1, 1)
-    .read(logits)
-    .write(token)
-    .u32(vocab)
-    .run()
+    let entry = by_dtype(
+        "argmax_level4",
+        logits.dtype(),
+        "argmax_f32_level4",
+        "argmax_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(token)
+        .u32(vocab)
+        .run()
 }
 
 /// To `out` (2, k): the k most probable tokens, most probable first, and the bits of their probabilities, which are
@@ -61,22 +59,20 @@ pub(super) fn launch_top_k(
     vocab: usize,
     temperature: f64,
 ) -> Result<()> {
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "top_k_level4",
-            logits.dtype(),
-            "top_k_f32_level4",
-            "top_k_bf16_level4",
-        )?,
-    )
-    .block(THREADS, 1, 1)
-    .read(logits)
-    .write(out)
-    .u32(vocab)
-    .u32(out.dim(1)?)
-    .f32(1. / temperature)
-    .run()
+    let entry = by_dtype(
+        "top_k_level4",
+        logits.dtype(),
+        "top_k_f32_level4",
+        "top_k_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .block(THREADS, 1, 1)
+        .read(logits)
+        .write(out)
+        .u32(vocab)
+        .u32(out.dim(1)?)
+        .f32(1. / temperature)
+        .run()
 }
 
 /// The k most probable tokens of softmax(logits/temperature), with their probabilities; all of them where

@@ -5,7 +5,7 @@ use operands::Linear;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 
 static MODULE: Module = module!("patch_embed/level3");
 static MODULE_BF16: Module = module!("patch_embed/level3_bf16");
@@ -37,35 +37,32 @@ pub fn patch_embed(
         );
     }
     let y = shape.output(pixels)?;
-    let module = of_dtype(y.dtype(), &MODULE, &MODULE_BF16);
     let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
     let (height, width) = shape.picture;
-    Launch::new(
-        module,
-        by_dtype(
-            "patch_embed_level3",
-            y.dtype(),
-            "patch_embed_f32_level3",
-            "patch_embed_bf16_level3",
-        )?,
-    )
-    .grid(rows.div_ceil(TILE) * shape.c.div_ceil(TILE), 1, 1)
-    .block(TILE, TILE / 4, 1)
-    .read(pixels)
-    .read(w)
-    .read(added.b)
-    .read(added.class)
-    .read(added.positions)
-    .write(&y)
-    .u32(rows)
-    .u32(shape.c)
-    .u32(shape.k())
-    .u32(shape.k() * bytes)
-    .u32(shape.tokens())
-    .u32(shape.patch)
-    .u32(height)
-    .u32(width)
-    .u32(shape.channels * height * width * bytes)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "patch_embed_level3",
+        y.dtype(),
+        (&MODULE, "patch_embed_f32_level3"),
+        (&MODULE_BF16, "patch_embed_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(rows.div_ceil(TILE) * shape.c.div_ceil(TILE), 1, 1)
+        .block(TILE, TILE / 4, 1)
+        .read(pixels)
+        .read(w)
+        .read(added.b)
+        .read(added.class)
+        .read(added.positions)
+        .write(&y)
+        .u32(rows)
+        .u32(shape.c)
+        .u32(shape.k())
+        .u32(shape.k() * bytes)
+        .u32(shape.tokens())
+        .u32(shape.patch)
+        .u32(height)
+        .u32(width)
+        .u32(shape.channels * height * width * bytes)
+        .run()?;
     Ok(y)
 }

@@ -5,7 +5,7 @@ use trace::span;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("rms_norm/level3");
@@ -25,23 +25,20 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(
-        module,
-        by_dtype(
-            "rms_norm_level3",
-            x.dtype(),
-            "rms_norm_f32_level3",
-            "rms_norm_bf16_level3",
-        )?,
-    )
-    .grid(rows, 1, 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .read(w)
-    .write(&y)
-    .u32(c)
-    .f32(eps)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "rms_norm_level3",
+        x.dtype(),
+        (&F32, "rms_norm_f32_level3"),
+        (&BF16, "rms_norm_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .read(w)
+        .write(&y)
+        .u32(c)
+        .f32(eps)
+        .run()?;
     Ok(y)
 }

@@ -21,22 +21,20 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "rms_norm_level4",
-            x.dtype(),
-            "rms_norm_f32_level4",
-            "rms_norm_bf16_level4",
-        )?,
-    )
-    .held_rows(rows, c, x.dtype().size_in_bytes())
-    .read(x)
-    .read(w)
-    .write(&y)
-    .u32(rows)
-    .u32(c)
-    .f32(eps)
-    .run()?;
+    let entry = by_dtype(
+        "rms_norm_level4",
+        x.dtype(),
+        "rms_norm_f32_level4",
+        "rms_norm_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .held_rows(rows, c, x.dtype().size_in_bytes())
+        .read(x)
+        .read(w)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(eps)
+        .run()?;
     Ok(y)
 }

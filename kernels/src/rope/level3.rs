@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{Operands, cpu};
 use crate::attention::Cache;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("rope/level3");
@@ -37,18 +37,15 @@ pub fn rope_append(
     }
     let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let module = of_dtype(q.dtype(), &F32, &BF16);
-    let launch = Launch::new(
-        module,
-        by_dtype(
-            "rope_append_level3",
-            q.dtype(),
-            "rope_append_f32_level3",
-            "rope_append_bf16_level3",
-        )?,
-    )
-    .grid(tokens, heads + cache.kv_heads, batch)
-    .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
+    let (module, entry) = by_dtype(
+        "rope_append_level3",
+        q.dtype(),
+        (&F32, "rope_append_f32_level3"),
+        (&BF16, "rope_append_bf16_level3"),
+    )?;
+    let launch = Launch::new(module, entry)
+        .grid(tokens, heads + cache.kv_heads, batch)
+        .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
     x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
 }

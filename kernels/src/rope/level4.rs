@@ -40,17 +40,15 @@ pub fn rope_append(
     let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (vectors, rows) = block(q, heads + cache.kv_heads);
-    let launch = Launch::new(
-        &MODULE,
-        by_dtype(
-            "rope_append_level4",
-            q.dtype(),
-            "rope_append_f32_level4",
-            "rope_append_bf16_level4",
-        )?,
-    )
-    .grid(tokens, batch, 1)
-    .block(vectors, rows, 1);
+    let entry = by_dtype(
+        "rope_append_level4",
+        q.dtype(),
+        "rope_append_f32_level4",
+        "rope_append_bf16_level4",
+    )?;
+    let launch = Launch::new(&MODULE, entry)
+        .grid(tokens, batch, 1)
+        .block(vectors, rows, 1);
     x.arguments(launch, &y, cache)?.u32(position).run()?;
     Ok(y)
 }

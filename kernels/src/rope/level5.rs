@@ -38,17 +38,15 @@ pub fn rope_append(
     rows.check("rope_append_level5", at.cache, at.host)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (vectors, rows) = level4::block(q, heads + at.cache.kv_heads);
-    let launch = Launch::new(
-        &MODULE,
-        by_dtype(
-            "rope_append_level5",
-            q.dtype(),
-            "rope_append_f32_level5",
-            "rope_append_bf16_level5",
-        )?,
-    )
-    .grid(tokens, batch, 1)
-    .block(vectors, rows, 1);
+    let entry = by_dtype(
+        "rope_append_level5",
+        q.dtype(),
+        "rope_append_f32_level5",
+        "rope_append_bf16_level5",
+    )?;
+    let launch = Launch::new(&MODULE, entry)
+        .grid(tokens, batch, 1)
+        .block(vectors, rows, 1);
     let all = Operands { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, at.cache)?;
     launch.read(at.position).run()?;

@@ -1,6 +1,6 @@
 //! Level 3: a block a graph and 32 channels, and a tree over rows in shared memory.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 use operands::Segments;
 use trace::span;
 
@@ -35,13 +35,12 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         graphs,
         channels,
     } = size;
-    let entry = by_dtype(
+    let (module, entry) = by_dtype(
         "segment_mean_level3",
         dtype,
-        "segment_mean_f32_level3",
-        "segment_mean_bf16_level3",
+        (&F32, "segment_mean_f32_level3"),
+        (&BF16, "segment_mean_bf16_level3"),
     )?;
-    let module = if dtype == DType::F32 { &F32 } else { &BF16 };
     let rows = nodes.div_ceil(graphs.max(1)).next_power_of_two().min(ROWS);
     let y = output::tensor((graphs, channels), dtype, x.device())?;
     if y.elem_count() == 0 {

@@ -45,59 +45,50 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     let lanes = lanes(size.channels);
     let splits = size.nodes.div_ceil(SHARE * size.graphs).clamp(1, SPLITS);
     if splits == 1 {
-        launch(
-            by_dtype(
-                "segment_mean_level4",
-                dtype,
-                "segment_mean_f32_level4",
-                "segment_mean_bf16_level4",
-            )?,
-            size,
-            1,
-        )
-        .read(x)
-        .read(offsets)
-        .write(&y)
-        .u32(size.channels)
-        .u32(lanes)
-        .run()?;
+        let entry = by_dtype(
+            "segment_mean_level4",
+            dtype,
+            "segment_mean_f32_level4",
+            "segment_mean_bf16_level4",
+        )?;
+        launch(entry, size, 1)
+            .read(x)
+            .read(offsets)
+            .write(&y)
+            .u32(size.channels)
+            .u32(lanes)
+            .run()?;
         return Ok(y);
     }
     let part = (size.graphs, splits, size.channels);
     let sums = output::tensor(part, DType::F32, x.device())?;
-    launch(
-        by_dtype(
-            "segment_mean_split_level4",
-            dtype,
-            "segment_mean_split_f32_level4",
-            "segment_mean_split_bf16_level4",
-        )?,
-        size,
-        splits,
-    )
-    .read(x)
-    .read(offsets)
-    .write(&sums)
-    .u32(size.channels)
-    .u32(lanes)
-    .run()?;
-    launch(
-        by_dtype(
-            "segment_mean_join_level4",
-            dtype,
-            "segment_mean_join_f32_level4",
-            "segment_mean_join_bf16_level4",
-        )?,
-        size,
-        1,
-    )
-    .read(&sums)
-    .read(offsets)
-    .write(&y)
-    .u32(splits)
-    .u32(size.channels)
-    .u32(lanes)
-    .run()?;
+    let entry = by_dtype(
+        "segment_mean_split_level4",
+        dtype,
+        "segment_mean_split_f32_level4",
+        "segment_mean_split_bf16_level4",
+    )?;
+    launch(entry, size, splits)
+        .read(x)
+        .read(offsets)
+        .write(&sums)
+        .u32(size.channels)
+        .u32(lanes)
+        .run()?;
+    let entry = by_dtype(
+        "segment_mean_join_level4",
+        dtype,
+        "segment_mean_join_f32_level4",
+        "segment_mean_join_bf16_level4",
+    )?;
+    launch(entry, size, 1)
+        .read(&sums)
+        .read(offsets)
+        .write(&y)
+        .u32(splits)
+        .u32(size.channels)
+        .u32(lanes)
+        .run()?;
     Ok(y)
 }
 

@@ -6,7 +6,7 @@ use trace::span;
 use super::cpu;
 use crate::cpu::rows;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static F32: Module = module!("softmax/level3");
@@ -26,22 +26,19 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let module = of_dtype(x.dtype(), &F32, &BF16);
-    Launch::new(
-        module,
-        by_dtype(
-            "softmax_level3",
-            x.dtype(),
-            "softmax_f32_level3",
-            "softmax_bf16_level3",
-        )?,
-    )
-    .grid(rows, 1, 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .write(&y)
-    .u32(c)
-    .f32(scale)
-    .run()?;
+    let (module, entry) = by_dtype(
+        "softmax_level3",
+        x.dtype(),
+        (&F32, "softmax_f32_level3"),
+        (&BF16, "softmax_bf16_level3"),
+    )?;
+    Launch::new(module, entry)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .write(&y)
+        .u32(c)
+        .f32(scale)
+        .run()?;
     Ok(y)
 }

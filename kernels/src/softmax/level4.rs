@@ -22,21 +22,19 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
     }
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    Launch::new(
-        &MODULE,
-        by_dtype(
-            "softmax_level4",
-            x.dtype(),
-            "softmax_f32_level4",
-            "softmax_bf16_level4",
-        )?,
-    )
-    .held_rows(rows, c, x.dtype().size_in_bytes())
-    .read(x)
-    .write(&y)
-    .u32(rows)
-    .u32(c)
-    .f32(scale)
-    .run()?;
+    let entry = by_dtype(
+        "softmax_level4",
+        x.dtype(),
+        "softmax_f32_level4",
+        "softmax_bf16_level4",
+    )?;
+    Launch::new(&MODULE, entry)
+        .held_rows(rows, c, x.dtype().size_in_bytes())
+        .read(x)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(scale)
+        .run()?;
     Ok(y)
 }

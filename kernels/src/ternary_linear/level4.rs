@@ -37,25 +37,23 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
         );
     }
     let y = output::tensor(sizes.y, x.dtype(), x.device())?;
-    Launch::new(
-        &LUT,
-        by_dtype(
-            "ternary_linear_lut_level4",
-            x.dtype(),
-            "ternary_linear_lut_f32_level4",
-            "ternary_linear_lut_bf16_level4",
-        )?,
-    )
-    .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-    .block(THREADS, 1, 1)
-    .read(x)
-    .read(w.codes())
-    .read(w.scales())
-    .write(&y)
-    .u32(sizes.n)
-    .u32(sizes.k)
-    .u32(w.stride())
-    .run()?;
+    let entry = by_dtype(
+        "ternary_linear_lut_level4",
+        x.dtype(),
+        "ternary_linear_lut_f32_level4",
+        "ternary_linear_lut_bf16_level4",
+    )?;
+    Launch::new(&LUT, entry)
+        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .read(w.codes())
+        .read(w.scales())
+        .write(&y)
+        .u32(sizes.n)
+        .u32(sizes.k)
+        .u32(w.stride())
+        .run()?;
     Ok(y)
 }
 
@@ -77,26 +75,24 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let q_bytes = 4 * w.stride().next_multiple_of(512);
     // The first array of a block's shared memory is there too: 64 bytes.
     if sizes.m <= FEW && q_bytes + 64 <= MAX_SMEM {
-        Launch::new(
-            &DP4A,
-            by_dtype(
-                "ternary_linear_dp4a_level4",
-                x.dtype(),
-                "ternary_linear_dp4a_f32_level4",
-                "ternary_linear_dp4a_bf16_level4",
-            )?,
-        )
-        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-        .block(THREADS, 1, 1)
-        .smem(q_bytes)
-        .read(x)
-        .read(w.codes())
-        .read(w.scales())
-        .write(&y)
-        .u32(sizes.n)
-        .u32(sizes.k)
-        .u32(w.stride())
-        .run()?;
+        let entry = by_dtype(
+            "ternary_linear_dp4a_level4",
+            x.dtype(),
+            "ternary_linear_dp4a_f32_level4",
+            "ternary_linear_dp4a_bf16_level4",
+        )?;
+        Launch::new(&DP4A, entry)
+            .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
+            .block(THREADS, 1, 1)
+            .smem(q_bytes)
+            .read(x)
+            .read(w.codes())
+            .read(w.scales())
+            .write(&y)
+            .u32(sizes.n)
+            .u32(sizes.k)
+            .u32(w.stride())
+            .run()?;
     } else {
         tiles(x, w, &sizes, q_bytes, &y)?;
     }

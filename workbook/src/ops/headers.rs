@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use results::{Machine, OpClock, OpResults, OpRow, Origin, spoken};
+use simt::case::files_below;
 
 /// Where they are.
 pub const KERNELS: &str = "kernels/src";
@@ -15,7 +16,9 @@ const BEGIN: &str = "// Measured";
 /// those that changed. The PTX of a changed CUDA file has to be made again: it names the file's lines.
 pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
     let mut changed = vec![];
-    for path in sources(root)? {
+    let folder = root.join(KERNELS);
+    let files = files_below(&folder, &["cu", "ptx"]);
+    for path in files.with_context(|| folder.display().to_string())? {
         let context = || format!("{}", path.display());
         let text = std::fs::read_to_string(&path).with_context(context)?;
         let new = filled(&text, &block(&path, results)?);
@@ -25,29 +28,6 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(changed)
-}
-
-/// The kernel files that people wrote.
-fn sources(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = vec![];
-    let mut folders = vec![root.join(KERNELS)];
-    while let Some(folder) = folders.pop() {
-        for path in entries(&folder)? {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "cu" || e == "ptx") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let read = || std::fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect();
-    let read: std::io::Result<Vec<PathBuf>> = read();
-    read.with_context(|| format!("{}", folder.display()))
 }
 
 /// The level of a kernel file: 4 of `rms_norm/level4.cu` and of `linear/level4/gemv.cu`.
@@ -97,9 +77,9 @@ fn ptx_of(path: &Path) -> Result<PathBuf> {
     let begins = format!("{name}.sm_");
     let of_file = |other: &&PathBuf| {
         let other = other.file_name().unwrap_or_default().to_string_lossy();
-        other.starts_with(&begins) && other.ends_with(".ptx")
+        other.starts_with(&begins)
     };
-    let all = entries(folder)?;
+    let all = files_below(folder, &["ptx"]).with_context(|| folder.display().to_string())?;
     let found = all.iter().find(of_file);
     found
         .cloned()
@@ -236,7 +216,7 @@ mod tests {
         let root = root()?;
         let results = OpResults::load(&root.join("benches/results/ops/h200.json"))?;
         let mut with = 0;
-        for path in sources(&root)? {
+        for path in files_below(&root.join(KERNELS), &["cu", "ptx"])? {
             let lines = block(&path, &results)?;
             with += usize::from(!lines.is_empty());
             let text = std::fs::read_to_string(&path)?;

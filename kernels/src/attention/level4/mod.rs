@@ -177,20 +177,18 @@ pub(super) const THREADS: usize = 256;
 /// Joins the splits of each row: a block a row.
 fn combine(partial: &Tensor, y: &Tensor) -> Result<()> {
     let (rows, splits, pitch) = partial.dims3()?;
-    Launch::new(
-        &DECODE,
-        by_dtype(
-            "attention_combine_level4",
-            y.dtype(),
-            "attention_combine_f32_level4",
-            "attention_combine_bf16_level4",
-        )?,
-    )
-    .grid(rows, 1, 1)
-    .block(THREADS, 1, 1)
-    .read(partial)
-    .write(y)
-    .u32(splits)
-    .u32(pitch - 2)
-    .run()
+    let entry = by_dtype(
+        "attention_combine_level4",
+        y.dtype(),
+        "attention_combine_f32_level4",
+        "attention_combine_bf16_level4",
+    )?;
+    Launch::new(&DECODE, entry)
+        .grid(rows, 1, 1)
+        .block(THREADS, 1, 1)
+        .read(partial)
+        .write(y)
+        .u32(splits)
+        .u32(pitch - 2)
+        .run()
 }

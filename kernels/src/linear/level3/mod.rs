@@ -6,7 +6,7 @@ use trace::span;
 
 use super::{Shape, cpu};
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, of_dtype, on_cpu};
+use crate::launch::{Launch, Module, module, on_cpu};
 
 static LINEAR: Module = module!("linear/level3/linear");
 static LINEAR_BF16: Module = module!("linear/level3/linear_bf16");
@@ -43,13 +43,12 @@ fn plain(kernel: &str, x: &Tensor, w: &Linear, residual: Option<&Tensor>) -> Res
             cpu::level3::linear(x, w, b, residual)
         );
     }
-    let entry = by_dtype(
+    let (module, entry) = by_dtype(
         "linear_level3",
         x.dtype(),
-        "linear_f32_level3",
-        "linear_bf16_level3",
+        (&LINEAR, "linear_f32_level3"),
+        (&LINEAR_BF16, "linear_bf16_level3"),
     )?;
-    let module = of_dtype(x.dtype(), &LINEAR, &LINEAR_BF16);
     launch(module, entry, x, &[Some(w), b, residual], shape)
 }
 
@@ -70,13 +69,12 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
             cpu::level3::linear_gelu(x, w, b)
         );
     }
-    let entry = by_dtype(
+    let (module, entry) = by_dtype(
         "linear_gelu_level3",
         x.dtype(),
-        "linear_gelu_f32_level3",
-        "linear_gelu_bf16_level3",
+        (&GELU, "linear_gelu_f32_level3"),
+        (&GELU_BF16, "linear_gelu_bf16_level3"),
     )?;
-    let module = of_dtype(x.dtype(), &GELU, &GELU_BF16);
     launch(module, entry, x, &[Some(w), Some(b)], shape)
 }
 
@@ -98,13 +96,12 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
             cpu::level3::linear_swiglu(x, w)
         );
     }
-    let entry = by_dtype(
+    let (module, entry) = by_dtype(
         "linear_swiglu_level3",
         x.dtype(),
-        "linear_swiglu_f32_level3",
-        "linear_swiglu_bf16_level3",
+        (&SWIGLU, "linear_swiglu_f32_level3"),
+        (&SWIGLU_BF16, "linear_swiglu_bf16_level3"),
     )?;
-    let module = of_dtype(x.dtype(), &SWIGLU, &SWIGLU_BF16);
     launch(module, entry, x, &[Some(w), None], shape)
 }
 

@@ -2,8 +2,8 @@
 
 use candle_core::{Result, Tensor};
 
-use crate::element::dtype_name;
-use crate::launch::{Launch, Module, module, of_dtype};
+use crate::element::{by_dtype, dtype_name};
+use crate::launch::{Launch, Module, module};
 use crate::linear::tile::{choose, tiles};
 use crate::linear::{Shape, output_like};
 
@@ -60,7 +60,7 @@ impl Product<'_> {
     /// By the tile at this place of [`tiles`].
     pub(in crate::linear) fn tile(self, tile: usize) -> Result<Tensor> {
         let dtype = self.x.dtype();
-        let module = of_dtype(dtype, &TILES, &TILES_BF16);
+        let module = by_dtype("linear_level4", dtype, &TILES, &TILES_BF16)?;
         let tile = tiles("linear_level4", dtype)?[tile];
         let entry = tile.entry(self.op.name(), dtype_name("linear_level4", dtype)?);
         let launch = Launch::new(module, entry)

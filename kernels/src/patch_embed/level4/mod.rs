@@ -4,8 +4,8 @@ use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
-use crate::element::{dispatch, dtype_name};
-use crate::launch::{Launch, Module, module, of_dtype};
+use crate::element::{by_dtype, dispatch, dtype_name};
+use crate::launch::{Launch, Module, module};
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tiles};
 
@@ -56,7 +56,7 @@ pub(super) fn on_gpu(
 ) -> Result<Tensor> {
     let dtype = pixels.dtype();
     let y = shape.output(pixels)?;
-    let module = of_dtype(dtype, &MODULE, &MODULE_BF16);
+    let module = by_dtype("patch_embed_level4", dtype, &MODULE, &MODULE_BF16)?;
     let tile = tiles("patch_embed_level4", dtype)?[tile];
     let entry = tile.entry("patch_embed", dtype_name("patch_embed_level4", dtype)?);
     let (height, width) = shape.picture;

@@ -15,31 +15,7 @@
 //   patch_embed 1x3x224x224 f32: level 2 20.5, level 3 25.3, level 4 18.0, PyTorch 28.5, PyTorch compile 15.6
 //   patch_embed 10x3x32x32 f32: level 2 12.1, level 3 4.4, level 4 3.7, PyTorch 9.7, PyTorch compile 6.4
 #include "common/gemm/tile_f32.cuh"
-#include "patch_embed/patches.cuh"
-
-using T = float;
-
-// A block: a tile of y, along a row of tiles first.
-template <class Tile>
-__device__ __forceinline__ void tile(const T *pixels, const T *w, Token<T> epilogue, T *y, unsigned m,
-                                     unsigned k, Cut cut) {
-  unsigned c = epilogue.c, tiles_n = (c + Tile::BN - 1) / Tile::BN;
-  unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * Tile::BN;
-  Patches<T> rows_x(pixels, row, m, k, cut);
-  Weight<T, 0> rows_w(w, column, c, k);
-  product<Tile>(rows_x, rows_w, Output(y, m, c, epilogue), row, column, k);
-}
-
-// BLOCKS is how many blocks an SM shall have registers for.
-#define KERNEL(TILE, BLOCKS, NAME)                                                                           \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      patch_embed_##NAME(const T *__restrict__ pixels, const T *__restrict__ w, const T *__restrict__ b,     \
-                         const T *__restrict__ class_token, const T *__restrict__ positions,                 \
-                         T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens,             \
-                         unsigned patch, unsigned height, unsigned width, unsigned picture) {                \
-    tile<TILE>(pixels, w, Token<T>{b, class_token, positions, tokens, c}, y, m, k,                           \
-               Cut{tokens, patch, height, width, picture});                                                  \
-  }
+#include "patch_embed/level4/kernels.cuh"
 
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;

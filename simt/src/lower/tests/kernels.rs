@@ -1,29 +1,16 @@
 //! The kernels of this workbook.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::case::files_below;
 use crate::code::Op;
 use crate::lower::kernel;
-
-fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts(&path, found);
-        } else if path.extension().is_some_and(|e| e == "ptx") {
-            found.push(path);
-        }
-    }
-}
 
 /// But those of Hopper alone, which say why not.
 #[test]
 fn every_kernel_can_be_lowered() {
-    let mut paths = Vec::new();
-    texts(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels"),
-        &mut paths,
-    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
+    let paths = files_below(&folder, &["ptx"]).unwrap();
     assert!(!paths.is_empty());
     let mut failures = Vec::new();
     for path in paths {

@@ -2,19 +2,9 @@
 
 use crate::ast::{Instruction, Module, Statement};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Files whose name ends with `.ptx`, in `folder` and below.
-fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "ptx") {
-            found.push(path);
-        }
-    }
-}
+use crate::case::files_below;
 
 /// Instructions in the order of the text, those of inner blocks too.
 fn instructions<'a>(statements: &'a [Statement], found: &mut Vec<&'a Instruction>) {
@@ -83,11 +73,8 @@ fn check(path: &Path) {
 
 #[test]
 fn all_kernels() {
-    let mut found = Vec::new();
-    texts(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels"),
-        &mut found,
-    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
+    let found = files_below(&folder, &["ptx"]).unwrap();
     assert!(found.len() > 40);
     for path in &found {
         check(path);

@@ -1,7 +1,7 @@
 //! Each fault on a machine that has it and nothing else.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::machine::{Cpu, Driver, Gpu, Library, Nvcc, Version};
 use super::super::text::report;
@@ -205,26 +205,11 @@ fn releases_of_cuda_have_their_ptx() {
     assert_eq!(ptx_of((20, 0)), None);
 }
 
-/// Every `.ptx` below a folder.
-fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            texts(&path, found);
-        } else if path.extension().is_some_and(|e| e == "ptx") {
-            found.push(path);
-        }
-    }
-}
-
 /// The newest `.version` of the committed PTX, but for that of Hopper alone, whose drivers are newer.
 #[test]
 fn the_projects_own_ptx_is_as_old_as_stated() {
     let kernels = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"));
-    let mut files = vec![];
-    for folder in ["src", "generated"] {
-        texts(&kernels.join(folder), &mut files);
-    }
+    let files = simt::case::files_below(kernels, &["ptx"]).unwrap();
     let newest = files
         .iter()
         .filter(|path| !path.to_string_lossy().ends_with(".sm_90a.ptx"))
