@@ -48,6 +48,7 @@ struct Patches {
 template <class T>
 struct Token {
   static constexpr bool GATED = false;
+  static constexpr int ROWS = 1;
   const T *b, *class_token, *positions;
   unsigned tokens, c;
   __device__ float operator()(float sum, float, unsigned row, unsigned column) const {

@@ -62,10 +62,12 @@ struct Weight : Matrix<T> {
   }
 };
 
-// An epilogue makes an element of y from (sum, unused, row, column), or (gate, up, row, column) if GATED.
+// An epilogue makes an element of y from (sum, unused, row, column), or (gate, up, row, column) if GATED. A thread
+// writes ROWS rows of the tile in a turn of its loop.
 template <class T>
 struct Bias {
   static constexpr bool GATED = false;
+  static constexpr int ROWS = 4; // linear has a residual: the loads of 4 rows wait together
   const T *b; // or null
   __device__ float operator()(float sum, float, unsigned, unsigned column) const {
     return b ? sum + widen(b[column]) : sum;
@@ -75,6 +77,7 @@ struct Bias {
 template <class T>
 struct BiasGelu {
   static constexpr bool GATED = false;
+  static constexpr int ROWS = 1;
   const T *b;
   __device__ float operator()(float sum, float, unsigned, unsigned column) const {
     return gelu(sum + widen(b[column]));
@@ -83,6 +86,7 @@ struct BiasGelu {
 
 struct SwiGlu {
   static constexpr bool GATED = true;
+  static constexpr int ROWS = 1;
   __device__ float operator()(float gate, float up, unsigned, unsigned) const { return silu(gate) * up; }
 };
 
@@ -103,19 +107,23 @@ struct Output {
 
   __device__ bool inside(unsigned row, unsigned column) const { return row < m && column < n; }
 
-  // V elements from (row, column) on, which are inside.
-  __device__ void write(unsigned row, unsigned column, const float (&sum)[V], const float (&up)[V]) const {
-    float value[V];
+  // V elements of the residual from (row, column) on, packed; zeros where there are none.
+  __device__ uint4 residual16(unsigned row, unsigned column) const {
+    if (!residual || row >= m) return make_uint4(0, 0, 0, 0);
+    return *reinterpret_cast<const uint4 *>(residual + size_t(row) * n + column);
+  }
+  // V elements from (row, column) on, which are inside; `packed` is their residual.
+  __device__ void write(unsigned row, unsigned column, const float (&sum)[V], const float (&up)[V],
+                        uint4 packed) const {
+    float value[V], more[V];
 #pragma unroll
     for (int i = 0; i < V; i++) value[i] = epilogue(sum[i], up[i], row, column + i);
-    size_t at = size_t(row) * n + column;
     if (residual) {
-      float more[V];
-      load16(residual + at, more);
+      unpack16<T>(packed, more);
 #pragma unroll
       for (int i = 0; i < V; i++) value[i] += more[i];
     }
-    store16(y + at, value);
+    store16(y + size_t(row) * n + column, value);
   }
   __device__ void write(unsigned row, unsigned column, float sum, float up) const {
     size_t at = size_t(row) * n + column;
@@ -130,16 +138,25 @@ struct Output {
 template <int BM, int COLUMNS, int THREADS, class T, class Epilogue, class Take>
 __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsigned row, unsigned column,
                                            Take take) {
-  constexpr int V = PER_16_BYTES<T>, CHUNKS = COLUMNS / V;
+  constexpr int V = PER_16_BYTES<T>, CHUNKS = COLUMNS / V, ROWS = Epilogue::ROWS;
+  constexpr unsigned STRIDE = THREADS / CHUNKS; // from a row of a thread to its next
   if (out.vector) {
     unsigned c = threadIdx.x % CHUNKS * V;
     if (column + c >= out.n) return;
 #pragma unroll 1
-    for (unsigned r = threadIdx.x / CHUNKS; r < BM && row + r < out.m; r += THREADS / CHUNKS) {
-      float sum[V], up[V];
-      take(sum, r, c);
-      if (Epilogue::GATED) take(up, r, COLUMNS + c);
-      out.write(row + r, column + c, sum, up);
+    for (unsigned first = threadIdx.x / CHUNKS; first < BM && row + first < out.m; first += ROWS * STRIDE) {
+      uint4 residual[ROWS];
+#pragma unroll
+      for (int i = 0; i < ROWS; i++) residual[i] = out.residual16(row + first + i * STRIDE, column + c);
+#pragma unroll
+      for (int i = 0; i < ROWS; i++) {
+        unsigned r = first + i * STRIDE;
+        if (r >= BM || row + r >= out.m) return;
+        float sum[V], up[V];
+        take(sum, r, c);
+        if (Epilogue::GATED) take(up, r, COLUMNS + c);
+        out.write(row + r, column + c, sum, up, residual[i]);
+      }
     }
   } else {
 #pragma unroll 1
