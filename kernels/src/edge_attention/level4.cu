@@ -21,12 +21,12 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   edge_attention 4096x16384 f32: level 2 8548.6*, level 3 27.6, level 4 9.7, copy 2.6, PyTorch 154.9, PyTorch compile 52.6, cuSPARSE SpMM 12.8
-//   edge_attention 169343x2332486 f32: level 3 9827.3, level 4 4854.7, copy 147.1, PyTorch 14923.0, PyTorch compile 3006.2, cuSPARSE SpMM 333.6
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   edge_attention 4096x16384 bf16: level 2 8602.9*, level 3 29.6, level 4 10.3, copy 1.8, PyTorch 153.9, PyTorch compile 46.5, cuSPARSE SpMM 13.4
-//   edge_attention 169343x2332486 bf16: level 3 10385.2, level 4 3879.2, copy 78.8, PyTorch 13464.8, PyTorch compile 2084.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   edge_attention 4096x16384 f32: level 2 8556.1*, level 3 28.5, level 4 9.9, copy 2.9, PyTorch 157.4, PyTorch compile 52.1, cuSPARSE SpMM 12.9
+//   edge_attention 169343x2332486 f32: level 3 9856.5, level 4 3982.8, copy 166.1, PyTorch 14889.0, PyTorch compile 3018.2, cuSPARSE SpMM 331.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   edge_attention 4096x16384 bf16: level 2 8615.2*, level 3 30.3, level 4 10.4, copy 1.9, PyTorch 156.0, PyTorch compile 47.4, cuSPARSE SpMM 13.5
+//   edge_attention 169343x2332486 bf16: level 3 10544.2, level 4 3885.8, copy 88.8, PyTorch 13504.1, PyTorch compile 2112.8
 
 #include "edge_attention/level4.cuh"
 

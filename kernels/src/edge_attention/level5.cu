@@ -19,10 +19,10 @@
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   edge_attention 169343x2332486 f32: level 3 9827.3, level 4 4854.7, level 5 820.0, copy 147.1, PyTorch 14923.0, PyTorch compile 3006.2, cuSPARSE SpMM 333.6
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   edge_attention 169343x2332486 bf16: level 3 10385.2, level 4 3879.2, level 5 729.0, copy 78.8, PyTorch 13464.8, PyTorch compile 2084.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   edge_attention 169343x2332486 f32: level 3 9856.5, level 4 3982.8, level 5 796.4, copy 166.1, PyTorch 14889.0, PyTorch compile 3018.2, cuSPARSE SpMM 331.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   edge_attention 169343x2332486 bf16: level 3 10544.2, level 4 3885.8, level 5 732.7, copy 88.8, PyTorch 13504.1, PyTorch compile 2112.8
 
 #include "edge_attention/level4.cuh"
 

@@ -19,10 +19,10 @@
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
 // that makes them.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   next_token 10000 f32, by the host's clock: level 2 24.2, level 3 24.0, level 4 21.1, copy 4.9, PyTorch 26.2
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   next_token 10000 bf16, by the host's clock: level 2 34.9, level 3 34.9, level 4 20.0, copy 4.5, PyTorch 25.8
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   next_token 10000 f32, by the host's clock: level 2 23.9, level 3 23.9, level 4 20.9, copy 5.0, PyTorch 26.9
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   next_token 10000 bf16, by the host's clock: level 2 33.0, level 3 32.8, level 4 22.0, copy 5.7, PyTorch 29.5
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 

@@ -19,6 +19,15 @@
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w in flight meanwhile.
 //
 // Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+//
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   rms_norm 1x512 f32: level 2 4.4, level 3 1.9, level 4 1.4, level 5 1.1, copy 1.0, PyTorch 1.8, PyTorch compile 1.4
+//   rms_norm 128x512 f32: level 2 4.7, level 3 2.2, level 4 1.6, level 5 1.3, copy 1.1, PyTorch 2.1, PyTorch compile 1.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   rms_norm 1x512 bf16: level 2 6.0, level 3 1.9, level 4 1.4, level 5 1.1, copy 0.9, PyTorch 1.5, PyTorch compile 1.3
+//   rms_norm 128x512 bf16: level 2 6.8, level 3 2.2, level 4 1.6, level 5 1.3, copy 1.1, PyTorch 1.9, PyTorch compile 1.7
+//   rms_norm 1024x1024 bf16: level 2 5.8, level 3 3.6, level 4 2.3, level 5 1.9, copy 1.5, PyTorch 2.8, PyTorch compile 2.4
+//   rms_norm 4096x2048 bf16: level 2 26.0, level 3 14.0, level 4 6.5, level 5 5.9, copy 5.5, PyTorch 9.8, PyTorch compile 8.9
 #include "common/narrow_row.cuh"
 
 // ANCHOR: narrow

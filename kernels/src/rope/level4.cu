@@ -12,20 +12,20 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.7, level 4 9.7, PyTorch 44.4, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.8, level 4 9.8, PyTorch 47.8, PyTorch compile 23.1
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.5, level 3 1123.2, level 4 200.3, PyTorch 332.9, PyTorch compile 292.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46591.4, level 3 78724.8, level 4 9857.4, PyTorch 7185.2, PyTorch compile 6475.3
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.5, level 3 16.6, level 4 5.3, copy 1.2, PyTorch 34.6, PyTorch compile 9.6
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.1, level 3 16.6, level 4 5.9, copy 1.1, PyTorch 39.7, PyTorch compile 12.9
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.5, level 3 13.7, level 4 5.7, PyTorch 40.3, PyTorch compile 10.2
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.6, level 3 14.0, level 4 6.1, PyTorch 40.0, PyTorch compile 11.5
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.7, level 3 1105.3, level 4 37.7, PyTorch 68.7, PyTorch compile 30.3
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34097.9, level 3 79332.0, level 4 1052.5, PyTorch 1233.0, PyTorch compile 603.8
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.5, level 4 4.4, copy 1.1, PyTorch 31.6, PyTorch compile 7.6
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.4, level 4 6.6, copy 1.1, PyTorch 33.1, PyTorch compile 11.6
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 44.3, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.2, level 3 13.7, level 4 9.7, PyTorch 48.3, PyTorch compile 24.5
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1258.5, level 3 1124.1, level 4 199.7, PyTorch 331.6, PyTorch compile 292.9
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46148.8, level 3 78831.9, level 4 9843.0, PyTorch 7170.2, PyTorch compile 6469.6
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.3, copy 1.2, PyTorch 34.8, PyTorch compile 9.9
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.3, level 3 16.6, level 4 6.0, copy 1.1, PyTorch 39.5, PyTorch compile 14.1
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.8, level 3 13.7, level 4 5.7, PyTorch 40.2, PyTorch compile 10.2
+//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.1, level 4 6.1, PyTorch 40.4, PyTorch compile 11.7
+//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1107.9, level 4 38.0, PyTorch 68.9, PyTorch compile 30.4
+//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34122.3, level 3 79248.2, level 4 1067.6, PyTorch 1230.4, PyTorch compile 602.3
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.6, level 4 4.5, copy 1.1, PyTorch 31.9, PyTorch compile 7.6
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.5, copy 1.1, PyTorch 33.2, PyTorch compile 11.7
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

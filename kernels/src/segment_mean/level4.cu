@@ -14,10 +14,10 @@
 //
 // To be faster: the splits are as many for each graph; one large graph among many small ones has one block.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   segment_mean 4096x128 f32: level 2 1219.8, level 3 3.8, level 4 2.3, copy 1.6, PyTorch 12.5, PyTorch compile 5.8
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   segment_mean 4096x128 bf16: level 2 1214.7, level 3 3.8, level 4 2.2, copy 1.3, PyTorch 17.5, PyTorch compile 5.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   segment_mean 4096x128 f32: level 2 1538.0, level 3 3.6, level 4 2.1, copy 1.3, PyTorch 10.4, PyTorch compile 5.9
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   segment_mean 4096x128 bf16: level 2 1233.5, level 3 3.6, level 4 2.1, copy 1.2, PyTorch 15.6, PyTorch compile 5.8
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

@@ -19,14 +19,14 @@
 //
 // Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   softmax 1024x1024 f32: level 2 6.0, level 3 5.0, level 4 3.6, copy 2.2, PyTorch 4.4, PyTorch compile 4.5
-//   softmax 4096x4096 f32: level 2 160.7, level 3 44.1, level 4 35.0, copy 33.1, PyTorch 54.6, PyTorch compile 36.8
-//   softmax 16384x8192 f32: level 2 1226.2, level 3 392.0, level 4 261.5, copy 257.5, PyTorch 547.5, PyTorch compile 255.0
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   softmax 1024x1024 bf16: level 2 10.5, level 3 5.1, level 4 3.1, copy 1.5, PyTorch 4.8, PyTorch compile 3.2
-//   softmax 4096x4096 bf16: level 2 149.1, level 3 35.0, level 4 20.7, copy 17.0, PyTorch 54.1, PyTorch compile 36.1
-//   softmax 16384x8192 bf16: level 2 1322.4, level 3 213.9, level 4 139.9, copy 126.7, PyTorch 497.9, PyTorch compile 254.5
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   softmax 1024x1024 f32: level 2 5.7, level 3 5.0, level 4 3.6, copy 2.2, PyTorch 4.4, PyTorch compile 3.6
+//   softmax 4096x4096 f32: level 2 157.4, level 3 44.0, level 4 34.3, copy 33.0, PyTorch 54.5, PyTorch compile 36.7
+//   softmax 16384x8192 f32: level 2 1201.1, level 3 389.6, level 4 260.4, copy 256.7, PyTorch 544.9, PyTorch compile 254.2
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   softmax 1024x1024 bf16: level 2 10.4, level 3 5.1, level 4 2.8, copy 1.5, PyTorch 4.8, PyTorch compile 3.1
+//   softmax 4096x4096 bf16: level 2 150.8, level 3 34.7, level 4 24.1, copy 17.2, PyTorch 54.1, PyTorch compile 37.3
+//   softmax 16384x8192 bf16: level 2 1322.5, level 3 214.1, level 4 172.5, copy 127.0, PyTorch 498.2, PyTorch compile 254.5
 #include "common/row.cuh"
 
 // A row that its threads hold.

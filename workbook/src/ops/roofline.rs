@@ -34,7 +34,7 @@ const SHOWN: [(&str, &str); 14] = [
     ("gelu", "1024x1024"),
 ];
 
-/// The same of rows that were recorded before the residual moved into the matmul; delete with the next record.
+/// The same of the CPU's rows that were recorded before the residual moved into the matmul; delete with its next record.
 const BEFORE: [(&str, &str); 4] = [
     ("qkv", "128x512x1536"),
     ("qkv_skip", "4096x128x512"),
@@ -209,12 +209,10 @@ mod tests {
     fn every_op_that_is_shown_is_recorded() -> Result<()> {
         let json = crate::compare::root()?.join("benches/results/ops/h200.json");
         let recorded = OpResults::load(&json)?;
-        // Not until they are measured again: delete with the next record.
-        let renamed = ["linear_residual", "rms_norm", "layer_norm"];
-        for (op, shape) in SHOWN.into_iter().chain(BEFORE) {
+        for (op, shape) in SHOWN {
             let known = |row: &OpRow| (row.op.as_str(), row.shape.as_str()) == (op, shape);
             let recorded = recorded.rows.iter().any(known);
-            assert!(recorded != renamed.contains(&op), "{op} {shape}");
+            assert!(recorded, "{op} {shape}");
         }
         Ok(())
     }

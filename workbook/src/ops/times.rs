@@ -48,8 +48,8 @@ const KINDS: [(&str, &str, &[&str]); 4] = [
     ("graphs", "Graph ops", &["edge_attention", "segment_mean"]),
 ];
 
-/// Ops of rows that were recorded before the residual moved into the matmul, and an op of their chart; delete with the
-/// next record.
+/// Ops of the CPU's rows that were recorded before the residual moved into the matmul, and an op of their chart; delete
+/// with its next record.
 const BEFORE: [(&str, &str); 4] = [
     ("qkv", "linear"),
     ("qkv_skip", "linear"),

@@ -19,12 +19,12 @@
 // What would make it faster: one launch where the last block to finish joins the splits, which needs a
 // counter in memory that outlives the launch.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.5, level 3 16.6, level 4 5.3, copy 1.2, PyTorch 34.6, PyTorch compile 9.6
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.1, level 3 16.6, level 4 5.9, copy 1.1, PyTorch 39.7, PyTorch compile 12.9
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.6, level 3 16.5, level 4 4.4, copy 1.1, PyTorch 31.6, PyTorch compile 7.6
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.4, level 4 6.6, copy 1.1, PyTorch 33.1, PyTorch compile 11.6
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.3, copy 1.2, PyTorch 34.8, PyTorch compile 9.9
+//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.3, level 3 16.6, level 4 6.0, copy 1.1, PyTorch 39.5, PyTorch compile 14.1
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.6, level 4 4.5, copy 1.1, PyTorch 31.9, PyTorch compile 7.6
+//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.5, copy 1.1, PyTorch 33.2, PyTorch compile 11.7
 #include "attention/level4/decode.cuh"
 
 #define DECODE(D, ROWS, NAME, T)                                                                                     \

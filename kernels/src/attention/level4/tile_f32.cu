@@ -22,14 +22,14 @@
 // What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
 // in two (level5_sm80.cu); a split over the keys where there are few queries (level4_decode.cu).
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit d685b9cb1, 2026-11-23):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.5, level 3 13.7, level 4 9.7, PyTorch 44.4, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.0, level 3 13.8, level 4 9.8, PyTorch 47.8, PyTorch compile 23.1
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1268.5, level 3 1123.2, level 4 200.3, PyTorch 332.9, PyTorch compile 292.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46591.4, level 3 78724.8, level 4 9857.4, PyTorch 7185.2, PyTorch compile 6475.3
-//   attention 1x197x6x64 f32: level 2 26.1, level 3 19.3, level 4 14.0, PyTorch 27.6
-//   attention 10x65x4x32 f32: level 2 22.7, level 3 11.2, level 4 7.6, PyTorch 13.7
-//   attention 32x197x6x64 f32: level 2 233.8, level 3 570.4, level 4 98.5, PyTorch 101.7
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
+//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 44.3, PyTorch compile 19.4
+//   causal_attention_prefill 128x9x3x64 f32: level 2 36.2, level 3 13.7, level 4 9.7, PyTorch 48.3, PyTorch compile 24.5
+//   causal_attention_prefill 2048x8x8x64 f32: level 2 1258.5, level 3 1124.1, level 4 199.7, PyTorch 331.6, PyTorch compile 292.9
+//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46148.8, level 3 78831.9, level 4 9843.0, PyTorch 7170.2, PyTorch compile 6469.6
+//   attention 1x197x6x64 f32: level 2 26.2, level 3 19.3, level 4 14.1, PyTorch 27.4
+//   attention 10x65x4x32 f32: level 2 22.8, level 3 11.2, level 4 7.6, PyTorch 13.7
+//   attention 32x197x6x64 f32: level 2 232.5, level 3 547.8, level 4 98.5, PyTorch 101.6
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

@@ -27,9 +27,9 @@
 //
 // Compiled for sm_90a.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit b7ca91183, 2026-11-23):
-//   linear 25216x3072x768 bf16: level 2 444.8, level 3 6755.9, level 4 278.0, level 5 157.7, PyTorch 157.5, PyTorch compile 157.6
-//   linear_gelu 25216x768x3072 bf16: level 2 1694.6, level 3 6783.2, level 4 335.6, level 5 191.4, PyTorch 272.0, PyTorch compile 274.4
+// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
+//   linear 25216x3072x768 bf16: level 2 444.4, level 3 6768.6, level 4 283.2, level 5 157.2, PyTorch 156.0, PyTorch compile 155.8
+//   linear_gelu 25216x768x3072 bf16: level 2 1692.3, level 3 6790.9, level 4 336.6, level 5 190.3, PyTorch 270.7, PyTorch compile 272.5
 #include "common/activation.cuh"
 #include "linear/level5/wgmma_tile.cuh"
 
