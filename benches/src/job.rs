@@ -32,6 +32,15 @@ impl Model {
         }
     }
 
+    /// The ops that it runs.
+    pub fn ops(self) -> &'static [&'static str] {
+        match self {
+            Self::Lm => models::lm::OPS,
+            Self::Vit => models::vit::OPS,
+            Self::Gnn => models::gnn::OPS,
+        }
+    }
+
     fn has(self, preset: &str) -> bool {
         let of_this =
             |(name, presets): &(&str, &[&str])| *name == self.name() && presets.contains(&preset);

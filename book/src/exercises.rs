@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use classroom::exercise::Language;
 use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
+use data::BadInput;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
 use std::collections::BTreeMap;
@@ -26,9 +27,17 @@ pub fn folder(root: &Path, config: &Config) -> Result<Option<PathBuf>> {
 /// The exercises of the book; none where its configuration names no folder.
 pub fn of(root: &Path, config: &Config) -> Result<Vec<Exercise>> {
     match folder(root, config)? {
-        Some(folder) => Ok(exercise::all(&folder)?),
+        Some(folder) => Ok(exercise::all(&folder).map_err(without)?),
         None => Ok(vec![]),
     }
+}
+
+/// In an archive without exercises, as a class may have it, the book cannot be built.
+fn without(mut bad: BadInput) -> BadInput {
+    if exercise::are_missing(&bad) {
+        bad.found += "; where they were left out, read the book that your teacher built (`target/book` in a full clone)";
+    }
+    bad
 }
 
 /// Puts a page for each exercise below the chapter, and a table of its exercises under each other chapter.
@@ -130,5 +139,21 @@ fn replace(directive: &str, arguments: &str, exercises: &[Exercise]) -> Result<S
             ))
         }
         _ => bail!("expected {{{{exercises}}}} or {{{{session N reading=MINUTES}}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_exercises_the_error_says_where_the_book_is() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("prelude"))?;
+        let error = |folder: &Path| exercise::all(folder).map_err(without).unwrap_err().found;
+        let found = "none; where they were left out, read the book that your teacher built (`target/book` in a full clone)";
+        assert_eq!(error(folder.path()), found);
+        assert!(!error(&folder.path().join("nowhere")).contains("your teacher"));
+        Ok(())
     }
 }

@@ -18,6 +18,7 @@ use simt::Class;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};
 pub use rust::{Rustc, TO_COMPILE};
+pub use words::forbidden;
 
 use crate::exercise::{Exercise, Language};
 use crate::printed::printable;

@@ -232,13 +232,18 @@ impl Student {
         }
     }
 
-    /// No submission, and the file that may be meant for one.
-    fn missing(&self, exercise: &Exercise) -> Verdict {
+    /// The first file that may be meant for a submission, by its name.
+    pub fn near(&self, exercise: &Exercise) -> Option<&Path> {
         let alone = std::slice::from_ref(exercise);
         let aside = self.aside.iter().map(|(path, _)| path);
-        let all = self.files.iter().chain(aside).chain(&self.deep);
-        let mut like_it = all.filter(|file| meant(alone, file).is_some());
-        let found = match like_it.next() {
+        let mut all = self.files.iter().chain(aside).chain(&self.deep);
+        let near = all.find(|file| meant(alone, file).is_some());
+        near.map(PathBuf::as_path)
+    }
+
+    /// No submission, and the file that may be meant for one.
+    fn missing(&self, exercise: &Exercise) -> Verdict {
+        let found = match self.near(exercise) {
             Some(file) => format!("only {}", file.display()),
             None => "none".into(),
         };

@@ -148,13 +148,16 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
         .collect::<Result<_, _>>()?;
     exercises.sort_by_cached_key(|e| (e.place(), e.id.clone()));
     match exercises.is_empty() {
-        true => Err(BadInput::new(
-            root.display(),
-            "folders of exercises",
-            "none",
-        )),
+        true => Err(BadInput::new(root.display(), FOLDERS, "none")),
         false => Ok(exercises),
     }
+}
+
+const FOLDERS: &str = "folders of exercises";
+
+/// Whether an error of [`all`] says that the folder has no exercise, as in the archive that a class may have.
+pub fn are_missing(bad: &BadInput) -> bool {
+    bad.expected == FOLDERS
 }
 
 /// The exercise that a person means by `07`, `7`, `row-sum`, `07-row-sum`, `07-row-sum.ptx` or the path of such a file, in

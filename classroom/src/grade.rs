@@ -77,6 +77,14 @@ pub struct Grade {
 }
 
 impl Grade {
+    /// `barriers = 16, busy = 1`: what was predicted first.
+    pub fn predicted(&self) -> Option<String> {
+        let predictions = self.first_prediction.as_ref()?.iter();
+        let each = predictions.map(|(name, said)| format!("{name} = {said}"));
+        // The student's file has them.
+        Some(printable(&each.collect::<Vec<_>>().join(", ")))
+    }
+
     /// Whether nothing was handed in.
     pub fn is_missing(&self) -> bool {
         self.verdict.by == Some(Part::Missing.to_string())

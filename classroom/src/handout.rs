@@ -11,7 +11,7 @@ use data::BadInput;
 use tempfile::TempDir;
 
 use crate::exercise::{self, Exercise, Language};
-use crate::page::{COMMAND, of_session, page, without_links};
+use crate::page::{COMMAND, of_session, page, quoted, without_links};
 
 /// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
 ///
@@ -31,9 +31,13 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
         let beside = TempDir::new_in(parent.unwrap_or(Path::new(".")))?;
         let whole = beside.path().join("handout");
         fs::create_dir_all(whole.join("pages"))?;
-        fs::write(whole.join("README.md"), read_me(exercises))?;
+        let command = with_folder(folder);
+        fs::write(
+            whole.join("README.md"),
+            read_me(exercises, folder, &command),
+        )?;
         for exercise in exercises {
-            one(exercise, &whole)?;
+            one(exercise, &whole, &command)?;
         }
         fs::rename(&whole, folder)
     };
@@ -45,7 +49,7 @@ pub fn is_one(folder: &Path) -> bool {
     exercise::all(folder).is_ok()
 }
 
-fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
+fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
     let topic = exercise
         .folder
         .parent()
@@ -64,21 +68,24 @@ fn one(exercise: &Exercise, whole: &Path) -> io::Result<()> {
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which is not here.
-        without_links(&page(exercise)).replace(COMMAND, &with_folder()),
+        without_links(&page(exercise)).replace(COMMAND, command),
     )
 }
 
-/// What a command begins with that is about a handout.
-fn with_folder() -> String {
-    format!("{COMMAND} --exercises THIS_FOLDER")
+/// What a command begins with that is about a handout, which is in the folder of the workbook under its own name.
+fn with_folder(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    format!("{COMMAND} --exercises {}", quoted(Path::new(name)))
 }
 
-fn read_me(exercises: &[Exercise]) -> String {
-    let command = with_folder();
+fn read_me(exercises: &[Exercise], folder: &Path, command: &str) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut text = format!(
-        "# Exercises\n\nIn a clone of the workbook:\n\n```sh\n{command} list\n{command} start\n{command} check\n```\n\nTHIS_FOLDER is the path of this folder. `start` \
-         copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, keep the names of \
-         the files, and hand in the folder `my-exercises`.\n\n"
+        "# Exercises\n\nCopy this folder, `{name}`, into the folder of the workbook, and run there:\n\n```sh\n{command} \
+         list\n{command} start\n{command} check\n```\n\nIf the folder is elsewhere or has another name, write its path after \
+         `--exercises`. `start` copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
+         keep the names of the files, and hand in the folder `my-exercises`.\n\nThe hints are open: each page below ends with \
+         three, and `hint` prints them one by one. This folder has no solutions.\n\n"
     );
     for exercise in exercises {
         let (id, spec) = (&exercise.id, &exercise.spec);

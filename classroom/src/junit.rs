@@ -5,10 +5,8 @@ use std::time::Duration;
 use data::BadInput;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::check::Predictions;
 use crate::class::NotGraded;
 use crate::grade::{Grade, Grades, Verdict};
-use crate::printed::printable;
 
 /// A suite a student, a case an exercise; and one of what was left out.
 ///
@@ -39,19 +37,10 @@ fn case(grade: &Grade) -> TestCase {
     if let Some(hints) = grade.hints_used {
         case.add_property(("hints_used", hints.to_string().as_str()));
     }
-    if let Some(first) = &grade.first_prediction {
-        case.add_property(("first_prediction", of_first(first).as_str()));
+    if let Some(first) = grade.predicted() {
+        case.add_property(("first_prediction", first.as_str()));
     }
     case
-}
-
-/// `barriers = 16, busy = 1`
-fn of_first(predictions: &Predictions) -> String {
-    let each = predictions
-        .iter()
-        .map(|(name, said)| format!("{name} = {said}"));
-    // The student's file has them.
-    printable(&each.collect::<Vec<_>>().join(", "))
 }
 
 /// A suite of files that were skipped.

@@ -1,11 +1,23 @@
 //! The page of an exercise, in Markdown, and tables of several.
 
-use crate::check::{options, short};
+use std::path::Path;
+
+use crate::check::{forbidden, options, short};
 use crate::exercise::{Exercise, Language};
 use crate::spec::{KernelSpec, Kind, Limit, Question, Sizes, Spec};
 
 /// What every command of the runner begins with.
 pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
 
 /// The page: task, starter, what is checked, hints. Links of the task are relative to `exercises/`, in the book.
 pub fn page(exercise: &Exercise) -> String {
@@ -79,6 +91,7 @@ pub fn checked(exercise: &Exercise) -> String {
         ),
         _ => lines.push("The simulator finds no fault under two schedules.".into()),
     }
+    lines.extend(forbidden(exercise.language));
     lines.extend(spec.checked.iter().cloned());
     for kernel in &spec.kernels {
         lines.push(launched(kernel));
@@ -306,5 +319,18 @@ mod tests {
     fn code_stands_without_its_fences() {
         let markdown = "Run\n\n<!-- not run: an example -->\n```sh\nls `pwd`\n```\n\nand `look`.\n";
         assert_eq!(plain(markdown), "Run\n\nls `pwd`\n\nand `look`.\n");
+    }
+
+    #[test]
+    fn a_path_can_be_pasted() {
+        for (path, pasted) in [
+            ("../a/b-c.d", "../a/b-c.d"),
+            ("/new dir/a", "'/new dir/a'"),
+            ("it's", r"'it'\''s'"),
+            ("$(a)", "'$(a)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), pasted);
+        }
     }
 }

@@ -39,7 +39,7 @@ pub struct RunArgs {
     /// Write the output tensors to this file
     #[arg(long, value_name = "FILE.safetensors", requires = "input")]
     pub output: Option<PathBuf>,
-    /// Run these ops at other levels, such as norm_qkv=2,causal_attention=4
+    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// After the run, list the kernels that ran: calls, time, and the bytes and FLOPs that each op needs

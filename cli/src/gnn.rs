@@ -4,7 +4,7 @@ mod input;
 mod tensors;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use candle_core::Tensor;
@@ -33,14 +33,17 @@ pub struct GnnArgs {
     /// Tensors from a file and into one.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Folder of graphs in the text format of the TU collection [default: random graphs from --seed]
+    /// Folder of graphs in the text format of the TU collection [default: one random graph of each of the ten families
+    /// that the tiny model was trained on, such as cycles, trees and ladders of 24 to 64 nodes, from --seed]
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     pub graph: Option<PathBuf>,
     /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
     #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
     pub cuda_graph: Option<Switch>,
     /// Edge list of one graph: a directed edge `source,target` per line; an undirected edge takes two lines, one in each
-    /// direction. Nodes have the numbers from 0 to the largest one in the file
+    /// direction. Nodes have the numbers from 0 to the largest one in the file. Further columns are edge attributes, as
+    /// many as the model has edge features (tiny: 4); without them, the features come from the degrees of the nodes and
+    /// their common neighbours
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["input", "graph"])]
     pub edges: Option<PathBuf>,
 }
@@ -55,7 +58,7 @@ pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
     let files = args.run.files()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, compose)?;
+        let ops = &*args.run.ops(&request, models::gnn::OPS, compose)?;
         let loaded = load::gnn(&request)?;
         let trace = args.run.trace;
         let recorded = Switch::of("--cuda-graph", args.cuda_graph, ops, &request.device, trace)?;
@@ -78,12 +81,6 @@ fn graphs(
     loaded: &Loaded<GraphTransformer>,
 ) -> anyhow::Result<()> {
     let source = input::Source::read(args)?;
-    if let Some(path) = &args.edges {
-        let note = source.graphs.first().and_then(input::lonely);
-        if let Some(note) = note {
-            crate::note::note(format!("{}: {note}", path.display()))?;
-        }
-    }
     let config = loaded.model.config();
     warm_up(args.run.trace, || {
         let first = &source.graphs[..source.graphs.len().min(BATCH)];
@@ -93,6 +90,9 @@ fn graphs(
     let mut out = std::io::stdout().lock();
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;
+        if let Some(path) = &args.edges {
+            graphs.iter().try_for_each(|graph| notes(path, graph))?;
+        }
         let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
         let rows = top::top(&logits, 3)?;
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
@@ -103,6 +103,13 @@ fn graphs(
     let level = args.run.level(ops);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
+}
+
+/// Notes what in a list of edges may be a mistake.
+fn notes(path: &Path, graph: &Graph) -> std::io::Result<()> {
+    let one_way = input::one_way(graph).map(str::to_owned);
+    let mut notes = input::lonely(graph).into_iter().chain(one_way);
+    notes.try_for_each(|note| crate::note::note(format!("{}: {note}", path.display())))
 }
 
 /// One pass is for one batch: which node points to which is recorded with it.

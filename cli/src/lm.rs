@@ -97,7 +97,7 @@ pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let sampling = args.sampling()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, compose)?;
+        let ops = &*args.run.ops(&request, models::lm::OPS, compose)?;
         let loaded = load::lm(&request)?;
         let trace = args.run.trace;
         let recorded = Switch::of("--graph", args.graph.graph, ops, &request.device, trace)?;

@@ -25,9 +25,18 @@ impl<F> Compose for F where
 }
 
 impl RunArgs {
-    /// The ops that these options ask for.
-    pub fn ops(&self, request: &Request, compose: impl Compose) -> Result<Arc<dyn Ops>, BadInput> {
+    /// The ops that these options ask for, for a model that runs `runs`.
+    ///
+    /// # Errors
+    /// `--swap` names an op that the model does not run, and what `compose` refuses.
+    pub fn ops(
+        &self,
+        request: &Request,
+        runs: &[&str],
+        compose: impl Compose,
+    ) -> Result<Arc<dyn Ops>, BadInput> {
         let swap = self.swap.as_deref();
+        can_swap(swap.unwrap_or_default(), runs)?;
         compose(swap, request.dtype, &request.device, self.trace)
     }
 
@@ -38,5 +47,37 @@ impl RunArgs {
             Some(swap) => format!("level {level} with {swap}"),
             None => format!("level {level}"),
         }
+    }
+}
+
+/// Refuses an op in the value `spec` of `--swap` that is not one of `runs`, the ops of the model. A part of `spec` without
+/// `=` is left to [`Compose`].
+///
+/// # Errors
+/// One line that lists `runs` and names the op.
+pub fn can_swap(spec: &str, runs: &[&str]) -> Result<(), BadInput> {
+    let named = spec.split(',').filter_map(|part| part.split_once('='));
+    let mut named = named.map(|(op, _)| op.trim());
+    match named.find(|op| !runs.contains(op)) {
+        Some(op) => {
+            let expected = format!("an op that this model runs ({})", runs.join(", "));
+            Err(BadInput::new("--swap", expected, format!("{op:?}")))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_op_that_the_model_does_not_run_is_refused() {
+        let runs = ["linear", "edge_attention"];
+        let refusal = |spec| can_swap(spec, &runs).map_err(|bad| bad.to_string());
+        assert_eq!(refusal(""), Ok(()));
+        assert_eq!(refusal("linear=1, edge_attention = 2,linear"), Ok(()));
+        let expected = "--swap: expected an op that this model runs (linear, edge_attention), found \"attention\"";
+        assert_eq!(refusal("linear=1,attention=2"), Err(expected.into()));
     }
 }

@@ -62,7 +62,7 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     }
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, compose)?;
+        let ops = &*args.run.ops(&request, models::vit::OPS, compose)?;
         let loaded = load::vit(&request)?;
         let trace = args.run.trace;
         let pass = Pass::new(Switch::of(

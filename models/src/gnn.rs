@@ -15,6 +15,17 @@ use crate::{Csr, Heads, Linear, Norm, Ops, Segments, Weight};
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "blocks";
 
+/// The ops that a forward pass calls, in the order of [`Ops`].
+pub const OPS: &[&str] = &[
+    "linear",
+    "norm_linear",
+    "norm_qkv_skip",
+    "edge_attention",
+    "linear_residual",
+    "norm_gelu",
+    "segment_mean",
+];
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {

@@ -17,6 +17,17 @@ pub use config::Config;
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "model.layers";
 
+/// The ops that a forward pass and the choice of the next token call, in the order of [`Ops`].
+pub const OPS: &[&str] = &[
+    "embedding",
+    "norm_linear",
+    "norm_qkv",
+    "causal_attention",
+    "linear_residual",
+    "norm_swiglu",
+    "next_token",
+];
+
 struct Block {
     input_norm: Norm, // (C)
     qkv: Linear,      // (H·D + 2·Hkv·D, C)

@@ -14,6 +14,16 @@ use crate::{Heads, Linear, Norm, Ops};
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "vit.encoder.layer";
 
+/// The ops that a forward pass calls, in the order of [`Ops`].
+pub const OPS: &[&str] = &[
+    "patch_embed",
+    "norm_linear",
+    "norm_qkv",
+    "attention",
+    "linear_residual",
+    "norm_gelu",
+];
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {

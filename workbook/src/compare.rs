@@ -46,12 +46,22 @@ pub struct Subjects {
     /// Models to measure: tiny, all, or names of presets (which have random weights)
     #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
     pub preset: Vec<String>,
+    /// Only these models: lm, vit or gnn [default: all that have the presets]
+    #[arg(long, value_name = "lm|vit|gnn", num_args = 1.., value_parser = model)]
+    pub model: Vec<Model>,
     /// dtype of weights and activations; several are measured separately
     #[arg(long, value_enum, num_args = 1.., default_value = "f32")]
     pub dtype: Vec<Precision>,
     /// Where to run: auto (a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     pub device: Choice,
+}
+
+/// A model by its name.
+fn model(name: &str) -> Result<Model, String> {
+    let mut all = Model::ALL.into_iter();
+    let found = all.find(|model| model.name() == name);
+    found.ok_or_else(|| "expected lm, vit or gnn".into())
 }
 
 /// Compare every level on the trained models, or on presets
@@ -128,7 +138,10 @@ fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
 }
 
 impl Subjects {
-    /// Every model that the presets name, in every number format.
+    /// Every model that the presets and `--model` name, in every number format.
+    ///
+    /// # Errors
+    /// A preset of no model, or no model that has one of the presets.
     pub fn cases(&self, device: &Device) -> Result<Vec<Case>, BadInput> {
         let presets = match self.preset.iter().any(|name| name == "all") {
             true => all_presets(),
@@ -148,6 +161,19 @@ impl Subjects {
                 };
                 cases.extend(models_of(preset)?.into_iter().map(case));
             }
+        }
+        let names = |models: &[Model]| models.iter().map(|m| m.name()).collect::<Vec<_>>();
+        let mut with_preset: Vec<Model> = cases.iter().map(|case| case.model).collect();
+        with_preset.dedup();
+        cases.retain(|case| self.model.is_empty() || self.model.contains(&case.model));
+        if cases.is_empty() {
+            let (has, presets) = (names(&with_preset).join(" or "), presets.join(", "));
+            let expected = format!("{has}, with --preset {presets}");
+            return Err(BadInput::new(
+                "--model",
+                expected,
+                names(&self.model).join(", "),
+            ));
         }
         Ok(cases)
     }

@@ -1,6 +1,7 @@
 //! `workbook exercises`: the exercises on a command line.
 
 mod learn;
+mod sheet;
 mod teach;
 mod tools;
 mod watch;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use classroom::check::TO_COMPILE;
-use classroom::page::COMMAND;
+use classroom::page::{COMMAND, quoted};
 use classroom::{Exercise, exercise};
 use cli::args::whole;
 use cli::files;
@@ -56,12 +57,14 @@ impl Place {
         Ok(exercise::all(&root).map_err(|bad| self.with_handout(bad))?)
     }
 
-    /// A clone without exercises, as a class may have it, needs a handout.
+    /// An archive without exercises, as a class may have it, needs a handout.
     fn with_handout(&self, bad: BadInput) -> BadInput {
-        if self.exercises.is_some() || bad.found != "none" {
+        if self.exercises.is_some() || !exercise::are_missing(&bad) {
             return bad;
         }
-        let found = format!("none; with a handout: `{ALIAS} --exercises DIR list`");
+        let found = format!(
+            "none; where the exercises were left out, use your teacher's handout: `{ALIAS} --exercises HANDOUT list`"
+        );
         BadInput::new(bad.what, bad.expected, found)
     }
 
@@ -109,16 +112,6 @@ impl Place {
     }
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@".contains(c);
-    match !path.is_empty() && path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
-}
-
 /// What `.cargo/config.toml` of the repository makes of [`COMMAND`].
 const ALIAS: &str = "cargo ex";
 
@@ -138,6 +131,8 @@ enum Command {
     Start(Named),
     /// Check your file each time you save it; when it passes, start the next exercise
     Watch {
+        #[command(flatten)]
+        named: Named,
         /// Poll the file twice a second, for folders without change notifications (WSL, network drives)
         #[arg(long)]
         poll: bool,
@@ -172,6 +167,7 @@ enum Command {
         session: Option<u8>,
     },
     /// For teachers: check a folder of submissions, or one folder per student
+    #[command(after_help = BY)]
     Grade(GradeArgs),
     /// The check of one submission, as JSON: what `grade` runs, with a time limit
     #[command(hide = true)]
@@ -190,7 +186,9 @@ impl Command {
     fn exercise(&self) -> Option<&str> {
         let named = match self {
             Self::Start(named) | Self::Hint(named) | Self::Reset(named) => named,
-            Self::Check { named, .. } | Self::Solution { named, .. } => named,
+            Self::Watch { named, .. }
+            | Self::Check { named, .. }
+            | Self::Solution { named, .. } => named,
             _ => return None,
         };
         named.name.as_deref()
@@ -214,6 +212,9 @@ struct GradeArgs {
     /// Write the grades as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the grades as CSV: a row for each student and exercise
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Write the grades as JUnit
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -239,6 +240,21 @@ impl GradeArgs {
         self.session.is_none() && self.only.is_empty() && !self.graded
     }
 }
+
+/// The field `by` of the files.
+const BY: &str = "\
+In the files, `passed` says whether a submission passed, and `by` names the part of the check that rejected it:
+  outside    the text outside the regions is not that of the starter
+  text       it does not parse or compile, or contains a forbidden word
+  output     a wrong result
+  limit      a cost, such as memory transactions, is above its limit
+  question   an answer or a prediction is wrong
+  check      the check of an exercise in Rust failed
+  time       it ran longer than --limit
+  crash      it ended before the check did
+  missing    no file has the name of the exercise's file
+  unchecked  this machine cannot check it, for example CUDA without NVRTC
+Other names are those of faults that the simulator found, such as race or out-of-bounds. `line` says what is wrong, and where.";
 
 /// The help of `--limit`.
 fn of_limit() -> String {
@@ -282,7 +298,7 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
     match &args.command {
         None | Some(Command::List) => learn::list(&exercises, place),
         Some(Command::Start(_)) => learn::start(&exercises, place, name),
-        Some(Command::Watch { poll }) => watch::watch(&exercises, place, *poll),
+        Some(Command::Watch { poll, .. }) => watch::watch(&exercises, place, name, *poll),
         Some(Command::Check { seed, .. }) => learn::check(&exercises, place, name, *seed),
         Some(Command::Hint(_)) => learn::hint(&exercises, place, name),
         Some(Command::Reset(_)) => learn::reset(&exercises, place, name),
@@ -297,26 +313,6 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
         }) => {
             let limit = Duration::from_secs_f32(*limit);
             teach::verdict(&exercises, name, file, limit, *seed)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::quoted;
-
-    #[test]
-    fn a_path_can_be_pasted() {
-        for (path, pasted) in [
-            ("../a/b-c.d", "../a/b-c.d"),
-            ("/new dir/a", "'/new dir/a'"),
-            ("it's", r"'it'\''s'"),
-            ("$(a)", "'$(a)'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), pasted);
         }
     }
 }

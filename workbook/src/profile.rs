@@ -36,7 +36,7 @@ pub struct ProfileArgs {
     /// Optimization level [default: the highest]
     #[arg(long, value_name = "N")]
     pub level: Option<u8>,
-    /// Run these ops at other levels, such as norm_qkv=2,causal_attention=4
+    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// Only this workload of the model, such as prefill or decode
@@ -77,6 +77,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let (model, name) = which::of(&args.model)?;
     let device = args.device.open()?;
     let number = args.level.unwrap_or_else(levels::highest);
+    cli::can_swap(args.swap.as_deref().unwrap_or_default(), model.ops())?;
     let level = levels::at(number)(args.swap.as_deref(), args.dtype.into(), &device, true)?;
     let subject = Subject {
         model: model.name(),

@@ -22,13 +22,33 @@ const OF_RUST: [&str; 7] = [
 /// Of CUDA.
 const OF_CUDA: [&str; 2] = ["include", "include_next"];
 
-/// The first line of a region with such a word, and what to say of it.
-pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
-    let words: &[&str] = match language {
+fn words_of(language: Language) -> &'static [&'static str] {
+    match language {
         Language::Rust => &OF_RUST,
         Language::Cuda => &OF_CUDA,
+        Language::Ptx => &[],
+    }
+}
+
+/// Says which words a region may not have, for a person; nothing of PTX.
+pub fn forbidden(language: Language) -> Option<String> {
+    let more = match language {
+        Language::Rust => "",
+        Language::Cuda => ", nor a `\\` at the end of a line",
         Language::Ptx => return None,
     };
+    let words = words_of(language).join("`, `");
+    Some(format!(
+        "Your regions contain none of the words `{words}`{more}; comments after `//` may contain the words."
+    ))
+}
+
+/// The first line of a region with such a word, and what to say of it.
+pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
+    let words = words_of(language);
+    if words.is_empty() {
+        return None;
+    }
     let lines = regions(text)
         .into_iter()
         .flat_map(|region| (region.line..).zip(region.lines));
@@ -94,6 +114,18 @@ mod tests {
         ] {
             assert_eq!(line_of(region, Language::Cuda), Some(4), "{region}");
         }
+    }
+
+    #[test]
+    fn the_words_are_listed_for_a_person() {
+        let of_cuda = "Your regions contain none of the words `include`, `include_next`, nor a `\\` at the end of a line; \
+                       comments after `//` may contain the words.";
+        assert_eq!(forbidden(Language::Cuda).as_deref(), Some(of_cuda));
+        let of_rust = forbidden(Language::Rust).unwrap();
+        for word in OF_RUST {
+            assert!(of_rust.contains(&format!("`{word}`")), "{word}: {of_rust}");
+        }
+        assert_eq!(forbidden(Language::Ptx), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Graphs from files, or drawn.
 
+use std::collections::HashSet;
+
 use data::graph::Graph;
 use data::{BadInput, families};
 use models::gnn::{Config, GraphBatch};
@@ -24,6 +26,17 @@ pub fn lonely(graph: &Graph) -> Option<String> {
     Some(format!(
         "{count} of {all} nodes {have} no edge, such as node {first}"
     ))
+}
+
+/// What to do about edges of which none has its reverse; `None` if one has, or if all are self-loops.
+pub fn one_way(graph: &Graph) -> Option<&'static str> {
+    let edges: HashSet<[u32; 2]> = graph.edges.iter().copied().collect();
+    let mut between = edges.iter().filter(|[i, j]| i != j).peekable();
+    between.peek()?;
+    let has_reverse = between.any(|&[i, j]| edges.contains(&[j, i]));
+    let note = "no edge has its reverse, so messages go only from source to target; for an undirected graph, add a line \
+                `target,source` for each edge";
+    (!has_reverse).then_some(note)
 }
 
 /// Graphs, and where they come from.
@@ -101,5 +114,22 @@ mod tests {
             text.as_deref(),
             Some("3 of 5 nodes have no edge, such as node 0")
         );
+    }
+
+    #[test]
+    fn edges_that_go_one_way_are_noticed() {
+        let has_note = |edges: &[[u32; 2]]| {
+            let graph = Graph {
+                num_nodes: 4,
+                edges: edges.to_vec(),
+                ..Graph::default()
+            };
+            one_way(&graph).is_some()
+        };
+        assert!(has_note(&[[0, 1], [1, 2], [0, 1]]));
+        assert!(has_note(&[[0, 0], [1, 2]]));
+        assert!(!has_note(&[[0, 1], [1, 2], [2, 1]]));
+        assert!(!has_note(&[[0, 0]]));
+        assert!(!has_note(&[]));
     }
 }

@@ -70,8 +70,8 @@ impl Cost {
 /// What the columns say, below the table.
 pub const LEGEND: &str = "\
 requests, sectors: loads and stores of global memory, counted per warp, and the 32-byte sectors they touch.
-wavefronts: passes over the banks of shared memory. FLOPs: as counted in the PTX. FLOP/B: FLOPs per byte of these
-sectors, whether it comes from a cache or from memory. The simulator measures no time.
+wavefronts: passes over the banks of shared memory. FLOPs: counted as executed, padding included. FLOP/B: FLOPs per
+byte of these sectors, whether it comes from a cache or from memory. The simulator measures no time.
 ";
 
 /// Titles of the columns.

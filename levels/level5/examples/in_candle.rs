@@ -1,6 +1,9 @@
 //! A candle program that uses level 5: an attention layer and a matmul, once with candle's operations and once with
 //! `level5::tuned`, from the same weights. It prints how far the results differ and how long each takes.
 //!
+//! The functions of `level5::tuned` return candle's [`Result`], so that `?` passes on their errors: shapes that do not match,
+//! and an input for which `attention` has no kernel, come back as a [`candle_core::Error`].
+//!
 //! `cargo run --release -p level5 --example in_candle`, with `--features cuda` on a GPU. The documentation of
 //! `level5::tuned` shows the `Cargo.toml` of a project of your own.
 

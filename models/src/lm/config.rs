@@ -48,6 +48,22 @@ impl Config {
     /// The classes that this model implements, as `architectures` in `config.json` has them.
     pub const CLASSES: [&str; 2] = [LLAMA.0, QWEN2.0];
 
+    /// Number of weights: embedding, blocks, final norm and, unless it is the embedding, the head.
+    pub fn num_parameters(&self) -> usize {
+        let (c, f) = (self.hidden_size, self.intermediate_size);
+        let Heads {
+            num_heads,
+            num_kv_heads,
+            head_dim,
+        } = self.heads;
+        let q = num_heads * head_dim;
+        let qkv = q + 2 * num_kv_heads * head_dim;
+        let bias = if self.qkv_bias { qkv } else { 0 };
+        let block = 2 * c + qkv * c + bias + q * c + 3 * f * c;
+        let tables = if self.tie_word_embeddings { 1 } else { 2 };
+        tables * self.vocab_size * c + self.num_hidden_layers * block + c
+    }
+
     /// Reads a Hugging Face `config.json`, of either generation (`rope_theta` and `rope_scaling`, or
     /// `rope_parameters`).
     ///

@@ -7,7 +7,7 @@ use levels::{Costed, Level, OPS, Swap};
 use models::lm::Logits;
 use models::random::RandomWeights;
 use models::trace::{Event, record};
-use models::{LanguageModel, Ops, Result, Sampling, lm};
+use models::{LanguageModel, Ops, Result, Sampling, gnn, lm, vit};
 use tests::inputs::{
     Graphs, graph_transformer, language_model, rng, tokens, uniform, vision_transformer,
 };
@@ -95,6 +95,24 @@ fn what_is_swapped_runs_and_nothing_else() -> Result<()> {
             assert_eq!(found, expected, "{op}");
         }
         assert_eq!(swapped.len(), of_first.len());
+    }
+    Ok(())
+}
+
+/// `--swap` of a program offers the ops that its model runs, and only those.
+#[test]
+fn every_model_lists_the_ops_that_it_calls() -> Result<()> {
+    let called = ran(levels()[0].clone())?;
+    let called: Vec<&str> = called.into_iter().map(|(op, _)| op).collect();
+    let first = |op| called.iter().position(|called| *called == op).unwrap();
+    let (begin_vit, begin_gnn) = (first("patch_embed"), first("linear"));
+    for (listed, called) in [
+        (lm::OPS, &called[..begin_vit]),
+        (vit::OPS, &called[begin_vit..begin_gnn]),
+        (gnn::OPS, &called[begin_gnn..]),
+    ] {
+        let in_order = OPS.iter().copied().filter(|op| called.contains(op));
+        assert_eq!(listed, in_order.collect::<Vec<_>>());
     }
     Ok(())
 }

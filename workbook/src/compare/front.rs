@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use models::presets;
 use results::{HIGHEST, Results, Row, runs_as};
 
 use super::brief::{brief, commits};
@@ -19,6 +20,9 @@ const IDEAS: [&str; HIGHEST as usize] = [
     "hand-written CUDA: warp shuffles, register tiles, tensor cores",
     "tuned dispatch and CUDA graphs",
 ];
+/// The preset of [`DECODE`].
+const README: &str = "readme";
+
 /// Whether the README has the markers of both blocks.
 ///
 /// # Errors
@@ -83,10 +87,12 @@ fn without_graph(results: &Results) -> Option<&Row> {
 }
 
 fn decode_caption(devices: [Option<&Results>; 2]) -> String {
-    let mut text =
-        "The last two columns show the speed-up over level 1 when the `readme` language \
-                    model generates one token in f32."
-            .to_string();
+    let parameters = presets::lm(README).map(|config| config.num_parameters());
+    let parameters = parameters.map(|n| format!(" ({:.1} M parameters)", n as f64 / 1e6));
+    let mut text = format!(
+        "The last two columns show the speed-up over level 1 when the `{README}` language model{} generates one token in f32.",
+        parameters.unwrap_or_default()
+    );
     for results in devices.into_iter().flatten() {
         let levels = (1..=HIGHEST).filter_map(|level| decode_row(Some(results), level));
         let rows: Vec<&Row> = levels.collect();
@@ -158,9 +164,13 @@ mod tests {
         let third = "| [3](levels/level3/src/ops.rs) | hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
         assert_eq!(rows[2], third);
         assert!(rows[4].ends_with(" | 12.3× | 1.3× |"), "{}", rows[4]);
+        let text = text.replace('\n', " ");
+        let of_model =
+            "when the `readme` language model (25.6 M parameters) generates one token in f32. ";
+        assert!(text.contains(of_model), "{text}");
         let caption = " A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
                        there; without the graph, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
-        assert!(text.replace('\n', " ").contains(caption), "{text}");
+        assert!(text.contains(caption), "{text}");
     }
 
     #[test]

@@ -113,13 +113,18 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
 
 /// Says that an exercise cannot be checked on this machine, and which one can.
 fn cannot_check(exercise: &Exercise) -> String {
-    let instead = exercise.spec.sibling.as_ref();
-    let instead = instead.map(|name| format!("; exercise {name} covers the same topic without it"));
     format!(
         "It cannot be checked here, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install \
          it{}.",
-        instead.unwrap_or_default()
+        instead(exercise).unwrap_or_default()
     )
+}
+
+/// `; exercise warp-sum covers the same topic without NVRTC`
+fn instead(exercise: &Exercise) -> Option<String> {
+    let sibling = exercise.spec.sibling.as_ref()?;
+    let text = || format!("; exercise {sibling} covers the same topic without NVRTC");
+    (exercise.language == Language::Cuda).then(text)
 }
 
 /// The title, the task and the file.
@@ -220,7 +225,7 @@ pub fn judge(
     let checking = Waiting::new(format!("checking {}", file.display()));
     let outcome = checker.check(exercise, &file, seed, first);
     drop(checking);
-    match outcome.map_err(|bad| without_nvrtc(bad, exercise, place))? {
+    match outcome.map_err(|bad| and_instead(bad, exercise, place))? {
         Ok(notes) => {
             println!("{}: passed", exercise.id);
             notes.iter().for_each(|note| println!("{note}"));
@@ -252,19 +257,13 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
     format!("({id} {state}; `{command} hint {number}` gives a hint{again})")
 }
 
-/// Where NVRTC is missing, the exercise that teaches the same without it, and the way on.
-fn without_nvrtc(bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput {
-    match (&exercise.spec.sibling, exercise.language) {
-        (Some(sibling), Language::Cuda) => {
-            let found = format!(
-                "{}; exercise {sibling} covers the same topic without NVRTC, and `{} start` goes on to the next exercise",
-                bad.found,
-                place.command()
-            );
-            BadInput::new(bad.what, bad.expected, found)
-        }
-        _ => bad,
+/// Adds the exercise that needs no NVRTC, and the command that goes on, to an error about NVRTC.
+fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput {
+    if let Some(instead) = instead(exercise) {
+        let command = place.command();
+        bad.found += &format!("{instead}, and `{command} start` goes on to the next exercise");
     }
+    bad
 }
 
 /// The next hint.
@@ -280,9 +279,11 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     );
     if number == all {
         let (command, number) = (place.command(), exercise.number());
-        println!(
-            "(This was the last hint; `{command} solution {number} --reveal` shows a solution.)"
-        );
+        let then = match &exercise.solution {
+            Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),
+            None => NO_SOLUTION.into(),
+        };
+        println!("(This was the last hint; {then}.)");
     }
     Ok(true)
 }
@@ -307,7 +308,9 @@ pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     Ok(true)
 }
 
-/// The solution, for those who have passed or ask for it outright.
+const NO_SOLUTION: &str = "a handout has no solutions";
+
+/// Prints the solution for those who have passed or ask for it outright. A handout has none.
 pub fn solution(
     exercises: &[Exercise],
     place: &Place,
@@ -316,20 +319,15 @@ pub fn solution(
 ) -> Result<bool> {
     let learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
-    if !reveal && !learner.passed(exercise) {
-        let why = "not solved yet; pass `--reveal` to see the solution";
-        return Err(BadInput::new(&exercise.id, "", why).into());
-    }
-    match &exercise.solution {
-        Some(solution) => print!("{solution}"),
-        None => {
-            return Err(BadInput::new(
-                &exercise.id,
-                "a solution",
-                "none, because this is a handout",
-            )
-            .into());
+    let why = match &exercise.solution {
+        None => format!("{NO_SOLUTION}; ask your teacher for it"),
+        Some(_) if !reveal && !learner.passed(exercise) => {
+            "not solved yet; pass `--reveal` to see the solution".into()
         }
-    }
-    Ok(true)
+        Some(solution) => {
+            print!("{solution}");
+            return Ok(true);
+        }
+    };
+    Err(BadInput::new(&exercise.id, "", why).into())
 }

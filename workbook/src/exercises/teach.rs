@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 use classroom::check::process;
-use classroom::class::Class;
+use classroom::class::{Class, Student};
 use classroom::grade::{Grade, Grades, Verdict};
 use classroom::junit::junit;
-use classroom::{Exercise, Failure, Part, exercise, handout as handouts};
+use classroom::{Exercise, Failure, Part, exercise, handout as handouts, printable};
 use cli::files::Output;
 use cli::progress::Progress;
 use data::BadInput;
 
 use super::tools::Checker;
-use super::{GradeArgs, Place};
+use super::{GradeArgs, Place, sheet};
 
 /// Time for a program to start and to read the exercises, on a machine that is busy.
 const TO_START: Duration = Duration::from_secs(2);
@@ -48,12 +48,8 @@ fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
     let mut wanted = all.to_vec();
     of_session(&mut wanted, args.session)?;
     if !args.only.is_empty() {
-        let only: Result<Vec<_>, _> = args
-            .only
-            .iter()
-            .map(|n| exercise::find(&wanted, n))
-            .collect();
-        wanted = only?.into_iter().cloned().collect();
+        let only = args.only.iter().map(|name| only(all, name, args.session));
+        wanted = only.collect::<Result<_, _>>()?;
     }
     wanted.retain(|e| e.spec.graded || !args.graded);
     match wanted.is_empty() {
@@ -62,10 +58,30 @@ fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
     }
 }
 
+/// The exercise that `--only` names, which must be one of `--session`.
+fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, BadInput> {
+    let exercise = exercise::find(all, name)?;
+    match session {
+        Some(session) if exercise.spec.session != session => {
+            let found = format!(
+                "one of session {}; leave out `--session`",
+                exercise.spec.session
+            );
+            let expected = format!("an exercise of session {session}, as `--session` says");
+            Err(BadInput::new(format!("--only {name}"), expected, found))
+        }
+        _ => Ok(exercise.clone()),
+    }
+}
+
 /// Grades every submission, each in a process of its own; whether all have passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
     let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
-    let (json, xml) = (output(&args.json)?, output(&args.junit)?);
+    let (json, csv, xml) = (
+        output(&args.json)?,
+        output(&args.csv)?,
+        output(&args.junit)?,
+    );
     let wanted = wanted(exercises, args)?;
     let class = Class::read(&args.submissions, exercises)?;
     // Of 32 bits, as some readers of JSON have no more in a whole number.
@@ -87,7 +103,7 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
             grades.push(grade);
             progress.step();
         }
-        let line = of_student(&grades[begin..]);
+        let line = of_student(student, &wanted, &grades[begin..]);
         progress.suspend(|| println!("{}: {line}", student.name));
     }
     drop(progress);
@@ -103,6 +119,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     let all = Grades { grades, not_graded };
     if let Some(json) = json {
         json.write(serde_json::to_string_pretty(&all)?.as_bytes())?;
+    }
+    if let Some(csv) = csv {
+        csv.write(sheet::csv(&all.grades)?.as_bytes())?;
     }
     if let Some(xml) = xml {
         xml.write(junit(&all)?.as_bytes())?;
@@ -130,14 +149,24 @@ fn passed(grades: &[Grade]) -> String {
     format!("{} of {} passed", passed.count(), grades.len())
 }
 
-/// `3 of 6 passed; missing: 02-columns, 05-causality`
-fn of_student(grades: &[Grade]) -> String {
-    let missing = grades.iter().filter(|grade| grade.is_missing());
-    let missing: Vec<&str> = missing.map(|grade| grade.exercise.as_str()).collect();
+/// `3 of 6 passed; missing: 01-guard (found guard.ptx), 05-causality`; the grades are those of the `exercises`, in their
+/// order.
+fn of_student(student: &Student, exercises: &[Exercise], grades: &[Grade]) -> String {
+    let both = exercises.iter().zip(grades);
+    let missing = both.filter(|(_, grade)| grade.is_missing());
+    let missing: Vec<String> = missing.map(|(e, _)| of_missing(student, e)).collect();
     match missing.is_empty() {
         true => passed(grades),
         false => format!("{}; missing: {}", passed(grades), missing.join(", ")),
     }
+}
+
+/// `01-guard (found guard.ptx)`
+fn of_missing(student: &Student, exercise: &Exercise) -> String {
+    let name = |file: &Path| file.file_name().unwrap_or_default().display().to_string();
+    let near = student.near(exercise).map(name);
+    let near = near.map(|name| format!(" (found {})", printable(&name)));
+    exercise.id.clone() + &near.unwrap_or_default()
 }
 
 /// `01-guard: 2 passed, 1 failed, 3 missing`

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use classroom::{Exercise, Learner};
+use classroom::{Exercise, Learner, exercise};
 use data::BadInput;
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -21,8 +21,15 @@ const STILL_THERE: Duration = Duration::from_secs(2);
 /// How often a folder is looked at that is polled.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Checks the exercise in hand until it passes, then the next one, until none is left.
-pub fn watch(exercises: &[Exercise], place: &Place, poll: bool) -> Result<bool> {
+/// Checks an exercise until it passes, the one in hand where none is named, then the next one, until none is left.
+pub fn watch(
+    exercises: &[Exercise],
+    place: &Place,
+    name: Option<&str>,
+    poll: bool,
+) -> Result<bool> {
+    let named = name.map(|name| exercise::find(exercises, name));
+    let mut named = named.transpose()?;
     let dir = &place.dir();
     let mut learner = Learner::open(dir)?;
     let checker = Checker::new(LIMIT);
@@ -32,10 +39,16 @@ pub fn watch(exercises: &[Exercise], place: &Place, poll: bool) -> Result<bool> 
         current.or_else(|| learner.next(exercises, can_check))
     };
     let mut events = None;
-    while let Some(exercise) = unsolved(&learner) {
+    loop {
+        let is_named = named.is_some();
+        let Some(exercise) = named.take().or_else(|| unsolved(&learner)) else {
+            break;
+        };
         learner.start(exercise)?;
         introduce(exercise, &learner);
-        left_out(exercises, &learner, place, exercise);
+        if !is_named {
+            left_out(exercises, &learner, place, exercise);
+        }
         println!("It is checked each time you save it; stop with Ctrl-C.\n");
         // The folder is there only now.
         let (_watcher, changes) = match events.take() {

@@ -14,9 +14,15 @@ use super::text::bad_input;
 /// A command that works in the repository.
 pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
 
+/// What a run here does not show, and the command that does.
+const NO_ASSEMBLER: &str = "\
+The simulator is not an assembler: it may run PTX that ptxas and the driver refuse. To check a file on Linux x86-64:
+  eval \"$(scripts/cuda-toolkit.sh)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
+(sm_75 or the target in the file)";
+
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
-#[command(after_help = format!("Example:\n  {EXAMPLE}"))]
+#[command(after_help = format!("{NO_ASSEMBLER}\n\nExample:\n  {EXAMPLE}"))]
 pub struct SimArgs {
     /// A .ptx file, or a .cu file if NVRTC is installed
     #[arg(value_name = "FILE.ptx|FILE.cu")]

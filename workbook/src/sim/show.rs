@@ -106,7 +106,7 @@ fn totals(counts: &Counts) -> String {
     } = counts;
     out += &format!(
         "  of the PTX, an estimate of the machine code: {warps} warp instructions with {lanes} of 32 lanes active, \
-         {divergent} divergent branches, {flops} FLOPs\n"
+         {divergent} divergent branches, {flops} FLOPs counted as executed, padding included\n"
     );
     out
 }

@@ -139,3 +139,20 @@ fn lists_of_edges() {
     let missing = fixture.path("missing.csv");
     fixture.run(&["--edges", &missing]).unreadable(&missing);
 }
+
+/// Edges in one direction only are noted in one line, and the graph is still classified.
+#[test]
+fn edges_without_a_reverse_are_noted() {
+    let notes = |text| {
+        let run = edges(text);
+        run.fine();
+        let notes = run.stderr.lines().filter(|line| line.starts_with("note: "));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let one_way = notes("0,1\n1,2\n2,0\n");
+    assert_eq!(one_way.len(), 1, "{one_way:?}");
+    let note = "edges.csv: no edge has its reverse, so messages go only from source to target; for an undirected graph, add \
+                a line `target,source` for each edge";
+    assert!(one_way[0].ends_with(note), "{one_way:?}");
+    assert!(notes("0,1\n1,0\n1,2\n").is_empty());
+}

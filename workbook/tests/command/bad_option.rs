@@ -200,17 +200,49 @@ fn levels_and_devices() {
 
 #[test]
 fn swaps() {
-    for kind in ["lm", "vit", "gnn"] {
-        let swap = |spec| run(&[kind, "--swap", spec]);
+    for (kind, runs, other) in [
+        ("lm", models::lm::OPS, "attention"),
+        ("vit", models::vit::OPS, "causal_attention"),
+        ("gnn", models::gnn::OPS, "attention"),
+    ] {
+        let swap = |spec: &str| run(&[kind, "--swap", spec]);
         swap("").refused(&["--swap: expected OP=LEVEL", "found \"\""]);
         swap("linear").refused(&["--swap: expected OP=LEVEL", "\"linear\""]);
-        swap("matmul=1").refused(&[
-            "norm_qkv_skip, causal_attention",
-            "or next_token",
-            "\"matmul\"",
-        ]);
-        swap("linear=0").refused(&["--swap linear: expected level 1", "found \"0\""]);
-        swap("norm_qkv=1,norm_qkv=2").refused(&["--swap: expected norm_qkv once, found it twice"]);
+        let expected = format!("expected an op that this model runs ({})", runs.join(", "));
+        for op in ["matmul", other] {
+            swap(&format!("{op}=1")).refused(&[&expected, &format!("found \"{op}\"")]);
+        }
+        let residual = "--swap linear_residual: expected level 1";
+        swap("linear_residual=0").refused(&[residual, "found \"0\""]);
+        swap("norm_linear=1,norm_linear=2")
+            .refused(&["--swap: expected norm_linear once, found it twice"]);
+    }
+}
+
+#[test]
+fn a_profile_swaps_only_what_its_model_runs() {
+    let args = [
+        "profile",
+        "--model",
+        "gnn",
+        "--device",
+        "cpu",
+        "--swap",
+        "attention=2",
+    ];
+    let expected = "--swap: expected an op that this model runs (linear, norm_linear, ";
+    run(&args).refused(&[expected, "found \"attention\""]);
+}
+
+/// `compare` and `sweep` take the models that both options name.
+#[test]
+fn models_without_a_preset() {
+    for command in ["compare", "sweep"] {
+        run(&[
+            command, "--device", "cpu", "--preset", "s16", "--model", "lm",
+        ])
+        .refused(&["--model: expected vit, with --preset s16, found lm"]);
+        run(&[command, "--model", "llm"]).refused_option(&["--model", "lm, vit or gnn"]);
     }
 }
 

@@ -81,7 +81,7 @@ fn what_cannot_be_simulated() {
         let found = format!("found level {level}");
         sim(&["--level", level]).refused(&["--device sim", "whose kernels are PTX", &found]);
     }
-    sim(&["--swap", "linear=2"]).refused(&["--device sim", "found level 2"]);
+    sim(&["--swap", "norm_linear=2"]).refused(&["--device sim", "found level 2"]);
     sim(&["--trace"]).refused(&["--trace: expected --device cpu or cuda"]);
     for command in ["compare", "ops"] {
         run(&[command, "--device", "sim"]).refused(&["--device", "the simulator measures no time"]);

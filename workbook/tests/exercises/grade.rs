@@ -86,6 +86,8 @@ fn every_submission_is_graded_whatever_it_does() {
         "3",
         "--json",
         "g.json",
+        "--csv",
+        "g.csv",
         "--junit",
         "g.xml",
         "--seed",
@@ -166,6 +168,25 @@ fn every_submission_is_graded_whatever_it_does() {
         panic.contains("swiglu.rs:") && panic.ends_with(": panicked: no"),
         "{panic}"
     );
+
+    // A file whose name is nearly right is in the student's line.
+    let of_fay = format!("fay: 0 of {session} passed; missing: ");
+    let line = run.stdout.lines().find(|line| line.starts_with(&of_fay));
+    assert!(
+        line.is_some_and(|line| line.contains("01-guard (found guard.ptx)")),
+        "{}",
+        run.stdout
+    );
+
+    let sheet = folder.read("g.csv");
+    assert_eq!(sheet.lines().count(), 1 + 6 * session);
+    assert!(sheet.starts_with("student,exercise,graded,passed,by,line,"));
+    for row in [
+        "ada,01-guard,false,true,,,7,",
+        "bob,06-swiglu,false,false,crash,",
+    ] {
+        assert!(sheet.contains(&format!("\n{row}")), "{row}: {sheet}");
+    }
 
     let junit = folder.read("g.xml");
     assert!(

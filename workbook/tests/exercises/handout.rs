@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use classroom::Language;
 use classroom::source::regions;
 
 use crate::run::{Folder, exercises, named};
@@ -61,7 +62,7 @@ fn it_is_enough_to_work_with() {
     assert!(
         folder
             .read("out/pages/07-row-sum.md")
-            .contains(" exercises --exercises THIS_FOLDER start row-sum\n")
+            .contains(" exercises --exercises out start row-sum\n")
     );
     assert!(
         with(&["check"])
@@ -75,8 +76,48 @@ fn it_is_enough_to_work_with() {
     )
     .unwrap();
     with(&["check"]).ended(0);
-    with(&["solution"])
-        .refused(&["07-row-sum: expected a solution, found none, because this is a handout"]);
+    let no_solution = "07-row-sum: a handout has no solutions; ask your teacher for it";
+    with(&["solution"]).refused(&[no_solution]);
+}
+
+/// A learner who is not done is not sent from one command to the next.
+#[test]
+fn it_says_that_it_has_no_solution_and_three_open_hints() {
+    let folder = Folder::new();
+    folder
+        .run(&["handout", "set two", "--session", "2"])
+        .ended(0);
+    let with = |args: &[&str]| folder.run(&[&["--exercises", "set two"], args].concat());
+    with(&["start", "row-sum"]).ended(0);
+    let no_solution = "07-row-sum: a handout has no solutions; ask your teacher for it";
+    with(&["solution"]).refused(&[no_solution]);
+    with(&["solution", "--reveal"]).refused(&[no_solution]);
+    let hints: Vec<String> = (0..3)
+        .map(|_| with(&["hint"]).ended(0).to_owned())
+        .collect();
+    let last = "\n(This was the last hint; a handout has no solutions.)\n";
+    assert!(hints[2].ends_with(last), "{hints:?}");
+    let read_me = folder.read("set two/README.md");
+    for part in [
+        "Copy this folder, `set two`, into the folder of the workbook, and run there:\n",
+        " exercises --exercises 'set two' list\n",
+        "The hints are open: each page below ends with three,",
+    ] {
+        assert!(read_me.contains(part), "{part}: {read_me}");
+    }
+}
+
+/// Words that a check refuses are on the page.
+#[test]
+fn a_page_has_the_words_that_are_refused() {
+    let folder = Folder::new();
+    folder.run(&["handout", "out"]).ended(0);
+    for exercise in exercises() {
+        let page = folder.read(&format!("out/pages/{}.md", exercise.id));
+        let has_words = exercise.language != Language::Ptx;
+        let words = "- Your regions contain none of the words `include`, ";
+        assert_eq!(page.contains(words), has_words, "{}", exercise.id);
+    }
 }
 
 #[test]

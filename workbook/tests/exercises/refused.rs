@@ -64,6 +64,19 @@ fn exercises_that_are_none() {
         .refused(&["exercise.toml: expected an exercise", "line 1"]);
 }
 
+/// The archive that a class may have lacks the exercises: the error names the handout.
+#[test]
+fn an_archive_without_exercises_needs_a_handout() {
+    let folder = Folder::new();
+    folder.write("exercises/prelude/Cargo.toml", "");
+    for command in ["list", "start", "check"] {
+        folder.run(&[command]).refused(&[
+            "exercises: expected folders of exercises, found none; ",
+            "use your teacher's handout: `cargo ex --exercises HANDOUT list`",
+        ]);
+    }
+}
+
 #[test]
 fn a_folder_that_is_a_file() {
     let folder = Folder::new();
@@ -96,6 +109,12 @@ fn what_a_teacher_may_get_wrong() {
     folder
         .run(&["grade", "empty", "--graded", "--only", "guard"])
         .refused(&["--graded: expected a graded task"]);
+    folder
+        .run(&["grade", "empty", "--session", "1", "--only", "row-sum"])
+        .refused(&[
+            "--only row-sum: expected an exercise of session 1, as `--session` says, ",
+            "found one of session 2; leave out `--session`",
+        ]);
     folder
         .run(&["handout", "empty"])
         .refused(&["empty: expected the name of a new folder"]);

@@ -91,6 +91,23 @@ fn the_place_is_kept() {
     watch.says("not solved yet");
 }
 
+/// A watch of an exercise that is named goes on after it.
+#[test]
+fn an_exercise_can_be_named() {
+    let folder = Folder::new();
+    folder.run(&["start", "guard"]).ended(0);
+    folder
+        .run(&["watch", "gaurd"])
+        .refused(&["found \"gaurd\"; did you mean guard?"]);
+    let [columns, next] = &["columns", "row-sum"].map(named);
+    let watch = Watch::start(&folder, &["columns", "--poll"]);
+    watch.says(&columns.spec.title);
+    watch.says("02-columns is not solved yet");
+    fs::write(folder.file(columns), columns.solution.as_deref().unwrap()).unwrap();
+    watch.says("02-columns: passed");
+    watch.says(&next.spec.title);
+}
+
 /// What another command writes while a watch runs stays.
 #[test]
 fn a_watch_keeps_what_others_have_noted() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use candle_core::DType;
 use serde_json::{Value, json};
 
 use super::*;
@@ -293,4 +294,36 @@ fn what_qwen2_can_do_and_this_model_cannot() {
     }
     let full = json!({"layer_types": ["full_attention", "full_attention"]});
     assert!(changed(QWEN2_5_0_5B, full).is_ok());
+}
+
+/// The formula counts what a model loads.
+#[test]
+fn parameters_are_those_that_are_loaded() {
+    let small = Config {
+        vocab_size: 11,
+        hidden_size: 8,
+        intermediate_size: 12,
+        num_hidden_layers: 2,
+        heads: Heads {
+            num_heads: 4,
+            num_kv_heads: 2,
+            head_dim: 2,
+        },
+        ..crate::presets::lm("readme").unwrap()
+    };
+    for (tie_word_embeddings, qkv_bias) in [(true, false), (false, true)] {
+        let config = Config {
+            tie_word_embeddings,
+            qkv_bias,
+            ..small.clone()
+        };
+        let loaded = candle_nn::VarMap::new();
+        let weights =
+            candle_nn::VarBuilder::from_varmap(&loaded, DType::F32, &candle_core::Device::Cpu);
+        crate::LanguageModel::load(weights, &config).unwrap();
+        let counts = loaded.all_vars().into_iter().map(|var| var.elem_count());
+        assert_eq!(config.num_parameters(), counts.sum::<usize>());
+    }
+    let readme = crate::presets::lm("readme").unwrap();
+    assert_eq!(readme.num_parameters(), 25_573_888);
 }

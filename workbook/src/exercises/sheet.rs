@@ -1,0 +1,80 @@
+//! Grades as CSV, which spreadsheets read.
+
+use anyhow::Result;
+use classroom::grade::Grade;
+
+const HEAD: [&str; 10] = [
+    "student",
+    "exercise",
+    "graded",
+    "passed",
+    "by",
+    "line",
+    "seed",
+    "seconds",
+    "hints_used",
+    "first_prediction",
+];
+
+/// A header line and a row per grade: the fields of the JSON file. A field that is not known is empty.
+pub fn csv(grades: &[Grade]) -> Result<String> {
+    let mut rows = csv::Writer::from_writer(vec![]);
+    rows.write_record(HEAD)?;
+    for grade in grades {
+        let verdict = &grade.verdict;
+        rows.write_record([
+            text(&grade.student),
+            text(&grade.exercise),
+            grade.graded.to_string(),
+            verdict.passed.to_string(),
+            text(verdict.by.as_deref().unwrap_or_default()),
+            text(verdict.line.as_deref().unwrap_or_default()),
+            grade.seed.to_string(),
+            grade.seconds.to_string(),
+            grade.hints_used.map_or_else(String::new, |n| n.to_string()),
+            text(&grade.predicted().unwrap_or_default()),
+        ])?;
+    }
+    Ok(String::from_utf8(rows.into_inner()?)?)
+}
+
+/// A field with a `'` before what a spreadsheet would compute: the text may be a student's.
+fn text(field: &str) -> String {
+    match field.starts_with(['=', '+', '-', '@']) {
+        true => format!("'{field}"),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use classroom::grade::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn a_grade_is_a_row() -> Result<()> {
+        let grade = |student: &str, line: Option<&str>| Grade {
+            student: student.into(),
+            exercise: "01-guard".into(),
+            graded: false,
+            verdict: Verdict {
+                passed: line.is_none(),
+                by: line.map(|_| "race".into()),
+                line: line.map(Into::into),
+            },
+            seed: 7,
+            seconds: 0.5,
+            hints_used: line.map(|_| 2),
+            first_prediction: None,
+        };
+        let table = csv(&[grade("ada", None), grade("=1+1", Some("a, \"b\""))])?;
+        let expected = "\
+student,exercise,graded,passed,by,line,seed,seconds,hints_used,first_prediction
+ada,01-guard,false,true,,,7,0.5,,
+'=1+1,01-guard,false,false,race,\"a, \"\"b\"\"\",7,0.5,2,
+";
+        assert_eq!(table, expected);
+        Ok(())
+    }
+}
