@@ -75,7 +75,7 @@ impl Block {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let (q, k, v) = ops.norm_qkv(x, &self.input_norm, &self.qkv, heads)?; // (B, T, H, D)
+        let (q, k, v) = ops.norm_qkv(x, &self.input_norm, &self.qkv, heads)?; // (B, T, H, D), k and v (B, T, Hkv, D)
         let h = ops.causal_attention(&q, &k, &v, rope, cache)?; // (B, T, H·D)
         let x = ops.linear_residual(&h, &self.o, x)?; // (B, T, C)
         let h = ops.norm_swiglu(&x, &self.post_norm, &self.gate_up)?; // (B, T, F)
@@ -161,7 +161,8 @@ impl LanguageModel {
         })
     }
 
-    /// ids (B, T) u32, the tokens that follow those in the caches, one for each layer → logits (B, T, V) or (B, 1, V).
+    /// ids (B, T) u32, which follow the tokens in the caches → logits (B, T, V), or (B, 1, V) for [`Logits::Last`]. Each
+    /// layer has one cache.
     pub fn forward(
         &self,
         ops: &dyn Ops,
@@ -183,6 +184,6 @@ impl LanguageModel {
         if logits == Logits::Last {
             x = x.narrow(1, x.dim(1)? - 1, 1)?.contiguous()?; // (B, 1, C)
         }
-        ops.norm_linear(&x, &self.norm, &self.head) // (B, T, V)
+        ops.norm_linear(&x, &self.norm, &self.head) // (B, T, V) or (B, 1, V)
     }
 }

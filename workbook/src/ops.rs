@@ -1,6 +1,6 @@
 //! `workbook ops`: every op on the shapes of the models at every level, as a table and JSON.
 
-mod headers;
+mod measured;
 pub mod peers;
 mod recorder;
 mod roofline;
@@ -93,7 +93,7 @@ fn named(filter: &str) -> Result<(), BadInput> {
     }
 }
 
-/// The GPU whose times stand in the headers of the kernels.
+/// The GPU whose times stand beside the kernels.
 const HEADERS: &str = "h200";
 
 /// Draws the recorded ops: times level by level, times by shape, and rooflines.
@@ -106,13 +106,13 @@ pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<Drawing>> {
     Ok(drawn.concat())
 }
 
-/// Writes the recorded times into the headers of the kernels, where the kernels' sources are, and returns the paths of
-/// the headers that changed.
+/// Writes the recorded times of the kernels, tables and lines in headers, where the kernels' sources are, and returns the
+/// paths of what changed.
 pub fn rewrite_headers(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
     let of_headers = records.iter().find(|(name, _)| name == HEADERS);
     match of_headers {
-        Some((_, recorded)) if root.join(headers::KERNELS).exists() => {
-            headers::rewrite(root, recorded)
+        Some((_, recorded)) if root.join(measured::KERNELS).exists() => {
+            measured::rewrite(root, recorded)
         }
         _ => Ok(vec![]),
     }

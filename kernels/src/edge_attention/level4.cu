@@ -21,12 +21,7 @@
 //
 // To be faster: W^T q is a product of all nodes, and could be part of the one that makes q.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   edge_attention 4096x16384 f32: level 2 8556.1*, level 3 28.5, level 4 9.9, copy 2.9, PyTorch 157.4, PyTorch compile 52.1, cuSPARSE SpMM 12.9
-//   edge_attention 169343x2332486 f32: level 3 9856.5, level 4 3982.8, copy 166.1, PyTorch 14889.0, PyTorch compile 3018.2, cuSPARSE SpMM 331.4
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   edge_attention 4096x16384 bf16: level 2 8615.2*, level 3 30.3, level 4 10.4, copy 1.9, PyTorch 156.0, PyTorch compile 47.4, cuSPARSE SpMM 13.5
-//   edge_attention 169343x2332486 bf16: level 3 10544.2, level 4 3885.8, copy 88.8, PyTorch 13504.1, PyTorch compile 2112.8
+// Measured: edge_attention 169343x2332486 f32 at 4% of the memory rate on an NVIDIA H200; see kernels/generated/edge_attention/level4.md.
 
 #include "edge_attention/level4.cuh"
 

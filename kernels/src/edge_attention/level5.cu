@@ -19,10 +19,7 @@
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   edge_attention 169343x2332486 f32: level 3 9856.5, level 4 3982.8, level 5 796.4, copy 166.1, PyTorch 14889.0, PyTorch compile 3018.2, cuSPARSE SpMM 331.4
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   edge_attention 169343x2332486 bf16: level 3 10544.2, level 4 3885.8, level 5 732.7, copy 88.8, PyTorch 13504.1, PyTorch compile 2112.8
+// Measured: edge_attention 169343x2332486 f32 at 20% of the memory rate on an NVIDIA H200; see kernels/generated/edge_attention/level5.md.
 
 #include "edge_attention/level4.cuh"
 

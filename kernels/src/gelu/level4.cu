@@ -11,16 +11,9 @@
 //
 // To be faster: do not launch it; `linear` applies the same function to what it is about to write.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   gelu 1024x1024 f32: level 2 5.4, level 3 3.4, level 4 2.3, copy 2.2, PyTorch 2.5, PyTorch compile 2.7
-//   gelu 4096x4096 f32: level 2 77.7, level 3 52.9, level 4 32.9, copy 33.0, PyTorch 33.2, PyTorch compile 33.9
-//   gelu 16384x8192 f32: level 2 612.8, level 3 411.8, level 4 251.4, copy 256.6, PyTorch 252.3, PyTorch compile 252.7
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   gelu 1024x1024 bf16: level 2 5.6, level 3 3.4, level 4 1.8, copy 1.5, PyTorch 2.4, PyTorch compile 2.8
-//   gelu 4096x4096 bf16: level 2 78.5, level 3 48.4, level 4 17.6, copy 17.2, PyTorch 22.9, PyTorch compile 24.0
-//   gelu 16384x8192 bf16: level 2 622.5, level 3 376.5, level 4 129.8, copy 126.9, PyTorch 167.9, PyTorch compile 172.3
+// Measured: gelu 16384x8192 f32 at 101% of the memory rate on an NVIDIA H200; see kernels/generated/gelu/level4.md.
 #include "common/activation.cuh"
 #include "common/vector.cuh"
 

@@ -18,22 +18,9 @@
 //
 // To be faster: keep y on the chip for the matmul that reads it, in one launch with it.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   layer_norm 197x384 f32: level 2 4.1, level 3 2.7, level 4 1.8, copy 1.1, PyTorch 2.9, PyTorch compile 2.0
-//   layer_norm 4096x128 f32: level 2 4.7, level 3 11.1, level 4 2.5, copy 1.6, PyTorch 7.5, PyTorch compile 2.1
-//   layer_norm 1024x1024 f32: level 2 10.5, level 3 5.0, level 4 3.4, copy 2.1, PyTorch 5.2, PyTorch compile 3.1
-//   layer_norm 4096x2048 f32: level 2 54.6, level 3 26.5, level 4 19.1, copy 17.0, PyTorch 28.0, PyTorch compile 18.4
-//   layer_norm 4096x4096 f32: level 2 59.6, level 3 46.1, level 4 35.0, copy 33.0, PyTorch 50.1, PyTorch compile 34.7
-//   layer_norm 16384x8192 f32: level 2 355.2, level 3 398.0, level 4 265.7, copy 256.6, PyTorch 410.5, PyTorch compile 254.1
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   layer_norm 197x384 bf16: level 2 5.5, level 3 2.8, level 4 2.0, copy 1.1, PyTorch 2.7, PyTorch compile 2.1
-//   layer_norm 4096x128 bf16: level 2 4.8, level 3 11.2, level 4 2.8, copy 1.3, PyTorch 6.0, PyTorch compile 2.3
-//   layer_norm 1024x1024 bf16: level 2 7.8, level 3 5.2, level 4 2.6, copy 1.6, PyTorch 4.2, PyTorch compile 2.6
-//   layer_norm 4096x2048 bf16: level 2 33.6, level 3 20.6, level 4 8.7, copy 5.5, PyTorch 16.7, PyTorch compile 10.7
-//   layer_norm 4096x4096 bf16: level 2 63.7, level 3 35.9, level 4 20.3, copy 17.1, PyTorch 30.1, PyTorch compile 20.9
-//   layer_norm 16384x8192 bf16: level 2 423.1, level 3 228.4, level 4 136.3, copy 126.9, PyTorch 221.6, PyTorch compile 141.8
+// Measured: layer_norm 16384x8192 f32 at 95% of the memory rate on an NVIDIA H200; see kernels/generated/layer_norm/level4.md.
 #include "common/row.cuh"
 
 // A row that its threads hold.

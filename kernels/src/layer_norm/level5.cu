@@ -13,17 +13,9 @@
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w and b in flight
 // meanwhile.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   layer_norm 197x384 f32: level 2 4.1, level 3 2.7, level 4 1.8, level 5 1.5, copy 1.1, PyTorch 2.9, PyTorch compile 2.0
-//   layer_norm 4096x128 f32: level 2 4.7, level 3 11.1, level 4 2.5, level 5 2.0, copy 1.6, PyTorch 7.5, PyTorch compile 2.1
-//   layer_norm 1024x1024 f32: level 2 10.5, level 3 5.0, level 4 3.4, level 5 2.8, copy 2.1, PyTorch 5.2, PyTorch compile 3.1
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   layer_norm 197x384 bf16: level 2 5.5, level 3 2.8, level 4 2.0, level 5 1.5, copy 1.1, PyTorch 2.7, PyTorch compile 2.1
-//   layer_norm 4096x128 bf16: level 2 4.8, level 3 11.2, level 4 2.8, level 5 1.7, copy 1.3, PyTorch 6.0, PyTorch compile 2.3
-//   layer_norm 1024x1024 bf16: level 2 7.8, level 3 5.2, level 4 2.6, level 5 2.3, copy 1.6, PyTorch 4.2, PyTorch compile 2.6
-//   layer_norm 4096x2048 bf16: level 2 33.6, level 3 20.6, level 4 8.7, level 5 8.3, copy 5.5, PyTorch 16.7, PyTorch compile 10.7
+// Measured: layer_norm 4096x2048 bf16 at 95% of the memory rate on an NVIDIA H200; see kernels/generated/layer_norm/level5.md.
 #include "common/narrow_row.cuh"
 
 // x (rows, C), w and b (C), y (rows, C).

@@ -8,31 +8,18 @@
 //   turn of a loop, and then again for w.
 // - A warp adds up its squares with five shuffles; level 3 takes nine barriers of 256 threads. A block
 //   has up to eight rows, none of which waits for another.
-// The bytes that have to cross the bus are the same: x in, y out.
+// The bytes that memory has to move are the same: x in, y out.
 //
-// Launch: grid ceil(rows / rows of a block), which are one up to 128 rows in all, and eight at most. A thread holds
-// four chunks of 16 bytes: up to 512 columns of f32 or 1024 of bf16 a row is a warp's, block (32, 8); a longer one is
-// shared by as few warps as can hold it, (64, 4), (128, 2) and so on, up to 16384 columns. A longer one still has 1024
-// threads, 512 in bf16; one that is no multiple of 16 bytes has 256 at most. Both go through memory as at level 3.
+// Launch: a block has one row if there are at most 128 rows, else up to eight. A thread holds four pieces of 16 bytes, so
+// one warp holds a row of up to 512 columns of f32 or 1024 of bf16: block (32, rows). A longer row is shared by as few
+// warps as can hold it, block (64, rows), (128, rows) and so on, up to 16384 columns. Rows that are longer (1024 threads,
+// 512 in bf16) or no multiple of 16 bytes (256 threads at most) go through memory as at level 3.
 //
 // To be faster: keep y on the chip for the matmul that reads it, in one launch with it.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   rms_norm 1x512 f32: level 2 4.4, level 3 1.9, level 4 1.4, copy 1.0, PyTorch 1.8, PyTorch compile 1.4
-//   rms_norm 128x512 f32: level 2 4.7, level 3 2.2, level 4 1.6, copy 1.1, PyTorch 2.1, PyTorch compile 1.5
-//   rms_norm 1024x1024 f32: level 2 8.3, level 3 3.5, level 4 2.8, copy 2.2, PyTorch 3.7, PyTorch compile 2.8
-//   rms_norm 4096x2048 f32: level 2 46.5, level 3 23.4, level 4 17.4, copy 17.0, PyTorch 20.1, PyTorch compile 19.8
-//   rms_norm 4096x4096 f32: level 2 50.8, level 3 44.4, level 4 33.8, copy 33.1, PyTorch 44.9, PyTorch compile 33.8
-//   rms_norm 16384x8192 f32: level 2 318.0, level 3 393.7, level 4 254.6, copy 254.8, PyTorch 385.5, PyTorch compile 250.9
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   rms_norm 1x512 bf16: level 2 6.0, level 3 1.9, level 4 1.4, copy 0.9, PyTorch 1.5, PyTorch compile 1.3
-//   rms_norm 128x512 bf16: level 2 6.8, level 3 2.2, level 4 1.6, copy 1.1, PyTorch 1.9, PyTorch compile 1.7
-//   rms_norm 1024x1024 bf16: level 2 5.8, level 3 3.6, level 4 2.3, copy 1.5, PyTorch 2.8, PyTorch compile 2.4
-//   rms_norm 4096x2048 bf16: level 2 26.0, level 3 14.0, level 4 6.5, copy 5.5, PyTorch 9.8, PyTorch compile 8.9
-//   rms_norm 4096x4096 bf16: level 2 55.7, level 3 30.5, level 4 17.5, copy 17.1, PyTorch 23.7, PyTorch compile 18.2
-//   rms_norm 16384x8192 bf16: level 2 375.4, level 3 195.1, level 4 129.8, copy 126.9, PyTorch 198.6, PyTorch compile 126.5
+// Measured: rms_norm 16384x8192 f32 at 99% of the memory rate on an NVIDIA H200; see kernels/generated/rms_norm/level4.md.
 #include "common/row.cuh"
 
 // A row that its threads hold.

@@ -3,31 +3,24 @@
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns
 //
 // Level 4's kernel takes a row of any width. A small tensor waits for all that this needs:
-// - Level 4 has registers for four chunks of 16 bytes of each operand in each thread, and walks through four, however
+// - Level 4 has registers for four pieces of 16 bytes of each operand in each thread, and walks through four, however
 //   short the row. Here PIECES is part of the kernel.
 // - Rows of 256 bytes and less are half a warp's; at level 4 its other half is idle.
 // - Level 4's barrier, for rows of several warps, has a number that only the run knows. The compiler then takes all 16
 //   that a block can have, and no more than four blocks share an SM (cudaOccupancyMaxActiveBlocksPerMultiprocessor, on an
 //   H200). A row of one warp needs none.
-// - 1 / sqrt is the one instruction that the GPU has for it, good to 2^-22.9 (PTX ISA, rsqrt.approx); a root and a
-//   division as IEEE has them are many, one after the other, and nothing else can be done meanwhile.
-// The bytes are the same, and so are large tensors' times: those wait for the bus.
+// - 1 / sqrt is one instruction, rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA). The root and the division of
+//   IEEE are many instructions, one after the other, and nothing else can be done meanwhile.
+// The bytes are the same, and so are large tensors' times: those wait for memory.
 //
-// Launch: block 128, grid ceil(rows * LANES / 128). C is a multiple of 16 bytes, at most LANES * PIECES chunks of 16,
-// and every operand lies on 16 bytes.
+// Launch: block 128, grid ceil(rows * LANES / 128). A row is a multiple of 16 bytes, at most LANES * PIECES pieces of
+// 16 bytes, and every operand begins at a multiple of 16 bytes.
 //
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w in flight meanwhile.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   rms_norm 1x512 f32: level 2 4.4, level 3 1.9, level 4 1.4, level 5 1.1, copy 1.0, PyTorch 1.8, PyTorch compile 1.4
-//   rms_norm 128x512 f32: level 2 4.7, level 3 2.2, level 4 1.6, level 5 1.3, copy 1.1, PyTorch 2.1, PyTorch compile 1.5
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   rms_norm 1x512 bf16: level 2 6.0, level 3 1.9, level 4 1.4, level 5 1.1, copy 0.9, PyTorch 1.5, PyTorch compile 1.3
-//   rms_norm 128x512 bf16: level 2 6.8, level 3 2.2, level 4 1.6, level 5 1.3, copy 1.1, PyTorch 1.9, PyTorch compile 1.7
-//   rms_norm 1024x1024 bf16: level 2 5.8, level 3 3.6, level 4 2.3, level 5 1.9, copy 1.5, PyTorch 2.8, PyTorch compile 2.4
-//   rms_norm 4096x2048 bf16: level 2 26.0, level 3 14.0, level 4 6.5, level 5 5.9, copy 5.5, PyTorch 9.8, PyTorch compile 8.9
+// Measured: rms_norm 4096x2048 bf16 at 135% of the memory rate (data in caches) on an NVIDIA H200; see kernels/generated/rms_norm/level5.md.
 #include "common/narrow_row.cuh"
 
 // ANCHOR: narrow

@@ -12,20 +12,7 @@
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 44.3, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.2, level 3 13.7, level 4 9.7, PyTorch 48.3, PyTorch compile 24.5
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1258.5, level 3 1124.1, level 4 199.7, PyTorch 331.6, PyTorch compile 292.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46148.8, level 3 78831.9, level 4 9843.0, PyTorch 7170.2, PyTorch compile 6469.6
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.3, copy 1.2, PyTorch 34.8, PyTorch compile 9.9
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.3, level 3 16.6, level 4 6.0, copy 1.1, PyTorch 39.5, PyTorch compile 14.1
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.8, level 3 13.7, level 4 5.7, PyTorch 40.2, PyTorch compile 10.2
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.1, level 4 6.1, PyTorch 40.4, PyTorch compile 11.7
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1107.9, level 4 38.0, PyTorch 68.9, PyTorch compile 30.4
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34122.3, level 3 79248.2, level 4 1067.6, PyTorch 1230.4, PyTorch compile 602.3
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.6, level 4 4.5, copy 1.1, PyTorch 31.9, PyTorch compile 7.6
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.5, copy 1.1, PyTorch 33.2, PyTorch compile 11.7
+// Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/rope/level4.md.
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

@@ -17,16 +17,9 @@
 //
 // To be faster: never write it, as attention does, which multiplies by the probabilities where they are.
 //
-// Compiled for sm_75 and sm_80: from sm_80 on one instruction rounds two f32 to bf16, before it takes some ten.
+// Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   softmax 1024x1024 f32: level 2 5.7, level 3 5.0, level 4 3.6, copy 2.2, PyTorch 4.4, PyTorch compile 3.6
-//   softmax 4096x4096 f32: level 2 157.4, level 3 44.0, level 4 34.3, copy 33.0, PyTorch 54.5, PyTorch compile 36.7
-//   softmax 16384x8192 f32: level 2 1201.1, level 3 389.6, level 4 260.4, copy 256.7, PyTorch 544.9, PyTorch compile 254.2
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   softmax 1024x1024 bf16: level 2 10.4, level 3 5.1, level 4 2.8, copy 1.5, PyTorch 4.8, PyTorch compile 3.1
-//   softmax 4096x4096 bf16: level 2 150.8, level 3 34.7, level 4 24.1, copy 17.2, PyTorch 54.1, PyTorch compile 37.3
-//   softmax 16384x8192 bf16: level 2 1322.5, level 3 214.1, level 4 172.5, copy 127.0, PyTorch 498.2, PyTorch compile 254.5
+// Measured: softmax 16384x8192 f32 at 97% of the memory rate on an NVIDIA H200; see kernels/generated/softmax/level4.md.
 #include "common/row.cuh"
 
 // A row that its threads hold.

@@ -13,12 +13,7 @@
 // N = 4096; and shared memory answers one look-up of a warp a cycle, 64 weights, in which dp4a does 256:
 // see level4_dp4a.cu, which gives up the activations' precision for it.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   ternary_linear 1x4096x4096 f32: level 2 21.8, lut 4.1, dp4a 3.7, PyTorch 22.0, PyTorch compile 16.6
-//   ternary_linear 32x4096x4096 f32: level 2 46.7, lut 62.2, dp4a 15.1, PyTorch 46.9, PyTorch compile 47.1
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   ternary_linear 1x4096x4096 bf16: level 2 9.9, lut 4.2, dp4a 3.6, PyTorch 9.7, PyTorch compile 10.5
-//   ternary_linear 32x4096x4096 bf16: level 2 9.5, lut 62.0, dp4a 15.0, PyTorch 9.8, PyTorch compile 10.8
+// Measured: ternary_linear 32x4096x4096 f32 at 22% of the matmul rate on an NVIDIA H200; see kernels/generated/ternary_linear/level4_lut.md.
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"

@@ -77,7 +77,8 @@ impl Ops for Level4 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches: rotation and cache, then attention with an online softmax, split along the keys for a few queries.
+    /// 2 launches: rotation and cache, then attention with an online softmax. A decode step over more than 256 keys splits
+    /// them, and a third launch joins the parts.
     fn causal_attention(
         &self,
         q: &Tensor,

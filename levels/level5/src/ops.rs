@@ -80,7 +80,8 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches. In a decode step both read the position from the device's memory; a prompt is told by the host.
+    /// 2 launches, 3 in a decode step over more than 256 keys. In a decode step they read the position from the device's
+    /// memory; the host passes it for a prompt.
     fn causal_attention(
         &self,
         q: &Tensor,

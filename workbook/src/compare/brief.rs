@@ -72,12 +72,12 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 /// The results in brief, or nothing where the GPU has no record.
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
-    let legend = "Times are milliseconds of one forward pass: host time, median. *graph*: as one CUDA \
-                  graph. *PyTorch, fastest*: of eager, CUDA graph and `torch.compile`. The last column \
-                  divides its time by that of level 5. In f32, level 5 may compute a matmul as the sum of \
-                  three TF32 matmuls on tensor cores, which is [about as accurate as \
-                  f32](book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32 here. \
-                  [benches/results](benches/results/README.md) has all results and explains the names.";
+    let legend = "Host time of one forward pass, median. *graph*: as one CUDA graph. *PyTorch, fastest*: \
+                  of eager, CUDA graph and `torch.compile`. The last column is PyTorch's time divided by \
+                  level 5's. In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor \
+                  cores, which is [about as accurate as f32](book/chapters/dispatch.md#the-kernels). PyTorch \
+                  does not use TF32 here. [benches/results](benches/results/README.md) has all results and \
+                  explains the names.";
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 
@@ -93,7 +93,7 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     let levels = LEVELS.map(|level| level_title(level, on_gpu)).join(" | ");
     let device = device(results);
     let mut text =
-        format!("| {device} | {levels} | PyTorch, fastest | PyTorch / level {HIGHEST} |\n");
+        format!("| {device}, ms | {levels} | PyTorch, fastest | PyTorch / level {HIGHEST} |\n");
     text += &format!("|---|{}\n", "---:|".repeat(LEVELS.len() + 2));
     let commits = distinct(&results.machine, &rows);
     for (title, workload) in &workloads {
@@ -158,7 +158,7 @@ mod tests {
     fn a_workload_is_compared_with_the_fastest_other_framework() {
         let text = brief(&records());
         let gpu = "\
-| A GPU | level 1 | level 3 | level 4 | level 5 | PyTorch, fastest | PyTorch / level 5 |
+| A GPU, ms | level 1 | level 3 | level 4 | level 5 | PyTorch, fastest | PyTorch / level 5 |
 |---|---:|---:|---:|---:|---:|---:|
 | lm readme decode | 1.23 | — | — | 0.100, graph | 0.200, compile | 2.00× |
 ";

@@ -63,6 +63,28 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
     ]
 }
 
+/// The shortest time that the measured limits allow an op.
+pub struct Bound {
+    pub us: f64,
+    /// The limit that decides: `memory` or `matmul`.
+    pub rate: &'static str,
+}
+
+/// The bound of a row's op, by the limits that were recorded for the row's dtype; `None` where either is not known.
+pub fn bound(row: &OpRow, recorded: &OpResults) -> Option<Bound> {
+    let limit = |shape: &str| {
+        let mut rows = recorded.rows.iter().filter(|other| other.op == LIMITS);
+        rows.find(|other| other.shape == shape && other.dtype == row.dtype)
+    };
+    let us =
+        |needs: Option<u64>, in_a_second: u64| Some(needs? as f64 / in_a_second as f64 * SECOND);
+    let memory = us(row.needs_bytes.or(row.bytes), limit(MEMORY)?.bytes?);
+    let matmul = us(row.needs_flops.or(row.flops), limit(ARITHMETIC)?.flops?);
+    let bounds = [(memory, "memory"), (matmul, "matmul")].into_iter();
+    let known = bounds.filter_map(|(us, rate)| Some(Bound { us: us?, rate }));
+    known.max_by(|a, b| a.us.total_cmp(&b.us))
+}
+
 /// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`. A record
 /// without limits, or without ops that do arithmetic, is skipped by name.
 pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {

@@ -1,4 +1,4 @@
-// What level4_decode.cu, whose header says why, and level5_decode.cu have in common.
+// What decode.cu of level 4, whose header says why, and decode.cu of level 5 have in common.
 #pragma once
 
 #include "attention/operands.cuh"

@@ -19,17 +19,10 @@
 // than a GPU has room for it is 1, and four times as many blocks take a quarter of the time each. Tiles
 // above the diagonal are not looked at, and the last queries, which have the most keys, start first.
 //
-// What would make it faster: tensor cores, which bf16 has (level4_sm80.cu), and f32 with each operand cut
-// in two (level5_sm80.cu); a split over the keys where there are few queries (level4_decode.cu).
+// What would make it faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand cut
+// in two (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, PyTorch 44.3, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.2, level 3 13.7, level 4 9.7, PyTorch 48.3, PyTorch compile 24.5
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1258.5, level 3 1124.1, level 4 199.7, PyTorch 331.6, PyTorch compile 292.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46148.8, level 3 78831.9, level 4 9843.0, PyTorch 7170.2, PyTorch compile 6469.6
-//   attention 1x197x6x64 f32: level 2 26.2, level 3 19.3, level 4 14.1, PyTorch 27.4
-//   attention 10x65x4x32 f32: level 2 22.8, level 3 11.2, level 4 7.6, PyTorch 13.7
-//   attention 32x197x6x64 f32: level 2 232.5, level 3 547.8, level 4 98.5, PyTorch 101.6
+// Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level4/tile_f32.md.
 #include "attention/operands.cuh"
 
 // A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.

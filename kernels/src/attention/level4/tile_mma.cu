@@ -1,6 +1,6 @@
-// Level 4 in bf16: the tiles of level4.cu on tensor cores.
+// Level 4 in bf16: the tiles of tile_f32.cu on tensor cores.
 //
-// Against level4.cu: both products are mma.sync m16n8k16, 2048 products in one instruction of a warp, of
+// Against tile_f32.cu: both products are mma.sync m16n8k16, 2048 products in one instruction of a warp, of
 // bf16 and summed in f32. A warp holds 16 queries as the left operand in registers. The scores of its
 // mma, 16 queries × 8 keys, lie in the lanes just as the left operand of the second product wants its
 // 16 queries × 16 keys, two tiles of scores side by side: the exponentials are packed to bf16 where they
@@ -17,18 +17,11 @@
 // twice k and v, 64 rows of D + 8 each: 8 rows of 16 bytes lie in different banks.
 //
 // What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
-// Hopper's wgmma reads both operands from there, for four warps at once, as level5_sm90a.cu does.
+// Hopper's wgmma reads both operands from there, for four warps at once, as level5/tile_wgmma.cu does.
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.8, level 3 13.7, level 4 5.7, PyTorch 40.2, PyTorch compile 10.2
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.1, level 4 6.1, PyTorch 40.4, PyTorch compile 11.7
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1107.9, level 4 38.0, PyTorch 68.9, PyTorch compile 30.4
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34122.3, level 3 79248.2, level 4 1067.6, PyTorch 1230.4, PyTorch compile 602.3
-//   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, PyTorch 7.2
-//   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, PyTorch 6.0
-//   attention 32x197x6x64 bf16: level 2 201.2, level 3 474.7, level 4 18.9, PyTorch 14.4
+// Measured: causal_attention_prefill 4x4096x16x16x128 bf16 at 32% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level4/tile_mma.md.
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"
 #include "common/mma.cuh"

@@ -7,17 +7,12 @@
 // Prediction: one more load, of an address that all threads share, before the first key: some hundred
 // nanoseconds; and the launches of a step cost what a graph's node costs.
 //
-// Launch: as level4_decode.cu, with `split` and the grid for the last position of the bucket.
+// Launch: as level4/decode.cu, with `split` and the grid for the last position of the bucket.
 // position_set and position_advance: one thread.
 //
-// What would make it faster: the rotation of level5.cu in `rope` and this in one launch.
+// What would make it faster: the rotation of rope/level5.cu and this in one launch.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   causal_attention_decode 255+1x8x8x64 f32: level 2 11.7, level 3 16.7, level 4 5.3, level 5 5.3, copy 1.2, PyTorch 34.8, PyTorch compile 9.9
-//   causal_attention_decode 255+1x9x3x64 f32: level 2 18.3, level 3 16.6, level 4 6.0, level 5 6.0, copy 1.1, PyTorch 39.5, PyTorch compile 14.1
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   causal_attention_decode 255+1x8x8x64 bf16: level 2 13.7, level 3 16.6, level 4 4.5, level 5 4.5, copy 1.1, PyTorch 31.9, PyTorch compile 7.6
-//   causal_attention_decode 255+1x9x3x64 bf16: level 2 13.6, level 3 16.7, level 4 6.5, level 5 6.6, copy 1.1, PyTorch 33.2, PyTorch compile 11.7
+// Measured: causal_attention_decode 255+1x8x8x64 f32 at 5% of the memory rate on an NVIDIA H200; see kernels/generated/attention/level5/decode.md.
 #include "attention/level4/decode.cuh"
 
 // ANCHOR: at

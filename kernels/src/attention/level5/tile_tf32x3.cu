@@ -1,6 +1,6 @@
-// Level 5 in f32: the tiles of level4_sm80.cu, and each product three of TF32.
+// Level 5 in f32: the tiles of level4/tile_mma.cu, and each product three of TF32.
 //
-// Against level4.cu, whose products are an FFMA for each multiply-add of a lane:
+// Against level4/tile_f32.cu, whose products are an FFMA for each multiply-add of a lane:
 //   - Tensor cores take an f32 in two parts (common/split_tf32.cuh), three mma.sync m16n8k8 for a product. A
 //     warp holds 16 queries, and scores stay in registers from the first product to the second, as in bf16.
 //   - Sums of four steps are sums of their own and added in f32, for tensor cores cut off where an FFMA rounds. Of
@@ -26,14 +26,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 f32: level 2 33.3, level 3 13.7, level 4 9.7, level 5 9.8, PyTorch 44.3, PyTorch compile 19.4
-//   causal_attention_prefill 128x9x3x64 f32: level 2 36.2, level 3 13.7, level 4 9.7, level 5 9.9, PyTorch 48.3, PyTorch compile 24.5
-//   causal_attention_prefill 2048x8x8x64 f32: level 2 1258.5, level 3 1124.1, level 4 199.7, level 5 121.4, PyTorch 331.6, PyTorch compile 292.9
-//   causal_attention_prefill 4x4096x16x16x128 f32: level 2 46148.8, level 3 78831.9, level 4 9843.0, level 5 4661.1, PyTorch 7170.2, PyTorch compile 6469.6
-//   attention 1x197x6x64 f32: level 2 26.2, level 3 19.3, level 4 14.1, level 5 12.2, PyTorch 27.4
-//   attention 10x65x4x32 f32: level 2 22.8, level 3 11.2, level 4 7.6, level 5 4.6, PyTorch 13.7
-//   attention 32x197x6x64 f32: level 2 232.5, level 3 547.8, level 4 98.5, level 5 52.0, PyTorch 101.6
+// Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 77% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level5/tile_tf32x3.md.
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"
 #include "common/split_tf32.cuh"

@@ -1,7 +1,7 @@
 // attention, level 5, bf16 on Hopper: softmax(q·kᵀ/√D)·v, full or causal. q (B, T, H, D), k and v (B, S, Hkv, D),
 // y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
 //
-// Against level4_sm80.cu: the same tiles and the same online softmax, in instructions of Hopper.
+// Against level4/tile_mma.cu: the same tiles and the same online softmax, in instructions of Hopper.
 //   - wgmma: one instruction multiplies 64 queries by a tile of keys, read from shared memory by the tensor cores
 //     themselves. Where mma.sync takes its right operand from registers, each warp had to load all keys for itself.
 //   - The exponentials stay where the scores were, and are the left operand of the second product from there.
@@ -32,14 +32,7 @@
 //
 // Compiled for sm_90a.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   causal_attention_prefill 128x8x8x64 bf16: level 2 29.8, level 3 13.7, level 4 5.7, level 5 5.6, PyTorch 40.2, PyTorch compile 10.2
-//   causal_attention_prefill 128x9x3x64 bf16: level 2 31.5, level 3 14.1, level 4 6.1, level 5 5.9, PyTorch 40.4, PyTorch compile 11.7
-//   causal_attention_prefill 2048x8x8x64 bf16: level 2 979.4, level 3 1107.9, level 4 38.0, level 5 27.7, PyTorch 68.9, PyTorch compile 30.4
-//   causal_attention_prefill 4x4096x16x16x128 bf16: level 2 34122.3, level 3 79248.2, level 4 1067.6, level 5 608.7, PyTorch 1230.4, PyTorch compile 602.3
-//   attention 1x197x6x64 bf16: level 2 26.5, level 3 19.6, level 4 5.4, level 5 4.2, PyTorch 7.2
-//   attention 10x65x4x32 bf16: level 2 21.4, level 3 11.5, level 4 3.2, level 5 3.0, PyTorch 6.0
-//   attention 32x197x6x64 bf16: level 2 201.2, level 3 474.7, level 4 18.9, level 5 10.8, PyTorch 14.4
+// Measured: causal_attention_prefill 4x4096x16x16x128 bf16 at 57% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level5/tile_wgmma.md.
 #include "attention/level5/tile.cuh"
 #include "attention/operands.cuh"
 #include "attention/scores.cuh"

@@ -15,22 +15,7 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   linear 1x512x512 f32: level 2 4.2, level 3 13.7, level 4 2.1, PyTorch 3.1, PyTorch compile 14.8
-//   linear 1x512x10000 f32: level 2 6.6, level 3 26.1, level 4 4.1, PyTorch 5.7, PyTorch compile 6.2
-//   linear 1x512x1536 f32: level 2 6.3, level 3 13.8, level 4 2.3, PyTorch 5.2, PyTorch compile 12.6
-//   linear_swiglu 1x512x1536 f32: level 2 5.7, level 3 17.8, level 4 2.3, PyTorch 6.6, PyTorch compile 3.9
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   linear 1x512x512 bf16: level 2 4.1, level 3 14.2, level 4 1.8, PyTorch 3.1, PyTorch compile 2.9
-//   linear 1x512x10000 bf16: level 2 5.3, level 3 26.4, level 4 3.0, PyTorch 4.0, PyTorch compile 4.7
-//   linear 1x512x1536 bf16: level 2 4.5, level 3 14.3, level 4 1.9, PyTorch 3.5, PyTorch compile 3.5
-//   linear_swiglu 1x512x1536 bf16: level 2 5.8, level 3 18.1, level 4 2.0, PyTorch 6.4, PyTorch compile 3.6
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit e0e5a46be, 2026-11-25):
-//   linear_residual 1x512x512 f32: level 2 5.3, level 3 13.7, level 4 2.2, PyTorch 4.5, PyTorch compile 1.9
-//   linear_residual 1x1536x512 f32: level 2 5.7, level 3 38.7, level 4 3.9, PyTorch 5.0, PyTorch compile 2.4
-// Measured on an NVIDIA H200, microseconds in a CUDA graph, * one by one (workbook ops, commit 207e47f70, 2026-11-25):
-//   linear_residual 1x512x512 bf16: level 2 5.2, level 3 14.3, level 4 1.8, PyTorch 4.7, PyTorch compile 4.2
-//   linear_residual 1x1536x512 bf16: level 2 6.6, level 3 40.1, level 4 2.7, PyTorch 6.2, PyTorch compile 5.9
+// Measured: linear 1x512x10000 f32 at 118% of the memory rate (data in caches) on an NVIDIA H200; see kernels/generated/linear/level4/gemv.md.
 #include "common/warp.cuh"
 #include "common/gemm/operands.cuh"
 

@@ -1,7 +1,7 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The entries are level 4's kernels one by one, a product of a few rows that splits K (`level5_decode.cu`), tiles
-//! on tensor cores for f32 as well (`level5_sm80.cu`) and on Hopper's (`level5_sm90a.cu`), the small tiles of
+//! The entries are level 4's kernels one by one, a product of a few rows that splits K (`gemv_split.cu`), tiles
+//! on tensor cores for f32 as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of
 //! `matmul`, and NVIDIA's libraries: cuBLAS through candle, cuBLASLt with the bias and the residual in its epilogue.
 //! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
 //! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
