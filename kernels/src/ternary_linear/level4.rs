@@ -36,25 +36,36 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
             cpu::lut(x, w, &sizes)
         );
     }
-    let y = output::tensor(sizes.y, x.dtype(), x.device())?;
+    let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     let entry = by_dtype(
         "ternary_linear_lut_level4",
         x.dtype(),
         "ternary_linear_lut_f32_level4",
         "ternary_linear_lut_bf16_level4",
     )?;
-    Launch::new(&LUT, entry)
+    by_rows(&LUT, entry, x, w, &sizes, &y).run()?;
+    Ok(y)
+}
+
+/// A launch of a kernel whose block computes ROWS columns of a row of y.
+fn by_rows<'a>(
+    module: &'static Module,
+    entry: &'static str,
+    x: &'a Tensor,
+    w: &'a Ternary,
+    sizes: &Sizes,
+    y: &'a Tensor,
+) -> Launch<'a> {
+    Launch::new(module, entry)
         .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
         .block(THREADS, 1, 1)
         .read(x)
         .read(w.codes())
         .read(w.scales())
-        .write(&y)
+        .write(y)
         .u32(sizes.n)
         .u32(sizes.k)
         .u32(w.stride())
-        .run()?;
-    Ok(y)
 }
 
 /// y (…, N) like x (…, K), with each row of x rounded to 8 bits.
@@ -81,17 +92,8 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
             "ternary_linear_dp4a_f32_level4",
             "ternary_linear_dp4a_bf16_level4",
         )?;
-        Launch::new(&DP4A, entry)
-            .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-            .block(THREADS, 1, 1)
+        by_rows(&DP4A, entry, x, w, &sizes, &y)
             .smem(q_bytes)
-            .read(x)
-            .read(w.codes())
-            .read(w.scales())
-            .write(&y)
-            .u32(sizes.n)
-            .u32(sizes.k)
-            .u32(w.stride())
             .run()?;
     } else {
         tiles(x, w, &sizes, q_bytes, &y)?;
