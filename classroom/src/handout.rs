@@ -72,7 +72,7 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
     )
 }
 
-/// What a command begins with that is about a handout, which is in the folder of the workbook under its own name.
+/// The beginning of every command in a handout. It expects the handout in the folder of the workbook, under its own name.
 fn with_folder(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     format!("{COMMAND} --exercises {}", quoted(Path::new(name)))

@@ -41,6 +41,11 @@ pub fn spoken(level: &str) -> String {
         .replace('_', " ")
 }
 
+/// The number of a level: 3 of `level3`; `None` of PyTorch and of copies.
+pub fn level_number(level: &str) -> Option<u8> {
+    level.strip_prefix("level")?.parse().ok()
+}
+
 /// The version of the format.
 const SCHEMA: u32 = 1;
 

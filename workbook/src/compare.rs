@@ -138,7 +138,7 @@ fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
 }
 
 impl Subjects {
-    /// Every model that the presets and `--model` name, in every number format.
+    /// A case for each model that `--preset` and `--model` select, in each dtype.
     ///
     /// # Errors
     /// A preset of no model, or no model that has one of the presets.

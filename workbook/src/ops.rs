@@ -93,8 +93,8 @@ fn named(filter: &str) -> Result<(), BadInput> {
     }
 }
 
-/// The GPU whose times stand beside the kernels.
-const HEADERS: &str = "h200";
+/// The record whose times [`write_measured`] writes.
+const MEASURED: &str = "h200";
 
 /// Draws the recorded ops: times level by level, times by shape, and rooflines.
 pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<Drawing>> {
@@ -108,9 +108,8 @@ pub fn redraw(root: &Path, records: &Named<OpRow>) -> Result<Vec<Drawing>> {
 
 /// Writes the recorded times of the kernels, tables and lines in headers, where the kernels' sources are, and returns the
 /// paths of what changed.
-pub fn rewrite_headers(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
-    let of_headers = records.iter().find(|(name, _)| name == HEADERS);
-    match of_headers {
+pub fn write_measured(root: &Path, records: &Named<OpRow>) -> Result<Vec<PathBuf>> {
+    match records.iter().find(|(name, _)| name == MEASURED) {
         Some((_, recorded)) if root.join(measured::KERNELS).exists() => {
             measured::rewrite(root, recorded)
         }

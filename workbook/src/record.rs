@@ -115,7 +115,7 @@ impl All {
         if root.join("README.md").exists() {
             paths.push(compare::rewrite(root, &self.models)?);
         }
-        paths.extend(crate::ops::rewrite_headers(root, &self.ops)?);
+        paths.extend(crate::ops::write_measured(root, &self.ops)?);
         Ok(paths)
     }
 

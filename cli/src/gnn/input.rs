@@ -28,7 +28,7 @@ pub fn lonely(graph: &Graph) -> Option<String> {
     ))
 }
 
-/// What to do about edges of which none has its reverse; `None` if one has, or if all are self-loops.
+/// A note for a graph in which no edge has its reverse; `None` if one has, or if all edges are self-loops.
 pub fn one_way(graph: &Graph) -> Option<&'static str> {
     let edges: HashSet<[u32; 2]> = graph.edges.iter().copied().collect();
     let mut between = edges.iter().filter(|[i, j]| i != j).peekable();

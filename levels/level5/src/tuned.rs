@@ -16,7 +16,8 @@
 //!
 //! The matmuls and the layer give what candle's own give, gradients included. Where the registry has no kernel, for other
 //! dtypes, ranks and devices, they call candle's. [`attention`] has neither gradients nor such a fallback: what it cannot
-//! compute is an error. All functions return candle's [`Result`], so that `?` passes on their errors. `tests/tests/across/tuned.rs` tests them, on a GPU too.
+//! compute is an error. All functions return candle's [`Result`], so that `?` passes on their errors.
+//! `tests/tests/across/tuned.rs` tests them, on a GPU too.
 //!
 //! # In a project of your own
 //!

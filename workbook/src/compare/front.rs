@@ -135,7 +135,9 @@ mod tests {
             once.starts_with("# Title\n<!-- levels:begin -->\n\n| level |"),
             "{once}"
         );
-        assert!(once.contains("\n<!-- levels:end -->\nText\n<!-- results:begin -->\n\n| A GPU, ms |"));
+        assert!(
+            once.contains("\n<!-- levels:end -->\nText\n<!-- results:begin -->\n\n| A GPU, ms |")
+        );
         rewrite(root.path(), &records())?;
         assert_eq!(std::fs::read_to_string(&readme)?, once, "twice is once");
         Ok(())

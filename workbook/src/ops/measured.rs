@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result};
-use results::{OpClock, OpResults, OpRow, spoken};
+use results::{OpClock, OpResults, OpRow, level_number, spoken};
 use simt::case::{file_of, files_below};
 
 use super::roofline;
@@ -74,7 +74,7 @@ impl File {
         // Other levels call the kernel too, beside kernels of their own.
         let own: Vec<&OpRow> = rows
             .clone()
-            .filter(|row| level_of(row) == level(path))
+            .filter(|row| level_number(&row.level) == level(path))
             .collect();
         let rows = if own.is_empty() { rows.collect() } else { own };
         let line = line(&rows, results, &from_root(&table_path));
@@ -92,11 +92,6 @@ fn level(path: &Path) -> Option<u8> {
     let names = path.iter().rev().filter_map(|name| name.to_str());
     let digit = |name: &str| name.strip_prefix("level")?.get(..1)?.parse().ok();
     names.take(2).find_map(digit)
-}
-
-/// The level of a row; `None` of PyTorch and of copies.
-fn level_of(row: &OpRow) -> Option<u8> {
-    row.level.strip_prefix("level")?.parse().ok()
 }
 
 /// The names of the kernels in the PTX of a file.
@@ -153,7 +148,7 @@ fn line(rows: &[&OpRow], results: &OpResults, table: &str) -> Option<String> {
 /// take.
 fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults) -> String {
     let levels = 2..=level.unwrap_or(u8::MAX);
-    let shown = |row: &&OpRow| level_of(row).is_none_or(|n| levels.contains(&n));
+    let shown = |row: &&OpRow| level_number(&row.level).is_none_or(|n| levels.contains(&n));
     let mut columns: Vec<&str> = vec![];
     for row in cases.iter().copied().flatten().filter(shown) {
         if !columns.contains(&row.level.as_str()) {
@@ -161,7 +156,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
         }
     }
     // Levels first, in their order: a case may lack one of them.
-    columns.sort_by_key(|name| name.strip_prefix("level").map_or("9", |n| n));
+    columns.sort_by_key(|column| level_number(column).unwrap_or(u8::MAX));
     let titles: Vec<String> = columns.iter().map(|column| spoken(column)).collect();
     let machine = &results.machine;
     let driver = machine.driver.as_ref();
@@ -197,7 +192,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
 fn cell(row: &OpRow, clock: OpClock) -> String {
     let mark = match clock {
         OpClock::Host => "†",
-        _ if clock.has(row) && clock == OpClock::Graph => "",
+        OpClock::Graph if clock.has(row) => "",
         _ => "\\*",
     };
     format!("{:.1}{mark}", clock.us(row))
@@ -302,7 +297,7 @@ mod tests {
         Ok(())
     }
 
-    /// What waits for the device itself has no time on it.
+    /// An op that waits for the device is timed by the host's clock alone, and so is the copy beside it.
     #[test]
     fn a_case_has_one_clock() {
         let case = [row("level3", None, &[]), row("copy", Some(2.), &[])];
@@ -315,10 +310,10 @@ mod tests {
     fn the_files_say_what_is_recorded() -> Result<()> {
         let root = root()?;
         let results = OpResults::load(&root.join("benches/results/ops/h200.json"))?;
-        let mut tables = 0;
+        let mut tables = vec![];
         for path in kernel_files(&root)? {
             let file = File::read(&root, &path, &results)?;
-            tables += usize::from(file.table.is_some());
+            tables.extend(file.table.is_some().then(|| file.table_path.clone()));
             for (path, text) in [(&path, Some(file.source)), (&file.table_path, file.table)] {
                 assert!(
                     fs::read_to_string(path).ok() == text,
@@ -327,7 +322,10 @@ mod tests {
                 );
             }
         }
-        assert!(tables > 30, "{tables}");
+        assert!(tables.len() > 30, "{}", tables.len());
+        tables.sort();
+        let found = files_below(&root.join("kernels/generated"), &["md"])?;
+        assert_eq!(found, tables, "a table for each kernel file that was timed");
         Ok(())
     }
 }

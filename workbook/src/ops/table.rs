@@ -2,7 +2,7 @@
 
 use candle_core::Device;
 use models::trace::table::{Line, aligned};
-use results::{OpClock, OpResults, OpRow, is_limit, runs_as_short, spoken};
+use results::{OpClock, OpResults, OpRow, is_limit, level_number, runs_as_short, spoken};
 
 use crate::compare::significant;
 
@@ -40,10 +40,8 @@ fn block(rows: &[OpRow], on_gpu: bool) -> String {
     let of_levels =
         |text: &dyn Fn(&str) -> String| levels.iter().map(|level| text(level)).collect();
     let title = format!("{}, {}", rows[0].op, rows[0].dtype);
-    let runs_as = |level: &str| {
-        let number = level.strip_prefix("level").and_then(|n| n.parse().ok());
-        runs_as_short(number.unwrap_or(0), on_gpu).to_string()
-    };
+    let runs_as =
+        |level: &str| runs_as_short(level_number(level).unwrap_or(0).into(), on_gpu).to_string();
     let mut lines = vec![
         line(title, of_levels(&spoken)),
         line(String::new(), of_levels(&runs_as)),

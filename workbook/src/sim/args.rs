@@ -14,7 +14,7 @@ use super::text::bad_input;
 /// A command that works in the repository.
 pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
 
-/// What a run here does not show, and the command that does.
+/// The simulator accepts PTX that an assembler refuses; this help names the command that assembles.
 const NO_ASSEMBLER: &str = "\
 The simulator is not an assembler: it may run PTX that ptxas and the driver refuse. To check a file on Linux x86-64:
   eval \"$(scripts/cuda-toolkit.sh)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
