@@ -92,7 +92,7 @@ fn pixels(loaded: &Loaded<VisionTransformer>, count: usize) -> models::Result<Ve
     };
     let mut pixels = vec![];
     for class in &CLASSES[..count] {
-        let path = files::find(&format!("assets/pictures/{class}.png"))?;
+        let path = files::find(&format!("crates/cli/pictures/{class}.png"))?;
         pixels.extend(preprocessor.apply(&picture::read(&path)?)?);
     }
     Ok(pixels)

@@ -22,7 +22,7 @@ const GUIDES: [&str; 9] = [
     "SECURITY.md",
     "benches/results/README.md",
     "tests/goldens/README.md",
-    "charts/fonts/README.md",
+    "crates/charts/fonts/README.md",
     "book/chapters/syllabus.md",
 ];
 
@@ -30,17 +30,17 @@ const GUIDES: [&str; 9] = [
 const PROGRAMS: [&str; 13] = [
     "benches/src",
     "book/src",
-    "charts/src",
-    "classroom/src",
-    "cli/src",
-    "data/src",
+    "crates/charts/src",
+    "crates/classroom/src",
+    "crates/cli/src",
+    "crates/data/src",
     "kernels/src",
     "levels",
     "models/src",
-    "replay/src",
-    "results/src",
-    "trace/src",
-    "workbook/src",
+    "crates/replay/src",
+    "crates/results/src",
+    "crates/trace/src",
+    "crates/workbook/src",
 ];
 
 fn root() -> PathBuf {

@@ -1,0 +1,79 @@
+//! Where submissions are checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use classroom::check::Predictions;
+use classroom::{Exercise, Failure, Language, Outcome, Rustc, Tools, check, exercise};
+use data::BadInput;
+use tempfile::TempDir;
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub fn all() -> Vec<Exercise> {
+    let mut all = exercise::all(&repository().join("exercises")).unwrap();
+    if let Ok(only) = std::env::var("CANDLEPOWER_EXERCISE") {
+        all.retain(|e| e.id.contains(&only));
+    }
+    all
+}
+
+fn no_cuda(path: &Path, _: &str) -> Result<Result<String, Failure>, BadInput> {
+    Err(BadInput::new(path.display(), "NVRTC", "none"))
+}
+
+/// Where submissions are checked: a folder and what checks need.
+pub struct Desk {
+    folder: TempDir,
+    rust: Rustc,
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+            rust: Rustc {
+                limit: Duration::from_secs(20),
+            },
+        }
+    }
+
+    /// `name` tells submissions of one exercise apart.
+    pub fn check(&self, exercise: &Exercise, name: &str, text: impl AsRef<[u8]>) -> Outcome {
+        self.check_after(None, exercise, name, text)
+    }
+
+    /// The same for a learner whose first predictions were `first`.
+    pub fn check_after(
+        &self,
+        first: Option<&Predictions>,
+        exercise: &Exercise,
+        name: &str,
+        text: impl AsRef<[u8]>,
+    ) -> Outcome {
+        let folder = self.folder.path().join(format!("{}-{name}", exercise.id));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(exercise.file());
+        fs::write(&path, text).unwrap();
+        let tools = Tools {
+            cuda: &no_cuda,
+            rust: &self.rust,
+        };
+        check::check(exercise, &path, &tools, rand::random(), first)
+    }
+}
+
+/// Exercises in CUDA are checked where the compiler is: by the tests of the command.
+pub fn here() -> Vec<Exercise> {
+    all()
+        .into_iter()
+        .filter(|e| e.language != Language::Cuda)
+        .collect()
+}
+
+pub fn solution(exercise: &Exercise) -> &str {
+    exercise.solution.as_deref().unwrap()
+}

@@ -1,0 +1,109 @@
+//! Files of the repository, and files that programs write.
+
+use std::path::{Path, PathBuf};
+
+use data::BadInput;
+
+/// Where `path`, relative to the repository, is: in the current folder or one of those around it,
+/// else in the repository that this program was built in.
+pub fn find(path: &str) -> Result<PathBuf, BadInput> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    std::iter::once(Path::new("")) // so that the path stays short when it is here
+        .chain(here.ancestors())
+        .chain(built_in)
+        .map(|folder| folder.join(path))
+        .find(|path| path.exists())
+        .ok_or_else(|| {
+            let expected = format!("it in {} or one of its parent folders", here.display());
+            BadInput::new(path, expected, "nothing")
+        })
+}
+
+/// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
+pub fn root() -> Result<PathBuf, BadInput> {
+    let tiny = find("models/tiny")?;
+    Ok(tiny
+        .ancestors()
+        .nth(2)
+        .map_or_else(PathBuf::new, Path::to_path_buf))
+}
+
+/// A file that is going to be written: it appears whole or not at all.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+}
+
+impl Output {
+    /// Checks, before any work, that `path` can be a file in a folder that is there. Devices and pipes, such as
+    /// `/dev/stdout`, are allowed.
+    pub fn new(path: &Path) -> Result<Self, BadInput> {
+        let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        if path.file_name().is_none() || path.is_dir() {
+            return bad("the name of a file", "a folder");
+        }
+        if !folder.is_dir() {
+            return bad("a file in an existing folder", "no such folder");
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the file, as [`data::write_atomically`] does.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), BadInput> {
+        data::save_as(&self.path, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("answer");
+        let output = Output::new(&path)?;
+        assert!(!path.exists());
+        output.write(b"old")?;
+        output.write(b"new")?;
+        assert_eq!(std::fs::read(&path)?, b"new");
+        assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_missing_folder_is_bad_input() {
+        for path in ["/no/such/folder/answer", "/", "..", ""] {
+            let error = Output::new(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains("expected"), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to() -> anyhow::Result<()> {
+        let path = Path::new("/dev/null");
+        Output::new(path)?.write(b"gone")?;
+        assert!(!path.is_file());
+        Ok(())
+    }
+
+    #[test]
+    fn files_of_the_repository_are_found() -> anyhow::Result<()> {
+        assert!(find("crates/cli/Cargo.toml")?.is_file());
+        assert!(find("no/such/file").is_err());
+        Ok(())
+    }
+}

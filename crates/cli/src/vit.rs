@@ -1,0 +1,152 @@
+//! The program around the vision transformer.
+
+mod attention;
+mod tensors;
+mod view;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use data::BadInput;
+use image::RgbImage;
+use models::{Ops, VisionTransformer};
+use replay::Pass;
+
+use crate::Compose;
+use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
+use crate::files::{self, Output};
+use crate::load::{self, Loaded, Request};
+use crate::note::note;
+use crate::simulation::simulated;
+use crate::top;
+use crate::trace::{traced, warm_up};
+use view::View;
+
+/// Classifies images.
+#[derive(Debug, Clone, Args)]
+pub struct VitArgs {
+    /// Which model, and on what.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Tensors from a file and into one.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Launch by launch, or recorded.
+    #[command(flatten)]
+    pub graph: GraphArgs,
+    /// PNG or JPEG files to classify, resized to the model's input; transparent pixels become white [default: the sample
+    /// images of the repository]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
+    pub image: Vec<PathBuf>,
+    /// Draw a heat map of the attention from the class token in the last block
+    #[arg(long, value_name = "OUT.png", conflicts_with = "input")]
+    pub attention: Option<PathBuf>,
+}
+
+/// The whole program, with the options of this process.
+pub fn main(compose: impl Compose) -> ExitCode {
+    crate::run(|| run(&parse()?, compose))
+}
+
+/// Classifies the pictures of `args`, or answers its tensors.
+pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
+    let files = args.run.files()?;
+    let paint = args.attention.as_deref().map(Output::new).transpose()?;
+    if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))
+    {
+        return Err(
+            BadInput::new("--attention", "a file that ends in .png", path.display()).into(),
+        );
+    }
+    simulated(&args.model, &args.run, || {
+        let request = Request::new(&args.model)?;
+        let ops = &*args.run.ops(&request, models::vit::OPS, compose)?;
+        let loaded = load::vit(&request)?;
+        let trace = args.run.trace;
+        let pass = Pass::new(Switch::of(
+            "--graph",
+            args.graph.graph,
+            ops,
+            &request.device,
+            trace,
+        )?);
+        traced(args.run.trace, &request.device, || match files {
+            Some((input, output)) => {
+                tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
+            }
+            None => pictures(args, ops, pass, &request, &loaded, paint),
+        })
+    })
+}
+
+/// Prints the classes of each picture, and paints the attention to all of them.
+fn pictures(
+    args: &VitArgs,
+    ops: &dyn Ops,
+    mut pass: Pass,
+    request: &Request,
+    loaded: &Loaded<VisionTransformer>,
+    paint: Option<Output>,
+) -> anyhow::Result<()> {
+    let paths = match args.image.is_empty() {
+        true => samples()?,
+        false => args.image.clone(),
+    };
+    let view = View::new(loaded)?;
+    let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
+    let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
+    // The samples of the repository need no note.
+    for (path, changes) in args.image.iter().zip(changes) {
+        if let Some(changes) = changes {
+            note(format!("{}: {changes}", path.display()))?;
+        }
+    }
+    let model = &loaded.model;
+    warm_up(args.run.trace, || {
+        Ok(model.forward(ops, &view.tensor(&pixels[0], request)?)?)
+    })?;
+    let mut out = std::io::stdout().lock();
+    for (path, pixels) in paths.iter().zip(&pixels) {
+        let pixels = view.tensor(pixels, request)?;
+        let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
+        let classes = &top::top(&logits, 5)?[0];
+        let lines = top::lines(classes, &model.config().labels);
+        write!(out, "{}\n{lines}", path.display())?;
+    }
+    if let Some(output) = paint {
+        let pair = |pixels: &Vec<f32>| -> anyhow::Result<RgbImage> {
+            let attention = model.class_attention(ops, &view.tensor(pixels, request)?)?;
+            let attention: Vec<f32> = attention.flatten_all()?.to_vec1()?;
+            Ok(attention::paint(&view.picture(pixels), &attention))
+        };
+        let pairs = pixels
+            .iter()
+            .map(pair)
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        output.write(&attention::png(&attention::sheet(&pairs))?)?;
+    }
+    let level = args.run.level(ops);
+    writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
+    Ok(())
+}
+
+/// The sample pictures of the repository, by name.
+fn samples() -> Result<Vec<PathBuf>, BadInput> {
+    let folder = files::find("crates/cli/pictures")?;
+    let bad = |found: String| BadInput::new(folder.display(), "a folder of images", found);
+    let entries = std::fs::read_dir(&folder).map_err(|e| bad(e.to_string()))?;
+    let mut paths = vec![];
+    for entry in entries {
+        let path = entry.map_err(|e| bad(e.to_string()))?.path();
+        if path.extension().is_some_and(|e| e == "png" || e == "jpg") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    match paths.is_empty() {
+        true => Err(bad("no PNG or JPEG file".into())),
+        false => Ok(paths),
+    }
+}
