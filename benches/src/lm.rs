@@ -256,9 +256,10 @@ impl Job for Decode {
         self.reset();
         let mut caches = self.model.caches(1, t + self.next.len())?;
         self.model.forward(&self.prompt, &mut caches)?;
-        self.steps = Some(match self.graph {
-            true => Steps::Recorded(Decoder::new(&self.model.model, caches, 1)?),
-            false => Steps::Eager(caches),
+        self.steps = Some(if self.graph {
+            Steps::Recorded(Decoder::new(&self.model.model, caches, 1)?)
+        } else {
+            Steps::Eager(caches)
         });
         Ok(())
     }

@@ -222,11 +222,12 @@ impl Timer {
             };
             timed.prepare()?;
             self.device.synchronize()?;
-            us += match cold {
-                true => events.cold(now, || timed.call().map(|x| drop(black_box(x))))?,
-                false => events.between(|| {
+            us += if cold {
+                events.cold(now, || timed.call().map(|x| drop(black_box(x))))?
+            } else {
+                events.between(|| {
                     (0..now).try_for_each(|_| timed.call().map(|x| drop(black_box(x))))
-                })?,
+                })?
             };
             left -= now;
         }

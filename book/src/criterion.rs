@@ -20,9 +20,10 @@ pub struct Benches {
 impl Benches {
     /// Reads every `new/estimates.json` below `folder`; empty where there is no such folder.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
-        let cases = match folder.exists() {
-            true => cases(folder)?,
-            false => vec![],
+        let cases = if folder.exists() {
+            cases(folder)?
+        } else {
+            vec![]
         };
         // The series of the device's own clock only a GPU has.
         let on_gpu = cases.iter().any(|case| case.function.ends_with("_device"));
@@ -48,9 +49,10 @@ impl Benches {
             self.models.insert(key, ns / 1e6);
             return;
         }
-        let level = match on_gpu {
-            true => function.strip_suffix("_device"),
-            false => Some(function),
+        let level = if on_gpu {
+            function.strip_suffix("_device")
+        } else {
+            Some(function)
         };
         self.ops.extend(level.map(|level| (key(level), ns / 1e3)));
     }

@@ -20,9 +20,10 @@ pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     let places = here.iter().filter_map(|here| here.place());
     let notes = notes.iter().map(|note| note.to_string());
     let sentences: Vec<String> = notes.chain(places).map(|s| format!("{s}.")).collect();
-    let below = match sentences.is_empty() {
-        true => String::new(),
-        false => format!("<p>{}</p>\n", sentences.join(" ")),
+    let below = if sentences.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}</p>\n", sentences.join(" "))
     };
     format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
 }

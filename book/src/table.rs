@@ -107,11 +107,12 @@ fn notes<'a>(recorded: &'a Results, rows: &[&Row]) -> Vec<&'a str> {
         None if notes::is_version(note) => notes::is_about(note, &recorded.notes, rows),
         None => rows.iter().any(|row| is_about(note, row)),
     };
-    match rows.iter().any(|row| row.system.is_some()) {
-        true => (recorded.notes.iter().map(String::as_str))
+    if rows.iter().any(|row| row.system.is_some()) {
+        (recorded.notes.iter().map(String::as_str))
             .filter(concerns)
-            .collect(),
-        false => vec![],
+            .collect()
+    } else {
+        vec![]
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod attention;
 pub mod cost;
 pub mod cpu;
+pub mod cuda_graph;
 pub mod dispatch;
 pub mod edge_attention;
 pub mod element;
@@ -14,7 +15,6 @@ pub mod embedding;
 pub mod error;
 mod finally;
 pub mod gelu;
-pub mod graph;
 pub mod launch;
 pub mod layer_norm;
 pub mod level3;

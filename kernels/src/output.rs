@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 
 use candle_core::{DType, Device, Result, Shape, Tensor};
 
+use crate::cuda_graph;
 use crate::element::Element;
 use crate::finally::Finally;
-use crate::graph;
 
 thread_local! {
     static POISON: Cell<bool> = const { Cell::new(false) };
@@ -22,17 +22,17 @@ pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// A tensor for a kernel on `device` to write, all of it; in a recording, where the pass before it
-/// [wrote](graph::Buffers).
+/// [wrote](cuda_graph::Buffers).
 ///
 /// # Errors
 /// When there is no memory, or a recording does otherwise than the pass before it.
 pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
-    if let Some(x) = graph::next(&shape, dtype)? {
+    if let Some(x) = cuda_graph::next(&shape, dtype)? {
         return Ok(x);
     }
     let x = fresh(shape, dtype, device)?;
-    graph::keep(&x);
+    cuda_graph::keep(&x);
     Ok(x)
 }
 

@@ -6,7 +6,7 @@ mod skip;
 
 use std::sync::OnceLock;
 
-use crate::graph;
+use crate::cuda_graph;
 use crate::launch::simulated;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::test_runner::Config as ProptestConfig;
@@ -100,7 +100,7 @@ pub fn gpu() -> Result<Device> {
     if !cfg!(feature = "cuda") {
         candle_core::bail!("needs a GPU: build with --features cuda");
     }
-    let gpu = GPU.get_or_init(|| graph::open(0).map_err(|e| e.to_string()));
+    let gpu = GPU.get_or_init(|| cuda_graph::open(0).map_err(|e| e.to_string()));
     gpu.clone()
         .map_err(|e| candle_core::Error::msg(format!("CUDA device 0: {e}")))
 }

@@ -16,9 +16,10 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
 
 /// Whether an instruction touches what is in flight; then it changes what is.
 fn step<'a>(line: &'a str, groups: &mut InFlight<'a>) -> bool {
-    let (held, others) = match line.starts_with("wgmma.mma_async") {
-        true => line.rsplit_once('}').expect("accumulators"),
-        false => ("", line),
+    let (held, others) = if line.starts_with("wgmma.mma_async") {
+        line.rsplit_once('}').expect("accumulators")
+    } else {
+        ("", line)
     };
     let is_held = |register| groups.iter().any(|group| group.contains(register));
     let touches = registers(others).any(is_held);

@@ -3,11 +3,11 @@
 //! A new level is added to [`all`]; the tests, the benches, the comparison and every program run over it
 //! from then on.
 
-mod at;
 mod costed;
 mod costs;
 mod functions;
 mod gpu;
+mod selection;
 mod swap;
 
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use level4::Level4;
 use level5::Level5;
 use models::Ops;
 
-pub use at::at;
 pub use costed::Costed;
 pub use functions::{Functions, functions};
 pub use gpu::{able, check, minimum};
+pub use selection::Selection;
 pub use swap::{OPS, Swap};
 
 /// A level, shared by those that run it.

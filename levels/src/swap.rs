@@ -29,11 +29,15 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// `base` with the ops that `spec` names, `norm_qkv=2,causal_attention=4`.
+    /// `base` with the ops that `spec` names, `norm_qkv=2,causal_attention=4`, among `model_ops`, which the model runs.
     ///
     /// # Errors
     /// [`BadInput`] for an op or a level that is not there, an op that is named twice, or anything else.
-    pub fn new(base: Level, spec: &str) -> std::result::Result<Self, BadInput> {
+    pub fn new(
+        base: Level,
+        spec: &str,
+        model_ops: &[&'static str],
+    ) -> std::result::Result<Self, BadInput> {
         let levels = crate::all();
         let mut swap = Self {
             base,
@@ -43,7 +47,7 @@ impl Swap {
             let Some((op, number)) = part.split_once('=') else {
                 return Err(BadInput::new("--swap", "OP=LEVEL,…", format!("{part:?}")));
             };
-            let op = find_op(op.trim())?;
+            let op = find_op(op.trim(), model_ops)?;
             if swap.swapped.iter().any(|(name, _)| *name == op) {
                 return Err(BadInput::new("--swap", format!("{op} once"), "it twice"));
             }
@@ -69,10 +73,10 @@ impl Swap {
     }
 }
 
-fn find_op(name: &str) -> std::result::Result<&'static str, BadInput> {
-    let op = OPS.iter().find(|op| **op == name);
+fn find_op(name: &str, model_ops: &[&'static str]) -> std::result::Result<&'static str, BadInput> {
+    let op = model_ops.iter().find(|op| **op == name);
     op.copied().ok_or_else(|| {
-        let expected = format!("an op ({})", one_of(OPS, "or"));
+        let expected = format!("an op that this model runs ({})", one_of(model_ops, "or"));
         BadInput::new("--swap", expected, format!("{name:?}"))
     })
 }
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
 
     fn swap(spec: &str) -> std::result::Result<Swap, String> {
-        Swap::new(crate::all().remove(0), spec).map_err(|bad| bad.to_string())
+        Swap::new(crate::all().remove(0), spec, OPS).map_err(|bad| bad.to_string())
     }
 
     fn refusal(spec: &str) -> String {
@@ -159,6 +163,10 @@ mod tests {
             complaint.ends_with("segment_mean or next_token), found \"gelu\""),
             "{complaint}"
         );
+        let other = Swap::new(crate::all().remove(0), "attention=2", &["linear"]);
+        let complaint = other.err().map(|bad| bad.to_string());
+        let expected = "--swap: expected an op that this model runs (linear), found \"attention\"";
+        assert_eq!(complaint.as_deref(), Some(expected));
         for number in ["0", "9", "two", "", "2.5", "-1", "258"] {
             let complaint = refusal(&format!("linear={number}"));
             let expected = one_of(&crate::numbers(), "or");

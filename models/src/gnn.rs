@@ -152,9 +152,12 @@ impl GraphBatch {
     ) -> crate::Result<Self> {
         let (num_nodes, _) = x.dims2()?;
         let (num_edges, _) = edge_features.dims2()?;
-        let rows = |what, expected: usize, found: usize| match expected == found {
-            true => Ok(()),
-            false => Err(BadInput::new(what, format!("{expected} rows"), found)),
+        let rows = |what, expected: usize, found: usize| {
+            if expected == found {
+                Ok(())
+            } else {
+                Err(BadInput::new(what, format!("{expected} rows"), found))
+            }
         };
         rows("edge_attr", edges.len(), num_edges)?;
         rows("batch", num_nodes, batch.len())?;

@@ -111,12 +111,13 @@ impl LanguageModel {
         let model = vb.pp("model");
         let embedding = embedding(model.pp("embed_tokens"), v, c)?;
         let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
-        let head = match config.tie_word_embeddings {
-            true => Linear {
+        let head = if config.tie_word_embeddings {
+            Linear {
                 weight: embedding.clone(),
                 bias: None,
-            },
-            false => linear_no_bias(vb.pp("lm_head"), v, c)?,
+            }
+        } else {
+            linear_no_bias(vb.pp("lm_head"), v, c)?
         };
         Ok(Self {
             embedding,

@@ -54,9 +54,12 @@ pub struct Thread {
 
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let show = |[x, y, z]: [u32; 3], flat| match flat {
-            true => x.to_string(),
-            false => format!("({x}, {y}, {z})"),
+        let show = |[x, y, z]: [u32; 3], flat| {
+            if flat {
+                x.to_string()
+            } else {
+                format!("({x}, {y}, {z})")
+            }
         };
         let [grid, block] = self.flat;
         let (thread, block) = (show(self.thread, block), show(self.block, grid));

@@ -58,7 +58,7 @@ pub fn own_gpu() -> Result<Device> {
     if !cfg!(feature = "cuda") {
         candle_core::bail!("needs a GPU: build with --features cuda");
     }
-    kernels::graph::open(0).map_err(|e| Error::msg(format!("CUDA device 0: {e}")))
+    kernels::cuda_graph::open(0).map_err(|e| Error::msg(format!("CUDA device 0: {e}")))
 }
 
 /// Whether a sanitizer watches every access, which is slow.

@@ -31,9 +31,10 @@ fn values(x: &Tensor) -> Result<Vec<f32>> {
 
 /// Number of steps: `steps`, or a few under a sanitizer, which is slow.
 fn watched(steps: usize) -> usize {
-    match tests::is_sanitized() {
-        false => steps,
-        true => steps.min(10),
+    if tests::is_sanitized() {
+        steps.min(10)
+    } else {
+        steps
     }
 }
 

@@ -50,9 +50,10 @@ impl Harness {
             #[cfg(feature = "cuda")]
             timer: Timer::new(&device)?,
             #[cfg(feature = "cuda")]
-            limits: match device.is_cuda() {
-                true => Some(limits::measure(&device, DType::F32)?),
-                false => None,
+            limits: if device.is_cuda() {
+                Some(limits::measure(&device, DType::F32)?)
+            } else {
+                None
             },
             #[cfg(feature = "cuda")]
             needs: None,
@@ -269,9 +270,10 @@ impl Case<'_> {
 /// The time of `calls` calls; on a GPU until the last of them is done.
 fn time(timed: &mut dyn Timed, calls: u64, device: &Device) -> Result<Duration> {
     let mut total = Duration::ZERO;
-    let (rounds, calls) = match timed.has_state() {
-        true => (calls, 1),
-        false => (1, calls),
+    let (rounds, calls) = if timed.has_state() {
+        (calls, 1)
+    } else {
+        (1, calls)
     };
     for _ in 0..rounds {
         timed.prepare()?;

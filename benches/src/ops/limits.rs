@@ -28,9 +28,10 @@ pub fn limits(bench: &mut impl Bench) -> Result<()> {
         launch(&x)?;
         Ok(x.clone())
     };
-    let started: Contenders = match bench.device().is_cpu() {
-        true => vec![("parallel_loop", Box::new(parallel_loop))],
-        false => vec![("kernel", Box::new(kernel))],
+    let started: Contenders = if bench.device().is_cpu() {
+        vec![("parallel_loop", Box::new(parallel_loop))]
+    } else {
+        vec![("kernel", Box::new(kernel))]
     };
     bench.times("launch", "empty", Work::Items(1), started)
 }

@@ -1,7 +1,7 @@
 //! Times between two points of a GPU's queue.
 
 use candle_core::{DType, Device, Result, Tensor};
-use kernels::graph::{Buffers, Graph, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, warm};
 use models::trace::queue::{Event, Queue};
 
 use crate::ops::Timed;
@@ -74,7 +74,7 @@ impl Events {
 
 /// Calls as one CUDA graph.
 pub struct Recorded {
-    graph: Graph,
+    graph: CudaGraph,
     calls: usize,
 }
 
@@ -94,7 +94,7 @@ pub fn record(device: &Device, timed: &mut dyn Timed, calls: usize) -> Result<Re
     warm(device, || timed.call().map(drop))?;
     let buffers = warm(device, || Buffers::of(|| timed.call().map(drop)))?;
     device.synchronize()?;
-    let graph = Graph::repeated(device, buffers, calls, || timed.call())?;
+    let graph = CudaGraph::repeated(device, buffers, calls, || timed.call())?;
     graph.launch()?;
     device.synchronize()?;
     Ok(Recorded { graph, calls })

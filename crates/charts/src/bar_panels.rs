@@ -67,9 +67,10 @@ impl Chart for BarPanels {
 
     fn check(&self) -> Result<(), Error> {
         let can_be_drawn = |bar: &Bar| bar.value.is_finite() && bar.value >= 0.;
-        match self.highest() > 0. && self.bars().all(can_be_drawn) {
-            true => Ok(()),
-            false => Err(Error::Empty(self.title.clone())),
+        if self.highest() > 0. && self.bars().all(can_be_drawn) {
+            Ok(())
+        } else {
+            Err(Error::Empty(self.title.clone()))
         }
     }
 

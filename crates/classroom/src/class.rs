@@ -85,13 +85,15 @@ impl Class {
         let found = found.map_err(|e| BadInput::new(folder.display(), EXPECTED, e))?;
         let holds = |student: &Student| exercises.iter().any(|e| student.submission(e).is_some());
         let is_own = matches!(&found.folders[..], [only] if name_of(only) == OWN_FOLDER);
-        let mut students: Vec<Student> = match is_own {
-            true => vec![],
-            false => found.folders.iter().map(|f| Student::read(f)).collect(),
+        let mut students: Vec<Student> = if is_own {
+            vec![]
+        } else {
+            found.folders.iter().map(|f| Student::read(f)).collect()
         };
-        let beside = match is_own {
-            true => Student::read(folder),
-            false => Student::of(folder, found),
+        let beside = if is_own {
+            Student::read(folder)
+        } else {
+            Student::of(folder, found)
         };
         let mut not_graded = vec![];
         let are_students = students.iter().any(holds);

@@ -77,13 +77,12 @@ impl Exercise {
             return Err(BadInput::new(folder.display(), expected, "none"));
         };
         let text = text(&path)?;
-        let (starter, solution) = match has_solution {
-            true => {
-                let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
-                let starter = source::starter(&text, &faults, &path.display().to_string())?;
-                (starter, Some(source::solution(&text)))
-            }
-            false => (text, None),
+        let (starter, solution) = if has_solution {
+            let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
+            let starter = source::starter(&text, &faults, &path.display().to_string())?;
+            (starter, Some(source::solution(&text)))
+        } else {
+            (text, None)
         };
         Ok(Self {
             id: folder
@@ -147,9 +146,10 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
         .map(|f| Exercise::read(&f))
         .collect::<Result<_, _>>()?;
     exercises.sort_by_cached_key(|e| (e.place(), e.id.clone()));
-    match exercises.is_empty() {
-        true => Err(BadInput::new(root.display(), FOLDERS, "none")),
-        false => Ok(exercises),
+    if exercises.is_empty() {
+        Err(BadInput::new(root.display(), FOLDERS, "none"))
+    } else {
+        Ok(exercises)
     }
 }
 

@@ -58,9 +58,10 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
     if verdict.passed {
         return TestCaseStatus::success();
     }
-    let kind = match verdict.is_unchecked() {
-        true => NonSuccessKind::Error,
-        false => NonSuccessKind::Failure,
+    let kind = if verdict.is_unchecked() {
+        NonSuccessKind::Error
+    } else {
+        NonSuccessKind::Failure
     };
     let mut status = TestCaseStatus::non_success(kind);
     status

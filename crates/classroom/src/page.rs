@@ -13,9 +13,10 @@ pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
 pub fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@".contains(c);
-    match !path.is_empty() && path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+    if !path.is_empty() && path.chars().all(is_plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 
@@ -115,9 +116,10 @@ pub fn checked(exercise: &Exercise) -> String {
 }
 
 fn launched(kernel: &KernelSpec) -> String {
-    let launch = match kernel.launch.contains("{launch}") {
-        true => "launched as your line `// launch = …` says".to_owned(),
-        false => format!("launched with `{}`", kernel.launch),
+    let launch = if kernel.launch.contains("{launch}") {
+        "launched as your line `// launch = …` says".to_owned()
+    } else {
+        format!("launched with `{}`", kernel.launch)
     };
     let within = match kernel.tolerance {
         0. => "exactly".to_owned(),
@@ -156,9 +158,10 @@ fn limit(limit: &Limit) -> String {
 
 fn question(question: &Question) -> String {
     let options = options(&question.truth);
-    let answer = match options.is_empty() {
-        true => "a number".to_owned(),
-        false => format!("one of `{}`", options.join("`, `")),
+    let answer = if options.is_empty() {
+        "a number".to_owned()
+    } else {
+        format!("one of `{}`", options.join("`, `"))
     };
     format!(
         "`// {} = …`: {} Answer with {answer}.",

@@ -173,16 +173,15 @@ fn fill(text: &str, sizes: &Sizes) -> Result<String, BadInput> {
     for (name, size) in sizes {
         filled = filled.replace(&format!("{{{name}}}"), &size.to_string());
     }
-    match filled.contains('{') {
-        false => Ok(filled),
-        true => {
-            let names: Vec<String> = sizes.keys().map(|name| format!("{{{name}}}")).collect();
-            Err(BadInput::new(
-                text,
-                format!("sizes: {}", names.join(", ")),
-                filled,
-            ))
-        }
+    if filled.contains('{') {
+        let names: Vec<String> = sizes.keys().map(|name| format!("{{{name}}}")).collect();
+        Err(BadInput::new(
+            text,
+            format!("sizes: {}", names.join(", ")),
+            filled,
+        ))
+    } else {
+        Ok(filled)
     }
 }
 

@@ -97,39 +97,26 @@ pub struct TuneArgs {
 
 /// Whether a forward pass becomes a CUDA graph.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct GraphArgs {
+pub struct CudaGraphArgs {
     /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
-    #[arg(
-        long,
-        alias = "cuda-graph",
-        value_enum,
-        value_name = "on|off",
-        conflicts_with = "trace"
-    )]
-    pub graph: Option<Switch>,
+    #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
+    pub cuda_graph: Option<Switch>,
 }
 
-impl Switch {
-    /// Whether forward passes of `ops` on `device` are recorded and repeated, as `option` asks for or
-    /// leaves open.
+impl CudaGraphArgs {
+    /// Whether forward passes of `ops` on `device` are recorded and repeated.
     ///
     /// # Errors
-    /// [`BadInput`] with the name of `option` when they are to be, and `device` is no GPU.
-    pub fn of(
-        option: &str,
-        asked: Option<Self>,
-        ops: &dyn Ops,
-        device: &Device,
-        trace: bool,
-    ) -> Result<bool, BadInput> {
-        match asked {
-            Some(Self::Off) => Ok(false),
-            Some(Self::On) if !device.is_cuda() => {
+    /// [`BadInput`] when they are to be, and `device` is no GPU.
+    pub fn records(self, ops: &dyn Ops, device: &Device, trace: bool) -> Result<bool, BadInput> {
+        match self.cuda_graph {
+            Some(Switch::Off) => Ok(false),
+            Some(Switch::On) if !device.is_cuda() => {
                 let found = device::name(device);
                 let expected = "a GPU, which a CUDA graph needs";
-                Err(BadInput::new(format!("{option} on"), expected, found))
+                Err(BadInput::new("--cuda-graph on", expected, found))
             }
-            Some(Self::On) => Ok(true),
+            Some(Switch::On) => Ok(true),
             None => Ok(device.is_cuda() && ops.level() == 5 && !trace),
         }
     }
@@ -188,9 +175,12 @@ fn options_of<P: Parser>(
 
 /// The same of all its subcommands.
 fn with_numbers_below_0(command: Command) -> Command {
-    let allow = |arg: Arg| match takes_numbers(&arg) {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
+    let allow = |arg: Arg| {
+        if takes_numbers(&arg) {
+            arg.allow_negative_numbers(true)
+        } else {
+            arg
+        }
     };
     command
         .mut_args(allow)
@@ -216,9 +206,12 @@ fn takes_numbers(arg: &Arg) -> bool {
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let number = text.parse::<u64>().ok().and_then(|n| n.try_into().ok());
     let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    number.ok_or_else(|| match too_large {
-        true => format!("expected at most {}", u64::MAX),
-        false => "expected a whole number from 0 up".into(),
+    number.ok_or_else(|| {
+        if too_large {
+            format!("expected at most {}", u64::MAX)
+        } else {
+            "expected a whole number from 0 up".into()
+        }
     })
 }
 

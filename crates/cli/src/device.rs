@@ -64,7 +64,7 @@ impl Choice {
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: usize) -> Result<Device, BadInput> {
     let open = || {
-        let device = kernels::graph::open(ordinal)?;
+        let device = kernels::cuda_graph::open(ordinal)?;
         // SAFETY: the events keep streams apart that share a tensor. A program computes on the one
         // stream of the device that it opened: its tensors are made, used and freed there, in order,
         // and a device that is opened besides has a context, a stream and tensors of its own.

@@ -14,8 +14,7 @@ use models::gnn::GraphBatch;
 use models::{GraphTransformer, Ops};
 use replay::Pass;
 
-use crate::Compose;
-use crate::args::{ModelArgs, RunArgs, Switch, parse};
+use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse};
 use crate::load::{self, Loaded, Request};
 use crate::simulation::simulated;
 use crate::top;
@@ -37,9 +36,9 @@ pub struct GnnArgs {
     /// that the tiny model was trained on, such as cycles, trees and ladders of 24 to 64 nodes, from --seed]
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     pub graph: Option<PathBuf>,
-    /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
-    #[arg(long, value_enum, value_name = "on|off", conflicts_with = "trace")]
-    pub cuda_graph: Option<Switch>,
+    /// Launch by launch, or recorded.
+    #[command(flatten)]
+    pub cuda_graph: CudaGraphArgs,
     /// Edge list of one graph: a directed edge `source,target` per line; an undirected edge takes two lines, one in each
     /// direction. Nodes have the numbers from 0 to the largest one in the file. Further columns are edge attributes, as
     /// many as the model has edge features (tiny: 4); without them, the features come from the degrees of the nodes and
@@ -48,20 +47,20 @@ pub struct GnnArgs {
     pub edges: Option<PathBuf>,
 }
 
-/// The whole program, with the options of this process.
-pub fn main(compose: impl Compose) -> ExitCode {
-    crate::run(|| run(&parse()?, compose))
+/// The whole program at `level`, with the options of this process.
+pub fn main(level: u8) -> ExitCode {
+    crate::run(|| run(&parse()?, level))
 }
 
 /// Classifies the graphs of `args`, or answers its tensors.
-pub fn run(args: &GnnArgs, compose: impl Compose) -> anyhow::Result<()> {
+pub fn run(args: &GnnArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, models::gnn::OPS, compose)?;
+        let ops = &*args.run.ops(&request, models::gnn::OPS, level)?;
         let loaded = load::gnn(&request)?;
         let trace = args.run.trace;
-        let recorded = Switch::of("--cuda-graph", args.cuda_graph, ops, &request.device, trace)?;
+        let recorded = args.cuda_graph.records(ops, &request.device, trace)?;
         let pass = || Pass::new(recorded);
         traced(trace, &request.device, || match files {
             Some((input, output)) => {

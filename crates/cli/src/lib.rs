@@ -22,4 +22,3 @@ mod trace;
 pub mod vit;
 
 pub use exit::run;
-pub use ops::{Compose, can_swap};

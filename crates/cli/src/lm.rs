@@ -13,8 +13,7 @@ use clap::Args;
 use data::BadInput;
 use models::Sampling;
 
-use crate::Compose;
-use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse, whole};
+use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse, whole};
 use crate::load::{self, Request};
 use crate::simulation::simulated;
 use crate::trace::traced;
@@ -30,7 +29,7 @@ pub struct LmArgs {
     pub run: RunArgs,
     /// Launch by launch, or recorded.
     #[command(flatten)]
-    pub graph: GraphArgs,
+    pub cuda_graph: CudaGraphArgs,
     /// Text to continue; for the text of a file: --prompt "$(cat FILE)"
     #[arg(long, value_name = "TEXT", conflicts_with = "input")]
     pub prompt: Option<String>,
@@ -54,9 +53,12 @@ pub struct LmArgs {
 
 impl LmArgs {
     fn sampling(&self) -> Result<Sampling, BadInput> {
-        let check = |ok: bool, option: &str, expected: &str, found: String| match ok {
-            true => Ok(()),
-            false => Err(BadInput::new(option, expected, found)),
+        let check = |ok: bool, option: &str, expected: &str, found: String| {
+            if ok {
+                Ok(())
+            } else {
+                Err(BadInput::new(option, expected, found))
+            }
         };
         if let Some(x) = self.temperature {
             // Below that, a logit over it is beyond f32.
@@ -83,13 +85,13 @@ impl LmArgs {
     }
 }
 
-/// The whole program, with the options of this process.
-pub fn main(compose: impl Compose) -> ExitCode {
-    crate::run(|| run(&parse()?, compose))
+/// The whole program at `level`, with the options of this process.
+pub fn main(level: u8) -> ExitCode {
+    crate::run(|| run(&parse()?, level))
 }
 
 /// Continues the prompt of `args`, or answers its tensors.
-pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
+pub fn run(args: &LmArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     if let (Some(n), None) = (args.generate, &files) {
         return Err(BadInput::new(format!("--generate {n}"), "`--input` as well", "none").into());
@@ -97,10 +99,10 @@ pub fn run(args: &LmArgs, compose: impl Compose) -> anyhow::Result<()> {
     let sampling = args.sampling()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, models::lm::OPS, compose)?;
+        let ops = &*args.run.ops(&request, models::lm::OPS, level)?;
         let loaded = load::lm(&request)?;
         let trace = args.run.trace;
-        let recorded = Switch::of("--graph", args.graph.graph, ops, &request.device, trace)?;
+        let recorded = args.cuda_graph.records(ops, &request.device, trace)?;
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
                 tensors::run(args, ops, &loaded.model, recorded, input, &output)

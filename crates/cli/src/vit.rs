@@ -14,8 +14,7 @@ use image::RgbImage;
 use models::{Ops, VisionTransformer};
 use replay::Pass;
 
-use crate::Compose;
-use crate::args::{GraphArgs, ModelArgs, RunArgs, Switch, parse};
+use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
 use crate::note::note;
@@ -35,7 +34,7 @@ pub struct VitArgs {
     pub run: RunArgs,
     /// Launch by launch, or recorded.
     #[command(flatten)]
-    pub graph: GraphArgs,
+    pub cuda_graph: CudaGraphArgs,
     /// PNG or JPEG files to classify, resized to the model's input; transparent pixels become white [default: the sample
     /// images of the repository]
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
@@ -45,13 +44,13 @@ pub struct VitArgs {
     pub attention: Option<PathBuf>,
 }
 
-/// The whole program, with the options of this process.
-pub fn main(compose: impl Compose) -> ExitCode {
-    crate::run(|| run(&parse()?, compose))
+/// The whole program at `level`, with the options of this process.
+pub fn main(level: u8) -> ExitCode {
+    crate::run(|| run(&parse()?, level))
 }
 
 /// Classifies the pictures of `args`, or answers its tensors.
-pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
+pub fn run(args: &VitArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
     if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))
@@ -62,16 +61,10 @@ pub fn run(args: &VitArgs, compose: impl Compose) -> anyhow::Result<()> {
     }
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
-        let ops = &*args.run.ops(&request, models::vit::OPS, compose)?;
+        let ops = &*args.run.ops(&request, models::vit::OPS, level)?;
         let loaded = load::vit(&request)?;
         let trace = args.run.trace;
-        let pass = Pass::new(Switch::of(
-            "--graph",
-            args.graph.graph,
-            ops,
-            &request.device,
-            trace,
-        )?);
+        let pass = Pass::new(args.cuda_graph.records(ops, &request.device, trace)?);
         traced(args.run.trace, &request.device, || match files {
             Some((input, output)) => {
                 tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
@@ -90,9 +83,10 @@ fn pictures(
     loaded: &Loaded<VisionTransformer>,
     paint: Option<Output>,
 ) -> anyhow::Result<()> {
-    let paths = match args.image.is_empty() {
-        true => samples()?,
-        false => args.image.clone(),
+    let paths = if args.image.is_empty() {
+        samples()?
+    } else {
+        args.image.clone()
     };
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
@@ -145,8 +139,9 @@ fn samples() -> Result<Vec<PathBuf>, BadInput> {
         }
     }
     paths.sort();
-    match paths.is_empty() {
-        true => Err(bad("no PNG or JPEG file".into())),
-        false => Ok(paths),
+    if paths.is_empty() {
+        Err(bad("no PNG or JPEG file".into()))
+    } else {
+        Ok(paths)
     }
 }

@@ -45,9 +45,10 @@ impl Display for BadInput {
             expected,
             found,
         } = self;
-        match expected.is_empty() {
-            true => write!(f, "{what}: {found}"),
-            false => write!(f, "{what}: expected {expected}, found {found}"),
+        if expected.is_empty() {
+            write!(f, "{what}: {found}")
+        } else {
+            write!(f, "{what}: expected {expected}, found {found}")
         }
     }
 }

@@ -37,9 +37,10 @@ pub fn find_rust_book() -> Result<PathBuf, BadInput> {
         .map_err(|e| BadInput::new("rustc --print sysroot", EXPECTED, e))?;
     let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let book = Path::new(&sysroot).join("share/doc/rust/html/book");
-    match book.is_dir() {
-        true => Ok(book),
-        false => Err(BadInput::new(book.display(), EXPECTED, "no such folder")),
+    if book.is_dir() {
+        Ok(book)
+    } else {
+        Err(BadInput::new(book.display(), EXPECTED, "no such folder"))
     }
 }
 
@@ -68,9 +69,10 @@ pub fn rust_book(book: &Path) -> Result<Vec<Page>, BadInput> {
         }
     }
     pages.sort_by(|a, b| a.name.cmp(&b.name));
-    match pages.is_empty() {
-        true => Err(BadInput::new(book.display(), EXPECTED, "no chapter")),
-        false => Ok(pages),
+    if pages.is_empty() {
+        Err(BadInput::new(book.display(), EXPECTED, "no chapter"))
+    } else {
+        Ok(pages)
     }
 }
 

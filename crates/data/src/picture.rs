@@ -67,13 +67,12 @@ pub fn read_flattened(path: &Path) -> Result<(RgbImage, bool), BadInput> {
     let mut picture =
         DynamicImage::from_decoder(decoder).map_err(|e| bad("a complete image", &e))?;
     picture.apply_orientation(orientation);
-    Ok(match picture.color().has_alpha() {
-        true => {
-            let picture = picture.to_rgba8();
-            let transparent = picture.pixels().any(|pixel| pixel.0[3] < u8::MAX);
-            (on_white(&picture), transparent)
-        }
-        false => (picture.to_rgb8(), false),
+    Ok(if picture.color().has_alpha() {
+        let picture = picture.to_rgba8();
+        let transparent = picture.pixels().any(|pixel| pixel.0[3] < u8::MAX);
+        (on_white(&picture), transparent)
+    } else {
+        (picture.to_rgb8(), false)
     })
 }
 

@@ -155,16 +155,17 @@ fn indicator(path: &Path) -> Result<Vec<usize>, BadInput> {
         }
         last = graph;
     }
-    match numbers.is_empty() {
-        true => Err(BadInput::new(
+    if numbers.is_empty() {
+        Err(BadInput::new(
             path.display(),
             "the graph of each node",
             "no line",
-        )),
-        false => Ok(numbers
+        ))
+    } else {
+        Ok(numbers
             .into_iter()
             .map(|graph| graph as usize - 1)
-            .collect()),
+            .collect())
     }
 }
 

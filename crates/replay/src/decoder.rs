@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
-use kernels::graph::{Buffers, Graph, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, warm};
 use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::lm::Logits;
 use models::{KvCache, LanguageModel, Ops, Sampling};
@@ -16,7 +16,7 @@ use crate::copy;
 struct Recorded {
     /// (B, 1, V), made by the graph: dropped before it.
     logits: Tensor,
-    graph: Graph,
+    graph: CudaGraph,
 }
 
 /// What a step does with its logits.
@@ -253,7 +253,7 @@ impl Decoder {
         })?;
         self.put_back(&ids, len)?;
         device.synchronize()?;
-        let (graph, logits) = Graph::record(&device, buffers, || self.launch(ops, model))?;
+        let (graph, logits) = CudaGraph::record(&device, buffers, || self.launch(ops, model))?;
         self.caches.iter_mut().for_each(|cache| cache.rewind(len));
         Ok(Recorded { logits, graph })
     }

@@ -9,7 +9,7 @@ mod decoder;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
-use kernels::graph::{Buffers, Graph, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, warm};
 
 pub use decoder::Decoder;
 
@@ -18,7 +18,7 @@ struct Recorded {
     /// Made by the graph: dropped before it.
     output: Tensor,
     inputs: Vec<Tensor>,
-    graph: Graph,
+    graph: CudaGraph,
 }
 
 /// Recordings of one forward pass, one for the shapes and formats of its inputs.
@@ -59,7 +59,7 @@ impl Replay {
             Buffers::of(|| forward(&inputs))
         })?;
         device.synchronize()?;
-        let (graph, output) = Graph::record(device, buffers, || forward(&inputs))?;
+        let (graph, output) = CudaGraph::record(device, buffers, || forward(&inputs))?;
         graph.launch()?;
         let recorded = Recorded {
             output: output.clone(),
@@ -88,9 +88,10 @@ pub enum Pass {
 impl Pass {
     /// Recorded if `graph`.
     pub fn new(graph: bool) -> Self {
-        match graph {
-            true => Self::Graph(Replay::default()),
-            false => Self::Eager,
+        if graph {
+            Self::Graph(Replay::default())
+        } else {
+            Self::Eager
         }
     }
 

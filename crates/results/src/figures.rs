@@ -111,9 +111,10 @@ pub(crate) fn names<const N: usize>(names: [(&'static str, &str); N]) -> Result<
 
 /// What people read.
 pub(crate) fn text(field: &'static str, found: &str) -> Result<(), Wrong> {
-    match found.trim().is_empty() {
-        true => Err(Wrong::new(field, "words", format!("{found:?}"))),
-        false => Ok(()),
+    if found.trim().is_empty() {
+        Err(Wrong::new(field, "words", format!("{found:?}")))
+    } else {
+        Ok(())
     }
 }
 
@@ -140,9 +141,10 @@ pub(crate) fn counts<const N: usize>(
 
 /// The number of a level.
 pub(crate) fn level(found: u8) -> Result<(), Wrong> {
-    match (1..=HIGHEST).contains(&found) {
-        true => Ok(()),
-        false => Err(Wrong::new("level", format!("1 to {HIGHEST}"), found)),
+    if (1..=HIGHEST).contains(&found) {
+        Ok(())
+    } else {
+        Err(Wrong::new("level", format!("1 to {HIGHEST}"), found))
     }
 }
 
@@ -152,12 +154,11 @@ pub(crate) fn level_name(found: &str) -> Result<(), Wrong> {
     let Some(number) = found.strip_prefix("level") else {
         return Ok(());
     };
-    match (1..=HIGHEST).any(|level| level.to_string() == number) {
-        true => Ok(()),
-        false => {
-            let expected = format!("level1 to level{HIGHEST}, or another's name");
-            Err(Wrong::new("level", expected, format!("{found:?}")))
-        }
+    if (1..=HIGHEST).any(|level| level.to_string() == number) {
+        Ok(())
+    } else {
+        let expected = format!("level1 to level{HIGHEST}, or another's name");
+        Err(Wrong::new("level", expected, format!("{found:?}")))
     }
 }
 

@@ -5,9 +5,10 @@ use crate::{HIGHEST, Machine, Row, SweepRow, runs_as, spoken};
 /// Returns the short form of what [`runs_as`] says, for a narrow column or a legend: `Rust twin`, `PTX`. Empty for a number
 /// that is no level, such as the 0 of another framework.
 pub fn runs_as_short(level: usize, on_gpu: bool) -> &'static str {
-    match (1..=usize::from(HIGHEST)).contains(&level) {
-        true => runs_as(level, on_gpu).split(':').next().unwrap_or_default(),
-        false => "",
+    if (1..=usize::from(HIGHEST)).contains(&level) {
+        runs_as(level, on_gpu).split(':').next().unwrap_or_default()
+    } else {
+        ""
     }
 }
 

@@ -40,9 +40,12 @@ impl<R: Figures> Recorded<R> {
             origins.any(|origin| origin.commit == commit)
         };
         let kept = notes.into_iter().filter(stays);
-        let kept = kept.flat_map(|note| match before == now {
-            true => vec![note],
-            false => notes::of(note, &commits),
+        let kept = kept.flat_map(|note| {
+            if before == now {
+                vec![note]
+            } else {
+                notes::of(note, &commits)
+            }
         });
         let is_of_rows = |note: &String| notes::commit(note).is_none_or(is_left);
         let notes: Vec<String> = kept.filter(is_of_rows).collect();

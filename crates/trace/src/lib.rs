@@ -87,9 +87,10 @@ impl Recorder {
     /// The clock's time now, if that is what ops of this depth are timed by: two events in a queue take it a little time
     /// themselves, which must not lie inside another op.
     fn mark(&self, depth: usize) -> Result<Option<Mark>> {
-        match self.clock.is_device() && depth > 0 {
-            true => Ok(None),
-            false => self.clock.mark().map(Some),
+        if self.clock.is_device() && depth > 0 {
+            Ok(None)
+        } else {
+            self.clock.mark().map(Some)
         }
     }
 
@@ -176,9 +177,10 @@ pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
 /// the kernel's own function, record one event.
 #[inline]
 pub fn span(kernel: &'static str) -> Span {
-    Span(match RECORDING.get() {
-        true => Open::begin(kernel),
-        false => None,
+    Span(if RECORDING.get() {
+        Open::begin(kernel)
+    } else {
+        None
     })
 }
 

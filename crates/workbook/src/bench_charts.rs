@@ -50,9 +50,10 @@ fn machine_of(criterion: &Path) -> Result<Option<Machine>> {
         return Ok(None);
     };
     let left = target.join("workbook").join(Kind::Benches.left_by_a_run());
-    match left.exists() {
-        true => Ok(Some(BenchResults::load(&left)?.machine)),
-        false => Ok(None),
+    if left.exists() {
+        Ok(Some(BenchResults::load(&left)?.machine))
+    } else {
+        Ok(None)
     }
 }
 
@@ -95,9 +96,10 @@ fn chart(name: &str, cases: &[&Case], machine: Option<&Machine>) -> BarChart {
 
 /// A shape as people write it; workloads are words already.
 fn title(parameter: &str) -> String {
-    match parameter.starts_with(|c: char| c.is_ascii_digit()) {
-        true => parameter.replace('x', " × "),
-        false => parameter.into(),
+    if parameter.starts_with(|c: char| c.is_ascii_digit()) {
+        parameter.replace('x', " × ")
+    } else {
+        parameter.into()
     }
 }
 

@@ -74,7 +74,7 @@ pub struct CompareArgs {
     pub samples: u32,
     /// Forward passes as CUDA graphs: on, off, or both [default: both on a GPU]
     #[arg(long, value_enum)]
-    pub graph: Option<Graphs>,
+    pub cuda_graph: Option<Graphs>,
     #[command(flatten)]
     pub peers: PeerArgs,
     /// Also record the results in benches/results/NAME.json, and redraw the tables and charts
@@ -93,7 +93,7 @@ pub struct Case {
 pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
-    let graphs = graphs(args.graph, &device)?;
+    let graphs = graphs(args.cuda_graph, &device)?;
     let cases = args.subjects.cases(&device)?;
     for dtype in &args.subjects.dtype {
         // A GPU that is too old for a level compares the others.
@@ -128,12 +128,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     written(record, Run::Models(results))
 }
 
-/// What `--graph` asks for; a CPU has none.
+/// What `--cuda-graph` asks for; a CPU has none.
 fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
     match (asked, device.is_cuda()) {
         (Some(Graphs::Off), _) | (None, false) => Ok(Graphs::Off),
         (asked, true) => Ok(asked.unwrap_or(Graphs::Both)),
-        (Some(_), false) => Err(BadInput::new("--graph", "a GPU, or off", "a CPU")),
+        (Some(_), false) => Err(BadInput::new("--cuda-graph", "a GPU, or off", "a CPU")),
     }
 }
 
@@ -143,9 +143,10 @@ impl Subjects {
     /// # Errors
     /// A preset of no model, or no model that has one of the presets.
     pub fn cases(&self, device: &Device) -> Result<Vec<Case>, BadInput> {
-        let presets = match self.preset.iter().any(|name| name == "all") {
-            true => all_presets(),
-            false => self.preset.clone(),
+        let presets = if self.preset.iter().any(|name| name == "all") {
+            all_presets()
+        } else {
+            self.preset.clone()
         };
         let mut cases = vec![];
         for dtype in &self.dtype {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::args::{TuneArgs, options};
-use cli::{Compose, gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
+use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use doctor::DoctorArgs;
 use exercises::ExercisesArgs;
@@ -84,8 +84,8 @@ struct AtLevel<T: Args> {
 }
 
 impl<T: Args> AtLevel<T> {
-    fn ops(&self) -> impl Compose + use<T> {
-        levels::at(self.level.unwrap_or_else(levels::highest))
+    fn level(&self) -> u8 {
+        self.level.unwrap_or_else(levels::highest)
     }
 }
 
@@ -118,15 +118,12 @@ fn main() -> ExitCode {
                 is_clean = exercises::run(&args)?;
                 Ok(())
             }
-            Some(Command::Lm(at)) => cli::lm::run(&at.program, at.ops()),
-            Some(Command::Vit(at)) => cli::vit::run(&at.program, at.ops()),
-            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.ops()),
+            Some(Command::Lm(at)) => cli::lm::run(&at.program, at.level()),
+            Some(Command::Vit(at)) => cli::vit::run(&at.program, at.level()),
+            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.level()),
         }
     });
     // A kernel with a defect, an exercise that is not solved yet, or a machine that lacks something is an answer, not an
     // error: no line on stderr, and exit code 1.
-    match is_clean {
-        true => code,
-        false => ExitCode::FAILURE,
-    }
+    if is_clean { code } else { ExitCode::FAILURE }
 }

@@ -83,13 +83,12 @@ pub fn run(args: &OpsArgs) -> Result<()> {
 
 /// Whether an op has a name that contains `filter`.
 fn named(filter: &str) -> Result<(), BadInput> {
-    match times::ops().any(|op| op.contains(filter)) {
-        true => Ok(()),
-        false => {
-            let ops: Vec<&str> = times::ops().collect();
-            let expected = format!("part of one of these names: {}", ops.join(", "));
-            Err(BadInput::new("FILTER", expected, format!("{filter:?}")))
-        }
+    if times::ops().any(|op| op.contains(filter)) {
+        Ok(())
+    } else {
+        let ops: Vec<&str> = times::ops().collect();
+        let expected = format!("part of one of these names: {}", ops.join(", "));
+        Err(BadInput::new("FILTER", expected, format!("{filter:?}")))
     }
 }
 

@@ -16,6 +16,7 @@ use cli::files::Output;
 use cli::load::Request;
 use cli::progress::Waiting;
 use data::BadInput;
+use levels::Selection;
 use models::trace::profile::{Profile, Profiler};
 
 use crate::compare::memory::Peak;
@@ -77,8 +78,12 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let (model, name) = which::of(&args.model)?;
     let device = args.device.open()?;
     let number = args.level.unwrap_or_else(levels::highest);
-    cli::can_swap(args.swap.as_deref().unwrap_or_default(), model.ops())?;
-    let level = levels::at(number)(args.swap.as_deref(), args.dtype.into(), &device, true)?;
+    let selection = Selection {
+        level: number,
+        swap: args.swap.as_deref(),
+        model_ops: model.ops(),
+    };
+    let level = selection.ops(args.dtype.into(), &device, true)?;
     let subject = Subject {
         model: model.name(),
         name: &name,
@@ -130,12 +135,11 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
 
 /// What the columns say.
 fn legend(device: &Device) -> String {
-    let clock = match device.is_cpu() {
-        true => "",
-        false => {
-            ", on the device's clock, between two events around each op.\n\
+    let clock = if device.is_cpu() {
+        ""
+    } else {
+        ", on the device's clock, between two events around each op.\n\
              The queue is filled before, so that the device does not wait for the host. Each op's time includes the events"
-        }
     };
     format!(
         "ms: median of one forward pass{clock}.\n\
@@ -154,13 +158,14 @@ fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>,
     };
     let names: Vec<String> = workloads.iter().map(|w| w.name.clone()).collect();
     let found: Vec<Workload> = workloads.into_iter().filter(|w| w.name == *name).collect();
-    match found.is_empty() {
-        true => Err(BadInput::new(
+    if found.is_empty() {
+        Err(BadInput::new(
             "--workload",
             format!("one of {}", names.join(", ")),
             format!("{name:?}"),
-        )),
-        false => Ok(found),
+        ))
+    } else {
+        Ok(found)
     }
 }
 
@@ -183,13 +188,14 @@ fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profil
 
 /// A file with the right ending, looked at before any work.
 fn output(option: &str, path: &Path, extension: &str) -> Result<Output, BadInput> {
-    match path.extension().is_some_and(|found| found == extension) {
-        true => Output::new(path),
-        false => Err(BadInput::new(
+    if path.extension().is_some_and(|found| found == extension) {
+        Output::new(path)
+    } else {
+        Err(BadInput::new(
             option,
             format!("a file that ends in .{extension}"),
             path.display(),
-        )),
+        ))
     }
 }
 

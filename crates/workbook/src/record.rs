@@ -34,9 +34,10 @@ pub struct RecordArgs {
 pub fn run(args: &RecordArgs) -> Result<()> {
     let root = root()?;
     let mut records = Records::open(&root, &args.name)?;
-    let files = match args.files.is_empty() {
-        true => left_by_runs(&root)?,
-        false => args.files.clone(),
+    let files = if args.files.is_empty() {
+        left_by_runs(&root)?
+    } else {
+        args.files.clone()
     };
     for file in files {
         records.put(Run::load(&file)?, &file.display().to_string())?;
@@ -68,9 +69,10 @@ pub fn redraw() -> Result<()> {
 fn left_by_runs(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let files = Kind::ALL.map(|kind| left_by_a_run(root, kind));
     let found: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).collect();
-    match found.is_empty() {
-        true => Err(BadInput::new("target/workbook", "figures of a run", "none")),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(BadInput::new("target/workbook", "figures of a run", "none"))
+    } else {
+        Ok(found)
     }
 }
 

@@ -24,9 +24,10 @@ pub fn own() -> Option<PathBuf> {
 
 /// Libraries of the toolkit in `root` whose file names begin with `prefix`, sorted.
 pub fn libraries(root: &Path, prefix: &str) -> Vec<PathBuf> {
-    let folders: &[&str] = match cfg!(windows) {
-        true => &["bin", "bin/x64", "bin/x86_64"],
-        false => &["lib", "lib64"],
+    let folders: &[&str] = if cfg!(windows) {
+        &["bin", "bin/x64", "bin/x86_64"]
+    } else {
+        &["lib", "lib64"]
     };
     let of = |folder: &&str| versions(&root.join(folder), prefix);
     folders.iter().flat_map(of).collect()

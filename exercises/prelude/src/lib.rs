@@ -66,9 +66,10 @@ pub fn expect(
     expected: impl Display,
     found: impl Display,
 ) -> Verdict {
-    match holds {
-        true => Ok(()),
-        false => Err(format!("{what}: expected {expected}, found {found}").into()),
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{what}: expected {expected}, found {found}").into())
     }
 }
 
@@ -141,9 +142,10 @@ fn agree(
 /// Seven digits are what an f32 has.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.6e}").parse().unwrap_or(number);
-    match rounded == 0. || (1e-4..1e9).contains(&rounded.abs()) {
-        true => rounded.to_string(),
-        false => format!("{rounded:e}"),
+    if rounded == 0. || (1e-4..1e9).contains(&rounded.abs()) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
     }
 }
 
@@ -177,12 +179,13 @@ fn failed(error: &(dyn Error + 'static), file: &str) -> String {
     // candle prints a backtrace behind its message.
     let text = error.to_string();
     let why = text.lines().next().unwrap_or("without a reason");
-    match error.is::<candle_core::Error>() {
-        true => format!(
+    if error.is::<candle_core::Error>() {
+        format!(
             "failed {} candle refuses an operation: {why}",
             line(&text, file)
-        ),
-        false => format!("failed 0 {why}"),
+        )
+    } else {
+        format!("failed 0 {why}")
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use candle_core::{Device, Result};
 use cases::Case;
-use kernels::graph;
+use kernels::cuda_graph;
 use kernels::launch::{noted, simulated};
 use serde_json::{Value, json};
 use simt::Options;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     };
     let gpu = match device {
         "sim" => None,
-        "cuda" => match graph::open(0) {
+        "cuda" => match cuda_graph::open(0) {
             Ok(gpu) => Some(gpu),
             Err(e) => return complain(1, &format!("cuda: {e}")),
         },

@@ -28,9 +28,10 @@ pub fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Resu
 ///
 /// On a CPU candle adds up in the type of its operand, and in bf16 256 + 1 is 256. There, the sums are made in f32.
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
-    match x.device().is_cpu() {
-        true => softmax_last_dim(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype()),
-        false => softmax_last_dim(x),
+    if x.device().is_cpu() {
+        softmax_last_dim(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype())
+    } else {
+        softmax_last_dim(x)
     }
 }
 

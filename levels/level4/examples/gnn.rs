@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::gnn::main(levels::at(4))
+    cli::gnn::main(4)
 }

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::lm::main(levels::at(4))
+    cli::lm::main(4)
 }

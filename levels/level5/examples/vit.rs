@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::vit::main(levels::at(5))
+    cli::vit::main(5)
 }

@@ -189,9 +189,10 @@ pub fn run(
         None => measured,
     };
     save(&table, &path)?;
-    let used = match Some(&path) == place.as_ref() {
-        true => "; level 5 uses it on this device from now on",
-        false => "",
+    let used = if Some(&path) == place.as_ref() {
+        "; level 5 uses it on this device from now on"
+    } else {
+        ""
     };
     writeln!(out, "table {}{used}", path.display())?;
     Ok(())

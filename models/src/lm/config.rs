@@ -127,9 +127,10 @@ fn heads(file: &ConfigFile, hidden_size: usize) -> Result<Heads, BadInput> {
 fn positions(file: &ConfigFile) -> Result<usize, BadInput> {
     const KEY: &str = "max_position_embeddings";
     let positions = file.size_or(KEY, 2048)?;
-    match positions <= MAX_POSITIONS {
-        true => Ok(positions),
-        false => Err(file.complain(KEY, format!("at most {MAX_POSITIONS}"))),
+    if positions <= MAX_POSITIONS {
+        Ok(positions)
+    } else {
+        Err(file.complain(KEY, format!("at most {MAX_POSITIONS}")))
     }
 }
 
@@ -150,9 +151,10 @@ fn rope_scaling(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput> {
 /// The scaling in `rope_scaling`, which has to name its type.
 fn scaling_by_type(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput> {
     file.is_object(OLD_ROPE)?;
-    match file.get(OLD_ROPE).is_some() && rope_type(file, OLD_ROPE).is_none() {
-        true => Err(file.complain(OLD_ROPE, "an object with `rope_type`")),
-        false => scaling(file, OLD_ROPE),
+    if file.get(OLD_ROPE).is_some() && rope_type(file, OLD_ROPE).is_none() {
+        Err(file.complain(OLD_ROPE, "an object with `rope_type`"))
+    } else {
+        scaling(file, OLD_ROPE)
     }
 }
 

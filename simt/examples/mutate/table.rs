@@ -73,9 +73,10 @@ pub fn operators(totals: &Totals) -> String {
             t.killed_by_both.to_string(),
             t.equivalent.to_string(),
             t.survived.to_string(),
-            match t.made == t.equivalent {
-                true => "".into(),
-                false => format!("{:.1}%", 100. * t.killed()),
+            if t.made == t.equivalent {
+                "".into()
+            } else {
+                format!("{:.1}%", 100. * t.killed())
             },
         ]);
     }
@@ -97,9 +98,10 @@ pub fn survivors(files: &[FileResult]) -> String {
         } else {
             " (no case executes it)"
         };
-        let became = match s.now.is_empty() {
-            true => "is left out".to_owned(),
-            false => format!("becomes `{}`", s.now),
+        let became = if s.now.is_empty() {
+            "is left out".to_owned()
+        } else {
+            format!("becomes `{}`", s.now)
         };
         // Writing into a string does not fail.
         let _ = writeln!(

@@ -89,9 +89,10 @@ fn clamps(mods: &mut Mods) -> Option<bool> {
 /// `bmsk`: n ones from position a on.
 fn mask(mods: &mut Mods, ty: Type) -> Option<Alu> {
     let clamp = clamps(mods)?;
-    let alu = match clamp {
-        true => lanes!(u32, |a, n| (ones(n.min(32)) << a.min(32)) as u32),
-        false => lanes!(u32, |a, n| (ones(n & 31) << (a & 31)) as u32),
+    let alu = if clamp {
+        lanes!(u32, |a, n| (ones(n.min(32)) << a.min(32)) as u32)
+    } else {
+        lanes!(u32, |a, n| (ones(n & 31) << (a & 31)) as u32)
     };
     (ty == Type::B32).then_some(alu)
 }

@@ -125,9 +125,10 @@ impl Element {
 
     /// The bits of the integer `i`, without what the type has no room for; of a float, the nearest.
     pub fn from_u64(self, i: u64) -> u64 {
-        match self.is_float() {
-            true => self.from_f64(i as f64),
-            false => self.masked(i),
+        if self.is_float() {
+            self.from_f64(i as f64)
+        } else {
+            self.masked(i)
         }
     }
 

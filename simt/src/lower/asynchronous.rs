@@ -33,9 +33,10 @@ impl Lowering<'_> {
         let ([to, from, bytes], more) = self.operands_and_more::<3>(i)?;
         let bytes = self.literal(bytes)?;
         // Past the first-level cache go whole chunks.
-        let (sizes, expected): (&[u32], _) = match has(i, "cg") {
-            true => (&[16], "16 bytes"),
-            false => (&[4, 8, 16], "4, 8 or 16 bytes"),
+        let (sizes, expected): (&[u32], _) = if has(i, "cg") {
+            (&[16], "16 bytes")
+        } else {
+            (&[4, 8, 16], "4, 8 or 16 bytes")
         };
         if !sizes.contains(&bytes) {
             return Err(self.wrong(expected, &bytes.to_string()));

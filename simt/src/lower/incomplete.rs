@@ -36,9 +36,10 @@ fn is_half_missing(i: &Instruction) -> bool {
 /// The missing modifier of an instruction, and the complete form.
 fn completed(i: &Instruction) -> Option<(&'static str, String)> {
     let has_type = i.mods.last().is_some_and(|m| Type::parse(m).is_some());
-    let types: Vec<Option<&str>> = match has_type {
-        true => vec![None],
-        false => TYPES.map(Some).into(),
+    let types: Vec<Option<&str>> = if has_type {
+        vec![None]
+    } else {
+        TYPES.map(Some).into()
     };
     let roundings = || std::iter::once(None).chain(ROUNDINGS.map(Some));
     let both = roundings().flat_map(|rounding| types.iter().map(move |ty| (rounding, *ty)));

@@ -53,9 +53,10 @@ impl Lowering<'_> {
     /// Whether the shared memory of all functions together is not too much; one variable's is judged where it
     /// is declared.
     pub fn check_shared(&self) -> Result<()> {
-        match self.shared.bytes > LARGEST {
-            true => Err(self.unsupported(": so much shared memory in all")),
-            false => Ok(()),
+        if self.shared.bytes > LARGEST {
+            Err(self.unsupported(": so much shared memory in all"))
+        } else {
+            Ok(())
         }
     }
 

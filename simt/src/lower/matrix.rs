@@ -131,9 +131,12 @@ impl Lowering<'_> {
     /// Whether the fragments have as many registers as the shape needs. a and b of f16 have twice as many in `wmma`.
     fn check_fragments(&self, mma: &Mma) -> Result<()> {
         let (m, n, k) = mma.shape;
-        let operand = |rows, columns, element| match mma.wmma {
-            true => of_wmma('a', (rows, columns), element),
-            false => share(rows, columns, element),
+        let operand = |rows, columns, element| {
+            if mma.wmma {
+                of_wmma('a', (rows, columns), element)
+            } else {
+                share(rows, columns, element)
+            }
         };
         let sums = share(m, n, mma.c);
         let expected = [sums, operand(m, k, mma.a), operand(k, n, mma.b), sums];

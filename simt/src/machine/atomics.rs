@@ -129,9 +129,10 @@ pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {
 
 /// A subnormal f32 becomes the zero of its sign.
 fn flush(x: u64) -> u64 {
-    match f32::from_bits(x as u32).is_subnormal() {
-        true => x & 0x8000_0000,
-        false => x,
+    if f32::from_bits(x as u32).is_subnormal() {
+        x & 0x8000_0000
+    } else {
+        x
     }
 }
 

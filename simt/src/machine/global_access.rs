@@ -104,8 +104,9 @@ impl Block<'_> {
 
 /// The groups of those lanes that access the same buffer.
 fn of_buffer<'a>(on: &Lanes<'a>, here: u32) -> Cow<'a, [Group]> {
-    match here == on.mask {
-        true => on.groups.into(),
-        false => groups(on.at, here).into(),
+    if here == on.mask {
+        on.groups.into()
+    } else {
+        groups(on.at, here).into()
     }
 }

@@ -203,9 +203,10 @@ fn run(grid: &Grid, dim: Dim, parallel: bool) -> Report {
     };
     let join = |a, b| join(a, b, grid.options.printed);
     let numbers = 0..x * y * z;
-    let done = match parallel {
-        true => numbers.into_par_iter().map(one).reduce(nothing, join),
-        false => numbers.map(one).fold(nothing(), join),
+    let done = if parallel {
+        numbers.into_par_iter().map(one).reduce(nothing, join)
+    } else {
+        numbers.map(one).fold(nothing(), join)
     };
     report(grid, dim, done)
 }

@@ -102,9 +102,10 @@ impl Access<'_> {
             return Order::Before;
         }
         if epoch.block != self.block {
-            return match self.acquired.is_empty() {
-                true => Order::Unordered,
-                false => Order::Ask,
+            return if self.acquired.is_empty() {
+                Order::Unordered
+            } else {
+                Order::Ask
             };
         }
         let known = self.known;

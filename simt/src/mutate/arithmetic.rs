@@ -23,10 +23,7 @@ pub fn operand(site: &Site) -> Vec<Change> {
         4 if is(PRODUCT_AND_SUM) && !is_wide => now.operands.swap(2, 3),
         _ => return vec![],
     }
-    match now == *i {
-        true => vec![],
-        false => vec![now.into()],
-    }
+    if now == *i { vec![] } else { vec![now.into()] }
 }
 
 /// An operation and what it is confused with.
@@ -56,9 +53,10 @@ pub fn operation(site: &Site) -> Vec<Change> {
     } else {
         return vec![];
     }
-    match sum_with_nothing(i) {
-        true => vec![],
-        false => vec![now.into()],
+    if sum_with_nothing(i) {
+        vec![]
+    } else {
+        vec![now.into()]
     }
 }
 

@@ -27,9 +27,10 @@ pub fn flip(site: &Site) -> Vec<Change> {
 pub fn off_by_one(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let is_integer = |ty: &String| ty.starts_with(['u', 's']);
-    match i.mods.last().is_some_and(is_integer) {
-        true => replace(i, BOUNDS),
-        false => vec![],
+    if i.mods.last().is_some_and(is_integer) {
+        replace(i, BOUNDS)
+    } else {
+        vec![]
     }
 }
 

@@ -28,8 +28,9 @@ pub fn negate(site: &Site) -> Vec<Change> {
 /// Nothing in the place of `@%p bra …`
 pub fn drop_branch(site: &Site) -> Vec<Change> {
     let i = site.instruction;
-    match i.guard.is_some() && i.opcode == "bra" {
-        true => vec![Change::Dropped],
-        false => vec![],
+    if i.guard.is_some() && i.opcode == "bra" {
+        vec![Change::Dropped]
+    } else {
+        vec![]
     }
 }

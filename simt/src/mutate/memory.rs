@@ -45,9 +45,10 @@ pub fn drop_store(site: &Site) -> Vec<Change> {
     let opcode = site.instruction.opcode.as_str();
     let copies = opcode == "cp" && bytes(site).is_some();
     let stores = matches!(opcode, "st" | "red" | "stmatrix") && !site.has("param");
-    match stores || copies {
-        true => vec![Change::Dropped],
-        false => vec![],
+    if stores || copies {
+        vec![Change::Dropped]
+    } else {
+        vec![]
     }
 }
 

@@ -8,9 +8,10 @@ const WIDTH: usize = 3;
 
 /// How far a shuffle goes, or for `idx` from which lane it reads, if that is a constant.
 fn distance(site: &Site) -> Option<i128> {
-    match site.instruction.opcode == "shfl" {
-        true => site.integer(LANE),
-        false => None,
+    if site.instruction.opcode == "shfl" {
+        site.integer(LANE)
+    } else {
+        None
     }
 }
 
@@ -35,17 +36,19 @@ pub fn lane(site: &Site) -> Vec<Change> {
     let Some(distance) = distance(site) else {
         return vec![];
     };
-    let now = match site.has("idx") {
-        true => (distance + 1) & 31,
-        false => distance / 2,
+    let now = if site.has("idx") {
+        (distance + 1) & 31
+    } else {
+        distance / 2
     };
     with(site, LANE, now, distance)
 }
 
 /// The instruction with another constant, if it is another.
 fn with(site: &Site, place: usize, now: i128, was: i128) -> Vec<Change> {
-    match now == was {
-        true => vec![],
-        false => vec![site.with_integer(place, now).into()],
+    if now == was {
+        vec![]
+    } else {
+        vec![site.with_integer(place, now).into()]
     }
 }

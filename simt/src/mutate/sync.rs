@@ -9,9 +9,10 @@ pub fn drop(site: &Site) -> Vec<Change> {
     let opcode = site.instruction.opcode.as_str();
     let orders = matches!(opcode, "bar" | "barrier" | "membar" | "fence") && !site.has("red");
     let waits = ["wait_group", "wait_all", "commit_group"];
-    match orders || waits.iter().any(|step| is_copy(site, step)) {
-        true => vec![Change::Dropped],
-        false => vec![],
+    if orders || waits.iter().any(|step| is_copy(site, step)) {
+        vec![Change::Dropped]
+    } else {
+        vec![]
     }
 }
 

@@ -75,9 +75,10 @@ impl<'a> Cursor<'a> {
 
     /// Takes `mark`, or the error that it is missing.
     pub(super) fn expect(&mut self, mark: char) -> Result<()> {
-        match self.take(mark)? {
-            true => Ok(()),
-            false => self.error(&format!("`{mark}`")),
+        if self.take(mark)? {
+            Ok(())
+        } else {
+            self.error(&format!("`{mark}`"))
         }
     }
 

@@ -25,9 +25,10 @@ fn address(cursor: &mut Cursor) -> Result<Operand> {
     let address = match cursor.peek() {
         Token::Word(_) => {
             let base = name(cursor)?;
-            match cursor.take(',')? {
-                true => Operand::Element(base, group(cursor, '{', '}')?),
-                false => Operand::Address(Some(base), moved(cursor)?.unwrap_or(0)),
+            if cursor.take(',')? {
+                Operand::Element(base, group(cursor, '{', '}')?)
+            } else {
+                Operand::Address(Some(base), moved(cursor)?.unwrap_or(0))
             }
         }
         Token::Number(_) => Operand::Address(None, cursor.offset()?),

@@ -13,9 +13,12 @@ impl Twin {
     /// The lines of the one, and empty ones for those of the other.
     pub fn new(file: &str, bad: bool) -> Self {
         let other = if bad { "good" } else { "bad" };
-        let kept = |line: &str| match tags(line).contains(&other) {
-            true => String::new(),
-            false => line.to_owned(),
+        let kept = |line: &str| {
+            if tags(line).contains(&other) {
+                String::new()
+            } else {
+                line.to_owned()
+            }
         };
         let lines: Vec<String> = file.lines().map(kept).collect();
         let numbered = (1..).zip(&lines);

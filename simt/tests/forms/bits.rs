@@ -137,13 +137,17 @@ fn fields() {
             ty,
             |x| {
                 let (at, count) = (x[1] & 0xff, x[2] & 0xff);
-                let sign = match ty.starts_with('s') && count > 0 {
-                    true => x[0] >> (at + count - 1).min(bits - 1) & 1,
-                    false => 0,
+                let sign = if ty.starts_with('s') && count > 0 {
+                    x[0] >> (at + count - 1).min(bits - 1) & 1
+                } else {
+                    0
                 };
-                let bit = |i: u64| match i < count && at + i < bits {
-                    true => x[0] >> (at + i) & 1,
-                    false => sign,
+                let bit = |i: u64| {
+                    if i < count && at + i < bits {
+                        x[0] >> (at + i) & 1
+                    } else {
+                        sign
+                    }
                 };
                 Some((0..bits).fold(0, |all, i| all | bit(i) << i))
             },
@@ -157,9 +161,12 @@ fn fields() {
             ty,
             |x| {
                 let (at, count) = (x[2] & 0xff, x[3] & 0xff);
-                let bit = |i: u64| match i >= at && i < at + count {
-                    true => x[0] >> (i - at) & 1,
-                    false => x[1] >> i & 1,
+                let bit = |i: u64| {
+                    if i >= at && i < at + count {
+                        x[0] >> (i - at) & 1
+                    } else {
+                        x[1] >> i & 1
+                    }
                 };
                 Some((0..bits).fold(0, |all, i| all | bit(i) << i))
             },

@@ -11,9 +11,10 @@ pub fn is_signed(ty: &str) -> bool {
 /// The number that bits are.
 pub fn number(ty: &str, bits: u64) -> i128 {
     let shift = 128 - 8 * bytes(ty) as u32;
-    match is_signed(ty) {
-        true => (i128::from(bits) << shift) >> shift,
-        false => (bits & mask(ty)).into(),
+    if is_signed(ty) {
+        (i128::from(bits) << shift) >> shift
+    } else {
+        (bits & mask(ty)).into()
     }
 }
 
@@ -24,9 +25,10 @@ fn wrapped(ty: &str, x: i128) -> Option<u64> {
 /// The least and the greatest of a type.
 pub fn range(ty: &str) -> (i128, i128) {
     let bits = 8 * bytes(ty) as u32;
-    match is_signed(ty) {
-        true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
-        false => (0, (1 << bits) - 1),
+    if is_signed(ty) {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
     }
 }
 

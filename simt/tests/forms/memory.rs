@@ -227,9 +227,10 @@ fn extended(cell: &[u8], bytes: usize, signed: bool) -> [u8; 8] {
     let mut all = [0; 8];
     all[..bytes].copy_from_slice(&cell[..bytes]);
     let shift = 64 - 8 * bytes as u32;
-    match signed {
-        true => (i64::from_le_bytes(all) << shift >> shift).to_le_bytes(),
-        false => all,
+    if signed {
+        (i64::from_le_bytes(all) << shift >> shift).to_le_bytes()
+    } else {
+        all
     }
 }
 

@@ -57,7 +57,7 @@ fn events(ops: &dyn Ops) -> Result<Vec<Event>> {
 }
 
 fn swap(base: &Level, op: &str, level: u8) -> Result<Swap> {
-    Ok(Swap::new(base.clone(), &format!("{op}={level}"))?)
+    Ok(Swap::new(base.clone(), &format!("{op}={level}"), OPS)?)
 }
 
 #[test]

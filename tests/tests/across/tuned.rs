@@ -175,9 +175,12 @@ fn any_shape() -> Result<()> {
     for device in devices() {
         for _ in 0..cases {
             let [m, n, k] = [(); 3].map(|()| rng.random_range(0..=largest));
-            let mut matrix = |rows, columns| match rng.random::<bool>() {
-                true => random(&mut rng, &[columns, rows], &device)?.t(),
-                false => random(&mut rng, &[rows, columns], &device),
+            let mut matrix = |rows, columns| {
+                if rng.random::<bool>() {
+                    random(&mut rng, &[columns, rows], &device)?.t()
+                } else {
+                    random(&mut rng, &[rows, columns], &device)
+                }
             };
             compare(&matrix(m, k)?, &matrix(k, n)?)?;
         }

@@ -256,9 +256,10 @@ pub fn named(sizes: &Sizes) -> String {
 /// A number with the digits that an f32 has.
 fn digits(x: f64) -> String {
     let x = x as f32;
-    match x == 0. || (1e-4..1e9).contains(&x.abs()) {
-        true => x.to_string(),
-        false => format!("{x:e}"),
+    if x == 0. || (1e-4..1e9).contains(&x.abs()) {
+        x.to_string()
+    } else {
+        format!("{x:e}")
     }
 }
 

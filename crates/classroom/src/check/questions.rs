@@ -47,12 +47,11 @@ pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failu
 /// What may be answered, if `answer` may not.
 fn unfit(answer: &str, question: &Truth) -> Option<String> {
     let options = options(question);
-    match options.is_empty() {
-        true => number(answer).is_none().then(|| "a number".to_owned()),
-        false => {
-            let is_one = options.iter().any(|option| option == answer);
-            (!is_one).then(|| format!("one of {}", options.join(", ")))
-        }
+    if options.is_empty() {
+        number(answer).is_none().then(|| "a number".to_owned())
+    } else {
+        let is_one = options.iter().any(|option| option == answer);
+        (!is_one).then(|| format!("one of {}", options.join(", ")))
     }
 }
 
@@ -66,9 +65,10 @@ fn plain(answer: &str) -> String {
 }
 
 fn quoted(answer: &str) -> String {
-    match answer.is_empty() {
-        true => "nothing".to_owned(),
-        false => format!("`{answer}`"),
+    if answer.is_empty() {
+        "nothing".to_owned()
+    } else {
+        format!("`{answer}`")
     }
 }
 

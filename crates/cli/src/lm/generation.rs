@@ -63,12 +63,11 @@ impl<'a> Generation<'a> {
         Ok(Self {
             ops,
             model,
-            reader: match recorded && Decoder::can_choose(&sampling) {
-                true => {
-                    repeatable(ops, &caches)?;
-                    Reader::Choosing(Box::new(Decoder::choosing(model, caches, &sampling)?))
-                }
-                false => Reader::Given(Steps::new(ops, model, caches, recorded, 1)?),
+            reader: if recorded && Decoder::can_choose(&sampling) {
+                repeatable(ops, &caches)?;
+                Reader::Choosing(Box::new(Decoder::choosing(model, caches, &sampling)?))
+            } else {
+                Reader::Given(Steps::new(ops, model, caches, recorded, 1)?)
             },
             sampling,
             next: Next::Logits(logits.flatten_all()?),
@@ -123,9 +122,10 @@ impl<'a> Generation<'a> {
                 n as f64 / time.as_secs_f64()
             ),
         };
-        let packing = match warm {
-            true => "",
-            false => " (first pass: includes packing the weights)",
+        let packing = if warm {
+            ""
+        } else {
+            " (first pass: includes packing the weights)"
         };
         let prefill = speed(self.prompt, self.prefill) + packing;
         let decode = speed(self.decoded, self.decode);

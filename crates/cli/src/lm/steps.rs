@@ -23,14 +23,13 @@ impl Steps {
         recorded: bool,
         batch: usize,
     ) -> anyhow::Result<Self> {
-        match recorded {
-            false => Ok(Self::Eager(caches)),
-            true => {
-                repeatable(ops, &caches)?;
-                Ok(Self::Recorded(Box::new(Decoder::new(
-                    model, caches, batch,
-                )?)))
-            }
+        if recorded {
+            repeatable(ops, &caches)?;
+            Ok(Self::Recorded(Box::new(Decoder::new(
+                model, caches, batch,
+            )?)))
+        } else {
+            Ok(Self::Eager(caches))
         }
     }
 
@@ -50,12 +49,11 @@ impl Steps {
 
 /// Whether the steps of `ops` behind `caches` can be recorded.
 pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
-    match Decoder::can_follow(caches) {
-        true => Ok(()),
-        false => {
-            let expected = "level 5, the only one whose decode steps can be recorded";
-            let found = format!("level {}", ops.level());
-            Err(BadInput::new("--graph on", expected, found))
-        }
+    if Decoder::can_follow(caches) {
+        Ok(())
+    } else {
+        let expected = "level 5, the only one whose decode steps can be recorded";
+        let found = format!("level {}", ops.level());
+        Err(BadInput::new("--cuda-graph on", expected, found))
     }
 }

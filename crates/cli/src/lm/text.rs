@@ -34,9 +34,10 @@ impl Stream<'_> {
     /// The text that `token` completes, often none.
     pub fn push(&mut self, token: u32) -> anyhow::Result<String> {
         let text = (self.step)(token)?;
-        match text.is_some() {
-            true => self.held.clear(),
-            false => self.held.push(token),
+        if text.is_some() {
+            self.held.clear()
+        } else {
+            self.held.push(token)
         }
         Ok(text.unwrap_or_default())
     }

@@ -19,13 +19,10 @@ Indented: the kernels of an op, why level 5 picked one, and launches of this wor
 
 /// Legend of the last column.
 pub fn runs_as(on_gpu: bool) -> &'static str {
-    match on_gpu {
-        true => {
-            "runs as: candle's kernels at levels 1 and 2, PTX at 3, CUDA at 4; 5 picks from several.\n"
-        }
-        false => {
-            "runs as: on a CPU, levels 3 to 5 run Rust code in place of the GPU kernels (Rust twins), not PTX or CUDA.\n"
-        }
+    if on_gpu {
+        "runs as: candle's kernels at levels 1 and 2, PTX at 3, CUDA at 4; 5 picks from several.\n"
+    } else {
+        "runs as: on a CPU, levels 3 to 5 run Rust code in place of the GPU kernels (Rust twins), not PTX or CUDA.\n"
     }
 }
 

@@ -88,9 +88,10 @@ impl Preprocessor {
 
     /// (height, width) of what [`apply`](Self::apply) makes of a picture of `height` × `width`.
     pub fn output_size(&self, height: u32, width: u32) -> [u32; 2] {
-        match self.do_center_crop {
-            true => self.crop_size,
-            false => self.resized(height, width),
+        if self.do_center_crop {
+            self.crop_size
+        } else {
+            self.resized(height, width)
         }
     }
 
@@ -109,9 +110,10 @@ impl Preprocessor {
                 format!("{width} × {height}"),
             ));
         }
-        let mut picture = match self.do_resize {
-            true => resize(picture, width, height, self.resample),
-            false => picture.clone(),
+        let mut picture = if self.do_resize {
+            resize(picture, width, height, self.resample)
+        } else {
+            picture.clone()
         };
         if self.do_center_crop {
             picture = center_crop(&picture, self.crop_size);
@@ -138,9 +140,10 @@ impl Preprocessor {
             Size::ShortestEdge(edge) => {
                 let long =
                     |short, long| (u64::from(edge) * u64::from(long) / u64::from(short)) as u32;
-                match height < width {
-                    true => [edge, long(height, width)],
-                    false => [long(width, height), edge],
+                if height < width {
+                    [edge, long(height, width)]
+                } else {
+                    [long(width, height), edge]
                 }
             }
         }
@@ -150,9 +153,12 @@ impl Preprocessor {
 /// The middle `height` × `width` pixels, black where the picture has none.
 fn center_crop(picture: &RgbImage, [height, width]: [u32; 2]) -> RgbImage {
     // A picture that is smaller by an odd number gets the wider border on top and on the left.
-    let start = |have: u32, want: u32| match have >= want {
-        true => i64::from((have - want) / 2),
-        false => -i64::from((want - have).div_ceil(2)),
+    let start = |have: u32, want: u32| {
+        if have >= want {
+            i64::from((have - want) / 2)
+        } else {
+            -i64::from((want - have).div_ceil(2))
+        }
     };
     let top = start(picture.height(), height);
     let left = start(picture.width(), width);

@@ -67,9 +67,10 @@ impl Limits {
             needs.bytes / self.bytes_per_s,
             needs.flops / self.flops_per_s,
         );
-        match memory >= arithmetic {
-            true => (memory, Limit::Memory),
-            false => (arithmetic, Limit::Arithmetic),
+        if memory >= arithmetic {
+            (memory, Limit::Memory)
+        } else {
+            (arithmetic, Limit::Arithmetic)
         }
     }
 }

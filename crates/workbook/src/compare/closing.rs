@@ -38,21 +38,22 @@ pub fn closing(results: &Results, device: &Device) -> Result<String> {
 }
 
 fn text(rows: &[Row], here: &Here) -> String {
-    let (next, read_on) = match here.facts.is_gpu() {
-        true => (
+    let (next, read_on) = if here.facts.is_gpu() {
+        (
             [
                 "cargo run --release --features cuda -- --preset readme --dtype bf16",
                 "cargo run --release --features cuda -- profile --model lm --level 1",
             ],
             "\"CUDA graphs, and decode\" says what a graph saves.",
-        ),
-        false => (
+        )
+    } else {
+        (
             [
                 "cargo run --release -- profile --model lm --level 1",
                 "cargo ex start",
             ],
             "\"Level 2\" says what fused ops save, and where.",
-        ),
+        )
     };
     let read_on = [
         "cargo run --release -p book -- serve",
@@ -75,9 +76,10 @@ fn part(name: &str, lines: &[String]) -> String {
 }
 
 fn meaning(rows: &[Row], here: &Here) -> Vec<String> {
-    let mut lines = match here.facts.is_gpu() {
-        true => on_gpu(rows),
-        false => on_cpu(rows, here.simd),
+    let mut lines = if here.facts.is_gpu() {
+        on_gpu(rows)
+    } else {
+        on_cpu(rows, here.simd)
     };
     if !here.tuned {
         let kind = if here.facts.is_gpu() { "GPU" } else { "CPU" };
@@ -98,15 +100,16 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
     };
     if let Some(two) = level_2(rows).filter(pair) {
         lines.push(gain(two));
-        lines.extend(match two.speedup < LITTLE {
-            true => [
+        lines.extend(if two.speedup < LITTLE {
+            [
                 "fused ops save kernel launches, and a CPU has none to save;".into(),
                 "the matmuls, which take most of the time, stay the same.".into(),
-            ],
-            false => [
+            ]
+        } else {
+            [
                 "fused ops create fewer tensors".into(),
                 "and read memory fewer times.".into(),
-            ],
+            ]
         });
     }
     lines

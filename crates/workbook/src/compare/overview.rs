@@ -26,9 +26,10 @@ pub fn on_gpu(results: &Results) -> bool {
 /// `NVIDIA H200`, or `AMD EPYC, 2 threads`.
 pub fn device(results: &Results) -> String {
     let machine = &results.machine;
-    match on_gpu(results) {
-        true => machine.name.clone(),
-        false => format!("{}, {} threads", machine.name, machine.threads),
+    if on_gpu(results) {
+        machine.name.clone()
+    } else {
+        format!("{}, {} threads", machine.name, machine.threads)
     }
 }
 

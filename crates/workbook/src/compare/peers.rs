@@ -68,16 +68,17 @@ impl Mode {
 
     /// What a device has, without being asked.
     fn all(device: &Device) -> Vec<Self> {
-        match device.is_cpu() {
-            true => Self::ON_CPU.to_vec(),
-            false => vec![
+        if device.is_cpu() {
+            Self::ON_CPU.to_vec()
+        } else {
+            vec![
                 Self::Eager,
                 Self::Graph,
                 Self::ReduceOverhead,
                 Self::MaxAutotune,
                 Self::MaxAutotuneGraph,
                 Self::Pyg,
-            ],
+            ]
         }
     }
 

@@ -14,9 +14,10 @@ const NONE: &str = "–";
 
 /// Legend of the columns. The second line depends on the device.
 pub fn legend(samples: u32, on_gpu: bool) -> String {
-    let device = match on_gpu {
-        true => "device ms: time on the GPU alone. launches: kernels started on the GPU.",
-        false => "Rust twin: Rust code in place of the GPU kernel. A CPU runs no PTX or CUDA.",
+    let device = if on_gpu {
+        "device ms: time on the GPU alone. launches: kernels started on the GPU."
+    } else {
+        "Rust twin: Rust code in place of the GPU kernel. A CPU runs no PTX or CUDA."
     };
     format!(
         "Each row is one forward pass: the median of {samples} runs. speed-up: over level 1.\n\
@@ -42,9 +43,10 @@ pub fn model(measured: &Measured, on_gpu: bool) -> String {
 }
 
 fn columns(on_gpu: bool) -> [Column; 9] {
-    let runs_as: fn(&Row) -> String = match on_gpu {
-        true => |row| runs_as_short(row.level.into(), true).into(),
-        false => |row| runs_as_short(row.level.into(), false).into(),
+    let runs_as: fn(&Row) -> String = if on_gpu {
+        |row| runs_as_short(row.level.into(), true).into()
+    } else {
+        |row| runs_as_short(row.level.into(), false).into()
     };
     [
         ("level", |row| {
@@ -76,9 +78,10 @@ fn lines(rows: &[Row], on_gpu: bool) -> Vec<Vec<String>> {
     let mut lines = vec![std::iter::once(String::new()).chain(titles).collect()];
     let mut workload = "";
     for row in rows {
-        let name = match row.workload == workload {
-            true => String::new(),
-            false => row.workload.clone(),
+        let name = if row.workload == workload {
+            String::new()
+        } else {
+            row.workload.clone()
         };
         workload = &row.workload;
         let cells = columns.iter().map(|(_, cell)| cell(row));

@@ -70,9 +70,10 @@ fn notes(results: &Results) -> String {
         sentences.push(format!("Not run: {}", not_tried.join(", ")));
     }
     let lines: String = sentences.iter().map(|s| format!("- {s}.\n")).collect();
-    match sentences.is_empty() {
-        true => lines,
-        false => format!("### Notes\n\n{lines}\n"),
+    if sentences.is_empty() {
+        lines
+    } else {
+        format!("### Notes\n\n{lines}\n")
     }
 }
 

@@ -7,9 +7,10 @@ use libloading::{Error, Library};
 use super::machine::{Driver, Gpu, Version};
 
 /// The library that comes with the driver.
-const LIBRARY: &str = match cfg!(windows) {
-    true => "nvcuda.dll",
-    false => "libcuda.so.1",
+const LIBRARY: &str = if cfg!(windows) {
+    "nvcuda.dll"
+} else {
+    "libcuda.so.1"
 };
 
 /// The driver and the GPUs that it shows.

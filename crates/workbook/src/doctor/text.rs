@@ -42,12 +42,13 @@ fn refusal(failed: &[Part]) -> String {
     .filter(|(part, _)| failed.contains(part))
     .map(|(_, name)| name)
     .collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!(
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(
             "\nyou asked for {}: see the fixes above\n",
             names.join(" and ")
-        ),
+        )
     }
 }
 
@@ -58,9 +59,10 @@ fn summary(machine: &Machine, findings: &[Finding]) -> String {
     let simd = simd.map_or(String::new(), |simd| format!(" ({})", simd.name()));
     let on_cpu = format!("{} on the CPU{simd}", levels_named(&levels::numbers()));
     let (mut works, mut lacks) = (vec![on_cpu, "simulator".into()], vec![]);
-    match blocked(Part::CudaFiles) {
-        false => works.push("NVRTC".into()),
-        true => lacks.push("no NVRTC"),
+    if blocked(Part::CudaFiles) {
+        lacks.push("no NVRTC")
+    } else {
+        works.push("NVRTC".into())
     }
     match machine.driver.gpus().first() {
         Some(gpu) if !blocked(Part::Cuda) => works.push(on_gpu(machine, gpu)),
@@ -68,9 +70,10 @@ fn summary(machine: &Machine, findings: &[Finding]) -> String {
         None if machine.card => lacks.push("no working GPU driver"),
         None => lacks.push("no GPU"),
     }
-    let lacks = match lacks.is_empty() {
-        true => String::new(),
-        false => format!("; {}", lacks.join(", ")),
+    let lacks = if lacks.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", lacks.join(", "))
     };
     format!("works here: {}{lacks}", works.join(", "))
 }
@@ -81,9 +84,10 @@ fn on_gpu(machine: &Machine, gpu: &Gpu) -> String {
     able.retain(|level| {
         levels::minimum(*level, DType::F32).is_none_or(|needed| needed <= gpu.capability)
     });
-    let build = match machine.cuda_build {
-        true => "",
-        false => " with --features cuda",
+    let build = if machine.cuda_build {
+        ""
+    } else {
+        " with --features cuda"
     };
     format!("{} on the GPU{build}", levels_named(&able))
 }
@@ -158,9 +162,10 @@ fn nvcc(nvcc: &Nvcc) -> String {
 fn libraries(machine: &Machine) -> String {
     let loaded = machine.libraries.iter().filter(|library| library.loads);
     let names: Vec<&str> = loaded.map(|library| library.name).collect();
-    match names.is_empty() {
-        true => "none on the library path".into(),
-        false => names.join(", "),
+    if names.is_empty() {
+        "none on the library path".into()
+    } else {
+        names.join(", ")
     }
 }
 

@@ -163,12 +163,13 @@ fn chosen<'e>(
 fn looked_for(learner: &Learner) -> String {
     let folder = learner.folder();
     let here = std::env::current_dir().unwrap_or_default();
-    match folder == own_folder() {
-        true => format!(
+    if folder == own_folder() {
+        format!(
             "none in {}, and no folder {FOLDER} there or in a parent folder",
             here.display()
-        ),
-        false => format!("none in {}", folder.display()),
+        )
+    } else {
+        format!("none in {}", folder.display())
     }
 }
 
@@ -250,9 +251,10 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
         _ => format!("; `{command} check {number} --seed {seed}` repeats this check"),
     };
     let id = &exercise.id;
-    let state = match learner.passed(exercise) {
-        true => "still counts as solved, by an earlier text",
-        false => "is not solved yet",
+    let state = if learner.passed(exercise) {
+        "still counts as solved, by an earlier text"
+    } else {
+        "is not solved yet"
     };
     format!("({id} {state}; `{command} hint {number}` gives a hint{again})")
 }

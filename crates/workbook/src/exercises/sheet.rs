@@ -40,9 +40,10 @@ pub fn csv(grades: &[Grade]) -> Result<String> {
 
 /// A field with a `'` before what a spreadsheet would compute: the text may be a student's.
 fn text(field: &str) -> String {
-    match field.starts_with(['=', '+', '-', '@']) {
-        true => format!("'{field}"),
-        false => field.to_owned(),
+    if field.starts_with(['=', '+', '-', '@']) {
+        format!("'{field}")
+    } else {
+        field.to_owned()
     }
 }
 

@@ -37,9 +37,10 @@ fn of_session(exercises: &mut Vec<Exercise>, session: Option<u8>) -> Result<()> 
     };
     let last = exercises.iter().map(|e| e.spec.session).max().unwrap_or(0);
     exercises.retain(|e| e.spec.session == session);
-    match exercises.is_empty() {
-        true => Err(BadInput::new("--session", format!("1 to {last}"), session).into()),
-        false => Ok(()),
+    if exercises.is_empty() {
+        Err(BadInput::new("--session", format!("1 to {last}"), session).into())
+    } else {
+        Ok(())
     }
 }
 
@@ -52,9 +53,10 @@ fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
         wanted = only.collect::<Result<_, _>>()?;
     }
     wanted.retain(|e| e.spec.graded || !args.graded);
-    match wanted.is_empty() {
-        true => Err(BadInput::new("--graded", "a graded task among the exercises", "none").into()),
-        false => Ok(wanted),
+    if wanted.is_empty() {
+        Err(BadInput::new("--graded", "a graded task among the exercises", "none").into())
+    } else {
+        Ok(wanted)
     }
 }
 
@@ -132,13 +134,14 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
 /// `ada 01-guard: passed`, or why not.
 fn show(grade: &Grade) -> String {
     let Verdict { passed, by, line } = &grade.verdict;
-    let verdict = match passed {
-        true => "passed".to_owned(),
-        false => format!(
+    let verdict = if *passed {
+        "passed".to_owned()
+    } else {
+        format!(
             "{}: {}",
             by.as_deref().unwrap_or_default(),
             line.as_deref().unwrap_or_default()
-        ),
+        )
     };
     format!("{} {}: {verdict}", grade.student, grade.exercise)
 }
@@ -155,9 +158,10 @@ fn of_student(student: &Student, exercises: &[Exercise], grades: &[Grade]) -> St
     let both = exercises.iter().zip(grades);
     let missing = both.filter(|(_, grade)| grade.is_missing());
     let missing: Vec<String> = missing.map(|(e, _)| of_missing(student, e)).collect();
-    match missing.is_empty() {
-        true => passed(grades),
-        false => format!("{}; missing: {}", passed(grades), missing.join(", ")),
+    if missing.is_empty() {
+        passed(grades)
+    } else {
+        format!("{}; missing: {}", passed(grades), missing.join(", "))
     }
 }
 

@@ -73,14 +73,16 @@ fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
     let config = Config::default()
         .with_poll_interval(POLL)
         .with_compare_contents(true);
-    let mut watcher: Box<dyn Watcher> = match poll {
-        true => Box::new(PollWatcher::new(sender, config)?),
-        false => Box::new(RecommendedWatcher::new(sender, config).context(TRY_POLL)?),
+    let mut watcher: Box<dyn Watcher> = if poll {
+        Box::new(PollWatcher::new(sender, config)?)
+    } else {
+        Box::new(RecommendedWatcher::new(sender, config).context(TRY_POLL)?)
     };
     let watched = watcher.watch(dir, RecursiveMode::NonRecursive);
-    match poll {
-        true => watched?,
-        false => watched.context(TRY_POLL)?,
+    if poll {
+        watched?
+    } else {
+        watched.context(TRY_POLL)?
     }
     Ok((watcher, changes))
 }

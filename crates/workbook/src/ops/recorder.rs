@@ -175,9 +175,10 @@ impl Recorder<'_> {
             .filter(|_| level != "copy")
             .map(|(_, _, needs)| *needs);
         let is_by_memory = |limits: Limits| ops::is_limited_by_memory(&limits, needs, work);
-        let cold = match self.limits.is_some_and(is_by_memory) {
-            true => self.timer.cold(timed, self.args.samples as usize)?,
-            false => None,
+        let cold = if self.limits.is_some_and(is_by_memory) {
+            self.timer.cold(timed, self.args.samples as usize)?
+        } else {
+            None
         };
         Ok(OpRow {
             op: op.into(),

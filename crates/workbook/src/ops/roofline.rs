@@ -149,9 +149,10 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
             "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above: data in caches.{}",
             roof.bandwidth,
             roof.peak,
-            match needed.iter().any(|row| row.graph_us.is_some()) {
-                true => " Times: CUDA graph, else device.",
-                false => "",
+            if needed.iter().any(|row| row.graph_us.is_some()) {
+                " Times: CUDA graph, else device."
+            } else {
+                ""
             }
         ),
         roof,

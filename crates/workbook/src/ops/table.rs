@@ -8,16 +8,13 @@ use crate::compare::significant;
 
 /// What the columns say.
 pub fn legend(device: &Device) -> &'static str {
-    match device.is_cpu() {
-        true => {
-            "Microseconds of one call, median. In parentheses: speed-up over level 2.\n\
+    if device.is_cpu() {
+        "Microseconds of one call, median. In parentheses: speed-up over level 2.\n\
              Rust twin: Rust code in place of the GPU kernel. A CPU runs neither PTX nor CUDA."
-        }
-        false => {
-            "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph, or\n\
+    } else {
+        "Microseconds of one call on the device, median, without the host's part: inside a CUDA graph, or\n\
              launched one by one (*). In parentheses: speed-up over level 2. An op that waits for the device is\n\
              measured on the host's clock. All clocks are in the JSON."
-        }
     }
 }
 

@@ -33,15 +33,14 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
         let model = models_of(text)?.swap_remove(0);
         return Ok((model, text.into()));
     }
-    match path.is_dir() {
-        true => Ok((architecture(path)?, text.into())),
-        false => {
-            let expected = format!(
-                "lm, vit, gnn, a folder, hf:ORG/NAME, or one of {}",
-                presets.join(", ")
-            );
-            Err(BadInput::new("--model", expected, format!("{text:?}")))
-        }
+    if path.is_dir() {
+        Ok((architecture(path)?, text.into()))
+    } else {
+        let expected = format!(
+            "lm, vit, gnn, a folder, hf:ORG/NAME, or one of {}",
+            presets.join(", ")
+        );
+        Err(BadInput::new("--model", expected, format!("{text:?}")))
     }
 }
 

@@ -15,12 +15,11 @@ pub type Named<R> = Vec<(String, Recorded<R>)>;
 /// The name itself, when it can be a file's.
 pub fn checked(name: &str) -> Result<&str, BadInput> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        true => {
-            let expected = "a name of letters, digits, '-', '_' and '.'";
-            Err(BadInput::new("NAME", expected, format!("{name:?}")))
-        }
-        false => Ok(name),
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        let expected = "a name of letters, digits, '-', '_' and '.'";
+        Err(BadInput::new("NAME", expected, format!("{name:?}")))
+    } else {
+        Ok(name)
     }
 }
 

@@ -54,9 +54,10 @@ fn one_line(mistake: &Mistake, text: &Text) -> String {
         ..
     } = mistake.first;
     let (place, code) = text.place(*line, source.as_ref());
-    let ptx = match source.is_some() && text.is_ptx() {
-        true => format!(" (PTX line {line})"),
-        false => String::new(),
+    let ptx = if source.is_some() && text.is_ptx() {
+        format!(" (PTX line {line})")
+    } else {
+        String::new()
     };
     let what = text.with_short_names(what, source.as_ref());
     let times = match (mistake.count, mistake.instructions) {

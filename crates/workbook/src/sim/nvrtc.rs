@@ -14,12 +14,11 @@ use libloading::Library;
 use crate::toolkit::{self, file_name, libraries};
 
 /// How to get it where there is none.
-const MISSING: &str = match cfg!(target_os = "macos") {
-    true => "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)",
-    false => {
-        "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
+const MISSING: &str = if cfg!(target_os = "macos") {
+    "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)"
+} else {
+    "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
          CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)"
-    }
 };
 
 /// What it takes.
@@ -30,9 +29,10 @@ const NO_HOST: &str = "CUDA that NVRTC compiles: only kernels; put host code bet
                        `#ifndef __CUDACC_RTC__` and `#endif`";
 
 /// The versions in the names under which the loader may know it, the newest first.
-const VERSIONS: &[&str] = match cfg!(windows) {
-    true => &["130_0", "120_0"],
-    false => &["13", "12", ""],
+const VERSIONS: &[&str] = if cfg!(windows) {
+    &["130_0", "120_0"]
+} else {
+    &["13", "12", ""]
 };
 
 /// PTX of the CUDA text of `path`, for the virtual architecture `arch` (`compute_75`), with line numbers.
@@ -80,18 +80,22 @@ pub enum Fault {
 
 /// Compiles next to nothing, which takes all that there has to be.
 pub fn works() -> Result<(), Fault> {
-    load().map_err(|found| match has_no_builtins() {
-        true => Fault::NoBuiltins,
-        false => Fault::Missing(found),
+    load().map_err(|found| {
+        if has_no_builtins() {
+            Fault::NoBuiltins
+        } else {
+            Fault::Missing(found)
+        }
     })?;
     match compile_ptx_with_opts("__global__ void f() {}", CompileOptions::default()) {
         Ok(_) => Ok(()),
         Err(CompileError::CompileError { log, nvrtc, .. }) => {
             let log = log.to_string_lossy();
             let said = log.lines().next().map_or(nvrtc.to_string(), str::to_owned);
-            Err(match said.contains("builtins") {
-                true => Fault::NoBuiltins,
-                false => Fault::Refused(said),
+            Err(if said.contains("builtins") {
+                Fault::NoBuiltins
+            } else {
+                Fault::Refused(said)
             })
         }
         Err(error) => Err(Fault::Refused(error.to_string())),
@@ -122,9 +126,10 @@ fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     let first = log.lines().find(|line| line.contains("error"));
     let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
     let of_host = ["#include", "<<<", "main("];
-    let expected = match of_host.iter().any(|part| text.contains(part)) {
-        true => NO_HOST,
-        false => KERNELS,
+    let expected = if of_host.iter().any(|part| text.contains(part)) {
+        NO_HOST
+    } else {
+        KERNELS
     };
     BadInput::new(path.display(), expected, found)
 }
@@ -133,9 +138,10 @@ fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
 /// error says where there is none.
 fn load() -> Result<Option<PathBuf>, String> {
     if let Some((variable, root)) = toolkit::named() {
-        return match open_in(&root) {
-            true => Ok(Some(root)),
-            false => Err(format!("none in {variable}={}", root.display())),
+        return if open_in(&root) {
+            Ok(Some(root))
+        } else {
+            Err(format!("none in {variable}={}", root.display()))
         };
     }
     let own = toolkit::own().into_iter();
@@ -144,9 +150,10 @@ fn load() -> Result<Option<PathBuf>, String> {
         return Ok(Some(root));
     }
     let is_there = |version: &&str| open(Path::new(&file_name("nvrtc", version, OS)));
-    match VERSIONS.iter().any(is_there) {
-        true => Ok(None),
-        false => Err("CUDA_HOME is not set, and there is none on the library path".into()),
+    if VERSIONS.iter().any(is_there) {
+        Ok(None)
+    } else {
+        Err("CUDA_HOME is not set, and there is none on the library path".into())
     }
 }
 

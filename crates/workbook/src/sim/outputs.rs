@@ -50,9 +50,10 @@ impl Outputs {
             .filter(|&k| operands.buffer(k).is_some())
             .map(|k| k.to_string())
             .collect();
-        let expected = match buffers.is_empty() {
-            true => "an argument that is a buffer".into(),
-            false => format!("the number of a buffer: {}", buffers.join(", ")),
+        let expected = if buffers.is_empty() {
+            "an argument that is a buffer".into()
+        } else {
+            format!("the number of a buffer: {}", buffers.join(", "))
         };
         match self
             .dumps

@@ -32,12 +32,11 @@ impl Text {
         })?;
         let compiled = path.extension().is_some_and(|extension| extension == "cu");
         Ok(Self {
-            ptx: match compiled {
-                true => {
-                    let _compiling = Waiting::new(format!("compiling {}", path.display()));
-                    nvrtc::compile(path, &text, arch)?
-                }
-                false => text,
+            ptx: if compiled {
+                let _compiling = Waiting::new(format!("compiling {}", path.display()));
+                nvrtc::compile(path, &text, arch)?
+            } else {
+                text
             },
             name: path.display().to_string(),
             folder: path.parent().unwrap_or(Path::new("")).into(),
@@ -47,9 +46,12 @@ impl Text {
 
     /// An error of the simulator, with the file before its line.
     pub fn bad_input(&self, error: Error) -> BadInput {
-        let at = |line: u32| match self.compiled {
-            true => format!("{}: line {line} of its PTX", self.name),
-            false => format!("{}:{line}", self.name),
+        let at = |line: u32| {
+            if self.compiled {
+                format!("{}: line {line} of its PTX", self.name)
+            } else {
+                format!("{}:{line}", self.name)
+            }
         };
         match error {
             Error::Syntax {

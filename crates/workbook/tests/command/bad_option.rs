@@ -81,10 +81,10 @@ fn prompts() {
         "context",
         "shorten the prompt",
     ]);
-    let graph = ["--prompt", "The", "--device", "cpu", "--graph", "on"];
+    let graph = ["--prompt", "The", "--device", "cpu", "--cuda-graph", "on"];
     fixture
         .run(&graph)
-        .refused(&["--graph on: expected a GPU", "found cpu"]);
+        .refused(&["--cuda-graph on: expected a GPU", "found cpu"]);
     run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
 }
 

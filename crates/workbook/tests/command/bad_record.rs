@@ -49,15 +49,12 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => {
-                files.extend(tree(&path));
-                files.insert(path, vec![]);
-            }
-            false => {
-                let bytes = fs::read(&path).unwrap();
-                files.insert(path, bytes);
-            }
+        if path.is_dir() {
+            files.extend(tree(&path));
+            files.insert(path, vec![]);
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            files.insert(path, bytes);
         }
     }
     files

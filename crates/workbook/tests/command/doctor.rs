@@ -64,9 +64,10 @@ fn what_was_asked_for_and_is_missing_is_an_exit_code() {
 #[test]
 fn builtins_that_are_missing_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let [lib, file] = match cfg!(windows) {
-        true => ["bin", "nvrtc64_130_0.dll"],
-        false => ["lib", "libnvrtc.so.13"],
+    let [lib, file] = if cfg!(windows) {
+        ["bin", "nvrtc64_130_0.dll"]
+    } else {
+        ["lib", "libnvrtc.so.13"]
     };
     std::fs::create_dir(folder.path().join(lib)).unwrap();
     std::fs::write(folder.path().join(lib).join(file), "").unwrap();

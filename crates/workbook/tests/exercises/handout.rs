@@ -12,9 +12,10 @@ use crate::run::{Folder, exercises, named};
 fn all_text(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => all_text(&path, text),
-            false => *text += &fs::read_to_string(path).unwrap(),
+        if path.is_dir() {
+            all_text(&path, text)
+        } else {
+            *text += &fs::read_to_string(path).unwrap()
         }
     }
 }

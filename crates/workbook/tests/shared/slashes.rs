@@ -10,8 +10,9 @@ pub fn text(output: Vec<u8>) -> String {
 
 /// The same for a text that is expected, in which a path of this machine may stand.
 pub fn slashes(text: &str) -> String {
-    match cfg!(windows) {
-        true => text.replace('\\', "/"),
-        false => text.to_owned(),
+    if cfg!(windows) {
+        text.replace('\\', "/")
+    } else {
+        text.to_owned()
     }
 }

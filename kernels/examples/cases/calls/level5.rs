@@ -167,9 +167,12 @@ fn weighed(
 fn products(draw: &mut Draw) -> Result<()> {
     for [batch, m, n, k] in PRODUCTS {
         for transposed in [false, true] {
-            let matrix = |draw: &mut Draw, rows: usize, columns: usize| match transposed {
-                true => draw.floats(&[batch, columns, rows], DType::F32)?.t(),
-                false => draw.floats(&[batch, rows, columns], DType::F32),
+            let matrix = |draw: &mut Draw, rows: usize, columns: usize| {
+                if transposed {
+                    draw.floats(&[batch, columns, rows], DType::F32)?.t()
+                } else {
+                    draw.floats(&[batch, rows, columns], DType::F32)
+                }
             };
             let (a, b) = (matrix(draw, m, k)?, matrix(draw, k, n)?);
             let bias = draw.floats(&[n], DType::F32)?;

@@ -64,15 +64,19 @@ pub fn add(list: &mut List) {
 /// Of rows, and of transposed views.
 fn products(list: &mut List, name: &str, run: matmul::level5::Run, [b, m, n, k]: [usize; 4]) {
     for transposed in [false, true] {
-        let what = match transposed {
-            false => format!("{name}, level 5"),
-            true => format!("{name} of transposed views, level 5"),
+        let what = if transposed {
+            format!("{name} of transposed views, level 5")
+        } else {
+            format!("{name}, level 5")
         };
         list.add_in(&[DType::F32], &what, &format!("{b} of {m}×{n}×{k}"), {
             move |i| {
-                let mut matrix = |rows, columns| match transposed {
-                    true => i.tensor(&[b, columns, rows])?.t(),
-                    false => i.tensor(&[b, rows, columns]),
+                let mut matrix = |rows, columns| {
+                    if transposed {
+                        i.tensor(&[b, columns, rows])?.t()
+                    } else {
+                        i.tensor(&[b, rows, columns])
+                    }
                 };
                 let (x, y) = (matrix(m, k)?, matrix(k, n)?);
                 matmul::level5::Call::new(&x, &y, Some(&i.tensor(&[n])?))?.run(run)

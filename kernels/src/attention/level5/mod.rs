@@ -12,9 +12,9 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use super::Operands;
 use super::level4::{self, decode_entry};
+use crate::cuda_graph::is_recording;
 use crate::dispatch::Facts;
 use crate::error::{mismatch, unsupported};
-use crate::graph::is_recording;
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 

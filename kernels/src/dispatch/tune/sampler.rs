@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use candle_core::{Device, Result};
 
 use super::calls::Call;
-use crate::graph::{Buffers, Graph, warm};
+use crate::cuda_graph::{Buffers, CudaGraph, warm};
 
 /// A sample is about this long.
 const SAMPLE: Duration = Duration::from_micros(200);
@@ -31,7 +31,7 @@ pub struct Sampler<'a> {
     device: &'a Device,
     call: Call,
     /// On a GPU, a graph of some calls: one alone would say how fast the host is.
-    graph: Option<Graph>,
+    graph: Option<CudaGraph>,
     /// Calls of a graph, or of a sample.
     calls: usize,
     /// Launches of the graph.
@@ -55,7 +55,7 @@ impl<'a> Sampler<'a> {
                 let mut round = || (0..sets).try_for_each(|_| call());
                 let buffers = warm(device, || Buffers::of(&mut round))?;
                 device.synchronize()?;
-                let graph = Graph::repeated(device, buffers, rounds, round)?;
+                let graph = CudaGraph::repeated(device, buffers, rounds, round)?;
                 (Some(graph), rounds * sets)
             }
         };

@@ -46,10 +46,7 @@ fn main() -> ExitCode {
         code = program(options::<Args>()?.command)?;
         Ok(())
     });
-    match end == ExitCode::SUCCESS {
-        true => code,
-        false => end,
-    }
+    if end == ExitCode::SUCCESS { code } else { end }
 }
 
 fn program(command: Command) -> anyhow::Result<ExitCode> {
@@ -92,9 +89,10 @@ fn train<T: Task>(
     let folder = folder(args.out.as_deref(), name)?;
     let checkpoint = workbook()?.join(format!("train-{name}.safetensors"));
     save::check_folder(&folder)?;
-    let mut training = match args.resume {
-        true => checkpoint::load(&checkpoint, task)?,
-        false => Training::new(task, args.seed, args.budget(T::STEPS)),
+    let mut training = if args.resume {
+        checkpoint::load(&checkpoint, task)?
+    } else {
+        Training::new(task, args.seed, args.budget(T::STEPS))
     };
     stop_on_signals()?;
     training.run(task, &checkpoint)?;

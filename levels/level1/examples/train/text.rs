@@ -32,13 +32,12 @@ pub fn pages(file: Option<&Path>) -> Result<(Vec<Page>, Vec<Page>), BadInput> {
     let text = std::fs::read_to_string(file)
         .map_err(|e| BadInput::new(file.display(), "a text file in UTF-8", e))?;
     let (train, held_out) = corpus::split(cut(&text));
-    match train.is_empty() || held_out.is_empty() {
-        true => {
-            let expected = format!("at least about {} bytes of text", 20 * PAGE);
-            let found = format!("{} bytes", text.len());
-            Err(BadInput::new(file.display(), expected, found))
-        }
-        false => Ok((train, held_out)),
+    if train.is_empty() || held_out.is_empty() {
+        let expected = format!("at least about {} bytes of text", 20 * PAGE);
+        let found = format!("{} bytes", text.len());
+        Err(BadInput::new(file.display(), expected, found))
+    } else {
+        Ok((train, held_out))
     }
 }
 

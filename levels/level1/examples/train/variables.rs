@@ -74,9 +74,10 @@ impl Variables {
             [_, rest @ ..] => {
                 let k: usize = rest.iter().product();
                 let std = 1. / (k as f32).sqrt();
-                match INTO_STREAM.iter().any(|part| name.contains(part)) {
-                    true => (0., std / (2. * self.num_layers as f32).sqrt()),
-                    false => (0., std),
+                if INTO_STREAM.iter().any(|part| name.contains(part)) {
+                    (0., std / (2. * self.num_layers as f32).sqrt())
+                } else {
+                    (0., std)
                 }
             }
             [] => (0., 1.),
@@ -99,9 +100,10 @@ impl SimpleBackend for Variables {
     fn get(&self, shape: Shape, name: &str, _: Init, _: DType, _: &Device) -> Result<Tensor> {
         let mut vars = self.lock(); // until it is in: two threads may ask at once
         if let Some(var) = vars.get(name) {
-            return match var.shape() == &shape {
-                true => Ok(var.as_tensor().clone()),
-                false => candle_core::bail!("`{name}` is {:?}, not {shape:?}", var.shape()),
+            return if var.shape() == &shape {
+                Ok(var.as_tensor().clone())
+            } else {
+                candle_core::bail!("`{name}` is {:?}, not {shape:?}", var.shape())
             };
         }
         let var = self.draw(name, shape)?;

@@ -72,9 +72,10 @@ impl Linear {
 
 impl Module for Linear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        match self.is_eligible(x) {
-            true => linear(&x.contiguous()?, &self.0),
-            false => self.candle(x),
+        if self.is_eligible(x) {
+            linear(&x.contiguous()?, &self.0)
+        } else {
+            self.candle(x)
         }
     }
 }

@@ -39,12 +39,15 @@ impl Block<'_> {
         let rows = self.read_lanes::<4>(on, 4);
         let rows: Rows = rows.map(|word| word.map(|bits| bits as u32));
         for (block, &d) in d.iter().enumerate() {
-            let value = std::array::from_fn(|lane| match transposed {
-                false => rows[lane % 4][8 * block + lane / 4],
-                true => pair(|half| {
-                    let (row, column) = (2 * (lane % 4) + half, lane / 4);
-                    rows[column / 2][8 * block + row] >> (16 * (column % 2))
-                }),
+            let value = std::array::from_fn(|lane| {
+                if transposed {
+                    pair(|half| {
+                        let (row, column) = (2 * (lane % 4) + half, lane / 4);
+                        rows[column / 2][8 * block + row] >> (16 * (column % 2))
+                    })
+                } else {
+                    rows[lane % 4][8 * block + lane / 4]
+                }
             });
             self.warps[w].set_word(d, active, value);
         }
@@ -77,9 +80,10 @@ impl Block<'_> {
                 let (block, row) = (lane / 8, lane % 8);
                 let Some(&r) = from.get(block) else { return 0 };
                 let held = &self.warps[w].words[r as usize];
-                u64::from(match transposed {
-                    false => held[4 * row + k],
-                    true => pair(|half| held[4 * (2 * k + half) + row / 2] >> (16 * (row % 2))),
+                u64::from(if transposed {
+                    pair(|half| held[4 * (2 * k + half) + row / 2] >> (16 * (row % 2)))
+                } else {
+                    held[4 * row + k]
                 })
             });
             let at = at.map(|at| at + 4 * k as u64);

@@ -65,9 +65,10 @@ impl Visit<'_> {
         let first = at >> self.page.grain;
         let mut conflict = None;
         for i in first..first + (bytes >> self.page.grain) as usize {
-            let found = match write {
-                true => self.write_cell(i, lane),
-                false => self.read_cell(i, lane),
+            let found = if write {
+                self.write_cell(i, lane)
+            } else {
+                self.read_cell(i, lane)
             };
             conflict = conflict.or(found);
         }
@@ -124,9 +125,10 @@ impl Visit<'_> {
         if self.writers.0 != number {
             self.writers = (number, self.access.order(&self.page.epochs[number - 1]));
         }
-        match self.is_after(self.writers.1, writer, 0, lane) {
-            true => None,
-            false => Some(self.conflict(writer, true)),
+        if self.is_after(self.writers.1, writer, 0, lane) {
+            None
+        } else {
+            Some(self.conflict(writer, true))
         }
     }
 

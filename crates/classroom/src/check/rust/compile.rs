@@ -96,8 +96,9 @@ fn libraries() -> Result<Vec<PathBuf>, BadInput> {
     let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_it).collect();
     found.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
     found.reverse();
-    match found.is_empty() {
-        true => Err(missing(format!("none in {}", folder.display()))),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(missing(format!("none in {}", folder.display())))
+    } else {
+        Ok(found)
     }
 }

@@ -67,9 +67,10 @@ impl Hub {
     fn complain(&self, name: &Name, found: String) -> BadInput {
         let (cache, endpoint) = (self.cache.display(), &self.endpoint);
         // What the hub refuses is told by a status, anything else is the way there.
-        let advice = match found.contains("http status") {
-            true => "check the name; a private or gated model needs access and HF_TOKEN",
-            false => "without a network, pass the folder of a checkpoint instead",
+        let advice = if found.contains("http status") {
+            "check the name; a private or gated model needs access and HF_TOKEN"
+        } else {
+            "without a network, pass the folder of a checkpoint instead"
         };
         let expected = format!("it in the cache {cache} or a download from {endpoint} ({advice})");
         BadInput::new(name, expected, found)
@@ -99,12 +100,12 @@ struct Commit {
 impl Commit {
     /// Downloads `file` unless the cache has it.
     fn get(&self, file: &str) -> Result<(), ApiError> {
-        match self.folder.join(file).exists() {
-            true => Ok(()),
-            false => self
-                .files
+        if self.folder.join(file).exists() {
+            Ok(())
+        } else {
+            self.files
                 .download_with_progress(file, Bar::new())
-                .map(|_| ()),
+                .map(|_| ())
         }
     }
 }

@@ -23,20 +23,19 @@ impl Name {
         let (repo, revision) = rest.split_once('@').unwrap_or((rest, "main"));
         let parts: Vec<&str> = repo.split('/').collect();
         let is_repo = parts.len() == 2 && repo.len() <= LONGEST && parts.into_iter().all(is_part);
-        Some(match is_repo && revision.split('/').all(is_segment) {
-            true => Ok(Self {
+        Some(if is_repo && revision.split('/').all(is_segment) {
+            Ok(Self {
                 repo: repo.into(),
                 revision: revision.into(),
-            }),
-            false => {
-                let expected =
-                    "hf:ORG/NAME or hf:ORG/NAME@REVISION of letters, digits, `-`, `_` and `.`";
-                Err(BadInput::new(
-                    "--model",
-                    expected,
-                    short(format!("{model:?}")),
-                ))
-            }
+            })
+        } else {
+            let expected =
+                "hf:ORG/NAME or hf:ORG/NAME@REVISION of letters, digits, `-`, `_` and `.`";
+            Err(BadInput::new(
+                "--model",
+                expected,
+                short(format!("{model:?}")),
+            ))
         })
     }
 }

@@ -120,12 +120,13 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
 
 /// A newer driver or an older toolkit, for a toolkit of CUDA `needs` and a driver for CUDA `has`.
 fn either(needs: Version, has: Version) -> String {
-    let driver = match needs <= OWN_TOOLKITS_CUDA {
-        true => DRIVER.to_string(),
-        false => format!(
+    let driver = if needs <= OWN_TOOLKITS_CUDA {
+        DRIVER.to_string()
+    } else {
+        format!(
             "install a driver for CUDA {} or newer (nvidia-smi shows the version)",
             dotted(needs)
-        ),
+        )
     };
     format!(
         "build with a toolkit of CUDA {} or older, or {driver}",
@@ -186,9 +187,10 @@ pub fn asked(text: &str) -> Option<Version> {
     let text = text.strip_prefix("sm_").unwrap_or(&text);
     let number = text.strip_suffix(['a', 'f']).unwrap_or(text);
     let number: u32 = number.parse().ok()?;
-    Some(match number < 20 {
-        true => (number, 0),
-        false => (number / 10, number % 10),
+    Some(if number < 20 {
+        (number, 0)
+    } else {
+        (number / 10, number % 10)
     })
 }
 
@@ -222,9 +224,10 @@ fn of_build(machine: &Machine) -> Option<Fact> {
         }
         _ => return None,
     };
-    let fix = match (major, minor) < OLDEST_OF_13 {
-        true => "build with a toolkit of CUDA 12".to_string(),
-        false => format!("export CUDA_COMPUTE_CAP={major}{minor}, and rebuild"),
+    let fix = if (major, minor) < OLDEST_OF_13 {
+        "build with a toolkit of CUDA 12".to_string()
+    } else {
+        format!("export CUDA_COMPUTE_CAP={major}{minor}, and rebuild")
     };
     Some((Fault::CapabilityOfBuild, true, found, fix))
 }

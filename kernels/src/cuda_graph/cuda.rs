@@ -15,12 +15,12 @@ const AUTO_FREE: sys::CUgraphInstantiate_flags =
 
 /// Stays with the thread that recorded it, as `CudaGraph` does: what candle's kernels are told of shapes and strides lies on
 /// the device for as long as that thread, which keeps it ([`warm`](super::warm)).
-pub struct Graph {
+pub struct Recorded {
     graph: CudaGraph,
     kernels: usize,
 }
 
-impl Graph {
+impl Recorded {
     pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
         let Device::Cuda(cuda) = device else {
             let found = format!("{:?}", device.location());
@@ -28,7 +28,7 @@ impl Graph {
         };
         let stream = cuda.cuda_stream();
         if stream.cu_stream().is_null() {
-            let expected = "a device with a stream of its own (`graph::open`)";
+            let expected = "a device with a stream of its own (`cuda_graph::open`)";
             return Err(mismatch("a CUDA graph", expected, "the default stream"));
         }
         let _cached = cuda.enable_cuda_graph_htod_cache();

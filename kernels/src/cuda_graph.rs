@@ -43,13 +43,13 @@ pub fn is_recording() -> bool {
 }
 
 /// What was launched while it was recorded.
-pub struct Graph {
-    graph: imp::Graph,
+pub struct CudaGraph {
+    graph: imp::Recorded,
     /// Dropped after the graph that writes there.
     _buffers: Buffers,
 }
 
-impl Graph {
+impl CudaGraph {
     /// Records what `f` launches on the stream of `device`; the launches are not run. `f` has run before, with the
     /// same shapes, so that all kernels are loaded; kernels write to the `buffers` of that run, and where there are
     /// none, to memory that the graph takes and gives back.
@@ -100,9 +100,9 @@ impl Graph {
     }
 }
 
-fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::Graph, T)> {
+fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::Recorded, T)> {
     let _nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
-    imp::Graph::record(device, || {
+    imp::Recorded::record(device, || {
         RECORDING.set(true);
         let _over = Finally(|| RECORDING.set(false));
         f()
@@ -121,9 +121,9 @@ mod imp {
 
     use crate::error::mismatch;
 
-    pub enum Graph {}
+    pub enum Recorded {}
 
-    impl Graph {
+    impl Recorded {
         pub fn record<T>(_: &Device, _: impl FnOnce() -> Result<T>) -> Result<(Self, T)> {
             Err(mismatch(
                 "a CUDA graph",
@@ -147,7 +147,7 @@ mod imp {
 }
 
 #[cfg(feature = "cuda")]
-#[path = "graph/cuda.rs"]
+#[path = "cuda_graph/cuda.rs"]
 mod imp;
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_cpu_has_no_graphs() {
-        let error = Graph::record(&Device::Cpu, Buffers::default(), || Ok(()))
+        let error = CudaGraph::record(&Device::Cpu, Buffers::default(), || Ok(()))
             .map(|_| ())
             .unwrap_err();
         assert!(error.to_string().contains("expected a"), "{error}");

@@ -1,0 +1,74 @@
+//! The ops of a program, as its options ask for them.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device};
+use data::BadInput;
+
+use crate::{Costed, Level, Swap, check, level, numbers, one_of};
+
+/// What the options `--level` and `--swap` ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection<'a> {
+    /// The number of the level.
+    pub level: u8,
+    /// The value of `--swap`: ops that other levels do in its place.
+    pub swap: Option<&'a str>,
+    /// The ops that the model runs, such as `models::lm::OPS`: `swap` may name these.
+    pub model_ops: &'a [&'static str],
+}
+
+impl Selection<'_> {
+    /// These ops, for tensors of a dtype on a device; `costed` when `--trace` will want to know what each op needs.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a level or an op that is not there, and for a GPU that cannot run one of the levels.
+    pub fn ops(self, dtype: DType, device: &Device, costed: bool) -> Result<Level, BadInput> {
+        let base = level(self.level).ok_or_else(|| {
+            let expected = one_of(&numbers(), "or");
+            BadInput::new("--level", expected, self.level)
+        })?;
+        let ops: Level = match self.swap {
+            Some(spec) => {
+                let swap = Swap::new(base, spec, self.model_ops)?;
+                check(&swap.levels(), dtype, device)?;
+                Arc::new(swap)
+            }
+            None => {
+                check(&[self.level], dtype, device)?;
+                base
+            }
+        };
+        Ok(if costed {
+            Arc::new(Costed::new(ops))
+        } else {
+            ops
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level_of(level: u8, swap: Option<&str>) -> Result<u8, String> {
+        let model_ops = &["linear", "attention"];
+        let selection = Selection {
+            level,
+            swap,
+            model_ops,
+        };
+        let ops = selection.ops(DType::F32, &Device::Cpu, true);
+        ops.map(|ops| ops.level()).map_err(|bad| bad.to_string())
+    }
+
+    #[test]
+    fn the_level_is_that_of_the_base() {
+        assert_eq!(level_of(1, None), Ok(1));
+        assert_eq!(level_of(1, Some("linear=2, attention=2")), Ok(1));
+        let last = numbers().len();
+        let refusal = level_of(9, None).unwrap_err();
+        assert_eq!(refusal.matches(',').count(), last - 1);
+        assert!(level_of(2, Some("linear")).is_err());
+    }
+}
