@@ -63,26 +63,6 @@ assemble() { # FILE GPU OUT
   ptxas "$optimised" --gpu-name "sm_$2" --output-file "$3.cubin" "$1"
 }
 
-# The names of inlined functions, spelled in bytes, hold a hash of the file's absolute path: eight zeros
-# in its place make the same text everywhere.
-without_hashes() {
-  python3 - "$1" <<'PYTHON'
-import re, sys
-
-text = open(sys.argv[1]).read()
-
-def name(match):
-    label, lines = match.groups()
-    spelled = bytes(int(b) for b in re.findall(r"\d+", lines.replace(".b8", "")))
-    spelled = re.sub(rb"_INTERNAL_[0-9a-f]{8}_", b"_INTERNAL_00000000_", spelled)
-    rows = [spelled[i : i + 40] for i in range(0, len(spelled), 40)]
-    return label + "".join(".b8 " + ",".join(map(str, row)) + "\n" for row in rows)
-
-text = re.sub(r"(\$L__info_string\d+:\n)((?:\.b8 [\d,]+\n)+)", name, text)
-open(sys.argv[1], "w").write(text)
-PYTHON
-}
-
 with_version() { sed -E "s/^\.version .*/.version $2/" "$1" >"$3"; } # FILE VERSION OUT
 
 # The oldest version that ptxas accepts for FILE. It asks at GUESS first, where the committed file stands:
@@ -106,14 +86,11 @@ oldest_version() { # FILE GUESS TARGET OUT
 }
 
 compile() { # FILE.cu TARGET: checks or writes its PTX
-  local ptx target=$2 version out root
+  local ptx target=$2 version out
   ptx=$(ptx_of "$1" "$target")
   out=$work/$(echo "${1%.cu}" | tr / _).$target
   nvcc --ptx -std=c++17 -O3 -lineinfo -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
-  root=$(pwd -P)
-  # Paths from the repository's root, and the toolkit's as cuda/…
-  sed -i -E "s|\"[^\"]*/cu13/|\"cuda/|; s|\"$root/|\"|" "$out.new"
-  without_hashes "$out.new"
+  python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then
     assemble "$out.new" "$target" "$out" # says what is wrong
@@ -137,7 +114,7 @@ accepted() { # GPU FILE.ptx
   return 1
 }
 
-export -f targets ptx_of target gpus assemble without_hashes with_version oldest_version compile accepted
+export -f targets ptx_of target gpus assemble with_version oldest_version compile accepted
 
 # The longest first, so that no core waits for one at the end.
 largest_first() { xargs -r ls -S; }

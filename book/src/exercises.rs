@@ -90,7 +90,8 @@ fn below(
 ) -> BookItem {
     let path = format!("exercises/{}.md", exercise.name());
     let of = &exercise.spec.chapter;
-    let mut text = page(exercise);
+    // In the repository, a page is three folders deep; in the book, one below the chapters.
+    let mut text = page(exercise).replace("](../../../book/chapters/", "](../");
     if let Some(title) = titles.get(Path::new(of)) {
         let head = format!("*{}*\n", about(exercise));
         let link = format!("{head}\nChapter: [{title}](../{of})\n");

@@ -371,9 +371,15 @@ mod tests {
     #[test]
     fn sources_of_the_crates() {
         let repository = crate::root().join("..");
-        let mut folders: Vec<_> = ["models", "levels", "kernels", "trace", "replay"]
-            .map(|folder| repository.join(folder))
-            .into();
+        let mut folders: Vec<_> = [
+            "models",
+            "levels",
+            "kernels",
+            "crates/trace",
+            "crates/replay",
+        ]
+        .map(|folder| repository.join(folder))
+        .into();
         let mut read = 0;
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {

@@ -2,6 +2,8 @@
 //!
 //! Attention over edges with features is "Masked label prediction", Shi et al. 2021, as PyTorch
 //! Geometric's `TransformerConv` computes it; the block around it is that of the other two models.
+//!
+//! The methods of `ops` are in `levels/levelN/src/ops.rs`, for each level N.
 
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;

@@ -3,6 +3,8 @@
 //! "LLaMA: open and efficient foundation language models", Touvron et al. 2023, section 2.2, with
 //! grouped-query attention (Ainslie et al. 2023). Qwen2 (Yang et al. 2024, section 2.2.1) adds a bias to queries, keys
 //! and values. Tensor names are those of Hugging Face's `LlamaForCausalLM` and `Qwen2ForCausalLM`.
+//!
+//! The methods of `ops` are in `levels/levelN/src/ops.rs`, for each level N.
 
 mod config;
 

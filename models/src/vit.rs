@@ -2,6 +2,8 @@
 //!
 //! "An image is worth 16x16 words", Dosovitskiy et al. 2021, section 3.1. Tensor names are Hugging
 //! Face's `ViTForImageClassification`.
+//!
+//! The methods of `ops` are in `levels/levelN/src/ops.rs`, for each level N.
 
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;

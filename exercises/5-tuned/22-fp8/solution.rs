@@ -5,7 +5,11 @@
 pub fn e4m3(x: f32) -> f32 {
     let magnitude = x.abs().min(448.);
     // Below 2⁻⁶ numbers are 2⁻⁹ apart, above it an eighth of their power of two.
-    let exponent = if magnitude < 0.015_625 { -6. } else { magnitude.log2().floor() };
+    let exponent = if magnitude < 0.015_625 {
+        -6.
+    } else {
+        magnitude.log2().floor()
+    };
     let step = (exponent - 3.).exp2();
     let nearest = (magnitude / step).round_ties_even() * step;
     nearest.min(448.).copysign(x)

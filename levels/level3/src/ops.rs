@@ -2,6 +2,10 @@
 //!
 //! Two exceptions: the greedy `next_token` is level 1's, which is candle's argmax, and on a CPU the library `gemm` computes
 //! the matmuls.
+//!
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
+//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
+//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
 
 use candle_core::{Result, Tensor};
 use kernels::level3 as k;

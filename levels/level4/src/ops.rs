@@ -1,4 +1,8 @@
 //! Every operation in hand-written CUDA with warp shuffles; on a CPU, in explicit SIMD lanes.
+//!
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
+//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
+//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
 
 use candle_core::{Result, Tensor};
 use kernels::level4 as k;

@@ -1,5 +1,9 @@
 //! Level 4's operations, with the kernel picked by shape where several compute the same, and the position of a
 //! decode step in the device's memory.
+//!
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
+//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
+//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
 
 use candle_core::{Result, Tensor};
 use kernels::level5 as k;

@@ -110,7 +110,36 @@ fn a_session_takes_three_hours() {
         let minutes = Minutes::of(&of_it, reading);
         assert!(minutes.together() <= 180, "session {number}: {minutes:?}");
         assert!(of_it.iter().all(|e| !(e.spec.graded && e.spec.optional)));
+        let row = row_of_session(number, reading, &of_it);
+        assert!(text.contains(&row), "syllabus.md: expected {row}");
     }
+}
+
+/// The line of a session in the syllabus's table of minutes, which is read on GitHub, too.
+fn row_of_session(number: u8, reading: u32, exercises: &[&Exercise]) -> String {
+    let in_the_room = exercises.iter();
+    let in_the_room: Vec<_> = in_the_room
+        .filter(|e| !e.spec.graded && !e.spec.optional)
+        .collect();
+    let minutes: u32 = in_the_room.iter().map(|e| e.spec.minutes).sum();
+    let numbers: Vec<_> = in_the_room.iter().map(|e| e.number()).collect();
+    let numbers = numbers.join(", ");
+    let graded: Vec<_> = exercises.iter().filter(|e| e.spec.graded).collect();
+    let [graded] = graded[..] else {
+        panic!("session {number}: expected one graded task")
+    };
+    let after = graded.spec.minutes;
+    let title = &graded.spec.title;
+    let language = match graded.language {
+        Language::Ptx => "PTX",
+        Language::Cuda => "CUDA C++",
+        Language::Rust => "Rust",
+    };
+    let together = Minutes::of(exercises, reading).together();
+    let graded = graded.number();
+    format!(
+        "| {number} | {reading} | {minutes}: {numbers} | {after}: {graded}, *{title}*, {language} | {together} |\n"
+    )
 }
 
 /// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.
