@@ -4,6 +4,7 @@ mod bench_charts;
 mod compare;
 mod doctor;
 mod exercises;
+mod explain;
 mod ops;
 mod profile;
 mod record;
@@ -22,6 +23,7 @@ use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
 use compare::CompareArgs;
 use doctor::DoctorArgs;
 use exercises::ExercisesArgs;
+use explain::ExplainArgs;
 use ops::OpsArgs;
 use profile::ProfileArgs;
 use record::RecordArgs;
@@ -63,6 +65,8 @@ enum Command {
     Small(SmallArgs),
     /// Check this machine: what works here, what does not, and how to fix it
     Doctor(DoctorArgs),
+    /// Print the kernels of an op at two levels side by side: rms_norm, linear or attention
+    Explain(ExplainArgs),
     /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
     Exercises(ExercisesArgs),
     /// Continue a text with the language model
@@ -114,6 +118,7 @@ fn main() -> ExitCode {
                 is_clean = doctor::run(&args, threads)?;
                 Ok(())
             }
+            Some(Command::Explain(args)) => explain::run(&args),
             Some(Command::Exercises(args)) => {
                 is_clean = exercises::run(&args)?;
                 Ok(())
