@@ -22,3 +22,4 @@ mod trace;
 pub mod vit;
 
 pub use exit::run;
+pub use note::note_tables;

@@ -3,7 +3,21 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use candle_core::Device;
+use kernels::dispatch::{Facts, remarks};
+
 /// `note: TEXT`
 pub fn note(text: impl Display) -> std::io::Result<()> {
     writeln!(std::io::stderr(), "note: {text}")
+}
+
+/// Notes what there is to say about the tables by which level 5 picks kernels on `device`.
+///
+/// # Errors
+/// When the driver does not answer, or stderr is closed.
+pub fn note_tables(device: &Device) -> candle_core::Result<()> {
+    for remark in remarks(Facts::of(device)?) {
+        note(remark)?;
+    }
+    Ok(())
 }

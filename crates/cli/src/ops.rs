@@ -1,11 +1,11 @@
 //! The ops of a run: a level, and what `--swap` takes from others.
 
-use data::BadInput;
 use levels::{Level, Selection};
 use models::Ops;
 
 use crate::args::RunArgs;
 use crate::load::Request;
+use crate::note::note_tables;
 
 impl RunArgs {
     /// The ops of `level`, with those that `--swap` takes from other levels, for a model that runs `model_ops`.
@@ -17,14 +17,19 @@ impl RunArgs {
         request: &Request,
         model_ops: &[&'static str],
         level: u8,
-    ) -> Result<Level, BadInput> {
+    ) -> anyhow::Result<Level> {
         let swap = self.swap.as_deref();
         let selection = Selection {
             level,
             swap,
             model_ops,
         };
-        selection.ops(request.dtype, &request.device, self.trace)
+        let ops = selection.ops(request.dtype, &request.device, self.trace)?;
+        let has_level_5 = level == 5 || swap.is_some_and(|swap| swap.contains("=5"));
+        if has_level_5 {
+            note_tables(&request.device)?;
+        }
+        Ok(ops)
     }
 
     /// `level 4`, or `level 4 with norm_qkv=2`.

@@ -27,6 +27,7 @@ use cli::args::Precision;
 use cli::device::Choice;
 pub use cli::files::root;
 use cli::load::Request;
+use cli::note_tables;
 use data::BadInput;
 use kernels::dispatch::{Facts, tables};
 
@@ -108,6 +109,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let own = left_by_a_run(&root, results.kind);
     println!("{}", results.machine);
+    note_tables(&device)?;
     if let Some(table) = tables(Facts::of(&device)?).first() {
         println!("kernel table of level 5: {}", table.origin());
     }

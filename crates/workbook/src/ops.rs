@@ -16,6 +16,7 @@ use candle_core::DType;
 use clap::Args;
 use cli::args::Precision;
 use cli::device::Choice;
+use cli::note_tables;
 use data::BadInput;
 use results::{OpResults, OpRow};
 
@@ -56,6 +57,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     named(&args.filter)?;
     let device = args.device.open()?;
+    note_tables(&device)?;
     let python = args.peers.as_deref();
     let peers = peers::Peers::new(python, &device, args.samples, args.peer_processes)?;
     let mut recorder = Recorder::new(&device, args, peers.as_ref())?;

@@ -14,6 +14,7 @@ use cli::args::Precision;
 use cli::device::Choice;
 use cli::files::Output;
 use cli::load::Request;
+use cli::note_tables;
 use cli::progress::Waiting;
 use data::BadInput;
 use levels::Selection;
@@ -84,6 +85,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         model_ops: model.ops(),
     };
     let level = selection.ops(args.dtype.into(), &device, true)?;
+    if number == 5 {
+        note_tables(&device)?;
+    }
     let subject = Subject {
         model: model.name(),
         name: &name,

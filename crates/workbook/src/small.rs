@@ -8,6 +8,7 @@ use benches::machine;
 use candle_core::{Device, Tensor};
 use clap::Args;
 use cli::device::Choice;
+use cli::note_tables;
 use kernels::dispatch::Problem;
 use kernels::dispatch::tune::{Measured, PICKED};
 use level5::tuning;
@@ -49,6 +50,7 @@ const GEMM: &str = "gemm_one_thread";
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
     let device = args.device.open()?;
+    note_tables(&device)?;
     let peers = Peers::new(args.peers.as_deref(), &device, args.samples, 1)?;
     let machine = machine::describe(&device, &root)?;
     let mut results = OpResults::new(machine).of_kind(Kind::Small);

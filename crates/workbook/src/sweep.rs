@@ -9,6 +9,7 @@ use benches::sweep::{self, Point, Sweep};
 use benches::{Job, Model, machine};
 use clap::Args;
 use cli::load::Request;
+use cli::note_tables;
 use cli::progress::Progress;
 use results::{SweepResults, SweepRow};
 
@@ -35,6 +36,7 @@ pub struct SweepArgs {
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
+    note_tables(&device)?;
     let mut results = SweepResults::new(machine::describe(&device, &root)?);
     let run = Run::Sweep(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;

@@ -21,4 +21,4 @@ pub use facts::{Facts, processor};
 pub use problem::{Layout, Op, Problem};
 pub use registry::{Entry, Picked, Registry, Why};
 pub use table::{Range, Rule, SCHEMA, Table};
-pub use tables::{ANY_CPU, ANY_GPU, folder, is_tuned, tables, tune_command};
+pub use tables::{ANY_CPU, ANY_GPU, folder, is_tuned, remarks, tables, tune_command, use_table};

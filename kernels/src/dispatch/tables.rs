@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
+use candle_core::Device;
+
 use super::{Facts, Table};
+use crate::error::mismatch;
 
 /// The device of the table for GPUs on which nothing was measured.
 pub const ANY_GPU: &str = "any GPU";
@@ -23,23 +26,60 @@ pub fn folder() -> Option<PathBuf> {
     Some(dirs::cache_dir()?.join("candlepower"))
 }
 
-/// In the order in which they are asked: the user's own, the committed one of this device, the one of any.
-///
-/// Read once. A file that cannot be read is passed over, with a line on stderr that says why; another line says so where
-/// no table is of this device.
-pub fn tables(facts: &Facts) -> &'static [Table] {
-    static READ: LazyLock<Mutex<HashMap<String, &'static [Table]>>> = LazyLock::new(Mutex::default);
-    let mut read = READ.lock().unwrap_or_else(|e| e.into_inner());
-    read.entry(Table::file_name(facts)).or_insert_with(|| {
+/// What is read once for each device.
+struct Read {
+    tables: Vec<Table>,
+    /// Lines for the user.
+    remarks: Vec<String>,
+}
+
+/// By the file name of a device's table.
+static READ: LazyLock<Mutex<HashMap<String, &'static Read>>> = LazyLock::new(Mutex::default);
+
+fn read(facts: &Facts) -> &'static Read {
+    let mut all = READ.lock().unwrap_or_else(|e| e.into_inner());
+    all.entry(Table::file_name(facts)).or_insert_with(|| {
         let (tables, complaint) = find(facts, folder().as_deref(), COMMITTED);
-        if let Some(complaint) = complaint {
-            eprintln!("warning: tuning table ignored: {complaint}");
-        }
-        if let Some(note) = foreign(facts, &tables) {
-            eprintln!("note: {note}");
-        }
-        Box::leak(tables.into())
+        let complaint = complaint.map(|why| format!("tuning table ignored: {why}"));
+        let remarks = complaint.into_iter().chain(foreign(facts, &tables));
+        Box::leak(Box::new(Read {
+            remarks: remarks.collect(),
+            tables,
+        }))
     })
+}
+
+/// The tables of a device, in the order in which they are asked: the user's own, the committed one of this device, the
+/// one of any. Read once; a file of the user's that cannot be read is passed over, and [`remarks`] say why.
+pub fn tables(facts: &Facts) -> &'static [Table] {
+    &read(facts).tables
+}
+
+/// Lines for the user about [`tables`]: a file that was passed over, and that no table is of this device. The programs print
+/// them; this crate prints nothing.
+pub fn remarks(facts: &Facts) -> &'static [String] {
+    &read(facts).remarks
+}
+
+/// Picks kernels on `device` by `table` alone from now on, or without one by the order of each registry, whatever files there
+/// are.
+///
+/// # Errors
+/// When tables were read for this device before, because a kernel was picked; and when the driver does not answer.
+pub fn use_table(device: &Device, table: Option<Table>) -> candle_core::Result<()> {
+    insert(Table::file_name(Facts::of(device)?), table)
+}
+
+fn insert(name: String, table: Option<Table>) -> candle_core::Result<()> {
+    let mut all = READ.lock().unwrap_or_else(|e| e.into_inner());
+    if all.contains_key(&name) {
+        let expected = "a device on which no kernel was picked yet";
+        return Err(mismatch("use_table", expected, name));
+    }
+    let tables = table.into_iter().collect();
+    let remarks = vec![];
+    all.insert(name, Box::leak(Box::new(Read { tables, remarks })));
+    Ok(())
 }
 
 /// Whether one of `tables` was measured on the device of `facts`.
@@ -119,6 +159,25 @@ mod tests {
             rules: vec![],
         };
         table.text().expect("finite")
+    }
+
+    #[test]
+    fn a_table_is_named_before_a_kernel_is_picked() -> candle_core::Result<()> {
+        let rules = vec![];
+        let own = Table {
+            rules,
+            ..Table::parse(&table("mine", "1")).expect("a table")
+        };
+        // Of its own name, because other tests pick kernels on this CPU.
+        let facts = Facts::cpu("a CPU of this test", 2);
+        let file = Table::file_name(&facts);
+        assert!(insert(file.clone(), Some(own.clone())).is_ok());
+        assert_eq!(tables(&facts), [own]);
+        assert!(remarks(&facts).is_empty());
+        let again = insert(file, None).expect_err("it was named");
+        let expected = "use_table: expected a device on which no kernel was picked yet, found a-cpu-of-this-test-2-threads.json";
+        assert_eq!(again.to_string(), expected);
+        Ok(())
     }
 
     fn names(tables: &[Table]) -> Vec<(&str, &str)> {

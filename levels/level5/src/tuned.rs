@@ -19,6 +19,20 @@
 //! compute is an error. All functions return candle's [`Result`], so that `?` passes on their errors.
 //! `tests/tests/across/tuned.rs` tests them, on a GPU too.
 //!
+//! # Tables
+//!
+//! Which kernel runs comes from tables: the one that `tune` wrote on this machine, then those of this crate.
+//! [`use_table`] names another, or none, before the first call on a device. Nothing here writes to stderr;
+//! [`kernels::dispatch::remarks`] says which file was passed over, and whether a table is of this device.
+//!
+//! # Streams
+//!
+//! On a GPU every call launches on the stream of the tensors' device, as candle's own operations do, and returns before the
+//! kernels have run. So calls and candle's operations on one `Device` run in the order in which they were written, and
+//! nothing waits but what reads a result on the host. Tensors of two `Device`s, even of one GPU, have two streams: they
+//! cannot be mixed in one call, and whoever hands memory from one to the other has to synchronize. A stream that records
+//! a CUDA graph records these calls like any others, once they have run with the same shapes.
+//!
 //! # In a project of your own
 //!
 //! `examples/in_candle.rs` is a whole program. With this `Cargo.toml` it builds outside of this repository:
@@ -37,6 +51,7 @@ use candle_core::{
 use kernels::matmul::level5::{Call, matmul_with_info};
 
 pub use attention::attention;
+pub use kernels::dispatch::{Table, use_table};
 pub use linear::Linear;
 
 /// Matmuls by the kernel that is the fastest for their shape.
