@@ -4,13 +4,13 @@
 // Against candle's product, which is cuBLAS's: one of a few kernels made for large matrices, with as few blocks
 // as there are large tiles, or two launches where it splits K. Here the tile is picked by the shape:
 //   - 16×16 of a single matrix, so that even 64×64 gives work to 16 SMs, with K in 4 or 8 slices;
-//   - 32×16 and 32×32 where there are blocks enough, for fewer fetches a product;
+//   - 32×16 and 32×32 where there are blocks enough, for fewer fetches per multiply-add;
 //   - 16×16 by a warp, four matrices a block, where there are hundreds of them: no barrier at all;
-//   - 64×64 with 32 sums a thread, for batches of larger ones.
+//   - 64×64 with 32 accumulators per thread, for batches of larger ones.
 //
-// Prediction: a journey to memory, 0.6 µs, another through shared memory, and the launch: 2 µs for all sizes
-// up to 128, where cuBLAS takes 3 to 5. Beyond 256 the arithmetic counts, and cuBLAS is ahead.
-// To be faster: pieces of K past the registers (cp.async), several on their way at once.
+// Prediction: the latency of memory, 0.6 µs, that of shared memory, and the launch: 2 µs for all sizes up to 128,
+// where cuBLAS takes 3 to 5. Beyond 256 the arithmetic counts, and cuBLAS is ahead.
+// To be faster: chunks of K by cp.async, without registers, several in flight at once.
 //
 // Bytes moved: 4·batch·(M·K·N/BN + K·N·M/BM + M·N), mostly from L2.
 // Launch: grid (N / BN, M / BM, batch / MATRICES), block (THREADS, MATRICES).

@@ -11,7 +11,7 @@
 // and there are 48, and patches 4 pixels wide are gathered an element at a time.
 // To be faster: as linear.
 //
-// Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
+// Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: one block per tile.
 //
 // Compiled for sm_80.
 //
