@@ -16,17 +16,17 @@ __device__ __forceinline__ void linear_tile(const T *x, const T *w, Epilogue epi
   gemm_tile<Tile>(rows_x, rows_w, Output(y, m, n, epilogue, residual), row, column, k);
 }
 
-// BLOCKS: blocks that fit an SM, which limits the registers of a thread.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_##NAME(PARAMETERS_RESIDUAL(TILE::T)) {                                                \
-    linear_tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k, residual);                                                \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_gelu_##NAME(PARAMETERS(TILE::T)) {                                                            \
-    linear_tile<TILE>(x, w, BiasGelu<TILE::T>{b}, y, m, n, k);                                                      \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_swiglu_##NAME(PARAMETERS(TILE::T)) {                                                          \
-    linear_tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
+// A kernel of each epilogue. NAME: the kernel's name. BLOCKS: blocks that fit an SM, which limits the registers of a
+// thread.
+#define LINEAR(NAME, TILE, BLOCKS)                                                                           \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS_RESIDUAL(TILE::T)) {   \
+    linear_tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k, residual);                                         \
+  }
+#define LINEAR_GELU(NAME, TILE, BLOCKS)                                                                      \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS(TILE::T)) {            \
+    linear_tile<TILE>(x, w, BiasGelu<TILE::T>{b}, y, m, n, k);                                               \
+  }
+#define LINEAR_SWIGLU(NAME, TILE, BLOCKS)                                                                    \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS(TILE::T)) {            \
+    linear_tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                           \
   }

@@ -97,20 +97,40 @@ __device__ __forceinline__ void gemv(const T *x, const T *w, Epilogue epilogue, 
   store(y + offset(i, j), residual ? value + widen(more) : value);
 }
 
-#define KERNELS(T, M, NAME)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS_RESIDUAL(T)) {      \
+// A kernel of each epilogue, for up to M rows of x.
+#define LINEAR(NAME, T, M)                                                                                   \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS_RESIDUAL(T)) {                   \
     gemv<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T)) {            \
+  }
+#define LINEAR_GELU(NAME, T, M)                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
     gemv<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T)) {          \
+  }
+#define LINEAR_SWIGLU(NAME, T, M)                                                                            \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
     gemv<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
   }
 
-KERNELS(float, 1, f32_level4_row)
-KERNELS(float, 4, f32_level4_rows4)
-KERNELS(float, 8, f32_level4_rows8)
-KERNELS(bf16, 1, bf16_level4_row)
-KERNELS(bf16, 4, bf16_level4_rows4)
-KERNELS(bf16, 8, bf16_level4_rows8)
+LINEAR(linear_f32_level4_row, float, 1)
+LINEAR_GELU(linear_gelu_f32_level4_row, float, 1)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_row, float, 1)
+
+LINEAR(linear_f32_level4_rows4, float, 4)
+LINEAR_GELU(linear_gelu_f32_level4_rows4, float, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_rows4, float, 4)
+
+LINEAR(linear_f32_level4_rows8, float, 8)
+LINEAR_GELU(linear_gelu_f32_level4_rows8, float, 8)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_rows8, float, 8)
+
+LINEAR(linear_bf16_level4_row, bf16, 1)
+LINEAR_GELU(linear_gelu_bf16_level4_row, bf16, 1)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_row, bf16, 1)
+
+LINEAR(linear_bf16_level4_rows4, bf16, 4)
+LINEAR_GELU(linear_gelu_bf16_level4_rows4, bf16, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows4, bf16, 4)
+
+LINEAR(linear_bf16_level4_rows8, bf16, 8)
+LINEAR_GELU(linear_gelu_bf16_level4_rows8, bf16, 8)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows8, bf16, 8)

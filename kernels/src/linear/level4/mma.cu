@@ -29,6 +29,14 @@ using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
 using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
 using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
 
-KERNELS(Large, 2, bf16_level4_128x128)
-KERNELS(Medium, 4, bf16_level4_64x64)
-KERNELS(Small, 3, bf16_level4_32x64)
+LINEAR(linear_bf16_level4_128x128, Large, 2)
+LINEAR_GELU(linear_gelu_bf16_level4_128x128, Large, 2)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_128x128, Large, 2)
+
+LINEAR(linear_bf16_level4_64x64, Medium, 4)
+LINEAR_GELU(linear_gelu_bf16_level4_64x64, Medium, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_64x64, Medium, 4)
+
+LINEAR(linear_bf16_level4_32x64, Small, 3)
+LINEAR_GELU(linear_gelu_bf16_level4_32x64, Small, 3)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_32x64, Small, 3)

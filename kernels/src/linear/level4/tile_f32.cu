@@ -25,5 +25,10 @@
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
-KERNELS(Large, 3, f32_level4_64x64)
-KERNELS(Small, 4, f32_level4_32x32)
+LINEAR(linear_f32_level4_64x64, Large, 3)
+LINEAR_GELU(linear_gelu_f32_level4_64x64, Large, 3)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_64x64, Large, 3)
+
+LINEAR(linear_f32_level4_32x32, Small, 4)
+LINEAR_GELU(linear_gelu_f32_level4_32x32, Small, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_32x32, Small, 4)

@@ -36,9 +36,26 @@ using Deep = MmaTile<SplitTf32, 32, 32, 128, 3, 2, 1, 4>;
 using SmallBf16 = MmaTile<Bf16, 32, 32, 128, 4, 2, 1, 2>;
 using DeepBf16 = MmaTile<Bf16, 32, 32, 256, 3, 2, 1, 4>;
 
-KERNELS(Large, 2, tf32x3_level5_128x64)
-KERNELS(Medium, 3, tf32x3_level5_64x32)
-KERNELS(Small, 3, tf32x3_level5_32x32_k64)
-KERNELS(Deep, 2, tf32x3_level5_32x32_k128)
-KERNELS(SmallBf16, 4, bf16_level5_32x32_k128)
-KERNELS(DeepBf16, 2, bf16_level5_32x32_k256)
+LINEAR(linear_tf32x3_level5_128x64, Large, 2)
+LINEAR_GELU(linear_gelu_tf32x3_level5_128x64, Large, 2)
+LINEAR_SWIGLU(linear_swiglu_tf32x3_level5_128x64, Large, 2)
+
+LINEAR(linear_tf32x3_level5_64x32, Medium, 3)
+LINEAR_GELU(linear_gelu_tf32x3_level5_64x32, Medium, 3)
+LINEAR_SWIGLU(linear_swiglu_tf32x3_level5_64x32, Medium, 3)
+
+LINEAR(linear_tf32x3_level5_32x32_k64, Small, 3)
+LINEAR_GELU(linear_gelu_tf32x3_level5_32x32_k64, Small, 3)
+LINEAR_SWIGLU(linear_swiglu_tf32x3_level5_32x32_k64, Small, 3)
+
+LINEAR(linear_tf32x3_level5_32x32_k128, Deep, 2)
+LINEAR_GELU(linear_gelu_tf32x3_level5_32x32_k128, Deep, 2)
+LINEAR_SWIGLU(linear_swiglu_tf32x3_level5_32x32_k128, Deep, 2)
+
+LINEAR(linear_bf16_level5_32x32_k128, SmallBf16, 4)
+LINEAR_GELU(linear_gelu_bf16_level5_32x32_k128, SmallBf16, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_32x32_k128, SmallBf16, 4)
+
+LINEAR(linear_bf16_level5_32x32_k256, DeepBf16, 2)
+LINEAR_GELU(linear_gelu_bf16_level5_32x32_k256, DeepBf16, 2)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_32x32_k256, DeepBf16, 2)

@@ -32,12 +32,12 @@
 #include "linear/level5/wgmma_tile.cuh"
 
 // An epilogue makes an element of y from (acc + b, unused), or (gate, up) if GATED.
-struct Plain {
+struct Bias {
   static constexpr bool GATED = false;
   static __device__ float of(float x, float) { return x; }
 };
 
-struct Gelu {
+struct BiasGelu {
   static constexpr bool GATED = false;
   static __device__ float of(float x, float) { return gelu(x); }
 };
@@ -47,23 +47,33 @@ struct SwiGlu {
   static __device__ float of(float gate, float up) { return __fdividef(gate, 1.f + __expf(-gate)) * up; }
 };
 
-// linear alone has a residual (M, N), or null.
-#define RESIDUAL const bf16 *__restrict__ residual,
-
-#define KERNEL(TILE, EPILOGUE, NAME, PARAMETER, ARGUMENT)                                                    \
-  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
-      NAME(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,                         \
-           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, PARAMETER unsigned m,            \
-           unsigned n, unsigned k) {                                                                         \
-    gemm_tiles<TILE, EPILOGUE>(&x, &w, &y, Added{b, ARGUMENT, m, n}, k);                                        \
-  }
-#define KERNELS(TILE, NAME)                                                                                  \
-  KERNEL(TILE, Plain, linear_##NAME, RESIDUAL, residual)                                                     \
-  KERNEL(TILE, Gelu, linear_gelu_##NAME, , nullptr)                                                          \
-  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME, , nullptr)
-
 using Wide = WgmmaTile<192, 5>;
 using Narrow = WgmmaTile<128, 6>;
 
-KERNELS(Wide, bf16_level5_128x192)
-KERNELS(Narrow, bf16_level5_128x128)
+// A kernel of each epilogue. The tensor maps are passed by value; linear alone has a residual (M, N), or null.
+#define MAPS                                                                                                 \
+  const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, const __grid_constant__ TensorMap y
+#define LINEAR(NAME, TILE)                                                                                   \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, const bf16 *__restrict__ residual, unsigned m, unsigned n,      \
+           unsigned k) {                                                                                     \
+    gemm_tiles<TILE, Bias>(&x, &w, &y, Added{b, residual, m, n}, k);                                        \
+  }
+#define LINEAR_GELU(NAME, TILE)                                                                              \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
+    gemm_tiles<TILE, BiasGelu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                          \
+  }
+#define LINEAR_SWIGLU(NAME, TILE)                                                                            \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
+    gemm_tiles<TILE, SwiGlu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                        \
+  }
+
+LINEAR(linear_bf16_level5_128x192, Wide)
+LINEAR_GELU(linear_gelu_bf16_level5_128x192, Wide)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x192, Wide)
+
+LINEAR(linear_bf16_level5_128x128, Narrow)
+LINEAR_GELU(linear_gelu_bf16_level5_128x128, Narrow)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x128, Narrow)

@@ -15,13 +15,13 @@ __device__ __forceinline__ void patch_embed_tile(const T *pixels, const T *w, To
   gemm_tile<Tile>(rows_x, rows_w, Output(y, m, c, epilogue), row, column, k);
 }
 
-// BLOCKS: blocks that fit an SM, which limits the registers of a thread.
-#define KERNEL(TILE, BLOCKS, NAME)                                                                           \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) patch_embed_##NAME(                    \
-      const TILE::T *__restrict__ pixels, const TILE::T *__restrict__ w, const TILE::T *__restrict__ b,      \
-      const TILE::T *__restrict__ class_token, const TILE::T *__restrict__ positions,                        \
-      TILE::T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens, unsigned patch,          \
-      unsigned height, unsigned width, unsigned picture) {                                                   \
+// NAME: the kernel's name. BLOCKS: blocks that fit an SM, which limits the registers of a thread.
+#define PATCH_EMBED(NAME, TILE, BLOCKS)                                                                      \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
+      NAME(const TILE::T *__restrict__ pixels, const TILE::T *__restrict__ w, const TILE::T *__restrict__ b, \
+           const TILE::T *__restrict__ class_token, const TILE::T *__restrict__ positions,                   \
+           TILE::T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens, unsigned patch,     \
+           unsigned height, unsigned width, unsigned picture) {                                              \
     patch_embed_tile<TILE>(pixels, w, Token<TILE::T>{b, class_token, positions, tokens, c}, y, m, k,         \
-                           Cut{tokens, patch, height, width, picture});                                                  \
+                           Cut{tokens, patch, height, width, picture});                                      \
   }

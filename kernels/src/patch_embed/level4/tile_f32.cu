@@ -18,5 +18,5 @@
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
-KERNEL(Large, 2, f32_level4_64x64)
-KERNEL(Small, 4, f32_level4_32x32)
+PATCH_EMBED(patch_embed_f32_level4_64x64, Large, 2)
+PATCH_EMBED(patch_embed_f32_level4_32x32, Small, 4)
