@@ -62,9 +62,10 @@ impl Packed {
 
     fn with(w: &Tensor, panels: fn(&Tensor) -> Result<Panels>) -> Result<Self> {
         let dims = w.dims2()?;
-        let form = match on_cpu(w.device()) {
-            true => Form::Panels(panels(w)?),
-            false => Form::Tensor(w.contiguous()?),
+        let form = if on_cpu(w.device()) {
+            Form::Panels(panels(w)?)
+        } else {
+            Form::Tensor(w.contiguous()?)
         };
         Ok(Self {
             form,
