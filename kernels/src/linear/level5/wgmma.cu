@@ -57,12 +57,12 @@ using Narrow = WgmmaTile<128, 6>;
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(MAPS, const bf16 *__restrict__ b, const bf16 *__restrict__ residual, unsigned m, unsigned n,      \
            unsigned k) {                                                                                     \
-    gemm_tiles<TILE, Bias>(&x, &w, &y, Added{b, residual, m, n}, k);                                        \
+    gemm_tiles<TILE, Bias>(&x, &w, &y, Added{b, residual, m, n}, k);                                         \
   }
 #define LINEAR_GELU(NAME, TILE)                                                                              \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
-    gemm_tiles<TILE, BiasGelu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                          \
+    gemm_tiles<TILE, BiasGelu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                      \
   }
 #define LINEAR_SWIGLU(NAME, TILE)                                                                            \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
