@@ -1,35 +1,35 @@
-// The instructions that a product on Hopper is made of: copies of whole boxes of a tensor by TMA, the barriers
-// that they complete on, and products of matrices in shared memory. They need sm_90a.
+// The PTX instructions of a matmul on Hopper: TMA copies whole boxes of a tensor, mbarriers tell when a copy is
+// complete, and wgmma multiplies matrices in shared memory. They need sm_90a.
 //
 // TMA, the Tensor Memory Accelerator, is a unit of each SM that copies a box of a tensor between global and
-// shared memory by itself: one thread asks for it, and no thread's registers or address arithmetic are in it.
-// What threads wrote to shared memory is there for TMA only after a fence, fence_proxy_async.
+// shared memory by itself: one thread starts the copy, which takes no registers and no address arithmetic. TMA sees
+// what threads wrote to shared memory only after fence_proxy_async.
 //
-// An mbarrier is 8 bytes of shared memory, addressed as shared_address gives it. It goes from phase to phase: a
-// phase is over when all its arrivals came and all bytes that were announced are there. Whoever waits names the
-// parity of the phase, 0 for the first, and may be one phase late, not two.
+// An mbarrier is 8 bytes of shared memory, addressed as shared_address gives it. It goes from phase to phase: a phase
+// is complete when all its arrivals and all announced bytes have come. A thread that waits names the parity of the
+// phase, 0 for the first, and may be one phase late, not two.
 #pragma once
 
 #include "common/mma.cuh"
 
-// What TMA has to know of a tensor: the driver encodes it (cuTensorMapEncodeTiled), a launch passes it as it is.
+// A tensor map describes a tensor to TMA: the driver encodes it (cuTensorMapEncodeTiled), and a launch passes it.
 struct alignas(64) TensorMap {
   unsigned long long words[16];
 };
 
-// A cluster is a few blocks whose shared memory is in reach of each other: this block's place among them.
+// This block's rank in its cluster, a group of blocks that can access each other's shared memory.
 __device__ __forceinline__ unsigned cluster_rank() {
   unsigned rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
 
-// What mbarrier_init set up is there for TMA and for the cluster, too.
+// Makes what mbarrier_init wrote visible to TMA and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// All threads of the cluster wait for each other; it orders nothing but mbarrier_init.
+// All threads of the cluster wait for each other. It makes no writes visible but those of mbarrier_init.
 __device__ __forceinline__ void cluster_barrier() {
   fence_mbarrier_init();
   asm volatile("barrier.cluster.arrive.relaxed;\n\t"
@@ -41,7 +41,7 @@ __device__ __forceinline__ void mbarrier_init(unsigned barrier, unsigned arrival
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-// Arrives, and announces bytes that copies will bring.
+// Arrives, and announces the bytes that copies will bring.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
@@ -85,8 +85,8 @@ __device__ __forceinline__ void tma_load(unsigned to, const TensorMap *map, unsi
                : "memory");
 }
 
-// The same, to all blocks of the cluster that have a bit in `blocks`, to the same place and on the same
-// barrier in each: read once from the L2 cache.
+// The same, to all blocks of the cluster that have a bit in `blocks`, at the same address and on the same barrier
+// in each: the box is read once from the L2 cache.
 __device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorMap *map, unsigned row, unsigned column,
                                                    unsigned barrier, unsigned short blocks) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -123,7 +123,7 @@ __device__ __forceinline__ void tma_store(const TensorMap *map, unsigned sequenc
 // Waits until TMA has read shared memory for all stores of this thread, so that it may be written again.
 __device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-// What this thread wrote to shared memory is there for TMA.
+// Makes what this thread wrote to shared memory visible to TMA.
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Brings a map into the cache before the first copy needs it.
@@ -149,16 +149,25 @@ __device__ __forceinline__ void store_matrices(unsigned address, unsigned a, uns
                : "memory");
 }
 
-// How wgmma is told of a matrix in shared memory: its address, its leading and its stride byte offset, all three in
-// units of 16 bytes, and its swizzle. The matrix has rows of 128 bytes, which TMA swizzled, and 1024 bytes from 8 rows
-// to the next: that is the stride. Where it is read by its columns, 64 of them are in a row, and the next 64 are
-// the leading offset on; elsewhere that is not looked at.
-__device__ __forceinline__ unsigned long long matrix_descriptor(unsigned address, unsigned leading_bytes = 16) {
-  return (address >> 4 & 0x3fff) | (unsigned long long)(leading_bytes >> 4) << 16 | 64ull << 32 | 1ull << 62;
+// The encoding of an address or a byte offset in a matrix descriptor: 14 bits, in units of 16 bytes.
+__device__ __forceinline__ unsigned long long matrix_descriptor_encode(unsigned bytes) { return bytes >> 4 & 0x3fff; }
+
+// The descriptor of a matrix in shared memory that wgmma reads: "PTX ISA", matrix descriptor format. The matrix has rows
+// of 128 bytes that TMA swizzled. From 8 rows to the next 8 are 1024 bytes: the stride. Where wgmma reads it by columns
+// (transposed), a row holds 64 of them, and the next 64 are `leading_byte_offset` further on; elsewhere wgmma ignores
+// that offset.
+__device__ __forceinline__ unsigned long long matrix_descriptor(unsigned start_address,
+                                                                unsigned leading_byte_offset = 16) {
+  constexpr unsigned STRIDE_BYTE_OFFSET = 8 * 128;
+  constexpr unsigned long long SWIZZLE_MODE_128B = 1;
+  return matrix_descriptor_encode(start_address)              // bits 13–0
+         | matrix_descriptor_encode(leading_byte_offset) << 16 // bits 29–16
+         | matrix_descriptor_encode(STRIDE_BYTE_OFFSET) << 32  // bits 45–32
+         | SWIZZLE_MODE_128B << 62;                            // bits 63–62
 }
 
-// Around products: the sums' registers are theirs from wgmma_fence on, until wgmma_wait finds no more than PENDING
-// groups unfinished; wgmma_commit closes a group.
+// Around wgmma: from wgmma_fence on, only wgmma may touch the registers of the accumulators, until wgmma_wait has
+// waited for its group. wgmma_commit closes a group, and wgmma_wait returns once at most PENDING groups are in flight.
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int PENDING>
@@ -166,11 +175,11 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// sum += a·bᵀ, a 64×16 and b N×16 in shared memory, by a warpgroup. Of sum, 64×N, warp w has rows 16·w on, in
-// N/8 pieces of 16×8 that lie in the lanes as those of mma do.
-#define SUM(i) "+f"(sum[i][0]), "+f"(sum[i][1]), "+f"(sum[i][2]), "+f"(sum[i][3])
-#define SUM8(i) SUM(i), SUM(i + 1), SUM(i + 2), SUM(i + 3), SUM(i + 4), SUM(i + 5), SUM(i + 6), SUM(i + 7)
-__device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a, unsigned long long b) {
+// acc += a·bᵀ by a warpgroup, a 64×16 and b N×16 in shared memory, acc 64×N. Warp w has rows 16·w to 16·w + 15 of acc,
+// in N/8 fragments of 16×8, whose elements lie in the lanes as those of mma do.
+#define ACC(i) "+f"(acc[i][0]), "+f"(acc[i][1]), "+f"(acc[i][2]), "+f"(acc[i][3])
+#define ACC8(i) ACC(i), ACC(i + 1), ACC(i + 2), ACC(i + 3), ACC(i + 4), ACC(i + 5), ACC(i + 6), ACC(i + 7)
+__device__ __forceinline__ void wgmma(float (&acc)[24][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -179,52 +188,51 @@ __device__ __forceinline__ void wgmma(float (&sum)[24][4], unsigned long long a,
                "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
                "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
                "%96, %97, 1, 1, 1, 0, 0;"
-               : SUM8(0), SUM8(8), SUM8(16)
+               : ACC8(0), ACC8(8), ACC8(16)
                : "l"(a), "l"(b));
 }
 
-// Of these, without ADD: sum = a·bᵀ.
+// The next two with ADD = false: acc = a·bᵀ.
 template <bool ADD>
-__device__ __forceinline__ void wgmma(float (&sum)[10][4], unsigned long long a, unsigned long long b) {
+__device__ __forceinline__ void wgmma(float (&acc)[10][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
                "%32, %33, %34, %35, %36, %37, %38, %39}, "
                "%40, %41, %42, 1, 1, 0, 0;"
-               : SUM8(0), SUM(8), SUM(9)
+               : ACC8(0), ACC(8), ACC(9)
                : "l"(a), "l"(b), "n"(ADD));
 }
 template <bool ADD = true>
-__device__ __forceinline__ void wgmma(float (&sum)[16][4], unsigned long long a, unsigned long long b) {
+__device__ __forceinline__ void wgmma(float (&acc)[16][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
                "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
                "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
                "%64, %65, %66, 1, 1, 0, 0;"
-               : SUM8(0), SUM8(8)
+               : ACC8(0), ACC8(8)
                : "l"(a), "l"(b), "n"(ADD));
 }
 
-// sum += a·b, a 64×16 in registers, in the lanes as mma's left operand is, b 16×N in shared memory, read by
-// its columns.
-__device__ __forceinline__ void wgmma(float (&sum)[8][4], const unsigned (&a)[4], unsigned long long b) {
+// acc += a·b, a 64×16 in registers, in the lanes as mma's left operand is, b 16×N in shared memory, read by columns.
+__device__ __forceinline__ void wgmma(float (&acc)[8][4], const unsigned (&a)[4], unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
                "{%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
-               : SUM8(0)
+               : ACC8(0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-__device__ __forceinline__ void wgmma(float (&sum)[16][4], const unsigned (&a)[4], unsigned long long b) {
+__device__ __forceinline__ void wgmma(float (&acc)[16][4], const unsigned (&a)[4], unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
                "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
                "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
                "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
                "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-               : SUM8(0), SUM8(8)
+               : ACC8(0), ACC8(8)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-#undef SUM
-#undef SUM8
+#undef ACC
+#undef ACC8

@@ -1,4 +1,4 @@
-// The instructions that a product of bf16 matrices on tensor cores is made of. They need sm_80.
+// The PTX instructions of a matmul on tensor cores before Hopper: cp.async, ldmatrix and mma. They need sm_80.
 #pragma once
 
 #include "common/vector.cuh"
@@ -8,8 +8,8 @@ __device__ __forceinline__ unsigned shared_address(const void *p) {
   return unsigned(__cvta_generic_to_shared(p));
 }
 
-// Starts to copy 16 bytes from global to shared memory, past the registers, or 16 zeros unless they are
-// `inside`; then `from` is not read. Both addresses have to be multiples of 16.
+// Starts to copy 16 bytes from global to shared memory (cp.async), without passing through registers; 16 zeros unless
+// they are `inside`, and then `from` is not read. Both addresses have to be multiples of 16.
 __device__ __forceinline__ void copy16(unsigned to, const void *from, bool inside) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(inside ? 16 : 0)
@@ -25,7 +25,7 @@ __device__ __forceinline__ void store16_shared(unsigned to, unsigned a, unsigned
 // Closes a group of this thread's copies.
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until no more than PENDING of this thread's groups are on their way.
+// Waits until at most PENDING of this thread's groups are in flight.
 template <int PENDING>
 __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
@@ -59,12 +59,12 @@ __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], unsig
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_left), "r"(b_right));
 }
 
-// sum += a·bᵀ by `mma`, 16×8 sums at a time.
+// acc += a·bᵀ, a fragment of 16×8 accumulators per call of `mma`.
 template <int MT, int NT, class Mma>
-__device__ __forceinline__ void each_piece(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
-                                           const unsigned (&b)[NT / 2][4], Mma mma) {
+__device__ __forceinline__ void multiply_fragments(float (&acc)[MT][NT][4], const unsigned (&a)[MT][4],
+                                                   const unsigned (&b)[NT / 2][4], Mma mma) {
 #pragma unroll
   for (int m = 0; m < MT; m++)
 #pragma unroll
-    for (int n = 0; n < NT; n++) mma(sum[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+    for (int n = 0; n < NT; n++) mma(acc[m][n], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
 }

@@ -1,20 +1,20 @@
-// Products of f32 on tensor cores, each of three of TF32.
+// f32 on tensor cores: each product of two f32 as three products of TF32 ("3×TF32").
 //
-// Tensor cores do not multiply f32. They multiply TF32, an f32 of which the last 13 bits of the fraction are
-// taken for zero: 10 are left. But what is cut off is itself a number, and exactly so:
+// Tensor cores do not multiply f32. They multiply TF32, an f32 whose last 13 bits of the fraction count as zeros, so
+// that 10 are left. But what is cut off is itself a number, and exactly so:
 //
 //     x = high + low        high: the first 10 bits of the fraction        low = x − high: the other 13
 //
 //     x·w = low·high + high·low + high·high  (+ low·low, at most 2⁻²⁰ of x·w: left out)
 //
-// Three products instead of one, on units that do them at many times the rate of an FFMA. Of `low` the first
-// 11 bits count, so that an x is known to about 2⁻²¹, and a product to a few times that.
+// That is three products instead of one, on units that do them at many times the rate of an FFMA. The first 11 bits of
+// `low` count, so that an x is known to about 2⁻²¹, and a product to a few times that.
 //
-// The tensor cores' sums are the other half of the matter: they cut off where an FFMA rounds to nearest. Each
-// addition then errs towards zero, and over a long K those errors add up instead of cancelling: with all of K
-// in one sum they soon are far larger than those of the split. So a step has sums of its own, from zero, and
-// an ordinary FADD, which rounds, adds them to those of the steps before. That is one FADD for a dozen products,
-// and the error stays what the split makes it. "Recovering single precision accuracy from tensor cores while
+// The tensor cores' additions need care, too: they truncate where an FFMA rounds to nearest. Each addition then errs
+// towards zero, and over a long K those errors add up instead of cancelling: with all of K in one accumulator they soon
+// are far larger than those of the split. So each step has accumulators of its own, which start from zero, and an
+// ordinary FADD, which rounds, adds them to those of the steps before (ACCUMULATE_PER_STEP). That is one FADD for a
+// dozen products, and the error stays that of the split. "Recovering single precision accuracy from tensor cores while
 // surpassing the FP32 theoretical peak performance", Ootomo and Yokota 2022.
 //
 // An infinite element makes NaN, where an FFMA would make infinity: ∞ − ∞ is its low part.
@@ -47,20 +47,20 @@ struct Split {
   }
 };
 
-// Products of f32, 8 columns at a time: sum += a·bᵀ.
+// f32, 8 columns at a time: acc += a·bᵀ.
 struct SplitTf32 {
   using Element = float;
-  static constexpr bool APART = true;
+  static constexpr bool ACCUMULATE_PER_STEP = true;
 
   // ANCHOR: multiply
   template <int MT, int NT>
-  __device__ static void multiply(float (&sum)[MT][NT][4], const unsigned (&a)[MT][4],
+  __device__ static void multiply(float (&acc)[MT][NT][4], const unsigned (&a)[MT][4],
                                   const unsigned (&b)[NT / 2][4]) {
     Split<MT> x(a);
     Split<NT / 2> w(b);
-    each_piece(sum, x.low, w.high, mma_tf32); // the small ones first
-    each_piece(sum, x.high, w.low, mma_tf32);
-    each_piece(sum, x.high, w.high, mma_tf32);
+    multiply_fragments(acc, x.low, w.high, mma_tf32); // the small ones first
+    multiply_fragments(acc, x.high, w.low, mma_tf32);
+    multiply_fragments(acc, x.high, w.high, mma_tf32);
   }
   // ANCHOR_END: multiply
 };

@@ -1,32 +1,32 @@
-// The kernels of a tile: what linear's files of tiles share, at levels 4 and 5. To be included behind the tile's
-// own header, whose `product` computes one.
+// The kernels of linear that compute a tile per block, at levels 4 and 5. Include it after common/gemm/tile_f32.cuh or
+// common/gemm/tile_mma.cuh, whose `gemm_tile` computes one.
 #pragma once
 
-#include "common/gemm/operands.cuh"
+#include "linear/parameters.cuh"
 
-// A block of a product: a tile of y, along a row of tiles first. With a gate, half of its columns make y.
+// The block's tile of y; consecutive blocks go along a row of tiles. With a gate, two columns of the tile make one of y.
 template <class Tile, class Epilogue, class T>
-__device__ __forceinline__ void tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                     unsigned k, const T *residual = nullptr) {
+__device__ __forceinline__ void linear_tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                            unsigned k, const T *residual = nullptr) {
   constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
   unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
   unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
   Matrix<T> rows_x(x, row, m, k);
   Weight<T, HALF> rows_w(w, column, n, k);
-  product<Tile>(rows_x, rows_w, Output(y, m, n, epilogue, residual), row, column, k);
+  gemm_tile<Tile>(rows_x, rows_w, Output(y, m, n, epilogue, residual), row, column, k);
 }
 
-// BLOCKS is how many blocks an SM shall have registers for.
-#define KERNELS(TILE, BLOCKS, NAME)                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_##NAME(PARAMETERS(TILE::T, RESIDUAL(TILE::T))) {                                                \
-    tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k, residual);                                                \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_gelu_##NAME(PARAMETERS(TILE::T, )) {                                                            \
-    tile<TILE>(x, w, BiasGelu<TILE::T>{b}, y, m, n, k);                                                      \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
-      linear_swiglu_##NAME(PARAMETERS(TILE::T, )) {                                                          \
-    tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                                  \
+// A kernel of each epilogue. NAME: the kernel's name. BLOCKS: blocks that fit an SM, which limits the registers of a
+// thread.
+#define LINEAR(NAME, TILE, BLOCKS)                                                                           \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS_RESIDUAL(TILE::T)) {   \
+    linear_tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k, residual);                                         \
+  }
+#define LINEAR_GELU(NAME, TILE, BLOCKS)                                                                      \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS(TILE::T)) {            \
+    linear_tile<TILE>(x, w, BiasGelu<TILE::T>{b}, y, m, n, k);                                               \
+  }
+#define LINEAR_SWIGLU(NAME, TILE, BLOCKS)                                                                    \
+  extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS(TILE::T)) {            \
+    linear_tile<TILE>(x, w, SwiGlu{}, y, m, n, k);                                                           \
   }

@@ -11,6 +11,7 @@
 //! Tolerance: 1e-4 of Σ|x||w|, |b| and |r| together in f32, 2e-2 of it in bf16.
 
 pub(crate) mod cpu;
+mod gemm;
 pub mod level3;
 pub mod level4;
 pub mod level5;
@@ -108,9 +109,10 @@ fn without_bias(kernel: &str, w: &Linear) -> Result<()> {
 
 /// F of w (2F, K).
 fn half(kernel: &str, rows: usize) -> Result<usize> {
-    match rows % 2 {
-        0 => Ok(rows / 2),
-        _ => Err(mismatch(kernel, "w (2F, K)", format!("{rows} rows"))),
+    if rows.is_multiple_of(2) {
+        Ok(rows / 2)
+    } else {
+        Err(mismatch(kernel, "w (2F, K)", format!("{rows} rows")))
     }
 }
 

@@ -10,7 +10,7 @@ mod oracle;
 
 use oracle::{Sum, expected, gelu, sums, swiglu};
 
-use super::level4::{Op, Product};
+use super::gemm::{Epilogue, Gemm};
 use super::level5::Call;
 use super::tile::tiles;
 use super::{Shape, level3, level4, level5};
@@ -235,20 +235,23 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
                 let gate = sums(&x64, &w64[..n * k], (m, n, k));
                 let up = sums(&x64, &w64[n * k..], (m, n, k));
                 let what = format!("tile {tile} {dtype:?} {m}×{n}×{k}");
-                let product = |op, residual| Product {
-                    op,
-                    x: &x,
-                    w: &w,
-                    b: None,
-                    residual,
-                    shape,
+                let launch = |epilogue, residual| {
+                    let gemm = Gemm {
+                        epilogue,
+                        x: &x,
+                        w: &w,
+                        b: None,
+                        residual,
+                        shape,
+                    };
+                    level4::launch_tile(&gemm, tile)
                 };
-                let y = poisoned(|| product(Op::Linear, None).tile(tile))?;
+                let y = poisoned(|| launch(Epilogue::Bias, None))?;
                 assert_close(&what, &y, &expected(gate.iter().copied()), tolerance)?;
-                let y = poisoned(|| product(Op::Linear, Some(&r)).tile(tile))?;
+                let y = poisoned(|| launch(Epilogue::Bias, Some(&r)))?;
                 let added = gate.iter().zip(&r64).map(|(s, &r)| s.plus(r));
                 assert_close(&what, &y, &expected(added), tolerance)?;
-                let y = poisoned(|| product(Op::SwiGlu, None).tile(tile))?;
+                let y = poisoned(|| launch(Epilogue::SwiGlu, None))?;
                 let gated = gate.iter().zip(&up).map(|(&g, &u)| swiglu(g, u));
                 assert_close(&what, &y, &expected(gated), tolerance)?;
             }

@@ -1,4 +1,5 @@
-//! Level 5: small tiles on a GPU, operands as they lie on a CPU; which of them, the registry says.
+//! Level 5: small tiles on a GPU, and on a CPU loops that read the operands through their strides. The registry chooses
+//! among them, and [`Call::run`] is the one place that sends a call to the CPU's loops or to a launch.
 
 use std::mem::MaybeUninit;
 
@@ -15,14 +16,14 @@ use crate::output;
 
 static MODULE: Module = module!("matmul/level5", sm_75);
 
-/// What computes a product.
+/// An implementation of A·B + b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// candle's own product: cuBLAS on a GPU, gemm on a CPU.
+    /// candle's own matmul: cuBLAS on a GPU, gemm on a CPU.
     Candle,
     /// gemm on a CPU, by so many threads, which do not wait for each other.
     Gemm(Threads),
-    /// Operands as they lie, on a CPU, by so many threads.
+    /// Loops that read the operands through their strides, on a CPU, by so many threads.
     Cpu(Threads),
     /// The same for a few rows or one column.
     Gemv(Threads),
@@ -32,16 +33,18 @@ pub enum Run {
     Tile(Tile),
 }
 
-/// What a block computes.
+/// A kernel of `level5.cu`: its entry, its tile and its threads. A test compares them with the `.cu` and the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tile {
-    /// Its name in `level5.cu`.
+    /// Entry.
     pub entry: &'static str,
+    /// BM: rows of C.
     m: usize,
+    /// BN: columns of C.
     n: usize,
-    /// Of a matrix.
+    /// THREADS of one matrix.
     threads: usize,
-    /// Of a block.
+    /// MATRICES of a block.
     matrices: usize,
 }
 
@@ -62,7 +65,7 @@ impl Tile {
     }
 }
 
-/// The first seven are for a single matrix too.
+/// All tiles of `level5.cu`. The first seven are for a single matrix, too.
 pub(crate) const TILES: [Tile; 9] = [
     Tile::new("matmul_f32_level5_16x16_k32", (16, 16), 256, 1),
     Tile::new("matmul_f32_level5_16x16_k64", (16, 16), 256, 1),
@@ -121,9 +124,10 @@ const ONE_THREAD: usize = 48 * 48 * 256;
 /// Not of nothing, which cuBLAS refuses; on a GPU whole matrices alone, and on a CPU what gemm may share among
 /// threads.
 fn candle(p: &Problem, facts: &Facts) -> bool {
-    let pays = match facts.is_gpu() {
-        true => !p.layout.contains(&Layout::Strided),
-        false => p.dtype != DType::F32 || p.m * p.n * p.k > ONE_THREAD,
+    let pays = if facts.is_gpu() {
+        !p.layout.contains(&Layout::Strided)
+    } else {
+        p.dtype != DType::F32 || p.m * p.n * p.k > ONE_THREAD
     };
     !facts.simulated && pays && p.batch * p.m * p.n * p.k > 0
 }
@@ -182,7 +186,7 @@ const fn tile(tile: Tile) -> Entry<Run> {
 /// A·B + b: A (…, M, K), B (…, K, N), b (N) or none → (…, M, N), by the entry that the registry picks.
 ///
 /// # Errors
-/// As of [`Call::new`], or when the driver does not answer.
+/// Those of [`Call::new`], and when the driver does not answer.
 pub fn matmul(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let call = Call::new(a, b, bias)?;
     let picked = call.pick()?;
@@ -193,7 +197,7 @@ pub fn matmul(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
 /// The same, with the entry that ran and why.
 ///
 /// # Errors
-/// As of [`Call::new`], or when the driver does not answer.
+/// Those of [`Call::new`], and when the driver does not answer.
 pub fn matmul_with_info(
     a: &Tensor,
     b: &Tensor,
@@ -205,16 +209,16 @@ pub fn matmul_with_info(
     Ok((call.run(picked.entry.run)?, picked))
 }
 
-/// A product that has been looked at.
+/// A call of [`matmul`] whose operands have been checked.
 #[derive(Debug)]
 pub struct Call<'a> {
     a: &'a Tensor,
     b: &'a Tensor,
     bias: Option<&'a Tensor>,
     views: [View; 2],
-    /// Of the batch.
+    /// Dimensions of the batch.
     outer: &'a [usize],
-    /// What the registry is asked.
+    /// The problem that the registry decides on.
     pub problem: Problem,
 }
 
@@ -280,7 +284,7 @@ impl<'a> Call<'a> {
             Run::Cpu(threads) => self.cpu(|a, b, bias, c| cpu::matmul(a, b, bias, c, threads)),
             Run::Gemv(threads) => self.cpu(|a, b, bias, c| cpu::gemv(a, b, bias, c, threads)),
             Run::Scalar => self.cpu(cpu::scalar),
-            Run::Tile(tile) => self.tile(tile),
+            Run::Tile(tile) => self.launch(tile),
         }
     }
 
@@ -318,7 +322,8 @@ impl<'a> Call<'a> {
         Tensor::from_vec(c, self.dims(), &Device::Cpu)
     }
 
-    fn tile(&self, tile: Tile) -> Result<Tensor> {
+    /// On a GPU.
+    fn launch(&self, tile: Tile) -> Result<Tensor> {
         let Problem { batch, m, n, k, .. } = self.problem;
         let c = output::tensor(self.dims(), DType::F32, self.a.device())?;
         if c.elem_count() == 0 {
@@ -347,5 +352,24 @@ impl<'a> Call<'a> {
         }
         launch.run()?;
         Ok(c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::tile::tests::{directive, template_of};
+
+    #[test]
+    fn tiles_are_those_of_the_kernel() {
+        for tile in TILES {
+            // Small<BM, BN, BK, TM, TN, SLICES, MATRICES = 1>
+            let template = template_of(include_str!("level5.cu"), tile.entry);
+            let number = |i: usize| template.get(i).map_or(1, |n| n.parse().expect("a number"));
+            let found = [tile.m, tile.n, tile.matrices];
+            assert_eq!(found, [1, 2, 7].map(number), "{}", tile.entry);
+            let threads = directive(&MODULE, tile.entry, ".maxntid");
+            assert_eq!(tile.threads * tile.matrices, threads, "{}", tile.entry);
+        }
     }
 }

@@ -1,18 +1,18 @@
-// C = A·B for matrices too small to fill a GPU: what the entries of level5.cu have in common.
+// C = A·B for matrices too small to fill a GPU: shared by the entries of level5.cu.
 //
-// At 64×64×64 there are 262,144 multiply-adds, which the GPU's units do in 0.01 µs; what takes time is one
-// journey to memory and back, and how many steps a thread takes one after another. So tiles are small, a block
-// fetches a large piece of K at once, all its loads in flight together, and K is shared out among SLICES
-// groups of threads, whose sums are added at the end: 64 steps become 64 / SLICES.
+// At 64×64×64 there are 262,144 multiply-adds, which the GPU's units do in 0.01 µs. The latency of memory dominates,
+// and the number of steps that a thread takes one after another. So tiles are small, a block fetches a large chunk of
+// K at once, with all its loads in flight together, and K is split over SLICES groups of threads, whose accumulators
+// are added at the end: 64 steps become 64 / SLICES.
 //
-//            K                      A thread of a slice has TM×TN sums of the tile, and of every piece
-//      ┌───┬───┬───┬───┐            of K the BK / SLICES columns of its slice.
+//            K                      A thread of a slice has TM×TN accumulators of the tile, and in every
+//      ┌───┬───┬───┬───┐            chunk of K the BK / SLICES columns of its slice.
 //   BM │ 0 │ 1 │ 2 │ 3 │ slices
 //      └───┴───┴───┴───┘
 //
-// A and B come with any strides. What is fetched is brought to shared memory with k first, whatever the
-// order it lies in: 16 bytes at a time where neighbours in memory are neighbours in k or along the tile,
-// and aligned; else an element at a time.
+// A and B have any strides. Fetch stores them in shared memory with k first, whatever their order in global memory: 16
+// bytes at a time where neighbours in memory are neighbours in k or along the tile, and aligned; else one element at
+// a time.
 #pragma once
 
 #include "common/vector.cuh"
@@ -39,13 +39,13 @@ struct Small {
 
 // The threads of one matrix wait for each other: a warp, a block, or a row of a block.
 template <class Tile>
-__device__ __forceinline__ void meet() {
+__device__ __forceinline__ void barrier() {
   if constexpr (Tile::THREADS == WARP) __syncwarp();
   else if constexpr (Tile::MATRICES == 1) __syncthreads();
   else row_barrier();
 }
 
-// What a thread brings of the ROWS rows of A, or columns of B, for a piece of K.
+// A thread's part of the copy of ROWS rows of A, or columns of B, for a chunk of K.
 template <class Tile, int ROWS>
 struct Fetch {
   static constexpr int BK = Tile::BK, PITCH = ROWS + 4, THREADS = Tile::THREADS, QUADS = ROWS * BK / 4;
@@ -56,7 +56,7 @@ struct Fetch {
   int rows, k;
   unsigned row_stride, k_stride;
   Order order;
-  float4 staged[COUNT];
+  float4 fetched[COUNT];
 
   __device__ Fetch(const float *p, int rows, int k, unsigned row_stride, unsigned k_stride)
       : p(p), rows(rows), k(k), row_stride(row_stride), k_stride(k_stride), order(ELEMENTS) {
@@ -91,16 +91,16 @@ struct Fetch {
   __device__ void load(int from) {
     if (order == ALONG_K) {
 #pragma unroll
-      for (int i = 0; i < COUNT; i++) staged[i] = quad(along_k(i).x, from + along_k(i).y);
+      for (int i = 0; i < COUNT; i++) fetched[i] = quad(along_k(i).x, from + along_k(i).y);
     } else if (order == ALONG_ROWS) {
 #pragma unroll
-      for (int i = 0; i < COUNT; i++) staged[i] = quad(along_rows(i).x, from + along_rows(i).y);
+      for (int i = 0; i < COUNT; i++) fetched[i] = quad(along_rows(i).x, from + along_rows(i).y);
     } else {
 #pragma unroll
       for (int i = 0; i < COUNT; i++) {
         int2 e = along_k(i);
         int at = from + e.y;
-        staged[i] = {element(e.x, at), element(e.x, at + 1), element(e.x, at + 2), element(e.x, at + 3)};
+        fetched[i] = {element(e.x, at), element(e.x, at + 1), element(e.x, at + 2), element(e.x, at + 3)};
       }
     }
   }
@@ -110,7 +110,7 @@ struct Fetch {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
       if (!there(i)) continue;
-      float4 x = staged[i];
+      float4 x = fetched[i];
       if (order == ALONG_ROWS) {
         store4(tile + along_rows(i).y * PITCH + along_rows(i).x, x);
       } else {
@@ -121,9 +121,9 @@ struct Fetch {
   }
 };
 
-// N neighbours of shared memory.
+// Reads N neighbours from shared memory.
 template <int N>
-__device__ __forceinline__ void take(float (&x)[N], const float *p) {
+__device__ __forceinline__ void load_floats(float (&x)[N], const float *p) {
   if constexpr (N == 2) {
     float2 v = *reinterpret_cast<const float2 *>(p);
     x[0] = v.x, x[1] = v.y;
@@ -136,37 +136,37 @@ __device__ __forceinline__ void take(float (&x)[N], const float *p) {
   }
 }
 
-// The sums of a thread, of TM rows and TN columns from (y, x) of the tile on.
+// The accumulators of a thread: TM rows and TN columns from (y, x) of the tile on.
 template <class Tile>
-struct Sums {
+struct Accumulators {
   static constexpr int BM = Tile::BM, BN = Tile::BN, TM = Tile::TM, TN = Tile::TN;
 
   int slice = threadIdx.x / Tile::SLICE, lane = threadIdx.x % Tile::SLICE;
   int y = lane / Tile::ACROSS * TM, x = lane % Tile::ACROSS * TN;
-  float sum[TM][TN] = {};
+  float acc[TM][TN] = {};
 
-  // Adds this slice's part of a piece of K.
+  // Adds the products of this slice of a chunk of K.
   __device__ void add(const float *as, const float *bs) {
 #pragma unroll
     for (int i = 0; i < Tile::BK / Tile::SLICES; i++) {
       int j = slice * (Tile::BK / Tile::SLICES) + i;
       float u[TM], v[TN];
-      take(u, as + j * Tile::PITCH_A + y);
-      take(v, bs + j * Tile::PITCH_B + x);
+      load_floats(u, as + j * Tile::PITCH_A + y);
+      load_floats(v, bs + j * Tile::PITCH_B + x);
 #pragma unroll
       for (int r = 0; r < TM; r++)
 #pragma unroll
-        for (int s = 0; s < TN; s++) sum[r][s] += u[r] * v[s];
+        for (int s = 0; s < TN; s++) acc[r][s] += u[r] * v[s];
     }
   }
 
-  // To shared memory, a tile for each slice.
-  __device__ void spill(float *tiles) const {
+  // Writes the accumulators to shared memory, one tile per slice.
+  __device__ void stage(float *tiles) const {
 #pragma unroll
     for (int r = 0; r < TM; r++)
 #pragma unroll
       for (int s = 0; s < TN; s += 2)
-        *reinterpret_cast<float2 *>(tiles + slice * (BM * BN) + (y + r) * BN + x + s) = {sum[r][s], sum[r][s + 1]};
+        *reinterpret_cast<float2 *>(tiles + slice * (BM * BN) + (y + r) * BN + x + s) = {acc[r][s], acc[r][s + 1]};
   }
 };
 
@@ -187,14 +187,14 @@ struct Result {
   }
 };
 
-// The tile of C whose first element is (row, column), from the sums of its threads, or of their slices.
+// Writes the tile of C whose first element is (row, column), from the accumulators of its threads, or of their slices.
 template <class Tile>
-__device__ __forceinline__ void write(const Result &out, int row, int column, const Sums<Tile> &sums, float *shared) {
+__device__ __forceinline__ void write(const Result &out, int row, int column, const Accumulators<Tile> &acc, float *shared) {
   constexpr int BM = Tile::BM, BN = Tile::BN, TM = Tile::TM, TN = Tile::TN, SLICES = Tile::SLICES;
   if constexpr (SLICES > 1) {
-    meet<Tile>(); // all are done with the last piece, whose place the sums take
-    sums.spill(shared);
-    meet<Tile>();
+    barrier<Tile>(); // all are done with the last chunk, whose memory the accumulators take
+    acc.stage(shared);
+    barrier<Tile>();
 #pragma unroll
     for (int i = threadIdx.x; i < BM * BN; i += Tile::THREADS) {
       float total = 0.f;
@@ -204,11 +204,11 @@ __device__ __forceinline__ void write(const Result &out, int row, int column, co
     }
     return;
   }
-  row += sums.y, column += sums.x;
+  row += acc.y, column += acc.x;
   bool quads = out.n % 4 == 0 && aligned(out.c);
 #pragma unroll
   for (int r = 0; r < TM; r++) {
-    const float(&sum)[TN] = sums.sum[r];
+    const float(&sum)[TN] = acc.acc[r];
     if (TN % 4 == 0 && quads) {
 #pragma unroll
       for (int s = 0; s < TN; s += 4) out.write4(row + r, column + s, sum + s);
@@ -232,15 +232,15 @@ __device__ __forceinline__ void small(const float *a, const float *b, const floa
   b += (size_t)matrix * sb.batch + (size_t)column * sb.column;
   Fetch<Tile, Tile::BM> fetch_a(a, m - row, k, sa.row, sa.column);
   Fetch<Tile, Tile::BN> fetch_b(b, n - column, k, sb.column, sb.row);
-  Sums<Tile> sums;
+  Accumulators<Tile> acc;
   if (k > 0) fetch_a.load(0), fetch_b.load(0);
 #pragma unroll 1
   for (int from = 0; from < k; from += Tile::BK) {
-    if (from > 0) meet<Tile>(); // all are done with the piece before
+    if (from > 0) barrier<Tile>(); // all are done with the chunk before
     fetch_a.store(as), fetch_b.store(bs);
-    meet<Tile>();
-    if (from + Tile::BK < k) fetch_a.load(from + Tile::BK), fetch_b.load(from + Tile::BK); // on its way meanwhile
-    sums.add(as, bs);
+    barrier<Tile>();
+    if (from + Tile::BK < k) fetch_a.load(from + Tile::BK), fetch_b.load(from + Tile::BK); // in flight during acc.add
+    acc.add(as, bs);
   }
-  write(Result{c + (size_t)matrix * m * n, bias, m, n}, row, column, sums, shared);
+  write(Result{c + (size_t)matrix * m * n, bias, m, n}, row, column, acc, shared);
 }

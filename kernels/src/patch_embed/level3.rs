@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 use operands::Linear;
 
-use super::cpu;
+use super::{Added, Shape, cpu};
 use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
 
@@ -36,6 +36,11 @@ pub fn patch_embed(
             cpu::level3::patch_embed(pixels, w, added, shape)
         );
     }
+    launch(pixels, w, added, shape)
+}
+
+/// On a GPU.
+fn launch(pixels: &Tensor, w: &Tensor, added: Added, shape: Shape) -> Result<Tensor> {
     let y = shape.output(pixels)?;
     let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
     let (height, width) = shape.picture;

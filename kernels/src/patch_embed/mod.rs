@@ -130,13 +130,12 @@ fn check(kernel: &str, pixels: &Tensor, w: &Tensor, added: Added) -> Result<Shap
         positions,
     } = added;
     let tokens = shape.tokens();
-    let fits = |name, x: &Tensor, dims: &[usize]| match x.dims() == dims {
-        true => Ok(()),
-        false => Err(mismatch(
-            kernel,
-            format!("{name} {dims:?}"),
-            format!("{:?}", x.dims()),
-        )),
+    let fits = |name, x: &Tensor, dims: &[usize]| {
+        if x.dims() == dims {
+            return Ok(());
+        }
+        let found = format!("{:?}", x.dims());
+        Err(mismatch(kernel, format!("{name} {dims:?}"), found))
     };
     fits("b", b, &[c])?;
     fits("class", class, &[1, 1, c])?;

@@ -1,8 +1,8 @@
-// The rows that patch_embed multiplies, gathered from pictures as a tile is fetched, and what it adds to
-// the products.
+// The rows that patch_embed multiplies, gathered from images as a tile is fetched, and its epilogue.
 #pragma once
 
-#include "common/gemm/operands.cuh"
+#include "common/gemm/epilogue.cuh"
+#include "common/gemm/matrix.cuh"
 
 // Pictures of `height` lines of `width` pixels, all of one colour, then all of the next, and their cut.
 struct Cut {
@@ -10,7 +10,7 @@ struct Cut {
   unsigned picture; // elements of a picture
 };
 
-// A source of rows, as operands.cuh has them. Row r of y is token r mod `tokens` of picture r / `tokens`:
+// A row source (common/gemm/matrix.cuh). Row r of y is token r mod `tokens` of picture r / `tokens`:
 // token 0 is the class token, a row of zeros; token t is patch t − 1. A row begins at its patch's first
 // pixel, and the distance from there to the pixel of a column is the same for all patches. The class
 // token's row begins where the pictures end.
@@ -38,7 +38,7 @@ struct Patches {
   __device__ bool inside(const T *row, unsigned column) const { return column < k && row < end; }
   __device__ T element(const T *row, unsigned column) const {
     bool there = inside(row, column);
-    const T *from = kept(at(row, column));
+    const T *from = keep_in_register(at(row, column));
     T x = *(there ? from : pixels); // a load without a branch
     return there ? x : T{};
   }
@@ -51,9 +51,9 @@ struct Token {
   static constexpr int ROWS = 1;
   const T *b, *class_token, *positions;
   unsigned tokens, c;
-  __device__ float operator()(float sum, float, unsigned row, unsigned column) const {
+  __device__ float operator()(float acc, float, unsigned row, unsigned column) const {
     unsigned token = row % tokens;
     const T *bias = token == 0 ? class_token : b;
-    return sum + widen(bias[column]) + widen(positions[size_t(token) * c + column]);
+    return acc + widen(bias[column]) + widen(positions[size_t(token) * c + column]);
   }
 };

@@ -166,7 +166,7 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
                 let (pixels, class) = (&inputs.pixels, &inputs.class);
                 let (w, added) = operands("test", &inputs.patch, class, &inputs.positions)?;
                 let shape = check("test", pixels, w.tensor(), added)?;
-                let y = poisoned(|| level4::on_gpu(pixels, w.tensor(), added, shape, tile))?;
+                let y = poisoned(|| level4::launch(pixels, w.tensor(), added, shape, tile))?;
                 let what = format!("tile {tile} {dtype:?} {case:?}");
                 assert_close(&what, &y, &inputs.expected, tolerance(dtype, 1e-4))?;
             }

@@ -46,7 +46,7 @@ const FEW: [(usize, usize, usize); 9] = [
     (1, 2, 4104),
 ];
 
-/// (m, n, k) inside of a tile and beyond it, with K below, at and beyond the steps of its ring, in whole chunks of 16
+/// (m, n, k) inside of a tile and beyond it, with K below, at and beyond the stages of its pipeline, in whole chunks of 16
 /// bytes and not.
 const TILED: [(usize, usize, usize); 10] = [
     (1, 5, 7),
@@ -92,7 +92,7 @@ const STEPS: [Shape; 15] = [
 ];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
-    let split = |run| matches!(run, Run::Split(_));
+    let split = |run| matches!(run, Run::GemvSplit(_));
     let tiled = |run| matches!(run, Run::Mma(_));
     for (m, n, k) in FEW {
         for offsets in [[0; 4], [1, 0, 0, 0], [0, 1, 0, 0]] {

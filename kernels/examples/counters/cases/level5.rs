@@ -42,7 +42,7 @@ pub fn add(list: &mut List) {
         }
     }
     for entry in linear::level5::REGISTRY.entries {
-        if let linear::level5::Run::Split(_) = entry.run {
+        if let linear::level5::Run::GemvSplit(_) = entry.run {
             for shape in FEW {
                 few_rows(list, entry.name, entry.run, shape);
             }

@@ -1,27 +1,29 @@
-// A tile of x·wᵀ a block, in f32: what linear and patch_embed share at level 4.
+// One tile of x·wᵀ per block, in f32: shared by linear and patch_embed at level 4.
 //
-// A thread keeps TM×8 sums in registers. For each k it reads TM elements of x and 8 of w from shared
-// memory, and each of them serves 8 or TM multiply-adds: with TM = 8, 16 words for 64 where level 3 reads 5
-// words for 4. It is the outer product of two short columns:
+// A thread has TM×8 accumulators in registers. For each k it reads TM elements of x and 8 of w from shared memory, and
+// each of them serves 8 or TM multiply-adds: with TM = 8, 16 words for 64 multiply-adds, where level 3 reads 5 words
+// for 4. It is the outer product of two short columns:
 //
-//              w ┌────────┐      The TM rows and the 8 columns come in groups of 4, half a tile apart,
+//              w ┌────────┐      The TM rows and the 8 columns come in groups of 4, half a tile from each other,
 //       x        │ 4    4 │      so that what the lanes of a warp read, 16 bytes each, lies in all banks.
-//     ┌───┐      └────────┘      With a gate, the left half of a tile is the gate's columns, the right
-//     │ 4 │      ┌────────┐      half the same columns of the up-projection: the two sums that an element
-//     │   │  TM  │ TM × 8 │      of y is made of are in one thread.
+//     ┌───┐      └────────┘      With a gate, the left half of a tile is the gate's columns and the right half
+//     │ 4 │      ┌────────┐      the same columns of the up-projection: one thread has both accumulators that
+//     │   │  TM  │ TM × 8 │      an element of y is made of.
 //     │ 4 │      └────────┘
 //     └───┘
 //
-// The rows of a step of BK columns lie in shared memory with k first, so that for one k they are
-// neighbours. There are two such places: while one is computed from, the next step is on its way from
-// global memory to registers, and from there to the other. That is one barrier a step.
+// The rows of a step of BK columns lie in shared memory with k first, so that for one k they are neighbours. Shared
+// memory is double-buffered: while a step is computed from one buffer, the next is in flight from global memory to
+// registers, and from there goes to the other buffer. That takes one barrier per step.
 //
-// SLICES groups of threads each have all of the block's tile and their own part of every step, so that a
-// small tile still has threads enough to hide what each of them waits for. Their sums are added at the end.
+// SLICES groups of threads each compute all of the block's tile from their own slice of every step, so that a small
+// tile still has threads enough to hide latency. Their accumulators are added at the end.
 #pragma once
 
-#include "common/gemm/operands.cuh"
+#include "common/gemm/epilogue.cuh"
+#include "common/gemm/matrix.cuh"
 
+// The sizes of a tile.
 template <int BM_, int BN_, int BK_, int TM_, int SLICES_>
 struct Tile {
   using T = float;
@@ -32,15 +34,15 @@ struct Tile {
   static constexpr int STEP = BK * (BM + BN);
   static_assert(BM % (8 * TM) == 0 && BN % 32 == 0, "whole warps");
   static_assert(BK / 4 % SLICES == 0, "whole chunks of 4 columns for each slice");
-  static_assert(SLICES * BM * BN <= 2 * STEP, "the sums take the place of the steps");
+  static_assert(SLICES * BM * BN <= 2 * STEP, "the accumulators take the place of the steps");
 };
 
-// Where row i of a tile lies in a column of shared memory, the column of k being in chunk k / 4. A warp
-// stores 8 chunks of 4 rows at once: moved by its chunk, the word of each lane goes to a bank of its own.
-// Groups of 4 rows stay together: they are read as 16 bytes.
-__device__ __forceinline__ unsigned moved(unsigned i, unsigned chunk) { return i ^ (4 * chunk % 32); }
+// Position of row i of a tile in a column k of shared memory, chunk = k / 4. A warp stores 8 chunks of 4 rows at once:
+// swizzled by the chunk, the word of each lane goes to a bank of its own. Groups of 4 rows stay together, so that
+// they can be read as 16 bytes.
+__device__ __forceinline__ unsigned swizzled_row(unsigned i, unsigned chunk) { return i ^ (4 * chunk % 32); }
 
-// What a thread brings of the ROWS rows of x, or of w, for a step: one chunk of 4 columns of COUNT rows.
+// A thread's part of the copy of ROWS rows of x, or of w, for a step: one chunk of 4 columns in each of COUNT rows.
 template <class Tile, int ROWS, class Source>
 struct Fetch {
   static constexpr int CHUNKS = Tile::BK / 4, STRIDE = Tile::THREADS / CHUNKS, COUNT = ROWS / STRIDE;
@@ -49,54 +51,54 @@ struct Fetch {
   const Source &source;
   unsigned first = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
   const float *row[COUNT];
-  float4 staged[COUNT];
+  float4 fetched[COUNT];
 
   __device__ explicit Fetch(const Source &source) : source(source) {
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) row[i] = kept(source.row(first + i * STRIDE));
+    for (int i = 0; i < COUNT; i++) row[i] = keep_in_register(source.row(first + i * STRIDE));
   }
 
-  // Columns from k on, to registers.
+  // Loads columns from k on to registers.
   __device__ void load(unsigned k) {
     unsigned column = k + 4 * chunk;
     if (source.vector) {
 #pragma unroll
       for (int i = 0; i < COUNT; i++)
-        staged[i] = source.inside(row[i], column) ? load4(source.at(row[i], column)) : float4{};
+        fetched[i] = source.inside(row[i], column) ? load4(source.at(row[i], column)) : float4{};
     } else {
       auto x = [&](int i, unsigned c) { return source.element(row[i], column + c); };
 #pragma unroll
-      for (int i = 0; i < COUNT; i++) staged[i] = {x(i, 0), x(i, 1), x(i, 2), x(i, 3)};
+      for (int i = 0; i < COUNT; i++) fetched[i] = {x(i, 0), x(i, 1), x(i, 2), x(i, 3)};
     }
   }
 
-  // To shared memory, [k][row].
+  // Stores them to shared memory, [k][row].
   __device__ void store(float *tile) const {
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
-      float *p = tile + 4 * chunk * ROWS + moved(first + i * STRIDE, chunk);
-      p[0] = staged[i].x, p[ROWS] = staged[i].y, p[2 * ROWS] = staged[i].z, p[3 * ROWS] = staged[i].w;
+      float *p = tile + 4 * chunk * ROWS + swizzled_row(first + i * STRIDE, chunk);
+      p[0] = fetched[i].x, p[ROWS] = fetched[i].y, p[2 * ROWS] = fetched[i].z, p[3 * ROWS] = fetched[i].w;
     }
   }
 };
 
-// An element of a tile of sums in shared memory. The rows of a lane are 4 further down than those of the
-// lane 4 before it: in every other 4 rows the columns change places, so that the two meet other banks.
+// Offset of an accumulator in its tile in shared memory. The rows of a lane are 4 further down than those of the lane
+// 4 before it: the swizzle swaps columns in every other 4 rows, so that the two lanes access different banks.
 template <class Tile>
-__device__ __forceinline__ unsigned place(unsigned row, unsigned column) {
+__device__ __forceinline__ unsigned swizzled_offset(unsigned row, unsigned column) {
   return row * Tile::BN + (column ^ (row & 4) * 4);
 }
 
-// The sums of a thread, and where they are in the block's tile.
+// The accumulators of a thread, and where they are in the block's tile.
 template <class Tile>
-struct Sums {
+struct Accumulators {
   static constexpr int BM = Tile::BM, BN = Tile::BN, TM = Tile::TM, TN = Tile::TN;
 
   unsigned slice = threadIdx.x / Tile::SLICE, lane = threadIdx.x % 32, warp = threadIdx.x % Tile::SLICE / 32;
   unsigned row = 4 * (warp / (BN / 32) * 8 + lane / 4), column = 4 * (warp % (BN / 32) * 4 + lane % 4);
-  float sum[TM][TN] = {};
+  float acc[TM][TN] = {};
 
-  // Adds this slice's part of a step.
+  // Adds the products of this slice of a step.
   __device__ void add(const float *xs, const float *ws) {
     constexpr int CHUNKS = Tile::BK / 4 / Tile::SLICES;
 #pragma unroll
@@ -105,17 +107,18 @@ struct Sums {
 #pragma unroll
       for (unsigned k = 4 * chunk; k < 4 * chunk + 4; k++) {
         float x[TM], w[TN];
-        read<BM / 2>(x, xs + k * BM, moved(row, chunk));
-        read<BN / 2>(w, ws + k * BN, moved(column, chunk));
+        read<BM / 2>(x, xs + k * BM, swizzled_row(row, chunk));
+        read<BN / 2>(w, ws + k * BN, swizzled_row(column, chunk));
 #pragma unroll
         for (int m = 0; m < TM; m++)
 #pragma unroll
-          for (int n = 0; n < TN; n++) sum[m][n] += x[m] * w[n];
+          for (int n = 0; n < TN; n++) acc[m][n] += x[m] * w[n];
       }
     }
   }
 
-  // 4 words of a column of shared memory, and for 8 those half a tile on, before they were moved.
+  // Reads 4 words of a column of shared memory from position `at` on, and with COUNT = 8 the 4 half a tile further on
+  // before the swizzle.
   template <int HALF, int COUNT>
   __device__ static void read(float (&v)[COUNT], const float *column, unsigned at) {
 #pragma unroll
@@ -125,59 +128,58 @@ struct Sums {
     }
   }
 
-  // To shared memory, a tile for each slice.
-  __device__ void spill(float *tiles) const {
+  // Writes the accumulators to shared memory, one tile per slice.
+  __device__ void stage(float *tiles) const {
     float *tile = tiles + slice * (BM * BN);
 #pragma unroll
     for (int i = 0; i < TM; i++) {
-      const float(&s)[TN] = sum[i];
+      const float(&c)[TN] = acc[i];
       unsigned at = i < 4 ? row + i : BM / 2 + row + i - 4;
-      store4(tile + place<Tile>(at, column), {s[0], s[1], s[2], s[3]});
-      store4(tile + place<Tile>(at, BN / 2 + column), {s[4], s[5], s[6], s[7]});
+      store4(tile + swizzled_offset<Tile>(at, column), {c[0], c[1], c[2], c[3]});
+      store4(tile + swizzled_offset<Tile>(at, BN / 2 + column), {c[4], c[5], c[6], c[7]});
     }
   }
 
-  // From there: N neighbours, 1 or 4, added over the slices.
+  // Reads N neighbouring accumulators, 1 or 4, back from shared memory, added over the slices.
   template <int N>
-  __device__ static void take(float (&s)[N], const float *tiles, unsigned row, unsigned column) {
-    const float *p = tiles + place<Tile>(row, column);
+  __device__ static void load_staged(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
+    const float *p = tiles + swizzled_offset<Tile>(row, column);
 #pragma unroll
-    for (int n = 0; n < N; n++) s[n] = 0.f;
+    for (int n = 0; n < N; n++) acc[n] = 0.f;
 #pragma unroll
     for (int slice = 0; slice < Tile::SLICES; slice++, p += BM * BN)
       if constexpr (N == 4) {
         float4 v = load4(p);
-        s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
+        acc[0] += v.x, acc[1] += v.y, acc[2] += v.z, acc[3] += v.w;
       } else {
-        s[0] += *p;
+        acc[0] += *p;
       }
   }
 };
 
-// The block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it
-// has BN/2 columns of y. The sums go through shared memory once more, so that a warp writes whole rows of
-// the tile.
+// Computes the block's tile, whose first element is y's (row, column): all of K, then the epilogue. With a gate it
+// makes BN/2 columns of y. The accumulators go through shared memory, so that a warp writes whole rows of the tile.
 template <class Tile, class X, class W, class Epilogue>
-__device__ __forceinline__ void product(const X &x, const W &w, const Output<float, Epilogue> &out,
-                                        unsigned row, unsigned column, unsigned k) {
+__device__ __forceinline__ void gemm_tile(const X &x, const W &w, const Output<float, Epilogue> &out,
+                                          unsigned row, unsigned column, unsigned k) {
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK;
   __shared__ __align__(16) float steps[2][Tile::STEP];
-  Sums<Tile> sums;
+  Accumulators<Tile> acc;
   Fetch<Tile, BM, X> fetch_x(x);
   Fetch<Tile, BN, W> fetch_w(w);
 
-  // Each turn fetches a step and computes the one before; the first only fetches, the last only computes.
+  // Each iteration fetches a step and computes the one before; the first only fetches, the last only computes.
 #pragma unroll 1
   for (unsigned next = 0, i = 0; next < k + BK; next += BK, i ^= 1) {
     if (next < k) fetch_x.load(next), fetch_w.load(next);
-    if (next > 0) sums.add(steps[i ^ 1], steps[i ^ 1] + BK * BM);
+    if (next > 0) acc.add(steps[i ^ 1], steps[i ^ 1] + BK * BM);
     if (next < k) fetch_x.store(steps[i]), fetch_w.store(steps[i] + BK * BM);
     __syncthreads();
   }
 
-  sums.spill(steps[0]);
+  acc.stage(steps[0]);
   __syncthreads();
   constexpr int COLUMNS = Epilogue::GATED ? BN / 2 : BN;
-  auto take = [&](auto &s, unsigned r, unsigned c) { sums.take(s, steps[0], r, c); };
-  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, take);
+  auto load_staged = [&](auto &values, unsigned r, unsigned c) { acc.load_staged(values, steps[0], r, c); };
+  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, load_staged);
 }

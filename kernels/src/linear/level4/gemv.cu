@@ -4,36 +4,35 @@
 //
 // Against level 3, whose tile of 32 rows has one to compute when a token is decoded, and whose blocks, few of
 // them, read w in small steps with barriers between.
-//   - With few rows a product is as fast as w can be read. There is nothing to share, so there is no shared
+//   - With few rows a matmul is as fast as w can be read. There is nothing to share, so there is no shared
 //     memory: a warp has a few rows of w, its lanes read 16 bytes each, and shuffles add the lanes' sums.
-//   - All rows of x meet an element of w while it is in a register: w is read once. x comes from the L1 cache.
+//   - An element of w is multiplied by all rows of x while it is in a register: w is read once. x comes from L1.
 //
-// Prediction: the rate of a copy for a large w; for a small one, the time of a few trips to memory. With 8
+// Prediction: the rate of a copy for a large w; for a small one, a few times the latency of memory. With 8
 // rows the conversions of bf16 to f32 show.
-// To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; the next product's
-// weights asked for before this one ends.
+// To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; loads of the next matmul's
+// weights before this one ends.
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
 //
 // Measured: linear 1x512x10000 f32 at 118% of the memory rate (data in caches) on an NVIDIA H200; see kernels/generated/linear/level4/gemv.md.
 #include "common/warp.cuh"
-#include "common/gemm/operands.cuh"
+#include "linear/parameters.cuh"
 
 constexpr int WARPS = 4;
 
-// Up to M rows of x at the same time, and N rows of w a warp: more where each is used more often. Steps
-// that are on their way at once: fewer where a step is long.
+// Rows of w per warp for up to M rows of x: more where each element of x that is loaded is then used more often.
 template <int M>
-struct Rows {
-  static constexpr int N = M > 4 ? 4 : 2, STEPS = M > 1 ? 1 : 2;
-};
+constexpr int ROWS_OF_W = M > 4 ? 4 : 2;
+// Steps of K in flight at once: fewer where a step is long.
+template <int M>
+constexpr int UNROLL = M > 1 ? 1 : 2;
 
-// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. A row of x past the last is
-// the last again.
+// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. Rows of x past the end repeat the last.
 template <int M, int N, class T>
-__device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *const (&w)[N], bool vector,
+__device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *const (&w)[N], bool vector,
                                      unsigned m, unsigned k) {
-  constexpr int V = PER_16_BYTES<T>, STEPS = Rows<M>::STEPS;
+  constexpr int V = PER_16_BYTES<T>, STEPS = UNROLL<M>;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (vector) {
 #pragma unroll STEPS
@@ -48,7 +47,7 @@ __device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *co
 #pragma unroll
         for (int j = 0; j < N; j++)
 #pragma unroll
-          for (int v = 0; v < V; v++) sum[j][i] += a[v] * b[j][v];
+          for (int v = 0; v < V; v++) acc[j][i] += a[v] * b[j][v];
       }
     }
   } else {
@@ -57,60 +56,81 @@ __device__ __forceinline__ void dots(float (&sum)[N][M], const T *x, const T *co
 #pragma unroll
       for (int i = 0; i < M; i++)
 #pragma unroll
-        for (int j = 0; j < N; j++) sum[j][i] += widen(row(i)[at]) * widen(w[j][at]);
+        for (int j = 0; j < N; j++) acc[j][i] += widen(row(i)[at]) * widen(w[j][at]);
   }
 #pragma unroll
   for (int j = 0; j < N; j++)
 #pragma unroll
-    for (int i = 0; i < M; i++) sum[j][i] = warp_sum(sum[j][i]);
+    for (int i = 0; i < M; i++) acc[j][i] = warp_sum(acc[j][i]);
 }
 
-// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has the gate's rows of
-// w and the same of the up-projection, n rows further down.
+// The COLUMNS elements of a warp in each of the m ≤ M rows of y. With a gate a warp has rows of Wg and the same rows of
+// Wu, which are n rows further down in w.
 template <int M, class T, class Epilogue>
-__device__ __forceinline__ void rows(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+__device__ __forceinline__ void gemv(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
                                      unsigned k, const T *residual = nullptr) {
-  constexpr int N = Rows<M>::N, COLUMNS = Epilogue::GATED ? N / 2 : N;
+  constexpr int N = ROWS_OF_W<M>, COLUMNS = Epilogue::GATED ? N / 2 : N;
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * COLUMNS;
   if (column >= n) return;
   const T *row[N];
 #pragma unroll
   for (int j = 0; j < N; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
-  // Lane i·COLUMNS + j writes element (i, j), and asks for the residual's before it has something else to do.
-  auto place = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
+  // Lane i·COLUMNS + j writes element (i, j). It loads the residual's element first, so that the load is in flight
+  // during the dot products.
+  auto offset = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
   auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
   T more{};
   if (residual) {
     unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
-    if (writes(i, j)) more = asked_for(residual[place(i, j)]);
+    if (writes(i, j)) more = load_early(residual + offset(i, j));
   }
-  float sum[N][M] = {};
-  dots(sum, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
+  float acc[N][M] = {};
+  dots(acc, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
 
   unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
   float s = 0.f, up = 0.f;
 #pragma unroll
   for (int e = 0; e < M * COLUMNS; e++)
-    if (lane_id() == e) s = sum[e % COLUMNS][e / COLUMNS], up = sum[N - COLUMNS + e % COLUMNS][e / COLUMNS];
+    if (lane_id() == e) s = acc[e % COLUMNS][e / COLUMNS], up = acc[N - COLUMNS + e % COLUMNS][e / COLUMNS];
   if (!writes(i, j)) return;
   float value = epilogue(s, up, i, column + j);
-  store(y + place(i, j), residual ? value + widen(more) : value);
+  store(y + offset(i, j), residual ? value + widen(more) : value);
 }
 
-#define KERNELS(T, M, NAME)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_##NAME(PARAMETERS(T, RESIDUAL(T))) {      \
-    rows<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_gelu_##NAME(PARAMETERS(T, )) {            \
-    rows<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) linear_swiglu_##NAME(PARAMETERS(T, )) {          \
-    rows<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
+// A kernel of each epilogue, for up to M rows of x.
+#define LINEAR(NAME, T, M)                                                                                   \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS_RESIDUAL(T)) {                   \
+    gemv<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
+  }
+#define LINEAR_GELU(NAME, T, M)                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
+    gemv<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
+  }
+#define LINEAR_SWIGLU(NAME, T, M)                                                                            \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
+    gemv<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
   }
 
-KERNELS(float, 1, f32_level4_row)
-KERNELS(float, 4, f32_level4_rows4)
-KERNELS(float, 8, f32_level4_rows8)
-KERNELS(bf16, 1, bf16_level4_row)
-KERNELS(bf16, 4, bf16_level4_rows4)
-KERNELS(bf16, 8, bf16_level4_rows8)
+LINEAR(linear_f32_level4_row, float, 1)
+LINEAR_GELU(linear_gelu_f32_level4_row, float, 1)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_row, float, 1)
+
+LINEAR(linear_f32_level4_rows4, float, 4)
+LINEAR_GELU(linear_gelu_f32_level4_rows4, float, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_rows4, float, 4)
+
+LINEAR(linear_f32_level4_rows8, float, 8)
+LINEAR_GELU(linear_gelu_f32_level4_rows8, float, 8)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_rows8, float, 8)
+
+LINEAR(linear_bf16_level4_row, bf16, 1)
+LINEAR_GELU(linear_gelu_bf16_level4_row, bf16, 1)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_row, bf16, 1)
+
+LINEAR(linear_bf16_level4_rows4, bf16, 4)
+LINEAR_GELU(linear_gelu_bf16_level4_rows4, bf16, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows4, bf16, 4)
+
+LINEAR(linear_bf16_level4_rows8, bf16, 8)
+LINEAR_GELU(linear_gelu_bf16_level4_rows8, bf16, 8)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows8, bf16, 8)

@@ -2,22 +2,22 @@
 // w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none,
 // y (M, N) or (M, F).
 //
-// Against level 3, whose bf16 is f32 arithmetic on half the bytes; see mma_tile.cuh.
-//   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds an instruction of a warp.
-//   - Steps of K are copied from global to shared memory past the registers, two steps ahead.
+// Against level 3, whose bf16 is f32 arithmetic on half the bytes; see common/gemm/tile_mma.cuh.
+//   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds per instruction of a warp.
+//   - cp.async copies steps of K from global to shared memory without registers, two steps ahead.
 //   - A tile is 128×128: global memory and the L2 cache give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
-// Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 products, during which shared memory
-// could give twice that: tensor cores set the pace, where there are blocks enough for two on each SM. Where
-// there are not, the launch takes 64×64 or 32×64 tiles, and the L2 cache sets the pace.
+// Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 mma, during which shared memory could give
+// twice that: compute-bound, where there are blocks enough for two on each SM. Where there are not, the launch
+// takes 64×64 or 32×64 tiles, which are bound by the L2 cache.
 // Where it loses: to level 2, that is cuBLAS, on a hundred or two rows of x (qkv of 128 and of 197 rows in
 // benches/results/ops/h200.json). All the tiles fit the SMs at once there, each waits for its own copies
 // from L2, and cuBLAS has more shapes of tiles to choose from. Level 5 chooses among more, by measurement.
-// To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that
-// GPU's full rate, fed by TMA (its Tensor Memory Accelerator). That is level 5.
+// To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that GPU's full
+// rate, with TMA (its Tensor Memory Accelerator) to fill shared memory. That is level 5.
 //
 // Bytes moved: 2·(2·M·N·K/128 + N + 2·M·N) at most, mostly from L2.
-// Launch: a block a tile, along a row of tiles first, and shared memory for the steps of its ring.
+// Launch: one block per tile, along a row of tiles first, with shared memory for the stages of its pipeline.
 //
 // Compiled for sm_80.
 //
@@ -29,6 +29,14 @@ using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
 using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
 using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
 
-KERNELS(Large, 2, bf16_level4_128x128)
-KERNELS(Medium, 4, bf16_level4_64x64)
-KERNELS(Small, 3, bf16_level4_32x64)
+LINEAR(linear_bf16_level4_128x128, Large, 2)
+LINEAR_GELU(linear_gelu_bf16_level4_128x128, Large, 2)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_128x128, Large, 2)
+
+LINEAR(linear_bf16_level4_64x64, Medium, 4)
+LINEAR_GELU(linear_gelu_bf16_level4_64x64, Medium, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_64x64, Medium, 4)
+
+LINEAR(linear_bf16_level4_32x64, Small, 3)
+LINEAR_GELU(linear_gelu_bf16_level4_32x64, Small, 3)
+LINEAR_SWIGLU(linear_swiglu_bf16_level4_32x64, Small, 3)

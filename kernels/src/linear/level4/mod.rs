@@ -1,18 +1,24 @@
-//! Level 4: register tiles, tensor cores for bf16, and a few rows of w a warp where x has few rows.
+//! Level 4: register tiles, tensor cores for bf16, and a GEMV where x has few rows.
+//!
+//! A public function gives the operands to the CPU's loops (`cpu/level4.rs`) or to [`launch`], which chooses a kernel:
+//! `gemv.cu`, `tile_f32.cu` or `mma.cu`, each with the `.rs` of the same name.
 
+pub(super) mod gemv;
+mod mma;
 mod packed;
-mod product;
+mod tile_f32;
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use operands::Linear;
 use trace::span;
 
 use super::cpu;
 pub(crate) use super::cpu::level4::Panels;
-use crate::element::dispatch;
+use super::gemm::{Epilogue, Gemm};
+use super::tile::{choose, tiles};
+use crate::element::{dispatch, no_kernel};
 pub(crate) use packed::Form;
 pub(crate) use packed::Packed;
-pub(super) use product::{FEW_ROWS, Op, Product};
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
@@ -41,15 +47,14 @@ fn plain(kernel: &str, x: &Tensor, w: &Linear, residual: Option<&Tensor>) -> Res
             x.dtype(),
             cpu::level4::linear(x, w, b, residual, None)
         ),
-        Form::Tensor(w) => Product {
-            op: Op::Linear,
+        Form::Tensor(w) => launch(&Gemm {
+            epilogue: Epilogue::Bias,
             x,
             w,
             b,
             residual,
             shape,
-        }
-        .run(),
+        }),
     }
 }
 
@@ -63,22 +68,19 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let w = Packed::of(&w.weight)?;
     let shape = super::check("linear_gelu_level4", x, w.dims, w.dtype, Some(b), None)?;
     match &w.form {
-        Form::Panels(w) => {
-            dispatch!(
-                "linear_gelu_level4",
-                x.dtype(),
-                cpu::level4::linear_gelu(x, w, b, None)
-            )
-        }
-        Form::Tensor(w) => Product {
-            op: Op::Gelu,
+        Form::Panels(w) => dispatch!(
+            "linear_gelu_level4",
+            x.dtype(),
+            cpu::level4::linear_gelu(x, w, b, None)
+        ),
+        Form::Tensor(w) => launch(&Gemm {
+            epilogue: Epilogue::BiasGelu,
             x,
             w,
             b: Some(b),
             residual: None,
             shape,
-        }
-        .run(),
+        }),
     }
 }
 
@@ -94,21 +96,36 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let f = super::half("linear_swiglu_level4", rows)?;
     let shape = super::check("linear_swiglu_level4", x, (f, k), w.dtype, None, None)?;
     match &w.form {
-        Form::Panels(w) => {
-            dispatch!(
-                "linear_swiglu_level4",
-                x.dtype(),
-                cpu::level4::linear_swiglu(x, w, None)
-            )
-        }
-        Form::Tensor(w) => Product {
-            op: Op::SwiGlu,
+        Form::Panels(w) => dispatch!(
+            "linear_swiglu_level4",
+            x.dtype(),
+            cpu::level4::linear_swiglu(x, w, None)
+        ),
+        Form::Tensor(w) => launch(&Gemm {
+            epilogue: Epilogue::SwiGlu,
             x,
             w,
             b: None,
             residual: None,
             shape,
-        }
-        .run(),
+        }),
+    }
+}
+
+/// On a GPU: `gemv.cu` where x has few rows, else the tile that [`choose`] picks for the shape.
+pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
+    if gemm.shape.m <= gemv::MAX_ROWS {
+        return gemv::launch(gemm);
+    }
+    let tiles = tiles("linear_level4", gemm.x.dtype())?;
+    launch_tile(gemm, choose(tiles, gemm.shape.m, gemm.rows_of_w()))
+}
+
+/// By the tile of this index in [`tiles`]: in f32 of `tile_f32.cu`, in bf16 of `mma.cu`.
+pub(super) fn launch_tile(gemm: &Gemm, tile: usize) -> Result<Tensor> {
+    match gemm.x.dtype() {
+        DType::F32 => tile_f32::launch(gemm, tile),
+        DType::BF16 => mma::launch(gemm, tile),
+        other => Err(no_kernel("linear_level4", other)),
     }
 }

@@ -1,4 +1,4 @@
-//! A weight as level 4 multiplies by it.
+//! The form of a weight that level 4 multiplies by.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use operands::Weight;
 use crate::launch::on_cpu;
 use crate::linear::cpu::level4::Panels;
 
-/// A weight (N, K) as this level multiplies by it: on a GPU the tensor itself, on a CPU its panels.
+/// The form of a weight (N, K) that level 4 multiplies by: on a GPU the tensor itself, on a CPU panels.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) form: Form,
@@ -26,7 +26,7 @@ pub(crate) enum Form {
 }
 
 impl Packed {
-    /// w (N, K), for all products but that with a gate.
+    /// w (N, K), for all epilogues without a gate.
     ///
     /// # Errors
     /// When w is not a matrix of f32 or bf16.
@@ -43,7 +43,7 @@ impl Packed {
         Self::with(w, Panels::gate_up)
     }
 
-    /// That of a weight (N, K), made by the first call and kept there.
+    /// The packed form of a weight (N, K). The first call makes it, and the weight stores it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -51,7 +51,7 @@ impl Packed {
         w.packed(Self::new)
     }
 
-    /// That of a weight (2F, K) with a gate, made by the first call and kept there.
+    /// The packed form of a weight (2F, K) with a gate. The first call makes it, and the weight stores it.
     ///
     /// # Errors
     /// As [`gate_up`](Self::gate_up).
@@ -62,9 +62,10 @@ impl Packed {
 
     fn with(w: &Tensor, panels: fn(&Tensor) -> Result<Panels>) -> Result<Self> {
         let dims = w.dims2()?;
-        let form = match on_cpu(w.device()) {
-            true => Form::Panels(panels(w)?),
-            false => Form::Tensor(w.contiguous()?),
+        let form = if on_cpu(w.device()) {
+            Form::Panels(panels(w)?)
+        } else {
+            Form::Tensor(w.contiguous()?)
         };
         Ok(Self {
             form,
@@ -74,5 +75,5 @@ impl Packed {
     }
 }
 
-/// A weight keeps one form of a type: this one keeps the two orders apart.
+/// A weight stores one packed form per type. A type of its own lets it store both orders of rows.
 struct GateUp(Arc<Packed>);

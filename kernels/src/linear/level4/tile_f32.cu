@@ -2,21 +2,21 @@
 // with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F), all
 // row-major.
 //
-// Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias while a
-// sum is in its register. What changes is what a thread does with the words that it reads there: tile.cuh.
-//   - It keeps 8×8 sums where it kept 4: 16 words serve 64 multiply-adds, so that arithmetic sets the pace.
+// Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias to accumulators
+// in registers. What changes is how a thread uses the words that it reads there; see common/gemm/tile_f32.cuh.
+//   - It has 8×8 accumulators where it had 4: 16 words serve 64 multiply-adds, so that it is compute-bound.
 //   - It fetches 16 bytes at a time, and the next step while it computes this one.
 //   - A tile is 64×64: global memory and the L2 cache give 2·M·N·K/64 elements instead of 2·M·N·K/32.
 //
 // Prediction: 64 multiply-adds and 4 reads for each k: more than 8 of 10 instructions do arithmetic, and the
 // rate is that of the FFMA units, less what barriers and the first and last step of a block cost. It takes a
 // large y to fill a GPU with 64×64 tiles: 512×512 has 64 of them, and an H200 132 SMs. Where there are fewer
-// than 256, the launch takes 32×32 tiles, four slices of K to a block.
-// To be faster: 128×128 sums with registers laid out for their banks, as libraries have them in machine code;
+// than 256, the launch takes 32×32 tiles, with four slices of K per block.
+// To be faster: 128×128 tiles with registers laid out for their banks, as libraries have them in machine code;
 // K split over blocks where y is small and K long; sizes measured instead of ruled. That is level 5.
 //
 // Bytes moved: 4·(2·M·N·K/64 + N + 2·M·N) at most, mostly from L2.
-// Launch: a block a tile, along a row of tiles first.
+// Launch: one block per tile, along a row of tiles first.
 //
 // Measured: linear_residual 25216x3072x768 f32 at 57% of the matmul rate on an NVIDIA H200; see kernels/generated/linear/level4/tile_f32.md.
 #include "common/gemm/tile_f32.cuh"
@@ -25,5 +25,10 @@
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
-KERNELS(Large, 3, f32_level4_64x64)
-KERNELS(Small, 4, f32_level4_32x32)
+LINEAR(linear_f32_level4_64x64, Large, 3)
+LINEAR_GELU(linear_gelu_f32_level4_64x64, Large, 3)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_64x64, Large, 3)
+
+LINEAR(linear_f32_level4_32x32, Small, 4)
+LINEAR_GELU(linear_gelu_f32_level4_32x32, Small, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level4_32x32, Small, 4)

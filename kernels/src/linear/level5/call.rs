@@ -1,4 +1,4 @@
-//! A product that has been looked at: what the registry is asked, and the operands.
+//! A call of a level 5 function: its operands, checked, and the problem that the registry decides on.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use operands::Linear;
 
 use super::{REGISTRY, Run};
 use crate::dispatch::{Facts, Layout, Op, Picked, Problem};
-use crate::linear::level4::{Op as Kind, Packed};
+use crate::linear::gemm::Epilogue;
+use crate::linear::level4::Packed;
 use crate::linear::{Shape, check, half, with_bias, without_bias};
 
-/// A product that has been looked at.
+/// A call of a level 5 function whose operands have been checked.
 #[derive(Debug)]
 pub struct Call<'a> {
-    pub(super) kind: Kind,
+    pub(super) epilogue: Epilogue,
     pub(super) x: &'a Tensor,
     pub(super) w: Arc<Packed>,
     pub(super) b: Option<&'a Tensor>,
     pub(super) residual: Option<&'a Tensor>,
     pub(super) shape: Shape,
-    /// What the registry is asked.
+    /// The problem that the registry decides on.
     pub problem: Problem,
 }
 
@@ -68,15 +69,15 @@ impl<'a> Call<'a> {
         b: Option<&'a Tensor>,
         residual: Option<&'a Tensor>,
     ) -> Result<Self> {
-        let (kernel, kind) = match op {
-            Op::LinearResidual => ("linear_residual_level5", Kind::Linear),
-            Op::LinearGelu => ("linear_gelu_level5", Kind::Gelu),
-            Op::LinearSwiglu => ("linear_swiglu_level5", Kind::SwiGlu),
-            _ => ("linear_level5", Kind::Linear),
+        let (kernel, epilogue) = match op {
+            Op::LinearResidual => ("linear_residual_level5", Epilogue::Bias),
+            Op::LinearGelu => ("linear_gelu_level5", Epilogue::BiasGelu),
+            Op::LinearSwiglu => ("linear_swiglu_level5", Epilogue::SwiGlu),
+            _ => ("linear_level5", Epilogue::Bias),
         };
         let (rows, k) = w.dims;
-        let n = match kind {
-            Kind::SwiGlu => half(kernel, rows)?,
+        let n = match epilogue {
+            Epilogue::SwiGlu => half(kernel, rows)?,
             _ => rows,
         };
         let shape = check(kernel, x, (n, k), w.dtype, b, residual)?;
@@ -90,7 +91,7 @@ impl<'a> Call<'a> {
             layout: [Layout::Rows, Layout::Columns],
         };
         Ok(Self {
-            kind,
+            epilogue,
             x,
             w,
             b,
@@ -100,7 +101,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// By the entry that the registry picks, and why it.
+    /// Computes it by the entry that the registry picks; with that entry and the rule that named it.
     ///
     /// # Errors
     /// When x and w are on different devices, or the driver does not answer.

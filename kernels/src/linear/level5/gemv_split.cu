@@ -2,35 +2,35 @@
 // x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
 // none, y (M, N) or (M, F).
 //
-// Against level 4, where a warp has two rows of w for itself: with N = 512 those are 256 warps, two for each SM
+// Against level 4, where each warp has two rows of w for itself: with N = 512 those are 256 warps, two for each SM
 // of an H200, and each goes through K in steps that wait for one another.
-//   - K is split over the warps of a block: a lane has so few elements that all its loads are on their way at
-//     once, and a product of one row is one trip to memory.
-//   - The warps' sums meet in shared memory and are added in the order of the warps: no atomics, so that the
-//     same call gives the same bits.
-//   - A block has 1 column of y where N is small, or 4 where there are blocks enough; the table says.
+//   - K is split over the warps of a block: a lane has so few elements that all its loads are in flight at once, and
+//     the matmul of one row waits for memory once.
+//   - The warps write their sums to shared memory, where they are added in the order of the warps: no atomics, so that
+//     the same call gives the same bits.
+//   - A block has 1 column of y where N is small, or 4 where there are blocks enough; level 5's table says which.
 //
-// Prediction: one trip to memory, five shuffles, a barrier and the launch, under 2 µs while w fits in L2; for a
+// Prediction: the latency of memory, five shuffles, a barrier and the launch, under 2 µs while w fits in L2; for a
 // large w the rate of a copy, as at level 4.
-// To be faster: the next product's weights asked for before this one ends.
+// To be faster: loads of the next matmul's weights before this one ends.
 //
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + 2·M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
 // Measured: linear_swiglu 1x512x1536 f32 at 64% of the memory rate on an NVIDIA H200; see kernels/generated/linear/level5/gemv_split.md.
 #include "common/warp.cuh"
-#include "common/gemm/operands.cuh"
+#include "linear/parameters.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP;
 
-// Steps along K whose loads are all on their way at once: as many as there are registers for.
+// Steps of K whose loads are all in flight at once: as many as there are registers for.
 template <int M, int R>
 constexpr int STEPS = M * R <= 2 ? 4 : M * R <= 8 ? 2 : 1;
 
-// Adds this thread's part of the dot products of R rows of w and m ≤ M rows of x; past the last row of x comes
-// the last again.
+// Adds this thread's part of the dot products of R rows of w and m ≤ M rows of x. Rows of x past the end repeat the
+// last.
 template <int M, int R, class T>
-__device__ __forceinline__ void dots(float (&sum)[R][M], const T *x, const T *const (&w)[R], unsigned m, unsigned k) {
+__device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], unsigned m, unsigned k) {
   constexpr int V = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * V;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (aligned(x) && aligned(w[0]) && k % V == 0) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void dots(float (&sum)[R][M], const T *x, const T *co
 #pragma unroll
           for (int j = 0; j < R; j++)
 #pragma unroll
-            for (int v = 0; v < V; v++) sum[j][i] += a[s][i][v] * b[s][j][v];
+            for (int v = 0; v < V; v++) acc[j][i] += a[s][i][v] * b[s][j][v];
     }
   } else {
 #pragma unroll 1
@@ -61,35 +61,37 @@ __device__ __forceinline__ void dots(float (&sum)[R][M], const T *x, const T *co
 #pragma unroll
       for (int i = 0; i < M; i++)
 #pragma unroll
-        for (int j = 0; j < R; j++) sum[j][i] += widen(row(i)[at]) * widen(w[j][at]);
+        for (int j = 0; j < R; j++) acc[j][i] += widen(row(i)[at]) * widen(w[j][at]);
   }
 }
 
-// The block's COLUMNS columns of y. With a gate it has as many rows of Wg, and the same of Wu, n rows further down.
+// The block's COLUMNS columns of y. With a gate it has as many rows of Wg and the same rows of Wu, which are n rows
+// further down in w.
 template <int M, int COLUMNS, class T, class Epilogue>
-__device__ __forceinline__ void split(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
-                                      unsigned k, const T *residual = nullptr) {
+__device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
+                                           unsigned k, const T *residual = nullptr) {
   constexpr int R = Epilogue::GATED ? 2 * COLUMNS : COLUMNS;
   __shared__ float part[WARPS][R][M];
   unsigned column = blockIdx.x * COLUMNS;
   const T *row[R];
 #pragma unroll
   for (int j = 0; j < R; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
-  // Thread i·COLUMNS + j writes element (i, j), and asks for the residual's before it has something else to do.
-  auto place = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
+  // Thread i·COLUMNS + j writes element (i, j). It loads the residual's element first, so that the load is in flight
+  // during the dot products.
+  auto offset = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
   auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
   T more{};
   if (residual) {
     unsigned i = threadIdx.x / COLUMNS, j = threadIdx.x % COLUMNS;
-    if (writes(i, j)) more = asked_for(residual[place(i, j)]);
+    if (writes(i, j)) more = load_early(residual + offset(i, j));
   }
-  float sum[R][M] = {};
-  dots(sum, x, row, m, k);
+  float acc[R][M] = {};
+  dots(acc, x, row, m, k);
 #pragma unroll
   for (int j = 0; j < R; j++)
 #pragma unroll
     for (int i = 0; i < M; i++) {
-      float s = warp_sum(sum[j][i]);
+      float s = warp_sum(acc[j][i]);
       if (lane_id() == 0) part[threadIdx.x / WARP][j][i] = s;
     }
   __syncthreads();
@@ -99,25 +101,51 @@ __device__ __forceinline__ void split(const T *x, const T *w, Epilogue epilogue,
 #pragma unroll
   for (int p = 0; p < WARPS; p++) s += part[p][j][i], up += part[p][R - COLUMNS + j][i];
   float value = epilogue(s, up, i, column + j);
-  store(y + place(i, j), residual ? value + widen(more) : value);
+  store(y + offset(i, j), residual ? value + widen(more) : value);
 }
 
-#define KERNELS(T, M, COLUMNS, NAME)                                                                         \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_##NAME(PARAMETERS(T, RESIDUAL(T))) {          \
-    split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k, residual);                                               \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_gelu_##NAME(PARAMETERS(T, )) {                \
-    split<M, COLUMNS>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                     \
-  }                                                                                                          \
-  extern "C" __global__ void __launch_bounds__(THREADS) linear_swiglu_##NAME(PARAMETERS(T, )) {              \
-    split<M, COLUMNS>(x, w, SwiGlu{}, y, m, n, k);                                                           \
+// A kernel of each epilogue, for up to M rows of x and COLUMNS columns of y per block.
+#define LINEAR(NAME, T, M, COLUMNS)                                                                          \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS_RESIDUAL(T)) {                       \
+    gemv_split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k, residual);                                          \
+  }
+#define LINEAR_GELU(NAME, T, M, COLUMNS)                                                                     \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS(T)) {                                \
+    gemv_split<M, COLUMNS>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                \
+  }
+#define LINEAR_SWIGLU(NAME, T, M, COLUMNS)                                                                   \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS(T)) {                                \
+    gemv_split<M, COLUMNS>(x, w, SwiGlu{}, y, m, n, k);                                                      \
   }
 
-KERNELS(float, 1, 1, f32_level5_row_1)
-KERNELS(float, 1, 4, f32_level5_row_4)
-KERNELS(float, 4, 1, f32_level5_rows4_1)
-KERNELS(float, 4, 4, f32_level5_rows4_4)
-KERNELS(bf16, 1, 1, bf16_level5_row_1)
-KERNELS(bf16, 1, 4, bf16_level5_row_4)
-KERNELS(bf16, 4, 1, bf16_level5_rows4_1)
-KERNELS(bf16, 4, 4, bf16_level5_rows4_4)
+LINEAR(linear_f32_level5_row_1, float, 1, 1)
+LINEAR_GELU(linear_gelu_f32_level5_row_1, float, 1, 1)
+LINEAR_SWIGLU(linear_swiglu_f32_level5_row_1, float, 1, 1)
+
+LINEAR(linear_f32_level5_row_4, float, 1, 4)
+LINEAR_GELU(linear_gelu_f32_level5_row_4, float, 1, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level5_row_4, float, 1, 4)
+
+LINEAR(linear_f32_level5_rows4_1, float, 4, 1)
+LINEAR_GELU(linear_gelu_f32_level5_rows4_1, float, 4, 1)
+LINEAR_SWIGLU(linear_swiglu_f32_level5_rows4_1, float, 4, 1)
+
+LINEAR(linear_f32_level5_rows4_4, float, 4, 4)
+LINEAR_GELU(linear_gelu_f32_level5_rows4_4, float, 4, 4)
+LINEAR_SWIGLU(linear_swiglu_f32_level5_rows4_4, float, 4, 4)
+
+LINEAR(linear_bf16_level5_row_1, bf16, 1, 1)
+LINEAR_GELU(linear_gelu_bf16_level5_row_1, bf16, 1, 1)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_row_1, bf16, 1, 1)
+
+LINEAR(linear_bf16_level5_row_4, bf16, 1, 4)
+LINEAR_GELU(linear_gelu_bf16_level5_row_4, bf16, 1, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_row_4, bf16, 1, 4)
+
+LINEAR(linear_bf16_level5_rows4_1, bf16, 4, 1)
+LINEAR_GELU(linear_gelu_bf16_level5_rows4_1, bf16, 4, 1)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_rows4_1, bf16, 4, 1)
+
+LINEAR(linear_bf16_level5_rows4_4, bf16, 4, 4)
+LINEAR_GELU(linear_gelu_bf16_level5_rows4_4, bf16, 4, 4)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_rows4_4, bf16, 4, 4)

@@ -1,37 +1,125 @@
-//! A product of a few rows, K split over the warps of a block: the launch of `gemv_split.cu`.
+//! A few rows of x, K split over the warps of a block: the launch of `gemv_split.cu`.
 
 use candle_core::{Result, Tensor};
 
-use crate::element::dtype_name;
+use crate::element::by_dtype;
+use crate::error::mismatch;
 use crate::launch::{Launch, Module, module};
-use crate::linear::level4::Product;
+use crate::linear::gemm::{Entries, Gemm};
 
 static MODULE: Module = module!("linear/level5/gemv_split", sm_75);
 
-/// Rows of x at the most.
-pub const ROWS: usize = 4;
+/// Maximum number of rows of x.
+pub const MAX_ROWS: usize = 4;
 
-/// Threads of a block.
+/// Threads of a block: `THREADS` of `gemv_split.cu`.
 const THREADS: usize = 128;
 
-/// What a block computes.
+/// The kernels whose blocks compute so many columns of y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split {
-    /// Columns of y: 1 or 4.
-    pub columns: usize,
+pub struct GemvSplit {
+    /// COLUMNS of `gemv_split.cu`: 1 or 4.
+    columns: usize,
+    /// For one row of x, and for up to [`MAX_ROWS`].
+    f32: [Entries; 2],
+    bf16: [Entries; 2],
 }
 
-impl Split {
-    /// For up to [`ROWS`] rows of x.
-    pub(super) fn run(self, product: &Product) -> Result<Tensor> {
-        let (m, n, dtype) = (product.shape.m, product.shape.n, product.x.dtype());
-        let (op, dtype) = (product.op.name(), dtype_name("linear_level5", dtype)?);
-        let rows = if m <= 1 { "row" } else { "rows4" };
-        let entry = format!("{op}_{dtype}_level5_{rows}_{}", self.columns);
+/// M of `gemv_split.cu` for each of the entries of a [`GemvSplit`].
+const ROWS: [usize; 2] = [1, MAX_ROWS];
+
+pub(super) const GEMV_SPLITS: [GemvSplit; 2] = [
+    GemvSplit {
+        columns: 1,
+        f32: [
+            Entries([
+                "linear_f32_level5_row_1",
+                "linear_gelu_f32_level5_row_1",
+                "linear_swiglu_f32_level5_row_1",
+            ]),
+            Entries([
+                "linear_f32_level5_rows4_1",
+                "linear_gelu_f32_level5_rows4_1",
+                "linear_swiglu_f32_level5_rows4_1",
+            ]),
+        ],
+        bf16: [
+            Entries([
+                "linear_bf16_level5_row_1",
+                "linear_gelu_bf16_level5_row_1",
+                "linear_swiglu_bf16_level5_row_1",
+            ]),
+            Entries([
+                "linear_bf16_level5_rows4_1",
+                "linear_gelu_bf16_level5_rows4_1",
+                "linear_swiglu_bf16_level5_rows4_1",
+            ]),
+        ],
+    },
+    GemvSplit {
+        columns: 4,
+        f32: [
+            Entries([
+                "linear_f32_level5_row_4",
+                "linear_gelu_f32_level5_row_4",
+                "linear_swiglu_f32_level5_row_4",
+            ]),
+            Entries([
+                "linear_f32_level5_rows4_4",
+                "linear_gelu_f32_level5_rows4_4",
+                "linear_swiglu_f32_level5_rows4_4",
+            ]),
+        ],
+        bf16: [
+            Entries([
+                "linear_bf16_level5_row_4",
+                "linear_gelu_bf16_level5_row_4",
+                "linear_swiglu_bf16_level5_row_4",
+            ]),
+            Entries([
+                "linear_bf16_level5_rows4_4",
+                "linear_gelu_bf16_level5_rows4_4",
+                "linear_swiglu_bf16_level5_rows4_4",
+            ]),
+        ],
+    },
+];
+
+impl GemvSplit {
+    /// For up to [`MAX_ROWS`] rows of x.
+    pub(super) fn launch(self, gemm: &Gemm) -> Result<Tensor> {
+        let (m, n) = (gemm.shape.m, gemm.shape.n);
+        let Some(rows) = ROWS.iter().position(|&rows| m <= rows) else {
+            let expected = format!("at most {MAX_ROWS} rows of x");
+            return Err(mismatch("linear_level5", expected, format!("{m}")));
+        };
+        let entries = by_dtype("linear_level5", gemm.x.dtype(), self.f32, self.bf16)?[rows];
         let blocks = if m == 0 { 0 } else { n.div_ceil(self.columns) };
-        let launch = Launch::new(&MODULE, entry)
+        let launch = Launch::new(&MODULE, entries.with(gemm.epilogue))
             .grid(blocks, 1, 1)
             .block(THREADS, 1, 1);
-        product.launch(launch)
+        gemm.launch(launch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::tile::tests::directive;
+
+    #[test]
+    fn columns_and_threads_are_those_of_the_kernel() {
+        let cu = include_str!("gemv_split.cu");
+        for split in GEMV_SPLITS {
+            for (dtype, all) in [("float", split.f32), ("bf16", split.bf16)] {
+                for (rows, entries) in ROWS.into_iter().zip(all) {
+                    for entry in entries.0 {
+                        let line = format!("({entry}, {dtype}, {rows}, {})", split.columns);
+                        assert!(cu.contains(&line), "{entry}");
+                        assert_eq!(directive(&MODULE, entry, ".maxntid"), THREADS, "{entry}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,129 +1,97 @@
-//! Tiles on tensor cores: the launch of `mma.cu`.
+//! Tiles on tensor cores, f32 too: the launch of `mma.cu`.
 
 use candle_core::{DType, Result, Tensor};
 
-use super::entries::Entries;
-use crate::launch::{Launch, Module, module};
-use crate::linear::level4::Product;
+use crate::launch::{Module, module};
+use crate::linear::gemm::{Entries, Gemm};
+use crate::linear::tile::TileShape;
 
 static MODULE: Module = module!("linear/level5/mma", sm_80);
 
-/// What a block computes, and what it takes.
+/// The kernels of one tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mma {
     pub(super) entries: Entries,
-    /// Of x, w and y.
+    /// Dtype of x, w and y.
     pub dtype: DType,
-    /// Rows of x and of w.
-    m: usize,
-    n: usize,
-    threads: usize,
-    /// Dynamic shared memory of a block, in bytes.
-    smem: usize,
+    tile: TileShape,
 }
 
-const fn mma(
-    entries: Entries,
-    dtype: DType,
-    (m, n): (usize, usize),
-    threads: usize,
-    columns: usize,
-) -> Mma {
-    Mma {
-        entries,
-        dtype,
-        m,
-        n,
-        threads,
-        smem: bytes(dtype) * columns * (m + n),
-    }
-}
-
-/// Of an element.
-const fn bytes(dtype: DType) -> usize {
-    match dtype {
-        DType::F32 => 4,
-        _ => 2,
-    }
-}
-
-/// Rows and columns of a tile, threads, columns of all steps of its ring: as in `mma.cu`.
+/// The tiles of `mma.cu`; the bytes of a row are STAGES·BK elements.
 pub(super) const MMAS: [Mma; 6] = [
-    mma(
-        Entries([
+    Mma {
+        entries: Entries([
             "linear_tf32x3_level5_128x64",
             "linear_gelu_tf32x3_level5_128x64",
             "linear_swiglu_tf32x3_level5_128x64",
         ]),
-        DType::F32,
-        (128, 64),
-        128,
-        4 * 32,
-    ),
-    mma(
-        Entries([
+        dtype: DType::F32,
+        tile: TileShape::new((128, 64), 128, 4 * 32 * 4),
+    },
+    Mma {
+        entries: Entries([
             "linear_tf32x3_level5_64x32",
             "linear_gelu_tf32x3_level5_64x32",
             "linear_swiglu_tf32x3_level5_64x32",
         ]),
-        DType::F32,
-        (64, 32),
-        128,
-        3 * 64,
-    ),
-    mma(
-        Entries([
+        dtype: DType::F32,
+        tile: TileShape::new((64, 32), 128, 3 * 64 * 4),
+    },
+    Mma {
+        entries: Entries([
             "linear_tf32x3_level5_32x32_k64",
             "linear_gelu_tf32x3_level5_32x32_k64",
             "linear_swiglu_tf32x3_level5_32x32_k64",
         ]),
-        DType::F32,
-        (32, 32),
-        128,
-        4 * 64,
-    ),
-    mma(
-        Entries([
+        dtype: DType::F32,
+        tile: TileShape::new((32, 32), 128, 4 * 64 * 4),
+    },
+    Mma {
+        entries: Entries([
             "linear_tf32x3_level5_32x32_k128",
             "linear_gelu_tf32x3_level5_32x32_k128",
             "linear_swiglu_tf32x3_level5_32x32_k128",
         ]),
-        DType::F32,
-        (32, 32),
-        256,
-        3 * 128,
-    ),
-    mma(
-        Entries([
+        dtype: DType::F32,
+        tile: TileShape::new((32, 32), 256, 3 * 128 * 4),
+    },
+    Mma {
+        entries: Entries([
             "linear_bf16_level5_32x32_k128",
             "linear_gelu_bf16_level5_32x32_k128",
             "linear_swiglu_bf16_level5_32x32_k128",
         ]),
-        DType::BF16,
-        (32, 32),
-        128,
-        4 * 128,
-    ),
-    mma(
-        Entries([
+        dtype: DType::BF16,
+        tile: TileShape::new((32, 32), 128, 4 * 128 * 2),
+    },
+    Mma {
+        entries: Entries([
             "linear_bf16_level5_32x32_k256",
             "linear_gelu_bf16_level5_32x32_k256",
             "linear_swiglu_bf16_level5_32x32_k256",
         ]),
-        DType::BF16,
-        (32, 32),
-        256,
-        3 * 256,
-    ),
+        dtype: DType::BF16,
+        tile: TileShape::new((32, 32), 256, 3 * 256 * 2),
+    },
 ];
 
 impl Mma {
-    pub(super) fn run(self, product: &Product) -> Result<Tensor> {
-        let (m, n) = (product.shape.m, product.sums());
-        let launch = Launch::new(&MODULE, self.entries.of(product.op))
-            .grid(m.div_ceil(self.m) * n.div_ceil(self.n), 1, 1)
-            .block(self.threads, 1, 1)
-            .smem(self.smem);
-        product.launch(launch)
+    pub(super) fn launch(self, gemm: &Gemm) -> Result<Tensor> {
+        gemm.launch_tiles(&MODULE, self.entries, self.tile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::tile::tests::assert_as_compiled;
+
+    #[test]
+    fn tiles_are_those_of_the_kernel() {
+        for mma in MMAS {
+            for entry in mma.entries.0 {
+                assert_as_compiled(mma.tile, include_str!("mma.cu"), &MODULE, entry);
+            }
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The entries are level 4's kernels one by one, a product of a few rows that splits K (`gemv_split.cu`), tiles
-//! on tensor cores for f32 as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of
-//! `matmul`, and NVIDIA's libraries: cuBLAS through candle, cuBLASLt with the bias and the residual in its epilogue.
-//! cuBLASLt's GELU is the one with tanh; here it is the one with erf, so that its GELU stays out, and a kernel of
-//! our own follows the product. On a CPU: level 4's panels, by one thread or by all.
+//! The entries are level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
+//! as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through
+//! candle, cuBLASLt with the bias and the residual in its epilogue. cuBLASLt's GELU is the one with tanh, and here it is
+//! the one with erf, so that a kernel of our own follows cuBLASLt's matmul. On a CPU: level 4's panels, by one thread or
+//! by all.
+//!
+//! [`Call`] checks the operands, `registry.rs` lists the entries, and `run.rs` runs one: it is the one place that chooses
+//! between the CPU's loops and the launches.
 
 mod call;
-mod entries;
 mod gemv_split;
 mod mma;
 mod registry;
@@ -24,31 +26,31 @@ use crate::cpu::parallel::Threads;
 use crate::dispatch::Picked;
 use crate::matmul;
 pub use call::Call;
-use gemv_split::Split;
+use gemv_split::GemvSplit;
 use mma::Mma;
 pub use registry::REGISTRY;
 use wgmma::Wgmma;
 
-/// What computes a product with a weight.
+/// An implementation of x·wᵀ and its epilogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
     /// Level 4, whichever of its kernels it chooses.
     Level4,
-    /// Level 4's tile at this place of its list.
+    /// Level 4's tile of this index.
     Tile(usize),
-    /// Level 4's kernel for a few rows.
-    Decode,
-    /// A few rows, K split over the warps of a block.
-    Split(Split),
-    /// A tile on tensor cores; of f32 each product in three of TF32.
+    /// Level 4's kernel for a few rows of x.
+    Gemv,
+    /// A few rows of x, K split over the warps of a block.
+    GemvSplit(GemvSplit),
+    /// A tile on tensor cores; in f32 each product is three of TF32.
     Mma(Mma),
     /// A tile on Hopper's tensor cores.
     Wgmma(Wgmma),
     /// A tile of `matmul` on w as a transposed view.
     Small(matmul::level5::Tile),
-    /// candle's product, which is cuBLAS's, and what follows it.
+    /// candle's matmul, which is cuBLAS's, then the epilogue in kernels of its own.
     Candle,
-    /// cuBLASLt's product with the bias, and what follows it.
+    /// cuBLASLt's matmul with bias and residual, then the activation in a kernel of its own.
     CublasLt,
     /// Level 4's panels on a CPU, by so many threads.
     Panels(Threads),

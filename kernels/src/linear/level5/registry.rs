@@ -3,13 +3,13 @@
 use candle_core::DType;
 
 use super::Run;
-use super::gemv_split::{ROWS, Split};
+use super::gemv_split::{GEMV_SPLITS, GemvSplit, MAX_ROWS};
 use super::mma::{MMAS, Mma};
 use super::wgmma::{WGMMAS, Wgmma};
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
 use crate::linear::cpu;
-use crate::linear::level4::FEW_ROWS;
+use crate::linear::level4::gemv;
 use crate::matmul;
 
 /// All that compute products with a weight, level 4 first.
@@ -24,11 +24,11 @@ pub static REGISTRY: Registry<Run> = Registry {
         panels("linear_level5_threads", Threads::All, is_not_by_all),
         Entry {
             name: "linear_level4_decode",
-            can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= FEW_ROWS,
-            run: Run::Decode,
+            can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= gemv::MAX_ROWS,
+            run: Run::Gemv,
         },
-        split("linear_level5_split_1", Split { columns: 1 }),
-        split("linear_level5_split_4", Split { columns: 4 }),
+        gemv_split("linear_level5_split_1", GEMV_SPLITS[0]),
+        gemv_split("linear_level5_split_4", GEMV_SPLITS[1]),
         tile_f32("linear_level4_f32_64x64", 0),
         tile_f32("linear_level4_f32_32x32", 1),
         tile_bf16("linear_level4_bf16_128x128", 0),
@@ -109,27 +109,27 @@ fn in_whole_chunks(p: &Problem) -> bool {
     is_ours(p) && p.m > 0 && whole(p.n) && whole(p.k)
 }
 
-const fn split(name: &'static str, split: Split) -> Entry<Run> {
+const fn gemv_split(name: &'static str, split: GemvSplit) -> Entry<Run> {
     Entry {
         name,
-        can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= ROWS,
-        run: Run::Split(split),
+        can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= MAX_ROWS,
+        run: Run::GemvSplit(split),
     }
 }
 
-const fn tile_f32(name: &'static str, place: usize) -> Entry<Run> {
+const fn tile_f32(name: &'static str, index: usize) -> Entry<Run> {
     Entry {
         name,
         can: |p, facts| p.dtype == DType::F32 && facts.at_least((7, 5)),
-        run: Run::Tile(place),
+        run: Run::Tile(index),
     }
 }
 
-const fn tile_bf16(name: &'static str, place: usize) -> Entry<Run> {
+const fn tile_bf16(name: &'static str, index: usize) -> Entry<Run> {
     Entry {
         name,
         can: |p, facts| p.dtype == DType::BF16 && facts.has(Feature::Bf16),
-        run: Run::Tile(place),
+        run: Run::Tile(index),
     }
 }
 

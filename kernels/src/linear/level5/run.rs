@@ -1,4 +1,4 @@
-//! How each entry computes a product.
+//! Runs an entry of the registry.
 
 use candle_core::{D, Result, Tensor};
 
@@ -8,11 +8,12 @@ use crate::element::dispatch;
 use crate::error::mismatch;
 use crate::gelu::level4::gelu;
 use crate::linear::cpu;
-use crate::linear::level4::{Form, Op as Kind, Panels, Product};
+use crate::linear::gemm::{Epilogue, Gemm};
+use crate::linear::level4::{self, Form, Panels};
 use crate::matmul::level5 as matmul;
 
 impl Call<'_> {
-    /// By this entry: (…, N).
+    /// Computes it by this entry: (…, N).
     ///
     /// # Errors
     /// When `run` cannot compute the problem on this device.
@@ -20,15 +21,15 @@ impl Call<'_> {
         match (&self.w.form, run) {
             (Form::Panels(w), Run::Level4) => self.panels(w, None),
             (Form::Panels(w), Run::Panels(threads)) => self.panels(w, Some(threads)),
-            (Form::Tensor(w), Run::Level4) => self.product(w).run(),
-            (Form::Tensor(w), Run::Tile(place)) => self.product(w).tile(place),
-            (Form::Tensor(w), Run::Decode) => self.product(w).decode(),
-            (Form::Tensor(w), Run::Split(split)) => split.run(&self.product(w)),
-            (Form::Tensor(w), Run::Mma(mma)) => mma.run(&self.product(w)),
-            (Form::Tensor(w), Run::Wgmma(wgmma)) => wgmma.run(&self.product(w)),
+            (Form::Tensor(w), Run::Level4) => level4::launch(&self.gemm(w)),
+            (Form::Tensor(w), Run::Tile(tile)) => level4::launch_tile(&self.gemm(w), tile),
+            (Form::Tensor(w), Run::Gemv) => level4::gemv::launch(&self.gemm(w)),
+            (Form::Tensor(w), Run::GemvSplit(split)) => split.launch(&self.gemm(w)),
+            (Form::Tensor(w), Run::Mma(mma)) => mma.launch(&self.gemm(w)),
+            (Form::Tensor(w), Run::Wgmma(wgmma)) => wgmma.launch(&self.gemm(w)),
             (Form::Tensor(w), Run::Small(tile)) => self.small(w, tile),
-            (Form::Tensor(w), Run::Candle) => self.follow(self.candle(w)?),
-            (Form::Tensor(w), Run::CublasLt) => self.follow(self.cublaslt(w)?),
+            (Form::Tensor(w), Run::Candle) => self.activate(self.candle(w)?),
+            (Form::Tensor(w), Run::CublasLt) => self.activate(self.cublaslt(w)?),
             (_, other) => {
                 let found = format!("{other:?}");
                 Err(mismatch("linear_level5", "an entry for this device", found))
@@ -38,13 +39,13 @@ impl Call<'_> {
 
     fn panels(&self, w: &Panels, threads: Option<Threads>) -> Result<Tensor> {
         let (x, dtype) = (self.x, self.problem.dtype);
-        match (self.kind, self.b) {
-            (Kind::SwiGlu, _) => dispatch!(
+        match (self.epilogue, self.b) {
+            (Epilogue::SwiGlu, _) => dispatch!(
                 "linear_swiglu_level5",
                 dtype,
                 cpu::level4::linear_swiglu(x, w, threads)
             ),
-            (Kind::Gelu, Some(b)) => dispatch!(
+            (Epilogue::BiasGelu, Some(b)) => dispatch!(
                 "linear_gelu_level5",
                 dtype,
                 cpu::level4::linear_gelu(x, w, b, threads)
@@ -57,9 +58,9 @@ impl Call<'_> {
         }
     }
 
-    fn product<'a>(&'a self, w: &'a Tensor) -> Product<'a> {
-        Product {
-            op: self.kind,
+    fn gemm<'a>(&'a self, w: &'a Tensor) -> Gemm<'a> {
+        Gemm {
+            epilogue: self.epilogue,
             x: self.x,
             w,
             b: self.b,
@@ -79,7 +80,7 @@ impl Call<'_> {
         self.shaped(y)
     }
 
-    /// x·wᵀ + b + residual by cuBLAS; without what follows.
+    /// x·wᵀ + b + residual by cuBLAS, without the activation.
     fn candle(&self, w: &Tensor) -> Result<Tensor> {
         let mut y = self.rows()?.matmul(&w.t()?)?;
         if let Some(b) = self.b {
@@ -105,14 +106,14 @@ impl Call<'_> {
         ))
     }
 
-    /// What follows the sums that a library made, (M, N) or (M, 2F).
-    fn follow(&self, sums: Tensor) -> Result<Tensor> {
-        match self.kind {
-            Kind::Linear => self.shaped(sums),
-            Kind::Gelu => self.shaped(gelu(&sums)?),
-            Kind::SwiGlu => {
+    /// The activation after a library's matmul, (M, N) or (M, 2F), which has added bias and residual.
+    fn activate(&self, y: Tensor) -> Result<Tensor> {
+        match self.epilogue {
+            Epilogue::Bias => self.shaped(y),
+            Epilogue::BiasGelu => self.shaped(gelu(&y)?),
+            Epilogue::SwiGlu => {
                 let f = self.shape.n;
-                let (gate, up) = (sums.narrow(D::Minus1, 0, f)?, sums.narrow(D::Minus1, f, f)?);
+                let (gate, up) = (y.narrow(D::Minus1, 0, f)?, y.narrow(D::Minus1, f, f)?);
                 self.shaped((gate.silu()? * up)?)
             }
         }

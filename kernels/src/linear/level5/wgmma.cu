@@ -3,19 +3,19 @@
 // (M, F). K and N (F) are multiples of 8, and x, w, y, b and r of 16 bytes.
 //
 // Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
-//   - wgmma reads both operands from shared memory: no warp loads them, and registers hold sums alone.
+//   - wgmma reads both operands from shared memory: no warp loads them, and only accumulators are in registers.
 //   - TMA, the Tensor Memory Accelerator, fills shared memory, half of w for two blocks at once.
-//   - Two consumer warpgroups take tiles in turn: the epilogue of one runs beside the products of the other.
+//   - Two consumer warpgroups compute tiles in turn: the epilogue of one overlaps with the wgmma of the other.
 //
 // Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
-// them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes a clock, about what it can give to
-// all SMs at once. Products set the pace: 25216×768×3072 (M×K×N) takes 24 tiles a block, 221 000 clocks. GELU takes a
-// warpgroup 192·13 issue slots of the 9216 clocks of the other's products: hidden.
-// What came of it, by Nsight Compute: a sixth more clocks, a third more with GELU. An epilogue is not all hidden:
-// wgmma reads and writes its sums in the registers, and the instructions beside it wait for their turn there.
-// The GPU's power limit does the rest: the harder the tensor cores work, the lower is the clock.
-// Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues have nothing to
-// run beside and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
+// them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes per clock, about what it can give to
+// all SMs at once. It is compute-bound: 25216×768×3072 (M×K×N) takes 24 tiles per block, 221 000 clocks. GELU takes a
+// warpgroup 192·13 issue slots of the 9216 clocks of the other's wgmma: hidden.
+// Measured by Nsight Compute: a sixth more clocks, a third more with GELU. The epilogue is not all hidden: wgmma
+// reads and writes its accumulators in the registers, and other instructions wait for the register file.
+// The GPU's power limit does the rest: the busier the tensor cores are, the lower is the clock.
+// Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues overlap with nothing
+// and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
 // To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
 //
 // Bytes moved: 2·(M·N·K/192 + M·N·K/256 + 2·M·N) at most, all but the last mostly from L2.
@@ -31,13 +31,13 @@
 #include "common/activation.cuh"
 #include "linear/level5/wgmma_tile.cuh"
 
-// An epilogue makes an element of y from (sum + b, unused), or (gate, up) if GATED.
-struct Plain {
+// An epilogue makes an element of y from (acc + b, unused), or (gate, up) if GATED.
+struct Bias {
   static constexpr bool GATED = false;
-  static __device__ float of(float sum, float) { return sum; }
+  static __device__ float of(float x, float) { return x; }
 };
 
-struct Gelu {
+struct BiasGelu {
   static constexpr bool GATED = false;
   static __device__ float of(float x, float) { return gelu(x); }
 };
@@ -47,23 +47,33 @@ struct SwiGlu {
   static __device__ float of(float gate, float up) { return __fdividef(gate, 1.f + __expf(-gate)) * up; }
 };
 
-// linear alone has a residual (M, N), or null.
-#define RESIDUAL const bf16 *__restrict__ residual,
-
-#define KERNEL(TILE, EPILOGUE, NAME, PARAMETER, ARGUMENT)                                                    \
-  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
-      NAME(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,                         \
-           const __grid_constant__ TensorMap y, const bf16 *__restrict__ b, PARAMETER unsigned m,            \
-           unsigned n, unsigned k) {                                                                         \
-    product<TILE, EPILOGUE>(&x, &w, &y, Added{b, ARGUMENT, m, n}, k);                                        \
-  }
-#define KERNELS(TILE, NAME)                                                                                  \
-  KERNEL(TILE, Plain, linear_##NAME, RESIDUAL, residual)                                                     \
-  KERNEL(TILE, Gelu, linear_gelu_##NAME, , nullptr)                                                          \
-  KERNEL(TILE, SwiGlu, linear_swiglu_##NAME, , nullptr)
-
 using Wide = WgmmaTile<192, 5>;
 using Narrow = WgmmaTile<128, 6>;
 
-KERNELS(Wide, bf16_level5_128x192)
-KERNELS(Narrow, bf16_level5_128x128)
+// A kernel of each epilogue. The tensor maps are passed by value; linear alone has a residual (M, N), or null.
+#define MAPS                                                                                                 \
+  const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, const __grid_constant__ TensorMap y
+#define LINEAR(NAME, TILE)                                                                                   \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, const bf16 *__restrict__ residual, unsigned m, unsigned n,      \
+           unsigned k) {                                                                                     \
+    gemm_tiles<TILE, Bias>(&x, &w, &y, Added{b, residual, m, n}, k);                                         \
+  }
+#define LINEAR_GELU(NAME, TILE)                                                                              \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
+    gemm_tiles<TILE, BiasGelu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                      \
+  }
+#define LINEAR_SWIGLU(NAME, TILE)                                                                            \
+  extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
+      NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
+    gemm_tiles<TILE, SwiGlu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                        \
+  }
+
+LINEAR(linear_bf16_level5_128x192, Wide)
+LINEAR_GELU(linear_gelu_bf16_level5_128x192, Wide)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x192, Wide)
+
+LINEAR(linear_bf16_level5_128x128, Narrow)
+LINEAR_GELU(linear_gelu_bf16_level5_128x128, Narrow)
+LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x128, Narrow)

@@ -2,25 +2,24 @@
 
 use candle_core::{Result, Tensor};
 
-use super::entries::Entries;
 use crate::dispatch::Facts;
 use crate::launch::{Launch, Module, module, on_16_bytes};
-use crate::linear::level4::{Op, Product};
+use crate::linear::gemm::{Entries, Epilogue, Gemm};
 use crate::linear::output_like;
 
 static MODULE: Module = module!("linear/level5/wgmma", sm_90a);
 
-/// What a block computes: 128 rows of x by so many of w.
+/// The kernels of one tile: 128 rows of x by so many rows of w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wgmma {
     pub(super) entries: Entries,
-    /// Rows of w.
+    /// BN: rows of w.
     n: usize,
-    /// Steps of the ring.
+    /// STAGES of the pipeline.
     stages: usize,
 }
 
-/// As in `wgmma.cu`.
+/// `Wide` and `Narrow` of `wgmma.cu`.
 pub(super) const WGMMAS: [Wgmma; 2] = [
     Wgmma {
         entries: Entries([
@@ -42,46 +41,84 @@ pub(super) const WGMMAS: [Wgmma; 2] = [
     },
 ];
 
-/// Rows of x of a block, columns of a step, blocks of a cluster, threads of a block.
-const ROWS: usize = 128;
-const STEP: usize = 64;
+/// BM, BK, CLUSTER and THREADS of `WgmmaTile`: rows of x of a block, columns of a step, blocks of a cluster, threads of
+/// a block.
+const BM: usize = 128;
+const BK: usize = 64;
 const CLUSTER: usize = 2;
-const THREADS: usize = 384;
+const THREADS: usize = 3 * 128;
 
-/// Rows and columns of y that a warp writes at once, and the warps that do.
-const WRITTEN: [usize; 2] = [16, 64];
-const WRITERS: usize = 8;
+/// Rows and columns of y in the staging buffer of a consumer warp, and the number of these warps.
+const STAGED: [usize; 2] = [16, 64];
+const CONSUMER_WARPS: usize = 8;
 
 impl Wgmma {
-    /// Of bf16 in whole chunks of 16 bytes.
-    pub(super) fn run(self, product: &Product) -> Result<Tensor> {
-        let (m, n, k) = (product.shape.m, product.shape.n, product.shape.k);
+    /// For bf16 whose rows are whole chunks of 16 bytes.
+    pub(super) fn launch(self, gemm: &Gemm) -> Result<Tensor> {
+        let (m, n, k) = (gemm.shape.m, gemm.shape.n, gemm.shape.k);
         // With a gate, half of a tile's columns are the up-projection's.
-        let halves = if product.op == Op::SwiGlu { 2 } else { 1 };
-        let tiles = m.div_ceil(CLUSTER * ROWS) * n.div_ceil(self.n / halves);
-        let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
-        let (x, w) = (on_16_bytes(product.x)?, on_16_bytes(product.w)?);
-        let b = product.b.map(on_16_bytes).transpose()?;
-        let residual = product.residual.map(on_16_bytes).transpose()?;
-        let y = output_like(product.x, n)?;
-        let mut launch = Launch::new(&MODULE, self.entries.of(product.op))
+        let halves = if gemm.epilogue == Epilogue::SwiGlu {
+            2
+        } else {
+            1
+        };
+        let tiles = m.div_ceil(CLUSTER * BM) * n.div_ceil(self.n / halves);
+        let clusters = tiles.min(Facts::of(gemm.x.device())?.units / CLUSTER);
+        let (x, w) = (on_16_bytes(gemm.x)?, on_16_bytes(gemm.w)?);
+        let b = gemm.b.map(on_16_bytes).transpose()?;
+        let residual = gemm.residual.map(on_16_bytes).transpose()?;
+        let y = output_like(gemm.x, n)?;
+        let mut launch = Launch::new(&MODULE, self.entries.with(gemm.epilogue))
             .grid(CLUSTER * clusters, 1, 1)
             .block(THREADS, 1, 1)
             .smem(self.smem())
-            .boxes(&x, ROWS, STEP)
-            .boxes(&w, self.n / CLUSTER, STEP)
-            .boxes(&y, WRITTEN[0], WRITTEN[1] / halves)
+            .boxes(&x, BM, BK)
+            .boxes(&w, self.n / CLUSTER, BK)
+            .boxes(&y, STAGED[0], STAGED[1] / halves)
             .read_or_null(b.as_ref());
-        if product.op == Op::Linear {
+        if gemm.epilogue == Epilogue::Bias {
             launch = launch.read_or_null(residual.as_ref());
         }
         launch.u32(m).u32(n).u32(k).run()?;
         Ok(y)
     }
 
-    /// Bytes: the ring, what the warps write, two barriers a step of the ring.
+    /// SHARED_BYTES: the stages, each with two barriers, and the staging buffers.
     fn smem(self) -> usize {
-        let step = 2 * STEP * (ROWS + self.n);
-        self.stages * (step + 2 * 8) + 2 * WRITERS * WRITTEN[0] * WRITTEN[1]
+        let step = 2 * BK * (BM + self.n);
+        self.stages * (step + 2 * 8) + 2 * CONSUMER_WARPS * STAGED[0] * STAGED[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::tile::tests::{directive, template_of};
+
+    #[test]
+    fn tiles_are_those_of_the_kernel() {
+        let tile = include_str!("wgmma_tile.cuh");
+        let sizes =
+            "BM = 128, BN = BN_, BK = 64, STAGES = STAGES_, CLUSTER = 2, THREADS = 3 * 128;";
+        assert!(tile.contains(sizes), "as the constants above");
+        assert!(tile.contains("OUT_BYTES = 16 * 2 * 64, OUT = STAGES * STEP_BYTES;"));
+        assert!(tile.contains("FULL = OUT + 8 * OUT_BYTES, EMPTY = FULL + 8 * STAGES"));
+        assert!(tile.contains("SHARED_BYTES = EMPTY + 8 * STAGES;"));
+        for wgmma in WGMMAS {
+            let expected = ["WgmmaTile", &wgmma.n.to_string(), &wgmma.stages.to_string()];
+            for entry in wgmma.entries.0 {
+                assert_eq!(
+                    template_of(include_str!("wgmma.cu"), entry),
+                    expected,
+                    "{entry}"
+                );
+                assert_eq!(directive(&MODULE, entry, ".maxntid"), THREADS, "{entry}");
+                assert_eq!(
+                    directive(&MODULE, entry, ".reqnctapercluster"),
+                    CLUSTER,
+                    "{entry}"
+                );
+            }
+        }
     }
 }

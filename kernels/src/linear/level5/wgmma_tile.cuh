@@ -1,26 +1,26 @@
-// Tiles of x·wᵀ on Hopper's tensor cores: what linear's level 5 is made of on sm_90a, in bf16.
+// Tiles of x·wᵀ on Hopper's tensor cores: linear's level 5 on sm_90a, in bf16.
 //
-// wgmma multiplies 64 rows of x by BN rows of w, 16 columns of each, both in shared memory, and adds to sums
-// in the registers of a warpgroup, four warps. It runs beside them: a warp starts it and goes on. Three
-// things have to keep up with it.
+// wgmma multiplies 64 rows of x by BN rows of w, 16 columns of each, both in shared memory, and adds to accumulators
+// in the registers of a warpgroup, four warps. It is asynchronous: a warp starts it and goes on. Three things keep
+// the tensor cores busy.
 //
 //   - Operands. TMA (the Tensor Memory Accelerator, a unit of the SM that copies boxes of a matrix by itself)
-//     brings a step of 64 columns, and one thread of the producer warpgroup asks for it: no registers, no
-//     arithmetic on addresses. Two blocks are a cluster, one tile below the other; each copies half of the
-//     rows of w to both. A ring of STAGES steps has two barriers a place: `full` once its bytes are there,
-//     `empty` once all who read it, in both blocks, are done.
-//   - The next tile. The grid is as large as the GPU, and a cluster takes every so-many-th tile: copies for
-//     the next one start while this one is multiplied.
-//   - The epilogue. The two consumer warpgroups of a block multiply, and take tiles in turn ("ping-pong"): one
-//     does its epilogue (bias, GELU, writes) while the other has the tensor cores.
+//     copies a step of 64 columns, which one thread of the producer warpgroup starts: no registers, no address
+//     arithmetic. Two blocks are a cluster, one tile below the other; each copies half of the rows of w to both.
+//     Each of the STAGES stages of the pipeline has two barriers: `full` completes when the stage's bytes have
+//     come, `empty` when all its readers, in both blocks, are done.
+//   - The next tile. The kernel is persistent: the grid is as large as the GPU, and a cluster computes every
+//     `stride`-th tile, so that copies for the next tile start while this one is multiplied.
+//   - The epilogue. The two consumer warpgroups of a block compute tiles in turn ("ping-pong"): one does its
+//     epilogue (bias, GELU, writes) while the other has the tensor cores.
 //
 // ANCHOR: turns
-//     consumer 0    | tile 0: products | epilogue        | tile 2: products | epilogue …
-//     consumer 1                       | tile 1: products | epilogue        | tile 3: products …
-//     producer      copies for tiles 0, 1, 2, 3 …, up to STAGES steps ahead of the products
+//     consumer 0    | tile 0: wgmma | epilogue     | tile 2: wgmma | epilogue …
+//     consumer 1                    | tile 1: wgmma | epilogue     | tile 3: wgmma …
+//     producer      copies for tiles 0, 1, 2, 3 …, up to STAGES steps ahead of wgmma
 // ANCHOR_END: turns
 //
-// Sums of 128×192 are 192 registers of each thread: the producer gives most of its own to the consumers.
+// Accumulators of 128×192 are 192 registers of each thread: the producer gives most of its own to the consumers.
 #pragma once
 
 #include "common/hopper.cuh"
@@ -28,14 +28,14 @@
 template <int BN_, int STAGES_>
 struct WgmmaTile {
   static constexpr int BM = 128, BN = BN_, BK = 64, STAGES = STAGES_, CLUSTER = 2, THREADS = 3 * 128;
-  // A step is BM rows of x, then BN rows of w, each 128 bytes: as wide as the swizzle is.
+  // A step is BM rows of x, then BN rows of w, each 128 bytes: the width of the swizzle.
   static constexpr int ROW_BYTES = 2 * BK, STEP_BYTES = (BM + BN) * ROW_BYTES;
-  // Shared memory: the ring, 16 rows of 64 columns of y for each consumer warp, the barriers.
+  // Shared memory: the stages, 16 rows of 64 columns of y for each consumer warp, the barriers.
   static constexpr int OUT_BYTES = 16 * 2 * 64, OUT = STAGES * STEP_BYTES;
   static constexpr int FULL = OUT + 8 * OUT_BYTES, EMPTY = FULL + 8 * STAGES, SHARED_BYTES = EMPTY + 8 * STAGES;
 };
 
-// What a cluster goes through: tiles of y, every `stride`-th from `first` on, and for each the steps of K.
+// The tiles of y that a cluster computes, every `stride`-th from `first` on, and for each the steps of K.
 template <class Tile, class Epilogue>
 struct TileScheduler {
   // Columns of y that a tile makes: with a gate, half of its own, and the other half is the up-projection's.
@@ -48,8 +48,8 @@ struct TileScheduler {
         tiles((m + Tile::CLUSTER * Tile::BM - 1) / (Tile::CLUSTER * Tile::BM) * tiles_n),
         steps((k + Tile::BK - 1) / Tile::BK) {}
 
-  // Along a row of tiles first: clusters at work at the same time share a few rows of x, and all of w, which
-  // stay in the L2 cache.
+  // Along a row of tiles first: clusters that run at the same time share a few rows of x, and all of w, which stay in
+  // the L2 cache.
   __device__ unsigned row(unsigned tile) const { return (tile / tiles_n * Tile::CLUSTER + rank) * Tile::BM; }
   __device__ unsigned column(unsigned tile) const { return tile % tiles_n * COLUMNS; }
   // The half of the tile's rows of w that this block copies; with a gate Wg's or Wu's.
@@ -58,7 +58,7 @@ struct TileScheduler {
   }
 };
 
-// The producer: one thread asks TMA for all that the block multiplies.
+// The producer: one thread starts all of the block's copies by TMA.
 template <class Tile, class Scheduler>
 __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, const Scheduler &scheduler,
                                         unsigned base) {
@@ -78,17 +78,17 @@ __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, 
       tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full, 0b11);
     }
   }
-  // The other block arrives here, too: this one is not to be gone before it did.
+  // The other block arrives at this block's barriers, too, so this block may not exit before.
   for (int i = 0; i < Tile::STAGES; i++, s++) empty();
 }
 
-// All of K, from step s of the ring on: sum[0] is the tile's upper 64 rows, sum[1] its lower. Calls started()
-// once the last products are started.
+// Multiplies all of K, whose first step is the block's s-th: acc[0] is the tile's upper 64 rows, acc[1] its lower. Calls
+// started() once the last wgmma is started.
 template <class Tile, class Started>
-__device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], unsigned s, unsigned steps,
+__device__ __forceinline__ void multiply_tile(float (&acc)[2][Tile::BN / 8][4], unsigned s, unsigned steps,
                                               unsigned base, Started started) {
   unsigned lane = threadIdx.x % 32;
-  auto done = [&](unsigned s) { // a warp tells each block of the cluster
+  auto done = [&](unsigned s) { // each warp arrives in each block of the cluster
     if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
   };
 #pragma unroll 1
@@ -100,8 +100,8 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], 
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < Tile::BK / 16; i++) { // 16 columns are 32 bytes, 2 of a descriptor's units
-      wgmma(sum[0], upper + 2 * i, w + 2 * i);
-      wgmma(sum[1], lower + 2 * i, w + 2 * i);
+      wgmma(acc[0], upper + 2 * i, w + 2 * i);
+      wgmma(acc[1], lower + 2 * i, w + 2 * i);
     }
     wgmma_commit();
     wgmma_wait<1>(); // for the step before
@@ -112,32 +112,34 @@ __device__ __forceinline__ void multiply_tile(float (&sum)[2][Tile::BN / 8][4], 
   done(s - 1);
 }
 
-// Two neighbours, packed.
-__device__ __forceinline__ unsigned two_at(const bf16 *p) { return *reinterpret_cast<const unsigned *>(p); }
+// Loads two neighbours, packed.
+__device__ __forceinline__ unsigned load_two(const bf16 *p) { return *reinterpret_cast<const unsigned *>(p); }
 
-// What the epilogue adds to y (M, N): b (N) before the activation and the residual (M, N) after it, each or null.
+// The operands of the epilogue: b (N), added before the activation, and the residual (M, N), added after it; each may
+// be null.
 struct Added {
   const bf16 *b, *residual;
   unsigned m, n;
 
-  // Two neighbours of the residual, packed; zeros outside of it. Where a row begins is computed each time: the sums
-  // leave no registers to keep it in.
-  __device__ unsigned two(unsigned row, unsigned column) const {
+  // Two neighbours of the residual, packed; zeros outside of it. The address of a row is computed each time: the
+  // accumulators leave no registers for it.
+  __device__ unsigned load_residual(unsigned row, unsigned column) const {
     asm volatile("" : "+r"(row));
-    return row < m && column < n ? two_at(residual + size_t(row) * n + column) : 0;
+    return row < m && column < n ? load_two(residual + size_t(row) * n + column) : 0;
   }
 };
 
-// The epilogue of a warp's rows, `row` on and `row` + 64 on: 16 rows of a chunk of columns at a time to bf16,
-// to the warp's place in shared memory, swizzled, and from there by TMA, which leaves out what is not inside y.
+// The epilogue of a warp's rows, 16 from `row` on and 16 from `row` + 64 on. It converts 16 rows of a chunk of columns at
+// a time to bf16 and writes them, swizzled, to the warp's staging buffer in shared memory, from where TMA copies what is
+// inside y.
 template <class Tile, class Epilogue>
-__device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4], const Added &added,
+__device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4], const Added &added,
                                            const TensorMap *y, unsigned row, unsigned column, unsigned out) {
   constexpr int COLUMNS = Epilogue::GATED ? 32 : 64, NT = COLUMNS / 8, PITCH = 2 * COLUMNS;
   constexpr int CHUNKS = (Epilogue::GATED ? Tile::BN / 2 : Tile::BN) / COLUMNS;
   unsigned lane = threadIdx.x % 32;
-  // Lane l gives the address of row l % 16. 16 bytes change places with others of their 128 bytes, by the
-  // number of those 128 bytes: rows of 64 bytes are two in 128.
+  // Lane l gives the address of row l % 16. The swizzle permutes chunks of 16 bytes within 128 bytes, by the number of
+  // those 128 bytes; two rows of 64 bytes share a number.
   unsigned to = out + lane % 16 * PITCH, swizzle = lane % 16 * PITCH / 128 % NT;
 #pragma unroll
   for (int chunk = 0; chunk < CHUNKS; chunk++, column += COLUMNS) {
@@ -145,7 +147,7 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
 #pragma unroll
     for (int j = 0; j < NT; j++) {
       unsigned at = column + 8 * j + lane % 4 * 2;
-      unsigned two = !Epilogue::GATED && added.b && at < added.n ? two_at(added.b + at) : 0;
+      unsigned two = !Epilogue::GATED && added.b && at < added.n ? load_two(added.b + at) : 0;
       bias[j][0] = unpack_low(two), bias[j][1] = unpack_high(two);
     }
 #pragma unroll
@@ -153,15 +155,15 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
       unsigned packed[NT][2];
 #pragma unroll
       for (int j = 0; j < NT; j++) {
-        const float(&s)[4] = sum[half][chunk * NT + j];
-        const float(&up)[4] = sum[half][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
+        const float(&c)[4] = acc[half][chunk * NT + j];
+        const float(&up)[4] = acc[half][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
         float value[4];
 #pragma unroll
-        for (int i = 0; i < 4; i++) value[i] = Epilogue::of(s[i] + bias[j][i % 2], up[i]);
+        for (int i = 0; i < 4; i++) value[i] = Epilogue::of(c[i] + bias[j][i % 2], up[i]);
         if (added.residual) {
 #pragma unroll
           for (int i = 0; i < 4; i += 2) {
-            unsigned two = added.two(row + 64 * half + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
+            unsigned two = added.load_residual(row + 64 * half + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
             value[i] += unpack_low(two), value[i + 1] += unpack_high(two);
           }
         }
@@ -180,9 +182,9 @@ __device__ __forceinline__ void write_tile(const float (&sum)[2][Tile::BN / 8][4
   }
 }
 
-// A consumer: every second tile of the block, multiplied and written. The two multiply in turn, by barriers 1 and 2 of
-// the block's 16. At a consumer's turn all steps of the tile before have been full: nobody waits for a phase that is
-// two ahead.
+// A consumer: multiplies and writes every second tile of the block. The two consumers multiply in turn, by barriers 1
+// and 2 of the block's 16. When a consumer's turn comes, all steps of the tile before have been full, so no thread waits
+// for a phase that is two ahead.
 template <class Tile, class Epilogue>
 __device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
                                         const TileScheduler<Tile, Epilogue> &scheduler, unsigned base,
@@ -191,25 +193,25 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
   unsigned i = group, tile = scheduler.first + i * scheduler.stride; // i: the block's tiles
 #pragma unroll 1
   for (; tile < scheduler.tiles; tile += 2 * scheduler.stride, i += 2) {
-    float sum[2][Tile::BN / 8][4] = {};
+    float acc[2][Tile::BN / 8][4] = {};
     if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
-    multiply_tile<Tile>(sum, i * scheduler.steps, scheduler.steps, base, [&] {
+    multiply_tile<Tile>(acc, i * scheduler.steps, scheduler.steps, base, [&] {
       bool is_last = tile + scheduler.stride >= scheduler.tiles;
       if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
     });
-    write_tile<Tile, Epilogue>(sum, added, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), out);
+    write_tile<Tile, Epilogue>(acc, added, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), out);
   }
   if (threadIdx.x % 32 == 0) tma_store_wait();
 }
 
-// All tiles of a block.
+// Computes all tiles of a block.
 template <class Tile, class Epilogue>
-__device__ __forceinline__ void product(const TensorMap *x, const TensorMap *w, const TensorMap *y,
-                                        const Added &added, unsigned k) {
+__device__ __forceinline__ void gemm_tiles(const TensorMap *x, const TensorMap *w, const TensorMap *y,
+                                           const Added &added, unsigned k) {
   extern __shared__ __align__(1024) unsigned char shared[];
   unsigned base = shared_address(shared);
-  // One value for a warp, and the compiler knows it: what follows from it, wgmma's descriptors too, is
-  // computed once for the warp instead of in every lane.
+  // The shuffle tells the compiler that all lanes of a warp have the same value, so that what depends on it, such as
+  // wgmma's descriptors, is computed once per warp in uniform registers.
   unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
   TileScheduler<Tile, Epilogue> scheduler(added.m, added.n, k);
   if (threadIdx.x == 0) {

@@ -11,7 +11,7 @@
 // and there are 48, and patches 4 pixels wide are gathered an element at a time.
 // To be faster: as linear.
 //
-// Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
+// Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: one block per tile.
 //
 // Compiled for sm_80.
 //
@@ -23,6 +23,6 @@ using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
 using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
 using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
 
-KERNEL(Large, 2, bf16_level4_128x128)
-KERNEL(Medium, 4, bf16_level4_64x64)
-KERNEL(Small, 3, bf16_level4_32x64)
+PATCH_EMBED(patch_embed_bf16_level4_128x128, Large, 2)
+PATCH_EMBED(patch_embed_bf16_level4_64x64, Medium, 4)
+PATCH_EMBED(patch_embed_bf16_level4_32x64, Small, 3)

@@ -4,13 +4,26 @@ use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
-use crate::element::{by_dtype, dispatch, dtype_name};
+use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module};
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tiles};
 
-static MODULE: Module = module!("patch_embed/level4/tile_f32", sm_75);
-static MODULE_BF16: Module = module!("patch_embed/level4/mma", sm_80);
+static TILE_F32: Module = module!("patch_embed/level4/tile_f32", sm_75);
+static MMA: Module = module!("patch_embed/level4/mma", sm_80);
+
+/// For each of `TILES_F32`, which `tile_f32.cu` shares with linear's.
+const ENTRIES_F32: [&str; 2] = [
+    "patch_embed_f32_level4_64x64",
+    "patch_embed_f32_level4_32x32",
+];
+
+/// For each of `TILES_BF16`, which `mma.cu` shares with linear's.
+const ENTRIES_BF16: [&str; 3] = [
+    "patch_embed_bf16_level4_128x128",
+    "patch_embed_bf16_level4_64x64",
+    "patch_embed_bf16_level4_32x64",
+];
 
 /// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
 /// → (B, 1 + n, C)
@@ -37,13 +50,13 @@ pub fn patch_embed(
         Form::Tensor(w) => {
             let tiles = tiles("patch_embed_level4", pixels.dtype())?;
             let tile = choose(tiles, shape.rows(), shape.c);
-            on_gpu(pixels, w, added, shape, tile)
+            launch(pixels, w, added, shape, tile)
         }
     }
 }
 
-/// By the tile at this place of [`tiles`].
-pub(super) fn on_gpu(
+/// On a GPU, by the tile of this index in [`tiles`].
+pub(super) fn launch(
     pixels: &Tensor,
     w: &Tensor,
     Added {
@@ -56,9 +69,13 @@ pub(super) fn on_gpu(
 ) -> Result<Tensor> {
     let dtype = pixels.dtype();
     let y = shape.output(pixels)?;
-    let module = by_dtype("patch_embed_level4", dtype, &MODULE, &MODULE_BF16)?;
-    let tile = tiles("patch_embed_level4", dtype)?[tile];
-    let entry = tile.entry("patch_embed", dtype_name("patch_embed_level4", dtype)?);
+    let (module, entries) = by_dtype(
+        "patch_embed_level4",
+        dtype,
+        (&TILE_F32, &ENTRIES_F32[..]),
+        (&MMA, &ENTRIES_BF16[..]),
+    )?;
+    let (tile, entry) = (tiles("patch_embed_level4", dtype)?[tile], entries[tile]);
     let (height, width) = shape.picture;
     Launch::new(module, entry)
         .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
@@ -80,4 +97,21 @@ pub(super) fn on_gpu(
         .u32(shape.channels * height * width)
         .run()?;
     Ok(y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::tile::tests::assert_as_compiled;
+    use crate::linear::tile::{TILES_BF16, TILES_F32};
+
+    #[test]
+    fn tiles_are_those_of_the_kernels() {
+        for (tile, entry) in TILES_F32.into_iter().zip(ENTRIES_F32) {
+            assert_as_compiled(tile, include_str!("tile_f32.cu"), &TILE_F32, entry);
+        }
+        for (tile, entry) in TILES_BF16.into_iter().zip(ENTRIES_BF16) {
+            assert_as_compiled(tile, include_str!("mma.cu"), &MMA, entry);
+        }
+    }
 }

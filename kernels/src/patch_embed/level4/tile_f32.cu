@@ -2,14 +2,14 @@
 // pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C) with
 // n = H·W/P².
 //
-// Against level 3: the tile of linear at level 4, with 64 sums a thread; see common/gemm/tile_f32.cuh. The patch is
+// Against level 3: the tile of linear at level 4, with 64 accumulators per thread; see common/gemm/tile_f32.cuh. The patch is
 // gathered by its fetches, 16 bytes at a time where P and W are multiples of 4, and the three divisions
 // that find a column's pixel are done once for all the rows that a thread fetches.
 //
 // Prediction: the rate of linear at level 4; the rows of zeros of the class tokens are 1 of 1 + n.
 // To be faster: as linear.
 //
-// Bytes moved: 4·(2·M·C·K/64 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: a block a tile.
+// Bytes moved: 4·(2·M·C·K/64 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: one block per tile.
 //
 // Measured: patch_embed 1x3x224x224 f32 at 8% of the matmul rate on an NVIDIA H200; see kernels/generated/patch_embed/level4/tile_f32.md.
 #include "common/gemm/tile_f32.cuh"
@@ -18,5 +18,5 @@
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;
 
-KERNEL(Large, 2, f32_level4_64x64)
-KERNEL(Small, 4, f32_level4_32x32)
+PATCH_EMBED(patch_embed_f32_level4_64x64, Large, 2)
+PATCH_EMBED(patch_embed_f32_level4_32x32, Small, 4)
