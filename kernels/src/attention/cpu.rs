@@ -15,7 +15,7 @@ use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, WithSimd};
 
 use super::Cache;
-use super::operands::{Strides, strides};
+use super::params::{Strides, strides};
 use crate::cpu::Slice;
 use crate::cpu::parallel::Threads;
 use crate::element::Element;

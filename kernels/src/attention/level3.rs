@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Cache, Operands, cpu, operands};
+use super::{Cache, Params, cpu, params};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -19,14 +19,14 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
     const KERNEL: &str = "causal_attention_level3";
     let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
-        operands::check_causal(KERNEL, q, cache, position)?;
+        params::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
             "causal_attention_level3",
             q.dtype(),
             cpu::level3::causal_attention(q, cache, position)
         );
     }
-    launch(&Operands::causal(KERNEL, q, cache, position)?)
+    launch(&Params::causal(KERNEL, q, cache, position)?)
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
@@ -35,7 +35,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level3");
-    let operands = Operands::full("attention_level3", q, k, v)?;
+    let params = Params::full("attention_level3", q, k, v)?;
     if on_cpu(q.device()) {
         return dispatch!(
             "attention_level3",
@@ -43,7 +43,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
             cpu::level3::attention(q, k, v)
         );
     }
-    launch(&operands)
+    launch(&params)
 }
 
 /// Of a block, that every GPU since Turing grants, in bytes.
@@ -62,7 +62,7 @@ pub(super) fn most_keys(head_dim: usize) -> usize {
     (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
 }
 
-fn launch(x: &Operands) -> Result<Tensor> {
+fn launch(x: &Params) -> Result<Tensor> {
     let bytes = size_of::<f32>() * (rest(x.head_dim) + x.keys);
     if bytes > SHARED {
         let keys = most_keys(x.head_dim);

@@ -17,12 +17,12 @@ mod cpu;
 pub mod level3;
 pub mod level4;
 pub mod level5;
-mod operands;
+mod params;
 
 pub use cache::Cache;
 pub(crate) use cpu::{KeyStream, Rows};
-use operands::Operands;
-pub(crate) use operands::strides;
+use params::Params;
+pub(crate) use params::strides;
 
 use candle_core::DType;
 

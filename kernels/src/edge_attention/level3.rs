@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
-use super::{Operands, Size, cpu};
+use super::{Params, Size, cpu};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -43,7 +43,7 @@ pub fn edge_attention(
     graph: &Csr,
 ) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    let operands = Operands {
+    let params = Params {
         q,
         k,
         v,
@@ -53,19 +53,19 @@ pub fn edge_attention(
         w: w.tensor(),
         graph,
     };
-    let size = operands.check(KERNEL)?;
+    let size = params.check(KERNEL)?;
     if on_cpu(q.device()) {
         let dtype = q.dtype();
         return dispatch!(
             "edge_attention_level3",
             dtype,
-            cpu::level3::edge_attention(&operands, size)
+            cpu::level3::edge_attention(&params, size)
         );
     }
-    launch(&operands, size)
+    launch(&params, size)
 }
 
-fn launch(o: &Operands, size: Size) -> Result<Tensor> {
+fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,
@@ -73,7 +73,7 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         features,
         ..
     } = size;
-    let dtype = o.q.dtype();
+    let dtype = params.q.dtype();
     if head_dim > MAX_THREADS {
         let expected = format!("at most {MAX_THREADS} channels a head");
         return Err(unsupported(KERNEL, expected, head_dim, 2));
@@ -87,14 +87,14 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
     // A row of threads takes an edge: a power of two of them, for the tree.
     let width = head_dim.next_power_of_two();
     let rows = (THREADS / width)
-        .min(o.graph.max_degree.next_power_of_two())
+        .min(params.graph.max_degree.next_power_of_two())
         .max(1);
     // An odd distance puts the same feature of 32 channels into 32 banks of shared memory.
     let padded = features | 1;
     let tree = (width * rows + 2 * rows) * size_of::<f32>();
     let staged = head_dim * padded * dtype.size_in_bytes();
     let fits = tree + staged <= SMEM;
-    let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
+    let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() == 0 {
         return Ok(y);
     }
@@ -102,24 +102,24 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         .grid(nodes.min(BLOCKS), heads, 1)
         .block(width, rows, 1)
         .smem(if fits { tree + staged } else { tree })
-        .view(o.q)
-        .view(o.k)
-        .view(o.v)
-        .view(o.skip)
-        .read(o.residual)
-        .read(o.edges)
-        .read(o.w)
-        .read(&o.graph.row_ptr)
-        .read(&o.graph.col_idx)
+        .view(params.q)
+        .view(params.k)
+        .view(params.v)
+        .view(params.skip)
+        .read(params.residual)
+        .read(params.edges)
+        .read(params.w)
+        .read(&params.graph.row_ptr)
+        .read(&params.graph.col_idx)
         .write(&y)
         .u32(nodes)
         .u32(head_dim)
         .u32(features)
         .u32(if fits { padded } else { 0 })
-        .u32(o.q.stride()[0])
-        .u32(o.k.stride()[0])
-        .u32(o.v.stride()[0])
-        .u32(o.skip.stride()[0])
+        .u32(params.q.stride()[0])
+        .u32(params.k.stride()[0])
+        .u32(params.v.stride()[0])
+        .u32(params.skip.stride()[0])
         .f32(std::f64::consts::LOG2_E / (head_dim as f64).sqrt())
         .run()?;
     Ok(y)

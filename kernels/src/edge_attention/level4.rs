@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
-use super::{Operands, Size, cpu, level3};
+use super::{Params, Size, cpu, level3};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -45,7 +45,7 @@ pub fn edge_attention(
     graph: &Csr,
 ) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    let operands = Operands {
+    let params = Params {
         q,
         k,
         v,
@@ -55,30 +55,30 @@ pub fn edge_attention(
         w: w.tensor(),
         graph,
     };
-    run(&operands, operands.check(KERNEL)?)
+    run(&params, params.check(KERNEL)?)
 }
 
-/// The same, of operands that have been checked.
-pub(super) fn run(operands: &Operands, size: Size) -> Result<Tensor> {
-    if on_cpu(operands.q.device()) {
-        let dtype = operands.q.dtype();
+/// The same, of parameters that have been checked.
+pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
+    if on_cpu(params.q.device()) {
+        let dtype = params.q.dtype();
         return dispatch!(
             "edge_attention_level4",
             dtype,
-            cpu::level4::edge_attention(operands, size)
+            cpu::level4::edge_attention(params, size)
         );
     }
-    launch(operands, size)
+    launch(params, size)
 }
 
-fn launch(o: &Operands, size: Size) -> Result<Tensor> {
+fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,
         head_dim,
         ..
     } = size;
-    let dtype = o.q.dtype();
+    let dtype = params.q.dtype();
     let shares = Shares::of(size)?;
     let entry = match is_wide(head_dim) {
         false => by_dtype(
@@ -94,10 +94,10 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
             "edge_attention_wide_bf16_level4",
         )?,
     };
-    let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
+    let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() > 0 {
         let launch = Launch::new(&MODULE, entry).grid(shares.blocks(size), 1, 1);
-        shares.arguments(launch, o, size, &y).run()?;
+        shares.arguments(launch, params, size, &y).run()?;
     }
     Ok(y)
 }
@@ -159,22 +159,22 @@ impl Shares {
     pub(super) fn arguments<'a>(
         self,
         launch: Launch<'a>,
-        o: &Operands<'a>,
+        params: &Params<'a>,
         size: Size,
         y: &'a Tensor,
     ) -> Launch<'a> {
         launch
             .block(WARP * WARPS, 1, 1)
             .smem(size.features * self.padded * size_of::<f32>())
-            .view(o.q)
-            .view(o.k)
-            .view(o.v)
-            .view(o.skip)
-            .read(o.residual)
-            .read(o.edges)
-            .read(o.w)
-            .read(&o.graph.row_ptr)
-            .read(&o.graph.col_idx)
+            .view(params.q)
+            .view(params.k)
+            .view(params.v)
+            .view(params.skip)
+            .read(params.residual)
+            .read(params.edges)
+            .read(params.w)
+            .read(&params.graph.row_ptr)
+            .read(&params.graph.col_idx)
             .write(y)
             .u32(size.nodes)
             .u32(size.heads)
@@ -182,11 +182,11 @@ impl Shares {
             .u32(size.features)
             .u32(self.lanes)
             .u32(self.padded)
-            .u32(o.graph.max_degree)
-            .u32(o.q.stride()[0])
-            .u32(o.k.stride()[0])
-            .u32(o.v.stride()[0])
-            .u32(o.skip.stride()[0])
+            .u32(params.graph.max_degree)
+            .u32(params.q.stride()[0])
+            .u32(params.k.stride()[0])
+            .u32(params.v.stride()[0])
+            .u32(params.skip.stride()[0])
             .f32(std::f64::consts::LOG2_E / (size.head_dim as f64).sqrt())
     }
 }

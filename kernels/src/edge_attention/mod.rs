@@ -61,9 +61,9 @@ pub fn cost(size: Size, dtype: DType) -> Cost {
     cost
 }
 
-/// The operands of the kernels. On a GPU the kernels trust the graph; on a CPU it is checked.
+/// The tensors that the kernels read. On a GPU the kernels trust the graph; on a CPU it is checked.
 #[derive(Clone, Copy)]
-struct Operands<'a> {
+struct Params<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
@@ -74,8 +74,8 @@ struct Operands<'a> {
     graph: &'a Csr,
 }
 
-impl Operands<'_> {
-    /// The operands agree, and a row's numbers lie together.
+impl Params<'_> {
+    /// Checks that shapes and dtypes agree, and that a row's numbers lie together.
     fn check(&self, kernel: &str) -> Result<Size> {
         let (nodes, heads, head_dim) = self.q.dims3()?;
         let (edges, features) = self.edges.dims2()?;

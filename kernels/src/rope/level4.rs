@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Operands, cpu};
+use super::{Params, cpu};
 use crate::attention::Cache;
 use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -28,7 +28,7 @@ pub fn rope_append(
     position: usize,
 ) -> Result<Tensor> {
     let _span = trace::span("rope_append_level4");
-    let x = Operands { q, k, v, cos, sin };
+    let x = Params { q, k, v, cos, sin };
     x.check("rope_append_level4", cache, position)?;
     if on_cpu(q.device()) {
         return dispatch!(

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Operands, level4};
+use super::{Params, level4};
 use crate::attention::Cache;
 use crate::attention::level5::At;
 use crate::element::by_dtype;
@@ -28,7 +28,7 @@ pub fn rope_append(
     let (batch, tokens, heads, _) = q.dims4()?;
     let here = |angles: &Tensor| angles.narrow(0, at.host, tokens);
     let (cos_here, sin_here) = (here(cos)?, here(sin)?);
-    let rows = Operands {
+    let rows = Params {
         q,
         k,
         v,
@@ -47,7 +47,7 @@ pub fn rope_append(
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
         .block(vectors, rows, 1);
-    let all = Operands { q, k, v, cos, sin };
+    let all = Params { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, at.cache)?;
     launch.read(at.position).run()?;
     Ok(y)

@@ -35,7 +35,7 @@ pub fn cost(
 }
 
 /// What is rotated and appended, and by which angles.
-struct Operands<'a> {
+struct Params<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
@@ -43,7 +43,7 @@ struct Operands<'a> {
     sin: &'a Tensor,
 }
 
-impl Operands<'_> {
+impl Params<'_> {
     /// They agree with each other and with the cache.
     fn check(&self, kernel: &str, cache: &Cache, position: usize) -> Result<()> {
         let Self { q, k, v, cos, sin } = *self;

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{Cache, Operands, cpu, operands};
+use super::{Cache, Params, cpu, params};
 use crate::element::{by_dtype, dispatch, dtype_name};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -20,14 +20,14 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
     const KERNEL: &str = "causal_attention_level4";
     let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
-        operands::check_causal(KERNEL, q, cache, position)?;
+        params::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
             "causal_attention_level4",
             q.dtype(),
             cpu::level4::causal_attention(q, cache, position)
         );
     }
-    launch(&Operands::causal(KERNEL, q, cache, position)?)
+    launch(&Params::causal(KERNEL, q, cache, position)?)
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
@@ -36,7 +36,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level4");
-    let operands = Operands::full("attention_level4", q, k, v)?;
+    let params = Params::full("attention_level4", q, k, v)?;
     if on_cpu(q.device()) {
         return dispatch!(
             "attention_level4",
@@ -44,13 +44,13 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
             cpu::level4::attention(q, k, v)
         );
     }
-    launch(&operands)
+    launch(&params)
 }
 
 /// Queries of a sequence up to which the keys are split, in place of a tile of queries a block.
 pub(super) const FEW: usize = 4;
 
-fn launch(x: &Operands) -> Result<Tensor> {
+fn launch(x: &Params) -> Result<Tensor> {
     if x.head_dim > 128 {
         return Err(unsupported("attention_level4", "D ≤ 128", x.head_dim, 3));
     }
@@ -69,7 +69,7 @@ fn launch(x: &Operands) -> Result<Tensor> {
 const ROOM: usize = 64;
 
 /// A tile of queries a block.
-fn tiles(x: &Operands, y: &Tensor) -> Result<()> {
+fn tiles(x: &Params, y: &Tensor) -> Result<()> {
     // D goes up to the next that there is a kernel for.
     let d = [16, 32, 64, 80].into_iter().find(|&d| x.head_dim <= d);
     let d = d.unwrap_or(128);
@@ -128,7 +128,7 @@ pub(super) struct Split<'a> {
 /// Few queries: up to `keys` keys are split over blocks until there are [`BLOCKS`], or [`SPLIT`] keys in each;
 /// `launch` computes the splits, and they are joined.
 pub(super) fn splits(
-    x: &Operands,
+    x: &Params,
     y: &Tensor,
     keys: usize,
     launch: impl FnOnce(Split) -> Result<()>,
@@ -153,7 +153,7 @@ pub(super) fn splits(
     }
 }
 
-fn decode(x: &Operands, y: &Tensor) -> Result<()> {
+fn decode(x: &Params, y: &Tensor) -> Result<()> {
     splits(x, y, x.keys, |split| {
         let entry = decode_entry(x.head_dim, split.rows, y.dtype(), "level4")?;
         let launch = Launch::new(&DECODE, entry).grid(split.count, split.blocks, x.batch);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::Operands;
+use super::Params;
 use super::level4::{self, decode_entry};
 use crate::dispatch::Facts;
 use crate::error::{mismatch, unsupported};
@@ -172,12 +172,12 @@ fn bucket(keys: usize, capacity: usize) -> usize {
 pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level5";
     let _span = trace::span(KERNEL);
-    let operands = |q| Operands::causal(KERNEL, q, at.cache, at.host);
+    let params = |q| Params::causal(KERNEL, q, at.cache, at.host);
     let copy;
-    let mut x = operands(q)?;
+    let mut x = params(q)?;
     if !x.is_whole() {
         copy = q.force_contiguous()?; // which begins on 16 bytes, as the cache does
-        x = operands(&copy)?;
+        x = params(&copy)?;
     }
     let y = output::tensor(
         (x.batch, x.queries, x.heads * x.head_dim),
@@ -199,7 +199,7 @@ pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
 struct Own {
     name: &'static str,
     can: fn(&Facts, DType, usize) -> bool,
-    run: fn(&Operands) -> Result<Tensor>,
+    run: fn(&Params) -> Result<Tensor>,
 }
 
 const OWN: [Own; 2] = [
@@ -227,7 +227,7 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
     let why = || format!("{tokens} tokens in {} of D = {d}", dtype.as_str());
     let can = |own: &&Own| tokens > level4::FEW && (own.can)(facts, dtype, d);
     if let Some(own) = OWN.iter().find(can) {
-        let x = Operands::causal(own.name, q, cache, position)?;
+        let x = Params::causal(own.name, q, cache, position)?;
         if x.is_whole() {
             let _span = trace::span_because(own.name, why);
             return (own.run)(&x);

@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::attention::Operands;
+use crate::attention::Params;
 use crate::dispatch::{Facts, Feature};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
@@ -42,11 +42,11 @@ pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) ->
 /// When shapes, strides, formats or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    Operands::run_whole(KERNEL, q, k, v, run)
+    Params::run_whole(KERNEL, q, k, v, run)
 }
 
 /// For what [`can`], where all begins at a multiple of 16 bytes.
-pub(super) fn run(x: &Operands) -> Result<Tensor> {
+pub(super) fn run(x: &Params) -> Result<Tensor> {
     let Some((entry, d)) = entry(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };

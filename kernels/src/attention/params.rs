@@ -19,7 +19,7 @@ pub(crate) struct Strides {
 ///
 /// Query t sees the first min(`keys`, `seen` + t) keys: with `seen` = `position` + 1 that is causal
 /// attention, with `seen` = `keys` it is full.
-pub(super) struct Operands<'a> {
+pub(super) struct Params<'a> {
     pub q: &'a Tensor,
     pub k: &'a Tensor,
     pub v: &'a Tensor,
@@ -35,7 +35,7 @@ pub(super) struct Operands<'a> {
     pub head_dim: usize,
 }
 
-impl<'a> Operands<'a> {
+impl<'a> Params<'a> {
     /// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
     pub fn full(kernel: &str, q: &'a Tensor, k: &'a Tensor, v: &'a Tensor) -> Result<Self> {
         let (batch, tokens, heads, head_dim) = q.dims4()?;
@@ -106,9 +106,9 @@ impl<'a> Operands<'a> {
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
-        run: impl Fn(&Operands) -> Result<Tensor>,
+        run: impl Fn(&Params) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let x = Operands::full(kernel, q, k, v)?;
+        let x = Params::full(kernel, q, k, v)?;
         if x.is_whole() {
             return run(&x);
         }
@@ -117,7 +117,7 @@ impl<'a> Operands<'a> {
             k.force_contiguous()?,
             v.force_contiguous()?,
         );
-        run(&Operands::full(kernel, &q, &k, &v)?)
+        run(&Params::full(kernel, &q, &k, &v)?)
     }
 
     fn grouped(self, kernel: &str) -> Result<Self> {
