@@ -1,4 +1,4 @@
-//! Level 3: a block a query, its scores in shared memory.
+//! Level 3: one block per query, its scores in shared memory.
 
 use candle_core::{Result, Tensor};
 
@@ -14,7 +14,7 @@ static BF16: Module = module!("attention/level3_bf16");
 /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level3";
     let _span = trace::span(KERNEL);
@@ -32,7 +32,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree.
+/// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level3");
     let params = Params::full("attention_level3", q, k, v)?;
@@ -46,13 +46,13 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     launch(&params)
 }
 
-/// Of a block, that every GPU since Turing grants, in bytes.
+/// Bytes of shared memory that a block can have on every GPU since Turing.
 const SHARED: usize = 64 << 10;
 
 /// Threads of a block, and keys of a tile.
 const THREADS: usize = 128;
 
-/// Floats of shared memory besides the scores: a query and a tile of keys.
+/// Floats of shared memory in addition to the scores: a query and a tile of keys.
 fn rest(head_dim: usize) -> usize {
     head_dim.next_multiple_of(32) + THREADS * 33
 }

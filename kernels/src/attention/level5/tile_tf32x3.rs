@@ -12,12 +12,12 @@ pub(super) const KERNEL: &str = "attention_tf32x3_level5";
 
 static MODULE: Module = module!("attention/level5/tile_tf32x3", sm_80);
 
-/// Queries and threads of a block, and keys of a tile.
-const QUERIES: usize = 64;
-const THREADS: usize = 128;
-const KEYS: usize = 32;
+/// Queries of a tile, keys of a tile and threads of a block: `BM`, `BN` and `THREADS` of `tile_tf32x3.cu`.
+pub(in crate::attention) const QUERIES: usize = 64;
+pub(in crate::attention) const KEYS: usize = 32;
+pub(in crate::attention) const THREADS: usize = 128;
 
-/// The kernel for heads of up to so many channels, and how many it has room for.
+/// The entry for heads of `head_dim` channels, and the D that it is compiled for.
 fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
     Some(match head_dim {
         0..=32 => ("attention_d32x64_tf32x3_level5", 32),
@@ -28,25 +28,25 @@ fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
     })
 }
 
-/// Whether a GPU can, in this format: heads of up to 128 channels in whole chunks of 16 bytes.
+/// Whether a GPU can, in this dtype: heads of up to 128 channels in whole chunks of 16 bytes.
 pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
     let tensor_cores = facts.has(Feature::Bf16) && facts.has(Feature::AsyncCopies);
     let fits = head_dim.is_multiple_of(4) && entry(head_dim).is_some();
     tensor_cores && dtype == DType::F32 && fits
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
-/// bytes is copied.
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tensors that do not begin at a multiple of
+/// 16 bytes are copied.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree.
+/// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    Params::run_whole(KERNEL, q, k, v, run)
+    Params::run_whole(KERNEL, q, k, v, launch)
 }
 
-/// For what [`can`], where all begins at a multiple of 16 bytes.
-pub(super) fn run(x: &Params) -> Result<Tensor> {
+/// For problems that [`can`] accepts, with rows of q, k and v at multiples of 16 bytes.
+pub(super) fn launch(x: &Params) -> Result<Tensor> {
     let Some((entry, d)) = entry(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };
