@@ -1,6 +1,7 @@
 //! Both levels against the oracle, on every device that is here.
 
 mod case;
+mod constants;
 mod level5;
 
 use candle_core::{DType, Device, Result, Tensor};

@@ -1,4 +1,4 @@
-//! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
+//! Level 3: the blocks of a head take its nodes in turn; a tree in shared memory sums each score.
 
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
@@ -17,19 +17,19 @@ const KERNEL: &str = "edge_attention_level3";
 /// Threads of a block, unless a head has more channels than that.
 const THREADS: usize = 256;
 
-/// Threads that a block can have: channels that a head can have.
+/// Threads of a block at most, so channels of a head at most.
 pub(super) const MAX_THREADS: usize = 1024;
 
-/// Blocks a head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
+/// Blocks per head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
 const BLOCKS: usize = 1024;
 
-/// Bytes of shared memory that every GPU grants a block unasked.
+/// Bytes of shared memory that a block has on every GPU without asking for more.
 const SMEM: usize = 48 << 10;
 
 /// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
 /// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(

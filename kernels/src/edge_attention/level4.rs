@@ -1,4 +1,4 @@
-//! Level 4: a warp a node, lanes over channels, edge features folded.
+//! Level 4: one warp per node, lanes over channels, edge features folded.
 
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
@@ -19,19 +19,19 @@ pub(super) const WARP: usize = 32;
 pub(super) const WARPS: usize = 8;
 
 /// Channels, and features, in one load of a lane.
-const VECTOR: usize = 4;
+pub(super) const VECTOR: usize = 4;
 
 /// Loads of a lane that cover a head in `edge_attention_wide_*`; one does in `edge_attention_*`.
 const WIDE: usize = 4;
 
-/// Bytes of w, transposed and in f32, that a block keeps in shared memory; a larger w is read from global
-/// memory. With what the kernel has besides, below the 48 KiB that every GPU grants unasked.
+/// Bytes of w, transposed and in f32, that a block copies to shared memory; a larger w is read from global memory.
+/// Together with the kernel's own arrays that is below the 48 KiB that a block always has.
 const STAGED: usize = 40 << 10;
 
 /// y (N, H·D); see [the formula](super). D up to 512 and Fe up to 128 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
 /// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(
@@ -58,7 +58,7 @@ pub fn edge_attention(
     run(&params, params.check(KERNEL)?)
 }
 
-/// The same, of parameters that have been checked.
+/// The same, of parameters that have been checked: on a CPU its loops, on a GPU the launch.
 pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
     if on_cpu(params.q.device()) {
         let dtype = params.q.dtype();
@@ -80,19 +80,20 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
     } = size;
     let dtype = params.q.dtype();
     let shares = Shares::of(size)?;
-    let entry = match is_wide(head_dim) {
-        false => by_dtype(
-            "edge_attention_level4",
-            dtype,
-            "edge_attention_f32_level4",
-            "edge_attention_bf16_level4",
-        )?,
-        true => by_dtype(
+    let entry = if is_wide(head_dim) {
+        by_dtype(
             "edge_attention_wide_level4",
             dtype,
             "edge_attention_wide_f32_level4",
             "edge_attention_wide_bf16_level4",
-        )?,
+        )?
+    } else {
+        by_dtype(
+            "edge_attention_level4",
+            dtype,
+            "edge_attention_f32_level4",
+            "edge_attention_bf16_level4",
+        )?
     };
     let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() > 0 {
@@ -107,7 +108,7 @@ pub(super) fn is_wide(head_dim: usize) -> bool {
     head_dim > WARP * VECTOR
 }
 
-/// How nodes are shared out, and what of w a block keeps.
+/// How nodes are shared out over lanes, and how w lies in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     /// Lanes that share a head of a node: enough to hold its channels, and its folded features.
@@ -118,7 +119,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// # Errors
-    /// When a warp's registers do not hold a head, or its lanes the features of an edge.
+    /// When a head does not fit a warp's registers, or the features of an edge its lanes.
     pub(super) fn of(size: Size) -> Result<Self> {
         let (head_dim, features) = (size.head_dim, size.features);
         if head_dim > WARP * VECTOR * WIDE {
@@ -150,12 +151,12 @@ impl Shares {
         WARP / self.lanes
     }
 
-    /// For all heads of all nodes.
+    /// Blocks for all heads of all nodes.
     pub(super) fn blocks(self, size: Size) -> usize {
         (size.nodes * size.heads).div_ceil(WARPS * self.heads_a_warp())
     }
 
-    /// The block, its shared memory and the parameters, up to the scale.
+    /// Adds the block, its shared memory and the parameters up to the scale.
     pub(super) fn arguments<'a>(
         self,
         launch: Launch<'a>,

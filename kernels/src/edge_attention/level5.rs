@@ -1,4 +1,4 @@
-//! Level 5: a node of very many edges is the work of many blocks.
+//! Level 5: many blocks share a node of very many edges.
 
 use candle_core::{DType, Result, Tensor};
 use operands::{Csr, Weight};
@@ -13,11 +13,11 @@ static MODULE: Module = module!("edge_attention/level5", sm_75);
 
 const KERNEL: &str = "edge_attention_level5";
 
-/// Edges of a chunk, and the most of a node that is one block's: `CHUNK` of the kernels.
-const CHUNK: usize = 1024;
+/// Edges of a chunk, and of a node that one block computes at most: `CHUNK` of `level5.cu`.
+pub(super) const CHUNK: usize = 1024;
 
-/// Floats of a lane's part of a node: `RECORD` of the kernels.
-const RECORD: usize = 3 * 4;
+/// Floats of a lane's part of a node: `RECORD` float4s in `level5.cu`.
+pub(super) const RECORD: usize = 3 * 4;
 
 /// y (N, H·D); see [the formula](super). Level 4's, but on a GPU where a node has more than 1024 edges and a head up
 /// to 128 channels.
@@ -52,10 +52,10 @@ pub fn edge_attention(
         return level4::run(&params, size);
     }
     let _span = trace::span_because(KERNEL, why);
-    split(&params, size)
+    launch(&params, size)
 }
 
-fn split(params: &Params, size: Size) -> Result<Tensor> {
+fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let (dtype, shares) = (params.q.dtype(), Shares::of(size)?);
     let (chunks, groups) = (
         size.edges.div_ceil(CHUNK),

@@ -80,12 +80,12 @@ impl Params<'_> {
         let (nodes, heads, head_dim) = self.q.dims3()?;
         let (edges, features) = self.edges.dims2()?;
         let channels = heads * head_dim;
-        let expect = |name: &str, x: &Tensor, dims: &[usize]| match x.dims() == dims {
-            true => Ok(()),
-            false => {
-                let found = format!("{:?}", x.dims());
-                Err(mismatch(kernel, format!("{name} {dims:?}"), found))
+        let expect = |name: &str, x: &Tensor, dims: &[usize]| {
+            if x.dims() == dims {
+                return Ok(());
             }
+            let found = format!("{:?}", x.dims());
+            Err(mismatch(kernel, format!("{name} {dims:?}"), found))
         };
         expect("k", self.k, &[nodes, heads, head_dim])?;
         expect("v", self.v, &[nodes, heads, head_dim])?;

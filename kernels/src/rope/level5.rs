@@ -1,4 +1,4 @@
-//! Level 5: level 4's rotation, at a position that the device knows.
+//! Level 5: level 4's rotation, at a position in the device's memory.
 
 use candle_core::{Result, Tensor};
 
@@ -12,10 +12,10 @@ use crate::output;
 static MODULE: Module = module!("rope/level5", sm_75);
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position of the cache, and returns q,
-/// contiguous. cos and sin (positions, D/2) are of all positions.
+/// contiguous. cos and sin (positions, D/2) have a row for every position.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn rope_append(
     q: &Tensor,
     k: &Tensor,
@@ -58,7 +58,7 @@ pub fn rope_append(
 /// are of these positions.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn prompt_rope_append(
     q: &Tensor,
     k: &Tensor,

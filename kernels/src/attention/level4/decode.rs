@@ -19,7 +19,7 @@ pub(in crate::attention) const ROWS: usize = 4;
 /// to [`ROWS`].
 pub(in crate::attention) type Entries = [[&'static str; 2]; 3];
 
-const F32: Entries = [
+pub(in crate::attention) const F32: Entries = [
     [
         "attention_decode_d32x1_f32_level4",
         "attention_decode_d32x4_f32_level4",
@@ -34,7 +34,7 @@ const F32: Entries = [
     ],
 ];
 
-const BF16: Entries = [
+pub(in crate::attention) const BF16: Entries = [
     [
         "attention_decode_d32x1_bf16_level4",
         "attention_decode_d32x4_bf16_level4",

@@ -4,8 +4,8 @@
 //! per block: in bf16 on tensor cores (`tile_mma.cu`), in f32 on FFMA units (`tile_f32.cu`).
 
 pub(super) mod decode;
-mod tile_f32;
-mod tile_mma;
+pub(super) mod tile_f32;
+pub(super) mod tile_mma;
 
 use candle_core::{DType, Result, Tensor};
 

@@ -13,6 +13,9 @@ pub(in crate::attention) const QUERIES: usize = 64;
 pub(in crate::attention) const KEYS: usize = 64;
 pub(in crate::attention) const THREADS: usize = 128;
 
+/// Elements between two rows in shared memory, in addition to D: `PITCH`.
+pub(in crate::attention) const PADDING: usize = 8;
+
 /// For heads of up to so many channels, the entry.
 pub(in crate::attention) const ENTRIES: [(usize, &str); 5] = [
     (16, "attention_d16x64_bf16_level4"),
@@ -29,10 +32,9 @@ pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
     };
     // q, and twice k and v: one tile of keys is loaded while the other is multiplied.
     let rows = QUERIES + 2 * 2 * KEYS;
-    let pitch = d + 8;
     let launch = Launch::new(&MODULE, entry)
         .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
         .block(THREADS, 1, 1)
-        .smem(rows * pitch * size_of::<u16>());
+        .smem(rows * (d + PADDING) * size_of::<u16>());
     x.arguments(launch).write(y).run()
 }

@@ -11,7 +11,7 @@ use crate::output;
 
 static MODULE: Module = module!("attention/level5/decode", sm_75);
 
-const F32: Entries = [
+pub(in crate::attention) const F32: Entries = [
     [
         "attention_decode_d32x1_f32_level5",
         "attention_decode_d32x4_f32_level5",
@@ -26,7 +26,7 @@ const F32: Entries = [
     ],
 ];
 
-const BF16: Entries = [
+pub(in crate::attention) const BF16: Entries = [
     [
         "attention_decode_d32x1_bf16_level5",
         "attention_decode_d32x4_bf16_level5",

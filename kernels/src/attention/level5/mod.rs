@@ -6,7 +6,7 @@
 //! - [`causal_attention`], of a few queries: `decode.cu`, which reads the position from the device's memory, so that a
 //!   recorded decode step can be repeated.
 
-mod decode;
+pub(super) mod decode;
 mod position;
 pub mod tile_tf32x3;
 pub mod tile_wgmma;

@@ -17,15 +17,19 @@ pub(in crate::attention) const QUERIES: usize = 64;
 pub(in crate::attention) const KEYS: usize = 32;
 pub(in crate::attention) const THREADS: usize = 128;
 
-/// The entry for heads of `head_dim` channels, and the D that it is compiled for.
-fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
-    Some(match head_dim {
-        0..=32 => ("attention_d32x64_tf32x3_level5", 32),
-        33..=64 => ("attention_d64x64_tf32x3_level5", 64),
-        65..=96 => ("attention_d96x64_tf32x3_level5", 96),
-        97..=128 => ("attention_d128x64_tf32x3_level5", 128),
-        _ => return None,
-    })
+/// Floats between two rows in shared memory, in addition to D: `PITCH`.
+pub(in crate::attention) const PADDING: usize = 4;
+
+/// For heads of up to so many channels, the entry.
+pub(in crate::attention) const ENTRIES: [(usize, &str); 4] = [
+    (32, "attention_d32x64_tf32x3_level5"),
+    (64, "attention_d64x64_tf32x3_level5"),
+    (96, "attention_d96x64_tf32x3_level5"),
+    (128, "attention_d128x64_tf32x3_level5"),
+];
+
+fn entry(head_dim: usize) -> Option<(usize, &'static str)> {
+    ENTRIES.into_iter().find(|(d, _)| head_dim <= *d)
 }
 
 /// Whether a GPU can, in this dtype: heads of up to 128 channels in whole chunks of 16 bytes.
@@ -47,7 +51,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 
 /// For problems that [`can`] accepts, with rows of q, k and v at multiples of 16 bytes.
 pub(super) fn launch(x: &Params) -> Result<Tensor> {
-    let Some((entry, d)) = entry(x.head_dim) else {
+    let Some((d, entry)) = entry(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };
     let dims = (x.batch, x.queries, x.heads * x.head_dim);
@@ -55,7 +59,7 @@ pub(super) fn launch(x: &Params) -> Result<Tensor> {
     let launch = Launch::new(&MODULE, entry)
         .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
         .block(THREADS, 1, 1)
-        .smem((QUERIES + 2 * KEYS) * (d + 4) * size_of::<f32>());
+        .smem((QUERIES + 2 * KEYS) * (d + PADDING) * size_of::<f32>());
     x.arguments(launch).write(&y).run()?;
     Ok(y)
 }
