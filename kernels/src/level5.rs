@@ -7,7 +7,7 @@
 /// The memory of one layer's keys and values, which level 4 uses as it is.
 pub use crate::attention::Cache as Slots;
 /// softmax(q·kᵀ/√D)·v of all keys.
-pub use crate::attention::level5::pick::attention;
+pub use crate::attention::level5::attention;
 /// Keys and values of one layer, around [`Slots`], and the position that all layers share; and a cache at that position.
 pub use crate::attention::level5::{At, Cache, Position};
 /// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.

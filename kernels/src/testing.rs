@@ -1,6 +1,7 @@
 //! Helpers for the tests of the kernels: devices, fresh random inputs, shapes that cover all pairs, and
 //! the comparison with an oracle.
 
+mod kernel_file;
 #[path = "../../tests/src/skip.rs"]
 mod skip;
 
@@ -13,6 +14,7 @@ use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub use kernel_file::KernelFile;
 pub use skip::skip;
 
 /// The CPU, the GPU if this is a CUDA build, and the CPU again with every kernel simulated. A finding of the

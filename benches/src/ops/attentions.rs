@@ -13,8 +13,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Bench, Case, Timed, Work, mixed_rows, with_large};
 
-/// Positions that the rotary table has room for.
-const CONTEXT: usize = 4096;
+/// Positions of the rotary table: those of the longest case, 4096 + 1.
+const CONTEXT: usize = 4097;
 
 /// Causal attention of T tokens behind P that are in the cache.
 struct Causal {
@@ -165,10 +165,13 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// One token behind P in the cache: all keys and values are read.
+/// One token after P tokens in the cache: all keys and values are read. On a GPU after 4096 tokens, too, whose keys
+/// levels 4 and 5 split over several blocks.
 pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
-    for heads in heads() {
-        let (past, h_kv, d) = (255, heads.num_kv_heads, heads.head_dim);
+    let shapes = heads().map(|heads| (255, heads));
+    let large = [(4096, Heads::full(8, 64))];
+    for (past, heads) in with_large(bench, &shapes, &large) {
+        let (h_kv, d) = (heads.num_kv_heads, heads.head_dim);
         let inputs = Inputs::new(bench, 1, heads, past, 1)?;
         let case = Case {
             op: "causal_attention_decode",

@@ -15,7 +15,7 @@ use candle_core::{Device, Result, Tensor};
 use pulp::{Arch, WithSimd};
 
 use super::Cache;
-use super::operands::{Strides, strides};
+use super::params::{Strides, strides};
 use crate::cpu::Slice;
 use crate::cpu::parallel::Threads;
 use crate::element::Element;
@@ -130,7 +130,7 @@ impl<T: Element> Queries<'_, T> {
 
     /// (token, head) of a row of a task.
     #[inline(always)]
-    fn place(&self, kv_head: usize, row: usize) -> (usize, usize) {
+    fn token_and_head(&self, kv_head: usize, row: usize) -> (usize, usize) {
         let group = self.group();
         (row / group, kv_head * group + row % group)
     }

@@ -1,8 +1,8 @@
-//! Level 3: a block a query, its scores in shared memory.
+//! Level 3: one block per query, its scores in shared memory.
 
 use candle_core::{Result, Tensor};
 
-use super::{Cache, Operands, cpu, operands};
+use super::{Cache, Params, cpu, params};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -14,28 +14,28 @@ static BF16: Module = module!("attention/level3_bf16");
 /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level3";
     let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
-        operands::check_causal(KERNEL, q, cache, position)?;
+        params::check_causal(KERNEL, q, cache, position)?;
         return dispatch!(
             "causal_attention_level3",
             q.dtype(),
             cpu::level3::causal_attention(q, cache, position)
         );
     }
-    launch(&Operands::causal(KERNEL, q, cache, position)?)
+    launch(&Params::causal(KERNEL, q, cache, position)?)
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree.
+/// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level3");
-    let operands = Operands::full("attention_level3", q, k, v)?;
+    let params = Params::full("attention_level3", q, k, v)?;
     if on_cpu(q.device()) {
         return dispatch!(
             "attention_level3",
@@ -43,16 +43,16 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
             cpu::level3::attention(q, k, v)
         );
     }
-    launch(&operands)
+    launch(&params)
 }
 
-/// Of a block, that every GPU since Turing grants, in bytes.
+/// Bytes of shared memory that a block can have on every GPU since Turing.
 const SHARED: usize = 64 << 10;
 
 /// Threads of a block, and keys of a tile.
 const THREADS: usize = 128;
 
-/// Floats of shared memory besides the scores: a query and a tile of keys.
+/// Floats of shared memory in addition to the scores: a query and a tile of keys.
 fn rest(head_dim: usize) -> usize {
     head_dim.next_multiple_of(32) + THREADS * 33
 }
@@ -62,7 +62,7 @@ pub(super) fn most_keys(head_dim: usize) -> usize {
     (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
 }
 
-fn launch(x: &Operands) -> Result<Tensor> {
+fn launch(x: &Params) -> Result<Tensor> {
     let bytes = size_of::<f32>() * (rest(x.head_dim) + x.keys);
     if bytes > SHARED {
         let keys = most_keys(x.head_dim);

@@ -3,34 +3,34 @@
 //! "Attention is all you need", Vaswani et al. 2017, section 3.2.1; grouped queries from "GQA: training
 //! generalized multi-query transformer models", Ainslie et al. 2023: query head h reads key head
 //! ⌊h·Hkv/H⌋. q is (B, T, H, D), keys and values have Hkv heads, the result is (B, T, H·D), all f32 or
-//! all bf16; scores, their greatest and their sum are in f32.
+//! all bf16; scores, their maximum and their sum are in f32.
 //!
 //! Full: k and v (B, T, Hkv, D), every query sees every key. q, k and v may be views whose heads and
-//! channels are contiguous, as `narrow` cuts them from one product; k and v have the same strides.
+//! channels are contiguous, as `narrow` cuts them from the result of one matmul; k and v have the same strides.
 //! Causal: q is contiguous, its queries stand at `position..position + T` of the sequence, keys and
 //! values of all positions up to there are in a [`Cache`], and query t sees the keys `0..=position + t`.
 //!
-//! Tolerance: 1e-4 in f32 and 2e-2 in bf16 of the greatest |v|, of which a result is a mean.
+//! Tolerance: 1e-4 in f32 and 2e-2 in bf16 of the maximum |v|: a result is a mean of v.
 
 mod cache;
 mod cpu;
 pub mod level3;
 pub mod level4;
 pub mod level5;
-mod operands;
+mod params;
 
 pub use cache::Cache;
 pub(crate) use cpu::{KeyStream, Rows};
-use operands::Operands;
-pub(crate) use operands::strides;
+use params::Params;
+pub(crate) use params::strides;
 
 use candle_core::DType;
 
 use crate::cost::Cost;
 use crate::rope;
 
-/// Full: q, k and v in, the result out; q·k and α·v, a product and an addition a channel, for each
-/// pair of a query and a key, and for each the exponential, the sum and the scale.
+/// Full: reads q, k and v, writes the result. For each pair of a query and a key q·k and α·v take a multiplication and an
+/// addition per channel, and the softmax an exponential, a sum and a scale.
 pub fn cost(
     batch: usize,
     tokens: usize,
@@ -43,7 +43,7 @@ pub fn cost(
     Cost::new(elements, dtype, pairs * (4 * head_dim + 3))
 }
 
-/// Causal: [`cost`] with `tokens` queries after `position` keys, of which each sees its own past.
+/// Causal: [`cost`] with `tokens` queries after `position` keys, where each query sees its own past.
 pub fn causal_cost(
     batch: usize,
     tokens: usize,
@@ -58,7 +58,7 @@ pub fn causal_cost(
     Cost::new(elements, dtype, pairs * (4 * head_dim + 3))
 }
 
-/// [`causal_cost`] with what goes before it: q and k are rotated, k and v written to the cache, and the angles read.
+/// [`causal_cost`] and the step before it: q and k are rotated, k and v written to the cache, and the angles read.
 pub fn cached_cost(
     batch: usize,
     tokens: usize,

@@ -1,6 +1,7 @@
 //! Both levels against the oracle, on every device that is here.
 
 mod case;
+mod constants;
 mod level5;
 
 use candle_core::{DType, Device, Result, Tensor};
@@ -8,7 +9,6 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 use super::Cache;
-use super::level5::pick;
 use crate::output::poisoned;
 use crate::testing::{assert_close, cases, devices, hardware, host, pairwise, rng, tolerance};
 use case::{Case, LEVELS};
@@ -40,7 +40,7 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     }
     if let Some(full) = &full {
         let [q, k, v] = case.cut(&product, 0, case.tokens)?;
-        let y = poisoned(|| pick::attention(&q, &k, &v))?;
+        let y = poisoned(|| super::level5::attention(&q, &k, &v))?;
         let what = format!("picked {device:?} {case:?}");
         assert_close(&what, &y, full, tolerance(case.dtype, 1e-4))?;
     }

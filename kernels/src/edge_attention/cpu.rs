@@ -1,4 +1,4 @@
-//! Both levels on a CPU: the operands as slices, and the nodes cut into tasks of equal work.
+//! Both levels on a CPU: the tensors as slices, and the nodes cut into tasks of equal work.
 
 pub(super) mod level3;
 pub(super) mod level4;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor};
 
-use super::{Operands, Size};
+use super::{Params, Size};
 use crate::cpu::{Slice, parallel};
 use crate::element::Element;
 use crate::error::mismatch;
@@ -90,22 +90,29 @@ type Task<'a, T> = (Range<usize>, &'a mut [MaybeUninit<T>]);
 
 /// Calls `prepare` once, and what it returns for every task.
 fn run<T: Element, F>(
-    operands: &Operands,
+    params: &Params,
     size: Size,
     prepare: impl FnOnce(Inputs<T>) -> F,
 ) -> Result<Tensor>
 where
     F: Fn(Inputs<T>, Task<T>) + Send + Sync,
 {
-    let o = operands;
-    let views = [o.q, o.k, o.v, o.skip, o.residual, o.edges, o.w];
+    let views = [
+        params.q,
+        params.k,
+        params.v,
+        params.skip,
+        params.residual,
+        params.edges,
+        params.w,
+    ];
     let slices: Vec<Slice<T>> = views
         .iter()
         .map(|x| Slice::strided(x))
         .collect::<Result<_>>()?;
     let rows = |i: usize| Rows::new(&slices[i], views[i]);
-    let row_ptr = Slice::<u32>::new(&o.graph.row_ptr)?;
-    let col_idx = Slice::<u32>::new(&o.graph.col_idx)?;
+    let row_ptr = Slice::<u32>::new(&params.graph.row_ptr)?;
+    let col_idx = Slice::<u32>::new(&params.graph.col_idx)?;
     check_graph(&row_ptr, &col_idx)?;
     let inputs = Inputs {
         size,

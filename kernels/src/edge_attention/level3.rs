@@ -1,9 +1,9 @@
-//! Level 3: a block a head, which takes the nodes in turn; a tree in shared memory for each score.
+//! Level 3: the blocks of a head take its nodes in turn; a tree in shared memory sums each score.
 
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
-use super::{Operands, Size, cpu};
+use super::{Params, Size, cpu};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -17,19 +17,19 @@ const KERNEL: &str = "edge_attention_level3";
 /// Threads of a block, unless a head has more channels than that.
 const THREADS: usize = 256;
 
-/// Threads that a block can have: channels that a head can have.
+/// Threads of a block at most, so channels of a head at most.
 pub(super) const MAX_THREADS: usize = 1024;
 
-/// Blocks a head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
+/// Blocks per head: each reads its head's part of w once and then takes every `BLOCKS`-th node.
 const BLOCKS: usize = 1024;
 
-/// Bytes of shared memory that every GPU grants a block unasked.
+/// Bytes of shared memory that a block has on every GPU without asking for more.
 const SMEM: usize = 48 << 10;
 
 /// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
 /// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(
@@ -43,7 +43,7 @@ pub fn edge_attention(
     graph: &Csr,
 ) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    let operands = Operands {
+    let params = Params {
         q,
         k,
         v,
@@ -53,19 +53,19 @@ pub fn edge_attention(
         w: w.tensor(),
         graph,
     };
-    let size = operands.check(KERNEL)?;
+    let size = params.check(KERNEL)?;
     if on_cpu(q.device()) {
         let dtype = q.dtype();
         return dispatch!(
             "edge_attention_level3",
             dtype,
-            cpu::level3::edge_attention(&operands, size)
+            cpu::level3::edge_attention(&params, size)
         );
     }
-    launch(&operands, size)
+    launch(&params, size)
 }
 
-fn launch(o: &Operands, size: Size) -> Result<Tensor> {
+fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,
@@ -73,7 +73,7 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         features,
         ..
     } = size;
-    let dtype = o.q.dtype();
+    let dtype = params.q.dtype();
     if head_dim > MAX_THREADS {
         let expected = format!("at most {MAX_THREADS} channels a head");
         return Err(unsupported(KERNEL, expected, head_dim, 2));
@@ -87,14 +87,14 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
     // A row of threads takes an edge: a power of two of them, for the tree.
     let width = head_dim.next_power_of_two();
     let rows = (THREADS / width)
-        .min(o.graph.max_degree.next_power_of_two())
+        .min(params.graph.max_degree.next_power_of_two())
         .max(1);
     // An odd distance puts the same feature of 32 channels into 32 banks of shared memory.
     let padded = features | 1;
     let tree = (width * rows + 2 * rows) * size_of::<f32>();
     let staged = head_dim * padded * dtype.size_in_bytes();
     let fits = tree + staged <= SMEM;
-    let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
+    let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() == 0 {
         return Ok(y);
     }
@@ -102,24 +102,24 @@ fn launch(o: &Operands, size: Size) -> Result<Tensor> {
         .grid(nodes.min(BLOCKS), heads, 1)
         .block(width, rows, 1)
         .smem(if fits { tree + staged } else { tree })
-        .view(o.q)
-        .view(o.k)
-        .view(o.v)
-        .view(o.skip)
-        .read(o.residual)
-        .read(o.edges)
-        .read(o.w)
-        .read(&o.graph.row_ptr)
-        .read(&o.graph.col_idx)
+        .view(params.q)
+        .view(params.k)
+        .view(params.v)
+        .view(params.skip)
+        .read(params.residual)
+        .read(params.edges)
+        .read(params.w)
+        .read(&params.graph.row_ptr)
+        .read(&params.graph.col_idx)
         .write(&y)
         .u32(nodes)
         .u32(head_dim)
         .u32(features)
         .u32(if fits { padded } else { 0 })
-        .u32(o.q.stride()[0])
-        .u32(o.k.stride()[0])
-        .u32(o.v.stride()[0])
-        .u32(o.skip.stride()[0])
+        .u32(params.q.stride()[0])
+        .u32(params.k.stride()[0])
+        .u32(params.v.stride()[0])
+        .u32(params.skip.stride()[0])
         .f32(std::f64::consts::LOG2_E / (head_dim as f64).sqrt())
         .run()?;
     Ok(y)

@@ -26,8 +26,8 @@
 #include "edge_attention/level4.cuh"
 
 #define EDGE_ATTENTION(NAME, T, V, BATCH, BLOCKS)                                                                      \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS) NAME(PARAMETERS(T)) {                              \
-    edge_attention<ANY, V, BATCH>(TAKE_PARAMETERS(T));                                                                 \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS) NAME(PARAMS(T)) {                                  \
+    edge_attention<ANY, V, BATCH>(MAKE_PARAMS(T));                                                                     \
   }
 
 // BLOCKS at once on a multiprocessor, as many as its registers hold: other warps work while one waits for rows.

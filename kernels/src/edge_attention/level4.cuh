@@ -34,7 +34,7 @@ __device__ __forceinline__ float4 load_vector(const T *row, int first, int lengt
 }
 
 template <typename T>
-struct Operands {
+struct Params {
   const T *__restrict__ q, *__restrict__ k, *__restrict__ v, *__restrict__ skip, *__restrict__ residual;
   const T *__restrict__ edges, *__restrict__ w;
   const unsigned *__restrict__ row_ptr, *__restrict__ col_idx;
@@ -53,17 +53,17 @@ struct Operands {
   }
 };
 
-// One head of one node, as one of its lanes sees it: V*4 channels, VECTOR*lanes from one four to the next.
-struct Place {
+// One head of one node, for one of its lanes, which has V*4 channels, VECTOR*lanes from one four to the next.
+struct NodeHead {
   unsigned node;
   int head, lane; // lane among those of the head
   unsigned first, end;
 
   template <typename T>
-  __device__ Place(const Operands<T> &o, unsigned unit) {
-    node = unit / o.heads, head = unit % o.heads, lane = threadIdx.x % o.lanes;
-    bool exists = node < o.nodes;
-    first = exists ? o.row_ptr[node] : 0, end = exists ? o.row_ptr[node + 1] : 0;
+  __device__ NodeHead(const Params<T> &params, unsigned unit) {
+    node = unit / params.heads, head = unit % params.heads, lane = threadIdx.x % params.lanes;
+    bool exists = node < params.nodes;
+    first = exists ? params.row_ptr[node] : 0, end = exists ? params.row_ptr[node + 1] : 0;
   }
   __device__ unsigned degree() const { return end - first; }
   __device__ int channel(int v, int lanes) const { return VECTOR * (lane + v * lanes); }
@@ -87,19 +87,19 @@ struct Sums {
 // itself. Where there is no such feature or channel, those of another stand in: what they are multiplied by is 0, or
 // what becomes of them is not written.
 template <typename T>
-__device__ __forceinline__ void weights(const Operands<T> &o, const float *w_t, const Place &at, int f, int v,
+__device__ __forceinline__ void weights(const Params<T> &params, const float *w_t, const NodeHead &at, int f, int v,
                                         float4 (&w)[VECTOR]) {
-  int channel = at.channel(v, o.lanes);
-  if (o.padded) {
-    const float *column = w_t + at.head * filled(o.head_dim) + (channel < o.head_dim ? channel : 0);
+  int channel = at.channel(v, params.lanes);
+  if (params.padded) {
+    const float *column = w_t + at.head * filled(params.head_dim) + (channel < params.head_dim ? channel : 0);
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, o.features - 1) * o.padded);
+    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, params.features - 1) * params.padded);
   } else {
-    const T *row = o.w + size_t(at.head) * o.head_dim * o.features;
-    auto element = [&](int c, int f) { return widen(row[min(c, o.head_dim - 1) * o.features + f]); };
+    const T *row = params.w + size_t(at.head) * params.head_dim * params.features;
+    auto element = [&](int c, int f) { return widen(row[min(c, params.head_dim - 1) * params.features + f]); };
 #pragma unroll
     for (int i = 0; i < VECTOR; i++) {
-      int feature = min(f + i, o.features - 1);
+      int feature = min(f + i, params.features - 1);
       w[i] = make_float4(element(channel, feature), element(channel + 1, feature), element(channel + 2, feature),
                          element(channel + 3, feature));
     }
@@ -117,19 +117,19 @@ __device__ __forceinline__ void sum_over_head(float (&x)[N], int lanes) {
 
 // W^T q, the lane's four features of it: every lane has a part of each feature's sum.
 template <int V, typename T>
-__device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, const float4 (&q)[V]) {
+__device__ float4 fold(const Params<T> &params, const float *w_t, const NodeHead &at, const float4 (&q)[V]) {
   float4 folded = make_float4(0.f, 0.f, 0.f, 0.f);
 #pragma unroll 1
-  for (int f = 0; f < o.features; f += VECTOR) {
+  for (int f = 0; f < params.features; f += VECTOR) {
     float sums[VECTOR] = {};
 #pragma unroll
     for (int v = 0; v < V; v++) {
       float4 w[VECTOR];
-      weights(o, w_t, at, f, v, w);
+      weights(params, w_t, at, f, v, w);
 #pragma unroll
       for (int i = 0; i < VECTOR; i++) sums[i] += dot(w[i], q[v]);
     }
-    sum_over_head(sums, o.lanes);
+    sum_over_head(sums, params.lanes);
     if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
   return folded;
@@ -139,26 +139,26 @@ __device__ float4 fold(const Operands<T> &o, const float *w_t, const Place &at, 
 // lanes of a warp stay together: one whose edges have ended reads edge 0 and node 0 of the graph, and puts zeros in
 // their place: a weight of 0 alone would not do, for 0*inf is no number.
 template <bool WHOLE, int V, int BATCH, typename T>
-__device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at, bool mine, unsigned share,
+__device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHead &at, bool mine, unsigned share,
                         unsigned shares) {
   unsigned edge = at.first + share * BATCH, end = mine ? at.end : at.first;
   unsigned sources[BATCH];
   auto look_ahead = [&](unsigned edge) {
 #pragma unroll
-    for (int b = 0; b < BATCH; b++) sources[b] = edge + b < end ? o.col_idx[edge + b] : 0;
+    for (int b = 0; b < BATCH; b++) sources[b] = edge + b < end ? params.col_idx[edge + b] : 0;
   };
   look_ahead(edge);
 
   float4 q[V];
-  int head = at.head * o.head_dim;
-  const T *q_row = o.q + size_t(mine ? at.node : 0) * o.q_stride + head;
+  int head = at.head * params.head_dim;
+  const T *q_row = params.q + size_t(mine ? at.node : 0) * params.q_stride + head;
 #pragma unroll
   for (int v = 0; v < V; v++) {
-    int channel = at.channel(v, o.lanes);
-    float scale = channel < o.head_dim ? o.scale : 0.f;
-    q[v] = scaled(load_vector<WHOLE>(q_row, channel, o.head_dim), scale);
+    int channel = at.channel(v, params.lanes);
+    float scale = channel < params.head_dim ? params.scale : 0.f;
+    q[v] = scaled(load_vector<WHOLE>(q_row, channel, params.head_dim), scale);
   }
-  float4 folded = fold(o, w_t, at, q);
+  float4 folded = fold(params, w_t, at, q);
 
   Sums<V> sums;
 #pragma unroll 1
@@ -166,14 +166,15 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
     float4 k[BATCH][V], v[BATCH][V], e[BATCH];
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
-      const T *k_row = o.k + size_t(sources[b]) * o.k_stride + head, *v_row = o.v + size_t(sources[b]) * o.v_stride + head;
+      const T *k_row = params.k + size_t(sources[b]) * params.k_stride + head;
+      const T *v_row = params.v + size_t(sources[b]) * params.v_stride + head;
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        k[b][i] = load_vector<WHOLE>(k_row, at.channel(i, o.lanes), o.head_dim);
-        v[b][i] = load_vector<WHOLE>(v_row, at.channel(i, o.lanes), o.head_dim);
+        k[b][i] = load_vector<WHOLE>(k_row, at.channel(i, params.lanes), params.head_dim);
+        v[b][i] = load_vector<WHOLE>(v_row, at.channel(i, params.lanes), params.head_dim);
       }
-      const T *e_row = o.edges + size_t(edge + b < end ? edge + b : 0) * o.features;
-      e[b] = load_vector<WHOLE>(e_row, VECTOR * at.lane, o.features);
+      const T *e_row = params.edges + size_t(edge + b < end ? edge + b : 0) * params.features;
+      e[b] = load_vector<WHOLE>(e_row, VECTOR * at.lane, params.features);
     }
     look_ahead(edge + shares * BATCH);
 
@@ -184,7 +185,7 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
 #pragma unroll
       for (int i = 0; i < V; i++) score[b] += dot(q[i], k[b][i]);
     }
-    sum_over_head(score, o.lanes);
+    sum_over_head(score, params.lanes);
 #pragma unroll
     for (int b = 0; b < BATCH; b++)
       if (edge + b < end) max = fmaxf(max, score[b]);
@@ -212,32 +213,32 @@ __device__ Sums<V> walk(const Operands<T> &o, const float *w_t, const Place &at,
 
 // y = skip + residual + (sum a v + W (sum a e))/total; without edges skip + residual.
 template <bool WHOLE, int V, typename T>
-__device__ void finish(const Operands<T> &o, const float *w_t, const Place &at, bool mine, Sums<V> sums) {
+__device__ void finish(const Params<T> &params, const float *w_t, const NodeHead &at, bool mine, Sums<V> sums) {
 #pragma unroll 1
-  for (int f = 0; f < o.features; f += VECTOR) {
-    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, o.lanes); };
+  for (int f = 0; f < params.features; f += VECTOR) {
+    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, params.lanes); };
     float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
                             feature(sums.features.w)};
 #pragma unroll
     for (int v = 0; v < V; v++) {
       float4 w[VECTOR];
-      weights(o, w_t, at, f, v, w);
+      weights(params, w_t, at, f, v, w);
 #pragma unroll
       for (int i = 0; i < VECTOR; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
     }
   }
   if (!mine) return;
-  int head = at.head * o.head_dim;
-  const T *skip = o.skip + size_t(at.node) * o.skip_stride + head;
-  size_t row = size_t(at.node) * o.heads * o.head_dim + head;
-  const T *residual = o.residual + row;
-  T *y = o.y + row;
+  int head = at.head * params.head_dim;
+  const T *skip = params.skip + size_t(at.node) * params.skip_stride + head;
+  size_t row = size_t(at.node) * params.heads * params.head_dim + head;
+  const T *residual = params.residual + row;
+  T *y = params.y + row;
 #pragma unroll
   for (int v = 0; v < V; v++) {
-    int channel = at.channel(v, o.lanes), count = o.head_dim - channel;
+    int channel = at.channel(v, params.lanes), count = params.head_dim - channel;
     if (count <= 0) continue;
-    float4 out = load_vector<WHOLE>(skip, channel, o.head_dim);
-    out = add_scaled(out, load_vector<WHOLE>(residual, channel, o.head_dim), 1.f);
+    float4 out = load_vector<WHOLE>(skip, channel, params.head_dim);
+    out = add_scaled(out, load_vector<WHOLE>(residual, channel, params.head_dim), 1.f);
     if (sums.total != 0.f) out = add_scaled(out, sums.values[v], 1.f / sums.total);
     if constexpr (WHOLE) {
       store4(y + channel, out);
@@ -284,63 +285,64 @@ __device__ Sums<V> join(Sums<V> sums) {
 // W^T in f32, from feature to feature `padded`, with zeros behind each head's channels. A thread has one feature of
 // every so many channels.
 template <typename T>
-__device__ void stage(const Operands<T> &o, float *w_t) {
-  int width = VECTOR * o.lanes, f = threadIdx.x % width, a_head = filled(o.head_dim);
-  if (f >= o.features) return;
+__device__ void stage(const Params<T> &params, float *w_t) {
+  int width = VECTOR * params.lanes, f = threadIdx.x % width, a_head = filled(params.head_dim);
+  if (f >= params.features) return;
 #pragma unroll 4
-  for (int c = threadIdx.x / width; c < o.heads * a_head; c += WARPS * WARP / width) {
+  for (int c = threadIdx.x / width; c < params.heads * a_head; c += WARPS * WARP / width) {
     // Nothing to fill: nothing to divide.
-    int head = a_head == o.head_dim ? 0 : c / a_head, channel = c - head * a_head;
-    bool exists = a_head == o.head_dim || channel < o.head_dim;
-    w_t[f * o.padded + c] = exists ? widen(o.w[(head * o.head_dim + channel) * o.features + f]) : 0.f;
+    int head = a_head == params.head_dim ? 0 : c / a_head, channel = c - head * a_head;
+    bool exists = a_head == params.head_dim || channel < params.head_dim;
+    w_t[f * params.padded + c] =
+        exists ? widen(params.w[(head * params.head_dim + channel) * params.features + f]) : 0.f;
   }
 }
 
 // The nodes of up to MOST edges: those of more are left as they are.
 template <unsigned MOST, bool WHOLE, int V, int BATCH, typename T>
-__device__ void attend(const Operands<T> &o) {
+__device__ void attend(const Params<T> &params) {
   extern __shared__ float4 shared[];
   __shared__ bool has_hub[WARPS];
   float *w_t = reinterpret_cast<float *>(shared);
-  int warp = threadIdx.x / WARP, heads_a_warp = WARP / o.lanes;
-  unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / o.lanes;
-  Place own(o, unit + warp * heads_a_warp);
-  if (o.padded) stage(o, w_t);
+  int warp = threadIdx.x / WARP, heads_a_warp = WARP / params.lanes;
+  unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / params.lanes;
+  NodeHead own(params, unit + warp * heads_a_warp);
+  if (params.padded) stage(params, w_t);
   bool any_hub = __any_sync(ALL_LANES, own.degree() > HUB && own.degree() <= MOST);
   if (lane_id() == 0) has_hub[warp] = any_hub;
   __syncthreads();
 
   // First each warp alone with its own nodes that are no hubs; then, if there are any, all with each warp's hubs.
-  int rounds = o.max_degree > HUB ? 1 + WARPS : 1;
+  int rounds = params.max_degree > HUB ? 1 + WARPS : 1;
 #pragma unroll 1
   for (int round = 0; round < rounds; round++) {
     bool together = round > 0;
     int owner = together ? round - 1 : warp;
     if (together && !has_hub[owner]) continue;
-    Place at(o, unit + owner * heads_a_warp);
-    bool mine = at.node < o.nodes && (at.degree() > HUB) == together && at.degree() <= MOST;
-    Sums<V> sums = walk<WHOLE, V, BATCH>(o, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
+    NodeHead at(params, unit + owner * heads_a_warp);
+    bool mine = at.node < params.nodes && (at.degree() > HUB) == together && at.degree() <= MOST;
+    Sums<V> sums = walk<WHOLE, V, BATCH>(params, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
     if (together) sums = join(sums);
-    if (warp == owner) finish<WHOLE>(o, w_t, at, mine, sums);
+    if (warp == owner) finish<WHOLE>(params, w_t, at, mine, sums);
   }
 }
 
 template <unsigned MOST, int V, int BATCH, typename T>
-__device__ void edge_attention(const Operands<T> &o) {
-  if (o.whole())
-    attend<MOST, true, V, BATCH>(o);
+__device__ void edge_attention(const Params<T> &params) {
+  if (params.whole())
+    attend<MOST, true, V, BATCH>(params);
   else
-    attend<MOST, false, V, 1>(o);
+    attend<MOST, false, V, 1>(params);
 }
 
 // The parameters of a kernel, and the operands that they make.
-#define PARAMETERS(T)                                                                                                  \
+#define PARAMS(T)                                                                                                      \
   const T *q, const T *k, const T *v, const T *skip, const T *residual, const T *edges, const T *w,                    \
       const unsigned *row_ptr, const unsigned *col_idx, T *y, int nodes, int heads, int head_dim, int features,        \
       int lanes, int padded, unsigned max_degree, unsigned q_stride, unsigned k_stride, unsigned v_stride,             \
       unsigned skip_stride, float scale
-#define TAKE_PARAMETERS(T)                                                                                             \
-  Operands<T> {                                                                                                        \
+#define MAKE_PARAMS(T)                                                                                                 \
+  Params<T> {                                                                                                          \
     q, k, v, skip, residual, edges, w, row_ptr, col_idx, y, nodes, heads, head_dim, features, lanes, padded,           \
         max_degree, q_stride, k_stride, v_stride, skip_stride, scale                                                   \
   }

@@ -1,9 +1,9 @@
-//! Level 4: a warp a node, lanes over channels, edge features folded.
+//! Level 4: one warp per node, lanes over channels, edge features folded.
 
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};
 
-use super::{Operands, Size, cpu, level3};
+use super::{Params, Size, cpu, level3};
 use crate::element::{by_dtype, dispatch};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -19,19 +19,19 @@ pub(super) const WARP: usize = 32;
 pub(super) const WARPS: usize = 8;
 
 /// Channels, and features, in one load of a lane.
-const VECTOR: usize = 4;
+pub(super) const VECTOR: usize = 4;
 
 /// Loads of a lane that cover a head in `edge_attention_wide_*`; one does in `edge_attention_*`.
 const WIDE: usize = 4;
 
-/// Bytes of w, transposed and in f32, that a block keeps in shared memory; a larger w is read from global
-/// memory. With what the kernel has besides, below the 48 KiB that every GPU grants unasked.
+/// Bytes of w, transposed and in f32, that a block copies to shared memory; a larger w is read from global memory.
+/// Together with the kernel's own arrays that is below the 48 KiB that a block always has.
 const STAGED: usize = 40 << 10;
 
 /// y (N, H·D); see [the formula](super). D up to 512 and Fe up to 128 on a GPU.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, a node's channels do not lie side by side, or the residual is not
+/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
 /// contiguous.
 #[allow(clippy::too_many_arguments)]
 pub fn edge_attention(
@@ -45,7 +45,7 @@ pub fn edge_attention(
     graph: &Csr,
 ) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    let operands = Operands {
+    let params = Params {
         q,
         k,
         v,
@@ -55,49 +55,50 @@ pub fn edge_attention(
         w: w.tensor(),
         graph,
     };
-    run(&operands, operands.check(KERNEL)?)
+    run(&params, params.check(KERNEL)?)
 }
 
-/// The same, of operands that have been checked.
-pub(super) fn run(operands: &Operands, size: Size) -> Result<Tensor> {
-    if on_cpu(operands.q.device()) {
-        let dtype = operands.q.dtype();
+/// The same, of parameters that have been checked: on a CPU its loops, on a GPU the launch.
+pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
+    if on_cpu(params.q.device()) {
+        let dtype = params.q.dtype();
         return dispatch!(
             "edge_attention_level4",
             dtype,
-            cpu::level4::edge_attention(operands, size)
+            cpu::level4::edge_attention(params, size)
         );
     }
-    launch(operands, size)
+    launch(params, size)
 }
 
-fn launch(o: &Operands, size: Size) -> Result<Tensor> {
+fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,
         head_dim,
         ..
     } = size;
-    let dtype = o.q.dtype();
+    let dtype = params.q.dtype();
     let shares = Shares::of(size)?;
-    let entry = match is_wide(head_dim) {
-        false => by_dtype(
-            "edge_attention_level4",
-            dtype,
-            "edge_attention_f32_level4",
-            "edge_attention_bf16_level4",
-        )?,
-        true => by_dtype(
+    let entry = if is_wide(head_dim) {
+        by_dtype(
             "edge_attention_wide_level4",
             dtype,
             "edge_attention_wide_f32_level4",
             "edge_attention_wide_bf16_level4",
-        )?,
+        )?
+    } else {
+        by_dtype(
+            "edge_attention_level4",
+            dtype,
+            "edge_attention_f32_level4",
+            "edge_attention_bf16_level4",
+        )?
     };
-    let y = output::tensor((nodes, heads * head_dim), dtype, o.q.device())?;
+    let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() > 0 {
         let launch = Launch::new(&MODULE, entry).grid(shares.blocks(size), 1, 1);
-        shares.arguments(launch, o, size, &y).run()?;
+        shares.arguments(launch, params, size, &y).run()?;
     }
     Ok(y)
 }
@@ -107,7 +108,7 @@ pub(super) fn is_wide(head_dim: usize) -> bool {
     head_dim > WARP * VECTOR
 }
 
-/// How nodes are shared out, and what of w a block keeps.
+/// How nodes are shared out over lanes, and how w lies in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     /// Lanes that share a head of a node: enough to hold its channels, and its folded features.
@@ -118,7 +119,7 @@ pub(super) struct Shares {
 
 impl Shares {
     /// # Errors
-    /// When a warp's registers do not hold a head, or its lanes the features of an edge.
+    /// When a head does not fit a warp's registers, or the features of an edge its lanes.
     pub(super) fn of(size: Size) -> Result<Self> {
         let (head_dim, features) = (size.head_dim, size.features);
         if head_dim > WARP * VECTOR * WIDE {
@@ -150,31 +151,31 @@ impl Shares {
         WARP / self.lanes
     }
 
-    /// For all heads of all nodes.
+    /// Blocks for all heads of all nodes.
     pub(super) fn blocks(self, size: Size) -> usize {
         (size.nodes * size.heads).div_ceil(WARPS * self.heads_a_warp())
     }
 
-    /// The block, its shared memory and the parameters, up to the scale.
+    /// Adds the block, its shared memory and the parameters up to the scale.
     pub(super) fn arguments<'a>(
         self,
         launch: Launch<'a>,
-        o: &Operands<'a>,
+        params: &Params<'a>,
         size: Size,
         y: &'a Tensor,
     ) -> Launch<'a> {
         launch
             .block(WARP * WARPS, 1, 1)
             .smem(size.features * self.padded * size_of::<f32>())
-            .view(o.q)
-            .view(o.k)
-            .view(o.v)
-            .view(o.skip)
-            .read(o.residual)
-            .read(o.edges)
-            .read(o.w)
-            .read(&o.graph.row_ptr)
-            .read(&o.graph.col_idx)
+            .view(params.q)
+            .view(params.k)
+            .view(params.v)
+            .view(params.skip)
+            .read(params.residual)
+            .read(params.edges)
+            .read(params.w)
+            .read(&params.graph.row_ptr)
+            .read(&params.graph.col_idx)
             .write(y)
             .u32(size.nodes)
             .u32(size.heads)
@@ -182,11 +183,11 @@ impl Shares {
             .u32(size.features)
             .u32(self.lanes)
             .u32(self.padded)
-            .u32(o.graph.max_degree)
-            .u32(o.q.stride()[0])
-            .u32(o.k.stride()[0])
-            .u32(o.v.stride()[0])
-            .u32(o.skip.stride()[0])
+            .u32(params.graph.max_degree)
+            .u32(params.q.stride()[0])
+            .u32(params.k.stride()[0])
+            .u32(params.v.stride()[0])
+            .u32(params.skip.stride()[0])
             .f32(std::f64::consts::LOG2_E / (size.head_dim as f64).sqrt())
     }
 }

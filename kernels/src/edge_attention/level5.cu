@@ -30,7 +30,7 @@ template <int V>
 constexpr int RECORD = 2 + V;
 
 template <int V>
-__device__ __forceinline__ void put(float4 *to, const Sums<V> &sums) {
+__device__ __forceinline__ void write_part(float4 *to, const Sums<V> &sums) {
   to[0] = make_float4(sums.max, sums.total, 0.f, 0.f);
   to[WARP] = sums.features;
 #pragma unroll
@@ -38,7 +38,7 @@ __device__ __forceinline__ void put(float4 *to, const Sums<V> &sums) {
 }
 
 template <int V>
-__device__ __forceinline__ Sums<V> take(const float4 *from) {
+__device__ __forceinline__ Sums<V> read_part(const float4 *from) {
   Sums<V> sums;
   sums.max = from[0].x, sums.total = from[0].y, sums.features = from[WARP];
 #pragma unroll
@@ -77,29 +77,29 @@ struct Chunk {
 
 // This lane's head of a node, of the block's group of heads; `mine` is false behind the last head.
 template <typename T>
-__device__ __forceinline__ Place place(const Operands<T> &o, unsigned node, bool &mine) {
-  int head = blockIdx.y * (WARP / o.lanes) + lane_id() / o.lanes;
-  mine = head < o.heads;
-  return Place(o, node * o.heads + min(head, o.heads - 1));
+__device__ __forceinline__ NodeHead node_head(const Params<T> &params, unsigned node, bool &mine) {
+  int head = blockIdx.y * (WARP / params.lanes) + lane_id() / params.lanes;
+  mine = head < params.heads;
+  return NodeHead(params, node * params.heads + min(head, params.heads - 1));
 }
 
 template <bool WHOLE, int V, int BATCH, typename T>
-__device__ void attend_to_parts(const Operands<T> &o, float4 *parts, unsigned edges) {
+__device__ void attend_to_parts(const Params<T> &params, float4 *parts, unsigned edges) {
   extern __shared__ float4 shared[];
   float *w_t = reinterpret_cast<float *>(shared);
-  if (o.padded) stage(o, w_t);
+  if (params.padded) stage(params, w_t);
   __syncthreads();
   const Chunk chunk(blockIdx.x, edges);
   const int warp = threadIdx.x / WARP;
 #pragma unroll 1
   for (int last = 0; last < 2; last++) {
     bool mine;
-    Place at = place(o, node_of(o.row_ptr, o.nodes, last ? chunk.end - 1 : chunk.begin), mine);
+    NodeHead at = node_head(params, node_of(params.row_ptr, params.nodes, last ? chunk.end - 1 : chunk.begin), mine);
     // The node of the first edge began in another chunk; that of the last begins in this one.
     if (at.degree() <= CHUNK || (at.first >= chunk.begin) != last) continue;
     at.first = max(at.first, chunk.begin), at.end = min(at.end, chunk.end);
-    Sums<V> sums = join(walk<WHOLE, V, BATCH>(o, w_t, at, mine, warp, WARPS));
-    if (warp == 0) put(chunk.part<V>(parts, last), sums);
+    Sums<V> sums = join(walk<WHOLE, V, BATCH>(params, w_t, at, mine, warp, WARPS));
+    if (warp == 0) write_part(chunk.part<V>(parts, last), sums);
   }
 }
 
@@ -116,52 +116,61 @@ __device__ __forceinline__ void add(Sums<V> &sums, Sums<V> other) {
 }
 
 template <bool WHOLE, int V, typename T>
-__device__ void join_parts(const Operands<T> &o, float4 *parts, unsigned edges) {
+__device__ void join_parts(const Params<T> &params, float4 *parts, unsigned edges) {
   extern __shared__ float4 shared[];
   float *w_t = reinterpret_cast<float *>(shared);
-  if (o.padded) stage(o, w_t);
+  if (params.padded) stage(params, w_t);
   __syncthreads();
   const Chunk chunk(blockIdx.x * WARPS + threadIdx.x / WARP, edges);
   if (chunk.begin >= edges) return;
   bool mine;
-  const Place at = place(o, node_of(o.row_ptr, o.nodes, chunk.end - 1), mine);
+  const NodeHead at = node_head(params, node_of(params.row_ptr, params.nodes, chunk.end - 1), mine);
   if (at.degree() <= CHUNK || at.first < chunk.begin) return;
-  Sums<V> sums = take<V>(chunk.part<V>(parts, 1));
+  Sums<V> sums = read_part<V>(chunk.part<V>(parts, 1));
 #pragma unroll 1
   for (unsigned next = chunk.index + 1; next * CHUNK < at.end; next++) {
-    add(sums, take<V>(Chunk(next, edges).part<V>(parts, 0)));
+    add(sums, read_part<V>(Chunk(next, edges).part<V>(parts, 0)));
   }
-  finish<WHOLE>(o, w_t, at, mine, sums);
+  finish<WHOLE>(params, w_t, at, mine, sums);
 }
 
 template <int V, int BATCH, typename T>
-__device__ void edge_attention_part(const Operands<T> &o, float4 *parts, unsigned edges) {
-  if (o.whole())
-    attend_to_parts<true, V, BATCH>(o, parts, edges);
+__device__ void edge_attention_part(const Params<T> &params, float4 *parts, unsigned edges) {
+  if (params.whole())
+    attend_to_parts<true, V, BATCH>(params, parts, edges);
   else
-    attend_to_parts<false, V, 1>(o, parts, edges);
+    attend_to_parts<false, V, 1>(params, parts, edges);
 }
 
 template <int V, typename T>
-__device__ void edge_attention_join(const Operands<T> &o, float4 *parts, unsigned edges) {
-  if (o.whole())
-    join_parts<true, V>(o, parts, edges);
+__device__ void edge_attention_join(const Params<T> &params, float4 *parts, unsigned edges) {
+  if (params.whole())
+    join_parts<true, V>(params, parts, edges);
   else
-    join_parts<false, V>(o, parts, edges);
+    join_parts<false, V>(params, parts, edges);
 }
 
-#define KERNELS(NAME, T, V, BATCH, BLOCKS)                                                                             \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS) edge_attention_##NAME##_level5(PARAMETERS(T)) {    \
-    edge_attention<CHUNK, V, BATCH>(TAKE_PARAMETERS(T));                                                               \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)                                                    \
-      edge_attention_part_##NAME##_level5(PARAMETERS(T), float4 *parts, unsigned edge_count) {                         \
-    edge_attention_part<V, BATCH>(TAKE_PARAMETERS(T), parts, edge_count);                                              \
-  }                                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)                                                    \
-      edge_attention_join_##NAME##_level5(PARAMETERS(T), float4 *parts, unsigned edge_count) {                         \
-    edge_attention_join<V>(TAKE_PARAMETERS(T), parts, edge_count);                                                     \
+// BLOCKS at once on an SM, as many as its registers are enough for.
+#define ATTENTION(NAME, T, V, BATCH, BLOCKS)                                                                           \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS) NAME(PARAMS(T)) {                                  \
+    edge_attention<CHUNK, V, BATCH>(MAKE_PARAMS(T));                                                                   \
   }
 
-KERNELS(f32, float, 1, 2, 4)
-KERNELS(bf16, bf16, 1, 2, 4)
+#define PART(NAME, T, V, BATCH, BLOCKS)                                                                                \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)                                                    \
+      NAME(PARAMS(T), float4 *parts, unsigned edge_count) {                                                            \
+    edge_attention_part<V, BATCH>(MAKE_PARAMS(T), parts, edge_count);                                                  \
+  }
+
+#define JOIN(NAME, T, V, BLOCKS)                                                                                       \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, BLOCKS)                                                    \
+      NAME(PARAMS(T), float4 *parts, unsigned edge_count) {                                                            \
+    edge_attention_join<V>(MAKE_PARAMS(T), parts, edge_count);                                                         \
+  }
+
+ATTENTION(edge_attention_f32_level5, float, 1, 2, 4)
+PART(edge_attention_part_f32_level5, float, 1, 2, 4)
+JOIN(edge_attention_join_f32_level5, float, 1, 4)
+ATTENTION(edge_attention_bf16_level5, bf16, 1, 2, 4)
+PART(edge_attention_part_bf16_level5, bf16, 1, 2, 4)
+JOIN(edge_attention_join_bf16_level5, bf16, 1, 4)

@@ -61,9 +61,9 @@ pub fn cost(size: Size, dtype: DType) -> Cost {
     cost
 }
 
-/// The operands of the kernels. On a GPU the kernels trust the graph; on a CPU it is checked.
+/// The tensors that the kernels read. On a GPU the kernels trust the graph; on a CPU it is checked.
 #[derive(Clone, Copy)]
-struct Operands<'a> {
+struct Params<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
@@ -74,18 +74,18 @@ struct Operands<'a> {
     graph: &'a Csr,
 }
 
-impl Operands<'_> {
-    /// The operands agree, and a row's numbers lie together.
+impl Params<'_> {
+    /// Checks that shapes and dtypes agree, and that a row's numbers lie together.
     fn check(&self, kernel: &str) -> Result<Size> {
         let (nodes, heads, head_dim) = self.q.dims3()?;
         let (edges, features) = self.edges.dims2()?;
         let channels = heads * head_dim;
-        let expect = |name: &str, x: &Tensor, dims: &[usize]| match x.dims() == dims {
-            true => Ok(()),
-            false => {
-                let found = format!("{:?}", x.dims());
-                Err(mismatch(kernel, format!("{name} {dims:?}"), found))
+        let expect = |name: &str, x: &Tensor, dims: &[usize]| {
+            if x.dims() == dims {
+                return Ok(());
             }
+            let found = format!("{:?}", x.dims());
+            Err(mismatch(kernel, format!("{name} {dims:?}"), found))
         };
         expect("k", self.k, &[nodes, heads, head_dim])?;
         expect("v", self.v, &[nodes, heads, head_dim])?;

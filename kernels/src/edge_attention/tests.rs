@@ -6,11 +6,11 @@ mod errors;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
-use super::level5;
+use super::{level4, level5};
 use crate::launch::on_cpu;
 use crate::testing::{
-    assert_close, cases, devices, first_if_sanitized, gpu, hardware, host, is_sanitized, pairwise,
-    rng, uniform,
+    KernelFile, assert_close, cases, devices, first_if_sanitized, gpu, hardware, host,
+    is_sanitized, pairwise, rng, uniform,
 };
 use case::{Case, DTYPES, KERNELS, PARTS, Shape, incoming};
 
@@ -315,4 +315,33 @@ fn permuted(case: &Case, order: &[usize], inverse: &[usize]) -> Result<Case> {
         rows(&case.edges64, case.shape.features, &edges)?,
         (case.w.clone(), case.w64.clone()),
     )
+}
+
+/// The constants that the launches have in common with the kernels.
+#[test]
+fn launches_have_the_constants_of_the_kernels() {
+    let file4 = KernelFile::read("edge_attention/level4", "sm_75");
+    let file5 = KernelFile::read("edge_attention/level5", "sm_75");
+    let entries = [
+        (&file4, "edge_attention_f32_level4"),
+        (&file4, "edge_attention_bf16_level4"),
+        (&file4, "edge_attention_wide_f32_level4"),
+        (&file4, "edge_attention_wide_bf16_level4"),
+        (&file5, "edge_attention_f32_level5"),
+        (&file5, "edge_attention_bf16_level5"),
+        (&file5, "edge_attention_part_f32_level5"),
+        (&file5, "edge_attention_part_bf16_level5"),
+        (&file5, "edge_attention_join_f32_level5"),
+        (&file5, "edge_attention_join_bf16_level5"),
+    ];
+    for (file, entry) in entries {
+        let threads = level4::WARP * level4::WARPS;
+        assert_eq!(file.max_threads(entry), threads, "{entry}");
+    }
+    assert_eq!(file4.constant("WARP"), level4::WARP);
+    assert_eq!(file4.constant("VECTOR"), level4::VECTOR);
+    assert_eq!(file5.constant("CHUNK"), level5::CHUNK);
+    // The entries of level 5 have V = 1.
+    assert_eq!(file5.expression("RECORD"), "2 + V");
+    assert_eq!(level5::RECORD, (2 + 1) * 4);
 }

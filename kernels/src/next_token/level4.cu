@@ -1,23 +1,23 @@
-// Level 4 of next_token: the greatest of V logits, and the k greatest with their probabilities.
+// Level 4 of next_token: the maximum of V logits, and the k largest with their probabilities.
 //
-// Against level 3: there candle finds the greatest, and for a draw all V probabilities cross the bus to the
+// Against level 3: there candle finds the maximum, and for a draw all V probabilities cross the bus to the
 // host, which sorts them. Here 4 bytes cross it, or 8 k.
 //
 // One block of 1024 threads reads the logits, 16 bytes a load and several loads at once: V is some ten
-// thousand, and more blocks would need a second launch to compare their results. The bound is one
-// multiprocessor's share of the cache's bandwidth.
+// thousand, and more blocks would need a second launch to compare their results. One SM's share of the
+// cache's bandwidth limits it.
 //
 // A logit and its index become one integer, the key, whose order is the wanted one: the float's bits, flipped
-// so that they sort as integers, above the index, flipped so that of equals the lowest is the greatest. The
-// greatest key needs one reduction. The k-th greatest is found digit by digit (radix select): count how many
-// keys have each value of the highest 8 bits, see which value the k-th falls into, look at the next 8 bits of
-// those, and stop as soon as no more than 1024 keys are left: those are sorted. Mostly that is after the first
-// digit.
+// so that they sort as integers, above the index, flipped so that of equal logits the lowest index has the
+// largest key. The maximum key needs one reduction. The k-th largest is found digit by digit (radix select):
+// count how many keys have each value of the highest 8 bits, see which value the k-th key has, look at the next
+// 8 bits of those keys, and stop as soon as no more than 1024 keys are left: those are sorted. Mostly that is
+// after the first digit.
 //
 // Launch: grid (1), block (1024).
 //
-// To be faster: share the logits out over several blocks, or take the maximum in the epilogue of the product
-// that makes them.
+// What would make it faster: share the logits out over several blocks, or take the maximum in the epilogue of
+// the matmul that makes them.
 //
 // Measured: next_token 10000 f32 at less than 1% of the memory rate on an NVIDIA H200; see kernels/generated/next_token/level4.md.
 #include "common/vector.cuh"
@@ -27,9 +27,9 @@ typedef unsigned long long Key;
 
 constexpr int THREADS = 1024;
 constexpr int DIGITS = 256; // values of 8 bits
-constexpr int MOST = 1024;  // k at the most
+constexpr int MAX_K = 1024; // keys that the block sorts
 
-// Calls f(logit, its index) for each: eight together, asked for at once, as far as they lie on 16 bytes.
+// Calls f(logit, its index) for each. Loads eight at once, as far as they lie at multiples of 16 bytes.
 template <typename T, typename F>
 __device__ __forceinline__ void each(const T *__restrict__ logits, unsigned vocab, F f) {
   constexpr unsigned N = PER_16_BYTES<T>, TOGETHER = 8;
@@ -63,9 +63,9 @@ __device__ __forceinline__ Key warp_max(Key key) {
   return key;
 }
 
-// The greatest key of all; every thread gets it.
+// The maximum key of all; every thread gets it.
 template <typename T>
-__device__ __forceinline__ Key greatest(const T *logits, unsigned vocab) {
+__device__ __forceinline__ Key max_key(const T *logits, unsigned vocab) {
   __shared__ Key of_warp[THREADS / WARP];
   Key mine = 0;
   each(logits, vocab, [&](float x, unsigned i) { mine = max(mine, key_of(x, i)); });
@@ -75,15 +75,15 @@ __device__ __forceinline__ Key greatest(const T *logits, unsigned vocab) {
   return warp_max(of_warp[lane_id()]); // as many warps as lanes
 }
 
-// token (1): the greatest logit's index, or V where one is NaN.
+// token (1): the maximum logit's index, or V where one is NaN.
 template <typename T>
 __device__ __forceinline__ void argmax(const T *logits, unsigned *token, unsigned vocab) {
-  Key key = greatest(logits, vocab);
+  Key key = max_key(logits, vocab);
   if (threadIdx.x == 0) *token = is_nan(key) ? vocab : index_of(key);
 }
 
-// The digit of 8 bits above `shift` into which the k-th greatest falls, of the keys whose higher bits are those
-// of `prefix`; k becomes its place among the keys of that digit, and `same` their number.
+// The digit of 8 bits above `shift` of the k-th largest key, among the keys whose higher bits are those of
+// `prefix`; k becomes its rank among the keys of that digit, and `same` their number.
 template <typename T>
 __device__ __forceinline__ unsigned digit(const T *logits, unsigned vocab, Key prefix, int shift, unsigned &k,
                                           unsigned &same) {
@@ -99,7 +99,7 @@ __device__ __forceinline__ unsigned digit(const T *logits, unsigned vocab, Key p
   });
   __syncthreads();
   if (threadIdx.x < WARP) {
-    // Each lane has eight digits, the first lane the highest: which lane's do the k greatest end in?
+    // Each lane has eight digits, the first lane the highest: which lane has the digit of the k-th largest?
     const int first = DIGITS - 1 - 8 * lane_id();
     unsigned mine = 0;
 #pragma unroll
@@ -121,26 +121,26 @@ __device__ __forceinline__ unsigned digit(const T *logits, unsigned vocab, Key p
   return found[0];
 }
 
-// A key with no more than MOST keys from it on, the k greatest among them.
+// A key such that at most MAX_K keys are equal or larger, the k largest among them.
 template <typename T>
 __device__ __forceinline__ Key threshold(const T *logits, unsigned vocab, unsigned k) {
   Key prefix = 0;
   unsigned left = k, same = vocab;
 #pragma unroll 1
-  for (int shift = 56; k - left + same > MOST; shift -= 8) {
+  for (int shift = 56; k - left + same > MAX_K; shift -= 8) {
     prefix |= Key(digit(logits, vocab, prefix, shift, left, same)) << shift;
   }
   return prefix;
 }
 
-// Sorts keys (MOST) in shared memory, greatest first. "Sorting networks and their applications", Batcher 1968.
+// Sorts keys (MAX_K) in shared memory, largest first. "Sorting networks and their applications", Batcher 1968.
 __device__ __forceinline__ void sort(Key *keys) {
 #pragma unroll 1
-  for (unsigned run = 2; run <= MOST; run *= 2) {
+  for (unsigned run = 2; run <= MAX_K; run *= 2) {
 #pragma unroll 1
-    for (unsigned apart = run / 2; apart > 0; apart /= 2) {
+    for (unsigned distance = run / 2; distance > 0; distance /= 2) {
       __syncthreads();
-      unsigned i = threadIdx.x, j = i ^ apart;
+      unsigned i = threadIdx.x, j = i ^ distance;
       bool descending = (i & run) == 0;
       if (j > i && (keys[i] < keys[j]) == descending) {
         Key key = keys[i];
@@ -157,13 +157,13 @@ __device__ __forceinline__ void sort(Key *keys) {
 template <typename T>
 __device__ __forceinline__ void top_k(const T *logits, unsigned *out, unsigned vocab, unsigned k,
                                       float inverse_temperature) {
-  __shared__ Key keys[MOST];
+  __shared__ Key keys[MAX_K];
   __shared__ float scratch[THREADS / WARP];
   __shared__ unsigned taken;
-  const Key first = greatest(logits, vocab);
-  const float most = widen(logits[index_of(first)]);
+  const Key max = max_key(logits, vocab);
+  const float max_logit = widen(logits[index_of(max)]);
   float sum = 0.f;
-  each(logits, vocab, [&](float x, unsigned) { sum += expf((x - most) * inverse_temperature); });
+  each(logits, vocab, [&](float x, unsigned) { sum += expf((x - max_logit) * inverse_temperature); });
   sum = row_sum(sum, scratch);
 
   keys[threadIdx.x] = 0;
@@ -178,7 +178,7 @@ __device__ __forceinline__ void top_k(const T *logits, unsigned *out, unsigned v
   if (threadIdx.x < k) {
     unsigned token = index_of(keys[threadIdx.x]);
     out[threadIdx.x] = token;
-    out[k + threadIdx.x] = __float_as_uint(expf((widen(logits[token]) - most) * inverse_temperature) / sum);
+    out[k + threadIdx.x] = __float_as_uint(expf((widen(logits[token]) - max_logit) * inverse_temperature) / sum);
   }
 }
 

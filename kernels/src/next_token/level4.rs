@@ -1,4 +1,4 @@
-//! Level 4: one block finds the greatest; keys that sort as integers.
+//! Level 4: one block finds the maximum; logits become keys that sort as integers.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -10,13 +10,13 @@ use crate::output;
 
 static MODULE: Module = module!("next_token/level4", sm_75);
 
-/// Threads of the block.
-const THREADS: usize = 1024;
+/// Threads of the block: `THREADS` of `level4.cu`.
+pub(super) const THREADS: usize = 1024;
 
-/// The most tokens that the block sorts.
-pub(super) const MOST: usize = 1024;
+/// The maximum k on a GPU, which is the number of tokens that the block sorts: `MAX_K` of `level4.cu`.
+pub(super) const MAX_K: usize = 1024;
 
-/// The index of the greatest of logits (V), of equals the lowest.
+/// The index of the maximum of logits (V); of several equal ones the lowest.
 ///
 /// # Errors
 /// When logits are not (V) of f32 or bf16, or one is NaN.
@@ -26,16 +26,21 @@ pub fn argmax(logits: &Tensor) -> Result<u32> {
     if on_cpu(logits.device()) {
         return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
     }
+    argmax_on_gpu(logits, vocab)
+}
+
+fn argmax_on_gpu(logits: &Tensor, vocab: usize) -> Result<u32> {
     let token = output::tensor(1, DType::U32, logits.device())?;
     launch_argmax(logits, &token, vocab)?;
     let token = token.to_vec1::<u32>()?[0];
-    match (token as usize) < vocab {
-        true => Ok(token),
-        false => Err(not_finite("argmax_level4")),
+    if (token as usize) < vocab {
+        Ok(token)
+    } else {
+        Err(not_finite("argmax_level4"))
     }
 }
 
-/// To `token` (1): the index, or `vocab` where a logit is NaN.
+/// Writes to `token` (1) the index, or `vocab` where a logit is NaN.
 pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Result<()> {
     let entry = by_dtype(
         "argmax_level4",
@@ -51,8 +56,8 @@ pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Re
         .run()
 }
 
-/// To `out` (2, k): the k most probable tokens, most probable first, and the bits of their probabilities, which are
-/// NaN where a logit is NaN or ∞.
+/// Writes to `out` (2, k) the k most probable tokens, most probable first, and the bits of their probabilities, which
+/// are NaN where a logit is NaN or ∞.
 pub(super) fn launch_top_k(
     logits: &Tensor,
     out: &Tensor,
@@ -87,24 +92,30 @@ pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f3
     if k == 0 {
         return Err(mismatch("top_k_level4", "k of at least 1", k));
     }
-    let kept = if on_cpu(logits.device()) {
+    let tokens = if on_cpu(logits.device()) {
         dispatch!(
             "top_k_level4",
             logits.dtype(),
             cpu::top_k(logits, k, temperature)
         )?
     } else {
-        on_gpu(logits, vocab, k, temperature)?
+        top_k_on_gpu(logits, vocab, k, temperature)?
     };
-    match kept.iter().all(|(_, p)| p.is_finite()) {
-        true => Ok(kept),
-        false => Err(not_finite("top_k_level4")),
+    if tokens.iter().all(|(_, p)| p.is_finite()) {
+        Ok(tokens)
+    } else {
+        Err(not_finite("top_k_level4"))
     }
 }
 
-fn on_gpu(logits: &Tensor, vocab: usize, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
-    if k > MOST {
-        let expected = format!("k up to {MOST}");
+fn top_k_on_gpu(
+    logits: &Tensor,
+    vocab: usize,
+    k: usize,
+    temperature: f64,
+) -> Result<Vec<(u32, f32)>> {
+    if k > MAX_K {
+        let expected = format!("k up to {MAX_K}");
         return Err(unsupported("top_k_level4", expected, k, 2));
     }
     let out = output::tensor((2, k), DType::U32, logits.device())?;

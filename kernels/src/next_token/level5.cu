@@ -1,4 +1,4 @@
-// Level 5 of next_token: the draw, left on the device for the next step to read.
+// Level 5 of next_token: the drawn token stays on the device, where the next step reads it.
 //
 // Against level 4: there the k most probable tokens cross the bus, the host draws one, and the token crosses back
 // before the next step can start. Here one warp draws, inside the recorded step: what crosses the bus is the
@@ -6,16 +6,16 @@
 //
 // The sums are those of the host, in its order and in f64, so that a seed means the same text: one thread adds
 // the k probabilities that the warp has put into shared memory. Some ten cycles an addition, up to four times over k
-// (all and a part of them, to find how many are kept, and again to find the place): about a microsecond for k = 40.
+// (all and a part of them, to find how many candidates there are, and again to find the drawn one): about a microsecond for k = 40.
 //
 // Launch: grid (1), block (32).
 //
 // What would make it faster: a scan over the warp's lanes, whose sums are rounded in another order.
 #include "common/warp.cuh"
 
-constexpr unsigned MOST = 1024; // k at the most
+constexpr unsigned MAX_K = 1024; // as in level4.cu
 
-// How many of the first k probabilities are kept: the fewest whose sum reaches top_p of all.
+// Number of candidates: the fewest of the first k probabilities whose sum reaches top_p of all.
 __device__ __forceinline__ unsigned nucleus(const float *p, unsigned k, double top_p) {
   double all = 0., below = 0.;
   for (unsigned i = 0; i < k; i++) all += p[i];
@@ -26,9 +26,9 @@ __device__ __forceinline__ unsigned nucleus(const float *p, unsigned k, double t
   return k;
 }
 
-// ANCHOR: place
-// The place at which the sum of the first n probabilities passes `uniform` of all.
-__device__ __forceinline__ unsigned place(const float *p, unsigned n, double uniform) {
+// ANCHOR: drawn
+// The index at which the sum of the first n probabilities passes `uniform` of all.
+__device__ __forceinline__ unsigned drawn(const float *p, unsigned n, double uniform) {
   double all = 0.;
   for (unsigned i = 0; i < n; i++) all += p[i];
   double left = uniform * all;
@@ -38,17 +38,17 @@ __device__ __forceinline__ unsigned place(const float *p, unsigned n, double uni
   }
   return n - 1;
 }
-// ANCHOR_END: place
+// ANCHOR_END: drawn
 
-// kept (2, k): tokens, most probable first, and the bits of their probabilities, from top_k; chance (2): a uniform
+// tokens (2, k): tokens, most probable first, and the bits of their probabilities, from top_k; chance (2): a uniform
 // number in 0..1, and top_p → token (1), or `vocab` where the probabilities are NaN.
 extern "C" __global__ void __launch_bounds__(WARP)
-    draw_level5(const unsigned *__restrict__ kept, const double *__restrict__ chance, unsigned *__restrict__ token,
+    draw_level5(const unsigned *__restrict__ tokens, const double *__restrict__ chance, unsigned *__restrict__ token,
                 unsigned k, unsigned vocab) {
-  __shared__ float p[MOST];
-  for (unsigned i = threadIdx.x; i < k; i += WARP) p[i] = __uint_as_float(kept[k + i]);
+  __shared__ float p[MAX_K];
+  for (unsigned i = threadIdx.x; i < k; i += WARP) p[i] = __uint_as_float(tokens[k + i]);
   __syncwarp();
   if (threadIdx.x > 0) return;
-  const unsigned i = place(p, nucleus(p, k, chance[1]), chance[0]);
-  *token = isnan(p[0]) ? vocab : kept[i]; // all are NaN, or none is
+  const unsigned i = drawn(p, nucleus(p, k, chance[1]), chance[0]);
+  *token = isnan(p[0]) ? vocab : tokens[i]; // all are NaN, or none is
 }

@@ -1,16 +1,16 @@
-//! Level 5: level 4's choice, left on the device for the next step to read.
+//! Level 5: the token is chosen by level 4's kernels and stays on the device, where the next step reads it.
 
 use candle_core::{DType, Result, Tensor};
 
 use super::check;
-use super::level4::{self, MOST};
+use super::level4::{self, MAX_K};
 use crate::error::{mismatch, unsupported};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("next_token/level5", sm_75);
 
-/// Writes the index of the greatest of logits (V) to `token`, one u32 on the same GPU; V where one is NaN.
+/// Writes the index of the maximum of logits (V) to `token`, one u32 on the same GPU; V where one is NaN.
 ///
 /// # Errors
 /// When logits are not (V) of f32 or bf16, or they are on a CPU.
@@ -41,10 +41,10 @@ pub fn draw(
         let found = format!("{:?} of {}", chance.dims(), chance.dtype().as_str());
         return Err(mismatch("draw_level5", "chance (2) of f64", found));
     }
-    let kept = output::tensor((2, k), DType::U32, logits.device())?;
-    level4::launch_top_k(logits, &kept, vocab, temperature)?;
+    let tokens = output::tensor((2, k), DType::U32, logits.device())?;
+    level4::launch_top_k(logits, &tokens, vocab, temperature)?;
     Launch::new(&MODULE, "draw_level5")
-        .read(&kept)
+        .read(&tokens)
         .read(chance)
         .write(token)
         .u32(k)
@@ -54,7 +54,7 @@ pub fn draw(
 
 /// Whether [`draw`] can draw from the `k` most probable.
 pub fn can_draw(k: usize) -> bool {
-    (1..=MOST).contains(&k)
+    (1..=MAX_K).contains(&k)
 }
 
 /// V of logits (V) on a GPU, and whether `token` can hold one.

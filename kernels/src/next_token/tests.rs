@@ -4,11 +4,11 @@ use candle_core::{DType, Result, Tensor};
 use proptest::prelude::*;
 use rand::RngExt;
 
-use super::level4::{argmax, top_k};
+use super::level4::{self, argmax, top_k};
 use super::level5;
 use crate::launch::on_cpu;
 use crate::output::poisoned;
-use crate::testing::{cases, devices, host, pairwise, rng, tolerance, uniform};
+use crate::testing::{KernelFile, cases, devices, host, pairwise, rng, tolerance, uniform};
 
 /// All tokens with their probabilities, most probable first, of equals the lower first.
 fn oracle(logits: &[f64], temperature: f64) -> Vec<(u32, f64)> {
@@ -204,4 +204,21 @@ fn more_than_a_block_sorts_is_level_2s() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The constants that the launches have in common with the kernels.
+#[test]
+fn launches_have_the_threads_and_the_maximum_k_of_the_kernels() {
+    let file = KernelFile::read("next_token/level4", "sm_75");
+    for entry in [
+        "argmax_f32_level4",
+        "argmax_bf16_level4",
+        "top_k_f32_level4",
+        "top_k_bf16_level4",
+    ] {
+        assert_eq!(file.max_threads(entry), level4::THREADS, "{entry}");
+    }
+    assert_eq!(file.constant("MAX_K"), level4::MAX_K);
+    let file = KernelFile::read("next_token/level5", "sm_75");
+    assert_eq!(file.constant("MAX_K"), level4::MAX_K);
 }

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use candle_core::{Device, Result, Tensor};
 
-use super::Operands;
+use super::Params;
 use crate::attention::{Cache, KeyStream, Rows};
 use crate::cpu::Slice;
 use crate::cpu::parallel::{self, Threads};
@@ -67,7 +67,7 @@ impl<'a, T: Element> Inputs<'a, T> {
 
 /// Rotates q and k, writes k and v to the cache, and returns q: `run` does one task.
 fn rope_append<T: Element>(
-    x: &Operands,
+    x: &Params,
     cache: &mut Cache,
     position: usize,
     run: impl Fn(Inputs<T>, Task<T>) + Send + Sync,

@@ -1,8 +1,8 @@
-//! Level 3: a block a head of a token, a thread a pair of channels.
+//! Level 3: one block per token and head, one thread per pair of channels.
 
 use candle_core::{Result, Tensor};
 
-use super::{Operands, cpu};
+use super::{Params, cpu};
 use crate::attention::Cache;
 use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -15,7 +15,7 @@ static BF16: Module = module!("rope/level3_bf16");
 /// q, contiguous.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn rope_append(
     q: &Tensor,
     k: &Tensor,
@@ -26,7 +26,7 @@ pub fn rope_append(
     position: usize,
 ) -> Result<Tensor> {
     let _span = trace::span("rope_append_level3");
-    let x = Operands { q, k, v, cos, sin };
+    let x = Params { q, k, v, cos, sin };
     x.check("rope_append_level3", cache, position)?;
     if on_cpu(q.device()) {
         return dispatch!(
@@ -35,6 +35,11 @@ pub fn rope_append(
             cpu::level3::rope_append(&x, cache, position)
         );
     }
+    launch(&x, cache, position)
+}
+
+fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
+    let q = x.q;
     let (batch, tokens, heads, d) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (module, entry) = by_dtype(

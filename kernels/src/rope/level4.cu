@@ -21,7 +21,7 @@
            const T *__restrict__ sin, T *__restrict__ y, T *__restrict__ keys, T *__restrict__ values,               \
            unsigned q_batch, unsigned q_token, unsigned kv_batch, unsigned kv_token, unsigned heads,                 \
            unsigned kv_heads, unsigned half, unsigned capacity, unsigned position) {                                 \
-    rope_append(Operands<T>{q, k, v, cos, sin, y, keys, values, q_batch, q_token, kv_batch, kv_token, heads,         \
+    rope_append(Params<T>{q, k, v, cos, sin, y, keys, values, q_batch, q_token, kv_batch, kv_token, heads,           \
                             kv_heads, half, capacity, position});                                                    \
   }
 

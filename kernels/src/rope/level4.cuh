@@ -1,11 +1,11 @@
-// What level4.cu, whose header says why, and level5.cu have in common.
+// The device functions of level4.cu, whose header explains the idea, and of level5.cu.
 #pragma once
 
 #include "common/vector.cuh"
 
-// What the kernel reads and writes.
+// The parameters of the kernels.
 template <typename T>
-struct Operands {
+struct Params {
   const T *q, *k, *v, *cos, *sin;
   T *y, *keys, *values;
   // Elements from one sequence, and from one token, to the next.
@@ -52,32 +52,33 @@ __device__ __forceinline__ void rotate(const T *x, T *y, unsigned half, const Ve
 
 // The channels i..i + N and i + D/2.. of the heads y, y + blockDim.y, … of this block's token.
 template <int N, typename T>
-__device__ __forceinline__ void rotate_heads(const Operands<T> &o, unsigned i) {
-  size_t t = blockIdx.x, b = blockIdx.y, tokens = gridDim.x, d = 2 * o.half;
-  Vector<N> cos = load<N>(o.cos + t * o.half + i), sin = load<N>(o.sin + t * o.half + i);
-  for (unsigned head = threadIdx.y; head < o.heads + o.kv_heads; head += blockDim.y) {
-    if (head < o.heads) {
-      size_t from = b * o.q_batch + t * o.q_token + head * d + i;
-      size_t to = ((b * tokens + t) * o.heads + head) * d + i;
-      rotate(o.q + from, o.y + to, o.half, cos, sin);
+__device__ __forceinline__ void rotate_heads(const Params<T> &params, unsigned i) {
+  size_t t = blockIdx.x, b = blockIdx.y, tokens = gridDim.x, d = 2 * params.half;
+  Vector<N> cos = load<N>(params.cos + t * params.half + i), sin = load<N>(params.sin + t * params.half + i);
+  for (unsigned head = threadIdx.y; head < params.heads + params.kv_heads; head += blockDim.y) {
+    if (head < params.heads) {
+      size_t from = b * params.q_batch + t * params.q_token + head * d + i;
+      size_t to = ((b * tokens + t) * params.heads + head) * d + i;
+      rotate(params.q + from, params.y + to, params.half, cos, sin);
     } else {
-      unsigned kv_head = head - o.heads;
-      size_t from = b * o.kv_batch + t * o.kv_token + kv_head * d + i;
-      size_t to = ((b * o.kv_heads + kv_head) * o.capacity + o.position + t) * d + i;
-      rotate(o.k + from, o.keys + to, o.half, cos, sin);
-      store<N>(o.values + to, load<N>(o.v + from));
-      store<N>(o.values + to + o.half, load<N>(o.v + from + o.half));
+      unsigned kv_head = head - params.heads;
+      size_t from = b * params.kv_batch + t * params.kv_token + kv_head * d + i;
+      size_t to = ((b * params.kv_heads + kv_head) * params.capacity + params.position + t) * d + i;
+      rotate(params.k + from, params.keys + to, params.half, cos, sin);
+      store<N>(params.values + to, load<N>(params.v + from));
+      store<N>(params.values + to + params.half, load<N>(params.v + from + params.half));
     }
   }
 }
 
 template <typename T>
-__device__ __forceinline__ void rope_append(const Operands<T> &o) {
+__device__ __forceinline__ void rope_append(const Params<T> &params) {
   constexpr unsigned N = PER_16_BYTES<T>;
-  bool whole = (o.half | o.q_batch | o.q_token | o.kv_batch | o.kv_token) % N == 0;
-  whole = whole && aligned(o.q) && aligned(o.k) && aligned(o.v) && aligned(o.cos) && aligned(o.sin);
+  bool whole = (params.half | params.q_batch | params.q_token | params.kv_batch | params.kv_token) % N == 0;
+  whole = whole && aligned(params.q) && aligned(params.k) && aligned(params.v);
+  whole = whole && aligned(params.cos) && aligned(params.sin);
   if (whole)
-    for (unsigned i = threadIdx.x * N; i < o.half; i += blockDim.x * N) rotate_heads<N>(o, i);
+    for (unsigned i = threadIdx.x * N; i < params.half; i += blockDim.x * N) rotate_heads<N>(params, i);
   else
-    for (unsigned i = threadIdx.x; i < o.half; i += blockDim.x) rotate_heads<1>(o, i);
+    for (unsigned i = threadIdx.x; i < params.half; i += blockDim.x) rotate_heads<1>(params, i);
 }

@@ -1,8 +1,8 @@
-//! Level 4: a block a token, 16 bytes a thread.
+//! Level 4: one block per token, 16 bytes per thread.
 
 use candle_core::{Result, Tensor};
 
-use super::{Operands, cpu};
+use super::{Params, cpu};
 use crate::attention::Cache;
 use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu};
@@ -10,14 +10,14 @@ use crate::output;
 
 static MODULE: Module = module!("rope/level4", sm_75);
 
-/// Of a block at most, as `level4.cu` promises the compiler.
-const THREADS: usize = 256;
+/// Threads of a block at most: `__launch_bounds__` of `level4.cu` and `level5.cu`.
+pub(super) const THREADS: usize = 256;
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
 /// q, contiguous.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn rope_append(
     q: &Tensor,
     k: &Tensor,
@@ -28,7 +28,7 @@ pub fn rope_append(
     position: usize,
 ) -> Result<Tensor> {
     let _span = trace::span("rope_append_level4");
-    let x = Operands { q, k, v, cos, sin };
+    let x = Params { q, k, v, cos, sin };
     x.check("rope_append_level4", cache, position)?;
     if on_cpu(q.device()) {
         return dispatch!(
@@ -37,6 +37,11 @@ pub fn rope_append(
             cpu::level4::rope_append(&x, cache, position)
         );
     }
+    launch(&x, cache, position)
+}
+
+fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
+    let q = x.q;
     let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (vectors, rows) = block(q, heads + cache.kv_heads);
@@ -53,7 +58,7 @@ pub fn rope_append(
     Ok(y)
 }
 
-/// Threads of a block for q (B, T, H, D): 16 bytes of half a head each, and heads.
+/// The block for q (B, T, H, D): along x threads with 16 bytes of half a head each, along y heads.
 pub(super) fn block(q: &Tensor, heads: usize) -> (usize, usize) {
     let d = q.dims().last().copied().unwrap_or_default();
     let vectors = (d / 2).div_ceil(16 / q.dtype().size_in_bytes());

@@ -1,8 +1,8 @@
-//! Level 5: level 4's rotation, at a position that the device knows.
+//! Level 5: level 4's rotation, at a position in the device's memory.
 
 use candle_core::{Result, Tensor};
 
-use super::{Operands, level4};
+use super::{Params, level4};
 use crate::attention::Cache;
 use crate::attention::level5::At;
 use crate::element::by_dtype;
@@ -12,10 +12,10 @@ use crate::output;
 static MODULE: Module = module!("rope/level5", sm_75);
 
 /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position of the cache, and returns q,
-/// contiguous. cos and sin (positions, D/2) are of all positions.
+/// contiguous. cos and sin (positions, D/2) have a row for every position.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn rope_append(
     q: &Tensor,
     k: &Tensor,
@@ -28,7 +28,7 @@ pub fn rope_append(
     let (batch, tokens, heads, _) = q.dims4()?;
     let here = |angles: &Tensor| angles.narrow(0, at.host, tokens);
     let (cos_here, sin_here) = (here(cos)?, here(sin)?);
-    let rows = Operands {
+    let rows = Params {
         q,
         k,
         v,
@@ -47,7 +47,7 @@ pub fn rope_append(
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
         .block(vectors, rows, 1);
-    let all = Operands { q, k, v, cos, sin };
+    let all = Params { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, at.cache)?;
     launch.read(at.position).run()?;
     Ok(y)
@@ -58,7 +58,7 @@ pub fn rope_append(
 /// are of these positions.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree, or the cache has no room.
+/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
 pub fn prompt_rope_append(
     q: &Tensor,
     k: &Tensor,

@@ -21,7 +21,7 @@ use crate::element::same_dtype;
 use crate::error::mismatch;
 use crate::launch::Launch;
 
-/// q, k, v, cos and sin in, q, k and v out; three operations for each element that is rotated.
+/// Reads q, k, v, cos and sin, writes q, k and v; three operations for each element that is rotated.
 pub fn cost(
     batch: usize,
     tokens: usize,
@@ -34,8 +34,8 @@ pub fn cost(
     Cost::new(moved + tokens * head_dim, dtype, 3 * rotated)
 }
 
-/// What is rotated and appended, and by which angles.
-struct Operands<'a> {
+/// The tensors that are rotated and appended, and their angles.
+struct Params<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
@@ -43,8 +43,8 @@ struct Operands<'a> {
     sin: &'a Tensor,
 }
 
-impl Operands<'_> {
-    /// They agree with each other and with the cache.
+impl Params<'_> {
+    /// Checks that shapes, strides and dtypes agree with each other and with the cache.
     fn check(&self, kernel: &str, cache: &Cache, position: usize) -> Result<()> {
         let Self { q, k, v, cos, sin } = *self;
         let (batch, tokens, _, d) = q.dims4()?;
@@ -74,7 +74,7 @@ impl Operands<'_> {
         cache.check(kernel, q, position, tokens)
     }
 
-    /// The parameters of the kernels of all levels, but for the position, which is the last.
+    /// Adds the parameters that the kernels of all levels have; the position is the last one and follows.
     fn arguments<'a>(
         &'a self,
         launch: Launch<'a>,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::attention::Cache;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+    Expected, KernelFile, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
 };
 
 type Kernel = fn(
@@ -217,4 +217,24 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The constants that the launches have in common with the kernels.
+#[test]
+fn launches_have_the_threads_of_the_kernels() {
+    for (file, entries) in [
+        (
+            "rope/level4",
+            ["rope_append_f32_level4", "rope_append_bf16_level4"],
+        ),
+        (
+            "rope/level5",
+            ["rope_append_f32_level5", "rope_append_bf16_level5"],
+        ),
+    ] {
+        let file = KernelFile::read(file, "sm_75");
+        for entry in entries {
+            assert_eq!(file.max_threads(entry), super::level4::THREADS, "{entry}");
+        }
+    }
 }

@@ -78,7 +78,7 @@ impl<T: Element> WithSimd for Loops<'_, T> {
         let mut sums = output::scratch(self.values.head_dim);
         let out = std::mem::take(&mut self.task.out);
         for (row, out) in self.task.rows.clone().zip(out) {
-            let (token, head) = self.queries.place(kv_head, row);
+            let (token, head) = self.queries.token_and_head(kv_head, row);
             let seen = self.queries.sees(token);
             self.score(self.queries.rows.get(batch, token, head), seen, &mut scores);
             let share = 1. / exponentials(&mut scores[..seen]);

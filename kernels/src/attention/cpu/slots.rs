@@ -1,6 +1,6 @@
 //! The keys and values of a cache on a CPU.
 
-use super::super::operands::Strides;
+use super::super::params::Strides;
 use super::Rows;
 use crate::element::Element;
 

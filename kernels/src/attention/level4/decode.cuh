@@ -1,34 +1,37 @@
-// What decode.cu of level 4, whose header says why, and decode.cu of level 5 have in common.
+// The device functions of level4/decode.cu, whose header explains the idea, and of level5/decode.cu.
 #pragma once
 
-#include "attention/operands.cuh"
+#include "attention/params.cuh"
 
 constexpr int WARPS = 8, THREADS = WARPS * WARP;
 
+// How a warp's lanes share keys. A group of lanes reads one key, and the lanes of a warp are several such groups.
+// Heads have up to D channels, and ROWS rows read the same keys.
 template <typename T, int D, int ROWS>
-struct Lanes {
-  static constexpr int N = PER_16_BYTES<T>;    // channels of a lane
-  static constexpr int KEYS = ROWS * N > 16 ? 4 : 8; // of a group at a time, as registers allow
-  static constexpr int GROUP = D / N;          // lanes that have all channels
-  static constexpr int GROUPS = WARP / GROUP;  // of a warp
-  static constexpr int PASS = GROUPS * KEYS;   // keys of a warp at a time
-  static constexpr int SUMS = ROWS * KEYS;     // dot products of a group and a pass
-  // A lane ends with KEPT of them, all of one row; COPIES lanes end with the same one.
-  static constexpr int KEPT = SUMS > GROUP ? SUMS / GROUP : 1, COPIES = GROUP > SUMS ? GROUP / SUMS : 1;
-  static constexpr int ROW = GROUP / ROWS;     // neighbouring lanes with scores of one row
+struct DecodeLayout {
+  static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>;
+  static constexpr int LANES_PER_GROUP = D / CHANNELS_PER_LANE, GROUPS_PER_WARP = WARP / LANES_PER_GROUP;
+  // A pass loads KEYS_PER_GROUP keys and their values into registers: 8, or 4 where the rows need many registers.
+  static constexpr int KEYS_PER_GROUP = ROWS * CHANNELS_PER_LANE > 16 ? 4 : 8;
+  static constexpr int KEYS_PER_PASS = GROUPS_PER_WARP * KEYS_PER_GROUP; // of a warp
+  static constexpr int SCORES_PER_GROUP = ROWS * KEYS_PER_GROUP;
+  // After sum_each, a lane has SCORES_PER_LANE scores of one row; LANES_PER_SCORE neighbours have the same score.
+  static constexpr int SCORES_PER_LANE = SCORES_PER_GROUP > LANES_PER_GROUP ? SCORES_PER_GROUP / LANES_PER_GROUP : 1;
+  static constexpr int LANES_PER_SCORE = LANES_PER_GROUP > SCORES_PER_GROUP ? LANES_PER_GROUP / SCORES_PER_GROUP : 1;
+  static constexpr int LANES_PER_ROW = LANES_PER_GROUP / ROWS; // neighbours in a group with scores of one row
 };
 
-// What the warps of a block tell each other, and the lanes of each.
+// What the lanes of a warp, and in the end the warps of a block, exchange.
 template <typename T, int D, int ROWS>
 struct Shared {
-  using Lanes = Lanes<T, D, ROWS>;
-  float p[WARPS][Lanes::GROUPS][ROWS][Lanes::KEYS]; // exponentials
-  float scale[WARPS][ROWS];                              // of what was summed before this pass
-  float m[ROWS][WARPS], l[ROWS][WARPS];                  // in the end: greatest score, sum of exponentials
-  float o[ROWS][WARPS][D];                               // and sums of values
+  using Layout = DecodeLayout<T, D, ROWS>;
+  float p[WARPS][Layout::GROUPS_PER_WARP][ROWS][Layout::KEYS_PER_GROUP]; // exponentials of a pass
+  float scale[WARPS][ROWS];             // by which a pass scales the earlier accumulators
+  float m[ROWS][WARPS], l[ROWS][WARPS]; // of each warp, in the end: maximum score, sum of exponentials,
+  float o[ROWS][WARPS][D];              // and sum of weighted values
 };
 
-// 16 bytes of a row as they lie in memory: widened only where they are used, bf16 takes half the registers.
+// 16 bytes of a row as they lie in memory. They are widened only where they are used: bf16 takes half the registers.
 __device__ __forceinline__ uint4 load_packed(const void *p, bool is_there) {
   return is_there ? *reinterpret_cast<const uint4 *>(p) : make_uint4(0, 0, 0, 0);
 }
@@ -40,19 +43,21 @@ __device__ __forceinline__ void unpack(uint4 v, float (&x)[8]) {
   x[1] = unpack_high(v.x), x[3] = unpack_high(v.y), x[5] = unpack_high(v.z), x[7] = unpack_high(v.w);
 }
 
-// 2^(x − m); 0 where x is of no keys.
-__device__ __forceinline__ float weight(float x, float m) { return x == -INFINITY ? 0.f : exp2_approx(x - m); }
+// 2^(score − m). A score of −∞ stands for no key and has the weight 0, also where m is −∞ and the difference NaN.
+__device__ __forceinline__ float softmax_weight(float score, float m) {
+  return score == -INFINITY ? 0.f : exp2_approx(score - m);
+}
 
-// Sums N values over LANES lanes. In each step a lane keeps one half of its values and hands over the
-// other: lane l of a group ends with the sums from l·N/LANES on, N/LANES of them, or one.
+// Sums N values over LANES lanes. In each step a lane keeps one half of its values and sends the other: lane l of a
+// group ends with the sums from l·N/LANES on, N/LANES of them, or one.
 template <int LANES, int N>
 __device__ __forceinline__ void sum_each(float *x) {
   if constexpr (LANES > 1 && N > 1) {
     bool upper = lane_id() & (LANES / 2);
 #pragma unroll
     for (int i = 0; i < N / 2; i++) {
-      float kept = upper ? x[i + N / 2] : x[i], given = upper ? x[i] : x[i + N / 2];
-      x[i] = kept + __shfl_xor_sync(ALL_LANES, given, LANES / 2);
+      float mine = upper ? x[i + N / 2] : x[i], sent = upper ? x[i] : x[i + N / 2];
+      x[i] = mine + __shfl_xor_sync(ALL_LANES, sent, LANES / 2);
     }
     sum_each<LANES / 2, N / 2>(x);
   } else {
@@ -60,41 +65,43 @@ __device__ __forceinline__ void sum_each(float *x) {
   }
 }
 
-// The greatest x, or the sum, over the lanes that have scores of one row: ROW neighbours in each group.
-template <int GROUP, int ROW>
+// The maximum of x, or its sum, over the lanes that have scores of one row: LANES_PER_ROW neighbours in each group.
+template <int LANES_PER_GROUP, int LANES_PER_ROW>
 __device__ __forceinline__ float max_of_row(float x) {
-  x = warp_max<ROW>(x);
+  x = warp_max<LANES_PER_ROW>(x);
 #pragma unroll
-  for (int d = GROUP; d < WARP; d *= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, d));
+  for (int d = LANES_PER_GROUP; d < WARP; d *= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, d));
   return x;
 }
-template <int GROUP, int ROW>
+template <int LANES_PER_GROUP, int LANES_PER_ROW>
 __device__ __forceinline__ float sum_of_row(float x) {
-  x = warp_sum<ROW>(x);
+  x = warp_sum<LANES_PER_ROW>(x);
 #pragma unroll
-  for (int d = GROUP; d < WARP; d *= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
+  for (int d = LANES_PER_GROUP; d < WARP; d *= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
   return x;
 }
 
 // The rows of a block: ROWS of the T·group queries of one key head.
 template <typename T, int ROWS>
-struct Rows {
+struct QueryRows {
   int kv_head, first, count;
-  __device__ __forceinline__ explicit Rows(const Operands<T> &o) : count(o.queries * o.group) {
+  __device__ __forceinline__ explicit QueryRows(const Params<T> &params) : count(params.queries * params.group) {
     int blocks = (count + ROWS - 1) / ROWS;
     kv_head = blockIdx.y / blocks;
     first = blockIdx.y % blocks * ROWS;
   }
   __device__ __forceinline__ bool has(int r) const { return first + r < count; }
-  __device__ __forceinline__ int t(const Operands<T> &o, int r) const { return (first + r) / o.group; }
-  __device__ __forceinline__ int head(const Operands<T> &o, int r) const {
-    return kv_head * o.group + (first + r) % o.group;
+  __device__ __forceinline__ int t(const Params<T> &params, int r) const { return (first + r) / params.group; }
+  __device__ __forceinline__ int head(const Params<T> &params, int r) const {
+    return kv_head * params.group + (first + r) % params.group;
   }
-  // Keys that row r sees.
-  __device__ __forceinline__ int visible(const Operands<T> &o, int r) const { return has(r) ? o.visible(t(o, r)) : 0; }
+  // Number of keys that row r sees.
+  __device__ __forceinline__ int visible(const Params<T> &params, int r) const {
+    return has(r) ? params.visible(t(params, r)) : 0;
+  }
 };
 
-// dots[r·KEYS + u] = q of row r · key u, of this lane's channels
+// dots[r·KEYS + u] = q of row r · key u, over this lane's channels
 template <int ROWS, int N, int KEYS>
 __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], float (&dots)[ROWS * KEYS]) {
 #pragma unroll
@@ -110,14 +117,14 @@ __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&key
   }
 }
 
-// sums of row r += p[r][u] · value u, of this lane's channels
+// o[r] = o[r]·scale[r] + Σ p[r][u]·value u, over this lane's channels
 template <int ROWS, int N, int KEYS>
-__device__ __forceinline__ void weigh(const float (&p)[ROWS][KEYS], const float (&scale)[ROWS],
-                                      const uint4 (&values)[KEYS], float (&sums)[ROWS][N]) {
+__device__ __forceinline__ void add_weighted_values(const float (&p)[ROWS][KEYS], const float (&scale)[ROWS],
+                                                    const uint4 (&values)[KEYS], float (&o)[ROWS][N]) {
 #pragma unroll
   for (int r = 0; r < ROWS; r++)
 #pragma unroll
-    for (int e = 0; e < N; e++) sums[r][e] *= scale[r];
+    for (int e = 0; e < N; e++) o[r][e] *= scale[r];
 #pragma unroll
   for (int u = 0; u < KEYS; u++) {
     float v[N];
@@ -125,81 +132,84 @@ __device__ __forceinline__ void weigh(const float (&p)[ROWS][KEYS], const float 
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
-      for (int e = 0; e < N; e++) sums[r][e] += p[r][u] * v[e];
+      for (int e = 0; e < N; e++) o[r][e] += p[r][u] * v[e];
   }
 }
 
-// The softmax of the rows over the keys begin..end: each warp's part is left in shared memory.
+// The softmax of the rows over the keys begin..end. Each warp leaves its part in shared memory.
 template <typename T, int D, int ROWS>
-__device__ __forceinline__ void attend(const Operands<T> &o, const Rows<T, ROWS> &rows, int begin, int end,
+__device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<T, ROWS> &rows, int begin, int end,
                                        Shared<T, D, ROWS> &shared) {
-  using Lanes = Lanes<T, D, ROWS>;
-  constexpr int N = Lanes::N, GROUP = Lanes::GROUP, GROUPS = Lanes::GROUPS, KEYS = Lanes::KEYS;
-  int warp = threadIdx.x / WARP, group = lane_id() / GROUP, lane = lane_id() % GROUP, c = lane * N;
-  bool has_c = c < o.head_dim;
-  float q[ROWS][N], sums[ROWS][N] = {};
+  using Layout = DecodeLayout<T, D, ROWS>;
+  constexpr int N = Layout::CHANNELS_PER_LANE, LANES = Layout::LANES_PER_GROUP, GROUPS = Layout::GROUPS_PER_WARP;
+  constexpr int KEYS = Layout::KEYS_PER_GROUP, SCORES = Layout::SCORES_PER_GROUP, ROW = Layout::LANES_PER_ROW;
+  int warp = threadIdx.x / WARP, group = lane_id() / LANES, lane = lane_id() % LANES, c = lane * N;
+  bool has_c = c < params.head_dim;
+  float q[ROWS][N], o[ROWS][N] = {};
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    unpack(load_packed(o.query(blockIdx.z, rows.t(o, r), rows.head(o, r)) + c, rows.has(r) && has_c), q[r]);
+    const T *query = params.query(blockIdx.z, rows.t(params, r), rows.head(params, r));
+    unpack(load_packed(query + c, rows.has(r) && has_c), q[r]);
 #pragma unroll
-    for (int e = 0; e < N; e++) q[r][e] *= o.scale * LOG2_E;
+    for (int e = 0; e < N; e++) q[r][e] *= params.scale * LOG2_E;
   }
-  // Of this lane's own scores: row, first key of the group, and what is known of the row so far.
-  int own = lane / Lanes::ROW, own_u = lane * Lanes::SUMS / GROUP % KEYS;
-  bool is_copy = lane % Lanes::COPIES != 0, is_first = group == 0 && lane % Lanes::ROW == 0;
-  int visible = min(rows.visible(o, own), end);
+  // The scores that this lane has after sum_each are of row `my_row` and of the group's keys from `my_first_key` on;
+  // m is the maximum score of that row so far, l this lane's share of its sum of exponentials.
+  int my_row = lane / ROW, my_first_key = lane * SCORES / LANES % KEYS;
+  bool is_copy = lane % Layout::LANES_PER_SCORE != 0, is_first = group == 0 && lane % ROW == 0;
+  int visible = min(rows.visible(params, my_row), end);
   float m = -INFINITY, l = 0.f;
 
-  const T *k_from = o.k + o.kv(blockIdx.z, rows.kv_head) + c, *v_from = o.v + (k_from - o.k);
-  for (int key0 = begin + warp * Lanes::PASS; key0 < end; key0 += WARPS * Lanes::PASS) {
+  const T *k_from = params.k + params.kv(blockIdx.z, rows.kv_head) + c, *v_from = params.v + (k_from - params.k);
+  for (int key0 = begin + warp * Layout::KEYS_PER_PASS; key0 < end; key0 += WARPS * Layout::KEYS_PER_PASS) {
     uint4 k[KEYS], v[KEYS];
 #pragma unroll
     for (int u = 0; u < KEYS; u++) {
       unsigned key = key0 + u * GROUPS + group;
-      size_t from = size_t(key) * o.kv_token;
+      size_t from = size_t(key) * params.kv_token;
       k[u] = load_packed(k_from + from, has_c && key < end);
       v[u] = load_packed(v_from + from, has_c && key < end);
     }
-    float x[Lanes::SUMS];
+    float x[SCORES];
     dot(q, k, x);
-    sum_each<GROUP, Lanes::SUMS>(x);
-    float greatest = m;
+    sum_each<LANES, SCORES>(x);
+    float new_m = m;
 #pragma unroll
-    for (int i = 0; i < Lanes::KEPT; i++) {
-      if (key0 + (own_u + i) * GROUPS + group >= visible) x[i] = -INFINITY;
-      greatest = fmaxf(greatest, x[i]);
+    for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
+      if (key0 + (my_first_key + i) * GROUPS + group >= visible) x[i] = -INFINITY;
+      new_m = fmaxf(new_m, x[i]);
     }
-    greatest = max_of_row<GROUP, Lanes::ROW>(greatest);
-    float scale = weight(m, greatest);
-    m = greatest;
+    new_m = max_of_row<LANES, ROW>(new_m);
+    float scale = softmax_weight(m, new_m);
+    m = new_m;
     l *= scale;
-    if (is_first) shared.scale[warp][own] = scale;
+    if (is_first) shared.scale[warp][my_row] = scale;
 #pragma unroll
-    for (int i = 0; i < Lanes::KEPT; i++) {
-      float p = weight(x[i], m);
+    for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
+      float p = softmax_weight(x[i], m);
       if (is_copy) continue;
       l += p;
-      shared.p[warp][group][own][own_u + i] = p;
+      shared.p[warp][group][my_row][my_first_key + i] = p;
     }
     __syncwarp();
-    weigh(shared.p[warp][group], shared.scale[warp], v, sums);
-    __syncwarp(); // the next pass may write
+    add_weighted_values(shared.p[warp][group], shared.scale[warp], v, o);
+    __syncwarp(); // the next pass may write p and scale
   }
 
-  l = sum_of_row<GROUP, Lanes::ROW>(l);
-  if (is_first) shared.m[own][warp] = m, shared.l[own][warp] = l;
+  l = sum_of_row<LANES, ROW>(l);
+  if (is_first) shared.m[my_row][warp] = m, shared.l[my_row][warp] = l;
 #pragma unroll
   for (int r = 0; r < ROWS; r++)
 #pragma unroll
     for (int e = 0; e < N; e++) {
 #pragma unroll
-      for (int d = GROUP; d < WARP; d *= 2) sums[r][e] += __shfl_xor_sync(ALL_LANES, sums[r][e], d);
-      if (group == 0) shared.o[r][warp][c + e] = sums[r][e];
+      for (int d = LANES; d < WARP; d *= 2) o[r][e] += __shfl_xor_sync(ALL_LANES, o[r][e], d);
+      if (group == 0) shared.o[r][warp][c + e] = o[r][e];
     }
   __syncthreads();
 }
 
-// One channel of a row over all warps.
+// One channel of a row, over all warps of a block: the maximum score, the sum of exponentials, and Σ p·v.
 struct Part {
   float m, l, o;
 };
@@ -210,7 +220,7 @@ __device__ __forceinline__ Part join(const Shared<T, D, ROWS> &shared, int r, in
   for (int w = 0; w < WARPS; w++) all.m = fmaxf(all.m, shared.m[r][w]);
 #pragma unroll
   for (int w = 0; w < WARPS; w++) {
-    float scale = weight(shared.m[r][w], all.m);
+    float scale = softmax_weight(shared.m[r][w], all.m);
     all.l += scale * shared.l[r][w];
     all.o += scale * shared.o[r][w][c];
   }
@@ -218,32 +228,32 @@ __device__ __forceinline__ Part join(const Shared<T, D, ROWS> &shared, int r, in
 }
 
 template <typename T, int D, int ROWS>
-__device__ __forceinline__ void decode(const Operands<T> &o, int split, float *partial) {
+__device__ __forceinline__ void decode(const Params<T> &params, int keys_per_split, float *partial) {
   __shared__ Shared<T, D, ROWS> shared;
-  Rows<T, ROWS> rows(o);
+  QueryRows<T, ROWS> rows(params);
   int last = min(ROWS, rows.count - rows.first) - 1;
-  int begin = blockIdx.x * split, end = min(begin + split, rows.visible(o, last));
-  attend(o, rows, begin, end, shared);
+  int begin = blockIdx.x * keys_per_split, end = min(begin + keys_per_split, rows.visible(params, last));
+  attend(params, rows, begin, end, shared);
 
   for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
     int r = i / D, c = i % D;
-    if (!rows.has(r) || c >= o.head_dim) continue;
+    if (!rows.has(r) || c >= params.head_dim) continue;
     Part all = join(shared, r, c);
-    int t = rows.t(o, r), head = rows.head(o, r);
+    int t = rows.t(params, r), head = rows.head(params, r);
     if (gridDim.x == 1) {
-      store(o.result(blockIdx.z, t, head) + c, all.o / all.l);
+      store(params.result(blockIdx.z, t, head) + c, all.o / all.l);
       continue;
     }
-    // (B, T, H, splits, D + 2): the sums, then m, then l
-    size_t row = (size_t(blockIdx.z) * o.queries + t) * o.heads + head;
-    float *to = partial + (row * gridDim.x + blockIdx.x) * (o.head_dim + 2);
+    // (B, T, H, splits, D + 2): Σ p·v, then m, then l
+    size_t row = (size_t(blockIdx.z) * params.queries + t) * params.heads + head;
+    float *to = partial + (row * gridDim.x + blockIdx.x) * (params.head_dim + 2);
     to[c] = all.o;
-    if (c == 0) to[o.head_dim] = all.m, to[o.head_dim + 1] = all.l;
+    if (c == 0) to[params.head_dim] = all.m, to[params.head_dim + 1] = all.l;
   }
 }
 
-// y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row: a warp every eighth split, a lane
-// every 32nd channel.
+// y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row. A warp takes every eighth split, a lane every
+// 32nd channel.
 template <typename T>
 __device__ __forceinline__ void combine(const float *partial, T *y, int splits, int d) {
   constexpr int CHANNELS = 128 / WARP;
@@ -256,7 +266,7 @@ __device__ __forceinline__ void combine(const float *partial, T *y, int splits, 
 #pragma unroll 4
   for (int s = warp; s < splits; s += WARPS) {
     const float *part = parts + s * pitch;
-    float scale = weight(part[d], m);
+    float scale = softmax_weight(part[d], m);
     l += scale * part[d + 1];
 #pragma unroll
     for (int i = 0; i < CHANNELS; i++)

@@ -1,34 +1,33 @@
-// Level 4: online softmax; a tile of queries a block, scores in registers. f32.
+// Level 4 in f32: online softmax; one tile of queries per block, scores in registers.
 //
-// Against level 3 (a block a query; all its scores in shared memory, then their maximum, then the sum,
-// then the mean of v): a block takes BM queries, and a tile of BN keys and values in shared memory
-// serves all of them, so keys and values are read BM times less often. The softmax goes along: with each
-// tile the maximum m so far may rise to m′, and what was summed is scaled by exp(m − m′) ("Online
-// normalizer calculation for softmax", Milakov and Gimelshein 2018; "FlashAttention", Dao et al. 2022).
-// So no length is too long, and a score lives in a register from its dot product to its exponential.
-// And the next tile comes from memory into registers while this one is worked on.
-// Prediction: a warp reads 12 times 16 bytes a lane from shared memory for 128 FFMA, so both are busy
-// alike, and the FFMA units at best half of the time or more; 1/BM of level 3's bytes from L2.
+// Level 3 has one block per query: all its scores lie in shared memory, then come their maximum, their sum, and the
+// mean of v. Here a block takes BM queries, and a tile of BN keys and values in shared memory serves all of them, so
+// keys and values are read BM times less often. The softmax is computed tile by tile: each tile may raise the maximum
+// m so far to m′, and the accumulators are scaled by exp(m − m′) ("Online normalizer calculation for softmax", Milakov
+// and Gimelshein 2018; "FlashAttention", Dao et al. 2022). So no sequence is too long, and a score stays in a register
+// from its dot product to its exponential. The next tile is loaded into registers while this one is multiplied.
+// Prediction: a warp reads 12 times 16 bytes per lane from shared memory for 128 FFMA, so both units are equally busy,
+// and the FFMA units at least half of the time; 1/BM of level 3's bytes from L2.
 //
 //   s = q·kᵀ/√D   m′ = max(m, max s)   p = exp(s − m′)   l ← l·exp(m − m′) + Σp   o ← o·exp(m − m′) + p·v
 //   y = o/l
 //
-// Launch: grid (H, ⌈T/BM⌉, B). A warp has 4·TM queries, and of them a thread TM, of BN/8 keys each and
-// D/8 channels each: the maximum and the sum over the keys of a row go by shuffles between the 8 lanes
-// that share it, and no warp waits for another but for the tiles. TM is 4; where that makes fewer blocks
-// than a GPU has room for it is 1, and four times as many blocks take a quarter of the time each. Tiles
-// above the diagonal are not looked at, and the last queries, which have the most keys, start first.
+// Launch: grid (H, ⌈T/BM⌉, B). A warp has 4·TM queries. A thread has TM of them, and for each BN/8 keys and D/8
+// channels. Shuffles between the 8 lanes that share a query find the maximum and the sum over its keys, so that warps
+// wait for each other only where a tile changes. TM is 4; where that makes fewer blocks than a GPU has room for, TM is
+// 1, and four times as many blocks take a quarter of the time each. Tiles above the diagonal are skipped, and the last
+// queries, which have the most keys, start first.
 //
-// What would make it faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand cut
-// in two (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).
+// What would make it faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand split in two
+// (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level4/tile_f32.md.
-#include "attention/operands.cuh"
+#include "attention/params.cuh"
 
-// A tile of BM queries and BN keys. They fit in the 64 KiB that a Turing GPU grants a block.
+// A tile of BM queries and BN keys. It fits in the 64 KiB of shared memory that a block has on a Turing GPU.
 template <int D, int TM>
 struct Tile {
-  static constexpr int WARPS = D <= 80 || TM == 1 ? 4 : 2, THREADS = 32 * WARPS;
+  static constexpr int WARPS = D <= 80 || TM == 1 ? 4 : 2, THREADS = WARP * WARPS;
   static constexpr int BM = WARPS * 4 * TM, BN = D <= 80 ? 64 : 32;
   static constexpr int TN = BN / 8;                  // keys of a thread, 8 apart
   static constexpr int VECTOR = D % 32 == 0 ? 4 : 2; // neighbouring channels of a thread
@@ -41,10 +40,10 @@ struct Tile {
 __device__ __forceinline__ int lane_row() { return lane_id() / 8; }
 __device__ __forceinline__ int lane_column() { return lane_id() % 8; }
 
-// ROWS × D floats on their way from global to shared memory, 16 bytes at a time, through registers: asked
-// for by `fetch`, needed by `put`, and work in between hides the way.
+// ROWS × D floats in flight from global to shared memory, 16 bytes at a time, through registers. `fetch` starts the
+// loads and `put` waits for them; work between the two hides their latency.
 template <int ROWS, int D, int PITCH, int THREADS>
-struct Rows {
+struct TileInFlight {
   static constexpr int COUNT = (ROWS * D / 4 + THREADS - 1) / THREADS;
   float4 x[COUNT];
 
@@ -64,7 +63,7 @@ struct Rows {
       if (i < ROWS * D / 4) store4(tile + i / (D / 4) * PITCH + i % (D / 4) * 4, y);
     }
   }
-  // Both, one element at a time, where rows do not lie at multiples of 16 bytes.
+  // `fetch` and `put` one element at a time, for rows that do not lie at multiples of 16 bytes.
   static __device__ __forceinline__ void copy(float *tile, float factor, const float *from, unsigned stride,
                                               unsigned rows, unsigned d) {
 #pragma unroll 1
@@ -98,8 +97,8 @@ __device__ __forceinline__ void dot(const float *q, const float *k, float (&s)[T
   }
 }
 
-// What a thread knows of its queries: of the keys so far the greatest score, its share of the sum of
-// exponentials, and of the mean of v before it is divided.
+// The softmax of a thread's queries over the keys so far: the maximum score m, the thread's share l of the sum of
+// exponentials, and its share o of Σ p·v.
 template <int D, int TM>
 struct State {
   float m[TM], l[TM] = {}, o[TM][D / 8] = {};
@@ -109,7 +108,7 @@ struct State {
   }
 };
 
-// Scores become exponentials, and what came before is scaled to the new maximum.
+// Turns scores into exponentials, and scales l and o to the new maximum.
 template <int D, int TM>
 __device__ __forceinline__ void online_softmax(float (&s)[TM][Tile<D, TM>::TN], State<D, TM> &state) {
   constexpr int TN = Tile<D, TM>::TN;
@@ -134,18 +133,18 @@ __device__ __forceinline__ void online_softmax(float (&s)[TM][Tile<D, TM>::TN], 
 
 // o += p·v, from this thread's first row of p and first channel of v.
 template <int D, int TM>
-__device__ __forceinline__ void weigh(const float *p, const float *v, float (&o)[TM][D / 8]) {
-  using Tile = Tile<D, TM>;
-  constexpr int VECTOR = Tile::VECTOR;
+__device__ __forceinline__ void add_weighted_values(const float *p, const float *v, float (&o)[TM][D / 8]) {
+  using Shape = Tile<D, TM>;
+  constexpr int VECTOR = Shape::VECTOR;
 #pragma unroll 2
-  for (int key = 0; key < Tile::BN; key += 4) {
+  for (int key = 0; key < Shape::BN; key += 4) {
     float a[TM][4];
 #pragma unroll
-    for (int i = 0; i < TM; i++) load16(p + 4 * i * Tile::P_PITCH + key, a[i]);
+    for (int i = 0; i < TM; i++) load16(p + 4 * i * Shape::P_PITCH + key, a[i]);
 #pragma unroll
     for (int e = 0; e < 4; e++) {
 #pragma unroll
-      for (int chunk = 0; chunk < Tile::CHUNKS; chunk++) {
+      for (int chunk = 0; chunk < Shape::CHUNKS; chunk++) {
         const float *from = v + (key + e) * D + chunk * 8 * VECTOR;
         float b[VECTOR];
         if constexpr (VECTOR == 4) {
@@ -165,107 +164,107 @@ __device__ __forceinline__ void weigh(const float *p, const float *v, float (&o)
 
 // y = o/l, of this thread's rows and channels.
 template <int D, int TM>
-__device__ __forceinline__ void write(const Operands<float> &o, int first, const State<D, TM> &state) {
+__device__ __forceinline__ void write(const Params<float> &params, int first, const State<D, TM> &state) {
   constexpr int VECTOR = Tile<D, TM>::VECTOR;
 #pragma unroll
   for (int i = 0; i < TM; i++) {
     float scale = 1.f / warp_sum<8>(state.l[i]);
     int t = first + 4 * i;
-    if (t >= o.queries) continue;
-    float *y = o.result(blockIdx.z, t, blockIdx.x);
+    if (t >= params.queries) continue;
+    float *y = params.result(blockIdx.z, t, blockIdx.x);
 #pragma unroll
     for (int n = 0; n < D / 8; n++) {
       int c = (n / VECTOR * 8 + lane_column()) * VECTOR + n % VECTOR;
-      if (c < o.head_dim) y[c] = state.o[i][n] * scale;
+      if (c < params.head_dim) y[c] = state.o[i][n] * scale;
     }
   }
 }
 
-// Keys that a query does not see get no weight.
+// Sets the scores of keys that a query does not see to −∞.
 template <int D, int TM>
-__device__ __forceinline__ void mask(const Operands<float> &o, int key, int t, float (&s)[TM][Tile<D, TM>::TN]) {
+__device__ __forceinline__ void mask(const Params<float> &params, int key, int t, float (&s)[TM][Tile<D, TM>::TN]) {
 #pragma unroll
   for (int i = 0; i < TM; i++)
 #pragma unroll
     for (int j = 0; j < Tile<D, TM>::TN; j++)
-      if (key + 8 * j >= o.visible(t + 4 * i)) s[i][j] = -INFINITY;
+      if (key + 8 * j >= params.visible(t + 4 * i)) s[i][j] = -INFINITY;
 }
 
 template <int D, int TM>
-__device__ __forceinline__ void attention(const Operands<float> &o) {
-  using Tile = Tile<D, TM>;
-  constexpr int BM = Tile::BM, BN = Tile::BN, PITCH = Tile::PITCH, P_PITCH = Tile::P_PITCH;
+__device__ __forceinline__ void attention(const Params<float> &params) {
+  using Shape = Tile<D, TM>;
+  constexpr int BM = Shape::BM, BN = Shape::BN, PITCH = Shape::PITCH, P_PITCH = Shape::P_PITCH;
   constexpr int KP = BN * PITCH > BM * P_PITCH ? BN * PITCH : BM * P_PITCH;
-  using Q = Rows<BM, D, PITCH, Tile::THREADS>;
-  using K = Rows<BN, D, PITCH, Tile::THREADS>;
-  using V = Rows<BN, D, D, Tile::THREADS>;
+  using Q = TileInFlight<BM, D, PITCH, Shape::THREADS>;
+  using K = TileInFlight<BN, D, PITCH, Shape::THREADS>;
+  using V = TileInFlight<BN, D, D, Shape::THREADS>;
   extern __shared__ float4 shared[];
   float *q_tile = reinterpret_cast<float *>(shared), *k_tile = q_tile + BM * PITCH, *v_tile = k_tile + KP;
   int row = threadIdx.x / WARP * 4 * TM + lane_row(), column = lane_column();
   int first = (gridDim.y - 1 - blockIdx.y) * BM; // of the block's queries
-  int end = o.visible(min(first + BM, int(o.queries)) - 1);
-  float *p = k_tile + row * P_PITCH; // of k nothing is left when p comes
-  const float *q_from = o.query(blockIdx.z, first, blockIdx.x);
-  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group), step = size_t(BN) * o.kv_token;
-  const float *k_from = o.k + kv, *v_from = o.v + kv;
-  bool whole = o.whole();
+  int end = params.visible(min(first + BM, int(params.queries)) - 1);
+  float *p = k_tile + row * P_PITCH; // p takes the place of k, once k is used
+  const float *q_from = params.query(blockIdx.z, first, blockIdx.x);
+  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group), step = size_t(BN) * params.kv_token;
+  const float *k_from = params.k + kv, *v_from = params.v + kv;
+  bool whole = params.whole();
   K k;
   V v;
   if (whole) {
     Q q;
-    q.fetch(q_from, o.q_token, o.queries - first, o.head_dim);
-    k.fetch(k_from, o.kv_token, end, o.head_dim);
-    v.fetch(v_from, o.kv_token, end, o.head_dim);
-    q.put(q_tile, o.scale * LOG2_E);
+    q.fetch(q_from, params.q_token, params.queries - first, params.head_dim);
+    k.fetch(k_from, params.kv_token, end, params.head_dim);
+    v.fetch(v_from, params.kv_token, end, params.head_dim);
+    q.put(q_tile, params.scale * LOG2_E);
   } else {
-    Q::copy(q_tile, o.scale * LOG2_E, q_from, o.q_token, o.queries - first, o.head_dim);
+    Q::copy(q_tile, params.scale * LOG2_E, q_from, params.q_token, params.queries - first, params.head_dim);
   }
 
   State<D, TM> state;
   for (int key = 0; key < end; key += BN, k_from += step, v_from += step) {
-    __syncthreads(); // the tiles before are done with
+    __syncthreads(); // no warp reads the earlier tiles any more
     if (whole) {
       k.put(k_tile, 1.f);
       v.put(v_tile, 1.f);
     } else {
-      K::copy(k_tile, 1.f, k_from, o.kv_token, end - key, o.head_dim);
-      V::copy(v_tile, 1.f, v_from, o.kv_token, end - key, o.head_dim);
+      K::copy(k_tile, 1.f, k_from, params.kv_token, end - key, params.head_dim);
+      V::copy(v_tile, 1.f, v_from, params.kv_token, end - key, params.head_dim);
     }
     __syncthreads();
     if (whole && key + BN < end) {
-      k.fetch(k_from + step, o.kv_token, end - key - BN, o.head_dim);
-      v.fetch(v_from + step, o.kv_token, end - key - BN, o.head_dim);
+      k.fetch(k_from + step, params.kv_token, end - key - BN, params.head_dim);
+      v.fetch(v_from + step, params.kv_token, end - key - BN, params.head_dim);
     }
-    float s[TM][Tile::TN] = {};
+    float s[TM][Shape::TN] = {};
     dot<D, TM>(q_tile + row * PITCH, k_tile + column * PITCH, s);
-    if (key + BN > o.visible(first)) mask<D, TM>(o, key + column, first + row, s); // on the diagonal, or the last
+    if (key + BN > params.visible(first)) // a tile on the diagonal, or the last one
+      mask<D, TM>(params, key + column, first + row, s);
     online_softmax<D, TM>(s, state);
-    __syncthreads(); // every warp is done with k
+    __syncthreads(); // no warp reads k any more
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
-      for (int j = 0; j < Tile::TN; j++) p[4 * i * P_PITCH + column + 8 * j] = s[i][j];
-    __syncwarp(); // a warp reads its own rows of p alone
-    weigh<D, TM>(p, v_tile + column * Tile::VECTOR, state.o);
+      for (int j = 0; j < Shape::TN; j++) p[4 * i * P_PITCH + column + 8 * j] = s[i][j];
+    __syncwarp(); // a warp reads only its own rows of p
+    add_weighted_values<D, TM>(p, v_tile + column * Shape::VECTOR, state.o);
   }
-  write<D, TM>(o, first + row, state);
+  write<D, TM>(params, first + row, state);
 }
 
-// Named after D and BM.
-#define KERNEL(D, TM, ROWS)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(Tile<D, TM>::THREADS, TM == 1 ? 3 : 2)                                \
-      attention_d##D##x##ROWS##_f32_level4(OPERANDS(float)) {                                                        \
-    static_assert(Tile<D, TM>::BM == ROWS);                                                                          \
-    attention<D, TM>(TAKE_OPERANDS(float));                                                                          \
+// The name of an entry says D and QUERIES.
+#define KERNEL(NAME, D, TM, QUERIES)                                                                                 \
+  extern "C" __global__ void __launch_bounds__(Tile<D, TM>::THREADS, TM == 1 ? 3 : 2) NAME(PARAMS(float)) {          \
+    static_assert(Tile<D, TM>::BM == QUERIES);                                                                       \
+    attention<D, TM>(MAKE_PARAMS(float));                                                                            \
   }
 
-KERNEL(16, 1, 16)
-KERNEL(16, 4, 64)
-KERNEL(32, 1, 16)
-KERNEL(32, 4, 64)
-KERNEL(64, 1, 16)
-KERNEL(64, 4, 64)
-KERNEL(80, 1, 16)
-KERNEL(80, 4, 64)
-KERNEL(128, 1, 16)
-KERNEL(128, 4, 32)
+KERNEL(attention_d16x16_f32_level4, 16, 1, 16)
+KERNEL(attention_d16x64_f32_level4, 16, 4, 64)
+KERNEL(attention_d32x16_f32_level4, 32, 1, 16)
+KERNEL(attention_d32x64_f32_level4, 32, 4, 64)
+KERNEL(attention_d64x16_f32_level4, 64, 1, 16)
+KERNEL(attention_d64x64_f32_level4, 64, 4, 64)
+KERNEL(attention_d80x16_f32_level4, 80, 1, 16)
+KERNEL(attention_d80x64_f32_level4, 80, 4, 64)
+KERNEL(attention_d128x16_f32_level4, 128, 1, 16)
+KERNEL(attention_d128x32_f32_level4, 128, 4, 32)

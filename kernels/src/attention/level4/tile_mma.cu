@@ -1,28 +1,29 @@
 // Level 4 in bf16: the tiles of tile_f32.cu on tensor cores.
 //
-// Against tile_f32.cu: both products are mma.sync m16n8k16, 2048 products in one instruction of a warp, of
-// bf16 and summed in f32. A warp holds 16 queries as the left operand in registers. The scores of its
-// mma, 16 queries × 8 keys, lie in the lanes just as the left operand of the second product wants its
-// 16 queries × 16 keys, two tiles of scores side by side: the exponentials are packed to bf16 where they
-// are, and p never goes through shared memory ("FlashAttention-2", Dao 2023). And keys and values come
-// by cp.async, past the registers, the next tile while this one is worked on.
-// Prediction: bound by mma.sync and by what its right operands read from shared memory, 4 bytes a lane
-// for each mma; the exponentials, one for 4·D products, are the next limit.
+// Against tile_f32.cu:
+//   - Both matmuls are mma.sync m16n8k16: 2048 multiply-adds of bf16 in one instruction of a warp, accumulated in f32.
+//     A warp has 16 queries as the left operand in registers.
+//   - The accumulators of q·kᵀ, 16 queries × 8 keys, lie in the lanes just as p·v wants its left operand, 16 queries ×
+//     16 keys: two tiles of scores side by side. So the exponentials are packed to bf16 in their registers, and p never
+//     goes through shared memory ("FlashAttention-2", Dao 2023).
+//   - cp.async copies keys and values to shared memory without registers, the next tile while this one is multiplied.
+// Prediction: limited by mma.sync and by the reads of its right operands from shared memory, 4 bytes per lane for each
+// mma; the exponentials, one for 4·D multiply-adds, are the next limit.
 //
 // Fragments, for lane = 4·g + i: the left operand has rows g and g + 8, columns 2i, 2i + 1, 2i + 8 and
 // 2i + 9; the right one rows 2i, 2i + 1, 2i + 8 and 2i + 9, column g; the result rows g and g + 8,
 // columns 2i and 2i + 1. ldmatrix brings four 8 × 8 blocks at once in that form, or transposed.
 //
-// Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 64 keys at a time. Shared memory: q, and
-// twice k and v, 64 rows of D + 8 each: 8 rows of 16 bytes lie in different banks.
+// Launch: grid (H, ⌈T/64⌉, B), 128 threads, 16 queries per warp; 64 keys at a time. Shared memory: q, and twice k and
+// v, 64 rows each with a pitch of D + 8, so that 8 rows of 16 bytes lie in different banks.
 //
-// What would make it faster: 32 queries a warp halve the reads of keys and values from shared memory;
-// Hopper's wgmma reads both operands from there, for four warps at once, as level5/tile_wgmma.cu does.
+// What would make it faster: 32 queries per warp halve the reads of keys and values from shared memory. Hopper's wgmma
+// reads both operands from there, for four warps at once, as level5/tile_wgmma.cu does.
 //
 // Compiled for sm_80.
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 bf16 at 32% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level4/tile_mma.md.
-#include "attention/operands.cuh"
+#include "attention/params.cuh"
 #include "attention/scores.cuh"
 #include "common/mma.cuh"
 
@@ -43,7 +44,7 @@ __device__ __forceinline__ void copy16(bf16 *to, const bf16 *from, bool is_there
 template <int ROWS, int D>
 __device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, unsigned stride, unsigned rows, unsigned d,
                                           bool whole) {
-  if (!whole) { // one element at a time, and here when this returns
+  if (!whole) { // one element at a time, and complete when this returns
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < ROWS * D; i += THREADS) {
       unsigned row = i / D, c = i % D;
@@ -62,8 +63,8 @@ __device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, unsigned
 // Scores of 16 queries and BN keys, in tiles of 8 keys.
 using Scores = float[BN / 8][4];
 
-// What a lane knows of its queries g and g + 8: the greatest score, its share of the sum of
-// exponentials, and of the mean of v before it is divided.
+// The softmax of a lane's queries g and g + 8 over the keys so far: the maximum score m, the lane's share l of the sum
+// of exponentials, and its share o of Σ p·v.
 template <int D>
 struct State {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, o[D / 8][4] = {};
@@ -77,14 +78,14 @@ __device__ __forceinline__ void dot(const unsigned (&q)[D / 16][4], const bf16 *
   for (int c = 0; c < D / 16; c++)
 #pragma unroll
     for (int j = 0; j < BN / 8; j += 2) {
-      unsigned b[4]; // of keys 8j.. and 8j + 8.., the channels 16c.. and 16c + 8..
+      unsigned b[4]; // channels 16c.. and 16c + 8.. of the keys 8j.. and 8j + 8..
       load_matrices(b, shared_address(row + 8 * j * PITCH<D> + 16 * c));
       mma(s[j], q[c], b[0], b[1]);
       mma(s[j + 1], q[c], b[2], b[3]);
     }
 }
 
-// Scores become exponentials, and what came before is scaled to the new maximum.
+// Turns scores into exponentials, and scales l and o to the new maximum.
 template <int D>
 __device__ __forceinline__ void online_softmax(Scores &s, float factor, State<D> &state) {
 #pragma unroll
@@ -97,7 +98,7 @@ __device__ __forceinline__ void online_softmax(Scores &s, float factor, State<D>
 
 // o += p·v of BN keys
 template <int D>
-__device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)[D / 8][4]) {
+__device__ __forceinline__ void add_weighted_values(const Scores &p, const bf16 *v, float (&o)[D / 8][4]) {
   const bf16 *row = v + lane_id() % 16 * PITCH<D> + lane_id() / 16 * 8;
 #pragma unroll
   for (int j = 0; j < BN / 8; j += 2) {
@@ -106,7 +107,7 @@ __device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)
     for (int e = 0; e < 4; e++) a[e] = pack_bf16(p[j + e / 2][e % 2 * 2], p[j + e / 2][e % 2 * 2 + 1]);
 #pragma unroll
     for (int c = 0; c < D / 8; c += 2) {
-      unsigned b[4]; // of channels 8c.. and 8c + 8.., the keys 8j.. and 8j + 8..
+      unsigned b[4]; // keys 8j.. and 8j + 8.. of the channels 8c.. and 8c + 8..
       load_matrices_transposed(b, shared_address(row + 8 * j * PITCH<D> + 8 * c));
       mma(o[c], a, b[0], b[1]);
       mma(o[c + 1], a, b[2], b[3]);
@@ -116,45 +117,46 @@ __device__ __forceinline__ void weigh(const Scores &p, const bf16 *v, float (&o)
 
 // y = o/l, of query `first` + g and the one 8 below.
 template <int D>
-__device__ __forceinline__ void write(const Operands<bf16> &o, int first, const State<D> &state) {
+__device__ __forceinline__ void write(const Params<bf16> &params, int first, const State<D> &state) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float scale = 1.f / warp_sum<4>(state.l[h]);
     int t = first + lane_id() / 4 + 8 * h;
-    if (t >= o.queries) continue;
-    bf16 *y = o.result(blockIdx.z, t, blockIdx.x);
+    if (t >= params.queries) continue;
+    bf16 *y = params.result(blockIdx.z, t, blockIdx.x);
 #pragma unroll
     for (int j = 0; j < D / 8; j++) {
       int c = 8 * j + lane_id() % 4 * 2;
       float low = state.o[j][2 * h] * scale, high = state.o[j][2 * h + 1] * scale;
-      if (o.head_dim % 2 == 0) {
-        if (c < o.head_dim) *reinterpret_cast<unsigned *>(y + c) = pack_bf16(low, high);
+      if (params.head_dim % 2 == 0) {
+        if (c < params.head_dim) *reinterpret_cast<unsigned *>(y + c) = pack_bf16(low, high);
       } else {
-        if (c < o.head_dim) store(y + c, low);
-        if (c + 1 < o.head_dim) store(y + c + 1, high);
+        if (c < params.head_dim) store(y + c, low);
+        if (c + 1 < params.head_dim) store(y + c + 1, high);
       }
     }
   }
 }
 
 template <int D>
-__device__ __forceinline__ void attention(const Operands<bf16> &o) {
+__device__ __forceinline__ void attention(const Params<bf16> &params) {
   constexpr int TILE = BN * PITCH<D>;
   extern __shared__ float4 shared[];
   bf16 *k_tiles = reinterpret_cast<bf16 *>(shared), *v_tiles = k_tiles + 2 * TILE, *q_tile = v_tiles + 2 * TILE;
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
-  int end = o.visible(min(first + BM, int(o.queries)) - 1);
-  int visible[2] = {o.visible(first + row + g), o.visible(first + row + g + 8)};
-  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group);
-  bool whole = o.whole();
+  int end = params.visible(min(first + BM, int(params.queries)) - 1);
+  int visible[2] = {params.visible(first + row + g), params.visible(first + row + g + 8)};
+  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group);
+  bool whole = params.whole();
   auto load_keys = [&](int key, int stage) {
-    size_t from = kv + size_t(key) * o.kv_token;
-    load_tile<BN, D>(k_tiles + stage * TILE, o.k + from, o.kv_token, end - key, o.head_dim, whole);
-    load_tile<BN, D>(v_tiles + stage * TILE, o.v + from, o.kv_token, end - key, o.head_dim, whole);
+    size_t from = kv + size_t(key) * params.kv_token;
+    load_tile<BN, D>(k_tiles + stage * TILE, params.k + from, params.kv_token, end - key, params.head_dim, whole);
+    load_tile<BN, D>(v_tiles + stage * TILE, params.v + from, params.kv_token, end - key, params.head_dim, whole);
     copy_commit();
   };
 
-  load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim, whole);
+  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token, params.queries - first,
+                   params.head_dim, whole);
   load_keys(0, 0);
   copy_wait<0>();
   __syncthreads();
@@ -168,24 +170,23 @@ __device__ __forceinline__ void attention(const Operands<bf16> &o) {
     if (key + BN < end) load_keys(key + BN, stage ^ 1);
     Scores s = {};
     dot<D>(q, k_tiles + stage * TILE, s);
-    if (key + BN > o.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
-    online_softmax<D>(s, o.scale * LOG2_E, state);
-    weigh<D>(s, v_tiles + stage * TILE, state.o);
+    if (key + BN > params.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
+    online_softmax<D>(s, params.scale * LOG2_E, state);
+    add_weighted_values<D>(s, v_tiles + stage * TILE, state.o);
     copy_wait<0>();
-    __syncthreads(); // the next tile is there, and all are done with this one
+    __syncthreads(); // the next tile is complete, and no warp reads this one any more
   }
-  write<D>(o, first + row, state);
+  write<D>(params, first + row, state);
 }
 
-// Named after D and BM. Three blocks a multiprocessor, two of D = 128, are what registers are for.
-#define KERNEL(D)                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(THREADS, D <= 80 ? 3 : 2)                                             \
-      attention_d##D##x64_bf16_level4(OPERANDS(bf16)) {                                                              \
-    attention<D>(TAKE_OPERANDS(bf16));                                                                               \
+// The name of an entry says D and BM. The registers of an SM are enough for three blocks, for two with D = 128.
+#define KERNEL(NAME, D)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(THREADS, D <= 80 ? 3 : 2) NAME(PARAMS(bf16)) {                        \
+    attention<D>(MAKE_PARAMS(bf16));                                                                                 \
   }
 
-KERNEL(16)
-KERNEL(32)
-KERNEL(64)
-KERNEL(80)
-KERNEL(128)
+KERNEL(attention_d16x64_bf16_level4, 16)
+KERNEL(attention_d32x64_bf16_level4, 32)
+KERNEL(attention_d64x64_bf16_level4, 64)
+KERNEL(attention_d80x64_bf16_level4, 80)
+KERNEL(attention_d128x64_bf16_level4, 128)

@@ -1,13 +1,13 @@
-// Level 5 for few queries: level 4's kernels, told the position by memory.
+// Level 5 for few queries: level 4's kernels, which read the position from the device's memory.
 //
-// A CUDA graph repeats its launches with the arguments that they had when it was recorded. A position that is
-// an argument makes a recorded decode step good for one token; one that the kernel reads makes it good for
-// all of them. What is left to the host is the number of splits: it is that of the last position of a
-// bucket, and blocks whose keys are yet to come leave an empty part, which attention_combine gives no weight.
-// Prediction: one more load, of an address that all threads share, before the first key: some hundred
-// nanoseconds; and the launches of a step cost what a graph's node costs.
+// A CUDA graph repeats its launches with the arguments that they had when it was recorded. A position that is an
+// argument makes a recorded decode step good for one token; one that the kernel reads makes it good for all tokens.
+// The host still chooses the number of splits: that of the last position of a bucket. Blocks whose keys are yet to
+// come leave an empty part, to which attention_combine gives the weight 0.
+// Prediction: one more load before the first key, of an address that all threads share: some hundred nanoseconds.
+// The launches of a step cost what a graph's nodes cost.
 //
-// Launch: as level4/decode.cu, with `split` and the grid for the last position of the bucket.
+// Launch: as level4/decode.cu, with `keys_per_split` and the grid for the last position of the bucket.
 // position_set and position_advance: one thread.
 //
 // What would make it faster: the rotation of rope/level5.cu and this in one launch.
@@ -16,32 +16,34 @@
 #include "attention/level4/decode.cuh"
 
 // ANCHOR: at
-// The operands of queries that stand at `position` and behind.
+// The parameters of queries that stand at `position` and after.
 template <typename T>
-__device__ __forceinline__ Operands<T> at(Operands<T> o, const unsigned *position) {
-  o.seen = *position + 1;
-  o.keys = *position + o.queries;
-  return o;
+__device__ __forceinline__ Params<T> at(Params<T> params, const unsigned *position) {
+  params.seen = *position + 1;
+  params.keys = *position + params.queries;
+  return params;
 }
 // ANCHOR_END: at
 
-#define DECODE(D, ROWS, NAME, T)                                                                                     \
+// Heads of up to D channels, and ROWS rows per block.
+#define DECODE(NAME, T, D, ROWS)                                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                           \
-      attention_decode_d##D##x##ROWS##_##NAME##_level5(OPERANDS(T), unsigned split, float *partial,                  \
-                                                       const unsigned *position) {                                   \
-    decode<T, D, ROWS>(at(TAKE_OPERANDS(T), position), split, partial);                                              \
+      NAME(PARAMS(T), unsigned keys_per_split, float *partial, const unsigned *position) {                           \
+    decode<T, D, ROWS>(at(MAKE_PARAMS(T), position), keys_per_split, partial);                                       \
   }
 
-#define KERNELS(NAME, T)                                                                                             \
-  DECODE(32, 1, NAME, T)                                                                                             \
-  DECODE(32, 4, NAME, T)                                                                                             \
-  DECODE(64, 1, NAME, T)                                                                                             \
-  DECODE(64, 4, NAME, T)                                                                                             \
-  DECODE(128, 1, NAME, T)                                                                                            \
-  DECODE(128, 4, NAME, T)
-
-KERNELS(f32, float)
-KERNELS(bf16, bf16)
+DECODE(attention_decode_d32x1_f32_level5, float, 32, 1)
+DECODE(attention_decode_d32x4_f32_level5, float, 32, 4)
+DECODE(attention_decode_d64x1_f32_level5, float, 64, 1)
+DECODE(attention_decode_d64x4_f32_level5, float, 64, 4)
+DECODE(attention_decode_d128x1_f32_level5, float, 128, 1)
+DECODE(attention_decode_d128x4_f32_level5, float, 128, 4)
+DECODE(attention_decode_d32x1_bf16_level5, bf16, 32, 1)
+DECODE(attention_decode_d32x4_bf16_level5, bf16, 32, 4)
+DECODE(attention_decode_d64x1_bf16_level5, bf16, 64, 1)
+DECODE(attention_decode_d64x4_bf16_level5, bf16, 64, 4)
+DECODE(attention_decode_d128x1_bf16_level5, bf16, 128, 1)
+DECODE(attention_decode_d128x4_bf16_level5, bf16, 128, 4)
 
 extern "C" __global__ void __launch_bounds__(1) position_set_level5(unsigned *position, unsigned value) {
   *position = value;

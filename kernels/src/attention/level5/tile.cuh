@@ -1,19 +1,19 @@
-// What attention's level 5 on Hopper is cut into: tiles, their places in shared memory, and work tiles.
+// The tiles of tile_wgmma.cu, their offsets in shared memory, and the work of a block.
 #pragma once
 
-// Heads up to D channels, GROUPS consumer warpgroups of 64 queries each, BN keys at a time, so many blocks on an SM.
+// Heads of up to D channels, GROUPS consumer warpgroups of 64 queries each, BN keys at a time, BLOCKS blocks on an SM.
 template <int D_, int GROUPS_, int BN_, int BLOCKS_>
 struct Tile {
   static constexpr int D = D_, GROUPS = GROUPS_, BM = 64 * GROUPS, BN = BN_, BLOCKS = BLOCKS_;
   static constexpr int THREADS = 128 * (GROUPS + 1), STAGES = 2, CHUNKS = D / 64;
   static constexpr bool TURNS = GROUPS == 2;
-  // Registers of a thread of a consumer: what the producer's leave.
+  // Registers of a consumer's thread: those that the producer's threads leave.
   static constexpr int REGISTERS = GROUPS == 2 ? 240 : 136;
-  // Shared memory: a chunk is 64 channels, rows of 128 bytes. Two places for q, a ring of STAGES places for k and v.
+  // Shared memory: a chunk is 64 channels, rows of 128 bytes. Two stages of q, STAGES stages of k and v.
   static constexpr int Q_CHUNK = 128 * BM, Q_BYTES = CHUNKS * Q_CHUNK;
   static constexpr int KV_CHUNK = 128 * BN, KV_BYTES = CHUNKS * KV_CHUNK;
   static constexpr int K = 2 * Q_BYTES, V = K + STAGES * KV_BYTES;
-  // Barriers, 8 bytes each: FULL once the bytes are there, EMPTY once all have read them.
+  // Barriers, 8 bytes each: FULL once the bytes have arrived, EMPTY once all warps have read them.
   static constexpr int Q_FULL = V + STAGES * KV_BYTES, Q_EMPTY = Q_FULL + 2 * 8;
   static constexpr int K_FULL = Q_EMPTY + 2 * 8, K_EMPTY = K_FULL + 8 * STAGES;
   static constexpr int V_FULL = K_EMPTY + 8 * STAGES, V_EMPTY = V_FULL + 8 * STAGES;
@@ -32,8 +32,8 @@ struct Problem {
   }
 };
 
-// A tile of queries of a head, and how many tiles of keys it sees. Neighbours in the grid are tiles of one head, which
-// find its keys in the L2 cache; the last queries, which see the most keys, come first.
+// A tile of queries of a head, and the number of key tiles that it sees. Neighbours in the grid are tiles of one head,
+// which find its keys in the L2 cache. The last queries, which see the most keys, come first.
 template <class Tile>
 struct WorkTile {
   unsigned sequence, head, first, tiles;

@@ -1,33 +1,33 @@
-// Level 5 in f32: the tiles of level4/tile_mma.cu, and each product three of TF32.
+// Level 5 in f32: the tiles of level4/tile_mma.cu, with three products of TF32 in place of one product of f32.
 //
-// Against level4/tile_f32.cu, whose products are an FFMA for each multiply-add of a lane:
-//   - Tensor cores take an f32 in two parts (common/split_tf32.cuh), three mma.sync m16n8k8 for a product. A
-//     warp holds 16 queries, and scores stay in registers from the first product to the second, as in bf16.
-//   - Sums of four steps are sums of their own and added in f32, for tensor cores cut off where an FFMA rounds. Of
-//     the second product those are the 32 keys of a tile, and the addition is the scaling of what came before:
-//     o ← o·exp(m − m′) + p·v is one FFMA.
-//   - One tile of keys and one of values in shared memory, not two of each: the next keys come while values are
-//     worked on, and the next values while keys are. That is half of the memory, and more blocks at once.
+// Against level4/tile_f32.cu, which has one FFMA for each multiply-add of a lane:
+//   - Tensor cores take an f32 in two parts (common/split_tf32.cuh): three mma.sync m16n8k8 for a product. A warp has
+//     16 queries, and scores stay in registers from the first matmul to the second, as in bf16.
+//   - Four steps have accumulators of their own, which are then added in f32, because tensor cores truncate where an
+//     FFMA rounds. In the second matmul four steps are the 32 keys of a tile, and the addition is the scaling of the
+//     earlier accumulators: o ← o·exp(m − m′) + p·v is one FFMA.
+//   - One tile of keys and one of values in shared memory, not two of each: the next keys are loaded while values are
+//     multiplied, and the next values while keys are. That is half of the memory, so more blocks fit an SM.
 //
-// Neither product minds in which order it takes what it sums over, and a result may have its columns in any:
-//     column i of p is key 2i, column 4 + i is key 2i + 1    the lane that has their scores needs them
-//     column g of the n-th v is channel 4g + n               four n are 16 bytes, read and written at once
+// A matmul may sum in any order, and the columns of its result may stand in any order:
+//     column i of p is key 2i, column 4 + i is key 2i + 1    because the lane that has their scores needs them
+//     column g of the n-th v is channel 4g + n               because four n are 16 bytes, read and written at once
 //
-// Prediction: level 5's products of 25216×3072×768 do 74 TFLOP/s, level 4's tiles here 28: two to three times as
-// fast, less what the exponentials take, which the FFMA units no longer hide.
+// Prediction: level 5's matmul of 25216×3072×768 does 74 TFLOP/s, level 4's tiles here 28: two to three times as
+// fast, less the time of the exponentials, which the FFMA units no longer hide.
 //
-// Launch: grid (H, ⌈T/64⌉, B), 128 threads, a warp 16 queries; 32 keys at a time. Shared memory: rows of D + 4
-// floats, 64 of q and 32 each of k and v: 8 rows of 16 bytes lie in different banks.
+// Launch: grid (H, ⌈T/64⌉, B), 128 threads, 16 queries per warp; 32 keys at a time. Shared memory: 64 rows of q and 32
+// each of k and v with a pitch of D + 4 floats, so that 8 rows of 16 bytes lie in different banks.
 //
-// What would make it faster: each of four warps cuts the same keys and values in two, which 32 queries a warp would
-// do half as often, with registers for twice the sums. And a warp's tiles of keys are a chain, which is long in a
-// prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048 tokens and 8
-// heads takes a quarter less time, but 32 pictures a third more, so that both would have to be there).
+// What would make it faster: each of four warps splits the same keys and values into two parts. 32 queries per warp
+// would do that half as often, with registers for twice the accumulators. And a warp's tiles of keys are a chain, which
+// is long in a prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048
+// tokens and 8 heads takes a quarter less time, but 32 images a third more, so that both would have to be there).
 //
 // Compiled for sm_80.
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 77% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level5/tile_tf32x3.md.
-#include "attention/operands.cuh"
+#include "attention/params.cuh"
 #include "attention/scores.cuh"
 #include "common/split_tf32.cuh"
 
@@ -36,18 +36,18 @@ constexpr int WARPS = 4, THREADS = WARPS * WARP, BM = WARPS * 16, BN = 32;
 template <int D>
 constexpr int PITCH = D + 4; // floats
 
-// Scores of 16 queries and BN keys, in tiles of 8 keys; and sums of 16 queries and D channels, in tiles of 8
-// channels 4 apart, four of which lie between each other.
+// Scores of 16 queries and BN keys, in tiles of 8 keys; and accumulators of 16 queries and D channels, in tiles of 8
+// channels. The channels of a tile are every fourth one: four tiles interleave to 32 channels.
 using Scores = float[1][BN / 8][4];
 template <int D>
-using Means = float[D / 32][4][4];
+using Accumulators = float[D / 32][4][4];
 
-// What a lane knows of its queries g and g + 8: the greatest score, its share of the sum of exponentials, and of
-// the mean of v before it is divided.
+// The softmax of a lane's queries g and g + 8 over the keys so far: the maximum score m, the lane's share l of the sum
+// of exponentials, and its share o of Σ p·v.
 template <int D>
 struct State {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {};
-  Means<D> o = {};
+  Accumulators<D> o = {};
 };
 
 // ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
@@ -84,10 +84,11 @@ __device__ __forceinline__ void dot(const float *q, const float *k, Scores &s) {
   }
 }
 
-// ANCHOR: weigh
+// ANCHOR: add_weighted_values
 // o = o·scale + p·v of BN keys
 template <int D>
-__device__ __forceinline__ void weigh(const Scores &p, const float *v, const float (&scale)[2], Means<D> &o) {
+__device__ __forceinline__ void add_weighted_values(const Scores &p, const float *v, const float (&scale)[2],
+                                                    Accumulators<D> &o) {
   const float *row = v + lane_id() % 4 * 2 * PITCH<D> + lane_id() / 4 * 4; // key 2i, channel 4g
 #pragma unroll
   for (int chunk = 0; chunk < D / 32; chunk++) {
@@ -111,75 +112,75 @@ __device__ __forceinline__ void weigh(const Scores &p, const float *v, const flo
       for (int e = 0; e < 4; e++) o[chunk][n][e] = o[chunk][n][e] * scale[e / 2] + part[0][n][e];
   }
 }
-// ANCHOR_END: weigh
+// ANCHOR_END: add_weighted_values
 
 // y = o/l, of query `first` + g and the one 8 below.
 template <int D>
-__device__ __forceinline__ void write(const Operands<float> &o, int first, const State<D> &state) {
+__device__ __forceinline__ void write(const Params<float> &params, int first, const State<D> &state) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float scale = 1.f / warp_sum<4>(state.l[h]);
     int t = first + lane_id() / 4 + 8 * h;
-    if (t >= o.queries) continue;
-    float *y = o.result(blockIdx.z, t, blockIdx.x);
+    if (t >= params.queries) continue;
+    float *y = params.result(blockIdx.z, t, blockIdx.x);
 #pragma unroll
     for (int e = 0; e < D / 16; e++) { // two for each chunk of 32 channels
-      const auto &sum = state.o[e / 2];
+      const auto &o = state.o[e / 2];
       int c = e / 2 * 32 + lane_id() % 4 * 8 + e % 2 * 4, column = 2 * h + e % 2;
-      float4 four = make_float4(sum[0][column] * scale, sum[1][column] * scale, sum[2][column] * scale,
-                                sum[3][column] * scale);
-      if (c < o.head_dim) store4(y + c, four);
+      float4 four = make_float4(o[0][column] * scale, o[1][column] * scale, o[2][column] * scale, o[3][column] * scale);
+      if (c < params.head_dim) store4(y + c, four);
     }
   }
 }
 
 template <int D>
-__device__ __forceinline__ void attention(const Operands<float> &o) {
+__device__ __forceinline__ void attention(const Params<float> &params) {
   extern __shared__ float4 shared[];
   float *q_tile = reinterpret_cast<float *>(shared), *k_tile = q_tile + BM * PITCH<D>, *v_tile = k_tile + BN * PITCH<D>;
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
-  int end = o.visible(min(first + BM, int(o.queries)) - 1);
-  int visible[2] = {o.visible(first + row + g), o.visible(first + row + g + 8)};
-  size_t kv = o.kv(blockIdx.z, blockIdx.x / o.group);
+  int end = params.visible(min(first + BM, int(params.queries)) - 1);
+  int visible[2] = {params.visible(first + row + g), params.visible(first + row + g + 8)};
+  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group);
   auto load = [&](float *tile, const float *x, int key) {
     if (key < end)
-      load_tile<BN, D>(tile, x + kv + size_t(key) * o.kv_token, o.kv_token, end - key, o.head_dim);
+      load_tile<BN, D>(tile, x + kv + size_t(key) * params.kv_token, params.kv_token, end - key, params.head_dim);
     copy_commit();
   };
 
-  load_tile<BM, D>(q_tile, o.query(blockIdx.z, first, blockIdx.x), o.q_token, o.queries - first, o.head_dim);
-  load(k_tile, o.k, 0);
+  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token, params.queries - first,
+                   params.head_dim);
+  load(k_tile, params.k, 0);
   copy_wait<0>();
   __syncthreads();
-  load(v_tile, o.v, 0);
+  load(v_tile, params.v, 0);
 
   State<D> state;
   for (int key = 0; key < end; key += BN) {
     Scores s = {};
     dot<D>(q_tile + row * PITCH<D>, k_tile, s);
-    if (key + BN > o.visible(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
+    if (key + BN > params.visible(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
     copy_wait<0>();
-    __syncthreads(); // these values are there, and all are done with the keys
-    load(k_tile, o.k, key + BN);
+    __syncthreads(); // these values are complete, and no warp reads the keys any more
+    load(k_tile, params.k, key + BN);
     float scale[2];
 #pragma unroll
-    for (int h = 0; h < 2; h++) scale[h] = online_softmax(s[0], h, o.scale * LOG2_E, state.m[h], state.l[h]);
-    weigh<D>(s, v_tile, scale, state.o);
+    for (int h = 0; h < 2; h++) scale[h] = online_softmax(s[0], h, params.scale * LOG2_E, state.m[h], state.l[h]);
+    add_weighted_values<D>(s, v_tile, scale, state.o);
     copy_wait<0>();
-    __syncthreads(); // the next keys are there, and all are done with these values
-    load(v_tile, o.v, key + BN);
+    __syncthreads(); // the next keys are complete, and no warp reads these values any more
+    load(v_tile, params.v, key + BN);
   }
-  write<D>(o, first + row, state);
+  write<D>(params, first + row, state);
 }
 
-// Named after D and BM. Registers are for three blocks a multiprocessor, two of D > 64: with fewer there they spill.
-#define KERNEL(D)                                                                                                    \
-  extern "C" __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 2)                                             \
-      attention_d##D##x64_tf32x3_level5(OPERANDS(float)) {                                                           \
-    attention<D>(TAKE_OPERANDS(float));                                                                              \
+// The name of an entry says D and BM. The registers of an SM are enough for three blocks, for two with D > 64: with
+// fewer registers per thread the compiler would spill them to memory.
+#define KERNEL(NAME, D)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 2) NAME(PARAMS(float)) {                       \
+    attention<D>(MAKE_PARAMS(float));                                                                                \
   }
 
-KERNEL(32)
-KERNEL(64)
-KERNEL(96)
-KERNEL(128)
+KERNEL(attention_d32x64_tf32x3_level5, 32)
+KERNEL(attention_d64x64_tf32x3_level5, 64)
+KERNEL(attention_d96x64_tf32x3_level5, 96)
+KERNEL(attention_d128x64_tf32x3_level5, 128)

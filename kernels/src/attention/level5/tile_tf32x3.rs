@@ -2,7 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::attention::Operands;
+use crate::attention::Params;
 use crate::dispatch::{Facts, Feature};
 use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
@@ -12,42 +12,46 @@ pub(super) const KERNEL: &str = "attention_tf32x3_level5";
 
 static MODULE: Module = module!("attention/level5/tile_tf32x3", sm_80);
 
-/// Queries and threads of a block, and keys of a tile.
-const QUERIES: usize = 64;
-const THREADS: usize = 128;
-const KEYS: usize = 32;
+/// Queries of a tile, keys of a tile and threads of a block: `BM`, `BN` and `THREADS` of `tile_tf32x3.cu`.
+pub(in crate::attention) const QUERIES: usize = 64;
+pub(in crate::attention) const KEYS: usize = 32;
+pub(in crate::attention) const THREADS: usize = 128;
 
-/// The kernel for heads of up to so many channels, and how many it has room for.
-fn entry(head_dim: usize) -> Option<(&'static str, usize)> {
-    Some(match head_dim {
-        0..=32 => ("attention_d32x64_tf32x3_level5", 32),
-        33..=64 => ("attention_d64x64_tf32x3_level5", 64),
-        65..=96 => ("attention_d96x64_tf32x3_level5", 96),
-        97..=128 => ("attention_d128x64_tf32x3_level5", 128),
-        _ => return None,
-    })
+/// Floats between two rows in shared memory, in addition to D: `PITCH`.
+pub(in crate::attention) const PADDING: usize = 4;
+
+/// For heads of up to so many channels, the entry.
+pub(in crate::attention) const ENTRIES: [(usize, &str); 4] = [
+    (32, "attention_d32x64_tf32x3_level5"),
+    (64, "attention_d64x64_tf32x3_level5"),
+    (96, "attention_d96x64_tf32x3_level5"),
+    (128, "attention_d128x64_tf32x3_level5"),
+];
+
+fn entry(head_dim: usize) -> Option<(usize, &'static str)> {
+    ENTRIES.into_iter().find(|(d, _)| head_dim <= *d)
 }
 
-/// Whether a GPU can, in this format: heads of up to 128 channels in whole chunks of 16 bytes.
+/// Whether a GPU can, in this dtype: heads of up to 128 channels in whole chunks of 16 bytes.
 pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
     let tensor_cores = facts.has(Feature::Bf16) && facts.has(Feature::AsyncCopies);
     let fits = head_dim.is_multiple_of(4) && entry(head_dim).is_some();
     tensor_cores && dtype == DType::F32 && fits
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
-/// bytes is copied.
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tensors that do not begin at a multiple of
+/// 16 bytes are copied.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree.
+/// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    Operands::run_whole(KERNEL, q, k, v, run)
+    Params::run_whole(KERNEL, q, k, v, launch)
 }
 
-/// For what [`can`], where all begins at a multiple of 16 bytes.
-pub(super) fn run(x: &Operands) -> Result<Tensor> {
-    let Some((entry, d)) = entry(x.head_dim) else {
+/// For problems that [`can`] accepts, with rows of q, k and v at multiples of 16 bytes.
+pub(super) fn launch(x: &Params) -> Result<Tensor> {
+    let Some((d, entry)) = entry(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };
     let dims = (x.batch, x.queries, x.heads * x.head_dim);
@@ -55,7 +59,7 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
     let launch = Launch::new(&MODULE, entry)
         .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
         .block(THREADS, 1, 1)
-        .smem((QUERIES + 2 * KEYS) * (d + 4) * size_of::<f32>());
+        .smem((QUERIES + 2 * KEYS) * (d + PADDING) * size_of::<f32>());
     x.arguments(launch).write(&y).run()?;
     Ok(y)
 }

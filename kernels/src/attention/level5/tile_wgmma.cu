@@ -2,18 +2,18 @@
 // y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
 //
 // Against level4/tile_mma.cu: the same tiles and the same online softmax, in instructions of Hopper.
-//   - wgmma: one instruction multiplies 64 queries by a tile of keys, read from shared memory by the tensor cores
-//     themselves. Where mma.sync takes its right operand from registers, each warp had to load all keys for itself.
-//   - The exponentials stay where the scores were, and are the left operand of the second product from there.
-//   - TMA, the Tensor Memory Accelerator of an SM, brings q, k and v, asked by one thread of the producer warpgroup;
-//     the next tile, and the next queries, are on their way while the consumer warpgroups work on these. A grid as
-//     large as the GPU goes through all tiles of queries.
-//   - What has to run beside what. A tile costs 4·64·BN·D operations on tensor cores, and 64·BN exponentials, of
-//     which an SM makes 16 a clock: at D = 128 half as long as the products, at D = 64 as long as they. Somebody
-//     else has to use the tensor cores meanwhile:
-//       heads up to 64 channels: one consumer a block, and three blocks on an SM, whose turns fall as they fall
-//       heads up to 128: two consumers, in turns ("ping-pong"). One starts q·kᵀ of its next tile, then p·v of this
-//       one, and hands the tensor cores over ("FlashAttention-3", Shah et al. 2024).
+//   - wgmma: one instruction multiplies 64 queries by a tile of keys, which the tensor cores read from shared memory
+//     themselves. mma.sync takes its right operand from registers, so that each warp has to load all keys for itself.
+//   - The exponentials stay in the registers of the scores, from which the second matmul takes its left operand.
+//   - TMA, the Tensor Memory Accelerator of an SM, copies q, k and v; one thread of the producer warpgroup issues the
+//     copies. The next tile and the next queries are in flight while the consumer warpgroups work on these. The grid is
+//     as large as the GPU, and each block takes one tile of queries after the other.
+//   - Matmuls and exponentials overlap. A tile costs 4·64·BN·D operations on tensor cores and 64·BN exponentials, of
+//     which an SM computes 16 per clock: at D = 128 they take half as long as the matmuls, at D = 64 as long. Another
+//     warpgroup has to use the tensor cores meanwhile:
+//       heads up to 64 channels: one consumer per block, and three blocks on an SM, in no fixed order
+//       heads up to 128: two consumers that take turns ("ping-pong"). One starts q·kᵀ of its next tile, then p·v of
+//       this one, and hands the tensor cores over ("FlashAttention-3", Shah et al. 2024).
 //
 // ANCHOR: turns
 //     consumer 0    | q·kᵀ, then p·v of before | softmax                  | q·kᵀ, p·v …
@@ -22,7 +22,7 @@
 // ANCHOR_END: turns
 //
 // Prediction: 4 × 4096 causal, 16 heads of 128: 275 GFLOP, 0.28 ms at the tensor cores' rate; a tile on the diagonal is
-// computed whole (3% more), and what a warpgroup waits for is not all hidden.
+// computed whole (3% more), and not all that a warpgroup waits for is hidden.
 // Where it loses: 197 queries are 256 rows, 197 keys three tiles of 80. To be faster: shorter last tiles; a second
 // consumer for long sequences of narrow heads, too.
 //
@@ -34,11 +34,11 @@
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 bf16 at 57% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level5/tile_wgmma.md.
 #include "attention/level5/tile.cuh"
-#include "attention/operands.cuh"
+#include "attention/params.cuh"
 #include "attention/scores.cuh"
 #include "common/hopper.cuh"
 
-// Starts to load a tile of a head's tokens, from `token` on, once its place is empty.
+// Starts to load a tile of a head's tokens, from `token` on, once its stage is empty.
 template <class Tile>
 __device__ __forceinline__ void load_tile(const TensorMap *map, const WorkTile<Tile> &work, unsigned head,
                                           unsigned token, unsigned to, int chunk, unsigned full, unsigned empty,
@@ -64,8 +64,8 @@ __device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, 
 #pragma unroll 1
     for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
       unsigned s = n % Tile::STAGES, parity = n / Tile::STAGES % 2, at = base + 8 * s;
-      auto load = [&](const TensorMap *map, int place, int full, int empty) {
-        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + place + s * Tile::KV_BYTES,
+      auto load = [&](const TensorMap *map, int stages, int full, int empty) {
+        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + stages + s * Tile::KV_BYTES,
                         Tile::KV_CHUNK, at + full, at + empty, parity);
       };
       load(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
@@ -74,8 +74,8 @@ __device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, 
   }
 }
 
-// Scores of a warp's 16 queries and BN keys, in the lanes as mma's result is: of each 8 keys, two neighbours of query
-// g = lane/4, and the same two of query g + 8.
+// Scores of a warp's 16 queries and BN keys, in the lanes as in the accumulators of an mma: of each 8 keys, a lane has
+// two neighbours of query g = lane/4, and the same two of query g + 8.
 template <class Tile>
 using Scores = float[Tile::BN / 8][4];
 
@@ -95,20 +95,20 @@ __device__ __forceinline__ void start_qk(Scores<Tile> &s, unsigned q, unsigned k
   wgmma_commit();
 }
 
-// What a lane knows of its two queries: the greatest score, its share of the sum of exponentials and, before it is
-// divided, of the mean of v; and the weights of the tile that is to be added to it.
+// The softmax of a lane's two queries over the keys so far: the maximum score m, the lane's share l of the sum of
+// exponentials, and its share o of Σ p·v; and p of the tile that is to be added next.
 template <class Tile>
 struct State {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, scale[2], o[Tile::D / 8][4] = {};
   unsigned p[Tile::BN / 16][4];
 
-  // Scores become exponentials; `scale` is what all sums so far shrink by.
+  // Turns scores into exponentials. `scale` becomes the factor of all accumulators so far.
   __device__ __forceinline__ void online_softmax(Scores<Tile> &s, float factor) {
 #pragma unroll
     for (int h = 0; h < 2; h++) scale[h] = ::online_softmax(s, h, factor, m[h], l[h]);
   }
 
-  // Exponentials become weights, once the sums of the tile before are there.
+  // Packs the exponentials to p, and scales o, once the matmul of the tile before has ended.
   __device__ __forceinline__ void rescale_and_pack(const Scores<Tile> &s) {
 #pragma unroll
     for (int c = 0; c < Tile::D / 8; c++)
@@ -132,27 +132,27 @@ struct State {
     wgmma_commit();
   }
 
-  // o/l in bf16 to a warp's 16 rows of shared memory, swizzled as TMA wants them.
+  // Writes o/l in bf16 to a warp's 16 rows of shared memory, swizzled as TMA expects them.
   __device__ __forceinline__ void store(unsigned out) {
     unsigned lane = threadIdx.x % 32, to = out + lane % 16 * 128;
     float share[2] = {1.f / warp_sum<4>(l[0]), 1.f / warp_sum<4>(l[1])};
 #pragma unroll
     for (int c = 0; c < Tile::D / 8; c += 2) {
       auto packed = [&](int c, int h) { return pack_bf16(o[c][2 * h] * share[h], o[c][2 * h + 1] * share[h]); };
-      unsigned chunk = c / 8 * Tile::Q_CHUNK, place = (c % 8 + lane / 16) ^ lane % 8;
-      store_matrices(to + chunk + 16 * place, packed(c, 0), packed(c, 1), packed(c + 1, 0), packed(c + 1, 1));
+      unsigned chunk = c / 8 * Tile::Q_CHUNK, swizzled = (c % 8 + lane / 16) ^ lane % 8;
+      store_matrices(to + chunk + 16 * swizzled, packed(c, 0), packed(c, 1), packed(c + 1, 0), packed(c + 1, 1));
     }
   }
 };
 
-// What a consumer, a warpgroup of 64 queries, does with barriers and its share of shared memory.
+// The barriers and the shared memory of a consumer, a warpgroup of 64 queries.
 template <class Tile>
 struct Consumer {
   unsigned base, group, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
 
-  // The place of tile n in a ring, and its barriers.
-  __device__ __forceinline__ unsigned place(int ring, unsigned n) const {
-    return base + ring + n % Tile::STAGES * Tile::KV_BYTES;
+  // The address of tile n, in one of the STAGES stages from offset `stages` on; and its barriers.
+  __device__ __forceinline__ unsigned stage(int stages, unsigned n) const {
+    return base + stages + n % Tile::STAGES * Tile::KV_BYTES;
   }
   __device__ __forceinline__ void wait(int full, unsigned n) const {
     mbarrier_wait(base + full + 8 * (n % Tile::STAGES), n / Tile::STAGES % 2);
@@ -161,7 +161,7 @@ struct Consumer {
     if (lane == 0) mbarrier_arrive(base + empty + 8 * (n % Tile::STAGES));
   }
 
-  // The tensor cores in turn, by barriers 3 and 4 of the block's 16.
+  // The consumers take turns on the tensor cores, by barriers 3 and 4 of the block's 16.
   __device__ __forceinline__ void take_turn() const {
     if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
   }
@@ -172,11 +172,11 @@ struct Consumer {
   // Starts o += p·v of tile n.
   __device__ __forceinline__ void start_pv(State<Tile> &state, unsigned n) const {
     wait(Tile::V_FULL, n);
-    state.start_pv(place(Tile::V, n));
+    state.start_pv(stage(Tile::V, n));
   }
 
-  // Writes y of the queries from `first` on. It takes the place of q, number `at`, which all warps of the group have
-  // read; then that place is the producer's again.
+  // Writes y of the queries from `first` on, through stage `at` of q, which all warps of the group have read. Then the
+  // producer may fill that stage again.
   __device__ __forceinline__ void write(State<Tile> &state, const TensorMap *y, const WorkTile<Tile> &work,
                                         unsigned first, unsigned q, unsigned at) const {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
@@ -217,9 +217,9 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, un
       Scores<Tile> s;
       consumer.take_turn();
       consumer.wait(Tile::K_FULL, n);
-      start_qk<Tile>(s, q, consumer.place(Tile::K, n));
+      start_qk<Tile>(s, q, consumer.stage(Tile::K, n));
       if (Tile::TURNS && tile > 0) {
-        consumer.start_pv(state, n - 1); // of the tile before, behind these scores
+        consumer.start_pv(state, n - 1); // of the tile before, queued after these scores
         consumer.give_turn();
         wgmma_wait<1>();
         consumer.release(Tile::K_EMPTY, n);
@@ -249,11 +249,11 @@ __device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k
                                           const TensorMap *y, const Problem &problem) {
   extern __shared__ __align__(1024) unsigned char shared[];
   unsigned base = shared_address(shared);
-  unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // one value for a warp, and the compiler knows it
+  unsigned group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); // tells the compiler that a warp has one value
   if (threadIdx.x == 0) {
     prefetch_tensor_map(q), prefetch_tensor_map(k), prefetch_tensor_map(v), prefetch_tensor_map(y);
-    auto init = [&](int full, int empty, int places) {
-      for (int i = 0; i < places; i++) {
+    auto init = [&](int full, int empty, int stages) {
+      for (int i = 0; i < stages; i++) {
         mbarrier_init(base + full + 8 * i, 1);                  // the producer
         mbarrier_init(base + empty + 8 * i, 4 * Tile::GROUPS); // the warps of the consumers
       }

@@ -2,8 +2,8 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::attention::Operands;
-use crate::attention::operands::{Strides, strides};
+use crate::attention::Params;
+use crate::attention::params::{Strides, strides};
 use crate::dispatch::{Facts, Feature};
 use crate::error::unsupported;
 use crate::launch::{Heads, Launch, Module, module};
@@ -14,27 +14,27 @@ pub(super) const KERNEL: &str = "attention_level5";
 static MODULE: Module = module!("attention/level5/tile_wgmma", sm_90a);
 
 /// A `Tile` of `tile.cuh`.
-struct Tile {
-    entry: &'static str,
-    /// Channels of a head, at the most.
-    d: usize,
+pub(in crate::attention) struct TileShape {
+    pub entry: &'static str,
+    /// Channels of a head at most.
+    pub d: usize,
     /// Consumer warpgroups, each 64 queries.
-    groups: usize,
+    pub groups: usize,
     /// Keys of a tile.
-    keys: usize,
-    /// On a multiprocessor at once.
-    blocks: usize,
+    pub keys: usize,
+    /// Blocks on an SM at once.
+    pub blocks: usize,
 }
 
-const TILES: [Tile; 2] = [
-    Tile {
+pub(in crate::attention) const TILES: [TileShape; 2] = [
+    TileShape {
         entry: "attention_d64x64_bf16_level5",
         d: 64,
         groups: 1,
         keys: 80,
         blocks: 3,
     },
-    Tile {
+    TileShape {
         entry: "attention_d128x128_bf16_level5",
         d: 128,
         groups: 2,
@@ -43,11 +43,13 @@ const TILES: [Tile; 2] = [
     },
 ];
 
-/// Tokens of y that a warp writes at once, and places of the ring.
+/// Tokens of y that a warp writes at once.
 const WRITTEN: usize = 16;
-const STAGES: usize = 2;
 
-impl Tile {
+/// Stages of k and v in shared memory: `STAGES` of `tile.cuh`.
+pub(in crate::attention) const STAGES: usize = 2;
+
+impl TileShape {
     fn of(head_dim: usize) -> Option<&'static Self> {
         TILES.iter().find(|tile| head_dim <= tile.d)
     }
@@ -56,39 +58,44 @@ impl Tile {
         64 * self.groups
     }
 
-    /// Bytes: q twice, a ring of k and v, and two barriers of 8 bytes for each place.
+    /// The consumer warpgroups and the producer.
+    pub fn threads(&self) -> usize {
+        128 * (self.groups + 1)
+    }
+
+    /// Bytes of shared memory: two stages of q, [`STAGES`] of k and v, and two barriers of 8 bytes for each stage.
     fn smem(&self) -> usize {
         let (q, kv) = (2 * self.queries() * self.d, 2 * self.keys * self.d);
         2 * (q + 2 * 8) + 2 * STAGES * (kv + 2 * 8)
     }
 }
 
-/// Whether a GPU can, in this format: heads of up to 128 channels in whole chunks of 16 bytes.
+/// Whether a GPU can, in this dtype: heads of up to 128 channels in whole chunks of 16 bytes.
 pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
     let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
-    let fits = head_dim.is_multiple_of(8) && Tile::of(head_dim).is_some();
+    let fits = head_dim.is_multiple_of(8) && TileShape::of(head_dim).is_some();
     hopper && dtype == DType::BF16 && fits && head_dim > 0
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). What does not begin at a multiple of 16
-/// bytes is copied.
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tensors that do not begin at a multiple of
+/// 16 bytes are copied.
 ///
 /// # Errors
-/// When shapes, strides, formats or devices do not agree.
+/// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    Operands::run_whole(KERNEL, q, k, v, run)
+    Params::run_whole(KERNEL, q, k, v, launch)
 }
 
-/// For what [`can`], where all begins at a multiple of 16 bytes.
-pub(super) fn run(x: &Operands) -> Result<Tensor> {
-    let Some(tile) = Tile::of(x.head_dim) else {
+/// For problems that [`can`] accepts, with rows of q, k and v at multiples of 16 bytes.
+pub(super) fn launch(x: &Params) -> Result<Tensor> {
+    let Some(tile) = TileShape::of(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
     };
     let dims = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
     let work_tiles = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
-    let room = Facts::of(x.q.device())?.units * tile.blocks;
+    let at_once = Facts::of(x.q.device())?.units * tile.blocks;
     let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
         dims: [x.batch, tokens, heads, x.head_dim],
         steps: [batch, token, head],
@@ -97,8 +104,8 @@ pub(super) fn run(x: &Operands) -> Result<Tensor> {
     let written = y.reshape((x.batch, x.queries, x.heads, x.head_dim))?;
     let written = heads(x.queries, x.heads, strides(KERNEL, &written)?);
     let launch = Launch::new(&MODULE, tile.entry)
-        .grid(work_tiles.min(room), 1, 1)
-        .block(128 * (tile.groups + 1), 1, 1)
+        .grid(work_tiles.min(at_once), 1, 1)
+        .block(tile.threads(), 1, 1)
         .smem(tile.smem())
         .heads(x.q, heads(x.queries, x.heads, x.q_strides), tile.queries())
         .heads(x.k, kv, tile.keys)

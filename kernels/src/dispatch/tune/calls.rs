@@ -6,7 +6,7 @@ use std::rc::Rc;
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Linear;
 
-use crate::attention::level5::pick as attention;
+use crate::attention::level5 as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
 use crate::error::mismatch;
 use crate::layer_norm::level5 as layer;

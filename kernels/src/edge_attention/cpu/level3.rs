@@ -10,7 +10,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Inputs, Operands, Size, Task, run};
+use super::{Inputs, Params, Size, Task, run};
 use crate::cpu::loops::widest;
 use crate::cpu::math::exp;
 use crate::element::Element;
@@ -18,11 +18,8 @@ use crate::element::Element;
 /// Partial sums of a score side by side: the lanes of the widest registers.
 const PARTS: usize = 16;
 
-pub(in super::super) fn edge_attention<T: Element>(
-    operands: &Operands,
-    size: Size,
-) -> Result<Tensor> {
-    run::<T, _>(operands, size, |inputs| {
+pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) -> Result<Tensor> {
+    run::<T, _>(params, size, |inputs| {
         let w_t = inputs.transposed_w();
         move |inputs, task| {
             widest(

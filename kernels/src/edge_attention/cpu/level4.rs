@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Inputs, Operands, Size, Task, run};
+use super::{Inputs, Params, Size, Task, run};
 use crate::cpu::lanes::{load, write};
 use crate::cpu::math::{exp, exp_f32s};
 use crate::element::Element;
@@ -27,11 +27,8 @@ const WIDEST: usize = 16;
 /// Edges at a time: their k, v and e stay in the first-level cache.
 const CHUNK: usize = WIDEST;
 
-pub(in super::super) fn edge_attention<T: Element>(
-    operands: &Operands,
-    size: Size,
-) -> Result<Tensor> {
-    run::<T, _>(operands, size, |inputs| {
+pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) -> Result<Tensor> {
+    run::<T, _>(params, size, |inputs| {
         let weights = Weights::new(inputs);
         move |inputs, task| {
             Arch::new().dispatch(Nodes {

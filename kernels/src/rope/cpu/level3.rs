@@ -14,10 +14,10 @@ use super::{Inputs, Task};
 use crate::attention::Cache;
 use crate::element::Element;
 use crate::output;
-use crate::rope::Operands;
+use crate::rope::Params;
 
 /// q and k rotated, k and v written to the cache.
-pub fn rope_append<T: Element>(x: &Operands, cache: &mut Cache, position: usize) -> Result<Tensor> {
+pub fn rope_append<T: Element>(x: &Params, cache: &mut Cache, position: usize) -> Result<Tensor> {
     super::rope_append::<T>(x, cache, position, |inputs, task| {
         Arch::new().dispatch(Loops { inputs, task })
     })

@@ -15,10 +15,10 @@ use crate::attention::Cache;
 use crate::cpu::lanes;
 use crate::element::Element;
 use crate::output;
-use crate::rope::Operands;
+use crate::rope::Params;
 
 /// q and k rotated, k and v written to the cache.
-pub fn rope_append<T: Element>(x: &Operands, cache: &mut Cache, position: usize) -> Result<Tensor> {
+pub fn rope_append<T: Element>(x: &Params, cache: &mut Cache, position: usize) -> Result<Tensor> {
     super::rope_append::<T>(x, cache, position, |inputs, task| {
         Arch::new().dispatch(Lanes { inputs, task })
     })

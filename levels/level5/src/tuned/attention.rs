@@ -1,7 +1,7 @@
 //! Full attention for other code.
 
 use candle_core::{Result, Tensor, bail};
-use kernels::attention::level5::pick;
+use kernels::attention::level5;
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 ///
@@ -21,7 +21,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
             );
         }
     }
-    pick::attention(q, k, v)
+    level5::attention(q, k, v)
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ impl<T: Stored> Lanes<'_, T> {
         let lanes: &mut [u32] = bytemuck::cast_slice_mut(&mut sees);
         for (lane, sees) in lanes.iter_mut().enumerate() {
             let row = task.rows.start + rows.end.min(rows.start + lane + 1) - 1;
-            let (token, head) = queries.place(task.kv_head, row);
+            let (token, head) = queries.token_and_head(task.kv_head, row);
             let n = queries.sees(token);
             *sees = n as u32;
             sees_between = (sees_between.0.min(n), sees_between.1.max(n));

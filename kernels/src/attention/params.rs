@@ -1,4 +1,4 @@
-//! Full and causal attention as the kernels see them: one description of both.
+//! The parameters of the attention kernels: one description of full and of causal attention.
 
 use candle_core::{Result, Tensor};
 
@@ -7,7 +7,7 @@ use crate::element::same_dtype;
 use crate::error::mismatch;
 use crate::launch::Launch;
 
-/// Elements from one sequence, token or head to the next; channels are neighbours.
+/// Elements from one sequence, token or head to the next; the channels of a head are contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strides {
     pub batch: usize,
@@ -19,12 +19,12 @@ pub(crate) struct Strides {
 ///
 /// Query t sees the first min(`keys`, `seen` + t) keys: with `seen` = `position` + 1 that is causal
 /// attention, with `seen` = `keys` it is full.
-pub(super) struct Operands<'a> {
+pub(super) struct Params<'a> {
     pub q: &'a Tensor,
     pub k: &'a Tensor,
     pub v: &'a Tensor,
     pub q_strides: Strides,
-    /// Of k and v alike.
+    /// The strides of k and of v.
     pub kv_strides: Strides,
     pub batch: usize,
     pub queries: usize,
@@ -35,7 +35,7 @@ pub(super) struct Operands<'a> {
     pub head_dim: usize,
 }
 
-impl<'a> Operands<'a> {
+impl<'a> Params<'a> {
     /// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
     pub fn full(kernel: &str, q: &'a Tensor, k: &'a Tensor, v: &'a Tensor) -> Result<Self> {
         let (batch, tokens, heads, head_dim) = q.dims4()?;
@@ -100,24 +100,25 @@ impl<'a> Operands<'a> {
         .grouped(kernel)
     }
 
-    /// What `run` makes of [`full`](Self::full) operands that are [whole](Self::is_whole): those that are not are copied.
+    /// Calls `launch` with [`full`](Self::full) parameters that are [whole](Self::is_whole): q, k and v themselves, or
+    /// contiguous copies.
     pub fn run_whole(
         kernel: &str,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
-        run: impl Fn(&Operands) -> Result<Tensor>,
+        launch: impl Fn(&Params) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let x = Operands::full(kernel, q, k, v)?;
+        let x = Params::full(kernel, q, k, v)?;
         if x.is_whole() {
-            return run(&x);
+            return launch(&x);
         }
         let (q, k, v) = (
             q.force_contiguous()?,
             k.force_contiguous()?,
             v.force_contiguous()?,
         );
-        run(&Operands::full(kernel, &q, &k, &v)?)
+        launch(&Params::full(kernel, &q, &k, &v)?)
     }
 
     fn grouped(self, kernel: &str) -> Result<Self> {
@@ -125,7 +126,8 @@ impl<'a> Operands<'a> {
         Ok(self)
     }
 
-    /// Whether every head of q, k and v begins and ends at a multiple of 16 bytes.
+    /// Whether every head of q, k and v begins and ends at a multiple of 16 bytes, so that kernels can read 16 bytes at
+    /// a time.
     pub fn is_whole(&self) -> bool {
         let elements = 16 / self.q.dtype().size_in_bytes();
         let (q, kv) = (self.q_strides, self.kv_strides);
@@ -134,7 +136,7 @@ impl<'a> Operands<'a> {
         steps.iter().chain(&starts).all(|x| x % elements == 0)
     }
 
-    /// The parameters that all kernels of attention begin with.
+    /// Adds the parameters that all kernels of attention begin with, but for `y`: see `PARAMS` in `params.cuh`.
     pub fn arguments(&self, launch: Launch<'a>) -> Launch<'a> {
         let (q, kv) = (self.q_strides, self.kv_strides);
         let launch = launch
@@ -150,7 +152,7 @@ impl<'a> Operands<'a> {
         launch.f32(self.scale())
     }
 
-    /// T, S, the keys that query 0 sees, H and H/Hkv.
+    /// Adds T, S, the keys that query 0 sees, H and H/Hkv.
     pub fn sizes(&self, launch: Launch<'a>) -> Launch<'a> {
         launch
             .u32(self.queries)
@@ -166,7 +168,7 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// q (B, T, H, D) is contiguous and fits the cache.
+/// Checks that q (B, T, H, D) is contiguous and fits the cache.
 pub(super) fn check_causal(kernel: &str, q: &Tensor, cache: &Cache, position: usize) -> Result<()> {
     let (batch, tokens, heads, head_dim) = q.dims4()?;
     if (batch, head_dim) != (cache.batch, cache.head_dim) {
@@ -192,7 +194,7 @@ fn check_groups(kernel: &str, heads: usize, kv_heads: usize) -> Result<()> {
     }
 }
 
-/// Of (B, T, H, D) with contiguous heads and channels; 0 where there is only one.
+/// The strides of x (B, T, H, D), whose heads and channels are contiguous. A stride is 0 where there is only one.
 pub(crate) fn strides(kernel: &str, x: &Tensor) -> Result<Strides> {
     let &[batch, token, head, channel] = x.stride() else {
         return Err(mismatch(kernel, "(B, T, H, D)", format!("{:?}", x.dims())));

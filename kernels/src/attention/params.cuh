@@ -1,4 +1,4 @@
-// What every kernel of attention is given, in the order of operands.rs.
+// The parameters of every attention kernel, in the order of Params::arguments in params.rs.
 #pragma once
 
 #include "common/exp2.cuh"
@@ -6,27 +6,27 @@
 #include "common/warp.cuh"
 
 template <typename T>
-struct Operands {
+struct Params {
   const T *q, *k, *v;
-  unsigned q_batch, q_token;            // elements from one sequence of q, and one token, to the next
-  unsigned kv_batch, kv_token, kv_head; // … of k and v alike, and from one head to the next
+  unsigned q_batch, q_token;            // elements of q from one sequence to the next, and from one token to the next
+  unsigned kv_batch, kv_token, kv_head; // the same of k and v, and from one head to the next
   unsigned queries, keys;               // T and S
   unsigned seen;                        // keys that query 0 sees; each later query sees one more
   unsigned heads, group, head_dim;      // H, H/Hkv and D
   float scale;                          // 1/√D
   T *y;                                 // (B, T, H·D)
 
-  // Query t of a head.
+  // The first channel of query t of a head.
   __device__ __forceinline__ const T *query(size_t batch, size_t t, size_t head) const {
     return q + batch * q_batch + t * q_token + head * head_dim;
   }
-  // From k or v to the first key or value of a head.
+  // Elements from k to the first key of a head, and from v to its first value.
   __device__ __forceinline__ size_t kv(size_t batch, size_t kv_head) const {
     return batch * kv_batch + kv_head * this->kv_head;
   }
-  // How many keys query t sees.
+  // Number of keys that query t sees.
   __device__ __forceinline__ int visible(int t) const { return min(keys, seen + t); }
-  // Where the result of query t of a head goes.
+  // The first channel of the result of query t of a head.
   __device__ __forceinline__ T *result(size_t batch, size_t t, size_t head) const {
     return y + ((batch * queries + t) * heads + head) * head_dim;
   }
@@ -37,15 +37,16 @@ struct Operands {
   }
 };
 
-#define OPERANDS(T)                                                                                                  \
+// The parameter list of a kernel, and the Params that it makes of them.
+#define PARAMS(T)                                                                                                    \
   const T *q, const T *k, const T *v, unsigned q_batch, unsigned q_token, unsigned kv_batch, unsigned kv_token,      \
       unsigned kv_head, unsigned queries, unsigned keys, unsigned seen, unsigned heads, unsigned group,              \
       unsigned head_dim, float scale, T *y
 
-#define TAKE_OPERANDS(T)                                                                                             \
-  Operands<T> {                                                                                                      \
+#define MAKE_PARAMS(T)                                                                                               \
+  Params<T> {                                                                                                        \
     q, k, v, q_batch, q_token, kv_batch, kv_token, kv_head, queries, keys, seen, heads, group, head_dim, scale, y    \
   }
 
-// eˣ = 2^(x·log₂e): scores are scaled by this too, once, and the exponentials are powers of 2.
+// eˣ = 2^(x·log₂e): the scale of the scores includes this factor, so that the exponentials are powers of 2.
 constexpr float LOG2_E = 1.4426950408889634f;

@@ -1,0 +1,69 @@
+//! Few queries at a position that the device knows: the launches of `decode.cu`.
+
+use candle_core::{Result, Tensor};
+
+use super::At;
+use crate::attention::Params;
+use crate::attention::level4::decode::{Entries, THREADS, launch_split_kv};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
+use crate::output;
+
+static MODULE: Module = module!("attention/level5/decode", sm_75);
+
+pub(in crate::attention) const F32: Entries = [
+    [
+        "attention_decode_d32x1_f32_level5",
+        "attention_decode_d32x4_f32_level5",
+    ],
+    [
+        "attention_decode_d64x1_f32_level5",
+        "attention_decode_d64x4_f32_level5",
+    ],
+    [
+        "attention_decode_d128x1_f32_level5",
+        "attention_decode_d128x4_f32_level5",
+    ],
+];
+
+pub(in crate::attention) const BF16: Entries = [
+    [
+        "attention_decode_d32x1_bf16_level5",
+        "attention_decode_d32x4_bf16_level5",
+    ],
+    [
+        "attention_decode_d64x1_bf16_level5",
+        "attention_decode_d64x4_bf16_level5",
+    ],
+    [
+        "attention_decode_d128x1_bf16_level5",
+        "attention_decode_d128x4_bf16_level5",
+    ],
+];
+
+/// Splits the keys of the whole bucket, so that the launches are the same at each position of it.
+pub(super) fn launch(x: &Params, at: &At) -> Result<Tensor> {
+    let dims = (x.batch, x.queries, x.heads * x.head_dim);
+    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
+    let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
+    launch_split_kv(x, &y, at.bucket(x.keys), |split| {
+        let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
+            .grid(split.splits, split.blocks, x.batch)
+            .block(THREADS, 1, 1);
+        let launch = x.arguments(launch).write(&y).u32(split.keys_per_split);
+        launch.write_or_null(split.partial).read(at.position).run()
+    })?;
+    Ok(y)
+}
+
+/// `value` (1) becomes `position`.
+pub(super) fn set_position(value: &Tensor, position: usize) -> Result<()> {
+    let launch = Launch::new(&MODULE, "position_set_level5").block(1, 1, 1);
+    launch.write(value).u32(position).run()
+}
+
+/// Adds `tokens` to `value` (1).
+pub(super) fn advance_position(value: &Tensor, tokens: usize) -> Result<()> {
+    let launch = Launch::new(&MODULE, "position_advance_level5").block(1, 1, 1);
+    launch.read(value).write(value).u32(tokens).run()
+}

@@ -1,0 +1,174 @@
+//! The position of a decode step in the device's memory, and the cache whose next tokens stand there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::decode;
+use crate::attention;
+use crate::attention::level4::MAX_DECODE_QUERIES;
+use crate::attention::level4::decode::KEYS_PER_SPLIT;
+use crate::error::{mismatch, unsupported};
+use crate::cuda_graph::is_recording;
+use crate::launch::on_cpu;
+
+/// A position that kernels read: a number in the device's memory, and what the host knows of it.
+#[derive(Debug)]
+pub struct Position {
+    value: Tensor, // (1) u32
+    known: AtomicUsize,
+}
+
+impl Position {
+    /// Position 0. None on a CPU, whose loops take the position as an argument.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn new(device: &Device) -> Result<Option<Arc<Self>>> {
+        if on_cpu(device) {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(Self {
+            value: Tensor::zeros(1, DType::U32, device)?,
+            known: AtomicUsize::new(0),
+        })))
+    }
+
+    /// Makes it `position`. Launches a kernel only if it is another.
+    ///
+    /// # Errors
+    /// When it is another and launches are being recorded: each replay would set it back.
+    pub fn set(&self, position: usize) -> Result<()> {
+        if self.known.load(Relaxed) == position {
+            return Ok(());
+        }
+        if is_recording() {
+            let found = format!("{position}, which no kernel has set");
+            return Err(mismatch("position_set_level5", "a known position", found));
+        }
+        decode::set_position(&self.value, position)?;
+        self.known.store(position, Relaxed);
+        Ok(())
+    }
+
+    /// Launches the kernel that adds `tokens`. A recorded launch adds them at each replay, and the caller then calls
+    /// [`advanced`](Self::advanced).
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn advance(&self, tokens: usize) -> Result<()> {
+        decode::advance_position(&self.value, tokens)?;
+        if !is_recording() {
+            self.advanced(tokens);
+        }
+        Ok(())
+    }
+
+    /// Notes on the host that a replay has added `tokens`.
+    pub fn advanced(&self, tokens: usize) {
+        self.known.fetch_add(tokens, Relaxed);
+    }
+
+    /// Reads the position back from the device.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    pub fn read(&self) -> Result<usize> {
+        Ok(self.value.to_vec1::<u32>()?[0] as usize)
+    }
+}
+
+/// Keys and values of one layer, and the position that all layers share.
+pub struct Cache {
+    inner: attention::Cache,
+    position: Option<Arc<Position>>,
+}
+
+/// A cache whose next tokens stand at a position that the device knows.
+pub struct At<'a> {
+    pub(crate) cache: &'a mut attention::Cache,
+    /// The position, for checks on the host; launches read it from the device.
+    pub(crate) host: usize,
+    pub(crate) position: &'a Tensor,
+}
+
+impl At<'_> {
+    /// Positions up to which launches for `keys` keys are the same.
+    pub(super) fn bucket(&self, keys: usize) -> usize {
+        bucket(keys, self.cache.capacity)
+    }
+}
+
+impl Cache {
+    /// Around level 4's.
+    pub fn new(inner: attention::Cache, position: Option<Arc<Position>>) -> Self {
+        Self { inner, position }
+    }
+
+    /// Level 4's.
+    pub fn inner(&mut self) -> &mut attention::Cache {
+        &mut self.inner
+    }
+
+    /// The position that the layers share; none on a CPU.
+    pub fn position(&self) -> Option<&Arc<Position>> {
+        self.position.as_ref()
+    }
+
+    /// The number of positions up to which a step that is recorded with `keys` of them may be repeated: the next
+    /// power of two, because twice as many keys are worth another recording with more splits.
+    pub fn bucket(&self, keys: usize) -> usize {
+        bucket(keys, self.inner.capacity)
+    }
+
+    /// Sets the position on the device and returns the cache there: for a few queries on a GPU, of heads that the decode
+    /// kernels can read. Otherwise none: the position has to be an argument of the launches.
+    ///
+    /// # Errors
+    /// When there is none and launches are being recorded: a replay would write over the same position.
+    pub fn on_device(&mut self, q: &Tensor, position: usize) -> Result<Option<At<'_>>> {
+        let (_, tokens, _, d) = q.dims4()?;
+        let vector = 16 / self.inner.dtype.size_in_bytes();
+        let able = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(vector);
+        match &self.position {
+            Some(shared) if able => {
+                shared.set(position)?;
+                Ok(Some(At {
+                    cache: &mut self.inner,
+                    host: position,
+                    position: &shared.value,
+                }))
+            }
+            Some(_) if is_recording() && position > 0 => {
+                let expected = format!("up to {MAX_DECODE_QUERIES} tokens of D = {vector}·n ≤ 128");
+                let found = format!("{tokens} of {d}");
+                Err(unsupported(
+                    "a recorded causal_attention_level5",
+                    expected,
+                    found,
+                    4,
+                ))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The first bucket has the keys of one split.
+fn bucket(keys: usize, capacity: usize) -> usize {
+    let power = keys.next_power_of_two();
+    power.max(KEYS_PER_SPLIT).min(capacity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_ends_at_a_power_of_two_or_with_the_cache() {
+        let buckets = [1, 256, 257, 512, 513, 999, 1000].map(|keys| bucket(keys, 1000));
+        assert_eq!(buckets, [256, 256, 512, 512, 1000, 1000, 1000]);
+        assert_eq!(bucket(1, 7), 7);
+    }
+}
