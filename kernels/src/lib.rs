@@ -12,7 +12,6 @@ pub mod edge_attention;
 pub mod element;
 pub mod embedding;
 pub mod error;
-mod finally;
 pub mod gelu;
 pub mod graph;
 pub mod launch;
