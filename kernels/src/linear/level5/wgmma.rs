@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::entries::Entries;
 use crate::dispatch::Facts;
-use crate::launch::{Launch, Module, module, on_16_bytes};
+use crate::launch::{Launch, Module, aligned_to_16_bytes, module};
 use crate::linear::level4::{Op, Product};
 use crate::linear::output_like;
 
@@ -60,9 +60,12 @@ impl Wgmma {
         let halves = if product.op == Op::SwiGlu { 2 } else { 1 };
         let tiles = m.div_ceil(CLUSTER * ROWS) * n.div_ceil(self.n / halves);
         let clusters = tiles.min(Facts::of(product.x.device())?.units / CLUSTER);
-        let (x, w) = (on_16_bytes(product.x)?, on_16_bytes(product.w)?);
-        let b = product.b.map(on_16_bytes).transpose()?;
-        let residual = product.residual.map(on_16_bytes).transpose()?;
+        let (x, w) = (
+            aligned_to_16_bytes(product.x)?,
+            aligned_to_16_bytes(product.w)?,
+        );
+        let b = product.b.map(aligned_to_16_bytes).transpose()?;
+        let residual = product.residual.map(aligned_to_16_bytes).transpose()?;
         let y = output_like(product.x, n)?;
         let mut launch = Launch::new(&MODULE, self.entries.of(product.op))
             .grid(CLUSTER * clusters, 1, 1)
