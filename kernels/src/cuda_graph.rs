@@ -13,7 +13,6 @@ use std::sync::{PoisonError, RwLock};
 
 use candle_core::{Device, Result};
 
-use crate::finally::Finally;
 pub use buffers::Buffers;
 pub(crate) use buffers::{keep, next};
 
@@ -104,7 +103,7 @@ fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::R
     let _nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
     imp::Recorded::record(device, || {
         RECORDING.set(true);
-        let _over = Finally(|| RECORDING.set(false));
+        scopeguard::defer! { RECORDING.set(false) }
         f()
     })
 }

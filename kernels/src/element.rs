@@ -1,4 +1,4 @@
-//! The number formats of the kernels. Arithmetic is in f32 whatever the storage.
+//! The dtypes of the kernels, f32 and bf16. Arithmetic is in f32 whatever the storage.
 
 use candle_core::{DType, Result, WithDType};
 use half::bf16;
@@ -8,11 +8,11 @@ use crate::error::unsupported;
 
 /// An element that a kernel reads and writes.
 pub trait Element: WithDType + Lanes + Send + Sync + 'static {
-    /// What an output holds before a kernel runs under test.
+    /// The value of every output element before a kernel runs under test.
     const NAN: Self;
-    /// Exact.
+    /// Converts to f32, exactly.
     fn widen(self) -> f32;
-    /// Rounds to nearest, ties to even.
+    /// Converts from f32, rounded to nearest, ties to even.
     fn narrow(x: f32) -> Self;
 }
 
@@ -44,17 +44,17 @@ impl Element for bf16 {
         if x.is_nan() {
             return bf16::NAN;
         }
-        // Adds half of the last place that is kept, less one where that place is even.
+        // Adds half a unit in the last bit of the upper half, less one where that bit is 0: ties go to even.
         // Wrapping: it cannot overflow, and a check for it would keep the compiler from using vectors.
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1));
         bf16::from_bits((rounded >> 16) as u16)
     }
 }
 
-/// `f32` or `bf16`, whichever is for `dtype`: the names of a kernel's two entries, say.
+/// Returns `f32` or `bf16`, the argument for `dtype`: of a kernel's two entries, the name of one.
 ///
 /// # Errors
-/// When it is another format: `kernel` has none for it.
+/// For another dtype, which `kernel` does not take.
 pub fn by_dtype<T>(kernel: &str, dtype: DType, f32: T, bf16: T) -> Result<T> {
     match dtype {
         DType::F32 => Ok(f32),
@@ -63,15 +63,15 @@ pub fn by_dtype<T>(kernel: &str, dtype: DType, f32: T, bf16: T) -> Result<T> {
     }
 }
 
-/// The name of a format in the names of entries: `f32` or `bf16`.
+/// Returns the name of a dtype in the names of entries: `f32` or `bf16`.
 ///
 /// # Errors
-/// When it is another format: `kernel` has none for it.
+/// For another dtype, which `kernel` does not take.
 pub fn dtype_name(kernel: &str, dtype: DType) -> Result<&'static str> {
     by_dtype(kernel, dtype, "f32", "bf16")
 }
 
-/// Calls a function that is generic over [`Element`] with the format that `$dtype` names.
+/// Calls a function that is generic over [`Element`] with the type that `$dtype` names.
 macro_rules! dispatch {
     ($kernel:literal, $dtype:expr, $($function:ident)::+ ( $($arg:expr),* $(,)? )) => {
         match $dtype {
@@ -83,12 +83,15 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// The error for a number format without a kernel.
+/// The error for a dtype without a kernel.
 pub fn no_kernel(kernel: &str, dtype: DType) -> candle_core::Error {
     unsupported(kernel, "f32 or bf16", dtype.as_str(), 2)
 }
 
-/// All of `tensors` have the format of the first.
+/// Returns the dtype that all of `tensors` have.
+///
+/// # Errors
+/// When they differ.
 pub fn same_dtype(kernel: &str, tensors: &[&candle_core::Tensor]) -> Result<DType> {
     let dtype = tensors[0].dtype();
     match tensors.iter().find(|t| t.dtype() != dtype) {

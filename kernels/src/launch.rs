@@ -1,21 +1,25 @@
 //! One description of a kernel launch, whatever executes it.
 
+mod alignment;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod held_rows;
 mod narrow_rows;
 mod noted;
 mod recorded;
+mod register_rows;
 pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
 mod tensor_map;
 
+pub(crate) use alignment::{aligned_to_16_bytes, is_aligned_to_16_bytes};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::address;
-pub(crate) use held_rows::rows_a_block;
-pub(crate) use narrow_rows::{NARROW, narrow, on_16_bytes};
+#[cfg(test)]
+pub(crate) use narrow_rows::NARROW_VARIANTS;
+pub(crate) use narrow_rows::narrow_variant;
 pub use noted::noted;
 pub use recorded::{Recorded, recorded};
+pub(crate) use register_rows::{fits_in_registers, rows_a_block};
 pub use simulated::simulated;
 
 use std::borrow::Cow;
@@ -50,7 +54,7 @@ impl Module {
         self.texts
     }
 
-    /// The text for a GPU of compute capability `found`.
+    /// Returns the text for a GPU of compute capability `found`.
     ///
     /// # Errors
     /// When that GPU can run none of them.
@@ -94,7 +98,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// None where the text has no such line.
+    /// Reads the target of a text; `None` if it has no such line.
     pub fn of(ptx: &str) -> Option<Self> {
         let target = ptx.lines().find_map(|l| l.strip_prefix(".target sm_"))?;
         let target = target.trim();
@@ -150,7 +154,7 @@ pub(crate) use module;
 pub enum Arg<'a> {
     /// Address of a contiguous tensor, to read from.
     Read(&'a Tensor),
-    /// Address of a view's first element, to read from: the kernel is told its strides.
+    /// Address of a view's first element, to read from; its strides are further arguments.
     View(&'a Tensor),
     /// Address of a contiguous tensor, to write to.
     Write(&'a Tensor),
@@ -176,7 +180,7 @@ pub struct Heads {
     pub steps: [usize; 3],
 }
 
-/// A kernel launch: what the driver and a simulator need to know, and nothing else.
+/// A kernel launch: all that the driver or a simulator needs.
 #[derive(Debug)]
 pub struct Launch<'a> {
     /// Where the kernel is.
@@ -208,7 +212,7 @@ impl<'a> Launch<'a> {
 
     /// Blocks along x, y, z.
     ///
-    /// More than a grid may have are refused by [`Launch::run`].
+    /// [`Launch::run`] refuses more than a grid may have.
     pub fn grid(mut self, x: usize, y: usize, z: usize) -> Self {
         self.grid = [x, y, z].map(saturated);
         self
@@ -216,7 +220,7 @@ impl<'a> Launch<'a> {
 
     /// Threads of a block along x, y, z.
     ///
-    /// Sizes beyond 32 bits are refused by [`Launch::run`].
+    /// [`Launch::run`] refuses sizes beyond 32 bits.
     pub fn block(mut self, x: usize, y: usize, z: usize) -> Self {
         self.block = [x, y, z].map(saturated);
         self
@@ -224,7 +228,7 @@ impl<'a> Launch<'a> {
 
     /// Dynamic shared memory of a block, in bytes.
     ///
-    /// Sizes beyond 32 bits are refused by [`Launch::run`].
+    /// [`Launch::run`] refuses sizes beyond 32 bits.
     pub fn smem(mut self, bytes: usize) -> Self {
         self.smem = saturated(bytes);
         self
@@ -267,7 +271,7 @@ impl<'a> Launch<'a> {
 
     /// The next parameter, `.u32`.
     ///
-    /// Sizes beyond 32 bits are refused by [`Launch::run`].
+    /// [`Launch::run`] refuses sizes beyond 32 bits.
     pub fn u32(self, x: usize) -> Self {
         self.arg(Arg::U32(saturated(x)))
     }
@@ -284,7 +288,7 @@ impl<'a> Launch<'a> {
 
     /// Starts the kernel on the device of its first tensor; returns before it ends.
     ///
-    /// A grid without blocks is no launch.
+    /// Does nothing for a grid without blocks.
     ///
     /// # Errors
     /// When there is no GPU, when the driver refuses the PTX or the launch, when a tensor is not
@@ -301,7 +305,7 @@ impl<'a> Launch<'a> {
         execute(&self)
     }
 
-    /// What `run` refuses before it asks the driver.
+    /// The checks of `run` that need no driver.
     fn check(&self) -> Result<()> {
         let refuse = |expected, found| Err(mismatch(&self.entry, expected, found));
         if (self.grid.iter().zip(MOST_BLOCKS)).any(|(&blocks, most)| blocks > most) {
@@ -331,7 +335,7 @@ impl<'a> Launch<'a> {
 /// Blocks of a grid along x, y, z: "CUDA C++ Programming Guide", appendix on compute capabilities.
 pub(crate) const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 
-/// A size beyond 32 bits becomes the largest that fits, which [`Launch::run`] refuses.
+/// Converts a size; one beyond 32 bits becomes the largest number of 32 bits, which [`Launch::run`] refuses.
 fn saturated(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
@@ -341,7 +345,8 @@ pub fn is_simulated() -> bool {
     simulated::is_on()
 }
 
-/// Whether a CPU's own loops compute what lies on `device`: not while kernels are simulated.
+/// Whether an op on tensors on `device` runs as loops on the CPU. While kernels are simulated it does not: the simulator
+/// runs the PTX over tensors of the host.
 pub fn on_cpu(device: &Device) -> bool {
     device.is_cpu() && !simulated::is_on()
 }

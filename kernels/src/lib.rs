@@ -13,7 +13,6 @@ pub mod edge_attention;
 pub mod element;
 pub mod embedding;
 pub mod error;
-mod finally;
 pub mod gelu;
 pub mod launch;
 pub mod layer_norm;

@@ -7,7 +7,6 @@ use candle_core::{DType, Device, Result, Shape, Tensor};
 
 use crate::cuda_graph;
 use crate::element::Element;
-use crate::finally::Finally;
 
 thread_local! {
     static POISON: Cell<bool> = const { Cell::new(false) };
@@ -17,15 +16,15 @@ thread_local! {
 /// element that a kernel forgets shows.
 pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
     let before = POISON.replace(true);
-    let _as_before = Finally(|| POISON.set(before));
+    scopeguard::defer! { POISON.set(before) }
     f()
 }
 
-/// A tensor for a kernel on `device` to write, all of it; in a recording, where the pass before it
-/// [wrote](cuda_graph::Buffers).
+/// Returns a tensor on `device` of which a kernel writes every element. In a recording it is the tensor that the same
+/// launch of the pass before [wrote](cuda_graph::Buffers).
 ///
 /// # Errors
-/// When there is no memory, or a recording does otherwise than the pass before it.
+/// When there is no memory, or when a recording differs from the pass before it.
 pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
     if let Some(x) = cuda_graph::next(&shape, dtype)? {
@@ -37,7 +36,7 @@ pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> 
 }
 
 fn fresh(shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
-    // A GPU refuses to fill nothing.
+    // On a GPU, filling a tensor without elements is an error.
     if POISON.get() && dtype.is_float() && shape.elem_count() > 0 {
         return Tensor::full(f32::NAN, shape, device)?.to_dtype(dtype);
     }

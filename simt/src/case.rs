@@ -29,15 +29,33 @@ pub use operands::Operands;
 /// Where the launches of a kernel file's text stand: `X.cases` beside `X.ptx`, or beside `X.sm_80.ptx`, which is one of
 /// several texts of a file; of what was written by hand, `kernels/src/OP/X.ptx`, in `kernels/generated/OP/X.cases`.
 pub fn file_of(ptx: &Path) -> PathBuf {
-    let stem = ptx.file_stem().unwrap_or_default().to_string_lossy();
+    with_folder(&with_extension(ptx, "cases"), "src", "generated")
+}
+
+/// Whether a kernel file is a reading version: CUDA C with the algorithm and the entries of hand-written PTX of the same
+/// name, `kernels/src/OP/X.cu` beside `kernels/src/OP/X.ptx`, or the PTX that nvcc makes of it,
+/// `kernels/generated/OP/X.sm_75.ptx`. No level launches it, so it has no cases and no measured times of its own.
+pub fn is_reading_version(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let from_cuda = path.extension().is_some_and(|e| e == "cu") || stem.contains(".sm_");
+    from_cuda && with_folder(&with_extension(path, "ptx"), "generated", "src").exists()
+}
+
+/// `X.extension` of `X.ptx`, of `X.cu` and of `X.sm_80.ptx`.
+fn with_extension(path: &Path, extension: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.split(".sm_").next().unwrap_or_default();
-    let beside = ptx.with_file_name(format!("{name}.cases"));
-    let mut folders: Vec<_> = beside.iter().collect();
+    path.with_file_name(format!("{name}.{extension}"))
+}
+
+/// `path` with the folder `kernels/from` replaced by `kernels/to`.
+fn with_folder(path: &Path, from: &str, to: &str) -> PathBuf {
+    let mut folders: Vec<_> = path.iter().collect();
     let kernels = folders
         .windows(2)
-        .rposition(|pair| pair == ["kernels", "src"]);
+        .rposition(|pair| pair == ["kernels", from]);
     if let Some(at) = kernels {
-        folders[at + 1] = "generated".as_ref();
+        folders[at + 1] = to.as_ref();
     }
     folders.iter().collect()
 }

@@ -22,7 +22,7 @@ use kernels::launch::{Recorded, recorded};
 use kernels::output::poisoned;
 use rayon::prelude::*;
 use simt::Options;
-use simt::case::{file_of, files_below};
+use simt::case::{file_of, files_below, is_reading_version};
 
 fn main() -> Result<()> {
     let options = Options {
@@ -67,10 +67,12 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     Ok(())
 }
 
-/// All `.ptx` of the kernels that can be simulated; where a kernel file has several, the one with the highest target.
+/// All `.ptx` of the kernels that can be simulated and are launched; where a kernel file has several, the one with the
+/// highest target.
 fn texts() -> Result<Vec<PathBuf>> {
     let mut files = files_below(Path::new(env!("CARGO_MANIFEST_DIR")), &["ptx"])?;
     files.retain(|path| !path.to_string_lossy().ends_with(".sm_90a.ptx"));
+    files.retain(|path| !is_reading_version(path));
     files.reverse();
     files.dedup_by_key(|path| file_of(path));
     Ok(files)

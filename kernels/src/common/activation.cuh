@@ -5,11 +5,11 @@
 
 // x·Φ(x) = x·½(1 + erf(x/√2)). "Gaussian error linear units", Hendrycks and Gimpel 2016.
 //
-// x·Φ(x) = max(x, 0) − a·Φ(−a), a = |x|, and Φ(−a) = 2^p(a): log₂Φ(−a) is nearly a parabola. This polynomial is the
-// closest to it up to a = 6, each difference weighed by Φ(−a), so that the result is within 1e-7·|x|; beyond 6, where
-// a·Φ(−a) is below 6e-9, it falls as it should, only faster. 15 instructions, where erff evaluates one of two polynomials
-// and picks each coefficient. And no difference of nearly equal numbers, as 1 + erf is for negative x. Of large a,
-// 2^p is 0; infinity times that is not, so a stays below 16. NaN is not below 0, and stays NaN.
+// x·Φ(x) = max(x, 0) − a·Φ(−a), a = |x|, and Φ(−a) = 2^p(a): log₂Φ(−a) is nearly a parabola. The polynomial p is its
+// best approximation up to a = 6, with errors weighted by Φ(−a), so that the result is within 1e-7·|x|. Beyond 6, where
+// a·Φ(−a) is below 6e-9, 2^p falls faster than Φ. This takes 15 instructions; erff selects one of two polynomials,
+// coefficient by coefficient. It subtracts no nearly equal numbers, as 1 + erf does for negative x. The limit a ≤ 16
+// makes a·2^p 0 for infinite x, where ∞·0 would be NaN. NaN is not below 0, and stays NaN.
 __device__ __forceinline__ float gelu(float x) {
   float a = fminf(fabsf(x), 16.f), p = -2.77204927e-6f;
   p = fmaf(p, a, 3.86207482e-5f);

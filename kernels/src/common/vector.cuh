@@ -1,8 +1,8 @@
 // f32 and bf16 in memory, f32 in registers: single elements, 4 elements, and 16 bytes at a time.
 //
-// A warp that reads 16 bytes a lane moves 512 bytes with one instruction, four times as many as with 4
-// bytes a lane: fewer instructions for the same bytes, and more of them in flight. The address has to be
-// a multiple of the size that is read, or the GPU stops with an error: `aligned` asks first.
+// A warp that reads 16 bytes per lane moves 512 bytes with one instruction, four times as many as with 4
+// bytes per lane: fewer instructions for the same bytes, and more bytes in flight. The address has to be
+// a multiple of the size that is read, or the GPU stops with an error: `aligned` tests it.
 #pragma once
 
 // The upper half of an f32: its sign, its 8 bits of exponent and 7 bits of fraction.
@@ -21,7 +21,7 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
 #else
-  // Adds half of the last place that is kept, less one where that place is even.
+  // Adds half a unit in the last bit of the upper half, less one where that bit is 0: ties go to even.
   auto upper_half = [](float x) {
     unsigned bits = __float_as_uint(x);
     return isnan(x) ? 0x7fffu : (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
@@ -33,14 +33,6 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
 // The f32 of the lower and of the upper half of two packed bf16.
 __device__ __forceinline__ float unpack_low(unsigned packed) { return __uint_as_float(packed << 16); }
 __device__ __forceinline__ float unpack_high(unsigned packed) { return __uint_as_float(packed & 0xffff0000u); }
-
-// One f32 as T would store it.
-template <typename T>
-__device__ __forceinline__ float rounded(float x);
-template <>
-__device__ __forceinline__ float rounded<float>(float x) { return x; }
-template <>
-__device__ __forceinline__ float rounded<bf16>(float x) { return unpack_low(pack_bf16(x, 0.f)); }
 
 // Writes one element, rounded to nearest even.
 __device__ __forceinline__ void store(float *p, float x) { *p = x; }
@@ -98,7 +90,7 @@ __device__ __forceinline__ void store16(T *p, const float (&x)[PER_16_BYTES<T>])
   *reinterpret_cast<uint4 *>(p) = pack16(x);
 }
 
-// Reads N elements: one, or 16 bytes of them. Kernels that are templates over N take both paths.
+// Reads N elements: one, or 16 bytes of them. A kernel that is a template over N is compiled for either.
 template <typename T, int N>
 __device__ __forceinline__ void load(const T *p, float (&x)[N]) {
   if constexpr (N == 1) x[0] = widen(*p);
@@ -112,7 +104,7 @@ __device__ __forceinline__ void store(T *p, const float (&x)[N]) {
   else store16(p, x);
 }
 
-// Whether an address is a multiple of BYTES, a power of two. The address 0 is.
+// Whether an address is a multiple of BYTES, a power of two. The null pointer is.
 template <int BYTES = 16>
 __device__ __forceinline__ bool aligned(const void *p) {
   return reinterpret_cast<unsigned long long>(p) % BYTES == 0;

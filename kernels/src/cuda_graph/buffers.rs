@@ -11,7 +11,6 @@ use std::vec::IntoIter;
 use candle_core::{DType, Result, Shape, Tensor};
 
 use crate::error::mismatch;
-use crate::finally::Finally;
 
 /// Bytes that are kept at the most; what a pass writes after them, its graph takes and gives back. A pass that
 /// writes more has kernels that take much longer than those nodes.
@@ -42,7 +41,7 @@ impl Buffers {
     /// Those of `f`.
     pub fn of<T>(f: impl FnOnce() -> Result<T>) -> Result<Self> {
         STATE.set(State::Keeping(Self::default()));
-        let _off = Finally(|| STATE.set(State::Off));
+        scopeguard::defer! { STATE.set(State::Off) }
         f()?;
         match STATE.replace(State::Off) {
             State::Keeping(buffers) => Ok(buffers),
@@ -54,7 +53,7 @@ impl Buffers {
     /// these are.
     pub(super) fn given<T>(&self, f: impl FnOnce() -> T) -> T {
         STATE.set(State::Giving(self.outputs.clone().into_iter()));
-        let _off = Finally(|| STATE.set(State::Off));
+        scopeguard::defer! { STATE.set(State::Off) }
         f()
     }
 

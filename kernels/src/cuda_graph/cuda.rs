@@ -4,10 +4,10 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::CudaGraph;
 use candle_core::cuda_backend::cudarc::driver::sys;
 use candle_core::{Device, Result};
+use scopeguard::ScopeGuard;
 use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
 use crate::error::mismatch;
-use crate::finally::Finally;
 
 /// What a replay has not freed, the next launch frees.
 const AUTO_FREE: sys::CUgraphInstantiate_flags =
@@ -33,10 +33,10 @@ impl Recorded {
         }
         let _cached = cuda.enable_cuda_graph_htod_cache();
         stream.begin_capture(RELAXED).w()?;
-        // Where `f` panics: nobody could use the stream as long as it records.
-        let end = Finally(|| drop(stream.end_capture(AUTO_FREE)));
+        // If `f` panics, the capture ends too: no launch can use the stream while it records.
+        let end = scopeguard::guard((), |()| drop(stream.end_capture(AUTO_FREE)));
         let value = f();
-        std::mem::forget(end);
+        ScopeGuard::into_inner(end);
         let graph = stream.end_capture(AUTO_FREE).w();
         // Why `f` failed says more than that the capture did.
         let value = value?;

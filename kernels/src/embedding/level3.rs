@@ -1,4 +1,4 @@
-//! Level 3: a block a row.
+//! Level 3: one block per row.
 
 use candle_core::{Result, Tensor};
 use operands::Weight;
@@ -11,7 +11,7 @@ use crate::output;
 static F32: Module = module!("embedding/level3");
 static BF16: Module = module!("embedding/level3_bf16");
 
-/// Threads of a block.
+/// Threads of a block: the loop in `level3.ptx` advances by 256 columns.
 const THREADS: usize = 256;
 
 /// The rows of w (V, C) that ids (…) names: (…, C).
@@ -29,6 +29,11 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
             cpu::gather("embedding_level3", ids, w, shape)
         );
     }
+    launch(ids, w, shape, vocab, c)
+}
+
+/// ids (…), w (V, C) → y (…, C), on a GPU.
+fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let (module, entry) = by_dtype(
         "embedding_level3",

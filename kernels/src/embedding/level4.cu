@@ -1,16 +1,16 @@
-// Level 4 of embedding: 16 bytes a lane.
+// Level 4 of embedding: 16 bytes per lane.
 //
 //   y[i] = w[ids[i]]                                        rows of C columns
 //
-// Against level 3: a copy has no arithmetic, so all that counts is bytes in flight. A lane moves 16 bytes
-// with one load and one store, a warp 512; level 3 moves 4, or 2 of bf16, a thread. And a block has several
-// rows where they are short, in place of threads without a column.
-// The bytes that have to cross the bus are the same: a row in and a row out for each id.
+// Compared with level 3: a copy has no arithmetic, so only the bytes in flight count. A lane moves 16 bytes
+// with one load and one store, a warp 512; at level 3 a thread moves 4, or 2 of bf16. And a block has several
+// rows where they are short; at level 3 it has threads without a column.
+// The bytes that memory has to move are the same: a row in and a row out for each id.
 //
-// Launch: grid ceil(rows / rows of a block), which are one up to 128 rows in all, and eight at the most. A thread has
-// two pieces of 16 bytes: up to 1 KiB a row is a warp's, block (32, 8); a longer one has (64, 4), (128, 2), (256, 1).
+// Launch: a block has one row if there are at most 128 rows, else up to eight. A thread has two chunks of 16 bytes, so
+// one warp copies a row of up to 1 KiB: block (32, rows). A longer row has (64, rows), (128, rows) or (256, 1).
 //
-// An id outside of the table reads nothing: its row becomes NaN, so that it cannot pass unseen.
+// An id outside of the table reads nothing: its row becomes NaN, so that the error shows.
 //
 // To be faster: let the first norm gather its rows itself.
 //

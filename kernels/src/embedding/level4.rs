@@ -1,4 +1,4 @@
-//! Level 4: 16 bytes a lane.
+//! Level 4: 16 bytes per lane.
 
 use candle_core::{Result, Tensor};
 use operands::Weight;
@@ -13,7 +13,7 @@ static MODULE: Module = module!("embedding/level4", sm_75);
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// Bytes that a thread copies: two pieces of 16.
+/// Bytes that a thread copies: two chunks of 16.
 const BYTES: usize = 32;
 
 /// The rows of w (V, C) that ids (…) names: (…, C).
@@ -31,6 +31,11 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
             cpu::gather("embedding_level4", ids, w, shape)
         );
     }
+    launch(ids, w, shape, vocab, c)
+}
+
+/// ids (…), w (V, C) → y (…, C), on a GPU.
+fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let rows = ids.elem_count();
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);

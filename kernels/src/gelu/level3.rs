@@ -1,4 +1,4 @@
-//! Level 3: one element a thread.
+//! Level 3: one element per thread.
 
 use candle_core::{Result, Tensor};
 use trace::span;
@@ -23,6 +23,11 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     if on_cpu(x.device()) {
         return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
     }
+    launch(x)
+}
+
+/// x → y, on a GPU.
+fn launch(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let (module, entry) = by_dtype(

@@ -1,15 +1,15 @@
-// Level 4 of gelu: 16 bytes a thread.
+// Level 4 of gelu: 16 bytes per thread.
 //
 //   y = x * (1 + erf(x / sqrt(2))) / 2
 //
-// Against level 3: a thread has four elements of f32, or eight of bf16, with one load and one store; a
-// quarter, or an eighth, of the threads have to be started, and each keeps more bytes in flight. There is no
-// row and nothing to add up, so no warp works together here.
-// The bytes that have to cross the bus are the same: x in, y out.
+// Compared with level 3: a thread has four elements of f32, or eight of bf16, with one load and one store. So a quarter
+// or an eighth of the threads are launched, and each has more bytes in flight. There is no row and nothing to add up, so
+// the lanes of a warp do not work together.
+// The bytes that memory has to move are the same: x in, y out.
 //
 // Launch: grid ceil(n / (256 * elements in 16 bytes)), block (256).
 //
-// To be faster: do not launch it; `linear` applies the same function to what it is about to write.
+// To be faster: do not launch it; `linear` applies the same function in its epilogue.
 //
 // Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //

@@ -1,4 +1,4 @@
-//! Level 4: 16 bytes a thread.
+//! Level 4: 16 bytes per thread.
 
 use candle_core::{Result, Tensor};
 use trace::span;
@@ -22,6 +22,11 @@ pub fn gelu(x: &Tensor) -> Result<Tensor> {
     if on_cpu(x.device()) {
         return dispatch!("gelu_level4", x.dtype(), cpu::level4(x));
     }
+    launch(x)
+}
+
+/// x → y, on a GPU.
+fn launch(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();

@@ -25,8 +25,8 @@ struct Loaded {
     static_smem: u32,
 }
 
-/// A context and a module, by their addresses: what was loaded keeps the context alive, and a module lives for ever, so
-/// neither address comes to mean another one.
+/// The addresses of a context and a module. A loaded module keeps its context alive, and a [`Module`] is static, so no
+/// address is used again for another one.
 type Key = (usize, usize);
 
 /// The functions of a module, by entry.
@@ -38,7 +38,7 @@ fn key(context: &CudaContext, module: &'static Module) -> Key {
     (context.cu_ctx().addr(), std::ptr::from_ref(module).addr())
 }
 
-/// An argument as the driver takes it, by the address of a value.
+/// The value of an argument; the driver takes its address.
 enum Value {
     Address(u64),
     Map(TensorMap),
@@ -46,7 +46,7 @@ enum Value {
     F32(f32),
 }
 
-/// The launch on the stream of its tensors' device.
+/// Launches on the stream of the device of the tensors.
 pub(super) fn execute(launch: &Launch) -> Result<()> {
     let device = device(launch)?;
     let stream = device.cuda_stream();
@@ -104,7 +104,10 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     Ok(())
 }
 
-/// Of the first tensor; the others have to be there too.
+/// Returns the device of the first tensor.
+///
+/// # Errors
+/// When a tensor is on another device.
 fn device(launch: &Launch) -> Result<CudaDevice> {
     let tensors = launch
         .args
@@ -137,7 +140,7 @@ fn storage<'a>(arg: &Arg<'a>) -> Option<StorageRef<'a>> {
     Some(tensor(arg)?.storage_and_layout().0)
 }
 
-/// Of the tensor's first element.
+/// Returns the address of the tensor's first element.
 pub(crate) fn address<'a>(
     x: &Tensor,
     storage: &'a Storage,
@@ -168,7 +171,7 @@ pub(crate) fn address<'a>(
     Ok((start + offset as u64, sync))
 }
 
-/// Compiled at first use, and kept.
+/// Returns an entry's function, which the driver compiles at its first use.
 fn load(context: &Arc<CudaContext>, launch: &Launch) -> Result<Loaded> {
     let (key, entry) = (key(context, launch.module), &*launch.entry);
     if let Ok(functions) = FUNCTIONS.read()

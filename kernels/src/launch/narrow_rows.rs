@@ -1,41 +1,30 @@
-//! Rows of which the lanes of one warp hold all: the host's side of `common/narrow_row.cuh`.
-
-use candle_core::{Result, Tensor};
+//! Which kernel takes a row that fits in one warp, its grid and its block: the host's side of `common/narrow_row.cuh`.
 
 use super::Launch;
 
-/// Bytes of a piece of a row, and what an operand's first element lies on.
-const PIECE: usize = 16;
+/// Bytes of a chunk, which one instruction loads.
+const CHUNK: usize = 16;
 
 /// Threads of a block: `NARROW_THREADS`.
 const THREADS: usize = 128;
 
-/// Lanes a row, and pieces a lane: what there are kernels of, the smallest first.
-pub const NARROW: [(usize, usize); 5] = [(16, 1), (32, 1), (32, 2), (32, 4), (32, 8)];
+/// Lanes per row and chunks per lane of the kernels, the smallest first.
+pub const NARROW_VARIANTS: [(usize, usize); 5] = [(16, 1), (32, 1), (32, 2), (32, 4), (32, 8)];
 
-/// The place in [`NARROW`] of the smallest that holds rows of `columns` elements of `size` bytes; none where they are longer,
-/// or no multiple of a piece.
-pub fn narrow(columns: usize, size: usize) -> Option<usize> {
+/// The index in [`NARROW_VARIANTS`] of the smallest kernel that holds rows of `columns` elements of `size` bytes. `None` if
+/// they are longer than the largest holds, or no multiple of a chunk.
+pub fn narrow_variant(columns: usize, size: usize) -> Option<usize> {
     let bytes = columns * size;
-    let holds = |&(lanes, pieces): &(usize, usize)| bytes <= lanes * pieces * PIECE;
-    let whole = bytes > 0 && bytes.is_multiple_of(PIECE);
-    NARROW.iter().position(holds).filter(|_| whole)
-}
-
-/// `x`, or where it begins beside a multiple of 16 bytes of its memory, a copy in memory of its own, which begins on one.
-/// (`Tensor::copy` would copy all of the memory, and begin as far behind its beginning.)
-pub fn on_16_bytes(x: &Tensor) -> Result<Tensor> {
-    let start = x.layout().start_offset() * x.dtype().size_in_bytes();
-    match start.is_multiple_of(PIECE) {
-        true => Ok(x.clone()),
-        false => x.force_contiguous(),
-    }
+    let holds = |&(lanes, chunks): &(usize, usize)| bytes <= lanes * chunks * CHUNK;
+    let whole = bytes > 0 && bytes.is_multiple_of(CHUNK);
+    NARROW_VARIANTS.iter().position(holds).filter(|_| whole)
 }
 
 impl Launch<'_> {
-    /// Grid and block for `rows` rows of so many lanes each.
-    pub fn narrow_rows(self, rows: usize, lanes: usize) -> Self {
-        self.grid((rows * lanes).div_ceil(THREADS), 1, 1)
+    /// Grid and block for `rows` rows and the kernel of a [variant](narrow_variant).
+    pub fn narrow_rows(self, rows: usize, variant: usize) -> Self {
+        let (lanes_per_row, _) = NARROW_VARIANTS[variant];
+        self.grid((rows * lanes_per_row).div_ceil(THREADS), 1, 1)
             .block(THREADS, 1, 1)
     }
 }
@@ -46,14 +35,14 @@ mod tests {
 
     #[test]
     fn a_row_has_the_smallest_kernel_that_holds_it() {
-        let held = |columns, size| narrow(columns, size).map(|i| NARROW[i]);
-        assert_eq!(held(128, 2), Some((16, 1)));
-        assert_eq!(held(136, 2), Some((32, 1)));
-        assert_eq!(held(128, 4), Some((32, 1)));
-        assert_eq!(held(512, 4), Some((32, 4)));
-        assert_eq!(held(1024, 4), Some((32, 8)));
-        assert_eq!(held(1028, 4), None, "longer");
-        assert_eq!(held(511, 4), None, "no multiple of 16 bytes");
-        assert_eq!(held(0, 4), None);
+        let variant = |columns, size| narrow_variant(columns, size).map(|i| NARROW_VARIANTS[i]);
+        assert_eq!(variant(128, 2), Some((16, 1)));
+        assert_eq!(variant(136, 2), Some((32, 1)));
+        assert_eq!(variant(128, 4), Some((32, 1)));
+        assert_eq!(variant(512, 4), Some((32, 4)));
+        assert_eq!(variant(1024, 4), Some((32, 8)));
+        assert_eq!(variant(1028, 4), None, "longer");
+        assert_eq!(variant(511, 4), None, "no multiple of 16 bytes");
+        assert_eq!(variant(0, 4), None);
     }
 }

@@ -1,10 +1,8 @@
-//! What was launched, in order, wherever it ran.
+//! A list of launches in order, on whatever device they ran.
 
 use std::cell::RefCell;
 
 use trace::Launched;
-
-use crate::finally::Finally;
 
 thread_local! {
     static NOTED: RefCell<Option<Vec<Launched>>> = const { RefCell::new(None) };
@@ -13,8 +11,8 @@ thread_local! {
 /// Runs `f` and returns what it launched on this thread, in the order of the launches. A trace lists them by op instead:
 /// there the launches of an op come before those of the ops inside it.
 pub fn noted<T>(f: impl FnOnce() -> T) -> (T, Vec<Launched>) {
-    let mut before = NOTED.replace(Some(vec![]));
-    let _as_before = Finally(|| NOTED.set(before.take()));
+    let before = NOTED.replace(Some(vec![]));
+    scopeguard::defer! { NOTED.set(before) }
     let value = f();
     (value, NOTED.take().unwrap_or_default())
 }
@@ -41,7 +39,7 @@ mod tests {
 
     #[test]
     fn launches_are_in_order_whatever_spans_are_open() {
-        launched(|| panic!("nobody notes this launch"));
+        launched(|| panic!("no list is open"));
         let ((), noted) = noted(|| {
             {
                 let _span = trace::span("inside");

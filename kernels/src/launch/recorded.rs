@@ -1,4 +1,4 @@
-//! Launches as text: what a simulated kernel was given, for files of cases.
+//! Launches as text, for files of cases: the entry, the grid and the arguments of a simulated kernel.
 
 use std::cell::RefCell;
 
@@ -9,9 +9,8 @@ use simt::{Dim, Options};
 use super::simulated::{key, no_tma, simulated};
 use super::{Arg, Launch, Module};
 use crate::error::mismatch;
-use crate::finally::Finally;
 
-/// A launch that was simulated.
+/// A simulated launch.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// Where the kernel is.
@@ -24,15 +23,15 @@ thread_local! {
     static RECORDED: RefCell<Option<Vec<Recorded>>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` with every kernel of this thread simulated, and notes the launches.
+/// Runs `f` with every kernel of this thread simulated, and returns the launches.
 pub fn recorded<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Recorded>) {
-    let mut before = RECORDED.replace(Some(vec![]));
-    let _as_before = Finally(|| RECORDED.set(before.take()));
+    let before = RECORDED.replace(Some(vec![]));
+    scopeguard::defer! { RECORDED.set(before) }
     let (value, _) = simulated(options, f);
     (value, RECORDED.take().unwrap_or_default())
 }
 
-/// Notes a launch that is about to run, if launches are noted.
+/// Adds a launch that is about to run, inside of [`recorded`].
 pub(super) fn note(launch: &Launch) -> Result<()> {
     if RECORDED.with_borrow(Option::is_none) {
         return Ok(());
@@ -96,7 +95,7 @@ fn argument(
     })
 }
 
-/// Whether an argument reads this storage: what none reads has nothing in it.
+/// Whether an argument reads this storage. One that none reads is poisoned.
 fn is_read(launch: &Launch, storage: usize) -> bool {
     launch.args.iter().any(|arg| match arg {
         Arg::Read(x) | Arg::View(x) => key(&x.storage_and_layout().0) == storage,
@@ -137,12 +136,14 @@ fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
     })
 }
 
-/// Floats that are listed at the most: where many are equal, and where one is no number.
+/// Maximum number of floats that a case lists because many are equal.
 const LISTED: usize = 2048;
+
+/// Maximum number of floats that a case lists because one is not finite.
 const FEW: usize = 64;
 
-/// Random numbers as large as these; themselves where many are equal, as ties and masks are, or where a few hold a
-/// NaN. What is NaN among many is memory that nobody reads.
+/// Random numbers as large as these. The numbers themselves if many are equal, as ties and masks are, or if they are few
+/// and one is NaN. NaN among many numbers is memory that no kernel reads.
 fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fill {
     let len = x.len();
     let mut distinct: Vec<u32> = x.clone().map(f32::to_bits).collect();
@@ -158,13 +159,14 @@ fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fi
     Fill::Random((most > 1.).then_some(most.into()))
 }
 
-/// Integers that are listed at the most: indices and packed weights. Of activations of 8 bits there are more, and
-/// any will do.
+/// Maximum number of integers that a case lists: indices and packed weights. Tensors of 8-bit activations have more, and
+/// there random ones do.
 const INTEGERS: usize = 8192;
 
 fn integers<T: Copy + Into<u64>>(x: &[T]) -> Fill {
-    match x.len() <= INTEGERS {
-        true => Fill::List(x.iter().map(|&x| x.into()).collect()),
-        false => Fill::Random(None),
+    if x.len() <= INTEGERS {
+        Fill::List(x.iter().map(|&x| x.into()).collect())
+    } else {
+        Fill::Random(None)
     }
 }

@@ -1,4 +1,4 @@
-//! Launches on no GPU at all: the same PTX, run by the simulator over tensors in the host's memory.
+//! Launches without a GPU: the simulator runs the same PTX over tensors in the host's memory.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::noted::launched;
 use super::{Arg, Launch, Module, recorded};
 use crate::error::mismatch;
 
-/// What the kernels of this thread run on, while [`simulated`] runs.
+/// The state of this thread while [`simulated`] runs.
 struct Simulation {
     options: Options,
     reports: Vec<Report>,
@@ -24,8 +24,8 @@ thread_local! {
     static SIMULATION: RefCell<Option<Simulation>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. What was
-/// reported of each launch comes beside.
+/// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. Returns the report of
+/// each launch too.
 pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>) {
     let before = begin(options);
     let value = f();
@@ -42,13 +42,13 @@ impl Drop for Before {
     }
 }
 
-/// From now on kernels are simulated, until what it returns is dropped.
+/// Simulates this thread's kernels until the returned value is dropped.
 pub(crate) fn begin(options: Options) -> Before {
     let reports = vec![];
     Before(SIMULATION.replace(Some(Simulation { options, reports })))
 }
 
-/// As it was before; the reports since then.
+/// Ends a simulation and returns its reports.
 pub(crate) fn end(before: Before) -> Vec<Report> {
     let ended = SIMULATION.take();
     drop(before);
@@ -64,7 +64,7 @@ fn options() -> Option<Options> {
     SIMULATION.with_borrow(|s| s.as_ref().map(|s| s.options.clone()))
 }
 
-/// A launch over tensors of the host.
+/// Simulates a launch over tensors of the host.
 pub(super) fn execute(launch: &Launch) -> Result<()> {
     let Some(options) = options() else {
         return Err(mismatch(&launch.entry, "a simulation", "none"));
@@ -112,7 +112,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     Ok(())
 }
 
-/// What takes boxes multiplies them with wgmma, which is not simulated either.
+/// The error for a kernel that uses TMA. Such kernels also use wgmma, which is not simulated either.
 pub(super) fn no_tma(launch: &Launch) -> candle_core::Error {
     mismatch(
         &launch.entry,
@@ -125,7 +125,7 @@ fn of_simulator(error: simt::Error) -> candle_core::Error {
     candle_core::Error::Msg(error.to_string())
 }
 
-/// Parsed and prepared once, and kept; a module by its address, which lives for ever.
+/// Parses and prepares an entry once. A module is known by its address, because it lives for ever.
 fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
     struct Prepared {
         module: simt::Module,
@@ -149,12 +149,12 @@ fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
     Ok(kernel)
 }
 
-/// What two views of one tensor have in common.
+/// The identity of a storage: equal for two views of one tensor.
 pub(super) fn key(storage: &Storage) -> usize {
     std::ptr::from_ref(storage).addr()
 }
 
-/// The address of a tensor's first element; its storage becomes a buffer if it is none yet.
+/// Returns the address of a tensor's first element. Its storage becomes a buffer if it is none yet.
 fn address(
     x: &Tensor,
     name: &str,
@@ -181,7 +181,7 @@ fn address(
             buffers.len() - 1
         }
     };
-    // What is only written may not be read before.
+    // A tensor that is only written starts uninitialised: the simulator reports a read before the first write.
     buffers[i].1.initialised |= read;
     Ok(simt::Arg::Inside(i, offset))
 }
@@ -195,12 +195,12 @@ fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
         CpuStorage::BF16(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
         _ => {
             let expected = "f32, f64, bf16, u32 or u8";
-            return Err(mismatch("launch", expected, "another format"));
+            return Err(mismatch("launch", expected, "another dtype"));
         }
     })
 }
 
-/// Bytes become a tensor's.
+/// Copies bytes to a tensor.
 struct Take<'a>(&'a [u8]);
 
 impl InplaceOp1 for Take<'_> {
@@ -227,7 +227,7 @@ impl InplaceOp1 for Take<'_> {
                     .map(|b| bf16::from_le_bytes([b[0], b[1]]));
                 x.iter_mut().zip(halves).for_each(|(x, b)| *x = b);
             }
-            _ => return Err(mismatch("launch", "f32, bf16, u32 or u8", "another format")),
+            _ => return Err(mismatch("launch", "f32, bf16, u32 or u8", "another dtype")),
         }
         Ok(())
     }

@@ -24,6 +24,11 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     if on_cpu(x.device()) {
         return dispatch!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
     }
+    launch(x, w, b, eps, rows, c)
+}
+
+/// x (rows, C), w and b (C) → y, on a GPU.
+fn launch(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let (module, entry) = by_dtype(
         "layer_norm_level3",

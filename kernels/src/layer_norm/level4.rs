@@ -1,14 +1,15 @@
-//! Level 4: one warp per row, held in registers.
+//! Level 4: one warp per row, held in registers; a fallback for rows that do not fit there.
 
 use candle_core::{Result, Tensor};
 use trace::span;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, fits_in_registers, is_aligned_to_16_bytes, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("layer_norm/level4", sm_75, sm_80);
+static FALLBACK: Module = module!("layer_norm/fallback", sm_75);
 
 /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
 ///
@@ -20,15 +21,31 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     if on_cpu(x.device()) {
         return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
     }
+    launch(x, w, b, eps, rows, c)
+}
+
+/// x (rows, C), w and b (C) → y, on a GPU.
+fn launch(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let entry = by_dtype(
-        "layer_norm_level4",
-        x.dtype(),
-        "layer_norm_f32_level4",
-        "layer_norm_bf16_level4",
-    )?;
-    Launch::new(&MODULE, entry)
-        .held_rows(rows, c, x.dtype().size_in_bytes())
+    let size = x.dtype().size_in_bytes();
+    let launch = if fits_in_registers(c, size) && is_aligned_to_16_bytes(&[x, w, b, &y]) {
+        let entry = by_dtype(
+            "layer_norm_level4",
+            x.dtype(),
+            "layer_norm_f32_level4",
+            "layer_norm_bf16_level4",
+        )?;
+        Launch::new(&MODULE, entry).register_rows(rows, c, size)
+    } else {
+        let entry = by_dtype(
+            "layer_norm_level4",
+            x.dtype(),
+            "layer_norm_f32_level4_fallback",
+            "layer_norm_bf16_level4_fallback",
+        )?;
+        Launch::new(&FALLBACK, entry).memory_rows(rows, c, size)
+    };
+    launch
         .read(x)
         .read(w)
         .read(b)

@@ -3,12 +3,12 @@
 //   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
 //
 // rms_norm/level5.cu says why this is faster than level 4 where tensors are small: no registers and turns for chunks
-// that a row has not, half a warp for half a row, no barrier, one instruction for 1 / sqrt. Most of it counts twice here,
-// with two sums per row and two vectors. And all loads come first, those of w and b too: level 4 has no registers for
-// that, and loads them after the mean.
+// that a row does not have, half a warp for a short row, no barrier, one instruction for 1 / sqrt. Most of it counts
+// twice here, with two sums per row and two vectors. And all loads come first, those of w and b too: level 4 has no
+// registers for that, and loads them after the mean.
 //
-// Launch: block 128, grid ceil(rows * LANES / 128). C is a multiple of 16 bytes, at most LANES * PIECES chunks of 16,
-// and every operand lies on 16 bytes.
+// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row is a multiple of 16 bytes, at most
+// LANES_PER_ROW * CHUNKS_PER_LANE chunks of 16 bytes, and every operand begins at a multiple of 16 bytes.
 //
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w and b in flight
 // meanwhile.
@@ -18,50 +18,51 @@
 // Measured: layer_norm 4096x2048 bf16 at 95% of the memory rate on an NVIDIA H200; see kernels/generated/layer_norm/level5.md.
 #include "common/narrow_row.cuh"
 
-// x (rows, C), w and b (C), y (rows, C).
-template <typename T, int LANES, int PIECES>
+// x (rows, C), w and b (C), y (rows, C), inverse_columns = 1 / C: a division on the host in place of one per thread.
+template <typename T, int LANES_PER_ROW, int CHUNKS_PER_LANE>
 __device__ __forceinline__ void layer_norm(const T *x, const T *w, const T *b, T *y, unsigned rows, int columns,
-                                           float eps) {
+                                           float inverse_columns, float eps) {
   constexpr int N = PER_16_BYTES<T>;
-  const NarrowRow<T, LANES, PIECES> row(rows, columns);
-  uint4 of_x[PIECES], of_w[PIECES], of_b[PIECES];
-  row.load(x + row.start, of_x);
-  row.load(w, of_w);
-  row.load(b, of_b);
-  row.clear_outside(of_x);
+  const NarrowRow<T, LANES_PER_ROW, CHUNKS_PER_LANE> row(rows, columns);
+  uint4 x_chunks[CHUNKS_PER_LANE], w_chunks[CHUNKS_PER_LANE], b_chunks[CHUNKS_PER_LANE];
+  row.load(x + row.start, x_chunks);
+  row.load(w, w_chunks);
+  row.load(b, b_chunks);
+  row.zero_outside(x_chunks);
 
   float total = 0.f, squares = 0.f;
-  row.each_piece([&](int i, int) {
+  row.for_each_chunk([&](int i, int) {
     float v[N];
-    unpack16<T>(of_x[i], v);
+    unpack16<T>(x_chunks[i], v);
 #pragma unroll
     for (int j = 0; j < N; j++) total += v[j];
   });
-  const float per_column = 1.f / columns, mean = warp_sum<LANES>(total) * per_column;
+  const float mean = warp_sum<LANES_PER_ROW>(total) * inverse_columns;
 
-  row.each_piece([&](int i, int) {
+  row.for_each_chunk([&](int i, int) {
     float v[N];
-    unpack16<T>(of_x[i], v);
+    unpack16<T>(x_chunks[i], v);
 #pragma unroll
     for (int j = 0; j < N; j++) squares += (v[j] - mean) * (v[j] - mean);
   });
-  const float scale = rsqrtf(warp_sum<LANES>(squares) * per_column + eps);
+  const float scale = rsqrtf(warp_sum<LANES_PER_ROW>(squares) * inverse_columns + eps);
 
-  row.each_piece([&](int i, int c) {
+  row.for_each_chunk([&](int i, int c) {
     float v[N], weight[N], bias[N];
-    unpack16<T>(of_x[i], v);
-    unpack16<T>(of_w[i], weight);
-    unpack16<T>(of_b[i], bias);
+    unpack16<T>(x_chunks[i], v);
+    unpack16<T>(w_chunks[i], weight);
+    unpack16<T>(b_chunks[i], bias);
 #pragma unroll
     for (int j = 0; j < N; j++) v[j] = (v[j] - mean) * (scale * weight[j]) + bias[j];
     store16(y + row.start + c, v);
   });
 }
 
-#define KERNEL(NAME, T, LANES, PIECES)                                                                               \
+#define KERNEL(NAME, T, LANES_PER_ROW, CHUNKS_PER_LANE)                                                              \
   extern "C" __global__ void __launch_bounds__(NARROW_THREADS)                                                       \
-      NAME(const T *x, const T *w, const T *b, T *y, unsigned rows, unsigned columns, float eps) {                   \
-    layer_norm<T, LANES, PIECES>(x, w, b, y, rows, columns, eps);                                                    \
+      NAME(const T *x, const T *w, const T *b, T *y, unsigned rows, unsigned columns, float inverse_columns,         \
+           float eps) {                                                                                              \
+    layer_norm<T, LANES_PER_ROW, CHUNKS_PER_LANE>(x, w, b, y, rows, columns, inverse_columns, eps);                  \
   }
 
 KERNEL(layer_norm_f32_level5_16x1, float, 16, 1)

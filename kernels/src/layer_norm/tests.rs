@@ -3,9 +3,11 @@
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use simt::Options;
 
-use super::level5::REGISTRY;
+use super::level5::{ENTRIES, REGISTRY};
 use crate::dispatch::{Facts, Op, Problem};
+use crate::launch::{NARROW_VARIANTS, simulated};
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
@@ -81,6 +83,48 @@ fn kernels_equal_the_oracle() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
+/// does not begin at a multiple of 16 bytes.
+#[test]
+fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, name) in [(DType::F32, "f32"), (DType::BF16, "bf16")] {
+        for (c, offset, suffix) in [
+            (512, 0, ""),
+            (2000, 8, ""),
+            (16384, 0, ""),
+            (513, 0, "_fallback"),
+            (16392, 0, "_fallback"),
+            (512, 1, "_fallback"),
+        ] {
+            let case = Case {
+                rows: 2,
+                c,
+                dtype,
+                offset,
+            };
+            let (ran, reports) =
+                simulated(Options::default(), || compare(&mut rng, case, &Device::Cpu));
+            ran?;
+            let level4: Vec<&str> = (reports.iter().map(|r| &*r.entry))
+                .filter(|entry| entry.contains("level4"))
+                .collect();
+            let expected = format!("layer_norm_{name}_level4{suffix}");
+            assert!(level4.iter().all(|entry| *entry == expected), "{level4:?}");
+            assert!(!level4.is_empty() && reports.iter().all(|r| r.is_clean()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn entries_are_named_by_lanes_and_chunks() {
+    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_VARIANTS) {
+        assert_eq!(f32, format!("layer_norm_f32_level5_{lanes}x{chunks}"));
+        assert_eq!(bf16, format!("layer_norm_bf16_level5_{lanes}x{chunks}"));
+    }
 }
 
 proptest! {

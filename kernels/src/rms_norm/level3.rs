@@ -24,6 +24,11 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     if on_cpu(x.device()) {
         return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
     }
+    launch(x, w, eps, rows, c)
+}
+
+/// x (rows, C), w (C) → y, on a GPU.
+fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let (module, entry) = by_dtype(
         "rms_norm_level3",

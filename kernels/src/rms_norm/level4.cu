@@ -10,10 +10,10 @@
 //   has up to eight rows, none of which waits for another.
 // The bytes that memory has to move are the same: x in, y out.
 //
-// Launch: a block has one row if there are at most 128 rows, else up to eight. A thread holds four pieces of 16 bytes, so
+// Launch: a block has one row if there are at most 128 rows, else up to eight. A thread holds four chunks of 16 bytes, so
 // one warp holds a row of up to 512 columns of f32 or 1024 of bf16: block (32, rows). A longer row is shared by as few
-// warps as can hold it, block (64, rows), (128, rows) and so on, up to 16384 columns. Rows that are longer (1024 threads,
-// 512 in bf16) or no multiple of 16 bytes (256 threads at most) go through memory as at level 3.
+// warps as can hold it, block (64, rows), (128, rows) and so on, up to 16384 columns. A row is a multiple of 16 bytes, and
+// every tensor begins at one. The host launches fallback.cu for all other rows.
 //
 // To be faster: keep y on the chip for the matmul that reads it, in one launch with it.
 //
@@ -22,65 +22,41 @@
 // Measured: rms_norm 16384x8192 f32 at 99% of the memory rate on an NVIDIA H200; see kernels/generated/rms_norm/level4.md.
 #include "common/row.cuh"
 
-// A row that its threads hold.
+// x (rows, C), w (C), y (rows, C).
 template <typename T>
-__device__ __forceinline__ void held_row(const T *x, const T *w, T *y, int columns, float eps, float *scratch) {
+__device__ __forceinline__ void row_in_registers(const T *x, const T *w, T *y, unsigned rows, int columns, float eps) {
   constexpr int N = PER_16_BYTES<T>;
-  const Pieces<T> of_x(x, columns), of_w(w, columns);
+  __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
+  const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
+  if (row >= rows) return; // all threads of the row
+  const size_t start = size_t(row) * unsigned(columns);
+
+  const RowChunks<T> x_chunks(x + start, columns), w_chunks(w, columns);
   float squares = 0.f;
-  each_piece<T>(columns, [&](int i, int) {
+  for_each_chunk<T>(columns, [&](int i, int) {
     float v[N];
-    of_x.get(i, v);
+    x_chunks.unpack(i, v);
 #pragma unroll
     for (int j = 0; j < N; j++) squares += v[j] * v[j];
   });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
-  each_piece<T>(columns, [&](int i, int c) {
+  for_each_chunk<T>(columns, [&](int i, int c) {
     float v[N], weight[N];
-    of_x.get(i, v);
-    of_w.get(i, weight);
+    x_chunks.unpack(i, v);
+    w_chunks.unpack(i, weight);
 #pragma unroll
     for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
-    store16(y + c, v);
+    store16(y + start + c, v);
   });
 }
 
-// A row of any length at any address: one element at a time, read twice.
-template <typename T>
-__device__ __forceinline__ void any_row(const T *x, const T *w, T *y, int columns, float eps, float *scratch) {
-  float squares = 0.f;
-  for (int c = threadIdx.x; c < columns; c += blockDim.x) {
-    const float v = widen(x[c]);
-    squares += v * v;
-  }
-  const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
-  for (int c = threadIdx.x; c < columns; c += blockDim.x) store(y + c, widen(x[c]) * (scale * widen(w[c])));
+extern "C" __global__ void __launch_bounds__(MAX_ROW_THREADS<float>)
+    rms_norm_f32_level4(const float *x, const float *w, float *y, unsigned rows, unsigned columns, float eps) {
+  row_in_registers(x, w, y, rows, columns, eps);
 }
 
-template <typename T>
-__device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned rows, int columns, float eps) {
-  __shared__ float scratch[ROW_THREADS<T> / WARP];
-  const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
-  if (row >= rows) return; // all threads of the row
-  const size_t start = size_t(row) * unsigned(columns);
-  if (aligned(x) && aligned(w) && aligned(y) && Pieces<T>::fit(columns)) {
-    held_row(x + start, w, y + start, columns, eps, scratch);
-  } else {
-    any_row(x + start, w, y + start, columns, eps, scratch);
-  }
-}
-
-// x (rows, C), w (C), y (rows, C).
-extern "C" __global__ void __launch_bounds__(ROW_THREADS<float>)
-    rms_norm_f32_level4(const float *x, const float *w, float *y, unsigned rows, unsigned columns,
-                        float eps) {
-  rms_norm(x, w, y, rows, columns, eps);
-}
-
-// x (rows, C), w (C), y (rows, C).
-extern "C" __global__ void __launch_bounds__(ROW_THREADS<bf16>)
-    rms_norm_bf16_level4(const bf16 *x, const bf16 *w, bf16 *y, unsigned rows, unsigned columns,
-                         float eps) {
-  rms_norm(x, w, y, rows, columns, eps);
+extern "C" __global__ void __launch_bounds__(MAX_ROW_THREADS<bf16>)
+    rms_norm_bf16_level4(const bf16 *x, const bf16 *w, bf16 *y, unsigned rows, unsigned columns, float eps) {
+  row_in_registers(x, w, y, rows, columns, eps);
 }

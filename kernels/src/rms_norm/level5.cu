@@ -3,18 +3,18 @@
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns
 //
 // Level 4's kernel takes a row of any width. A small tensor waits for all that this needs:
-// - Level 4 has registers for four pieces of 16 bytes of each operand in each thread, and walks through four, however
-//   short the row. Here PIECES is part of the kernel.
+// - Level 4 has registers for four chunks of 16 bytes of each operand in each thread, and walks through four, however
+//   short the row. Here CHUNKS_PER_LANE is a template parameter.
 // - Rows of 256 bytes and less are half a warp's; at level 4 its other half is idle.
-// - Level 4's barrier, for rows of several warps, has a number that only the run knows. The compiler then takes all 16
-//   that a block can have, and no more than four blocks share an SM (cudaOccupancyMaxActiveBlocksPerMultiprocessor, on an
-//   H200). A row of one warp needs none.
+// - Level 4 also takes rows of several warps, and reserves four of a block's 16 barriers for them. A row of one warp
+//   needs none. (When the times below were recorded level 4 reserved all 16, and no more than four blocks shared an SM:
+//   cudaOccupancyMaxActiveBlocksPerMultiprocessor, on an H200.)
 // - 1 / sqrt is one instruction, rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA). The root and the division of
 //   IEEE are many instructions, one after the other, and nothing else can be done meanwhile.
 // The bytes are the same, and so are large tensors' times: those wait for memory.
 //
-// Launch: block 128, grid ceil(rows * LANES / 128). A row is a multiple of 16 bytes, at most LANES * PIECES pieces of
-// 16 bytes, and every operand begins at a multiple of 16 bytes.
+// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row is a multiple of 16 bytes, at most
+// LANES_PER_ROW * CHUNKS_PER_LANE chunks of 16 bytes, and every operand begins at a multiple of 16 bytes.
 //
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w in flight meanwhile.
 //
@@ -24,28 +24,29 @@
 #include "common/narrow_row.cuh"
 
 // ANCHOR: narrow
-// x (rows, C), w (C), y (rows, C).
-template <typename T, int LANES, int PIECES>
-__device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned rows, int columns, float eps) {
+// x (rows, C), w (C), y (rows, C), inverse_columns = 1 / C: a division on the host in place of one per thread.
+template <typename T, int LANES_PER_ROW, int CHUNKS_PER_LANE>
+__device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned rows, int columns,
+                                         float inverse_columns, float eps) {
   constexpr int N = PER_16_BYTES<T>;
-  const NarrowRow<T, LANES, PIECES> row(rows, columns);
-  uint4 of_x[PIECES], of_w[PIECES];
-  row.load(x + row.start, of_x);
-  row.load(w, of_w);
+  const NarrowRow<T, LANES_PER_ROW, CHUNKS_PER_LANE> row(rows, columns);
+  uint4 x_chunks[CHUNKS_PER_LANE], w_chunks[CHUNKS_PER_LANE];
+  row.load(x + row.start, x_chunks);
+  row.load(w, w_chunks);
 
   float squares = 0.f;
-  row.each_piece([&](int i, int) {
+  row.for_each_chunk([&](int i, int) {
     float v[N];
-    unpack16<T>(of_x[i], v);
+    unpack16<T>(x_chunks[i], v);
 #pragma unroll
     for (int j = 0; j < N; j++) squares += v[j] * v[j];
   });
-  const float scale = rsqrtf(warp_sum<LANES>(squares) * (1.f / columns) + eps);
+  const float scale = rsqrtf(warp_sum<LANES_PER_ROW>(squares) * inverse_columns + eps);
 
-  row.each_piece([&](int i, int c) {
+  row.for_each_chunk([&](int i, int c) {
     float v[N], weight[N];
-    unpack16<T>(of_x[i], v);
-    unpack16<T>(of_w[i], weight);
+    unpack16<T>(x_chunks[i], v);
+    unpack16<T>(w_chunks[i], weight);
 #pragma unroll
     for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
     store16(y + row.start + c, v);
@@ -53,10 +54,10 @@ __device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned 
 }
 // ANCHOR_END: narrow
 
-#define KERNEL(NAME, T, LANES, PIECES)                                                                               \
+#define KERNEL(NAME, T, LANES_PER_ROW, CHUNKS_PER_LANE)                                                              \
   extern "C" __global__ void __launch_bounds__(NARROW_THREADS)                                                       \
-      NAME(const T *x, const T *w, T *y, unsigned rows, unsigned columns, float eps) {                               \
-    rms_norm<T, LANES, PIECES>(x, w, y, rows, columns, eps);                                                         \
+      NAME(const T *x, const T *w, T *y, unsigned rows, unsigned columns, float inverse_columns, float eps) {        \
+    rms_norm<T, LANES_PER_ROW, CHUNKS_PER_LANE>(x, w, y, rows, columns, inverse_columns, eps);                       \
   }
 
 KERNEL(rms_norm_f32_level5_16x1, float, 16, 1)

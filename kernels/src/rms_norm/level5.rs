@@ -1,29 +1,38 @@
-//! Level 5: the kernel that was the fastest for this shape on this device; for narrow rows there is one of their own.
+//! Level 5: the kernel that was the fastest for this shape on this device; for narrow rows there is one more kernel.
 
 use candle_core::{Result, Tensor};
 
 use super::{level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
-use crate::element::dtype_name;
+use crate::element::by_dtype;
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, NARROW, module, narrow, on_16_bytes};
+use crate::launch::{Launch, Module, aligned_to_16_bytes, module, narrow_variant};
 use crate::output;
 
 static MODULE: Module = module!("rms_norm/level5", sm_75, sm_80);
 
+/// Entries for f32 and bf16, for each of the [variants](crate::launch::narrow_variant).
+pub(super) const ENTRIES: [(&str, &str); 5] = [
+    ("rms_norm_f32_level5_16x1", "rms_norm_bf16_level5_16x1"),
+    ("rms_norm_f32_level5_32x1", "rms_norm_bf16_level5_32x1"),
+    ("rms_norm_f32_level5_32x2", "rms_norm_bf16_level5_32x2"),
+    ("rms_norm_f32_level5_32x4", "rms_norm_bf16_level5_32x4"),
+    ("rms_norm_f32_level5_32x8", "rms_norm_bf16_level5_32x8"),
+];
+
 /// x, w and eps → y
 pub type Kernel = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
 
-/// All that compute RMS norms. A kernel for another GPU is an entry more.
+/// All kernels that compute RMS norms. A kernel for another GPU is one more entry.
 pub static REGISTRY: Registry<Kernel> = Registry {
     entries: &[
         Entry {
             name: "rms_norm_level5",
             can: |p, facts| {
-                let narrow = narrow(p.n, p.dtype.size_in_bytes()).is_some();
+                let narrow = narrow_variant(p.n, p.dtype.size_in_bytes()).is_some();
                 facts.is_gpu() && narrow && facts.computes(p.dtype, facts.has(Feature::Bf16))
             },
-            run: of_narrow_rows,
+            run: narrow_rows_kernel,
         },
         Entry {
             name: "rms_norm_level4",
@@ -49,25 +58,25 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     (picked.entry.run)(x, w, eps)
 }
 
-/// The kernel for rows that a warp holds.
-fn of_narrow_rows(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+/// The kernel for rows that fit in the registers of one warp, on a GPU.
+fn narrow_rows_kernel(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     let (rows, c) = super::check("rms_norm_level5", x, w)?;
-    let place = narrow(c, x.dtype().size_in_bytes());
-    let place = place.ok_or_else(|| {
+    let variant = narrow_variant(c, x.dtype().size_in_bytes()).ok_or_else(|| {
         let expected = "rows of at most 256 whole chunks of 16 bytes";
         mismatch("rms_norm_level5", expected, c)
     })?;
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let [x, w] = [on_16_bytes(x)?, on_16_bytes(w)?];
-    let (lanes, pieces) = NARROW[place];
-    let dtype = dtype_name("rms_norm_level5", x.dtype())?;
-    Launch::new(&MODULE, format!("rms_norm_{dtype}_level5_{lanes}x{pieces}"))
-        .narrow_rows(rows, lanes)
+    let [x, w] = [aligned_to_16_bytes(x)?, aligned_to_16_bytes(w)?];
+    let (f32, bf16) = ENTRIES[variant];
+    let entry = by_dtype("rms_norm_level5", x.dtype(), f32, bf16)?;
+    Launch::new(&MODULE, entry)
+        .narrow_rows(rows, variant)
         .read(&x)
         .read(&w)
         .write(&y)
         .u32(rows)
         .u32(c)
+        .f32(1. / c as f64)
         .f32(eps)
         .run()?;
     Ok(y)

@@ -3,9 +3,11 @@
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use simt::Options;
 
-use super::level5::REGISTRY;
+use super::level5::{ENTRIES, REGISTRY};
 use crate::dispatch::{Facts, Op, Problem};
+use crate::launch::{Launch, Module, NARROW_VARIANTS, module, simulated};
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, cases, devices, pairwise, rng, tolerance, uniform};
 
@@ -74,6 +76,89 @@ fn kernels_equal_the_oracle() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
+/// does not begin at a multiple of 16 bytes.
+#[test]
+fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, name) in [(DType::F32, "f32"), (DType::BF16, "bf16")] {
+        for (c, offset, suffix) in [
+            (512, 0, ""),
+            (2000, 8, ""),
+            (16384, 0, ""),
+            (513, 0, "_fallback"),
+            (16392, 0, "_fallback"),
+            (512, 1, "_fallback"),
+        ] {
+            let case = Case {
+                rows: 2,
+                c,
+                dtype,
+                offset,
+            };
+            let (ran, reports) =
+                simulated(Options::default(), || compare(&mut rng, case, &Device::Cpu));
+            ran?;
+            let level4: Vec<&str> = (reports.iter().map(|r| &*r.entry))
+                .filter(|entry| entry.contains("level4"))
+                .collect();
+            let expected = format!("rms_norm_{name}_level4{suffix}");
+            assert!(level4.iter().all(|entry| *entry == expected), "{level4:?}");
+            assert!(!level4.is_empty() && reports.iter().all(|r| r.is_clean()));
+        }
+    }
+    Ok(())
+}
+
+/// `level3.cu`, which no level launches.
+static READING_VERSION: Module = module!("rms_norm/level3", sm_75);
+
+#[test]
+fn level_3_in_cuda_equals_level_3_in_ptx_bit_by_bit() -> Result<()> {
+    let mut rng = rng();
+    for (rows, c) in [
+        (1, 1),
+        (2, 7),
+        (3, 65),
+        (2, 255),
+        (5, 256),
+        (3, 257),
+        (2, 1000),
+        (1, 4099),
+    ] {
+        let (x, _) = uniform(&mut rng, &[rows, c], DType::F32, &Device::Cpu)?;
+        let (w, _) = uniform(&mut rng, &[c], DType::F32, &Device::Cpu)?;
+        let cuda = Tensor::zeros((rows, c), DType::F32, &Device::Cpu)?;
+        let (ptx, reports) = simulated(Options::default(), || {
+            Launch::new(&READING_VERSION, "rms_norm_f32_level3")
+                .grid(rows, 1, 1)
+                .block(256, 1, 1)
+                .read(&x)
+                .read(&w)
+                .write(&cuda)
+                .u32(c)
+                .f32(EPS)
+                .run()?;
+            super::level3::rms_norm(&x, &w, EPS)
+        });
+        let bits = |y: &Tensor| -> Result<Vec<u32>> {
+            let y = y.flatten_all()?.to_vec1::<f32>()?;
+            Ok(y.into_iter().map(f32::to_bits).collect())
+        };
+        assert_eq!(bits(&cuda)?, bits(&ptx?)?, "{rows} × {c}");
+        assert!(reports.len() == 2 && reports.iter().all(|r| r.is_clean()));
+    }
+    Ok(())
+}
+
+#[test]
+fn entries_are_named_by_lanes_and_chunks() {
+    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_VARIANTS) {
+        assert_eq!(f32, format!("rms_norm_f32_level5_{lanes}x{chunks}"));
+        assert_eq!(bf16, format!("rms_norm_bf16_level5_{lanes}x{chunks}"));
+    }
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Level 3: a block a graph and 32 channels, and a tree over rows in shared memory.
+//! Level 3: one block per graph and 32 channels, and a tree over rows in shared memory.
 
 use candle_core::{Result, Tensor};
 use operands::Segments;
@@ -15,7 +15,7 @@ static BF16: Module = module!("segment_mean/level3_bf16");
 /// Channels of a block.
 const WIDTH: usize = 32;
 
-/// Nodes that a block reads at once, at the most.
+/// Maximum number of nodes that a block reads at once.
 const ROWS: usize = 32;
 
 /// y (G, C); see [the formula](super).
@@ -30,6 +30,12 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     if on_cpu(x.device()) {
         return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
     }
+    launch(x, offsets, size)
+}
+
+/// x (N, C), offsets (G + 1) → y (G, C), on a GPU.
+fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+    let dtype = x.dtype();
     let Size {
         nodes,
         graphs,

@@ -1,4 +1,4 @@
-//! Level 4: 16 bytes a lane, shuffles between lanes, and long graphs split over blocks.
+//! Level 4: 16 bytes per lane, shuffles between lanes, and long graphs split over blocks.
 
 use candle_core::{DType, Result, Tensor};
 use operands::Segments;
@@ -20,13 +20,13 @@ const WARP: usize = 32;
 /// Channels in one load of a lane.
 const VECTOR: usize = 4;
 
-/// Nodes of a graph, on average, that one block takes.
-const SHARE: usize = 512;
+/// Nodes of a graph, on average, that one block sums.
+const NODES_PER_SPLIT: usize = 512;
 
-/// Blocks a graph is split over, at the most.
-const SPLITS: usize = 256;
+/// Maximum number of blocks that a graph is split over.
+const MAX_SPLITS: usize = 256;
 
-/// y (G, C); see [the formula](super). Graphs of more than `SHARE` nodes on average take a second launch.
+/// y (G, C); see [the formula](super). Graphs of more than `NODES_PER_SPLIT` nodes on average take a second launch.
 ///
 /// # Errors
 /// When shapes, dtypes or devices do not agree.
@@ -34,72 +34,88 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     let _span = span("segment_mean_level4");
     let size = super::check("segment_mean_level4", x, segments)?;
     let offsets = &segments.offsets;
-    let dtype = x.dtype();
     if on_cpu(x.device()) {
-        return dispatch!("segment_mean_level4", dtype, cpu::level4(x, offsets, size));
+        return dispatch!(
+            "segment_mean_level4",
+            x.dtype(),
+            cpu::level4(x, offsets, size)
+        );
     }
-    let y = output::tensor((size.graphs, size.channels), dtype, x.device())?;
+    launch(x, offsets, size)
+}
+
+/// x (N, C), offsets (G + 1) → y (G, C), on a GPU.
+fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+    let y = output::tensor((size.graphs, size.channels), x.dtype(), x.device())?;
     if y.elem_count() == 0 {
         return Ok(y);
     }
-    let lanes = lanes(size.channels);
-    let splits = size.nodes.div_ceil(SHARE * size.graphs).clamp(1, SPLITS);
-    if splits == 1 {
-        let entry = by_dtype(
-            "segment_mean_level4",
-            dtype,
-            "segment_mean_f32_level4",
-            "segment_mean_bf16_level4",
-        )?;
-        launch(entry, size, 1)
-            .read(x)
-            .read(offsets)
-            .write(&y)
-            .u32(size.channels)
-            .u32(lanes)
-            .run()?;
+    let splits = size
+        .nodes
+        .div_ceil(NODES_PER_SPLIT * size.graphs)
+        .clamp(1, MAX_SPLITS);
+    if splits > 1 {
+        launch_split(x, offsets, size, splits, &y)?;
         return Ok(y);
     }
-    let part = (size.graphs, splits, size.channels);
-    let sums = output::tensor(part, DType::F32, x.device())?;
     let entry = by_dtype(
-        "segment_mean_split_level4",
-        dtype,
-        "segment_mean_split_f32_level4",
-        "segment_mean_split_bf16_level4",
+        "segment_mean_level4",
+        x.dtype(),
+        "segment_mean_f32_level4",
+        "segment_mean_bf16_level4",
     )?;
-    launch(entry, size, splits)
+    graph_blocks(entry, size, 1)
         .read(x)
         .read(offsets)
-        .write(&sums)
-        .u32(size.channels)
-        .u32(lanes)
-        .run()?;
-    let entry = by_dtype(
-        "segment_mean_join_level4",
-        dtype,
-        "segment_mean_join_f32_level4",
-        "segment_mean_join_bf16_level4",
-    )?;
-    launch(entry, size, 1)
-        .read(&sums)
-        .read(offsets)
         .write(&y)
-        .u32(splits)
         .u32(size.channels)
-        .u32(lanes)
+        .u32(lanes_per_node(size.channels))
         .run()?;
     Ok(y)
 }
 
-/// Lanes that share a node's channels: a power of two, a whole warp if there are enough.
-fn lanes(channels: usize) -> usize {
+/// Two launches: the sums of each graph's splits, then y.
+fn launch_split(x: &Tensor, offsets: &Tensor, size: Size, splits: usize, y: &Tensor) -> Result<()> {
+    let lanes_per_node = lanes_per_node(size.channels);
+    let shape = (size.graphs, splits, size.channels);
+    let sums = output::tensor(shape, DType::F32, x.device())?;
+    let entry = by_dtype(
+        "segment_mean_split_level4",
+        x.dtype(),
+        "segment_mean_split_f32_level4",
+        "segment_mean_split_bf16_level4",
+    )?;
+    graph_blocks(entry, size, splits)
+        .read(x)
+        .read(offsets)
+        .write(&sums)
+        .u32(size.channels)
+        .u32(lanes_per_node)
+        .run()?;
+    let entry = by_dtype(
+        "segment_mean_join_level4",
+        x.dtype(),
+        "segment_mean_join_f32_level4",
+        "segment_mean_join_bf16_level4",
+    )?;
+    graph_blocks(entry, size, 1)
+        .read(&sums)
+        .read(offsets)
+        .write(y)
+        .u32(splits)
+        .u32(size.channels)
+        .u32(lanes_per_node)
+        .run()
+}
+
+/// Lanes that share a node's channels: a power of two, a whole warp if there are enough channels.
+fn lanes_per_node(channels: usize) -> usize {
     channels.div_ceil(VECTOR).next_power_of_two().min(WARP)
 }
 
-/// A block a graph, as many channels as its lanes hold, and a share of the graph's nodes.
-fn launch(entry: &'static str, size: Size, splits: usize) -> Launch<'static> {
-    let width = VECTOR * lanes(size.channels);
+/// A launch with one block for each graph, each split of its nodes, and as many channels as the lanes of a node read.
+fn graph_blocks(entry: &'static str, size: Size, splits: usize) -> Launch<'static> {
+    let width = VECTOR * lanes_per_node(size.channels);
     Launch::new(&MODULE, entry)
         .grid(size.graphs, size.channels.div_ceil(width), splits)
         .block(THREADS, 1, 1)

@@ -1,4 +1,4 @@
-//! Level 3: a block a row, and trees in shared memory.
+//! Level 3: one block per row, and trees in shared memory.
 
 use candle_core::{Result, Tensor};
 use trace::span;
@@ -25,6 +25,11 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     if on_cpu(x.device()) {
         return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
     }
+    launch(x, scale, rows, c)
+}
+
+/// x (rows, C) → y, on a GPU.
+fn launch(x: &Tensor, scale: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let (module, entry) = by_dtype(
         "softmax_level3",

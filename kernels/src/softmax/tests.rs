@@ -3,7 +3,9 @@
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use simt::Options;
 
+use crate::launch::simulated;
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
@@ -71,6 +73,41 @@ fn kernels_equal_the_oracle() -> Result<()> {
                 offset: shape[4],
             };
             compare(&mut rng, case, &device)?;
+        }
+    }
+    Ok(())
+}
+
+/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
+/// does not begin at a multiple of 16 bytes.
+#[test]
+fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, name) in [(DType::F32, "f32"), (DType::BF16, "bf16")] {
+        for (c, offset, suffix) in [
+            (512, 0, ""),
+            (2000, 8, ""),
+            (16384, 0, ""),
+            (513, 0, "_fallback"),
+            (16392, 0, "_fallback"),
+            (512, 1, "_fallback"),
+        ] {
+            let case = Case {
+                rows: 2,
+                c,
+                scale: 1.,
+                dtype,
+                offset,
+            };
+            let (ran, reports) =
+                simulated(Options::default(), || compare(&mut rng, case, &Device::Cpu));
+            ran?;
+            let level4: Vec<&str> = (reports.iter().map(|r| &*r.entry))
+                .filter(|entry| entry.contains("level4"))
+                .collect();
+            let expected = format!("softmax_{name}_level4{suffix}");
+            assert!(level4.iter().all(|entry| *entry == expected), "{level4:?}");
+            assert!(!level4.is_empty() && reports.iter().all(|r| r.is_clean()));
         }
     }
     Ok(())

@@ -10,15 +10,17 @@ use crate::output;
 static LUT: Module = module!("ternary_linear/level4_lut", sm_75);
 static DP4A: Module = module!("ternary_linear/level4_dp4a", sm_75);
 
-/// Threads of a block, 8 warps, and its rows of weights: 4 a warp, in all kernels.
+/// Threads of a block, 8 warps, in all kernels.
 const THREADS: usize = 256;
+
+/// Rows of weights of a block: four per warp.
 const ROWS: usize = 32;
 
-/// Rows of x of a warp where there are many: `TILE_TM` of `level4_dp4a.cu`.
+/// Rows of x of a warp in the tile kernel: `TILE_TM` of `level4_dp4a.cu`.
 const TILE_TM: usize = 8;
 
-/// Rows of x up to which each block rounds its own: one launch in place of two.
-const FEW: usize = 4;
+/// Rows of x up to which each block rounds its row of x itself: one launch in place of two.
+const MAX_ROWS_IN_ONE_LAUNCH: usize = 4;
 
 /// Shared memory that every GPU grants a block.
 const MAX_SMEM: usize = 48 << 10;
@@ -36,6 +38,11 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
             cpu::lut(x, w, &sizes)
         );
     }
+    launch_lut(x, w, &sizes)
+}
+
+/// x (M, K), w (N, K) → y (M, N), on a GPU.
+fn launch_lut(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     let entry = by_dtype(
         "ternary_linear_lut_level4",
@@ -43,12 +50,12 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
         "ternary_linear_lut_f32_level4",
         "ternary_linear_lut_bf16_level4",
     )?;
-    by_rows(&LUT, entry, x, w, &sizes, &y).run()?;
+    row_blocks(&LUT, entry, x, w, sizes, &y).run()?;
     Ok(y)
 }
 
-/// A launch of a kernel whose block computes ROWS columns of a row of y.
-fn by_rows<'a>(
+/// A launch whose blocks compute `ROWS` columns of one row of y each.
+fn row_blocks<'a>(
     module: &'static Module,
     entry: &'static str,
     x: &'a Tensor,
@@ -81,28 +88,39 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
             cpu::dp4a(x, w, &sizes)
         );
     }
+    launch_dp4a(x, w, &sizes)
+}
+
+/// x (M, K), w (N, K) → y (M, N), on a GPU.
+fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     // A byte for each activation, rounded up to what a warp reads at a time.
     let q_bytes = 4 * w.stride().next_multiple_of(512);
     // The first array of a block's shared memory is there too: 64 bytes.
-    if sizes.m <= FEW && q_bytes + 64 <= MAX_SMEM {
+    if sizes.m <= MAX_ROWS_IN_ONE_LAUNCH && q_bytes + 64 <= MAX_SMEM {
         let entry = by_dtype(
             "ternary_linear_dp4a_level4",
             x.dtype(),
             "ternary_linear_dp4a_f32_level4",
             "ternary_linear_dp4a_bf16_level4",
         )?;
-        by_rows(&DP4A, entry, x, w, &sizes, &y)
+        row_blocks(&DP4A, entry, x, w, sizes, &y)
             .smem(q_bytes)
             .run()?;
     } else {
-        tiles(x, w, &sizes, q_bytes, &y)?;
+        launch_dp4a_tiles(x, w, sizes, q_bytes, &y)?;
     }
     Ok(y)
 }
 
-/// x is rounded by a launch of its own, and read by that of the product.
-fn tiles(x: &Tensor, w: &Ternary, sizes: &Sizes, q_bytes: usize, y: &Tensor) -> Result<()> {
+/// Two launches: the first rounds x, the second multiplies.
+fn launch_dp4a_tiles(
+    x: &Tensor,
+    w: &Ternary,
+    sizes: &Sizes,
+    q_bytes: usize,
+    y: &Tensor,
+) -> Result<()> {
     let quantize = by_dtype(
         "ternary_linear_quantize_level4",
         x.dtype(),

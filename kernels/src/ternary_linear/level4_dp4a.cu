@@ -1,10 +1,10 @@
 // Level 4: y = s ⊙ (x·tᵀ) for ternary t with activations rounded to 8 bits and dp4a.
 //
-// Against levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes a row of weights in place of
-// 4·K in f32, and four products and additions an instruction. For few rows of x, one launch:
+// Compared with levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes per row of weights in place of
+// 4·K in f32, and four products and additions per instruction. For few rows of x, one launch:
 //
 //   dp4a, grid (M, ⌈N/32⌉), block 256: every block rounds its row of x for itself, into shared memory
-//   (a byte for each activation), while its first weights are on their way.
+//   (a byte for each activation), while its first weights are in flight.
 //
 // For many rows, two:
 //
@@ -20,7 +20,7 @@
 //
 // Bytes: weights M or ⌈M/8⌉ times (from L2 after the first), x from L2 by every block, or q, y.
 // To be faster: round in the kernel that makes x, usually a norm; for large M the 8-bit tensor cores
-// (mma.sync m16n8k32, sm_80) multiply 32 times as much an instruction as a warp's dp4a.
+// (mma.sync m16n8k32, sm_80) multiply 32 times as much per instruction as a warp's dp4a.
 //
 // Measured: ternary_linear 32x4096x4096 f32 at 92% of the matmul rate on an NVIDIA H200; see kernels/generated/ternary_linear/level4_dp4a.md.
 
@@ -28,8 +28,8 @@
 #include "common/warp.cuh"
 
 constexpr int WARPS = 8;
-constexpr int TN = 4;                           // rows of weights a warp
-constexpr int TILE_TM = 8;                      // rows of x a warp, where there are many
+constexpr int TN = 4;                           // rows of weights per warp
+constexpr int TILE_TM = 8;                      // rows of x per warp in the tile kernel
 constexpr unsigned STEP = 16 * WARP;            // bytes of a row of weights that a warp loads at a time
 constexpr unsigned STEP_GROUPS = STEP * 4 / 16; // groups of 16 activations that those weights meet
 
@@ -42,21 +42,21 @@ struct Rounded {
 // Bytes of a row's q: whole steps of a warp, four activations to a byte of weights.
 __device__ __forceinline__ size_t q_bytes(unsigned stride) { return size_t((stride + STEP - 1) / STEP) * STEP * 4; }
 
-// The sum, and the greatest, over the lanes of a warp; every lane gets it.
-__device__ __forceinline__ unsigned lanes_sum(unsigned x) {
+// As warp_sum and warp_max, for integers; every lane gets the result.
+__device__ __forceinline__ unsigned warp_sum_u32(unsigned x) {
 #pragma unroll
   for (int d = WARP / 2; d > 0; d /= 2) x += __shfl_xor_sync(ALL_LANES, x, d);
   return x;
 }
-__device__ __forceinline__ unsigned lanes_max(unsigned x) {
+__device__ __forceinline__ unsigned warp_max_u32(unsigned x) {
 #pragma unroll
   for (int d = WARP / 2; d > 0; d /= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, d));
   return x;
 }
 
-// Sums of COUNT values over the lanes, each in the lanes that its number gives: value i in the 32/COUNT
-// lanes from i·32/COUNT on. In each step a lane gives away half of the values that it has, and adds what
-// it gets to the other half: 31 shuffles for 32 values, where 32 sums of their own take 160.
+// Sums of COUNT values over the lanes. The sum of value i goes to the 32/COUNT lanes from i·32/COUNT on. In each step a
+// lane sends half of its values to another lane, and adds what it receives to the other half: 31 shuffles for 32 values,
+// where 32 separate sums take 160.
 template <int COUNT, int D = WARP / 2>
 __device__ __forceinline__ int scattered_sum(const int (&values)[COUNT]) {
   if constexpr (D == 0) {
@@ -66,13 +66,13 @@ __device__ __forceinline__ int scattered_sum(const int (&values)[COUNT]) {
     return scattered_sum<1, D / 2>(sum);
   } else {
     const bool upper = lane_id() & D;
-    int kept[COUNT / 2];
+    int half[COUNT / 2];
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++) {
       const int low = values[i], high = values[i + COUNT / 2];
-      kept[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
+      half[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
     }
-    return scattered_sum<COUNT / 2, D / 2>(kept);
+    return scattered_sum<COUNT / 2, D / 2>(half);
   }
 }
 
@@ -85,15 +85,15 @@ __device__ __forceinline__ void load_group(float4 (&v)[4], const T *x, unsigned 
     v[i] = vectors && k < K ? load4(x + k) : make_float4(at(k), at(k + 1), at(k + 2), at(k + 3));
 }
 
-// The greatest |x| of a group as bits. Without their signs, the bits of f32 are in the order of their
+// The maximum |x| of a group as bits. Without their signs, the bits of f32 are in the order of their
 // values, with NaN above infinity: unlike fmaxf, the maximum of integers does not lose NaN.
-__device__ __forceinline__ unsigned greatest_bits(const float4 (&v)[4]) {
+__device__ __forceinline__ unsigned max_bits(const float4 (&v)[4]) {
   auto bits = [](float x) { return __float_as_uint(x) & 0x7fffffff; };
-  unsigned greatest = 0;
+  unsigned maximum = 0;
 #pragma unroll
   for (int i = 0; i < 4; i++)
-    greatest = max(max(greatest, max(bits(v[i].x), bits(v[i].y))), max(bits(v[i].z), bits(v[i].w)));
-  return greatest;
+    maximum = max(max(maximum, max(bits(v[i].x), bits(v[i].y))), max(bits(v[i].z), bits(v[i].w)));
+  return maximum;
 }
 
 // round(x·c) of a group, activations j, j + 4, j + 8 and j + 12 in word j; adds them to `sum`.
@@ -108,9 +108,9 @@ __device__ __forceinline__ int4 round_group(const float4 (&v)[4], float c, int &
                    pack(v[0].z, v[1].z, v[2].z, v[3].z), pack(v[0].w, v[1].w, v[2].w, v[3].w));
 }
 
-// Where a group of 16 activations is in q. A lane meets four of them in each step of its warp: all lanes'
-// first come first, then their second, third and fourth, so that a warp reads 512 bytes in a row.
-__device__ __forceinline__ unsigned place(unsigned group) {
+// The index in q of a group of 16 activations. In each step of its warp a lane multiplies four groups: the first groups
+// of all lanes come first, then the second, third and fourth, so that a warp reads 512 neighbouring bytes.
+__device__ __forceinline__ unsigned interleaved_index(unsigned group) {
   return group / STEP_GROUPS * STEP_GROUPS + group % 4 * WARP + group % STEP_GROUPS / 4;
 }
 
@@ -119,31 +119,31 @@ __device__ __forceinline__ unsigned place(unsigned group) {
 template <class T>
 __device__ Rounded round_row(const T *x, int4 *q, unsigned K, unsigned stride) {
   constexpr unsigned THREADS = WARPS * WARP;
-  __shared__ unsigned greatest[WARPS], sums[WARPS];
+  __shared__ unsigned maximum[WARPS], sums[WARPS];
   const unsigned groups = q_bytes(stride) / 16;
   const bool vectors = K % 4 == 0 && aligned<4 * sizeof(T)>(x);
   float4 first[4], v[4];
   load_group(first, x, threadIdx.x * 16, K, vectors);
-  unsigned bits = greatest_bits(first);
+  unsigned bits = max_bits(first);
   for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
     load_group(v, x, group * 16, K, vectors);
-    bits = max(bits, greatest_bits(v));
+    bits = max(bits, max_bits(v));
   }
-  bits = lanes_max(bits);
-  if (lane_id() == 0) greatest[threadIdx.x / WARP] = bits;
+  bits = warp_max_u32(bits);
+  if (lane_id() == 0) maximum[threadIdx.x / WARP] = bits;
   __syncthreads();
-  const float max = __uint_as_float(lanes_max(greatest[lane_id() % WARPS]));
+  const float max = __uint_as_float(warp_max_u32(maximum[lane_id() % WARPS]));
   const float c = 127.f / (max < 1e-5f ? 1e-5f : max);
   int sum = 0;
-  if (threadIdx.x < groups) q[place(threadIdx.x)] = round_group(first, c, sum);
+  if (threadIdx.x < groups) q[interleaved_index(threadIdx.x)] = round_group(first, c, sum);
   for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
     load_group(v, x, group * 16, K, vectors);
-    q[place(group)] = round_group(v, c, sum);
+    q[interleaved_index(group)] = round_group(v, c, sum);
   }
-  sum = lanes_sum(sum);
+  sum = warp_sum_u32(sum);
   if (lane_id() == 0) sums[threadIdx.x / WARP] = sum;
   __syncthreads();
-  return {c, int(lanes_sum(lane_id() < WARPS ? sums[lane_id()] : 0))};
+  return {c, int(warp_sum_u32(lane_id() < WARPS ? sums[lane_id()] : 0))};
 }
 
 // This warp's rows of weights, from row n on; beyond the last, that one again.
@@ -229,7 +229,7 @@ __device__ void ternary_linear_dp4a_tile(const signed char *q, const Rounded *ro
   weights.load(v, 16 * lane_id());
   int acc[TILE_TM * TN] = {};
   dots<TILE_TM>(acc, weights, v, q + size_t(blockIdx.x) * TILE_TM * pitch, pitch);
-  static_assert(TILE_TM * TN == WARP, "a sum a lane");
+  static_assert(TILE_TM * TN == WARP, "one sum per lane");
   const int total = scattered_sum(acc);
   const unsigned m = blockIdx.x * TILE_TM + lane_id() / TN, n = first + lane_id() % TN;
   if (m < M && n < N) store(y + size_t(m) * N + n, float(total - rows[m].sum) * (scales[n] / rows[m].c));
@@ -244,23 +244,29 @@ __device__ void ternary_linear_quantize(const T *x, int4 *q, Rounded *rows, unsi
   if (threadIdx.x == 0) rows[m] = row;
 }
 
-#define KERNELS(NAME, T)                                                                                    \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_dp4a_##NAME##_level4(            \
-      const T *__restrict__ x, const unsigned char *__restrict__ codes, const float *__restrict__ scales,   \
-      T *__restrict__ y, unsigned N, unsigned K, unsigned stride) {                                         \
-    ternary_linear_dp4a(x, codes, scales, y, N, K, stride);                                                 \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP) ternary_linear_quantize_##NAME##_level4(        \
-      const T *__restrict__ x, int4 *__restrict__ q, Rounded *__restrict__ rows, unsigned M, unsigned K,    \
-      unsigned stride) {                                                                                    \
-    ternary_linear_quantize(x, q, rows, M, K, stride);                                                      \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2) ternary_linear_dp4a_tile_##NAME##_level4(    \
-      const signed char *__restrict__ q, const Rounded *__restrict__ rows,                                  \
-      const unsigned char *__restrict__ codes, const float *__restrict__ scales, T *__restrict__ y,         \
-      unsigned M, unsigned N, unsigned stride) {                                                            \
-    ternary_linear_dp4a_tile(q, rows, codes, scales, y, M, N, stride);                                      \
+#define DP4A(NAME, T)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                        \
+      NAME(const T *__restrict__ x, const unsigned char *__restrict__ codes, const float *__restrict__ scales,     \
+           T *__restrict__ y, unsigned N, unsigned K, unsigned stride) {                                           \
+    ternary_linear_dp4a(x, codes, scales, y, N, K, stride);                                                        \
+  }
+#define QUANTIZE(NAME, T)                                                                                          \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                        \
+      NAME(const T *__restrict__ x, int4 *__restrict__ q, Rounded *__restrict__ rows, unsigned M, unsigned K,      \
+           unsigned stride) {                                                                                      \
+    ternary_linear_quantize(x, q, rows, M, K, stride);                                                             \
+  }
+#define DP4A_TILE(NAME, T)                                                                                         \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2)                                                     \
+      NAME(const signed char *__restrict__ q, const Rounded *__restrict__ rows,                                    \
+           const unsigned char *__restrict__ codes, const float *__restrict__ scales, T *__restrict__ y,           \
+           unsigned M, unsigned N, unsigned stride) {                                                              \
+    ternary_linear_dp4a_tile(q, rows, codes, scales, y, M, N, stride);                                             \
   }
 
-KERNELS(f32, float)
-KERNELS(bf16, bf16)
+DP4A(ternary_linear_dp4a_f32_level4, float)
+QUANTIZE(ternary_linear_quantize_f32_level4, float)
+DP4A_TILE(ternary_linear_dp4a_tile_f32_level4, float)
+DP4A(ternary_linear_dp4a_bf16_level4, bf16)
+QUANTIZE(ternary_linear_quantize_bf16_level4, bf16)
+DP4A_TILE(ternary_linear_dp4a_tile_bf16_level4, bf16)

@@ -1,15 +1,15 @@
 // Level 4: y = s ⊙ (x·tᵀ) for ternary t by looking up sums of two activations in shared memory.
 //
-// Against levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes a row of weights in place of
+// Compared with levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes per row of weights in place of
 // 4·K in f32, and no products. A table holds the nine sums ±x₀ ±x₁ of two neighbouring activations; two
 // codes of a weight row, a nibble, are the index. T-MAC's tables of four activations, a byte the index,
 // would halve the look-ups, but take 171 entries: 684 KiB for K = 4096, where a block has 48.
-// Per two weights: an address in one instruction (`entry_at`), a load from shared memory and an addition.
+// For two weights: an address in one instruction (`entry_at`), a load from shared memory and an addition.
 //
 // Launch: grid (M, ⌈N/32⌉), block 256: a block makes the tables of one row of x, 2048 activations at a
 // time, and eight warps look up four rows of weights each. Shared memory 46,464 bytes.
 // Bytes: x once for each 32 rows of weights, weights M times (from L2 after the first), y once.
-// To be faster: a table serves only 32 rows, since more would leave multiprocessors without work at
+// To be faster: a table serves only 32 rows, since more would leave SMs without work at
 // N = 4096; and shared memory answers one look-up of a warp a cycle, 64 weights, in which dp4a does 256:
 // see level4_dp4a.cu, which gives up the activations' precision for it.
 //
@@ -19,8 +19,8 @@
 #include "common/warp.cuh"
 
 constexpr int WARPS = 8;
-constexpr int TN = 4;                 // rows of weights a warp
-constexpr int PAIRS = 1024;           // tables at a time: 16 bytes of weights, 32 nibbles, a lane
+constexpr int TN = 4;                 // rows of weights per warp
+constexpr int PAIRS = 1024;           // tables at a time: 16 bytes of weights per lane, 32 nibbles
 constexpr int NIBBLES = 11;           // the codes 2 and 2 are the nibble 10; 3 and 7 stand for nothing
 constexpr unsigned ZEROS = 0x55555555; // sixteen codes 1
 
@@ -28,10 +28,10 @@ constexpr unsigned ZEROS = 0x55555555; // sixteen codes 1
 // bank depends on the pair alone, whatever its weights are.
 constexpr int ENTRY = PAIRS + 32;
 
-// Where the table of a pair is. Lane l has the pairs 32·l to 32·l + 31, which would all be in one bank; it
-// begins with pair l % 8 of each word instead, and the tables of each eight lanes are moved by eight
-// banks: at every look-up the 32 lanes are in 32 banks.
-__device__ __forceinline__ int place(int pair) { return pair + pair / 256 * 8; }
+// The offset of a pair's table, in words, swizzled. Lane l has the pairs 32·l to 32·l + 31, which would all be in one
+// bank. It begins with pair l % 8 of each word instead, and each group of eight lanes has its tables eight banks further:
+// at every look-up the 32 lanes access 32 banks.
+__device__ __forceinline__ int swizzled_offset(int pair) { return pair + pair / 256 * 8; }
 
 // The nine sums of each pair of the activations from `k` on; 0 beyond K.
 template <class T>
@@ -40,7 +40,7 @@ __device__ void make_tables(float *tables, const T *x, size_t k, size_t K) {
     size_t at = k + 2 * pair;
     float a = at < K ? widen(x[at]) : 0.f;
     float b = at + 1 < K ? widen(x[at + 1]) : 0.f;
-    float *table = tables + place(pair);
+    float *table = tables + swizzled_offset(pair);
     table[0 * ENTRY] = -a - b, table[1 * ENTRY] = -b, table[2 * ENTRY] = a - b;
     table[4 * ENTRY] = -a, table[5 * ENTRY] = 0.f, table[6 * ENTRY] = a;
     table[8 * ENTRY] = b - a, table[9 * ENTRY] = b, table[10 * ENTRY] = a + b;
@@ -87,10 +87,10 @@ __device__ void ternary_linear_lut(const T *x, const unsigned char *codes, const
   unsigned offsets[8];
 #pragma unroll
   for (int j = 0; j < 8; j++)
-    offsets[j] = (place(32 * lane_id()) + (j + lane_id()) % 8) * unsigned(sizeof(float));
+    offsets[j] = (swizzled_offset(32 * lane_id()) + (j + lane_id()) % 8) * unsigned(sizeof(float));
   float sums[TN] = {};
   for (unsigned start = 0; start < stride; start += 16 * WARP) {
-    // The weights are on their way while the tables are made.
+    // The weights are in flight while the tables are made.
     const unsigned byte = start + 16 * lane_id();
     uint4 weights[TN];
 #pragma unroll

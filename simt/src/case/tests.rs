@@ -212,6 +212,21 @@ fn a_kernel_file_has_one_file_of_cases() {
 }
 
 #[test]
+fn a_reading_version_stands_beside_hand_written_ptx() {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
+    for (file, expected) in [
+        ("src/rms_norm/level3.cu", true),
+        ("generated/rms_norm/level3.sm_75.ptx", true),
+        ("src/rms_norm/level3.ptx", false),
+        ("src/rms_norm/level4.cu", false),
+        ("generated/rms_norm/level4.sm_80.ptx", false),
+    ] {
+        let path = kernels.join(file).canonicalize().unwrap();
+        assert_eq!(super::is_reading_version(&path), expected, "{file}");
+    }
+}
+
+#[test]
 fn a_file_of_cases_has_comments() {
     let cases = Case::parse_all("# one\n\n--arg f32:1 # two\n--grid 4\n").unwrap();
     let lines: Vec<usize> = cases.iter().map(|(line, _)| *line).collect();

@@ -497,6 +497,47 @@ fn launches_that_no_gpu_takes() {
     assert!(error(dim(1, 32), &[Arg::Buffer(3)]).contains("number 3"));
 }
 
+/// `.maxntid` is a limit; of `.reqntid` each axis has to agree.
+#[test]
+fn a_block_of_another_size_than_the_kernel_asks_for_is_refused() {
+    let launch = |directive: &str, block: [u32; 3]| {
+        let entry = format!("{directive}\n{{");
+        let text = text("", "").replacen('{', &entry, 1);
+        let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
+        let dim = Dim { block, ..dim(1, 1) };
+        let mut buffers = [Buffer::u32s("out", &[0; 256])];
+        let launched = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &Options::default());
+        launched.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let refused = |line: &str| Err(format!("kernel: block: expected {line}"));
+    for (directive, block, expected) in [
+        (".reqntid 256, 1, 1", [256, 1, 1], Ok(())),
+        (
+            ".reqntid 256, 1, 1",
+            [128, 1, 1],
+            refused("exactly 256 threads, found 128"),
+        ),
+        (
+            ".reqntid 256, 1, 1",
+            [512, 1, 1],
+            refused("exactly 256 threads, found 512"),
+        ),
+        (
+            ".reqntid 256, 1, 1",
+            [32, 8, 1],
+            refused("256 × 1 × 1 threads, found 32 × 8 × 1 threads"),
+        ),
+        (".maxntid 256, 1, 1", [128, 1, 1], Ok(())),
+        (
+            ".maxntid 256, 1, 1",
+            [512, 1, 1],
+            refused("at most 256 threads, found 512"),
+        ),
+    ] {
+        assert_eq!(launch(directive, block), expected, "{directive} {block:?}");
+    }
+}
+
 /// The text of nvcc for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
 const PRINTS: &str = include_str!("printf.ptx");
 

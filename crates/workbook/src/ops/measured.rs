@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use anyhow::{Context, Result};
 use results::{OpClock, OpResults, OpRow, level_number, spoken};
-use simt::case::{file_of, files_below};
+use simt::case::{file_of, files_below, is_reading_version};
 
 use super::roofline;
 
@@ -42,9 +42,13 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
+/// All kernel files but the reading versions, which never run.
 fn kernel_files(root: &Path) -> Result<Vec<PathBuf>> {
     let folder = root.join(KERNELS);
-    files_below(&folder, &["cu", "ptx"]).with_context(|| folder.display().to_string())
+    let files = files_below(&folder, &["cu", "ptx"]);
+    let mut files = files.with_context(|| folder.display().to_string())?;
+    files.retain(|path| !is_reading_version(path));
+    Ok(files)
 }
 
 /// A kernel file, as the record has it.

@@ -9,8 +9,8 @@ use super::decode;
 use crate::attention;
 use crate::attention::level4::MAX_DECODE_QUERIES;
 use crate::attention::level4::decode::KEYS_PER_SPLIT;
-use crate::error::{mismatch, unsupported};
 use crate::cuda_graph::is_recording;
+use crate::error::{mismatch, unsupported};
 use crate::launch::on_cpu;
 
 /// A position that kernels read: a number in the device's memory, and what the host knows of it.

@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::element::no_kernel;
 use crate::error::mismatch;
-use crate::launch::{self, on_16_bytes};
+use crate::launch::{self, aligned_to_16_bytes};
 use crate::output;
 use plan::{Addresses, Library};
 
@@ -37,8 +37,8 @@ pub fn product(
     if !matches!(dtype, DType::F32 | DType::BF16) {
         return Err(no_kernel("cublaslt", dtype));
     }
-    let (x, w) = (on_16_bytes(x)?, on_16_bytes(w)?);
-    let [b, residual] = [b, residual].map(|x| x.map(on_16_bytes).transpose());
+    let (x, w) = (aligned_to_16_bytes(x)?, aligned_to_16_bytes(w)?);
+    let [b, residual] = [b, residual].map(|x| x.map(aligned_to_16_bytes).transpose());
     let (b, residual) = (b?, residual?);
     let ((m, k), (n, _)) = (x.dims2()?, w.dims2()?);
     let y = output::tensor((m, n), dtype, x.device())?;

@@ -41,9 +41,10 @@ pub fn dp4a<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor
     let x = Slice::<T>::new(x)?;
     let threads = sizes.m * sizes.n * sizes.k >= PARALLEL;
     let quantize = |x| Arch::new().dispatch(Quantize(x));
-    let x: Vec<Quantized> = match threads && sizes.m > 1 {
-        true => x.par_chunks_exact(sizes.k).map(quantize).collect(),
-        false => x.chunks_exact(sizes.k).map(quantize).collect(),
+    let x: Vec<Quantized> = if threads && sizes.m > 1 {
+        x.par_chunks_exact(sizes.k).map(quantize).collect()
+    } else {
+        x.chunks_exact(sizes.k).map(quantize).collect()
     };
     product::<T>(sizes, w, threads, |rows, y| {
         Arch::new().dispatch(Task { x: &x, rows, y });

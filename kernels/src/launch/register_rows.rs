@@ -1,0 +1,90 @@
+//! Grid and block of level 4's kernels for rows: the host's side of `common/row.cuh`.
+
+use super::Launch;
+
+/// Bytes of a chunk, which one instruction loads.
+const CHUNK: usize = 16;
+
+/// Bytes of a row in one thread's registers: `CHUNKS_PER_THREAD` of `row.cuh`, four chunks.
+const BYTES_PER_THREAD: usize = 4 * CHUNK;
+
+/// Maximum number of columns that the registers of a block hold: 1024 threads of f32, or 512 of bf16.
+const MAX_COLUMNS: usize = 16384;
+
+/// Threads of a block, unless one row takes more.
+const THREADS: usize = 256;
+
+/// Blocks from which on a block gets more than one row. About the number of SMs of a large GPU: with fewer blocks, some
+/// SMs would be idle.
+const MIN_BLOCKS: usize = 128;
+
+/// Rows per block whose rows take `threads` threads each. Few rows are spread over many blocks.
+pub fn rows_a_block(rows: usize, threads: usize) -> usize {
+    (THREADS / threads).min(rows.div_ceil(MIN_BLOCKS)).max(1)
+}
+
+/// Whether the registers of a block hold a row of `columns` elements of `size` bytes: whole chunks, at most `MAX_COLUMNS`
+/// columns.
+pub fn fits_in_registers(columns: usize, size: usize) -> bool {
+    (columns * size).is_multiple_of(CHUNK) && columns <= MAX_COLUMNS
+}
+
+/// Threads for a row of whole chunks: as few warps as hold it, one up to 512 columns of f32 or 1024 of bf16. Their number
+/// is a power of two.
+fn register_threads(columns: usize, size: usize) -> usize {
+    let warps = (columns * size).div_ceil(32 * BYTES_PER_THREAD);
+    (32 * warps.next_power_of_two()).min(MAX_COLUMNS * size / BYTES_PER_THREAD)
+}
+
+impl Launch<'_> {
+    /// Grid and block for `rows` rows of `columns` elements of `size` bytes that [fit in registers](fits_in_registers):
+    /// one warp or several per row, and as many rows per block as there is room for.
+    pub fn register_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+        self.rows(rows, register_threads(columns, size))
+    }
+
+    /// Grid and block for rows of any length, which a kernel reads from memory element by element.
+    pub fn memory_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+        let threads = if (columns * size).is_multiple_of(CHUNK) {
+            register_threads(columns, size)
+        } else {
+            columns.next_power_of_two().clamp(32, THREADS)
+        };
+        self.rows(rows, threads)
+    }
+
+    fn rows(self, rows: usize, threads: usize) -> Self {
+        let rows_a_block = rows_a_block(rows, threads);
+        self.grid(rows.div_ceil(rows_a_block), 1, 1)
+            .block(threads, rows_a_block, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_whole_chunks_fit_in_registers() {
+        assert!(fits_in_registers(512, 4));
+        assert!(fits_in_registers(16384, 4) && fits_in_registers(16384, 2));
+        assert!(!fits_in_registers(16388, 4), "longer");
+        assert!(!fits_in_registers(511, 4), "no multiple of 16 bytes");
+        assert!(fits_in_registers(8, 2) && !fits_in_registers(4, 2));
+    }
+
+    #[test]
+    fn a_row_has_as_few_warps_as_hold_it() {
+        for (columns, size, threads) in [
+            (4, 4, 32),
+            (512, 4, 32),
+            (516, 4, 64),
+            (1024, 2, 32),
+            (16384, 4, 1024),
+            (16384, 2, 512),
+            (20000, 4, 1024),
+        ] {
+            assert_eq!(register_threads(columns, size), threads, "{columns}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// Level 4 of layer_norm for rows that level4.cu cannot take: longer than 16384 columns, no multiple of 16 bytes, or in a
+// tensor that does not begin at a multiple of 16 bytes.
+//
+//   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
+//
+// It reads one element at a time and a row three times, as level 3 does, and adds up with level 4's shuffles.
+//
+// Launch: as level4.cu, a block has one row if there are at most 128 rows, else up to eight. Threads per row: a power of
+// two from 32 up, one per column and at most 256. A row that is a multiple of 16 bytes has level4.cu's number, at most
+// 1024 for f32 and 512 for bf16.
+#include "common/row.cuh"
+
+// x (rows, C), w and b (C), y (rows, C).
+template <typename T>
+__device__ __forceinline__ void row_through_memory(const T *x, const T *w, const T *b, T *y, unsigned rows,
+                                                   int columns, float eps) {
+  __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
+  const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
+  if (row >= rows) return; // all threads of the row
+  x += size_t(row) * unsigned(columns);
+  y += size_t(row) * unsigned(columns);
+
+  float total = 0.f, squares = 0.f;
+  for (int c = threadIdx.x; c < columns; c += blockDim.x) total += widen(x[c]);
+  const float mean = row_sum(total, scratch) / columns;
+  for (int c = threadIdx.x; c < columns; c += blockDim.x) {
+    const float deviation = widen(x[c]) - mean;
+    squares += deviation * deviation;
+  }
+  const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
+  for (int c = threadIdx.x; c < columns; c += blockDim.x) {
+    store(y + c, (widen(x[c]) - mean) * scale * widen(w[c]) + widen(b[c]));
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(MAX_ROW_THREADS<float>)
+    layer_norm_f32_level4_fallback(const float *x, const float *w, const float *b, float *y, unsigned rows,
+                                   unsigned columns, float eps) {
+  row_through_memory(x, w, b, y, rows, columns, eps);
+}
+
+extern "C" __global__ void __launch_bounds__(MAX_ROW_THREADS<bf16>)
+    layer_norm_bf16_level4_fallback(const bf16 *x, const bf16 *w, const bf16 *b, bf16 *y, unsigned rows,
+                                    unsigned columns, float eps) {
+  row_through_memory(x, w, b, y, rows, columns, eps);
+}
