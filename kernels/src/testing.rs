@@ -133,13 +133,12 @@ pub fn cases(all: u32) -> ProptestConfig {
 
 /// All of them, or only the first with `CANDLEPOWER_SANITIZE` set.
 pub fn first_if_sanitized<T>(all: &[T]) -> &[T] {
-    match is_sanitized() {
-        false => all,
-        true => {
-            let what = format!("all but the first of {} shapes", all.len());
-            skip(&what, "a sanitizer watches every access");
-            &all[..all.len().min(1)]
-        }
+    if is_sanitized() {
+        let what = format!("all but the first of {} shapes", all.len());
+        skip(&what, "a sanitizer watches every access");
+        &all[..all.len().min(1)]
+    } else {
+        all
     }
 }
 

@@ -30,10 +30,7 @@ impl Threads {
 
     /// One below so much `work` that others are worth it.
     pub fn for_work(work: usize, worth: usize) -> Self {
-        match work < worth {
-            true => Self::One,
-            false => Self::All,
-        }
+        if work < worth { Self::One } else { Self::All }
     }
 
     /// Calls `f` with each of `tasks`, by these threads.

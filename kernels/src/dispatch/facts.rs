@@ -48,12 +48,11 @@ impl Facts {
 
     /// What a table for any device says of the one that was measured: a GPU's name; `AMD EPYC, 2 threads`.
     pub fn measured(&self) -> String {
-        match self.is_gpu() {
-            true => self.name.clone(),
-            false => {
-                let plural = if self.units == 1 { "" } else { "s" };
-                format!("{}, {} thread{plural}", self.name, self.units)
-            }
+        if self.is_gpu() {
+            self.name.clone()
+        } else {
+            let plural = if self.units == 1 { "" } else { "s" };
+            format!("{}, {} thread{plural}", self.name, self.units)
         }
     }
 

@@ -83,9 +83,10 @@ impl fmt::Display for Rule {
         if !self.next.is_empty() {
             write!(f, ", next {} {:.2} µs", self.next, self.next_us)?;
         }
-        match self.kernel == self.untuned {
-            true => Ok(()),
-            false => write!(f, ", untuned {} {:.2} µs", self.untuned, self.untuned_us),
+        if self.kernel == self.untuned {
+            Ok(())
+        } else {
+            write!(f, ", untuned {} {:.2} µs", self.untuned, self.untuned_us)
         }
     }
 }
@@ -154,9 +155,10 @@ impl Table {
             .iter()
             .map(|rule| Ok(format!("    {}", serde_json::to_string(rule)?)))
             .collect::<serde_json::Result<_>>()?;
-        let rules = match rules.is_empty() {
-            true => "\"rules\": []".to_string(),
-            false => format!("\"rules\": [\n{}\n  ]", rules.join(",\n")),
+        let rules = if rules.is_empty() {
+            "\"rules\": []".to_string()
+        } else {
+            format!("\"rules\": [\n{}\n  ]", rules.join(",\n"))
         };
         Ok(head.replace("\"rules\": []", &rules) + "\n")
     }

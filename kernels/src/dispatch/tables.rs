@@ -109,9 +109,10 @@ fn foreign(facts: &Facts, tables: &[Table]) -> Option<String> {
 
 /// The command that measures a device, from the folder of the repository.
 pub fn tune_command(facts: &Facts) -> &'static str {
-    match facts.is_gpu() {
-        true => "cargo run --release --features cuda -- tune",
-        false => "cargo run --release -- tune",
+    if facts.is_gpu() {
+        "cargo run --release --features cuda -- tune"
+    } else {
+        "cargo run --release -- tune"
     }
 }
 

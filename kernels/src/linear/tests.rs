@@ -89,9 +89,10 @@ fn compare_with(
     let up = sums(x64, &w64[n * k..], (m, n, k));
     let add = |(i, s): (usize, &Sum)| s.plus(b64[i % n]);
     let biased = || gate.iter().enumerate().map(add);
-    let plain: Vec<Sum> = match bias {
-        true => biased().collect(),
-        false => gate.clone(),
+    let plain: Vec<Sum> = if bias {
+        biased().collect()
+    } else {
+        gate.clone()
     };
     let linear = expected(plain.iter().copied());
     let residual = expected(plain.iter().zip(r64).map(|(s, &r)| s.plus(r)));

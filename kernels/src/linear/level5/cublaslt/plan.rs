@@ -153,9 +153,10 @@ impl Plan {
         let Shape { m, n, k, bias, .. } = shape;
         let (x, w) = (Matrix::new(dtype, k, m)?, Matrix::new(dtype, k, n)?);
         let (y, product) = (Matrix::new(dtype, n, m)?, Product::new()?);
-        let epilogue = match bias {
-            true => CUBLASLT_EPILOGUE_BIAS,
-            false => CUBLASLT_EPILOGUE_DEFAULT,
+        let epilogue = if bias {
+            CUBLASLT_EPILOGUE_BIAS
+        } else {
+            CUBLASLT_EPILOGUE_DEFAULT
         };
         // SAFETY: the library takes an i32 for the one, 1 for transposed, and its own enumeration for the other.
         unsafe {
