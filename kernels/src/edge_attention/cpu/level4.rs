@@ -97,7 +97,7 @@ impl<T: Element> WithSimd for Nodes<'_, T> {
                     state.score(simd, head, count);
                 }
                 for head in 0..inputs.size.heads {
-                    state.weigh(simd, head, count);
+                    state.add_weighted_values(simd, head, count);
                 }
             }
             state.finish(simd, inputs, weights, node, y);
@@ -213,9 +213,9 @@ impl State {
         }
     }
 
-    /// exp(score − max) of the chunk, and the sums that it weighs. A new maximum shrinks those so far.
+    /// Adds the values and features of a chunk, weighted by exp(score − max); a new maximum scales earlier sums.
     #[inline(always)]
-    fn weigh<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
+    fn add_weighted_values<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
         let weights = &mut self.weights[head * CHUNK..][..CHUNK];
         let values = &mut self.values[head * self.d..][..self.d];
         let messages = &mut self.messages[head * self.fe..][..self.fe];

@@ -102,7 +102,7 @@ impl<T: Stored> Lanes<'_, T> {
                 add: false,
             });
             block.hide(simd, first, count);
-            block.weigh(simd, count);
+            block.softmax_weights(simd, count);
             simd.vectorize(Product::<f32, N> {
                 rows: d,
                 steps: count,
@@ -168,9 +168,9 @@ impl<S: Simd, const N: usize> Block<S, N> {
         }
     }
 
-    /// Scores of `count` keys become weights; what was summed before is scaled to the new maximum.
+    /// Turns the scores of `count` keys into weights, and scales earlier sums to the new maximum.
     #[inline(always)]
-    fn weigh(&mut self, simd: S, count: usize) {
+    fn softmax_weights(&mut self, simd: S, count: usize) {
         let (s, _) = S::as_mut_simd_f32s(&mut self.s);
         let (s, _) = s.as_chunks_mut::<N>();
         let s = &mut s[..count];

@@ -159,7 +159,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
         }
         let (mut max, mut sum) = (output::scratch(group), output::scratch(group));
         for (g, s) in s.chunks_exact_mut(width).enumerate() {
-            (max[g], sum[g]) = weigh(simd, s, keys);
+            (max[g], sum[g]) = softmax_weights(simd, s, keys);
         }
         let p = Elements {
             data: &s,
@@ -195,9 +195,9 @@ impl<T: Stored> Lanes<'_, T> {
     }
 }
 
-/// The scores of `count` keys become weights; returns the greatest score and the sum of the weights.
+/// Turns the scores of `count` keys into weights; returns the maximum score and the sum of the weights.
 #[inline(always)]
-fn weigh<S: Simd>(simd: S, s: &mut [f32], count: usize) -> (f32, f32) {
+fn softmax_weights<S: Simd>(simd: S, s: &mut [f32], count: usize) -> (f32, f32) {
     s[count..].fill(f32::NEG_INFINITY);
     let (s, _) = S::as_mut_simd_f32s(s);
     let mut max = simd.splat_f32s(f32::NEG_INFINITY);
