@@ -18,7 +18,7 @@ const KERNELS: [(&str, Kernel); 2] = [
     ("level 4", super::level4::softmax),
 ];
 
-/// In f64; errors scale with the probability itself and with the greatest of the row.
+/// In f64; errors scale with the probability itself and with the maximum of the row.
 fn oracle(x: &[f64], c: usize, scale: f64) -> Expected {
     let (mut values, mut scales) = (Vec::new(), Vec::new());
     for row in x.chunks(c) {
