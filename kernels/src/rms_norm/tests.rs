@@ -161,6 +161,32 @@ fn entries_are_named_by_lanes_and_chunks() {
     }
 }
 
+/// A block has four rows of two warps each, and the last block one: rows wait at barriers of their own, and a row that does
+/// not exist returns before them.
+#[test]
+fn rows_of_several_warps_share_a_block() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, in_registers) in [(DType::F32, 516), (DType::BF16, 1032)] {
+        for c in [in_registers, 37] {
+            let case = Case {
+                rows: 385,
+                c,
+                dtype,
+                offset: 0,
+            };
+            let (ran, reports) =
+                simulated(Options::default(), || compare(&mut rng, case, &Device::Cpu));
+            ran?;
+            let is_clean = reports.iter().all(|r| r.is_clean());
+            assert!(
+                is_clean && reports.iter().any(|r| r.block == [64, 4, 1]),
+                "{case:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(cases(32))]
 

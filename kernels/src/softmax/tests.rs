@@ -18,7 +18,7 @@ const KERNELS: [(&str, Kernel); 2] = [
     ("level 4", super::level4::softmax),
 ];
 
-/// In f64; errors scale with the probability itself and with the greatest of the row.
+/// In f64; errors scale with the probability itself and with the maximum of the row.
 fn oracle(x: &[f64], c: usize, scale: f64) -> Expected {
     let (mut values, mut scales) = (Vec::new(), Vec::new());
     for row in x.chunks(c) {
@@ -108,6 +108,33 @@ fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
             let expected = format!("softmax_{name}_level4{suffix}");
             assert!(level4.iter().all(|entry| *entry == expected), "{level4:?}");
             assert!(!level4.is_empty() && reports.iter().all(|r| r.is_clean()));
+        }
+    }
+    Ok(())
+}
+
+/// A block has four rows of two warps each, and the last block one: rows wait at barriers of their own, and a row that does
+/// not exist returns before them.
+#[test]
+fn rows_of_several_warps_share_a_block() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, in_registers) in [(DType::F32, 516), (DType::BF16, 1032)] {
+        for c in [in_registers, 37] {
+            let case = Case {
+                rows: 385,
+                c,
+                scale: 1.,
+                dtype,
+                offset: 0,
+            };
+            let (ran, reports) =
+                simulated(Options::default(), || compare(&mut rng, case, &Device::Cpu));
+            ran?;
+            let is_clean = reports.iter().all(|r| r.is_clean());
+            assert!(
+                is_clean && reports.iter().any(|r| r.block == [64, 4, 1]),
+                "{case:?}"
+            );
         }
     }
     Ok(())

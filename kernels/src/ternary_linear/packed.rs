@@ -80,8 +80,8 @@ impl Ternary {
             let padded = &mut padded[row * stride(k)..][..bytes];
             padded.copy_from_slice(&packed[row * bytes..][..bytes]);
             if let (Some(last), true) = (padded.last_mut(), !k.is_multiple_of(4)) {
-                let kept = (1 << (2 * (k % 4))) - 1;
-                *last = (*last & kept) | (ZEROS & !kept);
+                let real = (1 << (2 * (k % 4))) - 1;
+                *last = (*last & real) | (ZEROS & !real);
             }
             if let Some(column) = (0..k).find(|&column| code(padded, column) == 3) {
                 let found = format!("code 3 in row {row}, column {column}");

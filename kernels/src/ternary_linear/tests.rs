@@ -108,7 +108,7 @@ fn compare(what: &str, x: &Tensor, weights: &Weights) -> Result<()> {
         tolerance(x.dtype(), 1e-6),
     )?;
 
-    // Each activation is off by half a step at the most, and y by its own rounding.
+    // Each activation is off by at most half a step, and y by its own rounding.
     let half_steps = weights.product(&vec![0.5; q.len()], &unit).scales;
     let slack = |value: &f64| value.abs() * tolerance(x.dtype(), 1e-5);
     let bounds = half_steps.iter().zip(&rounded.scales);
