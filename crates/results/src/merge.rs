@@ -20,9 +20,10 @@ impl<R: Figures> Recorded<R> {
         }
         self.loses(&new, [kept, from])?;
         let parts: BTreeSet<String> = new.rows.iter().map(R::part).collect();
-        let notes = match self.rows.iter().all(|row| parts.contains(&row.part())) {
-            true => vec![], // they were of what is measured again
-            false => self.notes,
+        let notes = if self.rows.iter().all(|row| parts.contains(&row.part())) {
+            vec![] // they were of what is measured again
+        } else {
+            self.notes
         };
         let stale = |note: &str| failed_part(note).is_some_and(|part| parts.contains(&part));
         let stays = |note: &String| !new.notes.contains(note) && !stale(note);

@@ -51,9 +51,10 @@ impl MaskMemo {
             return Ok(None);
         }
         let (device, dtype) = (like.device(), like.dtype());
-        let n = match device.is_cpu() {
-            true => s, // no gaps between its rows: candle adds such a one faster
-            false => s.next_power_of_two(),
+        let n = if device.is_cpu() {
+            s // no gaps between its rows: candle adds such a one faster
+        } else {
+            s.next_power_of_two()
         };
         // A poisoned lock holds whole masks: they are fine.
         let mut masks = self.0.lock().unwrap_or_else(|e| e.into_inner());

@@ -93,14 +93,13 @@ impl Config {
 fn only_what_is_implemented(file: &ConfigFile, is_qwen2: bool) -> Result<(), BadInput> {
     file.only("hidden_act", "silu")?;
     file.absent("quantization_config")?;
-    match is_qwen2 {
+    if is_qwen2 {
         // Qwen2 gives a `sliding_window` that it uses with this flag alone.
-        true => file.only("use_sliding_window", false)?,
-        false => {
-            file.only("attention_bias", false)?;
-            file.only("mlp_bias", false)?;
-            file.absent("sliding_window")?;
-        }
+        file.only("use_sliding_window", false)?;
+    } else {
+        file.only("attention_bias", false)?;
+        file.only("mlp_bias", false)?;
+        file.absent("sliding_window")?;
     }
     file.all("layer_types", "full_attention")
 }

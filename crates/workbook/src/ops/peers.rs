@@ -194,9 +194,10 @@ fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
     let same = |row: &OpRow| (&row.op, &row.shape, &row.dtype) == (&op, &shape, &dtype);
     let last = rows.iter().rposition(same);
     let last = last.with_context(|| format!("{PROGRAM}: {op}.{shape} was not asked for"))?;
-    let (bytes, flops) = match is_limit(&level) {
-        true => (None, None), // it does less
-        false => (rows[last].bytes, rows[last].flops),
+    let (bytes, flops) = if is_limit(&level) {
+        (None, None) // it does less
+    } else {
+        (rows[last].bytes, rows[last].flops)
     };
     let row = OpRow {
         op,

@@ -159,9 +159,10 @@ impl Recorder<'_> {
         timed: &mut dyn Timed,
         times: &Times,
     ) -> candle_core::Result<OpRow> {
-        let graph = match timed.has_state() || timed.waits() {
-            true => None, // a recording would repeat it where it stood
-            false => self.in_graph([op, level, shape], timed),
+        let graph = if timed.has_state() || timed.waits() {
+            None // a recording would repeat it where it stood
+        } else {
+            self.in_graph([op, level, shape], timed)
         };
         let count = |n: usize| Some(n as u64);
         let (bytes, flops) = match work {
