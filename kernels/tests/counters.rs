@@ -96,17 +96,6 @@ const OTHERWISE: [(&[&str], &str, Why); 22] = [
     (&["top_k_"], SHARED_STORES, Why::Order),
 ];
 
-/// Kernels that have been split off from another since the reading, and that other kernel: its name stands in
-/// `counters/h200.json` for the same launch and the same accesses. A new reading empties this table.
-const SPLIT_OFF: [(&str, &str); 6] = [
-    ("rms_norm_f32_level4_fallback", "rms_norm_f32_level4"),
-    ("rms_norm_bf16_level4_fallback", "rms_norm_bf16_level4"),
-    ("layer_norm_f32_level4_fallback", "layer_norm_f32_level4"),
-    ("layer_norm_bf16_level4_fallback", "layer_norm_bf16_level4"),
-    ("softmax_f32_level4_fallback", "softmax_f32_level4"),
-    ("softmax_bf16_level4_fallback", "softmax_bf16_level4"),
-];
-
 /// A counter of a launch that is not the GPU's.
 struct Difference {
     launch: String,
@@ -179,9 +168,7 @@ fn counters_are_those_of_an_h200() {
 fn same_launch(launch: &str, reading: &Value, report: &Report) {
     let case = launch.split(": ").take(2).collect::<Vec<_>>().join(": ");
     assert_eq!(reading["case"], case);
-    let split_off = SPLIT_OFF.iter().find(|(now, _)| *now == report.entry);
-    let entry = split_off.map_or(&*report.entry, |(_, then)| then);
-    assert_eq!(reading["entry"], entry, "{launch}");
+    assert_eq!(reading["entry"], report.entry, "{launch}");
     let dim = |key: &str| -> Vec<u64> {
         let values = reading[key].as_array().unwrap().iter();
         values.map(|n| n.as_u64().unwrap()).collect()
