@@ -17,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 out=$(realpath -m "${1:-.bundle}")
-limit=$((64 * 1024 * 1024))
+limit=30000000
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 stage=$(mktemp -d)

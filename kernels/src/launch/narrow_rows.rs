@@ -21,7 +21,7 @@ pub fn narrow_variant(columns: usize, size: usize) -> Option<usize> {
 }
 
 impl Launch<'_> {
-    /// Grid and block for `rows` rows and the kernel of a [variant](narrow_variant).
+    /// Grid and block for `rows` rows and the kernel of a variant (`narrow_variant`).
     pub fn narrow_rows(self, rows: usize, variant: usize) -> Self {
         let (lanes_per_row, _) = NARROW_VARIANTS[variant];
         self.grid((rows * lanes_per_row).div_ceil(THREADS), 1, 1)

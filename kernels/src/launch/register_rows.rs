@@ -37,7 +37,7 @@ fn register_threads(columns: usize, size: usize) -> usize {
 }
 
 impl Launch<'_> {
-    /// Grid and block for `rows` rows of `columns` elements of `size` bytes that [fit in registers](fits_in_registers):
+    /// Grid and block for `rows` rows of `columns` elements of `size` bytes that fit in registers (`fits_in_registers`):
     /// one warp or several per row, and as many rows per block as there is room for.
     pub fn register_rows(self, rows: usize, columns: usize, size: usize) -> Self {
         self.rows(rows, register_threads(columns, size))

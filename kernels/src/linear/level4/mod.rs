@@ -1,6 +1,6 @@
 //! Level 4: register tiles, tensor cores for bf16, and a GEMV where x has few rows.
 //!
-//! A public function gives the operands to the CPU's loops (`cpu/level4.rs`) or to [`launch`], which chooses a kernel:
+//! A public function gives the operands to the CPU's loops (`cpu/level4.rs`) or to `launch`, which chooses a kernel:
 //! `gemv.cu`, `tile_f32.cu` or `mma.cu`, each with the `.rs` of the same name.
 
 pub(super) mod gemv;
