@@ -82,6 +82,6 @@ fn launch(x: &Params) -> Result<Tensor> {
         .grid(x.queries, x.heads, x.batch)
         .block(THREADS, 1, 1)
         .smem(bytes);
-    x.arguments(launch).write(&y).run()?;
+    x.arguments(launch).write(&y).launch()?;
     Ok(y)
 }

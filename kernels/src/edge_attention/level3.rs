@@ -121,6 +121,6 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
         .u32(params.v.stride()[0])
         .u32(params.skip.stride()[0])
         .f32(std::f64::consts::LOG2_E / (head_dim as f64).sqrt())
-        .run()?;
+        .launch()?;
     Ok(y)
 }

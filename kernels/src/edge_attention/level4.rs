@@ -98,7 +98,7 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let y = output::tensor((nodes, heads * head_dim), dtype, params.q.device())?;
     if y.elem_count() > 0 {
         let launch = Launch::new(&MODULE, entry).grid(shares.blocks(size), 1, 1);
-        shares.arguments(launch, params, size, &y).run()?;
+        shares.arguments(launch, params, size, &y).launch()?;
     }
     Ok(y)
 }

@@ -77,7 +77,7 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
     )?;
     let launch = Launch::new(&MODULE, entry);
     let launch = launch.grid(shares.blocks(size), 1, 1);
-    shares.arguments(launch, params, size, &y).run()?;
+    shares.arguments(launch, params, size, &y).launch()?;
 
     let entry = by_dtype(
         "edge_attention_part_level5",
@@ -87,7 +87,7 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
     )?;
     let launch = Launch::new(&MODULE, entry);
     let launch = shares.arguments(launch.grid(chunks, groups, 1), params, size, &y);
-    launch.write(&parts).u32(size.edges).run()?;
+    launch.write(&parts).u32(size.edges).launch()?;
 
     let entry = by_dtype(
         "edge_attention_join_level5",
@@ -98,6 +98,6 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let launch = Launch::new(&MODULE, entry);
     let launch = launch.grid(chunks.div_ceil(WARPS), groups, 1);
     let launch = shares.arguments(launch, params, size, &y);
-    launch.read(&parts).u32(size.edges).run()?;
+    launch.read(&parts).u32(size.edges).launch()?;
     Ok(y)
 }

@@ -49,6 +49,6 @@ fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -
         .write(&y)
         .u32(vocab)
         .u32(c)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

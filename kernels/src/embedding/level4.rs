@@ -56,6 +56,6 @@ fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -
         .u32(rows)
         .u32(vocab)
         .u32(c)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

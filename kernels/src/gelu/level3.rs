@@ -42,6 +42,6 @@ fn launch(x: &Tensor) -> Result<Tensor> {
         .read(x)
         .write(&y)
         .u32(n)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

@@ -88,11 +88,9 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         block_dim: block,
         shared_mem_bytes: launch.smem,
     };
-    // SAFETY: each launch of this crate lists its arguments in the order and with the types of the
-    // entry's `.param` list; every address is that of a live tensor of this device, kept alive by
-    // `launch` until the launch is queued and by the stream-ordered allocator until the kernel has
-    // run; the kernels write within the sizes that they are given, which the launch took from the
-    // tensors. The tests run all of them under compute-sanitizer.
+    // SAFETY: every address is that of a live tensor of this device, kept alive by `launch` until the launch is queued
+    // and by the stream-ordered allocator until the kernel has run. That the arguments are the entry's and that the kernel
+    // stays inside its tensors is what `Launch::run` asks of its caller, and `Launch::launch` of this crate.
     unsafe { builder.launch(config) }.w()?;
     launched(|| Launched {
         kernel: launch.entry.clone(),

@@ -48,7 +48,7 @@ fn entries_of_two_modules_may_share_a_name() -> Result<()> {
             Launch::new(module, "numbers")
                 .block(32, 1, 1)
                 .write(&y)
-                .run()?;
+                .launch()?;
             let expected: Vec<u32> = (0..32).map(|i| times * i).collect();
             assert_eq!(y.to_vec1::<u32>()?, expected, "{}", module.name());
         }
@@ -65,7 +65,7 @@ fn launch() -> Launch<'static> {
 #[test]
 fn a_launch_within_the_limits_runs() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
-    let (ran, cases) = recorded(Options::default(), || launch().write(&y).run());
+    let (ran, cases) = recorded(Options::default(), || launch().write(&y).launch());
     ran?;
     assert_eq!(y.to_vec1::<u32>()?, (0..32).collect::<Vec<_>>());
     assert_eq!(cases.len(), 1);
@@ -84,7 +84,7 @@ fn a_grid_beyond_the_limits_is_refused() -> Result<()> {
         ([1, 1, (1 << 32) + 1], "1 × 1 × 4294967295"),
     ] {
         let [a, b, c] = grid;
-        let run = || launch().grid(a, b, c).write(&y).run();
+        let run = || launch().grid(a, b, c).write(&y).launch();
         let error = simulated(Options::default(), run).0.unwrap_err();
         let expected =
             format!("numbers: expected at most 2³¹−1 × 65535 × 65535 blocks, found {found}");
@@ -112,7 +112,7 @@ fn sizes_beyond_32_bits_are_refused() {
         launch().smem(large),
         launch().u32(large),
     ] {
-        let error = simulated(Options::default(), || launch.run())
+        let error = simulated(Options::default(), || launch.launch())
             .0
             .unwrap_err();
         let expected = "numbers: expected sizes below 2³²−1, found a larger one";
@@ -123,7 +123,7 @@ fn sizes_beyond_32_bits_are_refused() {
 #[test]
 fn a_grid_without_blocks_is_no_launch() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
-    let run = || launch().grid(1, 0, 1).write(&y).run();
+    let run = || launch().grid(1, 0, 1).write(&y).launch();
     let (ran, cases) = recorded(Options::default(), run);
     ran?;
     assert!(cases.is_empty());
@@ -133,7 +133,7 @@ fn a_grid_without_blocks_is_no_launch() -> Result<()> {
 #[test]
 fn a_panic_ends_what_it_was_in() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
-    let run = || launch().write(&y).run();
+    let run = || launch().write(&y).launch();
     let (ran, cases) = recorded(Options::default(), || {
         run()?;
         let panics = || recorded(Options::default(), || panic!("of the test"));

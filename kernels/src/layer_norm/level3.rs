@@ -45,6 +45,6 @@ fn launch(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64, rows: usize, c: usize) -
         .write(&y)
         .u32(c)
         .f32(eps)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

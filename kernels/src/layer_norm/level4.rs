@@ -53,6 +53,6 @@ fn launch(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64, rows: usize, c: usize) -
         .u32(rows)
         .u32(c)
         .f32(eps)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

@@ -83,7 +83,7 @@ impl Gemm<'_> {
         if self.epilogue == Epilogue::Bias {
             launch = launch.read_or_null(self.residual);
         }
-        launch.write(&y).u32(m).u32(n).u32(k).run()?;
+        launch.write(&y).u32(m).u32(n).u32(k).launch()?;
         Ok(y)
     }
 }

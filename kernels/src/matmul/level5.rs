@@ -350,7 +350,7 @@ impl<'a> Call<'a> {
             }
             launch = launch.u32(view.batch).u32(view.row).u32(view.column);
         }
-        launch.run()?;
+        launch.launch()?;
         Ok(c)
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Re
         .read(logits)
         .write(token)
         .u32(vocab)
-        .run()
+        .launch()
 }
 
 /// Writes to `out` (2, k) the k most probable tokens, most probable first, and the bits of their probabilities, which
@@ -77,7 +77,7 @@ pub(super) fn launch_top_k(
         .u32(vocab)
         .u32(out.dim(1)?)
         .f32(1. / temperature)
-        .run()
+        .launch()
 }
 
 /// The k most probable tokens of softmax(logits/temperature), with their probabilities; all of them where

@@ -49,7 +49,7 @@ pub fn draw(
         .write(token)
         .u32(k)
         .u32(vocab)
-        .run()
+        .launch()
 }
 
 /// Whether [`draw`] can draw from the `k` most probable.

@@ -68,6 +68,6 @@ fn launch(pixels: &Tensor, w: &Tensor, added: Added, shape: Shape) -> Result<Ten
         .u32(height)
         .u32(width)
         .u32(shape.channels * height * width * bytes)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

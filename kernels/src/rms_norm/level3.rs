@@ -44,6 +44,6 @@ fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Ten
         .write(&y)
         .u32(c)
         .f32(eps)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

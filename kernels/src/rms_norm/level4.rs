@@ -52,6 +52,6 @@ fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Ten
         .u32(rows)
         .u32(c)
         .f32(eps)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

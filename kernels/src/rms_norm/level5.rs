@@ -78,6 +78,6 @@ fn narrow_rows_kernel(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         .u32(c)
         .f32(1. / c as f64)
         .f32(eps)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

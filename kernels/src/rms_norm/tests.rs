@@ -140,7 +140,7 @@ fn level_3_in_cuda_equals_level_3_in_ptx_bit_by_bit() -> Result<()> {
                 .write(&cuda)
                 .u32(c)
                 .f32(EPS)
-                .run()?;
+                .launch()?;
             super::level3::rms_norm(&x, &w, EPS)
         });
         let bits = |y: &Tensor| -> Result<Vec<u32>> {

@@ -51,6 +51,6 @@ fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
     let launch = Launch::new(module, entry)
         .grid(tokens, heads + cache.kv_heads, batch)
         .block((d / 2).next_multiple_of(32).clamp(32, 128), 1, 1);
-    x.arguments(launch, &y, cache)?.u32(position).run()?;
+    x.arguments(launch, &y, cache)?.u32(position).launch()?;
     Ok(y)
 }

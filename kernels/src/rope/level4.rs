@@ -54,7 +54,7 @@ fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
         .block(vectors, rows, 1);
-    x.arguments(launch, &y, cache)?.u32(position).run()?;
+    x.arguments(launch, &y, cache)?.u32(position).launch()?;
     Ok(y)
 }
 

@@ -49,7 +49,7 @@ pub fn rope_append(
         .block(vectors, rows, 1);
     let all = Params { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, at.cache)?;
-    launch.read(at.position).run()?;
+    launch.read(at.position).launch()?;
     Ok(y)
 }
 

@@ -59,6 +59,6 @@ fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
         .read(offsets)
         .write(&y)
         .u32(channels)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

@@ -70,7 +70,7 @@ fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
         .write(&y)
         .u32(size.channels)
         .u32(lanes_per_node(size.channels))
-        .run()?;
+        .launch()?;
     Ok(y)
 }
 
@@ -91,7 +91,7 @@ fn launch_split(x: &Tensor, offsets: &Tensor, size: Size, splits: usize, y: &Ten
         .write(&sums)
         .u32(size.channels)
         .u32(lanes_per_node)
-        .run()?;
+        .launch()?;
     let entry = by_dtype(
         "segment_mean_join_level4",
         x.dtype(),
@@ -105,7 +105,7 @@ fn launch_split(x: &Tensor, offsets: &Tensor, size: Size, splits: usize, y: &Ten
         .u32(splits)
         .u32(size.channels)
         .u32(lanes_per_node)
-        .run()
+        .launch()
 }
 
 /// Lanes that share a node's channels: a power of two, a whole warp if there are enough channels.

@@ -44,6 +44,6 @@ fn launch(x: &Tensor, scale: f64, rows: usize, c: usize) -> Result<Tensor> {
         .write(&y)
         .u32(c)
         .f32(scale)
-        .run()?;
+        .launch()?;
     Ok(y)
 }

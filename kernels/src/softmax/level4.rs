@@ -46,6 +46,12 @@ fn launch(x: &Tensor, scale: f64, rows: usize, c: usize) -> Result<Tensor> {
         )?;
         Launch::new(&FALLBACK, entry).memory_rows(rows, c, size)
     };
-    launch.read(x).write(&y).u32(rows).u32(c).f32(scale).run()?;
+    launch
+        .read(x)
+        .write(&y)
+        .u32(rows)
+        .u32(c)
+        .f32(scale)
+        .launch()?;
     Ok(y)
 }

@@ -50,7 +50,7 @@ fn launch_lut(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
         "ternary_linear_lut_f32_level4",
         "ternary_linear_lut_bf16_level4",
     )?;
-    row_blocks(&LUT, entry, x, w, sizes, &y).run()?;
+    row_blocks(&LUT, entry, x, w, sizes, &y).launch()?;
     Ok(y)
 }
 
@@ -106,7 +106,7 @@ fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
         )?;
         row_blocks(&DP4A, entry, x, w, sizes, &y)
             .smem(q_bytes)
-            .run()?;
+            .launch()?;
     } else {
         launch_dp4a_tiles(x, w, sizes, q_bytes, &y)?;
     }
@@ -145,7 +145,7 @@ fn launch_dp4a_tiles(
         .u32(sizes.m)
         .u32(sizes.k)
         .u32(w.stride())
-        .run()?;
+        .launch()?;
     Launch::new(&DP4A, dp4a)
         .grid(m / TILE_TM, sizes.n.div_ceil(ROWS), 1)
         .block(THREADS, 1, 1)
@@ -157,5 +157,5 @@ fn launch_dp4a_tiles(
         .u32(sizes.m)
         .u32(sizes.n)
         .u32(w.stride())
-        .run()
+        .launch()
 }

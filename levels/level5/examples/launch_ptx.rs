@@ -55,15 +55,16 @@ fn check(device: &Device) -> Result<()> {
 
     let (x, y) = (Tensor::new(x, device)?, Tensor::new(y, device)?);
     let z = Tensor::zeros(n, DType::F32, device)?; // memory of its own: the kernel writes there
-    Launch::new(&AXPY, "axpy")
+    let launch = Launch::new(&AXPY, "axpy")
         .grid(n.div_ceil(256), 1, 1)
         .block(256, 1, 1)
         .read(&x) // from here on the parameters, in the kernel's order
         .read(&y)
         .write(&z)
         .f32(A.into())
-        .u32(n)
-        .run()?;
+        .u32(n);
+    // SAFETY: these are the parameters of the kernel's `.param` list, and it touches n elements of each tensor.
+    unsafe { launch.run() }?;
     let found = z.to_vec1::<f32>()?; // waits for the kernel
     ensure!(found == expected, "expected {expected:?}, found {found:?}");
     Ok(())

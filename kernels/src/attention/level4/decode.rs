@@ -114,7 +114,7 @@ pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
             .grid(split.splits, split.blocks, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(y).u32(split.keys_per_split);
-        launch.write_or_null(split.partial).run()
+        launch.write_or_null(split.partial).launch()
     })
 }
 
@@ -134,5 +134,5 @@ fn combine(partial: &Tensor, y: &Tensor) -> Result<()> {
         .write(y)
         .u32(splits)
         .u32(pitch - 2)
-        .run()
+        .launch()
 }

@@ -93,5 +93,5 @@ pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
         .grid(x.heads, x.queries.div_ceil(tile.queries()), x.batch)
         .block(tile.threads(), 1, 1)
         .smem(tile.smem());
-    x.arguments(launch).write(y).run()
+    x.arguments(launch).write(y).launch()
 }

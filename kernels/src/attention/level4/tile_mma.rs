@@ -36,5 +36,5 @@ pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
         .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
         .block(THREADS, 1, 1)
         .smem(rows * (d + PADDING) * size_of::<u16>());
-    x.arguments(launch).write(y).run()
+    x.arguments(launch).write(y).launch()
 }

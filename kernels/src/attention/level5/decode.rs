@@ -51,7 +51,10 @@ pub(super) fn launch(x: &Params, at: &At) -> Result<Tensor> {
             .grid(split.splits, split.blocks, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(&y).u32(split.keys_per_split);
-        launch.write_or_null(split.partial).read(at.position).run()
+        launch
+            .write_or_null(split.partial)
+            .read(at.position)
+            .launch()
     })?;
     Ok(y)
 }
@@ -59,11 +62,11 @@ pub(super) fn launch(x: &Params, at: &At) -> Result<Tensor> {
 /// `value` (1) becomes `position`.
 pub(super) fn set_position(value: &Tensor, position: usize) -> Result<()> {
     let launch = Launch::new(&MODULE, "position_set_level5").block(1, 1, 1);
-    launch.write(value).u32(position).run()
+    launch.write(value).u32(position).launch()
 }
 
 /// Adds `tokens` to `value` (1).
 pub(super) fn advance_position(value: &Tensor, tokens: usize) -> Result<()> {
     let launch = Launch::new(&MODULE, "position_advance_level5").block(1, 1, 1);
-    launch.read(value).write(value).u32(tokens).run()
+    launch.read(value).write(value).u32(tokens).launch()
 }

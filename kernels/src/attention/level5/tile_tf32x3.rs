@@ -60,6 +60,6 @@ pub(super) fn launch(x: &Params) -> Result<Tensor> {
         .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
         .block(THREADS, 1, 1)
         .smem((QUERIES + 2 * KEYS) * (d + PADDING) * size_of::<f32>());
-    x.arguments(launch).write(&y).run()?;
+    x.arguments(launch).write(&y).launch()?;
     Ok(y)
 }

@@ -112,6 +112,6 @@ pub(super) fn launch(x: &Params) -> Result<Tensor> {
         .heads(x.v, kv, tile.keys)
         .heads(&y, written, WRITTEN)
         .u32(x.batch);
-    x.sizes(launch).f32(x.scale()).run()?;
+    x.sizes(launch).f32(x.scale()).launch()?;
     Ok(y)
 }

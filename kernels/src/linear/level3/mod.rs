@@ -130,6 +130,6 @@ fn launch(
         .u32(n)
         .u32(k)
         .u32(k * x.dtype().size_in_bytes())
-        .run()?;
+        .launch()?;
     Ok(y)
 }

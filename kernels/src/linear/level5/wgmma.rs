@@ -79,7 +79,7 @@ impl Wgmma {
         if gemm.epilogue == Epilogue::Bias {
             launch = launch.read_or_null(residual.as_ref());
         }
-        launch.u32(m).u32(n).u32(k).run()?;
+        launch.u32(m).u32(n).u32(k).launch()?;
         Ok(y)
     }
 

@@ -95,7 +95,7 @@ pub(super) fn launch(
         .u32(height)
         .u32(width)
         .u32(shape.channels * height * width)
-        .run()?;
+        .launch()?;
     Ok(y)
 }
 
