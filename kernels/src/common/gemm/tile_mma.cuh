@@ -231,7 +231,7 @@ __device__ __forceinline__ void gemm_tile(const X &x, const W &w, const Output<t
     copy_wait<AHEAD - 1>();
     __syncthreads();
     acc.add(xs(step), ws(step));
-    start(step + AHEAD);
+    start(step + AHEAD); // not before the compute: its instructions delay the first mma, and the largest tile was slower
   }
 
   float *tile = reinterpret_cast<float *>(stages);

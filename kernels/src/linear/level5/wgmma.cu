@@ -10,7 +10,7 @@
 // Prediction: a tile of 128×192 needs 768 clocks of the tensor cores for 64 columns. In these, shared memory gives
 // them 64 KiB, 512 clocks' worth, and L2 gives the block 28 KiB, 37 bytes per clock, about what it can give to
 // all SMs at once. It is compute-bound: 25216×768×3072 (M×K×N) takes 24 tiles per block, 221 000 clocks. GELU takes a
-// warpgroup 192·13 issue slots of the 9216 clocks of the other's wgmma: hidden.
+// warpgroup 192·13 issue slots of the 9216 clocks of the other's wgmma: hidden, it seems. But wgmma
 // reads and writes its accumulators in the registers, and other instructions wait for the register file.
 // The GPU's power limit does the rest: the busier the tensor cores are, the lower is the clock.
 // Where it loses: where there are fewer than two or three tiles for each SM, so that epilogues overlap with nothing
