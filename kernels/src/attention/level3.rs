@@ -85,3 +85,56 @@ fn launch(x: &Params) -> Result<Tensor> {
     x.arguments(launch).write(&y).launch()?;
     Ok(y)
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+    use simt::Options;
+
+    use super::*;
+    use crate::launch::simulated;
+    use crate::testing::{rng, uniform};
+
+    /// `level3.cu`, which no level launches.
+    static READING_VERSION: Module = module!("attention/level3", sm_75);
+
+    #[test]
+    fn the_reading_version_equals_the_ptx_bit_by_bit() -> Result<()> {
+        let mut rng = rng();
+        for (batch, t, heads, kv_heads, d) in [
+            (1, 1, 1, 1, 1),
+            (2, 3, 4, 2, 8),
+            (1, 5, 2, 1, 33),
+            (1, 2, 1, 1, 64),
+            (1, 131, 1, 1, 5),
+        ] {
+            let device = Device::Cpu;
+            let (q, _) = uniform(&mut rng, &[batch, t, heads, d], DType::F32, &device)?;
+            let (k, _) = uniform(&mut rng, &[batch, t, kv_heads, d], DType::F32, &device)?;
+            let (v, _) = uniform(&mut rng, &[batch, t, kv_heads, d], DType::F32, &device)?;
+            let cuda = Tensor::zeros((batch, t, heads * d), DType::F32, &device)?;
+            let (ptx, reports) = simulated(Options::default(), || {
+                let params = Params::full("attention_level3", &q, &k, &v)?;
+                let reading = Launch::new(&READING_VERSION, "attention_f32_level3")
+                    .grid(t, heads, batch)
+                    .block(THREADS, 1, 1)
+                    .smem(size_of::<f32>() * (rest(d) + t));
+                params.arguments(reading).write(&cuda).launch()?;
+                launch(&params)
+            });
+            let bits = |y: &Tensor| -> Result<Vec<u32>> {
+                let y = y.flatten_all()?.to_vec1::<f32>()?;
+                Ok(y.into_iter().map(f32::to_bits).collect())
+            };
+            assert_eq!(
+                bits(&cuda)?,
+                bits(&ptx?)?,
+                "{:?} of {:?}",
+                q.dims(),
+                k.dims()
+            );
+            assert!(reports.len() == 2 && reports.iter().all(|r| r.is_clean()));
+        }
+        Ok(())
+    }
+}

@@ -133,3 +133,55 @@ fn launch(
         .launch()?;
     Ok(y)
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device};
+    use simt::Options;
+
+    use super::*;
+    use crate::launch::simulated;
+    use crate::testing::{rng, uniform};
+
+    /// `linear.cu`, which no level launches.
+    static READING_VERSION: Module = module!("linear/level3/linear", sm_75);
+
+    #[test]
+    fn the_reading_version_equals_the_ptx_bit_by_bit() -> Result<()> {
+        let mut rng = rng();
+        for (m, n, k) in [
+            (1, 1, 1),
+            (3, 40, 7),
+            (33, 31, 65),
+            (40, 70, 32),
+            (64, 32, 100),
+        ] {
+            let mut random = |dims: &[usize]| -> Result<Tensor> {
+                Ok(uniform(&mut rng, dims, DType::F32, &Device::Cpu)?.0)
+            };
+            let (x, w) = (random(&[m, k])?, random(&[n, k])?);
+            let (b, residual) = (random(&[n])?, random(&[m, n])?);
+            for (b, residual) in [(Some(&b), Some(&residual)), (Some(&b), None), (None, None)] {
+                let operands = [Some(&w), b, residual];
+                let ([cuda, ptx], reports) = simulated(Options::default(), || {
+                    [&READING_VERSION, &LINEAR].map(|module| {
+                        launch(
+                            module,
+                            "linear_f32_level3",
+                            &x,
+                            &operands,
+                            Shape { m, n, k },
+                        )
+                    })
+                });
+                let bits = |y: &Tensor| -> Result<Vec<u32>> {
+                    let y = y.flatten_all()?.to_vec1::<f32>()?;
+                    Ok(y.into_iter().map(f32::to_bits).collect())
+                };
+                assert_eq!(bits(&cuda?)?, bits(&ptx?)?, "{m} × {n} × {k}");
+                assert!(reports.len() == 2 && reports.iter().all(|r| r.is_clean()));
+            }
+        }
+        Ok(())
+    }
+}
