@@ -14,8 +14,14 @@ use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-pub use kernel_file::KernelFile;
+pub use kernel_file::{KernelFile, directive};
 pub use skip::skip;
+
+/// The bits of each element of an f32 tensor, for comparisons in which NaN and −0 count.
+pub fn bits(x: &Tensor) -> Result<Vec<u32>> {
+    let x = x.flatten_all()?.to_vec1::<f32>()?;
+    Ok(x.into_iter().map(f32::to_bits).collect())
+}
 
 /// The CPU, the GPU if this is a CUDA build, and the CPU again with every kernel simulated. A finding of the
 /// simulator fails the test. With `CANDLEPOWER_SANITIZE` set there is no simulator: a sanitizer watches the GPU.

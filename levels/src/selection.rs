@@ -7,7 +7,7 @@ use data::BadInput;
 
 use crate::{Costed, Level, Swap, check, level, numbers, one_of};
 
-/// What the options `--level` and `--swap` ask for.
+/// The options `--level` and `--swap` of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection<'a> {
     /// The number of the level.
@@ -19,31 +19,36 @@ pub struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// These ops, for tensors of a dtype on a device; `costed` when `--trace` will want to know what each op needs.
+    /// These ops, for tensors of a dtype on a device, and the numbers of the levels that take part; `costed` when
+    /// `--trace` will want to know what each op needs.
     ///
     /// # Errors
     /// [`BadInput`] for a level or an op that is not there, and for a GPU that cannot run one of the levels.
-    pub fn ops(self, dtype: DType, device: &Device, costed: bool) -> Result<Level, BadInput> {
+    pub fn ops(
+        self,
+        dtype: DType,
+        device: &Device,
+        costed: bool,
+    ) -> Result<(Level, Vec<u8>), BadInput> {
         let base = level(self.level).ok_or_else(|| {
             let expected = one_of(&numbers(), "or");
             BadInput::new("--level", expected, self.level)
         })?;
-        let ops: Level = match self.swap {
+        let (ops, levels): (Level, _) = match self.swap {
             Some(spec) => {
                 let swap = Swap::new(base, spec, self.model_ops)?;
-                check(&swap.levels(), dtype, device)?;
-                Arc::new(swap)
+                let levels = swap.levels();
+                (Arc::new(swap), levels)
             }
-            None => {
-                check(&[self.level], dtype, device)?;
-                base
-            }
+            None => (base, vec![self.level]),
         };
-        Ok(if costed {
+        check(&levels, dtype, device)?;
+        let ops = if costed {
             Arc::new(Costed::new(ops))
         } else {
             ops
-        })
+        };
+        Ok((ops, levels))
     }
 }
 
@@ -52,6 +57,10 @@ mod tests {
     use super::*;
 
     fn level_of(level: u8, swap: Option<&str>) -> Result<u8, String> {
+        Ok(selected(level, swap)?.0.level())
+    }
+
+    fn selected(level: u8, swap: Option<&str>) -> Result<(Level, Vec<u8>), String> {
         let model_ops = &["linear", "attention"];
         let selection = Selection {
             level,
@@ -59,7 +68,7 @@ mod tests {
             model_ops,
         };
         let ops = selection.ops(DType::F32, &Device::Cpu, true);
-        ops.map(|ops| ops.level()).map_err(|bad| bad.to_string())
+        ops.map_err(|bad| bad.to_string())
     }
 
     #[test]
@@ -70,5 +79,8 @@ mod tests {
         let refusal = level_of(9, None).unwrap_err();
         assert_eq!(refusal.matches(',').count(), last - 1);
         assert!(level_of(2, Some("linear")).is_err());
+        let levels = |swap| selected(1, swap).map(|(_, levels)| levels);
+        assert_eq!(levels(None), Ok(vec![1]));
+        assert_eq!(levels(Some("attention = 5")), Ok(vec![1, 5]));
     }
 }

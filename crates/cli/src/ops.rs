@@ -24,9 +24,8 @@ impl RunArgs {
             swap,
             model_ops,
         };
-        let ops = selection.ops(request.dtype, &request.device, self.trace)?;
-        let has_level_5 = level == 5 || swap.is_some_and(|swap| swap.contains("=5"));
-        if has_level_5 {
+        let (ops, levels) = selection.ops(request.dtype, &request.device, self.trace)?;
+        if levels.contains(&5) {
             note_tables(&request.device)?;
         }
         Ok(ops)

@@ -130,7 +130,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     written(record, Run::Models(results))
 }
 
-/// What `--cuda-graph` asks for; a CPU has none.
+/// The CUDA graphs that `--cuda-graph` asks for. A CPU has none.
 fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
     match (asked, device.is_cuda()) {
         (Some(Graphs::Off), _) | (None, false) => Ok(Graphs::Off),

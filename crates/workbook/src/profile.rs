@@ -84,8 +84,8 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         swap: args.swap.as_deref(),
         model_ops: model.ops(),
     };
-    let level = selection.ops(args.dtype.into(), &device, true)?;
-    if number == 5 {
+    let (level, levels) = selection.ops(args.dtype.into(), &device, true)?;
+    if levels.contains(&5) {
         note_tables(&device)?;
     }
     let subject = Subject {

@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
     use crate::launch::simulated;
-    use crate::testing::{rng, uniform};
+    use crate::testing::{bits, rng, uniform};
 
     /// `level3.cu`, which no level launches.
     static READING_VERSION: Module = module!("attention/level3", sm_75);
@@ -122,10 +122,6 @@ mod tests {
                 params.arguments(reading).write(&cuda).launch()?;
                 launch(&params)
             });
-            let bits = |y: &Tensor| -> Result<Vec<u32>> {
-                let y = y.flatten_all()?.to_vec1::<f32>()?;
-                Ok(y.into_iter().map(f32::to_bits).collect())
-            };
             assert_eq!(
                 bits(&cuda)?,
                 bits(&ptx?)?,

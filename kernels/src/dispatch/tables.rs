@@ -26,7 +26,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(dirs::cache_dir()?.join("candlepower"))
 }
 
-/// What is read once for each device.
+/// The tables of a device, which are read once.
 struct Read {
     tables: Vec<Table>,
     /// Lines for the user.

@@ -4,13 +4,14 @@
 
 use candle_core::{Result, Tensor};
 
-const ALIGNMENT: usize = 16;
+/// Bytes of a chunk, which one instruction loads.
+pub(super) const CHUNK: usize = 16;
 
 /// Whether each of `tensors` begins at a multiple of 16 bytes.
 pub fn is_aligned_to_16_bytes(tensors: &[&Tensor]) -> bool {
     tensors.iter().all(|x| {
         let start = x.layout().start_offset() * x.dtype().size_in_bytes();
-        start.is_multiple_of(ALIGNMENT)
+        start.is_multiple_of(CHUNK)
     })
 }
 

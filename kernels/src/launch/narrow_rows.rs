@@ -1,9 +1,7 @@
 //! Which kernel takes a row that fits in one warp, its grid and its block: the host's side of `common/narrow_row.cuh`.
 
 use super::Launch;
-
-/// Bytes of a chunk, which one instruction loads.
-const CHUNK: usize = 16;
+use super::alignment::CHUNK;
 
 /// Threads of a block: `NARROW_THREADS`.
 const THREADS: usize = 128;

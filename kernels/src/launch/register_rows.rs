@@ -1,9 +1,7 @@
 //! Grid and block of level 4's kernels for rows: the host's side of `common/row.cuh`.
 
 use super::Launch;
-
-/// Bytes of a chunk, which one instruction loads.
-const CHUNK: usize = 16;
+use super::alignment::CHUNK;
 
 /// Bytes of a row in one thread's registers: `CHUNKS_PER_THREAD` of `row.cuh`, four chunks.
 const BYTES_PER_THREAD: usize = 4 * CHUNK;

@@ -75,6 +75,7 @@ pub fn choose(tiles: &[TileShape], m: usize, n: usize) -> usize {
 pub(crate) mod tests {
     use super::*;
     use crate::launch::Module;
+    use crate::testing::directive;
 
     #[test]
     fn a_large_gemm_has_large_tiles_and_a_small_one_small_tiles() {
@@ -96,18 +97,6 @@ pub(crate) mod tests {
         template.split(['<', ',']).map(str::trim).collect()
     }
 
-    /// The numbers after a directive of an entry in its PTX: 128 of `.maxntid 128`.
-    pub(crate) fn directive(module: &Module, entry: &str, name: &str) -> usize {
-        let text = module.texts()[0];
-        let (_, after) =
-            (text.split_once(&format!(".entry {entry}("))).expect("the entry in the PTX");
-        let (head, _) = after.split_once('{').expect("a body");
-        let (_, after) = head.split_once(name).expect("the directive");
-        let digits = after.trim_start().split(|c: char| !c.is_ascii_digit());
-        let number = digits.map(str::parse).next().expect("a number");
-        number.expect("a number")
-    }
-
     /// The tile of `entry` has these sizes in the `.cu` and these threads in the PTX.
     pub(crate) fn assert_as_compiled(tile: TileShape, cu: &str, module: &Module, entry: &str) {
         let template = template_of(cu, entry);
@@ -125,7 +114,7 @@ pub(crate) mod tests {
         };
         assert_eq!((tile.m, tile.n), sizes, "{entry}: BM and BN");
         assert_eq!(tile.smem, smem, "{entry}: shared memory");
-        let threads = directive(module, entry, ".maxntid");
+        let threads = directive(module.texts()[0], entry, ".maxntid");
         assert_eq!(tile.threads, threads, "{entry}: threads");
     }
 }

@@ -358,7 +358,8 @@ impl<'a> Call<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::tile::tests::{directive, template_of};
+    use crate::linear::tile::tests::template_of;
+    use crate::testing::directive;
 
     #[test]
     fn tiles_are_those_of_the_kernel() {
@@ -368,7 +369,7 @@ mod tests {
             let number = |i: usize| template.get(i).map_or(1, |n| n.parse().expect("a number"));
             let found = [tile.m, tile.n, tile.matrices];
             assert_eq!(found, [1, 2, 7].map(number), "{}", tile.entry);
-            let threads = directive(&MODULE, tile.entry, ".maxntid");
+            let threads = directive(MODULE.texts()[0], tile.entry, ".maxntid");
             assert_eq!(tile.threads * tile.matrices, threads, "{}", tile.entry);
         }
     }

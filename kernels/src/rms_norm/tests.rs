@@ -9,7 +9,9 @@ use super::level5::{ENTRIES, REGISTRY};
 use crate::dispatch::{Facts, Op, Problem};
 use crate::launch::{Launch, Module, NARROW_VARIANTS, module, simulated};
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, cases, devices, pairwise, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, assert_close, bits, cases, devices, pairwise, rng, tolerance, uniform,
+};
 
 type Kernel = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
 
@@ -143,10 +145,6 @@ fn level_3_in_cuda_equals_level_3_in_ptx_bit_by_bit() -> Result<()> {
                 .launch()?;
             super::level3::rms_norm(&x, &w, EPS)
         });
-        let bits = |y: &Tensor| -> Result<Vec<u32>> {
-            let y = y.flatten_all()?.to_vec1::<f32>()?;
-            Ok(y.into_iter().map(f32::to_bits).collect())
-        };
         assert_eq!(bits(&cuda)?, bits(&ptx?)?, "{rows} × {c}");
         assert!(reports.len() == 2 && reports.iter().all(|r| r.is_clean()));
     }

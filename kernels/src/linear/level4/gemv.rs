@@ -92,7 +92,7 @@ pub(in crate::linear) fn launch(gemm: &Gemm) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::tile::tests::directive;
+    use crate::testing::directive;
 
     #[test]
     fn warps_and_rows_of_w_are_those_of_the_kernel() {
@@ -106,7 +106,11 @@ mod tests {
                         cu.contains(&format!("({entry}, {dtype}, {})", gemv.m)),
                         "{entry}"
                     );
-                    assert_eq!(directive(&MODULE, entry, ".maxntid"), 32 * WARPS, "{entry}");
+                    assert_eq!(
+                        directive(MODULE.texts()[0], entry, ".maxntid"),
+                        32 * WARPS,
+                        "{entry}"
+                    );
                 }
             }
         }

@@ -105,7 +105,7 @@ impl GemvSplit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::tile::tests::directive;
+    use crate::testing::directive;
 
     #[test]
     fn columns_and_threads_are_those_of_the_kernel() {
@@ -116,7 +116,11 @@ mod tests {
                     for entry in entries.0 {
                         let line = format!("({entry}, {dtype}, {rows}, {})", split.columns);
                         assert!(cu.contains(&line), "{entry}");
-                        assert_eq!(directive(&MODULE, entry, ".maxntid"), THREADS, "{entry}");
+                        assert_eq!(
+                            directive(MODULE.texts()[0], entry, ".maxntid"),
+                            THREADS,
+                            "{entry}"
+                        );
                     }
                 }
             }

@@ -93,7 +93,8 @@ impl Wgmma {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::tile::tests::{directive, template_of};
+    use crate::linear::tile::tests::template_of;
+    use crate::testing::directive;
 
     #[test]
     fn tiles_are_those_of_the_kernel() {
@@ -112,9 +113,13 @@ mod tests {
                     expected,
                     "{entry}"
                 );
-                assert_eq!(directive(&MODULE, entry, ".maxntid"), THREADS, "{entry}");
                 assert_eq!(
-                    directive(&MODULE, entry, ".reqnctapercluster"),
+                    directive(MODULE.texts()[0], entry, ".maxntid"),
+                    THREADS,
+                    "{entry}"
+                );
+                assert_eq!(
+                    directive(MODULE.texts()[0], entry, ".reqnctapercluster"),
                     CLUSTER,
                     "{entry}"
                 );
