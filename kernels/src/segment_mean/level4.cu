@@ -39,13 +39,13 @@ __device__ float4 sum_rows(const T *__restrict__ x, unsigned begin, unsigned end
                            int lanes_per_node) {
   __shared__ float4 sums[WARPS][WARP];
   int warp = threadIdx.x / WARP, lane = lane_id(), count = channels - channel;
-  bool whole = channels % VECTOR == 0 && aligned<VECTOR * sizeof(T)>(x);
+  bool is_aligned = channels % VECTOR == 0 && aligned<VECTOR * sizeof(T)>(x);
   unsigned step = WARPS * WARP / lanes_per_node;
 
   float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
   auto add = [&](unsigned row, auto load) { sum = sum + load(x + size_t(row) * channels + channel); };
   unsigned first = count > 0 ? begin + threadIdx.x / lanes_per_node : end;
-  if (whole) {
+  if (is_aligned) {
 #pragma unroll 8 // eight reads in flight before the first is needed
     for (unsigned row = first; row < end; row += step) add(row, [](const T *p) { return load4(p); });
   } else {
