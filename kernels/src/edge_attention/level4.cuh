@@ -4,7 +4,7 @@
 #include "common/warp.cuh"
 
 constexpr int WARPS = 8;
-constexpr int VECTOR = 4;              // channels, or features, in one load of a lane
+constexpr int PER_LOAD = 4;            // channels, or features, in one load of a lane
 constexpr unsigned HUB = 64;           // edges above which a node is the work of a block
 constexpr unsigned ANY = ~0u;          // as many edges as there are
 constexpr float LOWEST = -3.402823e38f; // below every score; -infinity less itself would be no number
@@ -20,14 +20,14 @@ __device__ __forceinline__ float4 scaled(float4 x, float scale) {
   return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
 }
 
-// A head's channels, filled up to whole vectors.
-__device__ __forceinline__ int filled(int head_dim) { return (head_dim + VECTOR - 1) / VECTOR * VECTOR; }
+// A head's channels, filled up to whole loads.
+__device__ __forceinline__ int filled(int head_dim) { return (head_dim + PER_LOAD - 1) / PER_LOAD * PER_LOAD; }
 
 // Elements `first` to `first` + 3 of a row of `length`. ALIGNED: all four exist and are read at once, or none does;
 // then the row's first four stand in for them, which nothing uses: after a branch, the next read would have to wait
 // for this one. Otherwise zeros stand in.
 template <bool ALIGNED, typename T>
-__device__ __forceinline__ float4 load_vector(const T *row, int first, int length) {
+__device__ __forceinline__ float4 load4_of_row(const T *row, int first, int length) {
   if constexpr (ALIGNED) return load4(row + (first < length ? first : 0));
   auto element = [&](int i) { return first + i < length ? widen(row[first + i]) : 0.f; };
   return make_float4(element(0), element(1), element(2), element(3));
@@ -47,14 +47,14 @@ struct Params {
   // Whether the four channels, or features, of every lane can be read at once: all four exist or none, and they are
   // aligned to 16 bytes of f32, or 8 of bf16.
   __device__ bool is_aligned() const {
-    auto fours = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
-    return head_dim % VECTOR == 0 && features > 0 && fours(q, q_stride) && fours(k, k_stride) &&
+    auto fours = [](const T *p, unsigned stride) { return aligned<PER_LOAD * sizeof(T)>(p) && stride % PER_LOAD == 0; };
+    return head_dim % PER_LOAD == 0 && features > 0 && fours(q, q_stride) && fours(k, k_stride) &&
            fours(v, v_stride) && fours(skip, skip_stride) && fours(residual, 0) && fours(y, 0) &&
            fours(edges, features);
   }
 };
 
-// One head of one node, for one of its lanes, which has V*4 channels, VECTOR*lanes from one four to the next.
+// One head of one node, for one of its lanes, which has V*4 channels, PER_LOAD*lanes from one four to the next.
 struct NodeHead {
   unsigned node;
   int head, lane; // lane among those of the head
@@ -67,7 +67,7 @@ struct NodeHead {
     first = exists ? params.row_ptr[node] : 0, end = exists ? params.row_ptr[node + 1] : 0;
   }
   __device__ unsigned degree() const { return end - first; }
-  __device__ int channel(int v, int lanes) const { return VECTOR * (lane + v * lanes); }
+  __device__ int channel(int v, int lanes) const { return PER_LOAD * (lane + v * lanes); }
 };
 
 // A softmax in the making, and the sums that it weighs: those of a lane's channels and of its features.
@@ -89,17 +89,17 @@ struct Sums {
 // what becomes of them is not written.
 template <typename T>
 __device__ __forceinline__ void weights(const Params<T> &params, const float *w_t, const NodeHead &at, int f, int v,
-                                        float4 (&w)[VECTOR]) {
+                                        float4 (&w)[PER_LOAD]) {
   int channel = at.channel(v, params.lanes);
   if (params.padded) {
     const float *column = w_t + at.head * filled(params.head_dim) + (channel < params.head_dim ? channel : 0);
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, params.features - 1) * params.padded);
+    for (int i = 0; i < PER_LOAD; i++) w[i] = load4(column + min(f + i, params.features - 1) * params.padded);
   } else {
     const T *row = params.w + size_t(at.head) * params.head_dim * params.features;
     auto element = [&](int c, int f) { return widen(row[min(c, params.head_dim - 1) * params.features + f]); };
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) {
+    for (int i = 0; i < PER_LOAD; i++) {
       int feature = min(f + i, params.features - 1);
       w[i] = make_float4(element(channel, feature), element(channel + 1, feature), element(channel + 2, feature),
                          element(channel + 3, feature));
@@ -121,17 +121,17 @@ template <int V, typename T>
 __device__ float4 fold(const Params<T> &params, const float *w_t, const NodeHead &at, const float4 (&q)[V]) {
   float4 folded = make_float4(0.f, 0.f, 0.f, 0.f);
 #pragma unroll 1
-  for (int f = 0; f < params.features; f += VECTOR) {
-    float sums[VECTOR] = {};
+  for (int f = 0; f < params.features; f += PER_LOAD) {
+    float sums[PER_LOAD] = {};
 #pragma unroll
     for (int v = 0; v < V; v++) {
-      float4 w[VECTOR];
+      float4 w[PER_LOAD];
       weights(params, w_t, at, f, v, w);
 #pragma unroll
-      for (int i = 0; i < VECTOR; i++) sums[i] += dot(w[i], q[v]);
+      for (int i = 0; i < PER_LOAD; i++) sums[i] += dot(w[i], q[v]);
     }
     sum_over_head(sums, params.lanes);
-    if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
+    if (at.lane == f / PER_LOAD) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
   return folded;
 }
@@ -157,7 +157,7 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, params.lanes);
     float scale = channel < params.head_dim ? params.scale : 0.f;
-    q[v] = scaled(load_vector<ALIGNED>(q_row, channel, params.head_dim), scale);
+    q[v] = scaled(load4_of_row<ALIGNED>(q_row, channel, params.head_dim), scale);
   }
   float4 folded = fold(params, w_t, at, q);
 
@@ -171,11 +171,11 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
       const T *v_row = params.v + size_t(sources[b]) * params.v_stride + head;
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        k[b][i] = load_vector<ALIGNED>(k_row, at.channel(i, params.lanes), params.head_dim);
-        v[b][i] = load_vector<ALIGNED>(v_row, at.channel(i, params.lanes), params.head_dim);
+        k[b][i] = load4_of_row<ALIGNED>(k_row, at.channel(i, params.lanes), params.head_dim);
+        v[b][i] = load4_of_row<ALIGNED>(v_row, at.channel(i, params.lanes), params.head_dim);
       }
       const T *e_row = params.edges + size_t(edge + b < end ? edge + b : 0) * params.features;
-      e[b] = load_vector<ALIGNED>(e_row, VECTOR * at.lane, params.features);
+      e[b] = load4_of_row<ALIGNED>(e_row, PER_LOAD * at.lane, params.features);
     }
     look_ahead(edge + shares * BATCH);
 
@@ -216,16 +216,16 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
 template <bool ALIGNED, int V, typename T>
 __device__ void finish(const Params<T> &params, const float *w_t, const NodeHead &at, bool mine, Sums<V> sums) {
 #pragma unroll 1
-  for (int f = 0; f < params.features; f += VECTOR) {
-    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, params.lanes); };
-    float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
+  for (int f = 0; f < params.features; f += PER_LOAD) {
+    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / PER_LOAD, params.lanes); };
+    float weight[PER_LOAD] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
                             feature(sums.features.w)};
 #pragma unroll
     for (int v = 0; v < V; v++) {
-      float4 w[VECTOR];
+      float4 w[PER_LOAD];
       weights(params, w_t, at, f, v, w);
 #pragma unroll
-      for (int i = 0; i < VECTOR; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
+      for (int i = 0; i < PER_LOAD; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
     }
   }
   if (!mine) return;
@@ -238,8 +238,8 @@ __device__ void finish(const Params<T> &params, const float *w_t, const NodeHead
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, params.lanes), count = params.head_dim - channel;
     if (count <= 0) continue;
-    float4 out = load_vector<ALIGNED>(skip, channel, params.head_dim);
-    out = add_scaled(out, load_vector<ALIGNED>(residual, channel, params.head_dim), 1.f);
+    float4 out = load4_of_row<ALIGNED>(skip, channel, params.head_dim);
+    out = add_scaled(out, load4_of_row<ALIGNED>(residual, channel, params.head_dim), 1.f);
     if (sums.total != 0.f) out = add_scaled(out, sums.values[v], 1.f / sums.total);
     if constexpr (ALIGNED) {
       store4(y + channel, out);
@@ -287,7 +287,7 @@ __device__ Sums<V> join(Sums<V> sums) {
 // every so many channels.
 template <typename T>
 __device__ void load_w_t(const Params<T> &params, float *w_t) {
-  int width = VECTOR * params.lanes, f = threadIdx.x % width, a_head = filled(params.head_dim);
+  int width = PER_LOAD * params.lanes, f = threadIdx.x % width, a_head = filled(params.head_dim);
   if (f >= params.features) return;
 #pragma unroll 4
   for (int c = threadIdx.x / width; c < params.heads * a_head; c += WARPS * WARP / width) {

@@ -37,7 +37,7 @@ pub fn rope_append(
     };
     rows.check("rope_append_level5", cache.inner, cache.host_position)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let (vectors, rows) = level4::block(q, heads + cache.inner.kv_heads);
+    let (chunks, rows) = level4::block(q, heads + cache.inner.kv_heads);
     let entry = by_dtype(
         "rope_append_level5",
         q.dtype(),
@@ -46,7 +46,7 @@ pub fn rope_append(
     )?;
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
-        .block(vectors, rows, 1);
+        .block(chunks, rows, 1);
     let all = Params { q, k, v, cos, sin };
     let launch = all.arguments(launch, &y, cache.inner)?;
     launch.read(cache.position).launch()?;

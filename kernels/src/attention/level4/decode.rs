@@ -61,7 +61,7 @@ pub(in crate::attention) struct KvSplit<'a> {
     pub splits: usize,
     pub keys_per_split: usize,
     /// Blocks of one split of one sequence: for each key head, its rows [`ROWS`] at a time.
-    pub blocks: usize,
+    pub blocks_per_split: usize,
     /// Queries that read the same keys: T·H/Hkv.
     pub rows: usize,
     /// What each split leaves to be joined, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the sum of
@@ -87,8 +87,8 @@ pub(in crate::attention) fn launch_split_kv(
     launch: impl FnOnce(KvSplit) -> Result<()>,
 ) -> Result<()> {
     let rows = x.queries * x.heads / x.kv_heads;
-    let blocks = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
-    let max_splits = TARGET_BLOCKS.div_ceil((blocks * x.batch).max(1));
+    let blocks_per_split = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
+    let max_splits = TARGET_BLOCKS.div_ceil((blocks_per_split * x.batch).max(1));
     let splits = keys.div_ceil(TARGET_KEYS_PER_SPLIT).clamp(1, max_splits);
     let shape = (x.batch * x.queries * x.heads, splits, x.head_dim + 2);
     let partial = (splits > 1).then(|| output::tensor(shape, DType::F32, y.device()));
@@ -96,7 +96,7 @@ pub(in crate::attention) fn launch_split_kv(
     launch(KvSplit {
         splits,
         keys_per_split: keys.div_ceil(splits),
-        blocks,
+        blocks_per_split,
         rows,
         partial: partial.as_ref(),
     })?;
@@ -111,7 +111,7 @@ pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
     launch_split_kv(x, y, x.keys, |split| {
         let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks, x.batch)
+            .grid(split.splits, split.blocks_per_split, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(y).u32(split.keys_per_split);
         launch.write_or_null(split.partial).launch()

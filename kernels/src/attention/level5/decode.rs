@@ -48,7 +48,7 @@ pub(super) fn launch(x: &Params, cache: &PositionedCache) -> Result<Tensor> {
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
     launch_split_kv(x, &y, cache.bucket(x.keys), |split| {
         let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks, x.batch)
+            .grid(split.splits, split.blocks_per_split, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(&y).u32(split.keys_per_split);
         launch

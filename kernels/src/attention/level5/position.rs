@@ -135,9 +135,9 @@ impl Cache {
     ) -> Result<Option<PositionedCache<'_>>> {
         let (_, tokens, _, d) = q.dims4()?;
         let per_16_bytes = 16 / self.inner.dtype.size_in_bytes();
-        let able = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(per_16_bytes);
+        let can_decode = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(per_16_bytes);
         match &self.position {
-            Some(shared) if able => {
+            Some(shared) if can_decode => {
                 shared.set(position)?;
                 Ok(Some(PositionedCache {
                     inner: &mut self.inner,
