@@ -23,7 +23,7 @@ pub(super) enum Epilogue {
 pub struct Entries(pub [&'static str; 3]);
 
 impl Entries {
-    /// The entry with [`Epilogue::Bias`], which stands for all three in the registry.
+    /// The name of the three in the registry: that of the entry with [`Epilogue::Bias`].
     pub const fn name(self) -> &'static str {
         self.0[0]
     }

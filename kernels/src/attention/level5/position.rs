@@ -102,12 +102,12 @@ impl PositionedCache<'_> {
 }
 
 impl Cache {
-    /// Around level 4's.
+    /// A cache around level 4's, at a position that other layers may share.
     pub fn new(inner: attention::Cache, position: Option<Arc<Position>>) -> Self {
         Self { inner, position }
     }
 
-    /// Level 4's.
+    /// Returns level 4's cache.
     pub fn inner(&mut self) -> &mut attention::Cache {
         &mut self.inner
     }
@@ -117,14 +117,14 @@ impl Cache {
         self.position.as_ref()
     }
 
-    /// The number of positions up to which a step that is recorded with `keys` of them may be repeated: the next
-    /// power of two, because twice as many keys are worth another recording with more splits.
+    /// Number of positions up to which a step that is recorded with `keys` keys may be repeated: the next power of two,
+    /// because twice as many keys are worth another recording with more splits.
     pub fn bucket(&self, keys: usize) -> usize {
         bucket(keys, self.inner.capacity)
     }
 
-    /// Sets the position on the device and returns the cache there: for a few queries on a GPU, of heads that the decode
-    /// kernels can read. Otherwise none: the position has to be an argument of the launches.
+    /// Sets the position on the device and returns the cache at it: for a few queries on a GPU, with heads that the
+    /// decode kernels can read. Returns `None` where the position has to be an argument of the launches.
     ///
     /// # Errors
     /// When there is none and launches are being recorded: a replay would write over the same position.

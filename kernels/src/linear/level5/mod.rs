@@ -1,10 +1,9 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The entries are level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
+//! The registry has level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
 //! as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through
-//! candle, cuBLASLt with the bias and the residual in its epilogue. cuBLASLt's GELU is the one with tanh, and here it is
-//! the one with erf, so that a kernel of our own follows cuBLASLt's matmul. On a CPU: level 4's panels, by one thread or
-//! by all.
+//! candle, cuBLASLt with the bias and the residual in its epilogue. The kernel of `gelu` follows cuBLASLt's matmul,
+//! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
 //!
 //! [`Call`] checks the operands, `registry.rs` lists the entries, and `run.rs` runs one: it is the one place that chooses
 //! between the CPU's loops and the launches.
