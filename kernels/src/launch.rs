@@ -11,12 +11,12 @@ pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
 mod tensor_map;
 
-pub(crate) use alignment::{aligned_to_16_bytes, is_aligned_to_16_bytes};
+pub(crate) use alignment::{aligned, is_aligned};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::address;
 #[cfg(test)]
-pub(crate) use narrow_rows::NARROW_VARIANTS;
-pub(crate) use narrow_rows::narrow_variant;
+pub(crate) use narrow_rows::NARROW_ROW_VARIANTS;
+pub(crate) use narrow_rows::narrow_row_variant;
 pub use noted::noted;
 pub use recorded::{Recorded, recorded};
 pub(crate) use register_rows::{fits_in_registers, rows_a_block};
@@ -69,8 +69,12 @@ impl Module {
         };
         let (major, minor) = capability;
         let range = if alone { "and no other" } else { "or more" };
-        // Level 3 is for all GPUs since Turing; what needs a newer one is a kernel of level 4.
-        let below = if capability > (7, 5) { 3 } else { 2 };
+        // Only level 5 has kernels for one architecture. Level 4 can do the same from 8.0 on, level 3 from 7.5 on.
+        let below = match found {
+            (8.., _) if alone => 4,
+            (7, 5..) | (8.., _) => 3,
+            _ => 2,
+        };
         Err(unsupported(
             self.name,
             format!("a GPU of compute capability {major}.{minor} {range}"),

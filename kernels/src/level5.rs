@@ -4,12 +4,12 @@
 //! `argmax`, `embedding`, `gelu`, `patch_embed`, `segment_mean`, `softmax` and `top_k` have no kernel here and are level
 //! 4's, and so is the memory that a [`Cache`] is built around.
 
-/// The memory of one layer's keys and values, which level 4 uses as it is.
-pub use crate::attention::Cache as Slots;
+/// Level 4's cache: the memory of one layer's keys and values.
+pub use crate::attention::Cache as Level4Cache;
 /// softmax(q·kᵀ/√D)·v of all keys.
 pub use crate::attention::level5::attention;
-/// Keys and values of one layer, around [`Slots`], and the position that all layers share; and a cache at that position.
-pub use crate::attention::level5::{At, Cache, Position};
+/// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
+pub use crate::attention::level5::{Cache, Position, PositionedCache};
 /// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.
 pub use crate::attention::level5::{causal_attention, prompt_attention};
 /// Attention over the incoming edges of each node, plus skip and residual.

@@ -12,24 +12,24 @@ use crate::output;
 
 /// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, in blocks of keys on a CPU.
 ///
-/// `rope_append` writes them and `causal_attention` reads them, of the same level. What was not written
-/// is never read.
+/// `rope_append` writes them and `causal_attention` of the same level reads them. Positions that were not written are
+/// never read.
 pub struct Cache {
     /// B
     pub batch: usize,
-    /// Positions at most.
+    /// Maximum number of positions.
     pub capacity: usize,
     /// Hkv
     pub kv_heads: usize,
     /// D
     pub head_dim: usize,
-    /// Of keys and values.
+    /// Dtype of keys and values.
     pub dtype: DType,
     store: Store,
 }
 
 enum Store {
-    /// On a GPU, where kernels write what a tensor holds.
+    /// On a GPU, where kernels write to the memory of a tensor.
     Tensors { keys: Tensor, values: Tensor },
     /// On a CPU: [`Slots`] of the element type.
     Host(Box<dyn Any + Send + Sync>),
@@ -45,7 +45,7 @@ impl Cache {
     /// An empty cache: its memory is taken now, and written as tokens come.
     ///
     /// # Errors
-    /// When there is no such format or not enough memory.
+    /// When the dtype is neither f32 nor bf16, or there is not enough memory.
     pub fn new(
         batch: usize,
         capacity: usize,
@@ -99,7 +99,7 @@ impl Cache {
         }
     }
 
-    /// `position..position + tokens` lies within the capacity, and `x` in the cache's format.
+    /// Checks that `position..position + tokens` lies within the capacity, and that `x` has the cache's dtype.
     pub(crate) fn check(
         &self,
         kernel: &str,

@@ -1,4 +1,4 @@
-//! Level 3: one block per query, its scores in shared memory.
+//! Level 3: one block per query, its scores in shared memory. The same kernel in CUDA C++: `level3.cu`.
 
 use candle_core::{Result, Tensor};
 

@@ -17,8 +17,8 @@ pub(crate) struct Strides {
 
 /// Queries, the keys and values that they see, and the sizes.
 ///
-/// Query t sees the first min(`keys`, `seen` + t) keys: with `seen` = `position` + 1 that is causal
-/// attention, with `seen` = `keys` it is full.
+/// Query t sees the first min(`keys`, `visible_to_first` + t) keys: `visible_to_first` is `position` + 1 in causal
+/// attention, `keys` in full.
 pub(super) struct Params<'a> {
     pub q: &'a Tensor,
     pub k: &'a Tensor,
@@ -29,7 +29,7 @@ pub(super) struct Params<'a> {
     pub batch: usize,
     pub queries: usize,
     pub keys: usize,
-    pub seen: usize,
+    pub visible_to_first: usize,
     pub heads: usize,
     pub kv_heads: usize,
     pub head_dim: usize,
@@ -65,7 +65,7 @@ impl<'a> Params<'a> {
             batch,
             queries: tokens,
             keys: tokens,
-            seen: tokens,
+            visible_to_first: tokens,
             heads,
             kv_heads,
             head_dim,
@@ -92,7 +92,7 @@ impl<'a> Params<'a> {
             batch,
             queries,
             keys: position + queries,
-            seen: position + 1,
+            visible_to_first: position + 1,
             heads,
             kv_heads: cache.kv_heads,
             head_dim,
@@ -100,9 +100,9 @@ impl<'a> Params<'a> {
         .grouped(kernel)
     }
 
-    /// Calls `launch` with [`full`](Self::full) parameters that are [whole](Self::is_whole): q, k and v themselves, or
-    /// contiguous copies.
-    pub fn run_whole(
+    /// Calls `launch` with [`full`](Self::full) parameters that are [aligned](Self::is_aligned): q, k and v themselves,
+    /// or contiguous copies.
+    pub fn run_aligned(
         kernel: &str,
         q: &Tensor,
         k: &Tensor,
@@ -110,7 +110,7 @@ impl<'a> Params<'a> {
         launch: impl Fn(&Params) -> Result<Tensor>,
     ) -> Result<Tensor> {
         let x = Params::full(kernel, q, k, v)?;
-        if x.is_whole() {
+        if x.is_aligned() {
             return launch(&x);
         }
         let (q, k, v) = (
@@ -126,9 +126,8 @@ impl<'a> Params<'a> {
         Ok(self)
     }
 
-    /// Whether every head of q, k and v begins and ends at a multiple of 16 bytes, so that kernels can read 16 bytes at
-    /// a time.
-    pub fn is_whole(&self) -> bool {
+    /// Whether every head of q, k and v is 16-byte aligned, so that kernels can read 16 bytes at a time.
+    pub fn is_aligned(&self) -> bool {
         let elements = 16 / self.q.dtype().size_in_bytes();
         let (q, kv) = (self.q_strides, self.kv_strides);
         let steps = [q.batch, q.token, kv.batch, kv.token, kv.head, self.head_dim];
@@ -157,7 +156,7 @@ impl<'a> Params<'a> {
         launch
             .u32(self.queries)
             .u32(self.keys)
-            .u32(self.seen)
+            .u32(self.visible_to_first)
             .u32(self.heads)
             .u32(self.heads / self.kv_heads.max(1))
     }

@@ -1,12 +1,12 @@
-// A row in the registers of 16 or 32 lanes of one warp: at most LANES_PER_ROW * CHUNKS_PER_LANE chunks of 16 bytes. Both
-// numbers are template parameters, so a kernel has the registers that its rows need and no more. The host's side is
-// launch/narrow_rows.rs.
+// A narrow row: one in the registers of 16 or 32 lanes of one warp, at most LANES_PER_ROW * CHUNKS_PER_LANE chunks of
+// 16 bytes. Both numbers are template parameters, so a kernel has the registers that its rows need and no more. The
+// host's side is launch/narrow_rows.rs.
 #pragma once
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
 
-constexpr int NARROW_THREADS = 128; // of a block, which has as many rows as fit
+constexpr int NARROW_ROW_THREADS = 128; // of a block, which has as many rows as fit
 
 template <typename T, int LANES_PER_ROW, int CHUNKS_PER_LANE>
 struct NarrowRow {
@@ -15,7 +15,7 @@ struct NarrowRow {
   int end;      // number of columns; 0 for lanes without a row, which load nothing and still take part in shuffles
 
   __device__ __forceinline__ NarrowRow(unsigned rows, int columns) {
-    const unsigned row = blockIdx.x * (NARROW_THREADS / LANES_PER_ROW) + threadIdx.x / LANES_PER_ROW;
+    const unsigned row = blockIdx.x * (NARROW_ROW_THREADS / LANES_PER_ROW) + threadIdx.x / LANES_PER_ROW;
     start = size_t(row) * unsigned(columns);
     end = row < rows ? columns : 0;
   }

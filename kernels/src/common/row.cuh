@@ -1,6 +1,6 @@
 // A row of a matrix in the registers of the threads that share it: threadIdx.x of blockDim.x, one warp or several.
 // threadIdx.y selects the row. The host's side is launch/register_rows.rs: it launches these kernels only for rows that
-// fit, and for tensors that begin at a multiple of 16 bytes.
+// fit and are 16-byte aligned.
 #pragma once
 
 #include "common/vector.cuh"

@@ -78,13 +78,13 @@ __device__ __forceinline__ uint4 pack16(const float (&x)[8]) {
   return make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
 }
 
-// Reads 16 bytes; p has to be a multiple of 16.
+// Reads 16 bytes; p has to be 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void load16(const T *p, float (&x)[PER_16_BYTES<T>]) {
   unpack16<T>(*reinterpret_cast<const uint4 *>(p), x);
 }
 
-// Writes 16 bytes; p has to be a multiple of 16.
+// Writes 16 bytes; p has to be 16-byte aligned.
 template <typename T>
 __device__ __forceinline__ void store16(T *p, const float (&x)[PER_16_BYTES<T>]) {
   *reinterpret_cast<uint4 *>(p) = pack16(x);

@@ -25,8 +25,6 @@ pub enum Op {
     LinearSwiglu,
     /// softmax(q·kᵀ/√D)·v over all keys: `batch` heads, m queries, n keys, k = D.
     Attention,
-    /// The same over the keys up to each query's own.
-    CausalAttention,
     /// RMS norm: m rows of n columns.
     RmsNorm,
     /// Layer norm: m rows of n columns.

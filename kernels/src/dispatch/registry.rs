@@ -9,12 +9,12 @@ use super::{Facts, Problem, Rule, Table, memo};
 use crate::error::unsupported;
 
 // ANCHOR: entry
-/// A kernel that can be picked; `F` is what runs it.
+/// A kernel that can be picked; `F` is what runs it. (The entry of a *launch* is the name of a kernel in PTX.)
 #[derive(Debug)]
 pub struct Entry<F> {
     /// `matmul_level5_32x32`
     pub name: &'static str,
-    /// Where it can run, whatever the speed.
+    /// Whether it can compute a problem on a device. A few refuse sizes, too, for which they are never the fastest.
     pub can: fn(&Problem, &Facts) -> bool,
     /// Runs it.
     pub run: F,

@@ -288,9 +288,7 @@ mod tests {
             Op::Linear | Op::LinearResidual | Op::LinearGelu | Op::LinearSwiglu => {
                 crate::linear::level5::REGISTRY.named(kernel).is_some()
             }
-            Op::Attention | Op::CausalAttention => {
-                crate::attention::level5::REGISTRY.named(kernel).is_some()
-            }
+            Op::Attention => crate::attention::level5::REGISTRY.named(kernel).is_some(),
             Op::RmsNorm => crate::rms_norm::level5::REGISTRY.named(kernel).is_some(),
             Op::LayerNorm => crate::layer_norm::level5::REGISTRY.named(kernel).is_some(),
         }

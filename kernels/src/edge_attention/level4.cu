@@ -1,14 +1,14 @@
-// edge_attention, level 4: a warp a node, lanes over channels, edge features folded.
+// edge_attention, level 4: one warp per node, lanes over channels, edge features folded.
 //
 //   s[j] = q[i] . (k[j] + W e[ij]) / sqrt(D)          over the incoming edges j -> i of node i
 //   y[i] = sum softmax(s)[j] * (v[j] + W e[ij]) + skip[i] + residual[i]
 //
 // Against level 3:
-// - No edge is projected. q.(W e) = (W^T q).e and sum a (W e) = W (sum a e): two products with W a node in
-//   place of one an edge. A head does D + Fe multiplications for a score where level 3 does D + D*Fe.
+// - No edge is projected. q.(W e) = (W^T q).e and sum a (W e) = W (sum a e): two products with W per node in
+//   place of one per edge. A head does D + Fe multiplications for a score where level 3 does D + D*Fe.
 // - A score is summed by shuffles among the lanes of its head: no shared memory and no barrier for an edge.
 // - A lane has four channels: 16 bytes a load in f32, 8 in bf16, and a warp reads a node's 128 channels at once.
-// - BATCH edges at a time, all their rows on the way before the first is needed, the sources of the next batch too,
+// - BATCH edges at a time, all their rows in flight before the first is needed, the sources of the next batch too,
 //   and one rescaling for all.
 // Prediction: bound by the gathered rows, 2*E*H*D elements from the L2 cache; level 3 by its instructions.
 //
@@ -30,7 +30,7 @@
     edge_attention<ANY, V, BATCH>(MAKE_PARAMS(T));                                                                     \
   }
 
-// BLOCKS at once on a multiprocessor, as many as its registers hold: other warps work while one waits for rows.
+// BLOCKS: blocks on an SM at once, as many as its registers hold. Other warps work while one waits for rows.
 EDGE_ATTENTION(edge_attention_f32_level4, float, 1, 2, 4)
 EDGE_ATTENTION(edge_attention_bf16_level4, bf16, 1, 2, 4)
 EDGE_ATTENTION(edge_attention_wide_f32_level4, float, 4, 1, 1) // more than 128 channels a head

@@ -4,7 +4,7 @@
 #include "common/warp.cuh"
 
 constexpr int WARPS = 8;
-constexpr int VECTOR = 4;              // channels, or features, in one load of a lane
+constexpr int PER_LOAD = 4;            // channels, or features, in one load of a lane
 constexpr unsigned HUB = 64;           // edges above which a node is the work of a block
 constexpr unsigned ANY = ~0u;          // as many edges as there are
 constexpr float LOWEST = -3.402823e38f; // below every score; -infinity less itself would be no number
@@ -20,15 +20,15 @@ __device__ __forceinline__ float4 scaled(float4 x, float scale) {
   return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
 }
 
-// A head's channels, filled up to whole vectors.
-__device__ __forceinline__ int filled(int head_dim) { return (head_dim + VECTOR - 1) / VECTOR * VECTOR; }
+// A head's channels, filled up to whole loads.
+__device__ __forceinline__ int filled(int head_dim) { return (head_dim + PER_LOAD - 1) / PER_LOAD * PER_LOAD; }
 
-// Elements `first` to `first` + 3 of a row of `length`. WHOLE: the four exist and are read at once, or none does;
-// then the row's first four stand in for them, which nothing uses: better than a branch, behind which the next read
-// would have to wait for this one. Otherwise zeros stand in.
-template <bool WHOLE, typename T>
-__device__ __forceinline__ float4 load_vector(const T *row, int first, int length) {
-  if constexpr (WHOLE) return load4(row + (first < length ? first : 0));
+// Elements `first` to `first` + 3 of a row of `length`. ALIGNED: all four exist and are read at once, or none does;
+// then the row's first four stand in for them, which nothing uses: after a branch, the next read would have to wait
+// for this one. Otherwise zeros stand in.
+template <bool ALIGNED, typename T>
+__device__ __forceinline__ float4 load4_of_row(const T *row, int first, int length) {
+  if constexpr (ALIGNED) return load4(row + (first < length ? first : 0));
   auto element = [&](int i) { return first + i < length ? widen(row[first + i]) : 0.f; };
   return make_float4(element(0), element(1), element(2), element(3));
 }
@@ -44,16 +44,17 @@ struct Params {
   unsigned q_stride, k_stride, v_stride, skip_stride;
   float scale; // log2(e)/sqrt(D): scores are those of 2^s
 
-  // Whether the four channels, or features, of every lane lie together and aligned, all four or none.
-  __device__ bool whole() const {
-    auto together = [](const T *p, unsigned stride) { return aligned<VECTOR * sizeof(T)>(p) && stride % VECTOR == 0; };
-    return head_dim % VECTOR == 0 && features > 0 && together(q, q_stride) && together(k, k_stride) &&
-           together(v, v_stride) && together(skip, skip_stride) && together(residual, 0) && together(y, 0) &&
-           together(edges, features);
+  // Whether the four channels, or features, of every lane can be read at once: all four exist or none, and they are
+  // aligned to 16 bytes of f32, or 8 of bf16.
+  __device__ bool is_aligned() const {
+    auto fours = [](const T *p, unsigned stride) { return aligned<PER_LOAD * sizeof(T)>(p) && stride % PER_LOAD == 0; };
+    return head_dim % PER_LOAD == 0 && features > 0 && fours(q, q_stride) && fours(k, k_stride) &&
+           fours(v, v_stride) && fours(skip, skip_stride) && fours(residual, 0) && fours(y, 0) &&
+           fours(edges, features);
   }
 };
 
-// One head of one node, for one of its lanes, which has V*4 channels, VECTOR*lanes from one four to the next.
+// One head of one node, for one of its lanes, which has V*4 channels, PER_LOAD*lanes from one four to the next.
 struct NodeHead {
   unsigned node;
   int head, lane; // lane among those of the head
@@ -66,7 +67,7 @@ struct NodeHead {
     first = exists ? params.row_ptr[node] : 0, end = exists ? params.row_ptr[node + 1] : 0;
   }
   __device__ unsigned degree() const { return end - first; }
-  __device__ int channel(int v, int lanes) const { return VECTOR * (lane + v * lanes); }
+  __device__ int channel(int v, int lanes) const { return PER_LOAD * (lane + v * lanes); }
 };
 
 // A softmax in the making, and the sums that it weighs: those of a lane's channels and of its features.
@@ -88,17 +89,17 @@ struct Sums {
 // what becomes of them is not written.
 template <typename T>
 __device__ __forceinline__ void weights(const Params<T> &params, const float *w_t, const NodeHead &at, int f, int v,
-                                        float4 (&w)[VECTOR]) {
+                                        float4 (&w)[PER_LOAD]) {
   int channel = at.channel(v, params.lanes);
   if (params.padded) {
     const float *column = w_t + at.head * filled(params.head_dim) + (channel < params.head_dim ? channel : 0);
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) w[i] = load4(column + min(f + i, params.features - 1) * params.padded);
+    for (int i = 0; i < PER_LOAD; i++) w[i] = load4(column + min(f + i, params.features - 1) * params.padded);
   } else {
     const T *row = params.w + size_t(at.head) * params.head_dim * params.features;
     auto element = [&](int c, int f) { return widen(row[min(c, params.head_dim - 1) * params.features + f]); };
 #pragma unroll
-    for (int i = 0; i < VECTOR; i++) {
+    for (int i = 0; i < PER_LOAD; i++) {
       int feature = min(f + i, params.features - 1);
       w[i] = make_float4(element(channel, feature), element(channel + 1, feature), element(channel + 2, feature),
                          element(channel + 3, feature));
@@ -120,17 +121,17 @@ template <int V, typename T>
 __device__ float4 fold(const Params<T> &params, const float *w_t, const NodeHead &at, const float4 (&q)[V]) {
   float4 folded = make_float4(0.f, 0.f, 0.f, 0.f);
 #pragma unroll 1
-  for (int f = 0; f < params.features; f += VECTOR) {
-    float sums[VECTOR] = {};
+  for (int f = 0; f < params.features; f += PER_LOAD) {
+    float sums[PER_LOAD] = {};
 #pragma unroll
     for (int v = 0; v < V; v++) {
-      float4 w[VECTOR];
+      float4 w[PER_LOAD];
       weights(params, w_t, at, f, v, w);
 #pragma unroll
-      for (int i = 0; i < VECTOR; i++) sums[i] += dot(w[i], q[v]);
+      for (int i = 0; i < PER_LOAD; i++) sums[i] += dot(w[i], q[v]);
     }
     sum_over_head(sums, params.lanes);
-    if (at.lane == f / VECTOR) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
+    if (at.lane == f / PER_LOAD) folded = make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
   return folded;
 }
@@ -138,7 +139,7 @@ __device__ float4 fold(const Params<T> &params, const float *w_t, const NodeHead
 // Walks over every `shares`-th batch of the node's edges, from batch `share` on; none where `mine` is false. All
 // lanes of a warp stay together: one whose edges have ended reads edge 0 and node 0 of the graph, and puts zeros in
 // their place: a weight of 0 alone would not do, for 0*inf is no number.
-template <bool WHOLE, int V, int BATCH, typename T>
+template <bool ALIGNED, int V, int BATCH, typename T>
 __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHead &at, bool mine, unsigned share,
                         unsigned shares) {
   unsigned edge = at.first + share * BATCH, end = mine ? at.end : at.first;
@@ -156,7 +157,7 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, params.lanes);
     float scale = channel < params.head_dim ? params.scale : 0.f;
-    q[v] = scaled(load_vector<WHOLE>(q_row, channel, params.head_dim), scale);
+    q[v] = scaled(load4_of_row<ALIGNED>(q_row, channel, params.head_dim), scale);
   }
   float4 folded = fold(params, w_t, at, q);
 
@@ -170,11 +171,11 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
       const T *v_row = params.v + size_t(sources[b]) * params.v_stride + head;
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        k[b][i] = load_vector<WHOLE>(k_row, at.channel(i, params.lanes), params.head_dim);
-        v[b][i] = load_vector<WHOLE>(v_row, at.channel(i, params.lanes), params.head_dim);
+        k[b][i] = load4_of_row<ALIGNED>(k_row, at.channel(i, params.lanes), params.head_dim);
+        v[b][i] = load4_of_row<ALIGNED>(v_row, at.channel(i, params.lanes), params.head_dim);
       }
       const T *e_row = params.edges + size_t(edge + b < end ? edge + b : 0) * params.features;
-      e[b] = load_vector<WHOLE>(e_row, VECTOR * at.lane, params.features);
+      e[b] = load4_of_row<ALIGNED>(e_row, PER_LOAD * at.lane, params.features);
     }
     look_ahead(edge + shares * BATCH);
 
@@ -212,19 +213,19 @@ __device__ Sums<V> walk(const Params<T> &params, const float *w_t, const NodeHea
 }
 
 // y = skip + residual + (sum a v + W (sum a e))/total; without edges skip + residual.
-template <bool WHOLE, int V, typename T>
+template <bool ALIGNED, int V, typename T>
 __device__ void finish(const Params<T> &params, const float *w_t, const NodeHead &at, bool mine, Sums<V> sums) {
 #pragma unroll 1
-  for (int f = 0; f < params.features; f += VECTOR) {
-    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / VECTOR, params.lanes); };
-    float weight[VECTOR] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
+  for (int f = 0; f < params.features; f += PER_LOAD) {
+    auto feature = [&](float x) { return __shfl_sync(ALL_LANES, x, f / PER_LOAD, params.lanes); };
+    float weight[PER_LOAD] = {feature(sums.features.x), feature(sums.features.y), feature(sums.features.z),
                             feature(sums.features.w)};
 #pragma unroll
     for (int v = 0; v < V; v++) {
-      float4 w[VECTOR];
+      float4 w[PER_LOAD];
       weights(params, w_t, at, f, v, w);
 #pragma unroll
-      for (int i = 0; i < VECTOR; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
+      for (int i = 0; i < PER_LOAD; i++) sums.values[v] = add_scaled(sums.values[v], w[i], weight[i]);
     }
   }
   if (!mine) return;
@@ -237,10 +238,10 @@ __device__ void finish(const Params<T> &params, const float *w_t, const NodeHead
   for (int v = 0; v < V; v++) {
     int channel = at.channel(v, params.lanes), count = params.head_dim - channel;
     if (count <= 0) continue;
-    float4 out = load_vector<WHOLE>(skip, channel, params.head_dim);
-    out = add_scaled(out, load_vector<WHOLE>(residual, channel, params.head_dim), 1.f);
+    float4 out = load4_of_row<ALIGNED>(skip, channel, params.head_dim);
+    out = add_scaled(out, load4_of_row<ALIGNED>(residual, channel, params.head_dim), 1.f);
     if (sums.total != 0.f) out = add_scaled(out, sums.values[v], 1.f / sums.total);
-    if constexpr (WHOLE) {
+    if constexpr (ALIGNED) {
       store4(y + channel, out);
     } else {
       store(y + channel, out.x);
@@ -282,11 +283,11 @@ __device__ Sums<V> join(Sums<V> sums) {
   return joined[lane];
 }
 
-// W^T in f32, from feature to feature `padded`, with zeros behind each head's channels. A thread has one feature of
+// W^T in f32, from feature to feature `padded`, with zeros after each head's channels. A thread has one feature of
 // every so many channels.
 template <typename T>
-__device__ void stage(const Params<T> &params, float *w_t) {
-  int width = VECTOR * params.lanes, f = threadIdx.x % width, a_head = filled(params.head_dim);
+__device__ void load_w_t(const Params<T> &params, float *w_t) {
+  int width = PER_LOAD * params.lanes, f = threadIdx.x % width, a_head = filled(params.head_dim);
   if (f >= params.features) return;
 #pragma unroll 4
   for (int c = threadIdx.x / width; c < params.heads * a_head; c += WARPS * WARP / width) {
@@ -299,7 +300,7 @@ __device__ void stage(const Params<T> &params, float *w_t) {
 }
 
 // The nodes of up to MOST edges: those of more are left as they are.
-template <unsigned MOST, bool WHOLE, int V, int BATCH, typename T>
+template <unsigned MOST, bool ALIGNED, int V, int BATCH, typename T>
 __device__ void attend(const Params<T> &params) {
   extern __shared__ float4 shared[];
   __shared__ bool has_hub[WARPS];
@@ -307,7 +308,7 @@ __device__ void attend(const Params<T> &params) {
   int warp = threadIdx.x / WARP, heads_a_warp = WARP / params.lanes;
   unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / params.lanes;
   NodeHead own(params, unit + warp * heads_a_warp);
-  if (params.padded) stage(params, w_t);
+  if (params.padded) load_w_t(params, w_t);
   bool any_hub = __any_sync(ALL_LANES, own.degree() > HUB && own.degree() <= MOST);
   if (lane_id() == 0) has_hub[warp] = any_hub;
   __syncthreads();
@@ -321,15 +322,15 @@ __device__ void attend(const Params<T> &params) {
     if (together && !has_hub[owner]) continue;
     NodeHead at(params, unit + owner * heads_a_warp);
     bool mine = at.node < params.nodes && (at.degree() > HUB) == together && at.degree() <= MOST;
-    Sums<V> sums = walk<WHOLE, V, BATCH>(params, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
+    Sums<V> sums = walk<ALIGNED, V, BATCH>(params, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
     if (together) sums = join(sums);
-    if (warp == owner) finish<WHOLE>(params, w_t, at, mine, sums);
+    if (warp == owner) finish<ALIGNED>(params, w_t, at, mine, sums);
   }
 }
 
 template <unsigned MOST, int V, int BATCH, typename T>
 __device__ void edge_attention(const Params<T> &params) {
-  if (params.whole())
+  if (params.is_aligned())
     attend<MOST, true, V, BATCH>(params);
   else
     attend<MOST, false, V, 1>(params);

@@ -19,7 +19,7 @@ pub(super) const WARP: usize = 32;
 pub(super) const WARPS: usize = 8;
 
 /// Channels, and features, in one load of a lane.
-pub(super) const VECTOR: usize = 4;
+pub(super) const PER_LOAD: usize = 4;
 
 /// Loads of a lane that cover a head in `edge_attention_wide_*`; one does in `edge_attention_*`.
 const WIDE: usize = 4;
@@ -105,7 +105,7 @@ fn launch(params: &Params, size: Size) -> Result<Tensor> {
 
 /// Whether one load of each lane does not cover a head.
 pub(super) fn is_wide(head_dim: usize) -> bool {
-    head_dim > WARP * VECTOR
+    head_dim > WARP * PER_LOAD
 }
 
 /// How nodes are shared out over lanes, and how w lies in shared memory.
@@ -122,8 +122,8 @@ impl Shares {
     /// When a head does not fit a warp's registers, or the features of an edge its lanes.
     pub(super) fn of(size: Size) -> Result<Self> {
         let (head_dim, features) = (size.head_dim, size.features);
-        if head_dim > WARP * VECTOR * WIDE {
-            let expected = format!("at most {} channels a head", WARP * VECTOR * WIDE);
+        if head_dim > WARP * PER_LOAD * WIDE {
+            let expected = format!("at most {} channels a head", WARP * PER_LOAD * WIDE);
             let level = if head_dim <= level3::MAX_THREADS {
                 3
             } else {
@@ -131,14 +131,17 @@ impl Shares {
             };
             return Err(unsupported(KERNEL, expected, head_dim, level));
         }
-        if features > WARP * VECTOR {
-            let expected = format!("at most {} features an edge", WARP * VECTOR);
+        if features > WARP * PER_LOAD {
+            let expected = format!("at most {} features an edge", WARP * PER_LOAD);
             return Err(unsupported(KERNEL, expected, features, 3));
         }
-        let lanes = head_dim.max(features).div_ceil(VECTOR).next_power_of_two();
-        // A feature's weights for all channels, each head's filled up to whole vectors; an odd number of
-        // vectors, so that neighbouring features start in other banks of shared memory.
-        let padded = VECTOR * ((size.heads * head_dim.div_ceil(VECTOR)) | 1);
+        let lanes = head_dim
+            .max(features)
+            .div_ceil(PER_LOAD)
+            .next_power_of_two();
+        // A feature's weights for all channels, each head's filled up to whole loads; an odd number of
+        // loads, so that neighbouring features start in other banks of shared memory.
+        let padded = PER_LOAD * ((size.heads * head_dim.div_ceil(PER_LOAD)) | 1);
         let fits = features * padded * size_of::<f32>() <= STAGED;
         Ok(Self {
             lanes: lanes.clamp(8, WARP),

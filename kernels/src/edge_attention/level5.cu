@@ -9,7 +9,7 @@
 // Up to 128 channels a head. Three launches:
 //   edge_attention_*       level 4's kernel, which leaves the long nodes as they are. Grid and block as there.
 //   edge_attention_part_*  a block a chunk: of each long node that has edges in it, a softmax in the making goes to
-//                          memory. There are two at the most, that of the first edge and that of the last: one
+//                          memory. There are at most two, that of the first edge and that of the last: one
 //                          between them would be shorter than the chunk. Grid (chunks, groups of heads), block 256.
 //   edge_attention_join_*  a warp a chunk: of the long node that begins in it, joins the parts and finishes.
 //                          Grid (chunks/8, groups of heads), block 256.
@@ -75,7 +75,7 @@ struct Chunk {
   }
 };
 
-// This lane's head of a node, of the block's group of heads; `mine` is false behind the last head.
+// This lane's head of a node, of the block's group of heads; `mine` is false past the last head.
 template <typename T>
 __device__ __forceinline__ NodeHead node_head(const Params<T> &params, unsigned node, bool &mine) {
   int head = blockIdx.y * (WARP / params.lanes) + lane_id() / params.lanes;
@@ -83,11 +83,11 @@ __device__ __forceinline__ NodeHead node_head(const Params<T> &params, unsigned 
   return NodeHead(params, node * params.heads + min(head, params.heads - 1));
 }
 
-template <bool WHOLE, int V, int BATCH, typename T>
+template <bool ALIGNED, int V, int BATCH, typename T>
 __device__ void attend_to_parts(const Params<T> &params, float4 *parts, unsigned edges) {
   extern __shared__ float4 shared[];
   float *w_t = reinterpret_cast<float *>(shared);
-  if (params.padded) stage(params, w_t);
+  if (params.padded) load_w_t(params, w_t);
   __syncthreads();
   const Chunk chunk(blockIdx.x, edges);
   const int warp = threadIdx.x / WARP;
@@ -98,7 +98,7 @@ __device__ void attend_to_parts(const Params<T> &params, float4 *parts, unsigned
     // The node of the first edge began in another chunk; that of the last begins in this one.
     if (at.degree() <= CHUNK || (at.first >= chunk.begin) != last) continue;
     at.first = max(at.first, chunk.begin), at.end = min(at.end, chunk.end);
-    Sums<V> sums = join(walk<WHOLE, V, BATCH>(params, w_t, at, mine, warp, WARPS));
+    Sums<V> sums = join(walk<ALIGNED, V, BATCH>(params, w_t, at, mine, warp, WARPS));
     if (warp == 0) write_part(chunk.part<V>(parts, last), sums);
   }
 }
@@ -115,11 +115,11 @@ __device__ __forceinline__ void add(Sums<V> &sums, Sums<V> other) {
   for (int v = 0; v < V; v++) sums.values[v] = add_scaled(sums.values[v], other.values[v], 1.f);
 }
 
-template <bool WHOLE, int V, typename T>
+template <bool ALIGNED, int V, typename T>
 __device__ void join_parts(const Params<T> &params, float4 *parts, unsigned edges) {
   extern __shared__ float4 shared[];
   float *w_t = reinterpret_cast<float *>(shared);
-  if (params.padded) stage(params, w_t);
+  if (params.padded) load_w_t(params, w_t);
   __syncthreads();
   const Chunk chunk(blockIdx.x * WARPS + threadIdx.x / WARP, edges);
   if (chunk.begin >= edges) return;
@@ -131,12 +131,12 @@ __device__ void join_parts(const Params<T> &params, float4 *parts, unsigned edge
   for (unsigned next = chunk.index + 1; next * CHUNK < at.end; next++) {
     add(sums, read_part<V>(Chunk(next, edges).part<V>(parts, 0)));
   }
-  finish<WHOLE>(params, w_t, at, mine, sums);
+  finish<ALIGNED>(params, w_t, at, mine, sums);
 }
 
 template <int V, int BATCH, typename T>
 __device__ void edge_attention_part(const Params<T> &params, float4 *parts, unsigned edges) {
-  if (params.whole())
+  if (params.is_aligned())
     attend_to_parts<true, V, BATCH>(params, parts, edges);
   else
     attend_to_parts<false, V, 1>(params, parts, edges);
@@ -144,7 +144,7 @@ __device__ void edge_attention_part(const Params<T> &params, float4 *parts, unsi
 
 template <int V, typename T>
 __device__ void edge_attention_join(const Params<T> &params, float4 *parts, unsigned edges) {
-  if (params.whole())
+  if (params.is_aligned())
     join_parts<true, V>(params, parts, edges);
   else
     join_parts<false, V>(params, parts, edges);

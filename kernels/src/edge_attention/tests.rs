@@ -339,7 +339,7 @@ fn launches_have_the_constants_of_the_kernels() {
         assert_eq!(file.max_threads(entry), threads, "{entry}");
     }
     assert_eq!(file4.constant("WARP"), level4::WARP);
-    assert_eq!(file4.constant("VECTOR"), level4::VECTOR);
+    assert_eq!(file4.constant("PER_LOAD"), level4::PER_LOAD);
     assert_eq!(file5.constant("CHUNK"), level5::CHUNK);
     // The entries of level 5 have V = 1.
     assert_eq!(file5.expression("RECORD"), "2 + V");

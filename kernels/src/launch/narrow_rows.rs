@@ -3,25 +3,25 @@
 use super::Launch;
 use super::alignment::CHUNK;
 
-/// Threads of a block: `NARROW_THREADS`.
+/// Threads of a block: `NARROW_ROW_THREADS`.
 const THREADS: usize = 128;
 
 /// Lanes per row and chunks per lane of the kernels, the smallest first.
-pub const NARROW_VARIANTS: [(usize, usize); 5] = [(16, 1), (32, 1), (32, 2), (32, 4), (32, 8)];
+pub const NARROW_ROW_VARIANTS: [(usize, usize); 5] = [(16, 1), (32, 1), (32, 2), (32, 4), (32, 8)];
 
-/// The index in [`NARROW_VARIANTS`] of the smallest kernel that holds rows of `columns` elements of `size` bytes. `None` if
-/// they are longer than the largest holds, or no multiple of a chunk.
-pub fn narrow_variant(columns: usize, size: usize) -> Option<usize> {
+/// The index in [`NARROW_ROW_VARIANTS`] of the smallest kernel that holds rows of `columns` elements of `size` bytes.
+/// `None` if they are longer than the largest holds, or no multiple of a chunk.
+pub fn narrow_row_variant(columns: usize, size: usize) -> Option<usize> {
     let bytes = columns * size;
     let holds = |&(lanes, chunks): &(usize, usize)| bytes <= lanes * chunks * CHUNK;
     let whole = bytes > 0 && bytes.is_multiple_of(CHUNK);
-    NARROW_VARIANTS.iter().position(holds).filter(|_| whole)
+    NARROW_ROW_VARIANTS.iter().position(holds).filter(|_| whole)
 }
 
 impl Launch<'_> {
-    /// Grid and block for `rows` rows and the kernel of a variant (`narrow_variant`).
+    /// Grid and block for `rows` rows and the kernel of a variant (`narrow_row_variant`).
     pub fn narrow_rows(self, rows: usize, variant: usize) -> Self {
-        let (lanes_per_row, _) = NARROW_VARIANTS[variant];
+        let (lanes_per_row, _) = NARROW_ROW_VARIANTS[variant];
         self.grid((rows * lanes_per_row).div_ceil(THREADS), 1, 1)
             .block(THREADS, 1, 1)
     }
@@ -33,7 +33,8 @@ mod tests {
 
     #[test]
     fn a_row_has_the_smallest_kernel_that_holds_it() {
-        let variant = |columns, size| narrow_variant(columns, size).map(|i| NARROW_VARIANTS[i]);
+        let variant =
+            |columns, size| narrow_row_variant(columns, size).map(|i| NARROW_ROW_VARIANTS[i]);
         assert_eq!(variant(128, 2), Some((16, 1)));
         assert_eq!(variant(136, 2), Some((32, 1)));
         assert_eq!(variant(128, 4), Some((32, 1)));

@@ -151,18 +151,20 @@ fn a_panic_ends_what_it_was_in() -> Result<()> {
 fn only_targets_of_one_architecture_refuse_newer_gpus() {
     static HOPPER: Module = Module::new("m", &[".version 8.0\n.target sm_90a\n"]);
     static AMPERE: Module = Module::new("m", &[".target sm_80"]);
-    for (module, runs_on, not_on, expected) in [
+    for (module, runs_on, not_on, expected, level) in [
         (
             &HOPPER,
             &[(9, 0)][..],
             &[(8, 9), (10, 0), (12, 0)][..],
             "a GPU of compute capability 9.0 and no other",
+            4,
         ),
         (
             &AMPERE,
             &[(8, 0), (8, 6), (9, 0), (12, 0)],
             &[(7, 5)],
             "a GPU of compute capability 8.0 or more",
+            3,
         ),
     ] {
         for &found in runs_on {
@@ -170,7 +172,7 @@ fn only_targets_of_one_architecture_refuse_newer_gpus() {
         }
         for &(major, minor) in not_on {
             let error = module.text_for((major, minor)).unwrap_err();
-            let line = format!("m: expected {expected}, found {major}.{minor}; level 3 can");
+            let line = format!("m: expected {expected}, found {major}.{minor}; level {level} can");
             assert_eq!(error.to_string(), line);
         }
     }

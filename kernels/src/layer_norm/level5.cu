@@ -7,8 +7,8 @@
 // twice here, with two sums per row and two vectors. And all loads come first, those of w and b too: level 4 has no
 // registers for that, and loads them after the mean.
 //
-// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row is a multiple of 16 bytes, at most
-// LANES_PER_ROW * CHUNKS_PER_LANE chunks of 16 bytes, and every operand begins at a multiple of 16 bytes.
+// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row has at most LANES_PER_ROW * CHUNKS_PER_LANE chunks of
+// 16 bytes, all of them whole, and is 16-byte aligned in every operand.
 //
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w and b in flight
 // meanwhile.
@@ -59,7 +59,7 @@ __device__ __forceinline__ void layer_norm(const T *x, const T *w, const T *b, T
 }
 
 #define KERNEL(NAME, T, LANES_PER_ROW, CHUNKS_PER_LANE)                                                              \
-  extern "C" __global__ void __launch_bounds__(NARROW_THREADS)                                                       \
+  extern "C" __global__ void __launch_bounds__(NARROW_ROW_THREADS)                                                   \
       NAME(const T *x, const T *w, const T *b, T *y, unsigned rows, unsigned columns, float inverse_columns,         \
            float eps) {                                                                                              \
     layer_norm<T, LANES_PER_ROW, CHUNKS_PER_LANE>(x, w, b, y, rows, columns, inverse_columns, eps);                  \

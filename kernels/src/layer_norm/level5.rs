@@ -6,12 +6,12 @@ use super::{level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
 use crate::element::by_dtype;
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, aligned_to_16_bytes, module, narrow_variant};
+use crate::launch::{Launch, Module, aligned, module, narrow_row_variant};
 use crate::output;
 
 static MODULE: Module = module!("layer_norm/level5", sm_75, sm_80);
 
-/// Entries for f32 and bf16, for each of the [variants](crate::launch::narrow_variant).
+/// Entries for f32 and bf16, for each of the [variants](crate::launch::narrow_row_variant).
 pub(super) const ENTRIES: [(&str, &str); 5] = [
     ("layer_norm_f32_level5_16x1", "layer_norm_bf16_level5_16x1"),
     ("layer_norm_f32_level5_32x1", "layer_norm_bf16_level5_32x1"),
@@ -29,8 +29,8 @@ pub static REGISTRY: Registry<Kernel> = Registry {
         Entry {
             name: "layer_norm_level5",
             can: |p, facts| {
-                let narrow = narrow_variant(p.n, p.dtype.size_in_bytes()).is_some();
-                facts.is_gpu() && narrow && facts.computes(p.dtype, facts.has(Feature::Bf16))
+                let is_narrow = narrow_row_variant(p.n, p.dtype.size_in_bytes()).is_some();
+                facts.is_gpu() && is_narrow && facts.computes(p.dtype, facts.has(Feature::Bf16))
             },
             run: narrow_rows_kernel,
         },
@@ -61,16 +61,12 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
 /// The kernel for rows that fit in the registers of one warp, on a GPU.
 fn narrow_rows_kernel(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
     let (rows, c) = super::check("layer_norm_level5", x, w, b)?;
-    let variant = narrow_variant(c, x.dtype().size_in_bytes()).ok_or_else(|| {
+    let variant = narrow_row_variant(c, x.dtype().size_in_bytes()).ok_or_else(|| {
         let expected = "rows of at most 256 whole chunks of 16 bytes";
         mismatch("layer_norm_level5", expected, c)
     })?;
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
-    let [x, w, b] = [
-        aligned_to_16_bytes(x)?,
-        aligned_to_16_bytes(w)?,
-        aligned_to_16_bytes(b)?,
-    ];
+    let [x, w, b] = [aligned(x)?, aligned(w)?, aligned(b)?];
     let (f32, bf16) = ENTRIES[variant];
     let entry = by_dtype("layer_norm_level5", x.dtype(), f32, bf16)?;
     Launch::new(&MODULE, entry)

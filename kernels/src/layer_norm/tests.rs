@@ -7,7 +7,7 @@ use simt::Options;
 
 use super::level5::{ENTRIES, REGISTRY};
 use crate::dispatch::{Facts, Op, Problem};
-use crate::launch::{NARROW_VARIANTS, simulated};
+use crate::launch::{NARROW_ROW_VARIANTS, simulated};
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
@@ -121,7 +121,7 @@ fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
 
 #[test]
 fn entries_are_named_by_lanes_and_chunks() {
-    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_VARIANTS) {
+    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_ROW_VARIANTS) {
         assert_eq!(f32, format!("layer_norm_f32_level5_{lanes}x{chunks}"));
         assert_eq!(bf16, format!("layer_norm_bf16_level5_{lanes}x{chunks}"));
     }

@@ -6,7 +6,8 @@ use super::tile::TileShape;
 use super::{Shape, output_like};
 use crate::launch::{Launch, Module};
 
-/// From an accumulator to an element of y: the struct of the same name in `common/gemm/epilogue.cuh`.
+/// From an accumulator to an element of y: the struct of the same name in `common/gemm/epilogue.cuh`, or in
+/// `level5/wgmma.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Epilogue {
     /// x·wᵀ + b + residual
@@ -17,12 +18,12 @@ pub(super) enum Epilogue {
     SwiGlu,
 }
 
-/// The entries of one tile: for [`Epilogue::Bias`], [`Epilogue::BiasGelu`] and [`Epilogue::SwiGlu`].
+/// The PTX entries of one tile: for [`Epilogue::Bias`], [`Epilogue::BiasGelu`] and [`Epilogue::SwiGlu`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entries(pub [&'static str; 3]);
 
 impl Entries {
-    /// The entry with [`Epilogue::Bias`], which stands for all three in the registry.
+    /// The name of the three in the registry: that of the entry with [`Epilogue::Bias`].
     pub const fn name(self) -> &'static str {
         self.0[0]
     }

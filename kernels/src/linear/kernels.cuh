@@ -8,11 +8,11 @@
 template <class Tile, class Epilogue, class T>
 __device__ __forceinline__ void linear_tile(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
                                             unsigned k, const T *residual = nullptr) {
-  constexpr int HALF = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = HALF ? HALF : Tile::BN;
+  constexpr int GATE_ROWS = Epilogue::GATED ? Tile::BN / 2 : 0, COLUMNS = GATE_ROWS ? GATE_ROWS : Tile::BN;
   unsigned tiles_n = (n + COLUMNS - 1) / COLUMNS;
   unsigned row = blockIdx.x / tiles_n * Tile::BM, column = blockIdx.x % tiles_n * COLUMNS;
   Matrix<T> rows_x(x, row, m, k);
-  Weight<T, HALF> rows_w(w, column, n, k);
+  Weight<T, GATE_ROWS> rows_w(w, column, n, k);
   gemm_tile<Tile>(rows_x, rows_w, Output(y, m, n, epilogue, residual), row, column, k);
 }
 

@@ -53,7 +53,7 @@ struct Shape {
     k: usize,
 }
 
-/// x (…, K), b (N) and the residual (…, N) fit w (N, K), of which the sizes and the format are given.
+/// Checks that x (…, K), b (N) and the residual (…, N) fit a weight (N, K) of `dtype`.
 fn check(
     kernel: &str,
     x: &Tensor,
@@ -107,8 +107,8 @@ fn without_bias(kernel: &str, w: &Linear) -> Result<()> {
     }
 }
 
-/// F of w (2F, K).
-fn half(kernel: &str, rows: usize) -> Result<usize> {
+/// F of w (2F, K): the rows of the gate's weight.
+fn gate_rows(kernel: &str, rows: usize) -> Result<usize> {
     if rows.is_multiple_of(2) {
         Ok(rows / 2)
     } else {

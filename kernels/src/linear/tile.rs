@@ -86,7 +86,7 @@ pub(crate) mod tests {
     }
 
     /// The template arguments of the tile of an entry in the text of a `.cu`: from `LINEAR(entry, Large, 2)` and
-    /// `using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;` the texts `MmaTile`, `Bf16`, `128` ….
+    /// `using Large = MmaTile<MmaBf16, 128, 128, 64, 3, 2, 2>;` the texts `MmaTile`, `MmaBf16`, `128` ….
     pub(crate) fn template_of<'a>(cu: &'a str, entry: &str) -> Vec<&'a str> {
         let call = format!("({entry}, ");
         let (_, after) = cu.split_once(&call).expect("the entry's line in the .cu");
@@ -107,7 +107,7 @@ pub(crate) mod tests {
             // MmaTile<MmaOp, BM, BN, BK, STAGES, …>
             "MmaTile" => {
                 let (m, n, k, stages) = (number(2), number(3), number(4), number(5));
-                let bytes = if template[1] == "Bf16" { 2 } else { 4 };
+                let bytes = if template[1] == "MmaBf16" { 2 } else { 4 };
                 ((m, n), stages * bytes * k * (m + n))
             }
             other => panic!("{entry}: a {other}"),

@@ -161,7 +161,7 @@ struct Accumulators {
   }
 
   // Writes the accumulators to shared memory, one tile per slice.
-  __device__ void stage(float *tiles) const {
+  __device__ void store_acc(float *tiles) const {
 #pragma unroll
     for (int r = 0; r < TM; r++)
 #pragma unroll
@@ -193,7 +193,7 @@ __device__ __forceinline__ void write(const Result &out, int row, int column, co
   constexpr int BM = Tile::BM, BN = Tile::BN, TM = Tile::TM, TN = Tile::TN, SLICES = Tile::SLICES;
   if constexpr (SLICES > 1) {
     barrier<Tile>(); // all are done with the last chunk, whose memory the accumulators take
-    acc.stage(shared);
+    acc.store_acc(shared);
     barrier<Tile>();
 #pragma unroll
     for (int i = threadIdx.x; i < BM * BN; i += Tile::THREADS) {

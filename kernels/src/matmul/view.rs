@@ -47,7 +47,7 @@ impl View {
         })
     }
 
-    /// Elements from the first of a matrix to behind its last.
+    /// Elements that a matrix spans, from its first to its last.
     pub fn extent(&self) -> usize {
         let (rows, columns) = self.dims;
         rows.saturating_sub(1) * self.row + columns.saturating_sub(1) * self.column + 1

@@ -29,7 +29,7 @@ constexpr int THREADS = 1024;
 constexpr int DIGITS = 256; // values of 8 bits
 constexpr int MAX_K = 1024; // keys that the block sorts
 
-// Calls f(logit, its index) for each. Loads eight at once, as far as they lie at multiples of 16 bytes.
+// Calls f(logit, its index) for each. Loads eight at once if `logits` is 16-byte aligned.
 template <typename T, typename F>
 __device__ __forceinline__ void each(const T *__restrict__ logits, unsigned vocab, F f) {
   constexpr unsigned N = PER_16_BYTES<T>, TOGETHER = 8;
@@ -152,7 +152,7 @@ __device__ __forceinline__ void sort(Key *keys) {
   __syncthreads();
 }
 
-// out (2 k): the tokens, and behind them the bits of their probabilities. NaN or +∞ among the logits makes
+// out (2 k): the tokens, then the bits of their probabilities. NaN or +∞ among the logits makes
 // all probabilities NaN.
 template <typename T>
 __device__ __forceinline__ void top_k(const T *logits, unsigned *out, unsigned vocab, unsigned k,

@@ -17,7 +17,7 @@ const TILE: usize = 32;
 /// → (B, 1 + n, C)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or the projection has no bias.
+/// When shapes, dtypes or devices do not agree, or the projection has no bias.
 pub fn patch_embed(
     pixels: &Tensor,
     patch: &Linear,

@@ -19,11 +19,11 @@ struct Patches {
   const T *pixels, *end;
   unsigned first, rows, k;
   Cut cut;
-  bool vector;
+  bool is_aligned;
 
   __device__ Patches(const T *pixels, unsigned first, unsigned rows, unsigned k, Cut cut)
       : pixels(pixels), end(pixels + size_t(rows / cut.tokens) * cut.picture), first(first), rows(rows), k(k),
-        cut(cut), vector(aligned(pixels) && (cut.patch | cut.width) % PER_16_BYTES<T> == 0) {}
+        cut(cut), is_aligned(aligned(pixels) && (cut.patch | cut.width) % PER_16_BYTES<T> == 0) {}
 
   __device__ const T *row(unsigned i) const {
     unsigned r = min(first + i, rows - 1), token = r % cut.tokens, columns = cut.width / cut.patch;

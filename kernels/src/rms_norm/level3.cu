@@ -1,8 +1,9 @@
-// Level 3 of rms_norm, f32: the same algorithm as level3.ptx, in CUDA C, to be read beside level4.cu.
+// Level 3 of rms_norm in CUDA C++, to be read: the kernel of level3.ptx, without its registers and addresses. It passes
+// over a row twice. Read next: level4.cu, which keeps the row in registers.
 //
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns
 //
-// level3.ptx is the kernel that runs. A test compares this version with it, bit by bit, so that it stays a true reading.
+// level3.ptx is the kernel that runs, and its header says more. A test holds the two to one answer, bit by bit.
 //
 // Launch: grid (rows), block (256).
 
@@ -15,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   x += size_t(blockIdx.x) * columns;
   y += size_t(blockIdx.x) * columns;
 
-  // First sweep: each thread sums the squares of its own columns.
+  // First pass: each thread sums the squares of its own columns.
   float squares = 0.f;
   for (unsigned c = threadIdx.x; c < columns; c += THREADS) squares = fmaf(x[c], x[c], squares);
 
@@ -29,6 +30,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __syncthreads();
   const float scale = 1.f / sqrtf(partial[0] / columns + eps);
 
-  // Second sweep, over the same columns.
+  // Second pass, over the same columns.
   for (unsigned c = threadIdx.x; c < columns; c += THREADS) y[c] = x[c] * scale * w[c];
 }

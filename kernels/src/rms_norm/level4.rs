@@ -5,7 +5,7 @@ use trace::span;
 
 use super::cpu;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, fits_in_registers, is_aligned_to_16_bytes, module, on_cpu};
+use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("rms_norm/level4", sm_75, sm_80);
@@ -28,7 +28,7 @@ pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
 fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let size = x.dtype().size_in_bytes();
-    let launch = if fits_in_registers(c, size) && is_aligned_to_16_bytes(&[x, w, &y]) {
+    let launch = if fits_in_registers(c, size) && is_aligned(&[x, w, &y]) {
         let entry = by_dtype(
             "rms_norm_level4",
             x.dtype(),

@@ -7,14 +7,14 @@
 //   short the row. Here CHUNKS_PER_LANE is a template parameter.
 // - Rows of 256 bytes and less are half a warp's; at level 4 its other half is idle.
 // - Level 4 also takes rows of several warps, and reserves four of a block's 16 barriers for them. A row of one warp
-//   needs none. (When the times below were recorded level 4 reserved all 16, and no more than four blocks shared an SM:
-//   cudaOccupancyMaxActiveBlocksPerMultiprocessor, on an H200.)
+//   needs none. (When the times of kernels/generated/rms_norm/level5.md were recorded, level 4 reserved all 16, and no
+//   more than four blocks shared an SM.)
 // - 1 / sqrt is one instruction, rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA). The root and the division of
 //   IEEE are many instructions, one after the other, and nothing else can be done meanwhile.
 // The bytes are the same, and so are large tensors' times: those wait for memory.
 //
-// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row is a multiple of 16 bytes, at most
-// LANES_PER_ROW * CHUNKS_PER_LANE chunks of 16 bytes, and every operand begins at a multiple of 16 bytes.
+// Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row has at most LANES_PER_ROW * CHUNKS_PER_LANE chunks of
+// 16 bytes, all of them whole, and is 16-byte aligned in every operand.
 //
 // To be faster: start before the previous kernel has ended, as sm_90 can (griddepcontrol), with w in flight meanwhile.
 //
@@ -55,7 +55,7 @@ __device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned 
 // ANCHOR_END: narrow
 
 #define KERNEL(NAME, T, LANES_PER_ROW, CHUNKS_PER_LANE)                                                              \
-  extern "C" __global__ void __launch_bounds__(NARROW_THREADS)                                                       \
+  extern "C" __global__ void __launch_bounds__(NARROW_ROW_THREADS)                                                   \
       NAME(const T *x, const T *w, T *y, unsigned rows, unsigned columns, float inverse_columns, float eps) {        \
     rms_norm<T, LANES_PER_ROW, CHUNKS_PER_LANE>(x, w, y, rows, columns, inverse_columns, eps);                       \
   }

@@ -7,7 +7,7 @@ use simt::Options;
 
 use super::level5::{ENTRIES, REGISTRY};
 use crate::dispatch::{Facts, Op, Problem};
-use crate::launch::{Launch, Module, NARROW_VARIANTS, module, simulated};
+use crate::launch::{Launch, Module, NARROW_ROW_VARIANTS, module, simulated};
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, bits, cases, devices, pairwise, rng, tolerance, uniform,
@@ -153,7 +153,7 @@ fn level_3_in_cuda_equals_level_3_in_ptx_bit_by_bit() -> Result<()> {
 
 #[test]
 fn entries_are_named_by_lanes_and_chunks() {
-    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_VARIANTS) {
+    for ((f32, bf16), (lanes, chunks)) in ENTRIES.into_iter().zip(NARROW_ROW_VARIANTS) {
         assert_eq!(f32, format!("rms_norm_f32_level5_{lanes}x{chunks}"));
         assert_eq!(bf16, format!("rms_norm_bf16_level5_{lanes}x{chunks}"));
     }

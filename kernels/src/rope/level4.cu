@@ -6,8 +6,8 @@
 // Prediction: the bytes of level 3, a quarter of its instructions in f32 and an eighth in bf16; at the
 // few tokens of a decode step both wait for one round trip to memory and are equal.
 //
-// Launch: grid (T, B); block (vectors of half a head, heads), which steps over the rest of both. Where
-// D/2 or an address is no multiple of 16 bytes, a thread takes one element in place of a vector.
+// Launch: grid (T, B); block (16-byte chunks of half a head, heads), which steps over the rest of both. Where the
+// halves of a head are not 16-byte aligned, a thread takes one element in place of a chunk.
 //
 // What would make it faster: nothing here, it moves what it must; the product before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
@@ -19,10 +19,10 @@
   extern "C" __global__ void __launch_bounds__(256)                                                                  \
       NAME(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v, const T *__restrict__ cos,     \
            const T *__restrict__ sin, T *__restrict__ y, T *__restrict__ keys, T *__restrict__ values,               \
-           unsigned q_batch, unsigned q_token, unsigned kv_batch, unsigned kv_token, unsigned heads,                 \
-           unsigned kv_heads, unsigned half, unsigned capacity, unsigned position) {                                 \
-    rope_append(Params<T>{q, k, v, cos, sin, y, keys, values, q_batch, q_token, kv_batch, kv_token, heads,           \
-                            kv_heads, half, capacity, position});                                                    \
+           unsigned q_batch_stride, unsigned q_token_stride, unsigned kv_batch_stride, unsigned kv_token_stride,     \
+           unsigned heads, unsigned kv_heads, unsigned half_dim, unsigned capacity, unsigned position) {             \
+    rope_append(Params<T>{q, k, v, cos, sin, y, keys, values, q_batch_stride, q_token_stride, kv_batch_stride,       \
+                          kv_token_stride, heads, kv_heads, half_dim, capacity, position});                          \
   }
 
 KERNEL(rope_append_f32_level4, float)

@@ -44,7 +44,7 @@ fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
     let q = x.q;
     let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let (vectors, rows) = block(q, heads + cache.kv_heads);
+    let (chunks, rows) = block(q, heads + cache.kv_heads);
     let entry = by_dtype(
         "rope_append_level4",
         q.dtype(),
@@ -53,15 +53,15 @@ fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
     )?;
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
-        .block(vectors, rows, 1);
+        .block(chunks, rows, 1);
     x.arguments(launch, &y, cache)?.u32(position).launch()?;
     Ok(y)
 }
 
-/// The block for q (B, T, H, D): along x threads with 16 bytes of half a head each, along y heads.
+/// The block for q (B, T, H, D): along x the 16-byte chunks of half a head, along y heads.
 pub(super) fn block(q: &Tensor, heads: usize) -> (usize, usize) {
     let d = q.dims().last().copied().unwrap_or_default();
-    let vectors = (d / 2).div_ceil(16 / q.dtype().size_in_bytes());
-    let vectors = vectors.clamp(1, 32);
-    (vectors, heads.clamp(1, THREADS / vectors))
+    let chunks = (d / 2).div_ceil(16 / q.dtype().size_in_bytes());
+    let chunks = chunks.clamp(1, 32);
+    (chunks, heads.clamp(1, THREADS / chunks))
 }

@@ -10,10 +10,10 @@
 
 // The parameters of tokens that stand at `position` and after; cos and sin begin at position 0.
 template <typename T>
-__device__ __forceinline__ Params<T> at(Params<T> params, const unsigned *position) {
+__device__ __forceinline__ Params<T> at_position(Params<T> params, const unsigned *position) {
   params.position = *position;
-  params.cos += size_t(params.position) * params.half;
-  params.sin += size_t(params.position) * params.half;
+  params.cos += size_t(params.position) * params.half_dim;
+  params.sin += size_t(params.position) * params.half_dim;
   return params;
 }
 
@@ -21,11 +21,12 @@ __device__ __forceinline__ Params<T> at(Params<T> params, const unsigned *positi
   extern "C" __global__ void __launch_bounds__(256)                                                                  \
       NAME(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v, const T *__restrict__ cos,     \
            const T *__restrict__ sin, T *__restrict__ y, T *__restrict__ keys, T *__restrict__ values,               \
-           unsigned q_batch, unsigned q_token, unsigned kv_batch, unsigned kv_token, unsigned heads,                 \
-           unsigned kv_heads, unsigned half, unsigned capacity, const unsigned *__restrict__ position) {             \
-    rope_append(at(Params<T>{q, k, v, cos, sin, y, keys, values, q_batch, q_token, kv_batch, kv_token, heads,        \
-                               kv_heads, half, capacity, 0},                                                         \
-                   position));                                                                                       \
+           unsigned q_batch_stride, unsigned q_token_stride, unsigned kv_batch_stride, unsigned kv_token_stride,     \
+           unsigned heads, unsigned kv_heads, unsigned half_dim, unsigned capacity,                                  \
+           const unsigned *__restrict__ position) {                                                                  \
+    Params<T> params{q, k, v, cos, sin, y, keys, values, q_batch_stride, q_token_stride, kv_batch_stride,            \
+                     kv_token_stride, heads, kv_heads, half_dim, capacity, 0};                                       \
+    rope_append(at_position(params, position));                                                                      \
   }
 
 KERNEL(rope_append_f32_level5, float)

@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::{Params, level4};
 use crate::attention::Cache;
-use crate::attention::level5::At;
+use crate::attention::level5::PositionedCache;
 use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module};
 use crate::output;
@@ -22,11 +22,11 @@ pub fn rope_append(
     v: &Tensor,
     cos: &Tensor,
     sin: &Tensor,
-    at: &At,
+    cache: &PositionedCache,
 ) -> Result<Tensor> {
     let _span = trace::span("rope_append_level5");
     let (batch, tokens, heads, _) = q.dims4()?;
-    let here = |angles: &Tensor| angles.narrow(0, at.host, tokens);
+    let here = |angles: &Tensor| angles.narrow(0, cache.host_position, tokens);
     let (cos_here, sin_here) = (here(cos)?, here(sin)?);
     let rows = Params {
         q,
@@ -35,9 +35,9 @@ pub fn rope_append(
         cos: &cos_here,
         sin: &sin_here,
     };
-    rows.check("rope_append_level5", at.cache, at.host)?;
+    rows.check("rope_append_level5", cache.inner, cache.host_position)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let (vectors, rows) = level4::block(q, heads + at.cache.kv_heads);
+    let (chunks, rows) = level4::block(q, heads + cache.inner.kv_heads);
     let entry = by_dtype(
         "rope_append_level5",
         q.dtype(),
@@ -46,10 +46,10 @@ pub fn rope_append(
     )?;
     let launch = Launch::new(&MODULE, entry)
         .grid(tokens, batch, 1)
-        .block(vectors, rows, 1);
+        .block(chunks, rows, 1);
     let all = Params { q, k, v, cos, sin };
-    let launch = all.arguments(launch, &y, at.cache)?;
-    launch.read(at.position).launch()?;
+    let launch = all.arguments(launch, &y, cache.inner)?;
+    launch.read(cache.position).launch()?;
     Ok(y)
 }
 

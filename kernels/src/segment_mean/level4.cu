@@ -20,7 +20,7 @@
 #include "common/warp.cuh"
 
 constexpr int WARPS = 8;
-constexpr int VECTOR = 4; // channels in one load of a lane
+constexpr int CHANNELS_PER_LOAD = 4; // channels in one load of a lane
 
 __device__ __forceinline__ float4 operator+(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
@@ -39,13 +39,13 @@ __device__ float4 sum_rows(const T *__restrict__ x, unsigned begin, unsigned end
                            int lanes_per_node) {
   __shared__ float4 sums[WARPS][WARP];
   int warp = threadIdx.x / WARP, lane = lane_id(), count = channels - channel;
-  bool whole = channels % VECTOR == 0 && aligned<VECTOR * sizeof(T)>(x);
+  bool is_aligned = channels % CHANNELS_PER_LOAD == 0 && aligned<CHANNELS_PER_LOAD * sizeof(T)>(x);
   unsigned step = WARPS * WARP / lanes_per_node;
 
   float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
   auto add = [&](unsigned row, auto load) { sum = sum + load(x + size_t(row) * channels + channel); };
   unsigned first = count > 0 ? begin + threadIdx.x / lanes_per_node : end;
-  if (whole) {
+  if (is_aligned) {
 #pragma unroll 8 // eight reads in flight before the first is needed
     for (unsigned row = first; row < end; row += step) add(row, [](const T *p) { return load4(p); });
   } else {
@@ -71,15 +71,15 @@ template <typename T>
 __device__ void store_row(T *__restrict__ row, float4 sum, float scale, int channels, int channel,
                           int lanes_per_node) {
   if (threadIdx.x >= lanes_per_node) return;
-  float values[VECTOR] = {sum.x * scale, sum.y * scale, sum.z * scale, sum.w * scale};
+  float values[CHANNELS_PER_LOAD] = {sum.x * scale, sum.y * scale, sum.z * scale, sum.w * scale};
 #pragma unroll
-  for (int i = 0; i < VECTOR; i++)
+  for (int i = 0; i < CHANNELS_PER_LOAD; i++)
     if (channel + i < channels) store(row + channel + i, values[i]);
 }
 
 // The first of the four channels of this thread.
 __device__ __forceinline__ int first_channel(int lanes_per_node) {
-  return VECTOR * (blockIdx.y * lanes_per_node + threadIdx.x % lanes_per_node);
+  return CHANNELS_PER_LOAD * (blockIdx.y * lanes_per_node + threadIdx.x % lanes_per_node);
 }
 
 // 1 / nodes, and 0 for a graph without nodes.

@@ -18,7 +18,7 @@ const THREADS: usize = 256;
 const WARP: usize = 32;
 
 /// Channels in one load of a lane.
-const VECTOR: usize = 4;
+const CHANNELS_PER_LOAD: usize = 4;
 
 /// Nodes of a graph, on average, that one block sums.
 const NODES_PER_SPLIT: usize = 512;
@@ -110,12 +110,15 @@ fn launch_split(x: &Tensor, offsets: &Tensor, size: Size, splits: usize, y: &Ten
 
 /// Lanes that share a node's channels: a power of two, a whole warp if there are enough channels.
 fn lanes_per_node(channels: usize) -> usize {
-    channels.div_ceil(VECTOR).next_power_of_two().min(WARP)
+    channels
+        .div_ceil(CHANNELS_PER_LOAD)
+        .next_power_of_two()
+        .min(WARP)
 }
 
 /// A launch with one block for each graph, each split of its nodes, and as many channels as the lanes of a node read.
 fn graph_blocks(entry: &'static str, size: Size, splits: usize) -> Launch<'static> {
-    let width = VECTOR * lanes_per_node(size.channels);
+    let width = CHANNELS_PER_LOAD * lanes_per_node(size.channels);
     Launch::new(&MODULE, entry)
         .grid(size.graphs, size.channels.div_ceil(width), splits)
         .block(THREADS, 1, 1)

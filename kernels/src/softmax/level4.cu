@@ -8,12 +8,12 @@
 // - A load has 16 bytes, and all loads of a row come at once.
 // - A warp finds the maximum and the sum with five shuffles each; level 3 takes 19 barriers of 256
 //   threads. A block has up to eight rows, none of which waits for another.
-// The bytes that memory has to move are the same: x in, y out.
+// The bytes that memory has to move are the same as long as a cache has x when level 3 reads it again: x in, y out.
 //
-// Launch: a block has one row if there are at most 128 rows, else up to eight. A thread holds four chunks of 16 bytes, so
-// one warp holds a row of up to 512 columns of f32 or 1024 of bf16: block (32, rows). A longer row is shared by as few
-// warps as can hold it, block (64, rows), (128, rows) and so on, up to 16384 columns. A row is a multiple of 16 bytes, and
-// every tensor begins at one. The host launches fallback.cu for all other rows.
+// Launch: a thread holds up to four chunks of 16 bytes of its row, so one warp holds a row of up to 512 columns of f32
+// or 1024 of bf16. A longer row is shared by 2, 4, 8 … warps, up to 16384 columns. Block (threads of a row, rows): one
+// row if there are at most 128, else up to eight rows of one warp, four of two, and so on. Every row is 16-byte
+// aligned; the host launches fallback.cu for all others.
 //
 // To be faster: do not write y; attention multiplies by the probabilities while they are in registers.
 //

@@ -6,7 +6,7 @@ use trace::span;
 use super::cpu;
 use crate::cpu::rows;
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, fits_in_registers, is_aligned_to_16_bytes, module, on_cpu};
+use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module, on_cpu};
 use crate::output;
 
 static MODULE: Module = module!("softmax/level4", sm_75, sm_80);
@@ -29,7 +29,7 @@ pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
 fn launch(x: &Tensor, scale: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let size = x.dtype().size_in_bytes();
-    let launch = if fits_in_registers(c, size) && is_aligned_to_16_bytes(&[x, &y]) {
+    let launch = if fits_in_registers(c, size) && is_aligned(&[x, &y]) {
         let entry = by_dtype(
             "softmax_level4",
             x.dtype(),

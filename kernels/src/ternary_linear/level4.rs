@@ -28,7 +28,7 @@ const MAX_SMEM: usize = 48 << 10;
 /// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or when x is not contiguous.
+/// When shapes, dtypes or devices do not agree, or when x is not contiguous.
 pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = super::check("ternary_linear_lut_level4", x, w)?;
     if on_cpu(x.device()) {
@@ -78,7 +78,7 @@ fn row_blocks<'a>(
 /// y (…, N) like x (…, K), with each row of x rounded to 8 bits.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or when x is not contiguous.
+/// When shapes, dtypes or devices do not agree, or when x is not contiguous.
 pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = super::check("ternary_linear_dp4a_level4", x, w)?;
     if on_cpu(x.device()) {

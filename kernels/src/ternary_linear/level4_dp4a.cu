@@ -66,23 +66,23 @@ __device__ __forceinline__ int scattered_sum(const int (&values)[COUNT]) {
     return scattered_sum<1, D / 2>(sum);
   } else {
     const bool upper = lane_id() & D;
-    int half[COUNT / 2];
+    int kept[COUNT / 2];
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++) {
       const int low = values[i], high = values[i + COUNT / 2];
-      half[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
+      kept[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
     }
-    return scattered_sum<COUNT / 2, D / 2>(half);
+    return scattered_sum<COUNT / 2, D / 2>(kept);
   }
 }
 
-// Activations k to k + 15, 0 beyond K; in loads of four where every row begins at a multiple of four.
+// Activations k to k + 15, 0 beyond K; four per load where every row is aligned to four elements.
 template <class T>
-__device__ __forceinline__ void load_group(float4 (&v)[4], const T *x, unsigned k, unsigned K, bool vectors) {
+__device__ __forceinline__ void load_group(float4 (&v)[4], const T *x, unsigned k, unsigned K, bool is_aligned) {
   auto at = [&](unsigned k) { return k < K ? widen(x[k]) : 0.f; };
 #pragma unroll
   for (unsigned i = 0; i < 4; i++, k += 4)
-    v[i] = vectors && k < K ? load4(x + k) : make_float4(at(k), at(k + 1), at(k + 2), at(k + 3));
+    v[i] = is_aligned && k < K ? load4(x + k) : make_float4(at(k), at(k + 1), at(k + 2), at(k + 3));
 }
 
 // The maximum |x| of a group as bits. Without their signs, the bits of f32 are in the order of their
@@ -121,12 +121,12 @@ __device__ Rounded round_row(const T *x, int4 *q, unsigned K, unsigned stride) {
   constexpr unsigned THREADS = WARPS * WARP;
   __shared__ unsigned maximum[WARPS], sums[WARPS];
   const unsigned groups = q_bytes(stride) / 16;
-  const bool vectors = K % 4 == 0 && aligned<4 * sizeof(T)>(x);
+  const bool is_aligned = K % 4 == 0 && aligned<4 * sizeof(T)>(x);
   float4 first[4], v[4];
-  load_group(first, x, threadIdx.x * 16, K, vectors);
+  load_group(first, x, threadIdx.x * 16, K, is_aligned);
   unsigned bits = max_bits(first);
   for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
-    load_group(v, x, group * 16, K, vectors);
+    load_group(v, x, group * 16, K, is_aligned);
     bits = max(bits, max_bits(v));
   }
   bits = warp_max_u32(bits);
@@ -137,7 +137,7 @@ __device__ Rounded round_row(const T *x, int4 *q, unsigned K, unsigned stride) {
   int sum = 0;
   if (threadIdx.x < groups) q[interleaved_index(threadIdx.x)] = round_group(first, c, sum);
   for (unsigned group = threadIdx.x + THREADS; group < groups; group += THREADS) {
-    load_group(v, x, group * 16, K, vectors);
+    load_group(v, x, group * 16, K, is_aligned);
     q[interleaved_index(group)] = round_group(v, c, sum);
   }
   sum = warp_sum_u32(sum);

@@ -64,7 +64,7 @@ impl Ternary {
     /// What the last byte of a row holds beyond K is not looked at.
     ///
     /// # Errors
-    /// When shapes, formats or devices are others, when K is 0 or beyond 2²³, or at a code 3: the error
+    /// When shapes, dtypes or devices are others, when K is 0 or beyond 2²³, or at a code 3: the error
     /// names its row and column.
     pub fn from_packed(codes: &Tensor, scales: &Tensor, k: usize) -> Result<Self> {
         let (n, bytes) = codes.dims2()?;

@@ -32,7 +32,7 @@ impl Ops for Level5 {
         } = *shape;
         let (h, d) = (heads.num_kv_heads, heads.head_dim);
         let position = k::Position::new(device)?;
-        let cache = || k::Slots::new(batch, capacity, h, d, dtype, device);
+        let cache = || k::Level4Cache::new(batch, capacity, h, d, dtype, device);
         shape.caches(|| Ok(k::Cache::new(cache()?, position.clone())))
     }
 
@@ -96,10 +96,10 @@ impl Ops for Level5 {
     ) -> Result<Tensor> {
         let (position, t) = (cache.len(), q.dim(1)?);
         let cache = cache.advance::<k::Cache>(t)?;
-        if let Some(at) = cache.on_device(q, position)? {
+        if let Some(cache) = cache.on_device(q, position)? {
             // The same launches for every step until the keys have doubled.
-            let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &at)?; // (B, T, H, D)
-            return k::causal_attention(&q, &at);
+            let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &cache)?; // (B, T, H, D)
+            return k::causal_attention(&q, &cache);
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();

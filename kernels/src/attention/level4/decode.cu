@@ -7,15 +7,15 @@
 //   - A long cache is split over several blocks ("Flash-decoding", Dao et al. 2023). attention_combine joins them.
 //   - Query heads that share a key head share what is read: a row is (t, head of the group), ROWS rows per block.
 //   - The dot products are summed over a group by a butterfly in which each lane hands over half of its values at each
-//     step: about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few scores of its
-//     own, whose exponentials no other lane computes. Warps wait for each other only at the end.
+//     step: about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few scores; where a
+//     group has more lanes than scores, neighbours have the same one. Warps wait for each other only at the end.
 // Prediction: memory-bound for a long cache, which reads keys and values once for ROWS rows; latency-bound for a short
 // one, a few round trips to memory. One launch, and attention_combine where there is more than one split.
 // Verdict: for a short cache the prediction held. The recorded caches have no more keys than one split, and their time is
 // far above the bound of their bytes and about the same in bf16 as in f32, which has twice the bytes. It is above the
 // time of a copy, too, because the recorded op has a second launch, of rope/level4.cu, and a key's scores wait for the
 // key, the exponentials for the scores, and the warps for each other. For a long cache there is no recorded time yet.
-// It needs heads that begin and end at multiples of 16 bytes. Others are left to the tiles.
+// Each head of q, k and v has to be 16-byte aligned. The tiles compute the others.
 //
 // Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. A warp takes every
 // eighth KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
@@ -35,8 +35,8 @@
 
 #define COMBINE(NAME, T)                                                                                             \
   extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
-      NAME(const float *partial, T *y, unsigned splits, unsigned d) {                                                \
-    combine<T>(partial, y, splits, d);                                                                               \
+      NAME(const float *partial, T *y, unsigned splits, unsigned head_dim) {                                         \
+    combine<T>(partial, y, splits, head_dim);                                                                        \
   }
 
 DECODE(attention_decode_d32x1_f32_level4, float, 32, 1)

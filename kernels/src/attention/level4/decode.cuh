@@ -96,8 +96,8 @@ struct QueryRows {
     return kv_head * params.group + (first + r) % params.group;
   }
   // Number of keys that row r sees.
-  __device__ __forceinline__ int visible(const Params<T> &params, int r) const {
-    return has(r) ? params.visible(t(params, r)) : 0;
+  __device__ __forceinline__ int visible_to(const Params<T> &params, int r) const {
+    return has(r) ? params.visible_to(t(params, r)) : 0;
   }
 };
 
@@ -153,31 +153,32 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
 #pragma unroll
     for (int e = 0; e < N; e++) q[r][e] *= params.scale * LOG2_E;
   }
-  // The scores that this lane has after sum_each are of row `my_row` and of the group's keys from `my_first_key` on;
+  // The scores that this lane has after sum_each are of row `my_row` and of the group's keys from `my_first_key` on. Of
+  // the lanes that have the same score, one adds its exponential and stores it; the others are copies.
   // m is the maximum score of that row so far, l this lane's share of its sum of exponentials.
   int my_row = lane / ROW, my_first_key = lane * SCORES / LANES % KEYS;
   bool is_copy = lane % Layout::LANES_PER_SCORE != 0, is_first = group == 0 && lane % ROW == 0;
-  int visible = min(rows.visible(params, my_row), end);
+  int visible = min(rows.visible_to(params, my_row), end);
   float m = -INFINITY, l = 0.f;
 
-  const T *k_from = params.k + params.kv(blockIdx.z, rows.kv_head) + c, *v_from = params.v + (k_from - params.k);
+  const T *k_from = params.k + params.kv_offset(blockIdx.z, rows.kv_head) + c, *v_from = params.v + (k_from - params.k);
   for (int key0 = begin + warp * Layout::KEYS_PER_PASS; key0 < end; key0 += WARPS * Layout::KEYS_PER_PASS) {
     uint4 k[KEYS], v[KEYS];
 #pragma unroll
     for (int u = 0; u < KEYS; u++) {
       unsigned key = key0 + u * GROUPS + group;
-      size_t from = size_t(key) * params.kv_token;
+      size_t from = size_t(key) * params.kv_token_stride;
       k[u] = load_packed(k_from + from, has_c && key < end);
       v[u] = load_packed(v_from + from, has_c && key < end);
     }
-    float x[SCORES];
-    dot(q, k, x);
-    sum_each<LANES, SCORES>(x);
+    float scores[SCORES];
+    dot(q, k, scores);
+    sum_each<LANES, SCORES>(scores);
     float new_m = m;
 #pragma unroll
     for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
-      if (key0 + (my_first_key + i) * GROUPS + group >= visible) x[i] = -INFINITY;
-      new_m = fmaxf(new_m, x[i]);
+      if (key0 + (my_first_key + i) * GROUPS + group >= visible) scores[i] = -INFINITY;
+      new_m = fmaxf(new_m, scores[i]);
     }
     new_m = max_of_row<LANES, ROW>(new_m);
     float scale = softmax_weight(m, new_m);
@@ -186,7 +187,7 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
     if (is_first) shared.scale[warp][my_row] = scale;
 #pragma unroll
     for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
-      float p = softmax_weight(x[i], m);
+      float p = softmax_weight(scores[i], m);
       if (is_copy) continue;
       l += p;
       shared.p[warp][group][my_row][my_first_key + i] = p;
@@ -232,7 +233,7 @@ __device__ __forceinline__ void decode(const Params<T> &params, int keys_per_spl
   __shared__ Shared<T, D, ROWS> shared;
   QueryRows<T, ROWS> rows(params);
   int last = min(ROWS, rows.count - rows.first) - 1;
-  int begin = blockIdx.x * keys_per_split, end = min(begin + keys_per_split, rows.visible(params, last));
+  int begin = blockIdx.x * keys_per_split, end = min(begin + keys_per_split, rows.visible_to(params, last));
   attend(params, rows, begin, end, shared);
 
   for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
@@ -255,31 +256,31 @@ __device__ __forceinline__ void decode(const Params<T> &params, int keys_per_spl
 // y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row. A warp takes every eighth split, a lane every
 // 32nd channel.
 template <typename T>
-__device__ __forceinline__ void combine(const float *partial, T *y, int splits, int d) {
+__device__ __forceinline__ void combine(const float *partial, T *y, int splits, int head_dim) {
   constexpr int CHANNELS = 128 / WARP;
   __shared__ float sums[WARPS][128], ls[WARPS];
-  int warp = threadIdx.x / WARP, pitch = d + 2;
+  int warp = threadIdx.x / WARP, pitch = head_dim + 2;
   const float *parts = partial + size_t(blockIdx.x) * splits * pitch;
   float m = -INFINITY, l = 0.f, o[CHANNELS] = {};
-  for (int s = lane_id(); s < splits; s += WARP) m = fmaxf(m, parts[s * pitch + d]);
+  for (int s = lane_id(); s < splits; s += WARP) m = fmaxf(m, parts[s * pitch + head_dim]);
   m = warp_max(m);
 #pragma unroll 4
   for (int s = warp; s < splits; s += WARPS) {
     const float *part = parts + s * pitch;
-    float scale = softmax_weight(part[d], m);
-    l += scale * part[d + 1];
+    float scale = softmax_weight(part[head_dim], m);
+    l += scale * part[head_dim + 1];
 #pragma unroll
     for (int i = 0; i < CHANNELS; i++)
-      if (i * WARP + lane_id() < d) o[i] += scale * part[i * WARP + lane_id()];
+      if (i * WARP + lane_id() < head_dim) o[i] += scale * part[i * WARP + lane_id()];
   }
 #pragma unroll
   for (int i = 0; i < CHANNELS; i++) sums[warp][i * WARP + lane_id()] = o[i];
   if (lane_id() == 0) ls[warp] = l;
   __syncthreads();
-  for (int c = threadIdx.x; c < d; c += THREADS) {
+  for (int c = threadIdx.x; c < head_dim; c += THREADS) {
     float sum = 0.f, l = 0.f;
 #pragma unroll
     for (int w = 0; w < WARPS; w++) sum += sums[w][c], l += ls[w];
-    store(y + size_t(blockIdx.x) * d + c, sum / l);
+    store(y + size_t(blockIdx.x) * head_dim + c, sum / l);
   }
 }

@@ -49,19 +49,19 @@ pub(in crate::attention) const BF16: Entries = [
     ],
 ];
 
-/// Keys of a split: a longer cache gets one more, as long as there are fewer than [`MAX_BLOCKS`] blocks.
-pub(in crate::attention) const KEYS_PER_SPLIT: usize = 256;
+/// Keys of a split at most, as long as there are fewer than [`TARGET_BLOCKS`] blocks: a longer cache gets more splits.
+pub(in crate::attention) const TARGET_KEYS_PER_SPLIT: usize = 256;
 
 /// Blocks from which on a longer cache gets longer splits instead of more of them. 512 are a few for each SM of a large
 /// GPU: all of it has work, and each further split is one more part to join.
-const MAX_BLOCKS: usize = 512;
+const TARGET_BLOCKS: usize = 512;
 
 /// How the keys of a launch are split over its blocks.
 pub(in crate::attention) struct KvSplit<'a> {
     pub splits: usize,
     pub keys_per_split: usize,
     /// Blocks of one split of one sequence: for each key head, its rows [`ROWS`] at a time.
-    pub blocks: usize,
+    pub blocks_per_split: usize,
     /// Queries that read the same keys: T·H/Hkv.
     pub rows: usize,
     /// What each split leaves to be joined, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the sum of
@@ -87,16 +87,16 @@ pub(in crate::attention) fn launch_split_kv(
     launch: impl FnOnce(KvSplit) -> Result<()>,
 ) -> Result<()> {
     let rows = x.queries * x.heads / x.kv_heads;
-    let blocks = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
-    let max_splits = MAX_BLOCKS.div_ceil((blocks * x.batch).max(1));
-    let splits = keys.div_ceil(KEYS_PER_SPLIT).clamp(1, max_splits);
+    let blocks_per_split = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
+    let max_splits = TARGET_BLOCKS.div_ceil((blocks_per_split * x.batch).max(1));
+    let splits = keys.div_ceil(TARGET_KEYS_PER_SPLIT).clamp(1, max_splits);
     let shape = (x.batch * x.queries * x.heads, splits, x.head_dim + 2);
     let partial = (splits > 1).then(|| output::tensor(shape, DType::F32, y.device()));
     let partial = partial.transpose()?;
     launch(KvSplit {
         splits,
         keys_per_split: keys.div_ceil(splits),
-        blocks,
+        blocks_per_split,
         rows,
         partial: partial.as_ref(),
     })?;
@@ -106,12 +106,12 @@ pub(in crate::attention) fn launch_split_kv(
     }
 }
 
-/// For up to 128 channels per head, with rows of q, k and v at multiples of 16 bytes.
+/// For up to 128 channels per head, with 16-byte aligned rows of q, k and v.
 pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
     launch_split_kv(x, y, x.keys, |split| {
         let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks, x.batch)
+            .grid(split.splits, split.blocks_per_split, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(y).u32(split.keys_per_split);
         launch.write_or_null(split.partial).launch()

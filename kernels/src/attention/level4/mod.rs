@@ -60,7 +60,7 @@ fn launch(x: &Params) -> Result<Tensor> {
     }
     let shape = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    if x.queries <= MAX_DECODE_QUERIES && x.is_whole() {
+    if x.queries <= MAX_DECODE_QUERIES && x.is_aligned() {
         decode::launch(x, &y)?;
         return Ok(y);
     }

@@ -29,9 +29,9 @@ template <int D, int TM>
 struct Tile {
   static constexpr int WARPS = D <= 80 || TM == 1 ? 4 : 2, THREADS = WARP * WARPS;
   static constexpr int BM = WARPS * 4 * TM, BN = D <= 80 ? 64 : 32;
-  static constexpr int TN = BN / 8;                  // keys of a thread, 8 apart
-  static constexpr int VECTOR = D % 32 == 0 ? 4 : 2; // neighbouring channels of a thread
-  static constexpr int CHUNKS = D / (8 * VECTOR);    // groups of them, 8·VECTOR apart
+  static constexpr int TN = BN / 8;                             // keys of a thread, 8 apart
+  static constexpr int CHANNELS_PER_LOAD = D % 32 == 0 ? 4 : 2; // neighbouring channels of a thread
+  static constexpr int CHUNKS = D / (8 * CHANNELS_PER_LOAD);    // groups of them, 8·CHANNELS_PER_LOAD apart
   // Floats from one row to the next: 8 rows of q or k, and 4 of p, lie in different banks.
   static constexpr int PITCH = D + 4, P_PITCH = BN + 8;
 };
@@ -63,7 +63,7 @@ struct TileInFlight {
       if (i < ROWS * D / 4) store4(tile + i / (D / 4) * PITCH + i % (D / 4) * 4, y);
     }
   }
-  // `fetch` and `put` one element at a time, for rows that do not lie at multiples of 16 bytes.
+  // `fetch` and `put` one element at a time, for rows that are not 16-byte aligned.
   static __device__ __forceinline__ void copy(float *tile, float factor, const float *from, unsigned stride,
                                               unsigned rows, unsigned d) {
 #pragma unroll 1
@@ -135,7 +135,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[TM][Tile<D, TM>::TN], 
 template <int D, int TM>
 __device__ __forceinline__ void add_weighted_values(const float *p, const float *v, float (&o)[TM][D / 8]) {
   using Shape = Tile<D, TM>;
-  constexpr int VECTOR = Shape::VECTOR;
+  constexpr int CHANNELS_PER_LOAD = Shape::CHANNELS_PER_LOAD;
 #pragma unroll 2
   for (int key = 0; key < Shape::BN; key += 4) {
     float a[TM][4];
@@ -145,9 +145,9 @@ __device__ __forceinline__ void add_weighted_values(const float *p, const float 
     for (int e = 0; e < 4; e++) {
 #pragma unroll
       for (int chunk = 0; chunk < Shape::CHUNKS; chunk++) {
-        const float *from = v + (key + e) * D + chunk * 8 * VECTOR;
-        float b[VECTOR];
-        if constexpr (VECTOR == 4) {
+        const float *from = v + (key + e) * D + chunk * 8 * CHANNELS_PER_LOAD;
+        float b[CHANNELS_PER_LOAD];
+        if constexpr (CHANNELS_PER_LOAD == 4) {
           load16(from, b);
         } else {
           float2 two = *reinterpret_cast<const float2 *>(from);
@@ -156,7 +156,7 @@ __device__ __forceinline__ void add_weighted_values(const float *p, const float 
 #pragma unroll
         for (int i = 0; i < TM; i++)
 #pragma unroll
-          for (int x = 0; x < VECTOR; x++) o[i][chunk * VECTOR + x] += a[i][e] * b[x];
+          for (int x = 0; x < CHANNELS_PER_LOAD; x++) o[i][chunk * CHANNELS_PER_LOAD + x] += a[i][e] * b[x];
       }
     }
   }
@@ -165,7 +165,7 @@ __device__ __forceinline__ void add_weighted_values(const float *p, const float 
 // y = o/l, of this thread's rows and channels.
 template <int D, int TM>
 __device__ __forceinline__ void write(const Params<float> &params, int first, const State<D, TM> &state) {
-  constexpr int VECTOR = Tile<D, TM>::VECTOR;
+  constexpr int CHANNELS_PER_LOAD = Tile<D, TM>::CHANNELS_PER_LOAD;
 #pragma unroll
   for (int i = 0; i < TM; i++) {
     float scale = 1.f / warp_sum<8>(state.l[i]);
@@ -174,7 +174,7 @@ __device__ __forceinline__ void write(const Params<float> &params, int first, co
     float *y = params.result(blockIdx.z, t, blockIdx.x);
 #pragma unroll
     for (int n = 0; n < D / 8; n++) {
-      int c = (n / VECTOR * 8 + lane_column()) * VECTOR + n % VECTOR;
+      int c = (n / CHANNELS_PER_LOAD * 8 + lane_column()) * CHANNELS_PER_LOAD + n % CHANNELS_PER_LOAD;
       if (c < params.head_dim) y[c] = state.o[i][n] * scale;
     }
   }
@@ -187,7 +187,7 @@ __device__ __forceinline__ void mask(const Params<float> &params, int key, int t
   for (int i = 0; i < TM; i++)
 #pragma unroll
     for (int j = 0; j < Tile<D, TM>::TN; j++)
-      if (key + 8 * j >= params.visible(t + 4 * i)) s[i][j] = -INFINITY;
+      if (key + 8 * j >= params.visible_to(t + 4 * i)) s[i][j] = -INFINITY;
 }
 
 template <int D, int TM>
@@ -202,42 +202,43 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   float *q_tile = reinterpret_cast<float *>(shared), *k_tile = q_tile + BM * PITCH, *v_tile = k_tile + KP;
   int row = threadIdx.x / WARP * 4 * TM + lane_row(), column = lane_column();
   int first = (gridDim.y - 1 - blockIdx.y) * BM; // of the block's queries
-  int end = params.visible(min(first + BM, int(params.queries)) - 1);
+  int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
   float *p = k_tile + row * P_PITCH; // p takes the place of k, once k is used
   const float *q_from = params.query(blockIdx.z, first, blockIdx.x);
-  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group), step = size_t(BN) * params.kv_token;
-  const float *k_from = params.k + kv, *v_from = params.v + kv;
-  bool whole = params.whole();
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  size_t tile_stride = size_t(BN) * params.kv_token_stride; // elements from a tile of keys to the next
+  const float *k_from = params.k + kv_offset, *v_from = params.v + kv_offset;
+  bool is_aligned = params.is_aligned();
   K k;
   V v;
-  if (whole) {
+  if (is_aligned) {
     Q q;
-    q.fetch(q_from, params.q_token, params.queries - first, params.head_dim);
-    k.fetch(k_from, params.kv_token, end, params.head_dim);
-    v.fetch(v_from, params.kv_token, end, params.head_dim);
+    q.fetch(q_from, params.q_token_stride, params.queries - first, params.head_dim);
+    k.fetch(k_from, params.kv_token_stride, end, params.head_dim);
+    v.fetch(v_from, params.kv_token_stride, end, params.head_dim);
     q.put(q_tile, params.scale * LOG2_E);
   } else {
-    Q::copy(q_tile, params.scale * LOG2_E, q_from, params.q_token, params.queries - first, params.head_dim);
+    Q::copy(q_tile, params.scale * LOG2_E, q_from, params.q_token_stride, params.queries - first, params.head_dim);
   }
 
   State<D, TM> state;
-  for (int key = 0; key < end; key += BN, k_from += step, v_from += step) {
+  for (int key = 0; key < end; key += BN, k_from += tile_stride, v_from += tile_stride) {
     __syncthreads(); // no warp reads the earlier tiles any more
-    if (whole) {
+    if (is_aligned) {
       k.put(k_tile, 1.f);
       v.put(v_tile, 1.f);
     } else {
-      K::copy(k_tile, 1.f, k_from, params.kv_token, end - key, params.head_dim);
-      V::copy(v_tile, 1.f, v_from, params.kv_token, end - key, params.head_dim);
+      K::copy(k_tile, 1.f, k_from, params.kv_token_stride, end - key, params.head_dim);
+      V::copy(v_tile, 1.f, v_from, params.kv_token_stride, end - key, params.head_dim);
     }
     __syncthreads();
-    if (whole && key + BN < end) {
-      k.fetch(k_from + step, params.kv_token, end - key - BN, params.head_dim);
-      v.fetch(v_from + step, params.kv_token, end - key - BN, params.head_dim);
+    if (is_aligned && key + BN < end) {
+      k.fetch(k_from + tile_stride, params.kv_token_stride, end - key - BN, params.head_dim);
+      v.fetch(v_from + tile_stride, params.kv_token_stride, end - key - BN, params.head_dim);
     }
     float s[TM][Shape::TN] = {};
     dot<D, TM>(q_tile + row * PITCH, k_tile + column * PITCH, s);
-    if (key + BN > params.visible(first)) // a tile on the diagonal, or the last one
+    if (key + BN > params.visible_to(first)) // a tile on the diagonal, or the last one
       mask<D, TM>(params, key + column, first + row, s);
     online_softmax<D, TM>(s, state);
     __syncthreads(); // no warp reads k any more
@@ -246,7 +247,7 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
 #pragma unroll
       for (int j = 0; j < Shape::TN; j++) p[4 * i * P_PITCH + column + 8 * j] = s[i][j];
     __syncwarp(); // a warp reads only its own rows of p
-    add_weighted_values<D, TM>(p, v_tile + column * Shape::VECTOR, state.o);
+    add_weighted_values<D, TM>(p, v_tile + column * Shape::CHANNELS_PER_LOAD, state.o);
   }
   write<D, TM>(params, first + row, state);
 }

@@ -43,8 +43,8 @@ __device__ __forceinline__ void copy16(bf16 *to, const bf16 *from, bool is_there
 // ROWS × D to shared memory; zeros beyond `rows` and beyond `d` channels.
 template <int ROWS, int D>
 __device__ __forceinline__ void load_tile(bf16 *tile, const bf16 *from, unsigned stride, unsigned rows, unsigned d,
-                                          bool whole) {
-  if (!whole) { // one element at a time, and complete when this returns
+                                          bool is_aligned) {
+  if (!is_aligned) { // one element at a time, and complete when this returns
 #pragma unroll 1
     for (unsigned i = threadIdx.x; i < ROWS * D; i += THREADS) {
       unsigned row = i / D, c = i % D;
@@ -144,19 +144,22 @@ __device__ __forceinline__ void attention(const Params<bf16> &params) {
   extern __shared__ float4 shared[];
   bf16 *k_tiles = reinterpret_cast<bf16 *>(shared), *v_tiles = k_tiles + 2 * TILE, *q_tile = v_tiles + 2 * TILE;
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
-  int end = params.visible(min(first + BM, int(params.queries)) - 1);
-  int visible[2] = {params.visible(first + row + g), params.visible(first + row + g + 8)};
-  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group);
-  bool whole = params.whole();
+  int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
+  int visible[2] = {params.visible_to(first + row + g), params.visible_to(first + row + g + 8)};
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  bool is_aligned = params.is_aligned();
   auto load_keys = [&](int key, int stage) {
-    size_t from = kv + size_t(key) * params.kv_token;
-    load_tile<BN, D>(k_tiles + stage * TILE, params.k + from, params.kv_token, end - key, params.head_dim, whole);
-    load_tile<BN, D>(v_tiles + stage * TILE, params.v + from, params.kv_token, end - key, params.head_dim, whole);
+    size_t from = kv_offset + size_t(key) * params.kv_token_stride;
+    auto load = [&](bf16 *tiles, const bf16 *x) {
+      load_tile<BN, D>(tiles + stage * TILE, x + from, params.kv_token_stride, end - key, params.head_dim, is_aligned);
+    };
+    load(k_tiles, params.k);
+    load(v_tiles, params.v);
     copy_commit();
   };
 
-  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token, params.queries - first,
-                   params.head_dim, whole);
+  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token_stride, params.queries - first,
+                   params.head_dim, is_aligned);
   load_keys(0, 0);
   copy_wait<0>();
   __syncthreads();
@@ -170,7 +173,7 @@ __device__ __forceinline__ void attention(const Params<bf16> &params) {
     if (key + BN < end) load_keys(key + BN, stage ^ 1);
     Scores s = {};
     dot<D>(q, k_tiles + stage * TILE, s);
-    if (key + BN > params.visible(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
+    if (key + BN > params.visible_to(first)) mask(s, key, visible); // a tile on the diagonal, or the last one
     online_softmax<D>(s, params.scale * LOG2_E, state);
     add_weighted_values<D>(s, v_tiles + stage * TILE, state.o);
     copy_wait<0>();

@@ -18,8 +18,8 @@
 // ANCHOR: at
 // The parameters of queries that stand at `position` and after.
 template <typename T>
-__device__ __forceinline__ Params<T> at(Params<T> params, const unsigned *position) {
-  params.seen = *position + 1;
+__device__ __forceinline__ Params<T> at_position(Params<T> params, const unsigned *position) {
+  params.visible_to_first = *position + 1;
   params.keys = *position + params.queries;
   return params;
 }
@@ -29,7 +29,7 @@ __device__ __forceinline__ Params<T> at(Params<T> params, const unsigned *positi
 #define DECODE(NAME, T, D, ROWS)                                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                           \
       NAME(PARAMS(T), unsigned keys_per_split, float *partial, const unsigned *position) {                           \
-    decode<T, D, ROWS>(at(MAKE_PARAMS(T), position), keys_per_split, partial);                                       \
+    decode<T, D, ROWS>(at_position(MAKE_PARAMS(T), position), keys_per_split, partial);                              \
   }
 
 DECODE(attention_decode_d32x1_f32_level5, float, 32, 1)

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::At;
+use super::PositionedCache;
 use crate::attention::Params;
 use crate::attention::level4::decode::{Entries, THREADS, launch_split_kv};
 use crate::element::by_dtype;
@@ -42,18 +42,18 @@ pub(in crate::attention) const BF16: Entries = [
 ];
 
 /// Splits the keys of the whole bucket, so that the launches are the same at each position of it.
-pub(super) fn launch(x: &Params, at: &At) -> Result<Tensor> {
+pub(super) fn launch(x: &Params, cache: &PositionedCache) -> Result<Tensor> {
     let dims = (x.batch, x.queries, x.heads * x.head_dim);
     let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
-    launch_split_kv(x, &y, at.bucket(x.keys), |split| {
+    launch_split_kv(x, &y, cache.bucket(x.keys), |split| {
         let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks, x.batch)
+            .grid(split.splits, split.blocks_per_split, x.batch)
             .block(THREADS, 1, 1);
         let launch = x.arguments(launch).write(&y).u32(split.keys_per_split);
         launch
             .write_or_null(split.partial)
-            .read(at.position)
+            .read(cache.position)
             .launch()
     })?;
     Ok(y)

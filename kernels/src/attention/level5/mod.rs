@@ -11,7 +11,7 @@ mod position;
 pub mod tile_tf32x3;
 pub mod tile_wgmma;
 
-pub use position::{At, Cache, Position};
+pub use position::{Cache, Position, PositionedCache};
 
 use candle_core::{DType, Result, Tensor};
 
@@ -129,7 +129,7 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
     };
     if let Some(kernel) = PROMPT_KERNELS.iter().find(can) {
         let x = Params::causal(kernel.name, q, cache, position)?;
-        if x.is_whole() {
+        if x.is_aligned() {
             let _span = trace::span_because(kernel.name, why);
             return (kernel.launch)(&x);
         }
@@ -143,14 +143,14 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
 ///
 /// # Errors
 /// When shapes, dtypes or devices do not agree.
-pub fn causal_attention(q: &Tensor, at: &At) -> Result<Tensor> {
+pub fn causal_attention(q: &Tensor, cache: &PositionedCache) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level5";
     let _span = trace::span(KERNEL);
-    let params = |q| Params::causal(KERNEL, q, at.cache, at.host);
+    let params = |q| Params::causal(KERNEL, q, cache.inner, cache.host_position);
     let x = params(q)?;
-    if x.is_whole() {
-        return decode::launch(&x, at);
+    if x.is_aligned() {
+        return decode::launch(&x, cache);
     }
-    // The cache begins at a multiple of 16 bytes, and so does a copy of q.
-    decode::launch(&params(&q.force_contiguous()?)?, at)
+    // The cache is 16-byte aligned, and so is a copy of q.
+    decode::launch(&params(&q.force_contiguous()?)?, cache)
 }

@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use super::decode;
 use crate::attention;
 use crate::attention::level4::MAX_DECODE_QUERIES;
-use crate::attention::level4::decode::KEYS_PER_SPLIT;
+use crate::attention::level4::decode::TARGET_KEYS_PER_SPLIT;
 use crate::cuda_graph::is_recording;
 use crate::error::{mismatch, unsupported};
 use crate::launch::on_cpu;
@@ -85,28 +85,29 @@ pub struct Cache {
     position: Option<Arc<Position>>,
 }
 
-/// A cache whose next tokens stand at a position that the device knows.
-pub struct At<'a> {
-    pub(crate) cache: &'a mut attention::Cache,
-    /// The position, for checks on the host; launches read it from the device.
-    pub(crate) host: usize,
+/// A cache, and the position of its next tokens in the device's memory.
+pub struct PositionedCache<'a> {
+    pub(crate) inner: &'a mut attention::Cache,
+    /// The position as launches read it: (1) u32.
     pub(crate) position: &'a Tensor,
+    /// The same position, for checks on the host.
+    pub(crate) host_position: usize,
 }
 
-impl At<'_> {
+impl PositionedCache<'_> {
     /// Positions up to which launches for `keys` keys are the same.
     pub(super) fn bucket(&self, keys: usize) -> usize {
-        bucket(keys, self.cache.capacity)
+        bucket(keys, self.inner.capacity)
     }
 }
 
 impl Cache {
-    /// Around level 4's.
+    /// A cache around level 4's, at a position that other layers may share.
     pub fn new(inner: attention::Cache, position: Option<Arc<Position>>) -> Self {
         Self { inner, position }
     }
 
-    /// Level 4's.
+    /// Returns level 4's cache.
     pub fn inner(&mut self) -> &mut attention::Cache {
         &mut self.inner
     }
@@ -116,32 +117,37 @@ impl Cache {
         self.position.as_ref()
     }
 
-    /// The number of positions up to which a step that is recorded with `keys` of them may be repeated: the next
-    /// power of two, because twice as many keys are worth another recording with more splits.
+    /// Number of positions up to which a step that is recorded with `keys` keys may be repeated: the next power of two,
+    /// because twice as many keys are worth another recording with more splits.
     pub fn bucket(&self, keys: usize) -> usize {
         bucket(keys, self.inner.capacity)
     }
 
-    /// Sets the position on the device and returns the cache there: for a few queries on a GPU, of heads that the decode
-    /// kernels can read. Otherwise none: the position has to be an argument of the launches.
+    /// Sets the position on the device and returns the cache at it: for a few queries on a GPU, with heads that the
+    /// decode kernels can read. Returns `None` where the position has to be an argument of the launches.
     ///
     /// # Errors
     /// When there is none and launches are being recorded: a replay would write over the same position.
-    pub fn on_device(&mut self, q: &Tensor, position: usize) -> Result<Option<At<'_>>> {
+    pub fn on_device(
+        &mut self,
+        q: &Tensor,
+        position: usize,
+    ) -> Result<Option<PositionedCache<'_>>> {
         let (_, tokens, _, d) = q.dims4()?;
-        let vector = 16 / self.inner.dtype.size_in_bytes();
-        let able = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(vector);
+        let per_16_bytes = 16 / self.inner.dtype.size_in_bytes();
+        let can_decode = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(per_16_bytes);
         match &self.position {
-            Some(shared) if able => {
+            Some(shared) if can_decode => {
                 shared.set(position)?;
-                Ok(Some(At {
-                    cache: &mut self.inner,
-                    host: position,
+                Ok(Some(PositionedCache {
+                    inner: &mut self.inner,
                     position: &shared.value,
+                    host_position: position,
                 }))
             }
             Some(_) if is_recording() && position > 0 => {
-                let expected = format!("up to {MAX_DECODE_QUERIES} tokens of D = {vector}·n ≤ 128");
+                let expected =
+                    format!("up to {MAX_DECODE_QUERIES} tokens of D = {per_16_bytes}·n ≤ 128");
                 let found = format!("{tokens} of {d}");
                 Err(unsupported(
                     "a recorded causal_attention_level5",
@@ -158,7 +164,7 @@ impl Cache {
 /// The first bucket has the keys of one split.
 fn bucket(keys: usize, capacity: usize) -> usize {
     let power = keys.next_power_of_two();
-    power.max(KEYS_PER_SPLIT).min(capacity)
+    power.max(TARGET_KEYS_PER_SPLIT).min(capacity)
 }
 
 #[cfg(test)]

@@ -21,10 +21,10 @@ struct Tile {
 };
 
 struct Problem {
-  unsigned batch, queries, keys, seen, heads, group; // group: H/Hkv; query t sees min(keys, seen + t) keys
+  unsigned batch, queries, keys, visible_to_first, heads, group; // as in params.cuh
   float scale;
 
-  __device__ int visible(unsigned t) const { return int(min(keys, seen + t)); }
+  __device__ int visible_to(unsigned t) const { return int(min(keys, visible_to_first + t)); }
 
   template <class Tile>
   __device__ unsigned work_tiles() const {
@@ -42,7 +42,7 @@ struct WorkTile {
     unsigned blocks = (p.queries + Tile::BM - 1) / Tile::BM;
     sequence = i / blocks / p.heads, head = i / blocks % p.heads;
     first = (blocks - 1 - i % blocks) * Tile::BM;
-    unsigned seen = min(p.keys, p.seen + min(first + Tile::BM, p.queries) - 1);
-    tiles = (seen + Tile::BN - 1) / Tile::BN;
+    unsigned visible = p.visible_to(min(first + Tile::BM, p.queries) - 1);
+    tiles = (visible + Tile::BN - 1) / Tile::BN;
   }
 };

@@ -138,16 +138,17 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   extern __shared__ float4 shared[];
   float *q_tile = reinterpret_cast<float *>(shared), *k_tile = q_tile + BM * PITCH<D>, *v_tile = k_tile + BN * PITCH<D>;
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
-  int end = params.visible(min(first + BM, int(params.queries)) - 1);
-  int visible[2] = {params.visible(first + row + g), params.visible(first + row + g + 8)};
-  size_t kv = params.kv(blockIdx.z, blockIdx.x / params.group);
+  int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
+  int visible[2] = {params.visible_to(first + row + g), params.visible_to(first + row + g + 8)};
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
   auto load = [&](float *tile, const float *x, int key) {
     if (key < end)
-      load_tile<BN, D>(tile, x + kv + size_t(key) * params.kv_token, params.kv_token, end - key, params.head_dim);
+      load_tile<BN, D>(tile, x + kv_offset + size_t(key) * params.kv_token_stride, params.kv_token_stride, end - key,
+                       params.head_dim);
     copy_commit();
   };
 
-  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token, params.queries - first,
+  load_tile<BM, D>(q_tile, params.query(blockIdx.z, first, blockIdx.x), params.q_token_stride, params.queries - first,
                    params.head_dim);
   load(k_tile, params.k, 0);
   copy_wait<0>();
@@ -158,7 +159,7 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   for (int key = 0; key < end; key += BN) {
     Scores s = {};
     dot<D>(q_tile + row * PITCH<D>, k_tile, s);
-    if (key + BN > params.visible(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
+    if (key + BN > params.visible_to(first + row)) mask(s[0], key, visible); // a tile on the diagonal, or the last one
     copy_wait<0>();
     __syncthreads(); // these values are complete, and no warp reads the keys any more
     load(k_tile, params.k, key + BN);

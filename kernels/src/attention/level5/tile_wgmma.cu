@@ -41,13 +41,13 @@
 // Starts to load a tile of a head's tokens, from `token` on, once its stage is empty.
 template <class Tile>
 __device__ __forceinline__ void load_tile(const TensorMap *map, const WorkTile<Tile> &work, unsigned head,
-                                          unsigned token, unsigned to, int chunk, unsigned full, unsigned empty,
-                                          unsigned parity) {
-  mbarrier_wait(empty, parity ^ 1);
-  mbarrier_arrive_expect_tx(full, Tile::CHUNKS * chunk);
+                                          unsigned token, unsigned to, int chunk, unsigned full_barrier,
+                                          unsigned empty_barrier, unsigned parity) {
+  mbarrier_wait(empty_barrier, parity ^ 1);
+  mbarrier_arrive_expect_tx(full_barrier, Tile::CHUNKS * chunk);
 #pragma unroll
   for (int c = 0; c < Tile::CHUNKS; c++)
-    tma_load(to + c * chunk, map, work.sequence, token, head, 64 * c, full);
+    tma_load(to + c * chunk, map, work.sequence, token, head, 64 * c, full_barrier);
 }
 
 // The producer: one thread asks TMA for all that the block reads.
@@ -58,15 +58,15 @@ __device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, 
 #pragma unroll 1
   for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
     WorkTile<Tile> work(w, p);
-    unsigned at = base + i % 2 * 8;
-    load_tile<Tile>(q, work, work.head, work.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK, at + Tile::Q_FULL,
-                    at + Tile::Q_EMPTY, i / 2 % 2);
+    unsigned q_barriers = base + i % 2 * 8;
+    load_tile<Tile>(q, work, work.head, work.first, base + i % 2 * Tile::Q_BYTES, Tile::Q_CHUNK,
+                    q_barriers + Tile::Q_FULL, q_barriers + Tile::Q_EMPTY, i / 2 % 2);
 #pragma unroll 1
     for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
-      unsigned s = n % Tile::STAGES, parity = n / Tile::STAGES % 2, at = base + 8 * s;
-      auto load = [&](const TensorMap *map, int stages, int full, int empty) {
-        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + stages + s * Tile::KV_BYTES,
-                        Tile::KV_CHUNK, at + full, at + empty, parity);
+      unsigned stage = n % Tile::STAGES, parity = n / Tile::STAGES % 2, barriers = base + 8 * stage;
+      auto load = [&](const TensorMap *map, int stages, int full, int empty) { // their offsets
+        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + stages + stage * Tile::KV_BYTES,
+                        Tile::KV_CHUNK, barriers + full, barriers + empty, parity);
       };
       load(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
       load(v, Tile::V, Tile::V_FULL, Tile::V_EMPTY);
@@ -150,8 +150,9 @@ template <class Tile>
 struct Consumer {
   unsigned base, group, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
 
-  // The address of tile n, in one of the STAGES stages from offset `stages` on; and its barriers.
-  __device__ __forceinline__ unsigned stage(int stages, unsigned n) const {
+  // The address of tile n, in one of the STAGES stages from offset `stages` on. `wait` and `release` take the offset of
+  // the first stage's barrier.
+  __device__ __forceinline__ unsigned stage_address(int stages, unsigned n) const {
     return base + stages + n % Tile::STAGES * Tile::KV_BYTES;
   }
   __device__ __forceinline__ void wait(int full, unsigned n) const {
@@ -172,13 +173,13 @@ struct Consumer {
   // Starts o += p·v of tile n.
   __device__ __forceinline__ void start_pv(State<Tile> &state, unsigned n) const {
     wait(Tile::V_FULL, n);
-    state.start_pv(stage(Tile::V, n));
+    state.start_pv(stage_address(Tile::V, n));
   }
 
-  // Writes y of the queries from `first` on, through stage `at` of q, which all warps of the group have read. Then the
+  // Writes y of the queries from `first` on, through a stage of q, which all warps of the group have read. Then the
   // producer may fill that stage again.
   __device__ __forceinline__ void write(State<Tile> &state, const TensorMap *y, const WorkTile<Tile> &work,
-                                        unsigned first, unsigned q, unsigned at) const {
+                                        unsigned first, unsigned q, unsigned q_stage) const {
     asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
     unsigned out = q + 16 * 128 * warp;
     state.store(out);
@@ -189,7 +190,7 @@ struct Consumer {
       for (int c = 0; c < Tile::CHUNKS; c++)
         tma_store(y, work.sequence, first + 16 * warp, work.head, 64 * c, out + c * Tile::Q_CHUNK);
       tma_store_wait();
-      mbarrier_arrive(base + Tile::Q_EMPTY + 8 * at);
+      mbarrier_arrive(base + Tile::Q_EMPTY + 8 * q_stage);
     }
   }
 };
@@ -203,21 +204,21 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, un
 #pragma unroll 1
   for (unsigned w = blockIdx.x; w < p.work_tiles<Tile>(); w += gridDim.x, i++) {
     WorkTile<Tile> work(w, p);
-    unsigned at = i % 2, q = base + at * Tile::Q_BYTES + 64 * 128 * group;
+    unsigned q_stage = i % 2, q = base + q_stage * Tile::Q_BYTES + 64 * 128 * group;
     unsigned first = work.first + 64 * group, row = first + 16 * consumer.warp + consumer.lane / 4;
-    int visible[2] = {p.visible(row), p.visible(row + 8)};
+    int visible[2] = {p.visible_to(row), p.visible_to(row + 8)};
     State<Tile> state;
     auto softmax = [&](Scores<Tile> &s, int key) {
-      if (key + Tile::BN > p.visible(first)) mask(s, key, visible);
+      if (key + Tile::BN > p.visible_to(first)) mask(s, key, visible);
       state.online_softmax(s, p.scale * LOG2_E);
     };
-    mbarrier_wait(base + Tile::Q_FULL + 8 * at, i / 2 % 2);
+    mbarrier_wait(base + Tile::Q_FULL + 8 * q_stage, i / 2 % 2);
 #pragma unroll 1
     for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
       Scores<Tile> s;
       consumer.take_turn();
       consumer.wait(Tile::K_FULL, n);
-      start_qk<Tile>(s, q, consumer.stage(Tile::K, n));
+      start_qk<Tile>(s, q, consumer.stage_address(Tile::K, n));
       if (Tile::TURNS && tile > 0) {
         consumer.start_pv(state, n - 1); // of the tile before, queued after these scores
         consumer.give_turn();
@@ -240,7 +241,7 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Problem &p, un
         consumer.release(Tile::V_EMPTY, n);
       }
     }
-    consumer.write(state, y, work, first, q, at);
+    consumer.write(state, y, work, first, q, q_stage);
   }
 }
 
@@ -277,8 +278,9 @@ __device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k
   extern "C" __global__ void __launch_bounds__(Tile<__VA_ARGS__>::THREADS, Tile<__VA_ARGS__>::BLOCKS)                \
       NAME(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,                                 \
            const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap y, unsigned batch,                 \
-           unsigned queries, unsigned keys, unsigned seen, unsigned heads, unsigned group, float scale) {            \
-    attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, Problem{batch, queries, keys, seen, heads, group, scale});          \
+           unsigned queries, unsigned keys, unsigned visible_to_first, unsigned heads, unsigned group, float scale) {\
+    Problem problem{batch, queries, keys, visible_to_first, heads, group, scale};                                    \
+    attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, problem);                                                           \
   }
 
 KERNEL(attention_d64x64_bf16_level5, 64, 1, 80, 3)

@@ -77,17 +77,17 @@ pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) ->
     hopper && dtype == DType::BF16 && fits && head_dim > 0
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tensors that do not begin at a multiple of
-/// 16 bytes are copied.
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tensors that are not
+/// 16-byte aligned are copied.
 ///
 /// # Errors
 /// When shapes, strides, dtypes or devices do not agree.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span(KERNEL);
-    Params::run_whole(KERNEL, q, k, v, launch)
+    Params::run_aligned(KERNEL, q, k, v, launch)
 }
 
-/// For problems that [`can`] accepts, with rows of q, k and v at multiples of 16 bytes.
+/// For problems that [`can`] accepts, with 16-byte aligned rows of q, k and v.
 pub(super) fn launch(x: &Params) -> Result<Tensor> {
     let Some(tile) = TileShape::of(x.head_dim) else {
         return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));

@@ -48,8 +48,8 @@ struct SwiGlu {
   __device__ float operator()(float gate, float up, unsigned, unsigned) const { return silu(gate) * up; }
 };
 
-// y (M, N), written 16 bytes at a time if its rows are `vector`. The residual (M, N), or null, is added after the
-// activation, before the one rounding to T.
+// y (M, N), written 16 bytes at a time if `is_aligned`: the rows of y and of the residual are 16-byte aligned. The
+// residual (M, N), or null, is added after the activation, before the one rounding to T.
 template <class T, class Epilogue>
 struct Output {
   static constexpr int V = PER_16_BYTES<T>;
@@ -57,11 +57,11 @@ struct Output {
   unsigned m, n;
   Epilogue epilogue;
   const T *residual;
-  bool vector;
+  bool is_aligned;
 
   __device__ Output(T *y, unsigned m, unsigned n, Epilogue epilogue, const T *residual = nullptr)
       : y(y), m(m), n(n), epilogue(epilogue), residual(residual),
-        vector(aligned(y) && aligned(residual) && n % V == 0) {}
+        is_aligned(aligned(y) && aligned(residual) && n % V == 0) {}
 
   __device__ bool inside(unsigned row, unsigned column) const { return row < m && column < n; }
 
@@ -92,14 +92,14 @@ struct Output {
 };
 
 // Writes a tile of BM rows and COLUMNS columns of y, whose first element is (row, column), by THREADS threads.
-// load_staged(acc, r, c) fills `acc`, one accumulator or as many as 16 bytes of y hold, from row r of the tile, column
-// c on.
-template <int BM, int COLUMNS, int THREADS, class T, class Epilogue, class LoadStaged>
+// load_acc(acc, r, c) reads `acc` from shared memory, one accumulator or as many as 16 bytes of y hold: those of the
+// tile from row r, column c on.
+template <int BM, int COLUMNS, int THREADS, class T, class Epilogue, class LoadAcc>
 __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsigned row, unsigned column,
-                                           LoadStaged load_staged) {
+                                           LoadAcc load_acc) {
   constexpr int V = PER_16_BYTES<T>, CHUNKS = COLUMNS / V, ROWS = Epilogue::ROWS;
   constexpr unsigned STRIDE = THREADS / CHUNKS; // from a row of a thread to its next
-  if (out.vector) {
+  if (out.is_aligned) {
     unsigned c = threadIdx.x % CHUNKS * V;
     if (column + c >= out.n) return;
 #pragma unroll 1
@@ -112,8 +112,8 @@ __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsig
         unsigned r = first + i * STRIDE;
         if (r >= BM || row + r >= out.m) return;
         float acc[V], up[V];
-        load_staged(acc, r, c);
-        if (Epilogue::GATED) load_staged(up, r, COLUMNS + c);
+        load_acc(acc, r, c);
+        if (Epilogue::GATED) load_acc(up, r, COLUMNS + c);
         out.write(row + r, column + c, acc, up, residual[i]);
       }
     }
@@ -122,8 +122,8 @@ __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsig
     for (unsigned i = threadIdx.x; i < BM * COLUMNS; i += THREADS) {
       unsigned r = i / COLUMNS, c = i % COLUMNS;
       float acc[1], up[1];
-      load_staged(acc, r, c);
-      if (Epilogue::GATED) load_staged(up, r, COLUMNS + c);
+      load_acc(acc, r, c);
+      if (Epilogue::GATED) load_acc(up, r, COLUMNS + c);
       if (out.inside(row + r, column + c)) out.write(row + r, column + c, acc[0], up[0]);
     }
   }

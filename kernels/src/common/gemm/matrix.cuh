@@ -1,8 +1,8 @@
 // Reading x and w: the row sources of a GEMM tile.
 //
 // A row source gives a tile its elements 16 bytes at a time: `row(i)` is the address of the tile's row i, `at(row,
-// column)` the address of its elements from `column` on, and they count as zeros unless they are `inside`. Rows that
-// are not `vector`, made of whole, aligned chunks of 16 bytes, are read with `element`, one element at a time.
+// column)` the address of its elements from `column` on, and they count as zeros unless they are `inside`. Unless
+// `is_aligned`, that is, all its rows are 16-byte aligned, a tile reads single elements with `element`.
 #pragma once
 
 #include "common/vector.cuh"
@@ -26,10 +26,10 @@ template <class T>
 struct Matrix {
   const T *p;
   unsigned first, rows, k;
-  bool vector;
+  bool is_aligned;
 
   __device__ Matrix(const T *p, unsigned first, unsigned rows, unsigned k)
-      : p(p), first(first), rows(rows), k(k), vector(aligned(p) && k % PER_16_BYTES<T> == 0) {}
+      : p(p), first(first), rows(rows), k(k), is_aligned(aligned(p) && k % PER_16_BYTES<T> == 0) {}
 
   __device__ const T *row(unsigned i) const { return p + size_t(min(first + i, rows - 1)) * k; }
   __device__ const T *at(const T *row, unsigned column) const { return row + column; }
@@ -40,13 +40,13 @@ struct Matrix {
   }
 };
 
-// The rows of w that make columns `first`, `first` + 1 … of y. With a gate, the tile has HALF rows of the gate's
-// weight Wg above HALF rows of the up-projection's weight Wu, and w (2·rows, k) has Wg above Wu, too.
-template <class T, int HALF>
+// The rows of w that make columns `first`, `first` + 1 … of y. With a gate, the tile has GATE_ROWS rows of the gate's
+// weight Wg above as many rows of the up-projection's weight Wu, and w (2·rows, k) has Wg above Wu, too; else it is 0.
+template <class T, int GATE_ROWS>
 struct Weight : Matrix<T> {
   using Matrix<T>::Matrix;
   __device__ const T *row(unsigned i) const {
-    if (HALF == 0 || i < HALF) return Matrix<T>::row(i);
-    return Matrix<T>::row(i - HALF) + size_t(this->rows) * this->k;
+    if (GATE_ROWS == 0 || i < GATE_ROWS) return Matrix<T>::row(i);
+    return Matrix<T>::row(i - GATE_ROWS) + size_t(this->rows) * this->k;
   }
 };

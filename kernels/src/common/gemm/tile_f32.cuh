@@ -61,7 +61,7 @@ struct Fetch {
   // Loads columns from k on to registers.
   __device__ void load(unsigned k) {
     unsigned column = k + 4 * chunk;
-    if (source.vector) {
+    if (source.is_aligned) {
 #pragma unroll
       for (int i = 0; i < COUNT; i++)
         fetched[i] = source.inside(row[i], column) ? load4(source.at(row[i], column)) : float4{};
@@ -117,19 +117,19 @@ struct Accumulators {
     }
   }
 
-  // Reads 4 words of a column of shared memory from position `at` on, and with COUNT = 8 the 4 half a tile further on
-  // before the swizzle.
-  template <int HALF, int COUNT>
+  // Reads 4 words of a column of shared memory from position `at` on, and with COUNT = 8 the 4 that are HALF_TILE rows
+  // further on before the swizzle.
+  template <int HALF_TILE, int COUNT>
   __device__ static void read(float (&v)[COUNT], const float *column, unsigned at) {
 #pragma unroll
     for (int i = 0; i < COUNT; i += 4) {
-      float4 four = load4(column + (i == 0 ? at : HALF < 32 ? at ^ HALF : at + HALF));
+      float4 four = load4(column + (i == 0 ? at : HALF_TILE < 32 ? at ^ HALF_TILE : at + HALF_TILE));
       v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
     }
   }
 
   // Writes the accumulators to shared memory, one tile per slice.
-  __device__ void stage(float *tiles) const {
+  __device__ void store_acc(float *tiles) const {
     float *tile = tiles + slice * (BM * BN);
 #pragma unroll
     for (int i = 0; i < TM; i++) {
@@ -142,7 +142,7 @@ struct Accumulators {
 
   // Reads N neighbouring accumulators, 1 or 4, back from shared memory, added over the slices.
   template <int N>
-  __device__ static void load_staged(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
+  __device__ static void load_acc(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
     const float *p = tiles + swizzled_offset<Tile>(row, column);
 #pragma unroll
     for (int n = 0; n < N; n++) acc[n] = 0.f;
@@ -177,9 +177,9 @@ __device__ __forceinline__ void gemm_tile(const X &x, const W &w, const Output<f
     __syncthreads();
   }
 
-  acc.stage(steps[0]);
+  acc.store_acc(steps[0]);
   __syncthreads();
   constexpr int COLUMNS = Epilogue::GATED ? BN / 2 : BN;
-  auto load_staged = [&](auto &values, unsigned r, unsigned c) { acc.load_staged(values, steps[0], r, c); };
-  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, load_staged);
+  auto load_acc = [&](auto &values, unsigned r, unsigned c) { acc.load_acc(values, steps[0], r, c); };
+  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, load_acc);
 }

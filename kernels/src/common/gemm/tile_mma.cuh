@@ -21,8 +21,8 @@
 #include "common/gemm/matrix.cuh"
 #include "common/mma.cuh"
 
-// bf16, 16 columns at a time: acc += a·bᵀ.
-struct Bf16 {
+// The mma of bf16, 16 columns at a time: acc += a·bᵀ. (`bf16` is the element type.)
+struct MmaBf16 {
   using Element = bf16;
   // Whether each step has accumulators of its own, which are then added to those of the steps before.
   static constexpr bool ACCUMULATE_PER_STEP = false;
@@ -34,7 +34,7 @@ struct Bf16 {
   }
 };
 
-// The sizes of a tile. MmaOp is Bf16 or SplitTf32. SLICES groups of WARPS_M×WARPS_N warps each compute all of the
+// The sizes of a tile. MmaOp is MmaBf16 or SplitTf32. SLICES groups of WARPS_M×WARPS_N warps each compute all of the
 // block's tile from their own slice of every step, so that a small tile still has warps enough to hide latency. Their
 // accumulators are added at the end.
 template <class MmaOp_, int BM_, int BN_, int BK_, int STAGES_, int WARPS_M_, int WARPS_N_, int SLICES_ = 1>
@@ -46,8 +46,8 @@ struct MmaTile {
   static constexpr int THREADS = 32 * WARPS * SLICES;
   // Chunks of 16 bytes in a row of a step.
   static constexpr int ROW_BYTES = sizeof(T) * BK, CHUNKS = ROW_BYTES / 16, STEP_BYTES = ROW_BYTES * (BM + BN);
-  // Floats from one row of staged accumulators to the next: 8 of padding, so that neighbouring rows lie in different
-  // banks.
+  // Floats from one row of accumulators in shared memory to the next: 8 of padding, so that neighbouring rows lie in
+  // different banks.
   static constexpr int PITCH = BN + 8;
   static_assert(CHUNKS % 8 == 0 && THREADS % (8 * CHUNKS) == 0, "8 rows or more are copied at once");
   static_assert(ROW_BYTES % (32 * SLICES) == 0, "each slice has whole mma instructions");
@@ -82,7 +82,7 @@ struct Copy {
 
   const Source &source;
   unsigned first = threadIdx.x / Tile::CHUNKS, chunk = threadIdx.x % Tile::CHUNKS;
-  unsigned to = keep_in_register(swizzled_offset<Tile>(first, chunk));
+  unsigned offset = keep_in_register(swizzled_offset<Tile>(first, chunk));
   unsigned column = keep_in_register(PER_16_BYTES<T> * chunk);
   const T *row[COUNT];
 
@@ -91,19 +91,19 @@ struct Copy {
     for (int i = 0; i < COUNT; i++) row[i] = keep_in_register(source.row(first + i * STRIDE));
   }
 
-  // Starts to copy columns from k on to shared memory. They are there after copy_wait and a barrier.
-  __device__ void start(unsigned tile, unsigned k) const {
-    if (source.vector) {
+  // Starts to copy columns from k on to address `to` of shared memory. They are there after copy_wait and a barrier.
+  __device__ void start(unsigned to, unsigned k) const {
+    if (source.is_aligned) {
 #pragma unroll
       for (int i = 0; i < COUNT; i++)
-        copy16(tile + to + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], k + column),
+        copy16(to + offset + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], k + column),
                source.inside(row[i], k + column));
     } else {
 #pragma unroll 1
       for (int i = 0; i < COUNT; i++) {
         const T *from = source.row(first + i * STRIDE);
         auto word = [&](unsigned i) { return load_word(source, from, k + column + i * (4 / sizeof(T))); };
-        store16_shared(tile + to + i * STRIDE * Tile::ROW_BYTES, word(0), word(1), word(2), word(3));
+        store16_shared(to + offset + i * STRIDE * Tile::ROW_BYTES, word(0), word(1), word(2), word(3));
       }
     }
   }
@@ -121,8 +121,8 @@ struct MmaAccumulators {
   unsigned slice = Tile::SLICES == 1 ? 0 : threadIdx.x / 32 / Tile::WARPS;
   unsigned warp_m = warp / Tile::WARPS_N, warp_n = warp % Tile::WARPS_N;
   // Offsets of the rows of x and of w whose addresses this lane gives to the warp's first ldmatrix.
-  unsigned x = keep_in_register(swizzled_offset<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
-  unsigned w = keep_in_register(
+  unsigned x_offset = keep_in_register(swizzled_offset<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
+  unsigned w_offset = keep_in_register(
       swizzled_offset<Tile>(warp_n * (Tile::WN / 2) + lane / 16 * 8 + lane % 8, lane / 8 % 2));
   float acc[MT][NT][4] = {};
 
@@ -134,21 +134,22 @@ struct MmaAccumulators {
   // Adds the products of a step.
   __device__ void add(unsigned xs, unsigned ws) {
     if constexpr (Tile::MmaOp::ACCUMULATE_PER_STEP) {
-      float step[MT][NT][4] = {};
-      add_to(step, xs, ws);
+      float step_acc[MT][NT][4] = {};
+      add_to(step_acc, xs, ws);
 #pragma unroll
       for (int m = 0; m < MT; m++)
 #pragma unroll
         for (int n = 0; n < NT; n++)
 #pragma unroll
-          for (int i = 0; i < 4; i++) acc[m][n][i] += step[m][n][i];
+          for (int i = 0; i < 4; i++) acc[m][n][i] += step_acc[m][n][i];
     } else {
       add_to(acc, xs, ws);
     }
   }
 
   // Adds the products of this slice of a step. The lane's chunk is 0 or 1 at the step's first 32 bytes, and 2·i more at
-  // its i-th: an XOR with 2·i, in whatever order with the swizzle's. So one XOR of the offset moves it on.
+  // its i-th: an XOR with 2·i, in whatever order with the swizzle's. So one XOR of the address moves it on. This needs
+  // multiples of ROW_BYTES as xs and ws, so that an address has the low bits of its offset.
   __device__ void add_to(float (&acc)[MT][NT][4], unsigned xs, unsigned ws) const {
     constexpr int SLICE_BYTES = Tile::ROW_BYTES / Tile::SLICES;
 #pragma unroll
@@ -156,16 +157,16 @@ struct MmaAccumulators {
       unsigned bytes = slice * SLICE_BYTES + i;
       unsigned a[MT][4], b[NT / 2][4];
 #pragma unroll
-      for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x) ^ bytes) + m * 16 * Tile::ROW_BYTES);
+      for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x_offset) ^ bytes) + m * 16 * Tile::ROW_BYTES);
 #pragma unroll
       for (int n = 0; n < NT; n += 2)
-        load_matrices(b[n / 2], ((ws + w) ^ bytes) + column_offset(n) * Tile::ROW_BYTES);
+        load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + column_offset(n) * Tile::ROW_BYTES);
       Tile::MmaOp::multiply(acc, a, b);
     }
   }
 
   // Writes the accumulators to shared memory, one tile per slice.
-  __device__ void stage(float *tiles) const {
+  __device__ void store_acc(float *tiles) const {
     float *tile = tiles + slice * (Tile::BM * Tile::PITCH);
     unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * (Tile::WN / 2) + lane % 4 * 2;
 #pragma unroll
@@ -181,7 +182,7 @@ struct MmaAccumulators {
 
   // Reads N neighbouring accumulators, 1, 4 or 8, back from shared memory, added over the slices.
   template <int N>
-  __device__ static void load_staged(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
+  __device__ static void load_acc(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
     const float *p = tiles + row * Tile::PITCH + column;
     load_floats(acc, p);
 #pragma unroll
@@ -212,7 +213,9 @@ template <class Tile, class X, class W, class Epilogue>
 __device__ __forceinline__ void gemm_tile(const X &x, const W &w, const Output<typename Tile::T, Epilogue> &out,
                                           unsigned row, unsigned column, unsigned k) {
   constexpr int BM = Tile::BM, BN = Tile::BN, BK = Tile::BK, AHEAD = Tile::STAGES - 1;
-  extern __shared__ __align__(128) unsigned char stages[];
+  // The XOR in add_to needs stages that begin at multiples of ROW_BYTES. STEP_BYTES is one; the alignment is another.
+  static_assert(512 % Tile::ROW_BYTES == 0);
+  extern __shared__ __align__(512) unsigned char stages[];
   unsigned base = shared_address(stages), steps = (k + BK - 1) / BK;
   MmaAccumulators<Tile> acc;
   Copy<Tile, BM, X> copy_x(x);
@@ -234,11 +237,11 @@ __device__ __forceinline__ void gemm_tile(const X &x, const W &w, const Output<t
     start(step + AHEAD); // not before the compute: its instructions delay the first mma, and the largest tile was slower
   }
 
-  float *tile = reinterpret_cast<float *>(stages);
+  float *acc_tiles = reinterpret_cast<float *>(stages);
   __syncthreads();
-  acc.stage(tile);
+  acc.store_acc(acc_tiles);
   __syncthreads();
   constexpr int COLUMNS = Epilogue::GATED ? BN / 2 : BN;
-  auto load_staged = [&](auto &values, unsigned r, unsigned c) { acc.load_staged(values, tile, r, c); };
-  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, load_staged);
+  auto load_acc = [&](auto &values, unsigned r, unsigned c) { acc.load_acc(values, acc_tiles, r, c); };
+  write_tile<BM, COLUMNS, Tile::THREADS>(out, row, column, load_acc);
 }

@@ -8,7 +8,6 @@ use operands::Linear;
 
 use crate::attention::level5 as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
-use crate::error::mismatch;
 use crate::layer_norm::level5 as layer;
 use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
@@ -37,7 +36,7 @@ pub const CANDLE: &str = "candle";
 /// product of matrices where that is no entry, to be compared with.
 ///
 /// # Errors
-/// When there is no memory for the operands, or no registry for the operation.
+/// When there is no memory for the operands.
 pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
     let facts = Facts::of(device)?;
     match problem.op {
@@ -47,7 +46,6 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
         }
         Op::Attention => attentions(problem, device, facts),
         Op::RmsNorm | Op::LayerNorm => norms(problem, device, facts),
-        op => Err(mismatch("tune", "an operation that has a registry", op)),
     }
 }
 

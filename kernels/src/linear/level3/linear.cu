@@ -4,8 +4,8 @@
 //
 //   y = x·wᵀ + b + r        x (M, K), w (N, K), b (N) or none, the residual r (M, N) or none, y (M, N), all row-major
 //
-// Read next: common/gemm/tile_f32.cuh (level 4), where a thread computes 8×4 elements of y instead of 4×1, so that a
-// word read from shared memory serves more of them, and the next step is on its way while this one is computed.
+// Read next: common/gemm/tile_f32.cuh (level 4), where a thread computes 8×8 elements of y instead of 4×1, so that a
+// word read from shared memory serves more of them, and the next step is in flight while this one is computed.
 constexpr int TILE = 32;           // rows of x, rows of w and columns of a step
 constexpr int THREADS_Y = 8;       // threads (32, 8): a thread has one column of y, and every eighth row
 constexpr int ROWS = TILE / THREADS_Y;

@@ -1,4 +1,5 @@
-//! Level 3: a tile of y a block, the rows that it needs in shared memory.
+//! Level 3: one tile of y per block, with the rows that it needs in shared memory. The kernel of `linear.ptx` in CUDA
+//! C++: `linear.cu`.
 
 use candle_core::{Result, Tensor};
 use operands::Linear;
@@ -18,22 +19,27 @@ static SWIGLU_BF16: Module = module!("linear/level3/swiglu_bf16");
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_level3");
-    plain("linear_level3", x, w, None)
+    without_activation("linear_level3", x, w, None)
 }
 
 /// x·wᵀ + b + residual: x (…, K), w (N, K), b (N) or none, residual (…, N) → (…, N), rounded once
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     let _span = span("linear_residual_level3");
-    plain("linear_residual_level3", x, w, Some(residual))
+    without_activation("linear_residual_level3", x, w, Some(residual))
 }
 
-fn plain(kernel: &str, x: &Tensor, w: &Linear, residual: Option<&Tensor>) -> Result<Tensor> {
+fn without_activation(
+    kernel: &str,
+    x: &Tensor,
+    w: &Linear,
+    residual: Option<&Tensor>,
+) -> Result<Tensor> {
     let (b, w) = (w.bias.as_ref(), w.weight.tensor());
     let shape = super::check(kernel, x, w.dims2()?, w.dtype(), b, residual)?;
     if on_cpu(x.device()) {
@@ -55,7 +61,7 @@ fn plain(kernel: &str, x: &Tensor, w: &Linear, residual: Option<&Tensor>) -> Res
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, formats or devices do not agree.
+/// When there is no bias, or shapes, dtypes or devices do not agree.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_gelu_level3");
     let b = super::with_bias("linear_gelu_level3", w)?;
@@ -81,13 +87,13 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, formats or devices do not agree.
+/// When there is a bias, or shapes, dtypes or devices do not agree.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_swiglu_level3");
     super::without_bias("linear_swiglu_level3", w)?;
     let w = w.weight.tensor();
     let (rows, k) = w.dims2()?;
-    let f = super::half("linear_swiglu_level3", rows)?;
+    let f = super::gate_rows("linear_swiglu_level3", rows)?;
     let shape = super::check("linear_swiglu_level3", x, (f, k), w.dtype(), None, None)?;
     if on_cpu(x.device()) {
         return dispatch!(

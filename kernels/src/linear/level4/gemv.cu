@@ -30,11 +30,11 @@ constexpr int UNROLL = M > 1 ? 1 : 2;
 
 // The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. Rows of x past the end repeat the last.
 template <int M, int N, class T>
-__device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *const (&w)[N], bool vector,
+__device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *const (&w)[N], bool is_aligned,
                                      unsigned m, unsigned k) {
   constexpr int V = PER_16_BYTES<T>, STEPS = UNROLL<M>;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
-  if (vector) {
+  if (is_aligned) {
 #pragma unroll STEPS
     for (unsigned at = lane_id() * V; at < k; at += WARP * V) {
       float b[N][V];

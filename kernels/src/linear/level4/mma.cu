@@ -5,7 +5,7 @@
 // Against level 3, whose bf16 is f32 arithmetic on half the bytes; see common/gemm/tile_mma.cuh.
 //   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds per instruction of a warp.
 //   - cp.async copies steps of K from global to shared memory without registers, two steps ahead.
-//   - A tile is 128×128: global memory and the L2 cache give 2·M·N·K/128 elements instead of 2·M·N·K/32.
+//   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
 // Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 mma, during which shared memory could give
 // twice that: compute-bound, where there are blocks enough for two on each SM. Where there are not, the launch
@@ -16,7 +16,7 @@
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that GPU's full
 // rate, with TMA (its Tensor Memory Accelerator) to fill shared memory. That is level 5.
 //
-// Bytes moved: 2·(2·M·N·K/128 + N + 2·M·N) at most, mostly from L2.
+// Bytes moved, for whole tiles: 2·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first, with shared memory for the stages of its pipeline.
 //
 // Compiled for sm_80.
@@ -25,9 +25,9 @@
 #include "common/gemm/tile_mma.cuh"
 #include "linear/kernels.cuh"
 
-using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
-using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
-using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
+using Large = MmaTile<MmaBf16, 128, 128, 64, 3, 2, 2>;
+using Medium = MmaTile<MmaBf16, 64, 64, 64, 3, 2, 2>;
+using Small = MmaTile<MmaBf16, 32, 64, 128, 3, 2, 2>;
 
 LINEAR(linear_bf16_level4_128x128, Large, 2)
 LINEAR_GELU(linear_gelu_bf16_level4_128x128, Large, 2)

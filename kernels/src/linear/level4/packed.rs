@@ -8,7 +8,7 @@ use operands::Weight;
 use crate::launch::on_cpu;
 use crate::linear::cpu::level4::Panels;
 
-/// The form of a weight (N, K) that level 4 multiplies by: on a GPU the tensor itself, on a CPU panels.
+/// The form of a weight (N, K) that level 4 multiplies by.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) form: Form,
@@ -19,10 +19,10 @@ pub(crate) struct Packed {
 
 #[derive(Debug)]
 pub(crate) enum Form {
-    /// On a GPU.
-    Tensor(Tensor),
-    /// On a CPU.
-    Panels(Panels),
+    /// Row-major, as the weight is, for the launches.
+    Gpu(Tensor),
+    /// In panels, for the CPU's loops.
+    Cpu(Panels),
 }
 
 impl Packed {
@@ -39,7 +39,7 @@ impl Packed {
     /// # Errors
     /// When w is not a matrix of f32 or bf16 with an even number of rows.
     fn gate_up(w: &Tensor) -> Result<Self> {
-        crate::linear::half("linear_swiglu_level4", w.dim(0)?)?;
+        crate::linear::gate_rows("linear_swiglu_level4", w.dim(0)?)?;
         Self::with(w, Panels::gate_up)
     }
 
@@ -63,9 +63,9 @@ impl Packed {
     fn with(w: &Tensor, panels: fn(&Tensor) -> Result<Panels>) -> Result<Self> {
         let dims = w.dims2()?;
         let form = if on_cpu(w.device()) {
-            Form::Panels(panels(w)?)
+            Form::Cpu(panels(w)?)
         } else {
-            Form::Tensor(w.contiguous()?)
+            Form::Gpu(w.contiguous()?)
         };
         Ok(Self {
             form,

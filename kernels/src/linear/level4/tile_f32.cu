@@ -6,7 +6,7 @@
 // in registers. What changes is how a thread uses the words that it reads there; see common/gemm/tile_f32.cuh.
 //   - It has 8×8 accumulators where it had 4: 16 words serve 64 multiply-adds, so that it is compute-bound.
 //   - It fetches 16 bytes at a time, and the next step while it computes this one.
-//   - A tile is 64×64: global memory and the L2 cache give 2·M·N·K/64 elements instead of 2·M·N·K/32.
+//   - The larger tile is 64×64: global memory and L2 then give 2·M·N·K/64 elements instead of 2·M·N·K/32.
 //
 // Prediction: 64 multiply-adds and 4 reads for each k: more than 8 of 10 instructions do arithmetic, and the
 // rate is that of the FFMA units, less what barriers and the first and last step of a block cost. It takes a
@@ -15,7 +15,7 @@
 // To be faster: 128×128 tiles with registers laid out for their banks, as libraries have them in machine code;
 // K split over blocks where y is small and K long; sizes measured instead of ruled. That is level 5.
 //
-// Bytes moved: 4·(2·M·N·K/64 + N + 2·M·N) at most, mostly from L2.
+// Bytes moved, for whole tiles: 4·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first.
 //
 // Measured: linear_residual 25216x3072x768 f32 at 57% of the matmul rate on an NVIDIA H200; see kernels/generated/linear/level4/tile_f32.md.

@@ -9,7 +9,7 @@ use super::{REGISTRY, Run};
 use crate::dispatch::{Facts, Layout, Op, Picked, Problem};
 use crate::linear::gemm::Epilogue;
 use crate::linear::level4::Packed;
-use crate::linear::{Shape, check, half, with_bias, without_bias};
+use crate::linear::{Shape, check, gate_rows, with_bias, without_bias};
 
 /// A call of a level 5 function whose operands have been checked.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl<'a> Call<'a> {
     /// As [`linear`](super::linear).
     ///
     /// # Errors
-    /// When shapes or formats do not agree.
+    /// When shapes or dtypes do not agree.
     pub fn linear(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
         let b = w.bias.as_ref();
         Self::new(Op::Linear, x, Packed::of(&w.weight)?, b, None)
@@ -37,7 +37,7 @@ impl<'a> Call<'a> {
     /// As [`linear_residual`](super::linear_residual).
     ///
     /// # Errors
-    /// When shapes or formats do not agree.
+    /// When shapes or dtypes do not agree.
     pub fn residual(x: &'a Tensor, w: &'a Linear, residual: &'a Tensor) -> Result<Self> {
         let (b, op) = (w.bias.as_ref(), Op::LinearResidual);
         Self::new(op, x, Packed::of(&w.weight)?, b, Some(residual))
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
     /// As [`linear_gelu`](super::linear_gelu).
     ///
     /// # Errors
-    /// When there is no bias, or shapes or formats do not agree.
+    /// When there is no bias, or shapes or dtypes do not agree.
     pub fn gelu(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
         let b = with_bias("linear_gelu_level5", w)?;
         Self::new(Op::LinearGelu, x, Packed::of(&w.weight)?, Some(b), None)
@@ -55,7 +55,7 @@ impl<'a> Call<'a> {
     /// As [`linear_swiglu`](super::linear_swiglu).
     ///
     /// # Errors
-    /// When there is a bias, or shapes or formats do not agree.
+    /// When there is a bias, or shapes or dtypes do not agree.
     pub fn swiglu(x: &'a Tensor, w: &'a Linear) -> Result<Self> {
         without_bias("linear_swiglu_level5", w)?;
         let packed = Packed::gate_up_of(&w.weight)?;
@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
         };
         let (rows, k) = w.dims;
         let n = match epilogue {
-            Epilogue::SwiGlu => half(kernel, rows)?,
+            Epilogue::SwiGlu => gate_rows(kernel, rows)?,
             _ => rows,
         };
         let shape = check(kernel, x, (n, k), w.dtype, b, residual)?;

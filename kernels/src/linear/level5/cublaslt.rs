@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::element::no_kernel;
 use crate::error::mismatch;
-use crate::launch::{self, aligned_to_16_bytes};
+use crate::launch::{self, aligned};
 use crate::output;
 use plan::{Addresses, Library};
 
@@ -37,8 +37,8 @@ pub fn product(
     if !matches!(dtype, DType::F32 | DType::BF16) {
         return Err(no_kernel("cublaslt", dtype));
     }
-    let (x, w) = (aligned_to_16_bytes(x)?, aligned_to_16_bytes(w)?);
-    let [b, residual] = [b, residual].map(|x| x.map(aligned_to_16_bytes).transpose());
+    let (x, w) = (aligned(x)?, aligned(w)?);
+    let [b, residual] = [b, residual].map(|x| x.map(aligned).transpose());
     let (b, residual) = (b?, residual?);
     let ((m, k), (n, _)) = (x.dims2()?, w.dims2()?);
     let y = output::tensor((m, n), dtype, x.device())?;
@@ -59,9 +59,9 @@ pub fn product(
         dtype,
         bias,
     };
-    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, b has n and
-    // the residual m·n, which `linear::check` compared, each on 16 bytes; all live on this device until the product is queued, and the
-    // allocator frees in the stream's order.
+    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, b has n and the residual m·n,
+    // which `linear::check` compared. Each is 16-byte aligned. All live on this device until the product is queued, and
+    // the allocator frees in the stream's order.
     Library::of(&stream, |library| unsafe { library.product(shape, &at) })?;
     Ok(y)
 }

@@ -11,13 +11,13 @@
 //     4 times as long for the same work of a warp.
 //
 // Prediction: an H200's tensor cores do 495 TFLOP/s of TF32 with Hopper's wgmma, and about 0.6 of that with the
-// mma of this file: 300, of which three make 100. The FFMA units do 67 at the most. Splitting costs a lane two
+// mma of this file: 300, of which three make 100. The FFMA units do at most 67. Splitting costs a lane two
 // instructions for each element that it reads, 48 of them per 48 mma for the 128×64 tile, on other units: 1.5 times
 // level 4's rate, if they overlap.
 // Where it loses: bf16 to a library, wherever no epilogue saves a kernel.
 // To be faster: wgmma, whose operands the tensor cores read from shared memory themselves, w split in advance.
 //
-// Bytes moved: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N) at most, mostly from L2.
+// Bytes moved, for whole tiles: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first, with shared memory for the stages of its pipeline.
 //
 // Compiled for sm_80.
@@ -33,8 +33,8 @@ using Large = MmaTile<SplitTf32, 128, 64, 32, 4, 2, 2>;
 using Medium = MmaTile<SplitTf32, 64, 32, 64, 3, 4, 1>;
 using Small = MmaTile<SplitTf32, 32, 32, 64, 4, 2, 1, 2>;
 using Deep = MmaTile<SplitTf32, 32, 32, 128, 3, 2, 1, 4>;
-using SmallBf16 = MmaTile<Bf16, 32, 32, 128, 4, 2, 1, 2>;
-using DeepBf16 = MmaTile<Bf16, 32, 32, 256, 3, 2, 1, 4>;
+using SmallBf16 = MmaTile<MmaBf16, 32, 32, 128, 4, 2, 1, 2>;
+using DeepBf16 = MmaTile<MmaBf16, 32, 32, 256, 3, 2, 1, 4>;
 
 LINEAR(linear_tf32x3_level5_128x64, Large, 2)
 LINEAR_GELU(linear_gelu_tf32x3_level5_128x64, Large, 2)

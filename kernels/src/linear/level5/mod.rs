@@ -1,10 +1,9 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The entries are level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
+//! The registry has level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
 //! as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through
-//! candle, cuBLASLt with the bias and the residual in its epilogue. cuBLASLt's GELU is the one with tanh, and here it is
-//! the one with erf, so that a kernel of our own follows cuBLASLt's matmul. On a CPU: level 4's panels, by one thread or
-//! by all.
+//! candle, cuBLASLt with the bias and the residual in its epilogue. The kernel of `gelu` follows cuBLASLt's matmul,
+//! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
 //!
 //! [`Call`] checks the operands, `registry.rs` lists the entries, and `run.rs` runs one: it is the one place that chooses
 //! between the CPU's loops and the launches.
@@ -59,7 +58,7 @@ pub enum Run {
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(linear_with_info(x, w)?.0)
 }
@@ -67,7 +66,7 @@ pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// [`linear`], with the entry that ran and why.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn linear_with_info(x: &Tensor, w: &Linear) -> Result<(Tensor, Picked<'static, Run>)> {
     Call::linear(x, w)?.picked()
 }
@@ -77,7 +76,7 @@ pub fn linear_with_info(x: &Tensor, w: &Linear) -> Result<(Tensor, Picked<'stati
 /// cuBLAS through candle rounds the sums, too.
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree.
+/// When shapes, dtypes or devices do not agree.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     Ok(Call::residual(x, w, residual)?.picked()?.0)
 }
@@ -85,7 +84,7 @@ pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tens
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, formats or devices do not agree.
+/// When there is no bias, or shapes, dtypes or devices do not agree.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(Call::gelu(x, w)?.picked()?.0)
 }
@@ -93,7 +92,7 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, formats or devices do not agree.
+/// When there is a bias, or shapes, dtypes or devices do not agree.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(Call::swiglu(x, w)?.picked()?.0)
 }

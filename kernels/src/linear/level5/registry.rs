@@ -12,19 +12,19 @@ use crate::linear::cpu;
 use crate::linear::level4::gemv;
 use crate::matmul;
 
-/// All that compute products with a weight, level 4 first.
+/// All implementations, level 4 first.
 pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
             name: "linear_level4",
-            can: |p, _| is_ours(p),
+            can: |p, _| is_f32_or_bf16(p),
             run: Run::Level4,
         },
         panels("linear_level5_one_thread", Threads::One, is_shared),
         panels("linear_level5_threads", Threads::All, is_not_by_all),
         Entry {
             name: "linear_level4_decode",
-            can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= gemv::MAX_ROWS,
+            can: |p, facts| is_f32_or_bf16(p) && facts.at_least((7, 5)) && p.m <= gemv::MAX_ROWS,
             run: Run::Gemv,
         },
         gemv_split("linear_level5_split_1", GEMV_SPLITS[0]),
@@ -51,27 +51,27 @@ pub static REGISTRY: Registry<Run> = Registry {
         small(matmul::level5::TILES[6]),
         Entry {
             name: "candle",
-            can: |p, facts| is_ours(p) && is_library(facts) && p.m * p.n * p.k > 0,
+            can: |p, facts| is_f32_or_bf16(p) && is_library(facts) && p.m * p.n * p.k > 0,
             run: Run::Candle,
         },
         Entry {
             name: "cublaslt",
-            can: |p, facts| cfg!(feature = "cuda") && is_library(facts) && in_whole_chunks(p),
+            can: |p, facts| cfg!(feature = "cuda") && is_library(facts) && has_aligned_rows(p),
             run: Run::CublasLt,
         },
     ],
 };
 
-fn is_ours(p: &Problem) -> bool {
+fn is_f32_or_bf16(p: &Problem) -> bool {
     matches!(p.dtype, DType::F32 | DType::BF16)
 }
 
-/// On a CPU the weight is in panels, of which only our own product makes something.
+/// Whether a library can run: on a GPU. On a CPU the weight is in panels, which only our own matmul reads.
 fn is_library(facts: &Facts) -> bool {
     facts.is_gpu() && !facts.simulated
 }
 
-/// Another number of threads than level 4 takes.
+/// Level 4's panels, by a number of threads that level 4 does not take.
 const fn panels(
     name: &'static str,
     threads: Threads,
@@ -84,35 +84,33 @@ const fn panels(
     }
 }
 
-/// Multiply-adds beyond which one thread is no choice: beside them waking the others is nothing.
+/// Multiply-adds up to which one thread may be the fastest: for more, waking the others costs little in comparison.
 const ALONE: usize = 32 * cpu::WORTH;
 
 fn is_shared(p: &Problem, facts: &Facts) -> bool {
-    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) > 1 && p.m * p.n * p.k <= ALONE
+    is_f32_or_bf16(p) && !facts.is_gpu() && level4_threads(p, facts) > 1 && p.m * p.n * p.k <= ALONE
 }
 
 fn is_not_by_all(p: &Problem, facts: &Facts) -> bool {
-    is_ours(p) && !facts.is_gpu() && level4_threads(p, facts) < facts.units
+    is_f32_or_bf16(p) && !facts.is_gpu() && level4_threads(p, facts) < facts.units
 }
 
-/// That level 4 takes on a CPU.
+/// Threads that level 4 takes on a CPU.
 fn level4_threads(p: &Problem, facts: &Facts) -> usize {
     cpu::threads(p.m * p.n * p.k).min(facts.units)
 }
 
-/// Bytes that libraries and TMA take at once.
-const CHUNK: usize = 16;
-
-/// Rows of whole chunks: of others cuBLASLt may have no kernel.
-fn in_whole_chunks(p: &Problem) -> bool {
-    let whole = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(CHUNK);
-    is_ours(p) && p.m > 0 && whole(p.n) && whole(p.k)
+/// Whether the rows of x, w and y are 16-byte aligned in aligned tensors: TMA needs it, and cuBLASLt may have no kernel
+/// for other rows.
+fn has_aligned_rows(p: &Problem) -> bool {
+    let aligned = |size: usize| size > 0 && (size * p.dtype.size_in_bytes()).is_multiple_of(16);
+    is_f32_or_bf16(p) && p.m > 0 && aligned(p.n) && aligned(p.k)
 }
 
 const fn gemv_split(name: &'static str, split: GemvSplit) -> Entry<Run> {
     Entry {
         name,
-        can: |p, facts| is_ours(p) && facts.at_least((7, 5)) && p.m <= MAX_ROWS,
+        can: |p, facts| is_f32_or_bf16(p) && facts.at_least((7, 5)) && p.m <= MAX_ROWS,
         run: Run::GemvSplit(split),
     }
 }
@@ -150,13 +148,13 @@ const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
         name: wgmma.entries.name(),
         can: |p, facts| {
             let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
-            hopper && p.dtype == DType::BF16 && in_whole_chunks(p)
+            hopper && p.dtype == DType::BF16 && has_aligned_rows(p)
         },
         run: Run::Wgmma(wgmma),
     }
 }
 
-/// Gated products would be two, and the tiles have no residual.
+/// A tile of `matmul`, for `linear` alone: it adds no residual, and SwiGLU would need two matmuls.
 const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
     Entry {
         name: tile.entry,

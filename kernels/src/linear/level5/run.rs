@@ -19,17 +19,17 @@ impl Call<'_> {
     /// When `run` cannot compute the problem on this device.
     pub fn run(&self, run: Run) -> Result<Tensor> {
         match (&self.w.form, run) {
-            (Form::Panels(w), Run::Level4) => self.panels(w, None),
-            (Form::Panels(w), Run::Panels(threads)) => self.panels(w, Some(threads)),
-            (Form::Tensor(w), Run::Level4) => level4::launch(&self.gemm(w)),
-            (Form::Tensor(w), Run::Tile(tile)) => level4::launch_tile(&self.gemm(w), tile),
-            (Form::Tensor(w), Run::Gemv) => level4::gemv::launch(&self.gemm(w)),
-            (Form::Tensor(w), Run::GemvSplit(split)) => split.launch(&self.gemm(w)),
-            (Form::Tensor(w), Run::Mma(mma)) => mma.launch(&self.gemm(w)),
-            (Form::Tensor(w), Run::Wgmma(wgmma)) => wgmma.launch(&self.gemm(w)),
-            (Form::Tensor(w), Run::Small(tile)) => self.small(w, tile),
-            (Form::Tensor(w), Run::Candle) => self.activate(self.candle(w)?),
-            (Form::Tensor(w), Run::CublasLt) => self.activate(self.cublaslt(w)?),
+            (Form::Cpu(w), Run::Level4) => self.panels(w, None),
+            (Form::Cpu(w), Run::Panels(threads)) => self.panels(w, Some(threads)),
+            (Form::Gpu(w), Run::Level4) => level4::launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::Tile(tile)) => level4::launch_tile(&self.gemm(w), tile),
+            (Form::Gpu(w), Run::Gemv) => level4::gemv::launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::GemvSplit(split)) => split.launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::Mma(mma)) => mma.launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::Wgmma(wgmma)) => wgmma.launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::Small(tile)) => self.small(w, tile),
+            (Form::Gpu(w), Run::Candle) => self.activate(self.candle(w)?),
+            (Form::Gpu(w), Run::CublasLt) => self.activate(self.cublaslt(w)?),
             (_, other) => {
                 let found = format!("{other:?}");
                 Err(mismatch("linear_level5", "an entry for this device", found))

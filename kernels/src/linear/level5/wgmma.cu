@@ -1,6 +1,6 @@
 // linear, level 5, bf16 on Hopper: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K),
 // or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or
-// (M, F). K and N (F) are multiples of 8, and x, w, y, b and r of 16 bytes.
+// (M, F). K and N (F) are multiples of 8, and x, w, y, b and r are 16-byte aligned.
 //
 // Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
 //   - wgmma reads both operands from shared memory: no warp loads them, and only accumulators are in registers.
@@ -17,7 +17,7 @@
 // and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
 // To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
 //
-// Bytes moved: 2·(M·N·K/192 + M·N·K/256 + 2·M·N) at most, all but the last mostly from L2.
+// Bytes moved, for whole tiles: 2·(M·N·K·(1/BN + 1/256) + N + 2·M·N), with BN 192 or 128, mostly from L2.
 // Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
 // less; SHARED_BYTES of the tile as dynamic shared memory; tensor maps of x, w and y by value.
 //   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes

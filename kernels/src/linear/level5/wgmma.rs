@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::dispatch::Facts;
-use crate::launch::{Launch, Module, aligned_to_16_bytes, module};
+use crate::launch::{Launch, Module, aligned, module};
 use crate::linear::gemm::{Entries, Epilogue, Gemm};
 use crate::linear::output_like;
 
@@ -64,9 +64,9 @@ impl Wgmma {
         };
         let tiles = m.div_ceil(CLUSTER * BM) * n.div_ceil(self.n / halves);
         let clusters = tiles.min(Facts::of(gemm.x.device())?.units / CLUSTER);
-        let (x, w) = (aligned_to_16_bytes(gemm.x)?, aligned_to_16_bytes(gemm.w)?);
-        let b = gemm.b.map(aligned_to_16_bytes).transpose()?;
-        let residual = gemm.residual.map(aligned_to_16_bytes).transpose()?;
+        let (x, w) = (aligned(gemm.x)?, aligned(gemm.w)?);
+        let b = gemm.b.map(aligned).transpose()?;
+        let residual = gemm.residual.map(aligned).transpose()?;
         let y = output_like(gemm.x, n)?;
         let mut launch = Launch::new(&MODULE, self.entries.with(gemm.epilogue))
             .grid(CLUSTER * clusters, 1, 1)

@@ -63,23 +63,23 @@ template <class Tile, class Scheduler>
 __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, const Scheduler &scheduler,
                                         unsigned base) {
   unsigned s = 0; // steps so far, over all tiles
-  auto empty = [&] { mbarrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
+  auto wait_until_empty = [&] { mbarrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
 #pragma unroll 1
   for (unsigned tile = scheduler.first; tile < scheduler.tiles; tile += scheduler.stride) {
     unsigned row = scheduler.row(tile), row_of_w = scheduler.row_of_w(tile);
 #pragma unroll 1
     for (unsigned step = 0; step < scheduler.steps; step++, s++) {
-      unsigned full = base + Tile::FULL + 8 * (s % Tile::STAGES);
+      unsigned full_barrier = base + Tile::FULL + 8 * (s % Tile::STAGES);
       unsigned xs = base + s % Tile::STAGES * Tile::STEP_BYTES;
       unsigned ws = xs + (Tile::BM + scheduler.rank * (Tile::BN / 2)) * Tile::ROW_BYTES;
-      empty();
-      mbarrier_arrive_expect_tx(full, Tile::STEP_BYTES); // x, this block's half of w, and the other block's
-      tma_load(xs, x, row, step * Tile::BK, full);
-      tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full, 0b11);
+      wait_until_empty();
+      mbarrier_arrive_expect_tx(full_barrier, Tile::STEP_BYTES); // x, this block's half of w, and the other block's
+      tma_load(xs, x, row, step * Tile::BK, full_barrier);
+      tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full_barrier, 0b11);
     }
   }
   // The other block arrives at this block's barriers, too, so this block may not exit before.
-  for (int i = 0; i < Tile::STAGES; i++, s++) empty();
+  for (int i = 0; i < Tile::STAGES; i++, s++) wait_until_empty();
 }
 
 // Multiplies all of K, whose first step is the block's s-th: acc[0] is the tile's upper 64 rows, acc[1] its lower. Calls
@@ -88,7 +88,7 @@ template <class Tile, class Started>
 __device__ __forceinline__ void multiply_tile(float (&acc)[2][Tile::BN / 8][4], unsigned s, unsigned steps,
                                               unsigned base, Started started) {
   unsigned lane = threadIdx.x % 32;
-  auto done = [&](unsigned s) { // each warp arrives in each block of the cluster
+  auto release = [&](unsigned s) { // each warp arrives in each block of the cluster
     if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
   };
 #pragma unroll 1
@@ -105,11 +105,11 @@ __device__ __forceinline__ void multiply_tile(float (&acc)[2][Tile::BN / 8][4], 
     }
     wgmma_commit();
     wgmma_wait<1>(); // for the step before
-    if (step > 0) done(s - 1);
+    if (step > 0) release(s - 1);
   }
   started();
   wgmma_wait<0>();
-  done(s - 1);
+  release(s - 1);
 }
 
 // Loads two neighbours, packed.
@@ -151,19 +151,19 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
       bias[j][0] = unpack_low(two), bias[j][1] = unpack_high(two);
     }
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
+    for (int rows = 0; rows < 2; rows++) { // the upper 64 rows of the tile, then the lower
       unsigned packed[NT][2];
 #pragma unroll
       for (int j = 0; j < NT; j++) {
-        const float(&c)[4] = acc[half][chunk * NT + j];
-        const float(&up)[4] = acc[half][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
+        const float(&c)[4] = acc[rows][chunk * NT + j];
+        const float(&up)[4] = acc[rows][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
         float value[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) value[i] = Epilogue::of(c[i] + bias[j][i % 2], up[i]);
         if (added.residual) {
 #pragma unroll
           for (int i = 0; i < 4; i += 2) {
-            unsigned two = added.load_residual(row + 64 * half + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
+            unsigned two = added.load_residual(row + 64 * rows + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
             value[i] += unpack_low(two), value[i + 1] += unpack_high(two);
           }
         }
@@ -177,7 +177,7 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
                        packed[j + 1][1]);
       fence_proxy_async();
       __syncwarp();
-      if (lane == 0) tma_store(y, row + 64 * half, column, out);
+      if (lane == 0) tma_store(y, row + 64 * rows, column, out);
     }
   }
 }

@@ -19,9 +19,9 @@
 #include "common/gemm/tile_mma.cuh"
 #include "patch_embed/level4/kernels.cuh"
 
-using Large = MmaTile<Bf16, 128, 128, 64, 3, 2, 2>;
-using Medium = MmaTile<Bf16, 64, 64, 64, 3, 2, 2>;
-using Small = MmaTile<Bf16, 32, 64, 128, 3, 2, 2>;
+using Large = MmaTile<MmaBf16, 128, 128, 64, 3, 2, 2>;
+using Medium = MmaTile<MmaBf16, 64, 64, 64, 3, 2, 2>;
+using Small = MmaTile<MmaBf16, 32, 64, 128, 3, 2, 2>;
 
 PATCH_EMBED(patch_embed_bf16_level4_128x128, Large, 2)
 PATCH_EMBED(patch_embed_bf16_level4_64x64, Medium, 4)

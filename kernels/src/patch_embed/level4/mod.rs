@@ -29,7 +29,7 @@ const ENTRIES_BF16: [&str; 3] = [
 /// → (B, 1 + n, C)
 ///
 /// # Errors
-/// When shapes, formats or devices do not agree, or the projection has no bias.
+/// When shapes, dtypes or devices do not agree, or the projection has no bias.
 pub fn patch_embed(
     pixels: &Tensor,
     patch: &Linear,
@@ -42,12 +42,12 @@ pub fn patch_embed(
     let shape = super::check(KERNEL, pixels, w.tensor(), added)?;
     let w = w.packed(|w| Packed::new(&w.reshape((shape.c, shape.k()))?))?;
     match &w.form {
-        Form::Panels(w) => dispatch!(
+        Form::Cpu(w) => dispatch!(
             "patch_embed_level4",
             pixels.dtype(),
             cpu::level4::patch_embed(pixels, w, added, shape)
         ),
-        Form::Tensor(w) => {
+        Form::Gpu(w) => {
             let tiles = tiles("patch_embed_level4", pixels.dtype())?;
             let tile = choose(tiles, shape.rows(), shape.c);
             launch(pixels, w, added, shape, tile)

@@ -16,10 +16,10 @@ use crate::element::no_kernel;
 /// What a call of the library comes to.
 type Status<T> = std::result::Result<T, CublasError>;
 
-/// Bytes on which every operand has to begin.
+/// Alignment of every operand, in bytes.
 pub const ALIGNMENT: u32 = 16;
 
-/// Bytes that the library may use beside the operands: what NVIDIA recommends for Hopper.
+/// Bytes that the library may use in addition to the operands: NVIDIA recommends so many for Hopper.
 const WORKSPACE: usize = 32 << 20;
 
 /// y (M, N) = x (M, K) · wᵀ, w (N, K), and a bias (N) if there is one; all contiguous. A residual (M, N) lies as y does.
@@ -218,7 +218,7 @@ impl Library {
     /// When the library has no kernel for the shape.
     ///
     /// # Safety
-    /// Each address is that of a contiguous tensor of the shape's size and format on this stream's device, begins on
+    /// Each address is that of a contiguous tensor of the shape's size and dtype on this stream's device, aligned to
     /// [`ALIGNMENT`] bytes, and stays valid until the stream has come to the product.
     pub unsafe fn product(&mut self, shape: Shape, at: &Addresses) -> Result<()> {
         let plan = match self.plans.entry(shape) {
@@ -231,7 +231,7 @@ impl Library {
         let (workspace, _used) = self.workspace.device_ptr(&self.stream);
         let stream = self.stream.cu_stream().cast();
         // SAFETY: the plan's matrices are those of `shape`, which the caller's addresses are, and its kernel is for
-        // operands on `ALIGNMENT` bytes; the scalars are read before the call returns.
+        // operands aligned to `ALIGNMENT` bytes; the scalars are read before the call returns.
         unsafe {
             if let Some(b) = at.b {
                 use sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER;
