@@ -300,10 +300,10 @@ pub enum Chart {
 /// Every op that is timed, in the order of [`all`].
 pub fn ops() -> impl Iterator<Item = Op> {
     let groups = [
-        gathers::OPS,
         products::OPS,
         norms::OPS,
         attentions::OPS,
+        gathers::OPS,
         rows::OPS,
         ternary::OPS,
     ];
@@ -313,10 +313,10 @@ pub fn ops() -> impl Iterator<Item = Op> {
 /// Times all of them: the functions below `Ops` and its methods with a cache, and then what the models have only inside
 /// others.
 pub fn all(bench: &mut impl Bench) -> Result<()> {
-    gathers::all(bench)?;
     products::all(bench)?;
     norms::all(bench)?;
     attentions::all(bench)?;
+    gathers::all(bench)?;
     rows::all(bench)?;
     ternary::all(bench)
 }
