@@ -3,9 +3,9 @@
 //! Two exceptions: the greedy `next_token` is level 1's, which is candle's argmax, and on a CPU the library `gemm` computes
 //! the matmuls.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op: `kernels/src/rms_norm/level3.ptx` is the kernel,
-//! `level3.rs` launches it, and `cpu.rs` is the code for a CPU. An op with several kernels at a level has a folder, such
-//! as `linear/level3`.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
 use candle_core::{Result, Tensor};
 use kernels::level3 as k;

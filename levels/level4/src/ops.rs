@@ -1,9 +1,8 @@
 //! Every operation in hand-written CUDA with warp shuffles; on a CPU, in explicit SIMD lanes.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op: `kernels/src/rms_norm/level4.cu` is the kernel,
-//! `level4.rs` launches it, and `cpu.rs` is the code for a CPU. An op with several kernels at a level has a folder, such
-//! as `linear/level4`.
-//! `kernels/generated` holds the PTX that is compiled from the `.cu` files.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
 use candle_core::{Result, Tensor};
 use kernels::level4 as k;

@@ -1,10 +1,11 @@
 //! Level 4's operations, with the kernel picked by shape where several compute the same, and the position of a
 //! decode step in the device's memory.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op: `kernels/src/rms_norm/level5.cu` is the kernel and
-//! `level5.rs` chooses and launches it. An op with several kernels has a folder, such as `linear/level5`; an op without a
-//! kernel here runs level 4's. `kernels/src/dispatch/tables` holds the measured tables, and `kernels/generated` the PTX that
-//! is compiled from the `.cu` files.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
+//!
+//! Where no kernel is this level's own, level 4's runs. `kernels/src/dispatch/tables` has the measured tables.
 
 use candle_core::{Result, Tensor};
 use kernels::level5 as k;
