@@ -282,8 +282,11 @@ def main():
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--processes", type=int, default=1, help="that compile side by side")
     args = parser.parse_args()
-    # The caller names what is missing.
-    cases = [case for case in args.cases if case.split(".")[0] in ALONE | COMPILED]
+    ops = dict.fromkeys(case.split(".")[0] for case in args.cases)
+    unknown = [op for op in ops if op not in ALONE | COMPILED]
+    if unknown:
+        parser.error(f"no PyTorch version of {', '.join(unknown)}: add it to COMPILED in {__file__}")
+    cases = args.cases
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 1) // args.processes)))
     turns, pipes = {}, []
     for i in range(min(args.processes, len(cases))):

@@ -1,5 +1,8 @@
 //! Every op on the shapes of the models, whoever times it.
 
+#[macro_use]
+mod table;
+
 mod attentions;
 mod gathers;
 mod limits;
@@ -270,23 +273,50 @@ impl Timed for HostCopy {
 pub use limits::limits;
 pub use products::small;
 
-/// All of them: the functions below `Ops` and its methods with a cache, and then what the models have only inside others.
+/// An op that is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct Op {
+    /// `linear_residual`
+    pub name: &'static str,
+    /// The chart of its times.
+    pub chart: Chart,
+    /// The shape that stands for it in the roofline: a preset's prefill or batch. `None` for an op without FLOPs.
+    pub in_roofline: Option<&'static str>,
+}
+
+/// A chart holds ops whose speed-ups are of similar size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chart {
+    /// Matmuls and what is fused to them.
+    Matmuls,
+    /// Ops that go along rows.
+    Rows,
+    /// Attention over tokens.
+    Attention,
+    /// Ops over nodes and edges.
+    Graphs,
+}
+
+/// Every op that is timed, in the order of [`all`].
+pub fn ops() -> impl Iterator<Item = Op> {
+    let groups = [
+        products::OPS,
+        norms::OPS,
+        attentions::OPS,
+        gathers::OPS,
+        rows::OPS,
+        ternary::OPS,
+    ];
+    groups.into_iter().flatten().copied()
+}
+
+/// Times all of them: the functions below `Ops` and its methods with a cache, and then what the models have only inside
+/// others.
 pub fn all(bench: &mut impl Bench) -> Result<()> {
-    gathers::embedding(bench)?;
-    products::linear(bench)?;
-    products::linear_residual(bench)?;
-    products::linear_gelu(bench)?;
-    products::linear_swiglu(bench)?;
-    norms::rms_norm(bench)?;
-    norms::layer_norm(bench)?;
-    attentions::causal_prefill(bench)?;
-    attentions::causal_decode(bench)?;
-    attentions::attention(bench)?;
-    attentions::edge_attention(bench)?;
-    gathers::segment_mean(bench)?;
-    products::patch_embed(bench)?;
-    gathers::next_token(bench)?;
-    rows::softmax(bench)?;
-    rows::gelu(bench)?;
-    ternary::ternary_linear(bench)
+    products::all(bench)?;
+    norms::all(bench)?;
+    attentions::all(bench)?;
+    gathers::all(bench)?;
+    rows::all(bench)?;
+    ternary::all(bench)
 }

@@ -1,10 +1,16 @@
-//! One folder an op: its contract and oracle, and its kernel at every level that has one.
+//! One folder per op: its formula, its kernels at the levels that have them, and their tests.
 //!
-//! In each folder, `mod.rs` holds the formula and the cost; `tests.rs` the oracle in f64 and what is held to it; `level3.ptx`,
-//! `level4.cu` and `level5….cu` the kernels, with the files `.rs` of the same name their launches; `cpu.rs` or `cpu/` the same
-//! ideas on a CPU. [`level3`], [`level4`] and [`level5`] list the functions of a level.
+//! In each folder, `mod.rs` states the formula and the cost. `level3.ptx` and `level4.cu` are kernels, and `level3.rs` and
+//! `level4.rs` launch them; a level with several kernels has a folder, such as `linear/level4/gemv.cu`. `cpu.rs` or `cpu/`
+//! holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
+//! the examples `cases` and `counters` and for the comparison of all levels.
+//!
+//! A new op needs three lines in this file: its module, a line in [`for_each_function!`], and a line in [`calls`].
+//! [`level3`], [`level4`] and [`level5`] export the functions of a level.
 
 pub mod attention;
+#[doc(hidden)]
+pub mod calls;
 pub mod cost;
 pub mod cpu;
 pub mod cuda_graph;
@@ -13,6 +19,7 @@ pub mod edge_attention;
 pub mod element;
 pub mod embedding;
 pub mod error;
+pub mod functions;
 pub mod gelu;
 pub mod launch;
 pub mod layer_norm;
@@ -31,3 +38,71 @@ pub mod softmax;
 pub mod ternary_linear;
 #[cfg(test)]
 mod testing;
+
+/// Calls `$macro!` with every narrow function that all levels have: its folder, its name, its arguments with their types, and
+/// the modules whose kernels levels 3, 4 and 5 run. The result is a tensor.
+#[macro_export]
+macro_rules! for_each_function {
+    ($macro:ident) => {
+        $macro! {
+            /// Rows of a table, by number.
+            embedding: embedding(ids: &Tensor, w: &Weight) in level3 level4 level4;
+            /// The tokens of images: projected patches, the class token and positions.
+            patch_embed: patch_embed(pixels: &Tensor, patch: &Linear, class: &Tensor, positions: &Tensor)
+                in level3 level4 level4;
+            /// x·Wᵀ + b
+            linear: linear(x: &Tensor, w: &Linear) in level3 level4 level5;
+            /// residual + x·Wᵀ + b
+            linear: linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) in level3 level4 level5;
+            /// gelu(x·Wᵀ + b)
+            linear: linear_gelu(x: &Tensor, w: &Linear) in level3 level4 level5;
+            /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ), where the rows of Wg stand above those of Wu.
+            linear: linear_swiglu(x: &Tensor, gate_up: &Linear) in level3 level4 level5;
+            /// x/√(mean(x²) + eps) ⊙ w, of each row.
+            rms_norm: rms_norm(x: &Tensor, w: &Tensor, eps: f64) in level3 level4 level5;
+            /// (x − mean(x))/√(var(x) + eps) ⊙ w + b, of each row.
+            layer_norm: layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) in level3 level4 level5;
+            /// softmax(scale·x) of each row.
+            softmax: softmax(x: &Tensor, scale: f64) in level3 level4 level4;
+            /// softmax(q·kᵀ/√D)·v of all keys.
+            attention: attention(q: &Tensor, k: &Tensor, v: &Tensor) in level3 level4 level5;
+            /// Attention over the incoming edges of each node, plus skip and residual.
+            edge_attention: edge_attention(
+                q: &Tensor,
+                k: &Tensor,
+                v: &Tensor,
+                skip: &Tensor,
+                residual: &Tensor,
+                edges: &Tensor,
+                w: &Weight,
+                graph: &Csr
+            ) in level3 level4 level5;
+            /// The mean of each segment's rows.
+            segment_mean: segment_mean(x: &Tensor, segments: &Segments) in level3 level4 level4;
+        }
+    };
+}
+
+/// The calls that the folders list.
+#[doc(hidden)]
+pub fn calls() -> calls::List {
+    let mut list = calls::List::default();
+    for add in [
+        attention::calls::add,
+        edge_attention::calls::add,
+        embedding::calls::add,
+        gelu::calls::add,
+        layer_norm::calls::add,
+        linear::calls::add,
+        matmul::calls::add,
+        next_token::calls::add,
+        patch_embed::calls::add,
+        rms_norm::calls::add,
+        segment_mean::calls::add,
+        softmax::calls::add,
+        ternary_linear::calls::add,
+    ] {
+        add(&mut list);
+    }
+    list
+}

@@ -17,7 +17,9 @@ fn texts() -> Vec<PathBuf> {
 
 fn cases(text: &Path) -> Vec<Case> {
     let path = simt::case::file_of(text);
-    let file = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let again = "write it with `cargo run --release -p kernels --example cases`";
+    let file = fs::read_to_string(&path);
+    let file = file.unwrap_or_else(|e| panic!("{}: {e}; {again}", path.display()));
     let cases = Case::parse_all(&file).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     cases.into_iter().map(|(_, case)| case).collect()
 }

@@ -73,7 +73,7 @@ pub fn norm_qkv_skip(x: &Tensor, norm: &Norm, w: &Linear, _heads: &Heads) -> Res
     norm_linear(x, norm, w)
 }
 
-/// q (B, T, H, D), k (B, T, Hkv, D), behind the positions of the cache: the rotation, and beside what attention
+/// q (B, T, H, D), k (B, T, Hkv, D), after the positions of the cache: the rotation, and in addition to what attention
 /// moves, k and v into the cache and the angles out of their table.
 pub fn causal_attention(
     q: &Tensor,
@@ -132,7 +132,7 @@ pub fn norm_swiglu(x: &Tensor, norm: &Norm, gate_up: &Linear) -> Result<Cost> {
     ))
 }
 
-/// x (…, C), up (F, C); what the activation adds is little beside the matmul, and not counted.
+/// x (…, C), up (F, C); what the activation adds is little compared with the matmul, and not counted.
 pub fn norm_gelu(x: &Tensor, norm: &Norm, up: &Linear) -> Result<Cost> {
     norm_linear(x, norm, up)
 }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(cost.flops, 2 * 6 * 8 * 5);
         let residual = linear_residual(&x, &w, &zeros(&[2, 3, 8])?)?;
         assert_eq!(residual.bytes, cost.bytes + 4 * 6 * 8);
-        // The norm's weight is read beside, and its result is never in memory.
+        // The norm's weight is read too, and its result is never in memory.
         let normed = norm_linear(&x, &norm, &w)?;
         assert_eq!(normed.bytes, cost.bytes + 4 * 5);
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::{Level, all, numbers, one_of};
 /// Major and minor number, 7.5 for Turing.
 type Capability = (u32, u32);
 
-/// The compute capability that a level needs for a number format; `None` for candle's own kernels, which
+/// The compute capability that a level needs for a dtype; `None` for candle's own kernels, which
 /// are compiled for the GPU of the build.
 pub fn minimum(level: u8, dtype: DType) -> Option<Capability> {
     match (level, dtype) {

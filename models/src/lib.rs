@@ -6,8 +6,9 @@
 //! | vision transformer | [`vit`] | LayerNorm | every patch sees every patch | GELU |
 //! | graph transformer | [`gnn`] | LayerNorm | each node sees its neighbours, edges have features | GELU |
 //!
-//! The block is the same five calls in all three: norm and projection to queries, keys and values; attention; projection
-//! and residual; norm and the MLP's first layer; its second layer and residual.
+//! A block is five calls: norm and projection to queries, keys and values; attention; projection and residual; norm and the
+//! MLP's first layer; its second layer and residual. In the graph transformer it is four, because the attention adds the
+//! residual and has no projection after it.
 //!
 //! **Architecture invariant:** this crate knows no level. How an operation is computed is behind
 //! [`Ops`]; which level that is, the caller decides.

@@ -80,8 +80,9 @@ impl CacheShape {
 
 /// One level of optimization: the operations of all three models.
 ///
-/// A block of each model is five calls: `norm_qkv`, an attention, `linear_residual`, `norm_swiglu` or `norm_gelu`, and
-/// `linear_residual`. A level decides how many launches each call is. Shapes: `B` sequences or pictures of `T` tokens with
+/// A block of the language model or the vision transformer is five calls: `norm_qkv`, an attention, `linear_residual`,
+/// `norm_swiglu` or `norm_gelu`, and `linear_residual`. A block of the graph transformer is four, because `edge_attention`
+/// adds the residual. A level decides how many launches each call is. Shapes: `B` sequences or images of `T` tokens with
 /// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `N` nodes,
 /// `E` edges, `G` graphs. Operands are all f32 or all bf16.
 ///
@@ -98,7 +99,7 @@ pub trait Ops: Send + Sync {
     /// Row `ids[b][t]` of `w`: ids (B, T) u32, w (V, C) → (B, T, C)
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor>;
 
-    /// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+    /// Cuts images into patches, projects each, puts the class token first and adds positions:
     /// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
     fn patch_embed(
         &self,
@@ -181,8 +182,8 @@ pub trait Ops: Send + Sync {
     /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes.
     fn segment_mean(&self, x: &Tensor, segments: &Segments) -> Result<Tensor>;
 
-    /// The next token from the logits (V) of the last one. A draw from logits of which one is NaN is an error, and so is
-    /// their maximum from level 4 on; candle's argmax passes over a NaN.
+    /// The next token from the logits (V) of the last one. NaN logits are an error when sampling; from level 4 on, also for
+    /// the greedy token. At lower levels candle's argmax passes over a NaN.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32>;
 }
 

@@ -13,6 +13,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Bench, Case, Timed, Work, mixed_rows, with_large};
 
+timed! {
+    causal_attention_prefill: Attention, Some("128x8x8x64"), causal_prefill;
+    causal_attention_decode: Attention, Some("255+1x8x8x64"), causal_decode;
+    attention: Attention, Some("1x197x6x64"), attention;
+    edge_attention: Graphs, Some("4096x16384"), edge_attention;
+}
+
 /// Positions of the rotary table: those of the longest case, 4096 + 1.
 const CONTEXT: usize = 4097;
 
@@ -143,7 +150,7 @@ fn heads() -> [Heads; 2] {
 
 /// B prompts of T tokens with nothing in the cache: what is not masked of two products of B·H·T·T·D, and the rotation.
 /// Long ones on a GPU, too.
-pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
+fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
     let shapes = heads().map(|heads| (1, 128, heads));
     let large = [
         (1, 2048, Heads::full(8, 64)),
@@ -167,7 +174,7 @@ pub fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
 
 /// One token after P tokens in the cache: all keys and values are read. On a GPU after 4096 tokens, too, whose keys
 /// levels 4 and 5 split over several blocks.
-pub fn causal_decode(bench: &mut impl Bench) -> Result<()> {
+fn causal_decode(bench: &mut impl Bench) -> Result<()> {
     let shapes = heads().map(|heads| (255, heads));
     let large = [(4096, Heads::full(8, 64))];
     for (past, heads) in with_large(bench, &shapes, &large) {
@@ -197,7 +204,7 @@ fn run(bench: &mut impl Bench, case: Case, inputs: Inputs) -> Result<()> {
 }
 
 /// B pictures of T patches: `vit.s16`, and small pictures; on a GPU 32 of the former, too.
-pub fn attention(bench: &mut impl Bench) -> Result<()> {
+fn attention(bench: &mut impl Bench) -> Result<()> {
     let (shapes, large) = ([[1, 197, 6, 64], [10, 65, 4, 32]], [[32, 197, 6, 64]]);
     for [b, t, h, d] in with_large(bench, &shapes, &large) {
         let tensor = |name| bench.tensor(name, &[b, t, h, d]);
@@ -218,7 +225,7 @@ pub fn attention(bench: &mut impl Bench) -> Result<()> {
 
 /// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node. On a GPU one large graph, too, from level 3 on: `index_add`
 /// of levels 1 and 2 goes over its edges one after the other, a second a call.
-pub fn edge_attention(bench: &mut impl Bench) -> Result<()> {
+fn edge_attention(bench: &mut impl Bench) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let graph = |g: u32| {
         let edges = regular(&mut rng).edges.into_iter();

@@ -7,8 +7,14 @@ use models::{Sampling, Segments, Weight};
 use super::{Bench, Case, Timed, Work};
 use crate::levels::Level;
 
+timed! {
+    embedding: Rows, None, embedding;
+    segment_mean: Graphs, Some("4096x128"), segment_mean;
+    next_token: Rows, None, next_token;
+}
+
 /// T rows of a table of V rows: `lm.readme`.
-pub fn embedding(bench: &mut impl Bench) -> Result<()> {
+fn embedding(bench: &mut impl Bench) -> Result<()> {
     let (v, c) = (10_000, 512);
     let w = bench.tensor("w", &[v, c])?;
     for t in [1, 128] {
@@ -29,7 +35,7 @@ pub fn embedding(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// The mean of x over 32 nodes a graph: `gnn.base`.
-pub fn segment_mean(bench: &mut impl Bench) -> Result<()> {
+fn segment_mean(bench: &mut impl Bench) -> Result<()> {
     let (graphs, nodes, channels) = (128usize, 32, 128);
     let n = graphs * nodes;
     let x = bench.tensor("x", &[n, channels])?;
@@ -79,7 +85,7 @@ impl Timed for NextToken {
 }
 
 /// The most probable of V tokens: `lm.readme`.
-pub fn next_token(bench: &mut impl Bench) -> Result<()> {
+fn next_token(bench: &mut impl Bench) -> Result<()> {
     let v = 10_000;
     let logits = bench.tensor("logits", &[v])?;
     let nothing = Tensor::zeros(0, DType::U8, &Device::Cpu)?;

@@ -5,6 +5,11 @@ use kernels::{layer_norm as layer, rms_norm as rms};
 
 use super::{Bench, Case, Work, mixed_rows, with_large};
 
+timed! {
+    rms_norm: Rows, Some("128x512"), rms_norm;
+    layer_norm: Rows, Some("197x384"), layer_norm;
+}
+
 /// Rows and channels, of which nothing stays in a cache of a GPU.
 const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
 
@@ -14,7 +19,7 @@ fn traffic(bench: &impl Bench, rows: usize, c: usize) -> Work {
 }
 
 /// RMSNorm of `lm.readme`: decode and prefill, and of two larger tensors.
-pub fn rms_norm(bench: &mut impl Bench) -> Result<()> {
+fn rms_norm(bench: &mut impl Bench) -> Result<()> {
     let shapes = [[1, 512], [128, 512], [1024, 1024], [4096, 2048]];
     for [t, c] in with_large(bench, &shapes, &LARGE) {
         let x = mixed_rows(bench, "x", t, c)?.unsqueeze(0)?;
@@ -34,7 +39,7 @@ pub fn rms_norm(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// LayerNorm of `vit.s16` and `gnn.base`, and of two larger tensors.
-pub fn layer_norm(bench: &mut impl Bench) -> Result<()> {
+fn layer_norm(bench: &mut impl Bench) -> Result<()> {
     let shapes = [[197, 384], [4096, 128], [1024, 1024], [4096, 2048]];
     for [t, c] in with_large(bench, &shapes, &LARGE) {
         let x = mixed_rows(bench, "x", t, c)?.unsqueeze(0)?;

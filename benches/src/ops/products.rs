@@ -8,6 +8,14 @@ use models::Linear;
 
 use super::{Bench, Case, Contenders, Work, with_large};
 
+timed! {
+    linear: Matmuls, Some("128x512x512"), linear;
+    linear_residual: Matmuls, Some("128x512x512"), linear_residual;
+    linear_gelu: Matmuls, Some("197x384x1536"), linear_gelu;
+    linear_swiglu: Matmuls, Some("128x512x1536"), linear_swiglu;
+    patch_embed: Matmuls, Some("1x3x224x224"), patch_embed;
+}
+
 /// gemm on one thread.
 const ALONE: matmul::Run = matmul::Run::Gemm(Threads::One);
 
@@ -41,7 +49,7 @@ const LINEAR_RESIDUAL: [[usize; 3]; 7] = [
 ];
 
 /// x·wᵀ + b
-pub fn linear(bench: &mut impl Bench) -> Result<()> {
+fn linear(bench: &mut impl Bench) -> Result<()> {
     for [m, k, n] in with_large(bench, &LINEAR, &LARGE_LINEAR) {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
@@ -61,7 +69,7 @@ pub fn linear(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// residual + x·wᵀ + b
-pub fn linear_residual(bench: &mut impl Bench) -> Result<()> {
+fn linear_residual(bench: &mut impl Bench) -> Result<()> {
     for [m, k, n] in with_large(bench, &LINEAR_RESIDUAL, &LARGE_LINEAR) {
         let x = bench.tensor("x", &[m, k])?;
         let w = bench.tensor("w", &[n, k])?;
@@ -84,7 +92,7 @@ pub fn linear_residual(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`, and of 128 pictures of `vit.b16`.
-pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
+fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
     let (shapes, large) = ([[197, 384, 1536], [4096, 128, 256]], [[25_216, 768, 3072]]);
     for [m, k, n] in with_large(bench, &shapes, &large) {
         let x = bench.tensor("x", &[m, k])?;
@@ -106,7 +114,7 @@ pub fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ) of `lm.readme`: decode and prefill.
-pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
+fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
     for [t, c, f] in [[1, 512, 1536], [128, 512, 1536]] {
         let x = bench.tensor("x", &[1, t, c])?;
         let w = bench.tensor("w", &[2 * f, c])?;
@@ -125,7 +133,7 @@ pub fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// Patches of P × P from B pictures of S × S, to C channels: `vit.s16`, and small pictures.
-pub fn patch_embed(bench: &mut impl Bench) -> Result<()> {
+fn patch_embed(bench: &mut impl Bench) -> Result<()> {
     for [b, s, p, c] in [[1, 224, 16, 384], [10, 32, 4, 128]] {
         let (patches, k) = ((s / p) * (s / p), 3 * p * p);
         let pixels = bench.tensor("pixels", &[b, 3, s, s])?;

@@ -6,6 +6,11 @@ use kernels::cost::Cost;
 
 use super::{Bench, Contenders, Work, copy, mixed_rows, with_large};
 
+timed! {
+    softmax: Rows, Some("1024x1024"), softmax;
+    gelu: Rows, Some("1024x1024"), gelu;
+}
+
 /// Rows and columns: in the caches of a GPU, and beyond them.
 const SHAPES: [[usize; 2]; 1] = [[1024, 1024]];
 const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
@@ -13,7 +18,7 @@ const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
 type Op = fn(&Tensor) -> Result<Tensor>;
 
 /// softmax(x) over each row.
-pub fn softmax(bench: &mut impl Bench) -> Result<()> {
+fn softmax(bench: &mut impl Bench) -> Result<()> {
     let ops: [(&str, Op); 3] = [
         ("level2", softmax_last_dim),
         ("level3", |x| kernels::softmax::level3::softmax(x, 1.)),
@@ -23,7 +28,7 @@ pub fn softmax(bench: &mut impl Bench) -> Result<()> {
 }
 
 /// x·½(1 + erf(x/√2))
-pub fn gelu(bench: &mut impl Bench) -> Result<()> {
+fn gelu(bench: &mut impl Bench) -> Result<()> {
     let ops: [(&str, Op); 3] = [
         ("level2", Tensor::gelu_erf),
         ("level3", kernels::gelu::level3::gelu),

@@ -5,8 +5,12 @@ use kernels::ternary_linear::{Ternary, level4};
 
 use super::{Bench, Contenders, Work};
 
+timed! {
+    ternary_linear: Matmuls, None, ternary_linear;
+}
+
 /// N = K = 4096: a token, and a batch of them.
-pub fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
+fn ternary_linear(bench: &mut impl Bench) -> Result<()> {
     let side = 4096;
     let w = Ternary::quantize(&bench.tensor("w", &[side, side])?)?;
     let rows = w.dequantize()?.to_dtype(bench.dtype())?; // (N, K)

@@ -85,10 +85,10 @@ pub fn run(args: &OpsArgs) -> Result<()> {
 
 /// Whether an op has a name that contains `filter`.
 fn named(filter: &str) -> Result<(), BadInput> {
-    if times::ops().any(|op| op.contains(filter)) {
+    if ops::ops().any(|op| op.name.contains(filter)) {
         Ok(())
     } else {
-        let ops: Vec<&str> = times::ops().collect();
+        let ops: Vec<&str> = ops::ops().map(|op| op.name).collect();
         let expected = format!("part of one of these names: {}", ops.join(", "));
         Err(BadInput::new("FILTER", expected, format!("{filter:?}")))
     }

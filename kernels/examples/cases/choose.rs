@@ -63,7 +63,10 @@ pub fn cases(ptx: &str, launches: &[&Recorded]) -> Result<Vec<Case>> {
                 &launch.case,
             ));
         }
-        ensure!(!candidates.is_empty(), "no launch of {entry}");
+        ensure!(
+            !candidates.is_empty(),
+            "{entry}: expected a call that launches it in `calls.rs` of its folder in kernels/src, found none"
+        );
         candidates.sort_by_key(|(cost, ..)| *cost);
         let mut known = BTreeSet::new();
         for (_, features, case) in candidates {

@@ -1,23 +1,25 @@
-//! Writes the files of cases of the kernels, `kernels/generated/OP/X.cases`: for each entry of each `.ptx` the smallest launches that together
-//! execute all that any launch here does.
+//! Writes the files of cases of the kernels, `kernels/generated/OP/X.cases`: for each entry of each `.ptx` the smallest
+//! launches that together execute all that any launch here does.
 //!
 //! ```text
 //! cargo run --release -p kernels --example cases
 //! cargo run --release -p kernels --example cases -- softmax rope/level4      those whose paths hold one of these
 //! ```
 //!
-//! The calls are those of `calls`, of every op at levels 3 and 4, on sizes with tails; what they launch is
-//! noted while the kernels are simulated. `workbook sim` runs the files, and mutants are judged by them. What is
-//! below a line that begins with `# By hand` stays.
+//! The launches are noted while the calls of `calls`, on sizes with tails, run in the simulator. A kernel that those never
+//! launch has the calls of its op, `kernels/src/OP/calls.rs`. `workbook sim` runs the files, and mutants are judged by
+//! them. What is below a line that begins with `# By hand` stays.
 
 mod calls;
 mod choose;
 mod tiles;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use candle_core::Device;
 use kernels::launch::{Recorded, recorded};
 use kernels::output::poisoned;
 use rayon::prelude::*;
@@ -29,10 +31,18 @@ fn main() -> Result<()> {
         races: false,
         ..Options::default()
     };
-    let (called, launches) = recorded(options, || poisoned(calls::all));
+    let (called, launches) = recorded(options.clone(), || poisoned(calls::all));
     called?;
+    let (called, of_ops) = recorded(options, || poisoned(of_ops));
+    called?;
+    let mut launches = tiles::smaller(launches);
+    let known: BTreeSet<Option<String>> = entries(&launches).collect();
+    launches.extend(
+        of_ops
+            .into_iter()
+            .filter(|l| !known.contains(&l.case.entry)),
+    );
     println!("{} launches", launches.len());
-    let launches = tiles::smaller(launches);
     let parts: Vec<String> = std::env::args().skip(1).collect();
     let mut texts = texts()?;
     texts.retain(|path| {
@@ -41,6 +51,16 @@ fn main() -> Result<()> {
     });
     ensure!(!texts.is_empty(), "no text's path holds {parts:?}");
     texts.par_iter().try_for_each(|path| write(path, &launches))
+}
+
+/// The calls that the folders of the ops list.
+fn of_ops() -> candle_core::Result<()> {
+    let cases = kernels::calls().cases;
+    cases.iter().try_for_each(|case| case.run(&Device::Cpu))
+}
+
+fn entries(launches: &[Recorded]) -> impl Iterator<Item = Option<String>> {
+    launches.iter().map(|launch| launch.case.entry.clone())
 }
 
 /// The file of cases of a text.

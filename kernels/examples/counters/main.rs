@@ -1,4 +1,4 @@
-//! Launches every kernel on a few shapes, and says on stdout what was launched, a JSON object a launch:
+//! Runs the calls of all ops (`kernels/src/OP/calls.rs`), and prints what was launched, one JSON object per launch:
 //!
 //! ```text
 //! cargo run --release -p kernels --example counters -- sim             simulated, with what was counted
@@ -6,14 +6,12 @@
 //! counters cuda                                                        on a GPU; a build with the feature `cuda`
 //! ```
 //!
-//! `scripts/ncu.py` runs it on a GPU under Nsight Compute and writes beside each launch what was read there.
-
-mod cases;
+//! `scripts/ncu.py` runs it on a GPU under Nsight Compute and writes next to each launch what was read there.
 
 use std::process::ExitCode;
 
 use candle_core::{Device, Result};
-use cases::Case;
+use kernels::calls::Case;
 use kernels::cuda_graph;
 use kernels::launch::{noted, simulated};
 use serde_json::{Value, json};
@@ -35,10 +33,13 @@ fn main() -> ExitCode {
         other => return complain(2, &format!("device: expected sim or cuda, found {other:?}")),
     };
     let mut lines = vec![];
-    for case in (cases::all().iter()).filter(|case| case.name.contains(filter)) {
+    for case in kernels::calls().cases {
+        if !case.name.contains(filter) {
+            continue;
+        }
         let launches = match &gpu {
-            Some(gpu) => on_gpu(case, gpu),
-            None => in_simulator(case),
+            Some(gpu) => on_gpu(&case, gpu),
+            None => in_simulator(&case),
         };
         match launches {
             Ok(launches) => lines.extend(launches.iter().map(Value::to_string)),

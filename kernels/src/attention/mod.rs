@@ -13,6 +13,7 @@
 //! Tolerance: 1e-4 in f32 and 2e-2 in bf16 of the maximum |v|: a result is a mean of v.
 
 mod cache;
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

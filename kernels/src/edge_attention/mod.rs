@@ -13,6 +13,7 @@
 //!
 //! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip| + |residual|.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

@@ -4,6 +4,7 @@
 //! An id that is not below V is an error on a CPU. A GPU does not tell: its row is NaN, and the caller
 //! checks ids where they come from.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

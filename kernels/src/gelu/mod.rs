@@ -10,6 +10,7 @@
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

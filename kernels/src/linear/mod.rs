@@ -10,6 +10,7 @@
 //!
 //! Tolerance: 1e-4 of Σ|x||w|, |b| and |r| together in f32, 2e-2 of it in bf16.
 
+pub(crate) mod calls;
 pub(crate) mod cpu;
 mod gemm;
 pub mod level3;

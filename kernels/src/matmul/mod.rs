@@ -5,6 +5,7 @@
 //!
 //! Tolerance: 1e-4 of Σ|a||b|.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level5;
 mod view;

@@ -8,6 +8,7 @@
 //!
 //! Tolerance: the tokens exactly, the probabilities 1e-5.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level4;
 pub mod level5;

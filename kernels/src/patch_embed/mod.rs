@@ -9,6 +9,7 @@
 //!
 //! Tolerance: 1e-4 of Σ|pixel||w| + |b| + |position| in f32, 2e-2 of it in bf16.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

@@ -6,6 +6,7 @@
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of the mean of |x|.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

@@ -5,6 +5,7 @@
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level3;
 pub mod level4;

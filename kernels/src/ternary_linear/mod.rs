@@ -15,6 +15,7 @@
 //!   that formula up to the rounding of y: 1e-6 in f32, 2e-2 in bf16, of (s/c)·Σ|q||t|. From the
 //!   product of x itself it differs by up to (s/c)·½·Σ|t|. A row with NaN or an infinity becomes NaN.
 
+pub(crate) mod calls;
 mod cpu;
 pub mod level4;
 mod packed;

@@ -171,7 +171,7 @@ pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
     rows.reshape((b, t, ()))
 }
 
-/// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+/// Cuts images into patches, projects each, puts the class token first and adds positions:
 /// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
 pub fn patch_embed(
     pixels: &Tensor,

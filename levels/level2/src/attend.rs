@@ -7,7 +7,7 @@ use candle_nn::ops::softmax_last_dim;
 
 /// softmax(q·kᵀ/√D + mask)·v: q (B, H, T, D), k and v (B, Hkv, S, D), mask (T, S) → (B, T, H·D)
 ///
-/// The G = H/Hkv query heads that share a key head are stacked along T, so one product serves them
+/// The G = H/Hkv query heads that share a key head are stacked along T, so one matmul serves them
 /// all and no key is copied. The scale is applied to q, which is smaller than the scores; the scaled
 /// q is contiguous whatever q was.
 pub fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {

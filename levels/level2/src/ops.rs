@@ -156,7 +156,7 @@ impl Ops for Level2 {
     }
 }
 
-/// Cuts pictures into patches, projects each, puts the class token first and adds positions:
+/// Cuts images into patches, projects each, puts the class token first and adds positions:
 /// pixels (B, 3, H, W), patch (C, 3, P, P), class (1, 1, C), positions (1, 1 + H·W/P², C) → (B, 1 + H·W/P², C)
 pub fn patch_embed(
     pixels: &Tensor,
@@ -172,7 +172,7 @@ pub fn patch_embed(
         .reshape(&[batch, channels, rows, p, columns, p])?
         .permute(vec![0, 2, 4, 1, 3, 5])? // (B, rows, columns, 3, P, P)
         .reshape((batch * rows * columns, channels * p * p))?;
-    // Bias and positions do not depend on the picture: added to each other once, at load.
+    // Bias and positions do not depend on the image: added to each other once, at load.
     let made = Patches::of(patch, class, positions)?;
     let x = patches
         .matmul(&made.w.t()?)?

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, TensorId};
 use models::Linear;
 
-/// The weight as a matrix, and what is added to its products, for any picture.
+/// The weight as a matrix, and what is added after the matmul, for any image.
 pub struct Patches {
     /// (C, 3·P·P)
     pub w: Tensor,

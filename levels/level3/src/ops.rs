@@ -3,9 +3,9 @@
 //! Two exceptions: the greedy `next_token` is level 1's, which is candle's argmax, and on a CPU the library `gemm` computes
 //! the matmuls.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
-//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
-//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
 use candle_core::{Result, Tensor};
 use kernels::level3 as k;
@@ -42,7 +42,7 @@ impl Ops for Level3 {
         k::embedding(ids, w)
     }
 
-    /// 1 launch. A tiled matmul that reads patches where the picture has them, and adds bias and position at the end.
+    /// 1 launch. A tiled matmul that reads patches where the image has them, and adds bias and position at the end.
     fn patch_embed(
         &self,
         pixels: &Tensor,
@@ -106,7 +106,7 @@ impl Ops for Level3 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. A block per head and node, which projects the features of each edge as it comes to it.
+    /// 1 launch. A block per head and node. It multiplies the features of each edge by `w` when it reaches the edge.
     fn edge_attention(
         &self,
         q: &Tensor,

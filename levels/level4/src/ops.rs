@@ -1,8 +1,8 @@
 //! Every operation in hand-written CUDA with warp shuffles; on a CPU, in explicit SIMD lanes.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
-//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
-//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
 use candle_core::{Result, Tensor};
 use kernels::level4 as k;
@@ -38,7 +38,7 @@ impl Ops for Level4 {
         k::embedding(ids, w)
     }
 
-    /// 1 launch. The tiles of `linear`, whose rows are patches read where the picture has them.
+    /// 1 launch. The tiles of `linear`, whose rows are patches read where the image has them.
     fn patch_embed(
         &self,
         pixels: &Tensor,
@@ -81,8 +81,8 @@ impl Ops for Level4 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches: rotation and cache, then attention with an online softmax. A decode step over more than 256 keys splits
-    /// them, and a third launch joins the parts.
+    /// 2 launches: rotation and cache, then attention with an online softmax. Up to 4 queries over more than 256 keys: the
+    /// keys are split over blocks unless heads and batch give 512 blocks already, and a third launch joins the parts.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -103,7 +103,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. A warp per node, and Wₑ is multiplied twice per node instead of once per edge.
+    /// 1 launch. A warp per node. It multiplies by `w` twice per node, since q·(w·e) = (wᵀ·q)·e, and level 3 once per edge.
     fn edge_attention(
         &self,
         q: &Tensor,

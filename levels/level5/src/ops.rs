@@ -1,9 +1,11 @@
 //! Level 4's operations, with the kernel picked by shape where several compute the same, and the position of a
 //! decode step in the device's memory.
 //!
-//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. The `.ptx` or `.cu` file
-//! with the level's name is the kernel, the `.rs` file next to it launches it, and `cpu.rs` is the code for a CPU.
-//! `kernels/generated` holds the PTX that is compiled from a `.cu` file.
+//! A function of `k`, such as `rms_norm`, is in the folder of its op, `kernels/src/rms_norm`. At level N the kernel is
+//! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
+//! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
+//!
+//! Where no kernel is this level's own, level 4's runs. `kernels/src/dispatch/tables` has the measured tables.
 
 use candle_core::{Result, Tensor};
 use kernels::level5 as k;
@@ -11,7 +13,7 @@ use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
 };
 
-/// Tuned small-matrix dispatch, and steps that one CUDA graph repeats.
+/// Kernels picked from a measured table, and decode steps that one CUDA graph repeats.
 #[derive(Default)]
 pub struct Level5;
 
@@ -41,7 +43,7 @@ impl Ops for Level5 {
         k::embedding(ids, w)
     }
 
-    /// 1 launch. The tiles of `linear`, whose rows are patches read where the picture has them.
+    /// 1 launch. The tiles of `linear`, whose rows are patches read where the image has them.
     fn patch_embed(
         &self,
         pixels: &Tensor,
@@ -52,7 +54,8 @@ impl Ops for Level5 {
         k::patch_embed(pixels, patch, class, positions)
     }
 
-    /// 1 launch, of the kernel that was the fastest for this shape: our own tiles, cuBLAS and cuBLASLt are candidates.
+    /// 1 launch, of the kernel that was the fastest for this shape: our own tiles, cuBLAS and cuBLASLt are candidates. On an
+    /// H200 cuBLASLt runs most bf16 matmuls of middle size, and our tiles the others.
     fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
         k::linear(x, w)
     }
@@ -84,8 +87,8 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches, 3 in a decode step over more than 256 keys. In a decode step they read the position from the device's
-    /// memory; the host passes it for a prompt.
+    /// 2 launches, 3 where the keys are split. Up to 4 queries read the position from the device's memory; a longer prompt
+    /// gets it from the host.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -97,7 +100,7 @@ impl Ops for Level5 {
         let (position, t) = (cache.len(), q.dim(1)?);
         let cache = cache.advance::<k::Cache>(t)?;
         if let Some(cache) = cache.on_device(q, position)? {
-            // The same launches for every step until the keys have doubled.
+            // The same launches until the keys outgrow a power of two, at least 256: then a step is recorded again.
             let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &cache)?; // (B, T, H, D)
             return k::causal_attention(&q, &cache);
         }

@@ -1,5 +1,6 @@
 //! One program for what holds across levels: it links candle once.
 
+mod architecture;
 mod functions;
 mod gnn;
 mod goldens;

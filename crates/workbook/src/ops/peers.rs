@@ -100,8 +100,7 @@ impl<'a> Peers<'a> {
         safetensors::save(&tensors, self.folder.path().join(file))
     }
 
-    /// Measures what is in `results`, and puts each row behind those of the same op and shape; what PyTorch
-    /// has no counterpart of is noted.
+    /// Measures what is in `results`, and puts each row after those of the same op and shape.
     ///
     /// # Errors
     /// When the program cannot be started, fails, or prints something else than its lines.
@@ -116,7 +115,6 @@ impl<'a> Peers<'a> {
             self.of_format(root, &dtype, results)?;
         }
         results.notes.push(described(&self.version, self.device));
-        results.notes.extend(missing(&results.rows));
         Ok(())
     }
 
@@ -219,22 +217,6 @@ fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
     Ok(())
 }
 
-/// The ops that have no row of PyTorch's, in a sentence.
-fn missing(rows: &[OpRow]) -> Option<String> {
-    let has = |op: &str| {
-        rows.iter()
-            .any(|row| row.op == op && row.level == "pytorch")
-    };
-    let mut ops: Vec<&str> = vec![];
-    for op in ops_of(rows).map(|row| row.op.as_str()) {
-        if !has(op) && !ops.contains(&op) {
-            ops.push(op);
-        }
-    }
-    let text = format!("not written out in PyTorch: {}", ops.join(", "));
-    (!ops.is_empty()).then_some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,8 +233,19 @@ mod tests {
         }
     }
 
+    /// An op without a PyTorch version would have no column, and the program refuses it.
     #[test]
-    fn a_row_goes_behind_its_op_and_what_has_none_is_named() -> Result<()> {
+    fn every_op_has_a_pytorch_version() -> Result<()> {
+        let program = std::fs::read_to_string(crate::compare::root()?.join(PROGRAM))?;
+        for op in benches::ops::ops().map(|op| op.name) {
+            let listed = program.contains(&format!("\n    \"{op}\": lambda "));
+            assert!(listed, "{op}: add it to COMPILED in {PROGRAM}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_row_goes_after_those_of_its_op() -> Result<()> {
         let mut rows = vec![
             row("gelu", "level2"),
             row("gelu", "copy"),
@@ -271,10 +264,6 @@ mod tests {
         assert_eq!(rows[2].key(), "gelu.2x3.f32.pytorch");
         assert_eq!((rows[2].us(), rows[2].bytes), (3.5, Some(48)));
         assert_eq!((rows[2].spread(), rows[2].samples), ((3.2, 4.1), Some(20)));
-        assert_eq!(
-            missing(&rows).as_deref(),
-            Some("not written out in PyTorch: topk")
-        );
         let line = line.replace("gelu", "silu");
         assert!(insert(&mut rows, row_of(&line)).is_err());
         Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
+use benches::ops::ops;
 use candle_core::DType;
 use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
@@ -16,25 +17,7 @@ const LIMITS: &str = "limits";
 const MEMORY: &str = "memory";
 const ARITHMETIC: &str = "arithmetic";
 
-/// The ops that have FLOPs, each on one shape, that of a preset's prefill or batch: as many more would hide each other.
-const SHOWN: [(&str, &str); 14] = [
-    ("linear", "128x512x512"),
-    ("linear_residual", "128x512x512"),
-    ("linear_gelu", "197x384x1536"),
-    ("linear_swiglu", "128x512x1536"),
-    ("patch_embed", "1x3x224x224"),
-    ("rms_norm", "128x512"),
-    ("layer_norm", "197x384"),
-    ("causal_attention_prefill", "128x8x8x64"),
-    ("causal_attention_decode", "255+1x8x8x64"),
-    ("attention", "1x197x6x64"),
-    ("edge_attention", "4096x16384"),
-    ("segment_mean", "4096x128"),
-    ("softmax", "1024x1024"),
-    ("gelu", "1024x1024"),
-];
-
-/// The same of the CPU's rows that were recorded before the residual moved into the matmul; delete with its next record.
+/// Ops of the CPU's rows, and the shape that stands for each, that were recorded before the residual moved into the matmul; delete with its next record.
 const BEFORE: [(&str, &str); 4] = [
     ("qkv", "128x512x1536"),
     ("qkv_skip", "4096x128x512"),
@@ -163,8 +146,13 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     })
 }
 
+/// The ops that have FLOPs, each on one shape: points of more would hide each other.
+fn shown() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ops().filter_map(|op| Some((op.name, op.in_roofline?)))
+}
+
 fn is_shown(op: &str, shape: &str) -> bool {
-    SHOWN.contains(&(op, shape)) || BEFORE.contains(&(op, shape))
+    shown().any(|shown| shown == (op, shape)) || BEFORE.contains(&(op, shape))
 }
 
 /// One op on one shape: its rates at `levels`; none of an op that computes nothing.
@@ -228,14 +216,15 @@ mod tests {
         assert_eq!(chart.kernels, [expected]);
     }
 
+    /// An op that no GPU has timed yet has no rows at all.
     #[test]
     fn every_op_that_is_shown_is_recorded() -> Result<()> {
         let json = crate::compare::root()?.join("benches/results/ops/h200.json");
         let recorded = OpResults::load(&json)?;
-        for (op, shape) in SHOWN {
-            let known = |row: &OpRow| (row.op.as_str(), row.shape.as_str()) == (op, shape);
-            let recorded = recorded.rows.iter().any(known);
-            assert!(recorded, "{op} {shape}");
+        for (op, shape) in shown() {
+            let mut rows = recorded.rows.iter().filter(|row| row.op == op).peekable();
+            let known = rows.peek().is_none() || rows.any(|row| row.shape == shape);
+            assert!(known, "{op} {shape}");
         }
         Ok(())
     }
@@ -243,7 +232,7 @@ mod tests {
     #[test]
     fn every_op_that_is_shown_is_timed() -> Result<()> {
         let timed = crate::ops::tests::timed()?;
-        for (op, shape) in SHOWN {
+        for (op, shape) in shown() {
             assert!(timed.contains(&(op.into(), shape.into())), "{op} {shape}");
         }
         Ok(())

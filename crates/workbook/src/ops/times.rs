@@ -4,48 +4,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
+use benches::ops::{Chart, ops};
 use charts::{Axis, Bar, BarChart, BarGrid, Group};
 use results::{Machine, OpClock, OpResults, OpRow};
 
 use crate::compare::significant;
 use crate::record::folder::{Drawing, draw};
 
-/// The charts of a dtype, and the ops in each: ops whose speed-ups are of similar size.
-const KINDS: [(&str, &str, &[&str]); 4] = [
-    (
-        "matmuls",
-        "Matmuls",
-        &[
-            "linear",
-            "linear_residual",
-            "linear_gelu",
-            "linear_swiglu",
-            "patch_embed",
-            "ternary_linear",
-        ],
-    ),
-    (
-        "rows",
-        "Row ops",
-        &[
-            "embedding",
-            "rms_norm",
-            "layer_norm",
-            "softmax",
-            "gelu",
-            "next_token",
-        ],
-    ),
-    (
-        "attention",
-        "Attention",
-        &[
-            "causal_attention_prefill",
-            "causal_attention_decode",
-            "attention",
-        ],
-    ),
-    ("graphs", "Graph ops", &["edge_attention", "segment_mean"]),
+/// The charts of a dtype: in the name of the file, in the title, and in the table of ops.
+const KINDS: [(&str, &str, Chart); 4] = [
+    ("matmuls", "Matmuls", Chart::Matmuls),
+    ("rows", "Row ops", Chart::Rows),
+    ("attention", "Attention", Chart::Attention),
+    ("graphs", "Graph ops", Chart::Graphs),
 ];
 
 /// Ops of the CPU's rows that were recorded before the residual moved into the matmul, and an op of their chart; delete
@@ -57,15 +28,13 @@ const BEFORE: [(&str, &str); 4] = [
     ("add_layer_norm", "layer_norm"),
 ];
 
-/// Whether the rows of `op` are in the chart of `ops`.
-fn is_of(ops: &[&str], op: &str) -> bool {
+/// The chart of an op that is timed.
+fn chart_of(op: &str) -> Option<Chart> {
     let before = BEFORE.iter().find(|(before, _)| *before == op);
-    ops.contains(&before.map_or(op, |(_, now)| now))
-}
-
-/// Every op that is timed.
-pub fn ops() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().flat_map(|(_, _, ops)| ops.iter().copied())
+    let op = before.map_or(op, |(_, now)| now);
+    ops()
+        .find(|timed| timed.name == op)
+        .map(|timed| timed.chart)
 }
 
 /// The level that the others are compared with, as in the tables.
@@ -87,8 +56,8 @@ fn charts(recorded: &OpResults) -> Vec<(String, BarChart)> {
     let dtypes: BTreeSet<&str> = recorded.rows.iter().map(|row| row.dtype.as_str()).collect();
     let mut charts = vec![];
     for dtype in dtypes {
-        for (kind, title, ops) in KINDS {
-            let of_kind = |row: &&OpRow| row.dtype == dtype && is_of(ops, &row.op);
+        for (kind, title, of) in KINDS {
+            let of_kind = |row: &&OpRow| row.dtype == dtype && chart_of(&row.op) == Some(of);
             let rows: Vec<&OpRow> = recorded.rows.iter().filter(of_kind).collect();
             let groups = rows.chunk_by(|a, b| (&a.op, &a.shape) == (&b.op, &b.shape));
             let groups: Vec<Group> = groups
@@ -147,7 +116,7 @@ mod tests {
         let json = crate::compare::root()?.join("benches/results/ops/h200.json");
         for row in OpResults::load(&json)?.rows {
             assert!(
-                row.op == "limits" || KINDS.iter().any(|(_, _, ops)| is_of(ops, &row.op)),
+                row.op == "limits" || chart_of(&row.op).is_some(),
                 "{}",
                 row.op
             );
@@ -156,10 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn every_op_that_is_timed_has_a_chart_and_no_other_has() -> Result<()> {
+    fn every_op_is_timed_under_the_name_in_its_table() -> Result<()> {
         let timed = crate::ops::tests::timed()?;
         let timed: BTreeSet<&str> = timed.iter().map(|(op, _)| op.as_str()).collect();
-        assert_eq!(timed, ops().collect());
+        let listed = ops().map(|op| op.name).collect();
+        assert_eq!(timed, listed, "see `timed!` in benches/src/ops/*.rs");
         Ok(())
     }
 

@@ -1,0 +1,72 @@
+//! Calls of the linear layers.
+
+use candle_core::{Result, Tensor};
+use operands::Linear;
+
+use super::{level4, level5};
+use crate::calls::{BOTH, Inputs, List};
+
+/// M, N, K: one row, a few, and enough for tiles, whole or not.
+const SHAPES: [[usize; 3]; 6] = [
+    [1, 65, 96],
+    [4, 64, 128],
+    [7, 33, 100],
+    [33, 70, 65],
+    [64, 64, 64],
+    [130, 96, 48],
+];
+
+/// M, N, K of few rows, for level 5's split over K.
+const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
+
+pub fn add(list: &mut List) {
+    for size @ [m, n, k] in SHAPES {
+        let shape = format!("{m}×{n}×{k}");
+        list.function("linear", &shape, move |f, i| {
+            let (x, w) = operands(i, size)?;
+            (f.linear)(&x, &w)
+        });
+        list.function("linear_residual", &shape, move |f, i| {
+            let (x, w) = operands(i, size)?;
+            (f.linear_residual)(&x, &w, &i.tensor(&[m, n])?)
+        });
+        list.function("linear_gelu", &shape, move |f, i| {
+            let (x, w) = operands(i, size)?;
+            (f.linear_gelu)(&x, &w)
+        });
+        list.function("linear_swiglu", &shape, move |f, i| {
+            let (x, w) = (i.tensor(&[m, k])?, i.tensor(&[2 * n, k])?);
+            (f.linear_swiglu)(&x, &Linear::new(w, None))
+        });
+    }
+    // As many rows and columns as the larger tile of f32 is for.
+    list.kernel("linear", 4, &BOTH, "1024×1024×16", |i| {
+        let (x, w) = (i.tensor(&[1024, 16])?, i.tensor(&[1024, 16])?);
+        level4::linear(&x, &Linear::new(w, None))
+    });
+    for entry in level5::REGISTRY.entries {
+        if let level5::Run::GemvSplit(_) = entry.run {
+            for shape in FEW {
+                few_rows(list, entry.name, entry.run, shape);
+            }
+        }
+    }
+}
+
+fn operands(i: &mut Inputs, [m, n, k]: [usize; 3]) -> Result<(Tensor, Linear)> {
+    let (x, w) = (i.tensor(&[m, k])?, i.tensor(&[n, k])?);
+    Ok((x, Linear::new(w, Some(i.tensor(&[n])?))))
+}
+
+fn few_rows(list: &mut List, name: &str, run: level5::Run, size: [usize; 3]) {
+    let [m, n, k] = size;
+    list.kernel(name, 5, &BOTH, &format!("{m}×{n}×{k}"), move |i| {
+        let (x, b) = (i.tensor(&[m, k])?, i.tensor(&[n])?);
+        let w = Linear::new(i.tensor(&[n, k])?, Some(b));
+        level5::Call::linear(&x, &w)?.run(run)?;
+        level5::Call::residual(&x, &w, &i.tensor(&[m, n])?)?.run(run)?;
+        level5::Call::gelu(&x, &w)?.run(run)?;
+        let w = Linear::new(i.tensor(&[2 * n, k])?, None);
+        level5::Call::swiglu(&x, &w)?.run(run)
+    });
+}
