@@ -22,6 +22,8 @@ pub use crate::level4::{embedding, patch_embed};
 pub use crate::level4::{gelu, segment_mean, softmax};
 /// x·Wᵀ + b, and the same with a residual or an activation.
 pub use crate::linear::level5::{linear, linear_gelu, linear_residual, linear_swiglu};
+/// RMSNorm and x·Wᵀ + b, or silu(x·Wgᵀ) ⊙ (x·Wuᵀ), in one launch for one row of x.
+pub use crate::linear::level5::{norm_linear, norm_swiglu};
 /// Rotary position embedding of q and k, and the append of k and v to a cache: at the device's position, and of a prompt
 /// at the host's.
 pub use crate::rope::level5::{prompt_rope_append, rope_append};
