@@ -12,6 +12,8 @@ pub use crate::attention::level5::{Cache, Position, PositionedCache};
 pub use crate::attention::level5::{causal_attention, prompt_attention};
 /// The most probable token, the k most probable with their probabilities, and gelu(x), element by element.
 pub use crate::level4::{argmax, gelu, top_k};
+/// RMSNorm and x·Wᵀ + b, or silu(x·Wgᵀ) ⊙ (x·Wuᵀ), in one launch for one row of x.
+pub use crate::linear::level5::{norm_linear, norm_swiglu};
 /// Rotary position embedding of q and k, and the append of k and v to a cache: at the device's position, and of a prompt
 /// at the host's.
 pub use crate::rope::level5::{prompt_rope_append, rope_append};

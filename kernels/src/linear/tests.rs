@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 mod errors;
+mod norm_gemv;
 mod oracle;
 
 use oracle::{Sum, expected, gelu, sums, swiglu};

@@ -60,12 +60,15 @@ impl Ops for Level5 {
         k::linear(x, w)
     }
 
-    /// 2 launches: the norm, then the matmul.
+    /// 1 launch for one row, whose RMSNorm is a factor of the dot products; else 2.
     fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
-        k::linear(&norm(x, n)?, w)
+        match k::norm_linear(x, n, w)? {
+            Some(y) => Ok(y),
+            None => k::linear(&norm(x, n)?, w),
+        }
     }
 
-    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    /// As `norm_linear`, whose result is cut into views.
     fn norm_qkv(
         &self,
         x: &Tensor,
@@ -73,7 +76,7 @@ impl Ops for Level5 {
         w: &Linear,
         heads: Heads,
     ) -> Result<(Tensor, Tensor, Tensor)> {
-        heads.split(&k::linear(&norm(x, n)?, w)?)
+        heads.split(&self.norm_linear(x, n, w)?)
     }
 
     /// 2 launches: the norm, then one matmul whose result is cut into views.
@@ -135,9 +138,12 @@ impl Ops for Level5 {
         k::linear_residual(x, w, residual)
     }
 
-    /// 2 launches: the norm, then the fastest matmul; 3 where a library's is the fastest, which leaves the activation.
+    /// 1 launch for one row; else 2, the norm and the fastest matmul, or 3 where that is a library's without the activation.
     fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
-        k::linear_swiglu(&norm(x, n)?, gate_up)
+        match k::norm_swiglu(x, n, gate_up)? {
+            Some(y) => Ok(y),
+            None => k::linear_swiglu(&norm(x, n)?, gate_up),
+        }
     }
 
     /// 2 launches: the norm, then the fastest matmul; 3 where a library's is the fastest, which leaves gelu.

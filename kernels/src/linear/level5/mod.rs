@@ -5,12 +5,16 @@
 //! candle, cuBLASLt with the bias and the residual in its epilogue. The kernel of `gelu` follows cuBLASLt's matmul,
 //! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
 //!
+//! One row of x with its RMSNorm is one launch, [`norm_linear`] and [`norm_swiglu`]: a rule and no entry, because it saves a
+//! launch and is measured against two.
+//!
 //! [`Call`] checks the operands, `registry.rs` lists the entries, and `run.rs` runs one: it is the one place that chooses
 //! between the CPU's loops and the launches.
 
 mod call;
 mod gemv_split;
 mod mma;
+mod norm_gemv;
 mod registry;
 mod run;
 mod wgmma;
@@ -27,6 +31,7 @@ use crate::matmul;
 pub use call::Call;
 use gemv_split::GemvSplit;
 use mma::Mma;
+pub use norm_gemv::{norm_linear, norm_swiglu};
 pub use registry::REGISTRY;
 use wgmma::Wgmma;
 

@@ -1,0 +1,114 @@
+// RMSNorm and linear in one launch, level 5, for one row of x, f32 and bf16: y = h·wᵀ + b, and silu(h·Wgᵀ) ⊙ (h·Wuᵀ),
+// where h = x/√(mean(x²) + eps) ⊙ g. x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N)
+// or none, y (N) or (F). K is a multiple of 16 bytes' elements; x, g and w are 16-byte aligned.
+//
+// Against level 4, where the norm is a launch and the GEMV another: in a decode step each takes two or three
+// microseconds and most of them are latency, not traffic.
+//   - The norm is a factor: h·wᵀ = ((x ⊙ g)·wᵀ)/√(mean(x²) + eps). A warp of the GEMV reads all of x for its dot
+//     products, so it adds x² on the way and scales its sums at the end. One launch, one write and one read are gone.
+//     Each warp repeats the norm's arithmetic: 3·K operations next to 2·R·K of its R rows of w.
+//   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
+//     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
+//
+// Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
+// and 2.4 to 3 for the GEMV. A large w takes the time of a copy.
+// To be faster: start the loads of w before the kernel that computes x has ended (programmatic dependent launch).
+//
+// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps a block.
+#include "common/warp.cuh"
+#include "linear/parameters.cuh"
+
+constexpr int WARPS = 4;
+
+// Loads 16 bytes, or zeros unless `inside`. `volatile` keeps the loads where they stand: the compiler would move each to
+// where its value is used, which saves registers and costs a trip to memory. A predicate instead of a branch lets the next
+// load start at once.
+__device__ __forceinline__ uint4 load16_at_once(const void *p, bool inside) {
+  uint4 x = make_uint4(0, 0, 0, 0);
+  asm volatile("{ .reg .pred inside;\n"
+               "  setp.ne.u32 inside, %5, 0;\n"
+               "  @inside ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+               : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+               : "l"(p), "r"(unsigned(inside)));
+  return x;
+}
+
+// One warp computes R elements of y. A row is at most CHUNKS chunks of 16 bytes per lane: lane l has chunks l, l + 32, …
+template <int CHUNKS, int R, class T, class Epilogue>
+__device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, unsigned n,
+                                          unsigned k, float inverse_k, float eps) {
+  constexpr int V = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
+  unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
+  if (column >= n) return;
+  auto load_row = [&](const T *row, uint4(&chunks)[CHUNKS]) {
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++) {
+      unsigned at = (c * WARP + lane_id()) * V;
+      chunks[c] = load16_at_once(row + at, at < k);
+    }
+  };
+  // With a gate, the rows of Wu are n rows below those of Wg. Columns past the end repeat the last.
+  uint4 w_chunks[ROWS][CHUNKS], g_chunks[CHUNKS], x_chunks[CHUNKS];
+#pragma unroll
+  for (int j = 0; j < ROWS; j++) load_row(w + (size_t(j / R) * n + min(column + j % R, n - 1)) * k, w_chunks[j]);
+  load_row(g, g_chunks);
+  load_row(x, x_chunks);
+
+  float squares = 0.f, dots[ROWS] = {};
+#pragma unroll
+  for (int c = 0; c < CHUNKS; c++) {
+    float h[V], gain[V];
+    unpack16<T>(x_chunks[c], h);
+    unpack16<T>(g_chunks[c], gain);
+#pragma unroll
+    for (int v = 0; v < V; v++) squares += h[v] * h[v], h[v] *= gain[v];
+#pragma unroll
+    for (int j = 0; j < ROWS; j++) {
+      float weight[V];
+      unpack16<T>(w_chunks[j][c], weight);
+#pragma unroll
+      for (int v = 0; v < V; v++) dots[j] += h[v] * weight[v];
+    }
+  }
+  float scale = rsqrtf(warp_sum(squares) * inverse_k + eps);
+#pragma unroll
+  for (int j = 0; j < ROWS; j++) dots[j] = warp_sum(dots[j]) * scale;
+
+  // Lane j writes element j.
+#pragma unroll
+  for (int j = 0; j < R; j++)
+    if (lane_id() == j && column + j < n)
+      store(y + column + j, epilogue(dots[j], dots[ROWS - R + j], 0, column + j));
+}
+
+// A kernel of each epilogue, for rows of w of up to CHUNKS chunks per lane.
+#define NORM_LINEAR(NAME, T, CHUNKS, R)                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
+      NAME(const T *__restrict__ x, const T *__restrict__ g, const T *__restrict__ w, const T *__restrict__ b,       \
+           T *__restrict__ y, unsigned n, unsigned k, float inverse_k, float eps) {                                  \
+    norm_gemv<CHUNKS, R>(x, g, w, Bias<T>{b}, y, n, k, inverse_k, eps);                                              \
+  }
+#define NORM_SWIGLU(NAME, T, CHUNKS, R)                                                                              \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
+      NAME(const T *__restrict__ x, const T *__restrict__ g, const T *__restrict__ w, T *__restrict__ y, unsigned n, \
+           unsigned k, float inverse_k, float eps) {                                                                 \
+    norm_gemv<CHUNKS, R>(x, g, w, SwiGlu{}, y, n, k, inverse_k, eps);                                                \
+  }
+
+NORM_LINEAR(norm_linear_f32_level5_4, float, 4, 3)
+NORM_SWIGLU(norm_swiglu_f32_level5_4, float, 4, 2)
+
+NORM_LINEAR(norm_linear_f32_level5_6, float, 6, 2)
+NORM_SWIGLU(norm_swiglu_f32_level5_6, float, 6, 1)
+
+NORM_LINEAR(norm_linear_f32_level5_12, float, 12, 1)
+NORM_SWIGLU(norm_swiglu_f32_level5_12, float, 12, 1)
+
+NORM_LINEAR(norm_linear_bf16_level5_2, bf16, 2, 3)
+NORM_SWIGLU(norm_swiglu_bf16_level5_2, bf16, 2, 3)
+
+NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 2)
+NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2)
+
+NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 1)
+NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1)

@@ -1,0 +1,186 @@
+//! RMSNorm and linear of one row in one launch: the launch of `norm_gemv.cu`.
+
+use candle_core::{DType, Result, Tensor};
+use operands::{Linear, Norm};
+use trace::span;
+
+use crate::cpu::norm_rows;
+use crate::launch::{Launch, Module, aligned_to_16_bytes, module, on_cpu};
+use crate::linear::level4::{Form, Packed};
+use crate::linear::{check, half, output_like, without_bias};
+
+static MODULE: Module = module!("linear/level5/norm_gemv", sm_75);
+
+/// Lanes of a warp, and warps of a block: `WARP` and `WARPS` of `norm_gemv.cu`.
+const WARP: usize = 32;
+const WARPS: usize = 4;
+
+/// A kernel, and R of `norm_gemv.cu`: elements of y per warp.
+#[derive(Debug, Clone, Copy)]
+struct Kernel(&'static str, usize);
+
+/// The kernels for rows of w of up to `chunks` chunks of 16 bytes per lane: CHUNKS of `norm_gemv.cu`.
+#[derive(Debug)]
+struct NormGemv {
+    chunks: usize,
+    linear: Kernel,
+    swiglu: Kernel,
+}
+
+const F32: [NormGemv; 3] = [
+    NormGemv {
+        chunks: 4,
+        linear: Kernel("norm_linear_f32_level5_4", 3),
+        swiglu: Kernel("norm_swiglu_f32_level5_4", 2),
+    },
+    NormGemv {
+        chunks: 6,
+        linear: Kernel("norm_linear_f32_level5_6", 2),
+        swiglu: Kernel("norm_swiglu_f32_level5_6", 1),
+    },
+    NormGemv {
+        chunks: 12,
+        linear: Kernel("norm_linear_f32_level5_12", 1),
+        swiglu: Kernel("norm_swiglu_f32_level5_12", 1),
+    },
+];
+
+const BF16: [NormGemv; 3] = [
+    NormGemv {
+        chunks: 2,
+        linear: Kernel("norm_linear_bf16_level5_2", 3),
+        swiglu: Kernel("norm_swiglu_bf16_level5_2", 3),
+    },
+    NormGemv {
+        chunks: 3,
+        linear: Kernel("norm_linear_bf16_level5_3", 2),
+        swiglu: Kernel("norm_swiglu_bf16_level5_3", 2),
+    },
+    NormGemv {
+        chunks: 8,
+        linear: Kernel("norm_linear_bf16_level5_8", 1),
+        swiglu: Kernel("norm_swiglu_bf16_level5_8", 1),
+    },
+];
+
+/// rms_norm(x)·wᵀ + b in one launch: x (…, K) of one row, w (N, K), b (N) or none → (…, N)
+///
+/// `None` where no kernel does both: on a CPU, for several rows, another norm, or rows that are not whole chunks of 16
+/// bytes or too long for a warp's registers.
+///
+/// # Errors
+/// When shapes, dtypes or devices do not agree.
+pub fn norm_linear(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>> {
+    let Some((row, variant)) = Row::of(x, norm)? else {
+        return Ok(None);
+    };
+    let _span = span("norm_linear_level5");
+    let (packed, b) = (Packed::of(&w.weight)?, w.bias.as_ref());
+    let shape = check("norm_linear_level5", x, packed.dims, packed.dtype, b, None)?;
+    row.launch(&packed, Some(b), shape.n, variant.linear)
+}
+
+/// silu(h·Wgᵀ) ⊙ (h·Wuᵀ) of h = rms_norm(x) in one launch: x (…, K) of one row, w (2F, K), the gate's rows above the
+/// up-projection's → (…, F)
+///
+/// `None` as [`norm_linear`].
+///
+/// # Errors
+/// When there is a bias, or shapes, dtypes or devices do not agree.
+pub fn norm_swiglu(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>> {
+    let Some((row, variant)) = Row::of(x, norm)? else {
+        return Ok(None);
+    };
+    let kernel = "norm_swiglu_level5";
+    let _span = span(kernel);
+    without_bias(kernel, w)?;
+    let packed = Packed::gate_up_of(&w.weight)?;
+    let f = half(kernel, packed.dims.0)?;
+    check(kernel, x, (f, packed.dims.1), packed.dtype, None, None)?;
+    row.launch(&packed, None, f, variant.swiglu)
+}
+
+/// One row of x and its norm.
+struct Row<'a> {
+    x: &'a Tensor,
+    /// (K)
+    gain: &'a Tensor,
+    eps: f64,
+    k: usize,
+}
+
+impl<'a> Row<'a> {
+    /// The row, and the kernels for its length; `None` as [`norm_linear`].
+    fn of(x: &'a Tensor, norm: &'a Norm) -> Result<Option<(Self, &'static NormGemv)>> {
+        let Norm::Rms { weight, eps } = norm else {
+            return Ok(None);
+        };
+        let variants: &[NormGemv] = match x.dtype() {
+            DType::F32 => &F32,
+            DType::BF16 => &BF16,
+            _ => return Ok(None),
+        };
+        let (rows, k) =
+            norm_rows::check("norm_linear_level5", x, &[("the norm's weight", weight)])?;
+        let bytes = k * x.dtype().size_in_bytes();
+        let fits = |v: &&NormGemv| bytes <= v.chunks * WARP * 16;
+        if on_cpu(x.device()) || rows != 1 || bytes == 0 || !bytes.is_multiple_of(16) {
+            return Ok(None);
+        }
+        let row = Self {
+            x,
+            gain: weight,
+            eps: *eps,
+            k,
+        };
+        Ok(variants.iter().find(fits).map(|variant| (row, variant)))
+    }
+
+    /// (…, n); the kernels of SwiGLU take no bias.
+    fn launch(
+        &self,
+        w: &Packed,
+        b: Option<Option<&Tensor>>,
+        n: usize,
+        Kernel(entry, columns): Kernel,
+    ) -> Result<Option<Tensor>> {
+        let Form::Tensor(w) = &w.form else {
+            return Ok(None);
+        };
+        let [x, gain, w] = [self.x, self.gain, w].map(aligned_to_16_bytes);
+        let (x, gain, w, y) = (x?, gain?, w?, output_like(self.x, n)?);
+        let mut launch = Launch::new(&MODULE, entry)
+            .grid(n.div_ceil(WARPS * columns), 1, 1)
+            .block(WARPS * WARP, 1, 1)
+            .read(&x)
+            .read(&gain)
+            .read(&w);
+        if let Some(b) = b {
+            launch = launch.read_or_null(b);
+        }
+        let launch = launch.write(&y).u32(n).u32(self.k);
+        launch.f32(1. / self.k as f64).f32(self.eps).launch()?;
+        Ok(Some(y))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::directive;
+
+    #[test]
+    fn rows_and_threads_are_those_of_the_kernel() {
+        let cu = include_str!("norm_gemv.cu");
+        for (dtype, variants) in [("float", &F32), ("bf16", &BF16)] {
+            for v in variants {
+                for (what, Kernel(entry, columns)) in [("LINEAR", v.linear), ("SWIGLU", v.swiglu)] {
+                    let line = format!("NORM_{what}({entry}, {dtype}, {}, {columns})", v.chunks);
+                    assert!(cu.contains(&line), "{line}");
+                    let threads = directive(MODULE.texts()[0], entry, ".maxntid");
+                    assert_eq!(threads, WARPS * WARP, "{entry}");
+                }
+            }
+        }
+    }
+}
