@@ -5,9 +5,9 @@ use operands::{Linear, Norm};
 use trace::span;
 
 use crate::cpu::norm_rows;
-use crate::launch::{Launch, Module, aligned_to_16_bytes, module, on_cpu};
+use crate::launch::{Launch, Module, aligned, module, on_cpu};
 use crate::linear::level4::{Form, Packed};
-use crate::linear::{check, half, output_like, without_bias};
+use crate::linear::{check, gate_rows, output_like, without_bias};
 
 static MODULE: Module = module!("linear/level5/norm_gemv", sm_75);
 
@@ -95,7 +95,7 @@ pub fn norm_swiglu(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>
     let _span = span(kernel);
     without_bias(kernel, w)?;
     let packed = Packed::gate_up_of(&w.weight)?;
-    let f = half(kernel, packed.dims.0)?;
+    let f = gate_rows(kernel, packed.dims.0)?;
     check(kernel, x, (f, packed.dims.1), packed.dtype, None, None)?;
     row.launch(&packed, None, f, variant.swiglu)
 }
@@ -144,10 +144,10 @@ impl<'a> Row<'a> {
         n: usize,
         Kernel(entry, columns): Kernel,
     ) -> Result<Option<Tensor>> {
-        let Form::Tensor(w) = &w.form else {
+        let Form::Gpu(w) = &w.form else {
             return Ok(None);
         };
-        let [x, gain, w] = [self.x, self.gain, w].map(aligned_to_16_bytes);
+        let [x, gain, w] = [self.x, self.gain, w].map(aligned);
         let (x, gain, w, y) = (x?, gain?, w?, output_like(self.x, n)?);
         let mut launch = Launch::new(&MODULE, entry)
             .grid(n.div_ceil(WARPS * columns), 1, 1)
