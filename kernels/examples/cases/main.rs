@@ -77,6 +77,9 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
     let before = fs::read_to_string(&file).unwrap_or_default();
     let by_hand = before.find("# By hand").map_or("", |at| &before[at..]);
     let text = format!("# Launches of {name}, {by}.\n{lines}{by_hand}");
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).with_context(shown)?;
+    }
     fs::write(&file, text).with_context(shown)?;
     println!(
         "{}: {} of {} launches",

@@ -9,7 +9,7 @@ use crate::rope;
 /// Both kernels of causal attention.
 const CACHED: &str = "rope_append and causal_attention";
 
-/// A sequence: `tokens` behind `position` others.
+/// A sequence: `tokens` after `position` others.
 #[derive(Clone, Copy)]
 struct Shape {
     batch: usize,
@@ -80,7 +80,7 @@ pub fn add(list: &mut List) {
             kv_heads,
             d,
         };
-        let shape = format!("{batch}×{tokens} behind {position}, {heads}/{kv_heads} heads of {d}");
+        let shape = format!("{batch}×{tokens} after {position}, {heads}/{kv_heads} heads of {d}");
         for (level, rope, attend) in LEVELS {
             list.kernel(CACHED, level, &BOTH, &shape, move |i| {
                 causal(i, x, rope, attend)
@@ -95,7 +95,7 @@ pub fn add(list: &mut List) {
         );
     }
     for step @ [batch, position, tokens, heads, kv_heads, d] in STEPS {
-        let shape = format!("{batch}×{tokens} behind {position}, {heads}/{kv_heads} heads of {d}");
+        let shape = format!("{batch}×{tokens} after {position}, {heads}/{kv_heads} heads of {d}");
         list.kernel(CACHED, 5, &BOTH, &shape, move |i| decode(i, step));
     }
     for shape @ [b, t, h, d] in TF32 {
