@@ -1,13 +1,13 @@
-//! Where tensors begin: a load of 16 bytes needs an address that is a multiple of 16.
+//! Alignment of tensors: a load of 16 bytes needs an address that is a multiple of 16.
 //!
-//! Memory that candle allocates begins at such an address, so a tensor's offset in its memory decides.
+//! Memory allocated by candle is aligned, so a tensor's offset in its memory decides.
 
 use candle_core::{Result, Tensor};
 
-/// Bytes of a chunk, which one instruction loads.
+/// Bytes of a chunk, loaded by one instruction.
 pub(super) const CHUNK: usize = 16;
 
-/// Whether each of `tensors` begins at a multiple of 16 bytes.
+/// Whether each of `tensors` starts at a multiple of 16 bytes.
 pub fn is_aligned_to_16_bytes(tensors: &[&Tensor]) -> bool {
     tensors.iter().all(|x| {
         let start = x.layout().start_offset() * x.dtype().size_in_bytes();
@@ -15,11 +15,11 @@ pub fn is_aligned_to_16_bytes(tensors: &[&Tensor]) -> bool {
     })
 }
 
-/// `x` if it begins at a multiple of 16 bytes, else a contiguous copy, which does. (`Tensor::copy` copies all of the memory
-/// that `x` is a part of, and keeps the offset.)
+/// Returns `x` if it starts at a multiple of 16 bytes, otherwise an aligned contiguous copy. (`Tensor::copy`
+/// would copy the whole memory of `x` and keep its offset.)
 ///
 /// # Errors
-/// When there is no memory for the copy.
+/// If there is no memory for the copy.
 pub fn aligned_to_16_bytes(x: &Tensor) -> Result<Tensor> {
     if is_aligned_to_16_bytes(&[x]) {
         Ok(x.clone())
