@@ -339,7 +339,7 @@ fn failures_are_recorded() {
 
 #[test]
 fn pytorch_is_next_to_the_levels() {
-    let Some(python) = python("pytorch_stands_beside_the_levels") else {
+    let Some(python) = python("pytorch_is_next_to_the_levels") else {
         return;
     };
     let repository = repository();

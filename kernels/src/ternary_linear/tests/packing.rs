@@ -26,7 +26,7 @@ fn unpacking_reverses_packing() -> Result<()> {
 }
 
 #[test]
-fn code_3_is_an_error_with_row_and_column() -> Result<()> {
+fn code_3_is_refused_by_row_and_column() -> Result<()> {
     let scales = Tensor::ones(3, DType::F32, &Device::Cpu)?;
     let mut codes = vec![0b01_10_00_01u8; 3 * 3];
     codes[2 * 3 + 1] = 0b01_11_00_01;
