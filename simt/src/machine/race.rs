@@ -161,11 +161,11 @@ pub enum Order {
     Before,
     /// Unordered.
     Unordered,
-    /// Of the same warp: ordered only for the same lane.
+    /// Same warp: ordered only for the same lane.
     SameLane,
-    /// Of several lanes of the same warp: ordered only if the accessing lane is the only one.
+    /// Several lanes of the same warp: ordered only if the accessing lane is the only one.
     SameLanes,
-    /// Of several warps: the given ones are unordered.
+    /// Several warps: the given ones are unordered.
     Warps(u32),
     /// Different for each lane: see [`Access::is_after`].
     Ask,

@@ -142,7 +142,7 @@ fn fragment_c(lane: usize, [m, n, _]: [usize; 3]) -> Vec<(usize, usize)> {
     (0..m * n / 32).map(place).collect()
 }
 
-/// Elements side by side in words.
+/// Packs elements into words.
 fn packed(elements: &[u32], format: Format) -> Vec<u32> {
     let word = |part: &[u32]| {
         let bits = part.iter().enumerate();
@@ -173,7 +173,7 @@ fn kernel(body: &str) -> simt::Result<Kernel> {
     Module::parse(&text)?.kernel("kernel")
 }
 
-/// What a warp leaves in `words` words.
+/// Runs one warp and returns its output of `words` words.
 fn run(kernel: &Kernel, input: &[u32], words: usize) -> Vec<u32> {
     let mut buffers = [
         Buffer::u32s("in", input),
@@ -263,7 +263,7 @@ fn mma() {
     }
 }
 
-/// Registers of a fragment of `wmma`, by the manual's table: a and b of f16 have 8, with each element twice.
+/// Number of registers of a `wmma` fragment, by the manual's table: a and b of f16 have 8, with each element twice.
 fn registers(matrix: char, [m, n, k]: [usize; 3], format: Format) -> usize {
     match (matrix, format.name) {
         ('a' | 'b', "f16") => 8,
@@ -273,7 +273,7 @@ fn registers(matrix: char, [m, n, k]: [usize; 3], format: Format) -> usize {
     }
 }
 
-/// Matrices in memory, row by row or column by column, each row a few elements longer than it has to be.
+/// Matrices in memory, row-major or column-major, with padding after each row.
 #[test]
 fn wmma() {
     for (number, product) in WMMA.into_iter().enumerate() {
