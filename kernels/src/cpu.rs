@@ -1,4 +1,4 @@
-//! What the kernels on a CPU share: slices of tensors, lanes, functions of lanes, rows in parallel.
+//! Helpers of CPU kernels: slices of tensors, SIMD lanes, lane functions, parallel rows.
 
 pub mod lanes;
 pub mod loops;
@@ -14,10 +14,10 @@ use candle_core::{CpuStorage, Result, Storage, StorageRef, Tensor, WithDType};
 
 use crate::error::mismatch;
 
-/// The elements of a tensor on the CPU, from its first to its last.
+/// The elements of a CPU tensor, from its first to its last.
 ///
-/// Of a contiguous tensor those are its elements in order. Of a view, `narrow` or `transpose`, they
-/// are what lies between: index them with the view's own strides.
+/// For a contiguous tensor these are its elements in order. For a view by `narrow` or `transpose` they
+/// include the elements in between: index them with the view's strides.
 pub struct Slice<'a, T> {
     storage: StorageRef<'a>,
     start: usize,
@@ -26,10 +26,10 @@ pub struct Slice<'a, T> {
 }
 
 impl<'a, T: WithDType> Slice<'a, T> {
-    /// The elements of a contiguous tensor, in order.
+    /// Returns the elements of a contiguous tensor, in order.
     ///
     /// # Errors
-    /// When it is not contiguous, of another format or on another device.
+    /// If it is not contiguous, of another dtype or on another device.
     pub fn new(x: &'a Tensor) -> Result<Self> {
         if !x.is_contiguous() {
             return Err(mismatch(
@@ -41,21 +41,21 @@ impl<'a, T: WithDType> Slice<'a, T> {
         Self::strided(x)
     }
 
-    /// The elements from the view's first to its last.
+    /// Returns the elements from the view's first to its last.
     ///
     /// # Errors
-    /// When it is of another format or on another device.
+    /// If it is of another dtype or on another device.
     pub fn strided(x: &'a Tensor) -> Result<Self> {
         let (storage, layout) = x.storage_and_layout();
         let span = |(&dim, &stride): (&usize, &usize)| dim.saturating_sub(1) * stride;
         let last: usize = layout.dims().iter().zip(layout.stride()).map(span).sum();
-        // A view of nothing may begin behind the end.
+        // An empty view may start past the end.
         let (start, len) = match x.elem_count() {
             0 => (0, 0),
             _ => (layout.start_offset(), last + 1),
         };
         match &*storage {
-            // Checks the format.
+            // Checks the dtype.
             Storage::Cpu(cpu) => cpu.as_slice::<T>()?,
             _ => {
                 return Err(mismatch(
@@ -86,12 +86,12 @@ impl<T: WithDType> Deref for Slice<'_, T> {
     }
 }
 
-/// `new` has checked the format: the empty slice is never seen.
+/// `new` has checked the dtype, so the empty slice is never used.
 fn elements<T: WithDType>(cpu: &CpuStorage) -> &[T] {
     cpu.as_slice().unwrap_or_default()
 }
 
-/// (rows, C): the last dimension, and all the others together.
+/// Returns (rows, C): the last dimension, and the product of all others.
 pub fn rows(x: &Tensor) -> Result<(usize, usize)> {
     let c = x.dim(candle_core::D::Minus1)?;
     Ok((x.elem_count() / c.max(1), c))

@@ -1,8 +1,8 @@
-//! Launches recorded once and repeated: a CUDA graph.
+//! CUDA graphs: launches recorded once and replayed.
 //!
-//! A launch costs the host some microseconds, whatever the kernel does; a recorded one costs the GPU less than one.
-//! What is recorded is the launches with their arguments, addresses among them: a graph reads and writes the
-//! memory that it was recorded with. Inputs are put there before each replay, and outputs taken from there.
+//! A launch takes the host a few microseconds, whatever the kernel; in a graph it takes the GPU less than
+//! one. A graph records launches with their arguments, including addresses, so it reads and writes the memory
+//! it was recorded with. Inputs are copied there before each replay, and outputs are read there.
 //!
 //! "CUDA C++ Programming Guide", section on CUDA graphs.
 
@@ -20,15 +20,15 @@ thread_local! {
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The GPUs that were opened. Opening one and closing one wait for every stream, and a recording that is waited for is
-/// void: whoever records keeps others from opening, and none is closed before the program ends.
+/// Opened GPUs. Opening or closing a GPU waits for every stream, which invalidates recordings. So a recording
+/// blocks the opening of GPUs, and none is closed before the program ends.
 static OPEN: RwLock<Vec<Device>> = RwLock::new(vec![]);
 
-/// GPU number `ordinal` with a stream of its own: candle's default would be the legacy stream, which nobody can record.
-/// It stays open. Other threads may record: it waits for the end of their recordings.
+/// Opens GPU number `ordinal` with a new stream, because candle's default may be the legacy stream, which
+/// cannot be recorded. The GPU stays open. If other threads record, this waits for their end.
 ///
 /// # Errors
-/// When there is no such GPU, or no driver.
+/// If there is no such GPU, or no driver.
 pub fn open(ordinal: usize) -> Result<Device> {
     let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
     let device = Device::new_cuda_with_stream(ordinal)?;
@@ -36,28 +36,28 @@ pub fn open(ordinal: usize) -> Result<Device> {
     Ok(device)
 }
 
-/// Whether the launches of this thread are being recorded, and not run.
+/// Whether the launches of this thread are being recorded instead of run.
 pub fn is_recording() -> bool {
     RECORDING.get()
 }
 
-/// What was launched while it was recorded.
+/// Recorded launches.
 pub struct CudaGraph {
     graph: imp::Recorded,
-    /// Dropped after the graph that writes there.
+    /// Dropped after the graph, which writes there.
     _buffers: Buffers,
 }
 
 impl CudaGraph {
-    /// Records what `f` launches on the stream of `device`; the launches are not run. `f` has run before, with the
-    /// same shapes, so that all kernels are loaded; kernels write to the `buffers` of that run, and where there are
-    /// none, to memory that the graph takes and gives back.
+    /// Records the launches of `f` on the stream of `device` without running them. `f` must have run before
+    /// with the same shapes, so that all kernels are loaded. Kernels write to the `buffers` of that run;
+    /// beyond them, the graph allocates and frees memory.
     ///
-    /// What `f` makes stays where it is for as long as the graph: it is valid after a launch, until the next.
-    /// A tensor from before may not be dropped in `f`, and no value may come to the host.
+    /// Outputs of `f` live as long as the graph: they are valid after a launch, until the next. `f` must not
+    /// drop a tensor from before, nor copy a value to the host.
     ///
     /// # Errors
-    /// When `device` is no GPU with a stream of its own, those of `f`, and what the driver refuses to record.
+    /// If `device` is no GPU with its own stream, if `f` fails, or if the driver cannot record a launch.
     pub fn record<T>(
         device: &Device,
         buffers: Buffers,
@@ -68,11 +68,11 @@ impl CudaGraph {
         Ok((Self { graph, _buffers }, value))
     }
 
-    /// Records what `f` launches, so many times over, each time to the same `buffers`: for timing, without memory that
-    /// is taken and given back in between.
+    /// Records the launches of `f` several times, each time with the same `buffers`: for timing, without
+    /// allocations in between.
     ///
     /// # Errors
-    /// As of [`record`](Self::record).
+    /// See [`record`](Self::record).
     pub fn repeated<T>(
         device: &Device,
         buffers: Buffers,
@@ -85,15 +85,15 @@ impl CudaGraph {
         Ok(Self { graph, _buffers })
     }
 
-    /// Starts all of it; returns before it ends.
+    /// Launches the graph; returns before it ends.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver fails.
     pub fn launch(&self) -> Result<()> {
         self.graph.launch()
     }
 
-    /// Kernels in it, candle's and cuBLAS's among them.
+    /// Number of kernels, including candle's and cuBLAS's.
     pub fn kernels(&self) -> usize {
         self.graph.kernels()
     }
@@ -108,8 +108,8 @@ fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::R
     })
 }
 
-/// Runs `f`, in which what the host sends to the device is kept there: candle's kernels are told shapes and
-/// strides that way, and a replay has to find them.
+/// Runs `f` and keeps the data that the host sends to the device: candle's kernels get shapes and strides
+/// that way, and a replay needs them.
 pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
     imp::warm(device, f)
 }

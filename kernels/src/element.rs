@@ -44,17 +44,17 @@ impl Element for bf16 {
         if x.is_nan() {
             return bf16::NAN;
         }
-        // Adds half a unit in the last bit of the upper half, less one where that bit is 0: ties go to even.
-        // Wrapping: it cannot overflow, and a check for it would keep the compiler from using vectors.
+        // Adds half a unit of the last bit of the upper half, minus one if that bit is 0, so that ties go to
+        // even. Wrapping addition cannot overflow here, and a check would prevent vectorisation.
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1));
         bf16::from_bits((rounded >> 16) as u16)
     }
 }
 
-/// Returns `f32` or `bf16`, the argument for `dtype`: of a kernel's two entries, the name of one.
+/// Returns `f32` or `bf16`, the argument for `dtype`, such as the names of a kernel's two entries.
 ///
 /// # Errors
-/// For another dtype, which `kernel` does not take.
+/// For another dtype, which `kernel` does not support.
 pub fn by_dtype<T>(kernel: &str, dtype: DType, f32: T, bf16: T) -> Result<T> {
     match dtype {
         DType::F32 => Ok(f32),
@@ -63,15 +63,15 @@ pub fn by_dtype<T>(kernel: &str, dtype: DType, f32: T, bf16: T) -> Result<T> {
     }
 }
 
-/// Returns the name of a dtype in the names of entries: `f32` or `bf16`.
+/// Returns a dtype's name in names of entries: `f32` or `bf16`.
 ///
 /// # Errors
-/// For another dtype, which `kernel` does not take.
+/// For another dtype, which `kernel` does not support.
 pub fn dtype_name(kernel: &str, dtype: DType) -> Result<&'static str> {
     by_dtype(kernel, dtype, "f32", "bf16")
 }
 
-/// Calls a function that is generic over [`Element`] with the type that `$dtype` names.
+/// Calls a function that is generic over [`Element`] with the type of `$dtype`.
 macro_rules! dispatch {
     ($kernel:literal, $dtype:expr, $($function:ident)::+ ( $($arg:expr),* $(,)? )) => {
         match $dtype {
@@ -88,10 +88,10 @@ pub fn no_kernel(kernel: &str, dtype: DType) -> candle_core::Error {
     unsupported(kernel, "f32 or bf16", dtype.as_str(), 2)
 }
 
-/// Returns the dtype that all of `tensors` have.
+/// Returns the dtype of all `tensors`.
 ///
 /// # Errors
-/// When they differ.
+/// If they differ.
 pub fn same_dtype(kernel: &str, tensors: &[&candle_core::Tensor]) -> Result<DType> {
     let dtype = tensors[0].dtype();
     match tensors.iter().find(|t| t.dtype() != dtype) {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bf16_rounds_as_half_does() {
+    fn bf16_rounding_equals_the_half_crate() {
         for bits in (0..=u32::MAX).step_by(4099) {
             let x = f32::from_bits(bits);
             if x.is_nan() {

@@ -1,4 +1,4 @@
-//! One description of a kernel launch, whatever executes it.
+//! Kernel launches as values, independent of what executes them.
 
 mod alignment;
 #[cfg(feature = "cuda")]
@@ -28,10 +28,10 @@ use candle_core::{Device, Result, Tensor};
 
 use crate::error::{mismatch, unsupported};
 
-/// The PTX of some kernels: one text, or one for each target that the kernels are compiled for.
+/// PTX of some kernels: one text, or one for each target.
 ///
-/// All texts have the same entries. A GPU runs the one with the highest target that it can run, the simulator the one
-/// with the highest target that is not for one architecture alone.
+/// All texts have the same entries. A GPU runs the one with the highest target that it supports, the
+/// simulator the one with the highest target that is not specific to one architecture.
 #[derive(Debug)]
 pub struct Module {
     name: &'static str,
@@ -39,17 +39,17 @@ pub struct Module {
 }
 
 impl Module {
-    /// `name` stands in error messages; `texts` are in the order of their targets, the lowest first.
+    /// A module with the `name` for errors, and its `texts` in ascending order of targets.
     pub const fn new(name: &'static str, texts: &'static [&'static str]) -> Self {
         Self { name, texts }
     }
 
-    /// Stands in error messages: `rms_norm/level4`.
+    /// Name in errors: `rms_norm/level4`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// One text for each target, the lowest first.
+    /// One text for each target, in ascending order.
     pub fn texts(&self) -> &'static [&'static str] {
         self.texts
     }
@@ -57,7 +57,7 @@ impl Module {
     /// Returns the text for a GPU of compute capability `found`.
     ///
     /// # Errors
-    /// When that GPU can run none of them.
+    /// If that GPU supports none of them.
     pub fn text_for(&self, found: (u32, u32)) -> Result<&'static str> {
         let can = |text: &&&str| Target::of(text).is_some_and(|target| target.runs_on(found));
         if let Some(text) = self.texts.iter().rfind(can) {
@@ -83,7 +83,7 @@ impl Module {
         ))
     }
 
-    /// The text that the simulator runs.
+    /// Returns the text for the simulator.
     pub(crate) fn simulated_text(&self) -> &'static str {
         let portable = |text: &&&str| Target::of(text).is_none_or(|target| !target.alone);
         let text = self.texts.iter().rfind(portable);
@@ -91,18 +91,18 @@ impl Module {
     }
 }
 
-/// The `.target` of a PTX text: the GPUs that can run it.
+/// The `.target` of a PTX text, which says what GPUs can run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// (7, 5) of `sm_75`.
+    /// (7, 5) for `sm_75`.
     pub capability: (u32, u32),
-    /// Whether it ends in `a`, as `sm_90a` does: it then has instructions of one architecture, and runs there but not on
-    /// what comes after it ("PTX ISA", `.target`).
+    /// Whether it ends in `a`, as `sm_90a`: such a text has instructions of one architecture and does not run
+    /// on newer ones ("PTX ISA", `.target`).
     pub alone: bool,
 }
 
 impl Target {
-    /// Reads the target of a text; `None` if it has no such line.
+    /// Returns the target of a text; `None` without such a line.
     pub fn of(ptx: &str) -> Option<Self> {
         let target = ptx.lines().find_map(|l| l.strip_prefix(".target sm_"))?;
         let target = target.trim();
@@ -120,11 +120,11 @@ impl Target {
     }
 }
 
-/// The [`Module`] of a kernel file.
+/// Returns the [`Module`] of a kernel file.
 ///
-/// `module!("rms_norm/level3")` is `kernels/src/rms_norm/level3.ptx`, written by hand;
-/// `module!("rms_norm/level4", sm_75, sm_80)` is what nvcc makes of `kernels/src/rms_norm/level4.cu` for these targets:
-/// `kernels/generated/rms_norm/level4.sm_75.ptx` and `….sm_80.ptx`.
+/// `module!("rms_norm/level3")` is the hand-written `kernels/src/rms_norm/level3.ptx`.
+/// `module!("rms_norm/level4", sm_75, sm_80)` is nvcc's output for `kernels/src/rms_norm/level4.cu` and these
+/// targets: `kernels/generated/rms_norm/level4.sm_75.ptx` and `….sm_80.ptx`.
 macro_rules! module {
     ($file:literal) => {
         $crate::launch::Module::new(
@@ -153,21 +153,22 @@ macro_rules! module {
 }
 pub(crate) use module;
 
-/// An argument of a kernel, in the order of its parameters.
+/// A kernel argument; arguments have the order of the parameters.
 #[derive(Debug, Clone, Copy)]
 pub enum Arg<'a> {
-    /// Address of a contiguous tensor, to read from.
+    /// Address of a contiguous tensor to read.
     Read(&'a Tensor),
-    /// Address of a view's first element, to read from; its strides are further arguments.
+    /// Address of a view's first element to read; its strides are further arguments.
     View(&'a Tensor),
-    /// Address of a contiguous tensor, to write to.
+    /// Address of a contiguous tensor to write.
     Write(&'a Tensor),
-    /// A matrix of the last dimension's rows, contiguous, of which Hopper's TMA (Tensor Memory Accelerator) reads or
-    /// writes boxes of so many rows and columns, with the rows of a box, 64 or 128 bytes, swizzled over the banks.
+    /// A contiguous matrix of the last dimension's rows, of which Hopper's TMA (Tensor Memory Accelerator)
+    /// reads or writes boxes of this many rows and columns. Rows of a box have 64 or 128 bytes and are
+    /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
-    /// A view (B, T, H, D), for TMA, too: boxes of 64 channels of one head, so many tokens.
+    /// A view (B, T, H, D) for TMA: boxes of 64 channels of one head, and this many tokens.
     Heads(&'a Tensor, Heads, usize),
-    /// The address 0, for an operand that is left out.
+    /// The null address, for a missing operand.
     Null,
     /// `.param .u32`
     U32(u32),
@@ -175,34 +176,34 @@ pub enum Arg<'a> {
     F32(f32),
 }
 
-/// How (B, T, H, D) lies in memory, channels being neighbours.
+/// Memory layout of a tensor (B, T, H, D) with adjacent channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
-    /// B, T, H and D.
+    /// Sizes B, T, H and D.
     pub dims: [usize; 4],
-    /// Elements from one sequence, token and head to the next; 0 where there is only one.
+    /// Elements from one sequence, token and head to the next; 0 if there is only one.
     pub steps: [usize; 3],
 }
 
-/// A kernel launch: all that the driver or a simulator needs.
+/// A kernel launch with all that the driver or a simulator needs.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// Where the kernel is.
+    /// Module of the kernel.
     pub(crate) module: &'static Module,
-    /// Its name there.
+    /// Name of the kernel in it.
     pub(crate) entry: Cow<'static, str>,
     /// Blocks along x, y, z.
     pub(crate) grid: [u32; 3],
-    /// Threads of a block along x, y, z.
+    /// Threads per block along x, y, z.
     pub(crate) block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block in bytes.
     pub(crate) smem: u32,
-    /// Parameters.
+    /// Arguments in the order of the parameters.
     pub(crate) args: Vec<Arg<'a>>,
 }
 
 impl<'a> Launch<'a> {
-    /// One block of 32 threads, no dynamic shared memory, no arguments yet.
+    /// One block of 32 threads, without dynamic shared memory or arguments.
     pub fn new(module: &'static Module, entry: impl Into<Cow<'static, str>>) -> Self {
         Self {
             module,
@@ -214,73 +215,73 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Blocks along x, y, z.
+    /// Sets the blocks along x, y, z.
     ///
-    /// [`Launch::run`] refuses more than a grid may have.
+    /// [`Launch::run`] rejects more than a grid may have.
     pub fn grid(mut self, x: usize, y: usize, z: usize) -> Self {
         self.grid = [x, y, z].map(saturated);
         self
     }
 
-    /// Threads of a block along x, y, z.
+    /// Sets the threads per block along x, y, z.
     ///
-    /// [`Launch::run`] refuses sizes beyond 32 bits.
+    /// [`Launch::run`] rejects sizes beyond 32 bits.
     pub fn block(mut self, x: usize, y: usize, z: usize) -> Self {
         self.block = [x, y, z].map(saturated);
         self
     }
 
-    /// Dynamic shared memory of a block, in bytes.
+    /// Sets the dynamic shared memory per block in bytes.
     ///
-    /// [`Launch::run`] refuses sizes beyond 32 bits.
+    /// [`Launch::run`] rejects sizes beyond 32 bits.
     pub fn smem(mut self, bytes: usize) -> Self {
         self.smem = saturated(bytes);
         self
     }
 
-    /// The next parameter: a contiguous tensor that the kernel reads.
+    /// Adds an argument: a contiguous tensor that the kernel reads.
     pub fn read(self, x: &'a Tensor) -> Self {
         self.arg(Arg::Read(x))
     }
 
-    /// The next parameter: a tensor that the kernel reads, or the address 0.
+    /// Adds an argument: a tensor that the kernel reads, or null.
     pub fn read_or_null(self, x: Option<&'a Tensor>) -> Self {
         self.arg(x.map_or(Arg::Null, Arg::Read))
     }
 
-    /// The next parameter: a view that the kernel reads; its strides are further parameters.
+    /// Adds an argument: a view that the kernel reads; its strides are further arguments.
     pub fn view(self, x: &'a Tensor) -> Self {
         self.arg(Arg::View(x))
     }
 
-    /// The next parameter: a contiguous tensor that the kernel writes.
+    /// Adds an argument: a contiguous tensor that the kernel writes.
     pub fn write(self, x: &'a Tensor) -> Self {
         self.arg(Arg::Write(x))
     }
 
-    /// The next parameter: a tensor that the kernel writes, or the address 0.
+    /// Adds an argument: a tensor that the kernel writes, or null.
     pub fn write_or_null(self, x: Option<&'a Tensor>) -> Self {
         self.arg(x.map_or(Arg::Null, Arg::Write))
     }
 
-    /// The next parameter: a tensor map of a contiguous tensor (…, columns) as a matrix, for TMA.
+    /// Adds an argument: a tensor map for TMA of a contiguous tensor (…, columns) as a matrix.
     pub fn boxes(self, x: &'a Tensor, rows: usize, columns: usize) -> Self {
         self.arg(Arg::Boxes(x, [rows, columns]))
     }
 
-    /// The next parameter: a tensor map of a view (B, T, H, D), for TMA.
+    /// Adds an argument: a tensor map for TMA of a view (B, T, H, D).
     pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
         self.arg(Arg::Heads(x, heads, tokens))
     }
 
-    /// The next parameter, `.u32`.
+    /// Adds an argument of type `.u32`.
     ///
-    /// [`Launch::run`] refuses sizes beyond 32 bits.
+    /// [`Launch::run`] rejects sizes beyond 32 bits.
     pub fn u32(self, x: usize) -> Self {
         self.arg(Arg::U32(saturated(x)))
     }
 
-    /// The next parameter, `.f32`.
+    /// Adds an argument of type `.f32`.
     pub fn f32(self, x: f64) -> Self {
         self.arg(Arg::F32(x as f32))
     }
@@ -290,26 +291,25 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Starts the kernel on the device of its first tensor; returns before it ends.
+    /// Launches the kernel on the device of its first tensor; returns before it ends.
     ///
     /// Does nothing for a grid without blocks.
     ///
     /// # Errors
-    /// When there is no GPU, when the driver refuses the PTX or the launch, when a tensor is not
-    /// contiguous, when a size does not fit 32 bits, or when the grid has more than 2³¹−1 blocks along x or 65535
-    /// along y or z.
+    /// If there is no GPU, if the driver rejects the PTX or the launch, if a tensor is not contiguous, if a
+    /// size exceeds 32 bits, or if the grid has more than 2³¹−1 blocks along x or 65535 along y or z.
     ///
     /// # Safety
-    /// The arguments have the order and the types of the entry's `.param` list, and the kernel reads and writes only inside
-    /// the tensors that it is given: nothing checks this on a GPU. In the simulator, accesses outside of them are
-    /// findings and do no harm.
+    /// The arguments must have the order and the types of the entry's `.param` list, and the kernel must read
+    /// and write only inside its tensors: nothing checks this on a GPU. In the simulator, accesses outside
+    /// are findings and do no harm.
     pub unsafe fn run(self) -> Result<()> {
         self.launch()
     }
 
-    /// As [`run`](Self::run), for the kernels of this crate. Its launches list their arguments in the order and with the
-    /// types of the entry's `.param` list, and take the sizes from the tensors; the tests run all of them under
-    /// compute-sanitizer.
+    /// Runs a kernel of this crate: see [`run`](Self::run). Its launches list their arguments in the order
+    /// and with the types of the entry's `.param` list, and take sizes from the tensors; the tests run all of
+    /// them under compute-sanitizer.
     pub(crate) fn launch(self) -> Result<()> {
         if self.grid.contains(&0) {
             return Ok(());
@@ -321,7 +321,7 @@ impl<'a> Launch<'a> {
         execute(&self)
     }
 
-    /// The checks of `run` that need no driver.
+    /// Performs the checks of `run` that need no driver.
     fn check(&self) -> Result<()> {
         let refuse = |expected, found| Err(mismatch(&self.entry, expected, found));
         if (self.grid.iter().zip(MOST_BLOCKS)).any(|(&blocks, most)| blocks > most) {
@@ -348,10 +348,10 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// Blocks of a grid along x, y, z: "CUDA C++ Programming Guide", appendix on compute capabilities.
+/// Maximum blocks of a grid along x, y, z: "CUDA C++ Programming Guide", appendix on compute capabilities.
 pub(crate) const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65535, 65535];
 
-/// Converts a size; one beyond 32 bits becomes the largest number of 32 bits, which [`Launch::run`] refuses.
+/// Converts a size; one beyond 32 bits saturates, which [`Launch::run`] rejects.
 fn saturated(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
@@ -361,8 +361,8 @@ pub fn is_simulated() -> bool {
     simulated::is_on()
 }
 
-/// Whether an op on tensors on `device` runs as loops on the CPU. While kernels are simulated it does not: the simulator
-/// runs the PTX over tensors of the host.
+/// Whether an op on tensors on `device` runs as loops on the CPU. Not while kernels are simulated: the
+/// simulator runs the PTX on tensors of the host.
 pub fn on_cpu(device: &Device) -> bool {
     device.is_cpu() && !simulated::is_on()
 }

@@ -1,4 +1,4 @@
-//! Room for what a kernel writes.
+//! Memory for the outputs of kernels.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -12,19 +12,19 @@ thread_local! {
     static POISON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `f` with every output of this thread's kernels filled with NaN before the kernel runs: an
-/// element that a kernel forgets shows.
+/// Runs `f` with every output of this thread's kernels filled with NaN before the kernel runs, so that
+/// missing writes are visible.
 pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
     let before = POISON.replace(true);
     scopeguard::defer! { POISON.set(before) }
     f()
 }
 
-/// Returns a tensor on `device` of which a kernel writes every element. In a recording it is the tensor that the same
-/// launch of the pass before [wrote](cuda_graph::Buffers).
+/// Returns a tensor on `device` of which a kernel writes every element. In a recording it is the tensor that
+/// the same launch of the previous pass [wrote](cuda_graph::Buffers).
 ///
 /// # Errors
-/// When there is no memory, or when a recording differs from the pass before it.
+/// If there is no memory, or if a recording differs from the previous pass.
 pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
     if let Some(x) = cuda_graph::next(&shape, dtype)? {
@@ -41,11 +41,11 @@ fn fresh(shape: Shape, dtype: DType, device: &Device) -> Result<Tensor> {
         return Tensor::full(f32::NAN, shape, device)?.to_dtype(dtype);
     }
     if device.is_cpu() {
-        // For the simulator, which copies all of a tensor, also one that a kernel only writes.
+        // The simulator copies whole tensors, including those that a kernel only writes.
         return Tensor::zeros(shape, dtype, device);
     }
-    // SAFETY: the memory is a GPU's, where no bits are uninitialised to Rust: a host's copy of what a kernel forgot
-    // has whatever was there before. The tests run each kernel on poisoned memory and look for NaN.
+    // SAFETY: the memory is a GPU's, where Rust has no uninitialised bits: elements that a kernel misses have
+    // arbitrary earlier contents. The tests run each kernel on poisoned memory and look for NaN.
     unsafe { Tensor::empty(shape, dtype, device) }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn poison_ends_with_the_outermost() {
+    fn poison_ends_with_the_outermost_call() {
         poisoned(|| {
             poisoned(|| ());
             assert!(POISON.get());

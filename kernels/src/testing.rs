@@ -1,5 +1,5 @@
-//! Helpers for the tests of the kernels: devices, fresh random inputs, shapes that cover all pairs, and
-//! the comparison with an oracle.
+//! Helpers of kernel tests: devices, random inputs, shapes that cover all pairs, and comparisons with an
+//! oracle.
 
 mod kernel_file;
 #[path = "../../tests/src/skip.rs"]
@@ -17,16 +17,17 @@ use rand_chacha::ChaCha8Rng;
 pub use kernel_file::{KernelFile, directive};
 pub use skip::skip;
 
-/// The bits of each element of an f32 tensor, for comparisons in which NaN and −0 count.
+/// Returns the bits of an f32 tensor's elements, for comparisons that distinguish NaN and −0.
 pub fn bits(x: &Tensor) -> Result<Vec<u32>> {
     let x = x.flatten_all()?.to_vec1::<f32>()?;
     Ok(x.into_iter().map(f32::to_bits).collect())
 }
 
-/// The CPU, the GPU if this is a CUDA build, and the CPU again with every kernel simulated. A finding of the
-/// simulator fails the test. With `CANDLEPOWER_SANITIZE` set there is no simulator: a sanitizer watches the GPU.
+/// Iterates over the CPU, the GPU in a CUDA build, and the CPU with every kernel simulated. A finding of the
+/// simulator fails the test. With `CANDLEPOWER_SANITIZE` set there is no simulator: a sanitizer watches the
+/// GPU.
 ///
-/// A CUDA build without a GPU fails; another build [says](skip) that it left out the GPU.
+/// A CUDA build without a GPU fails; another build [reports](skip) that it skips the GPU.
 pub fn devices() -> Devices {
     if is_sanitized() {
         skip("the simulator", "a sanitizer watches the GPU");
@@ -38,7 +39,7 @@ pub fn devices() -> Devices {
     }
 }
 
-/// [`devices`] without the simulator, for shapes that would take it minutes.
+/// Same as [`devices`] without the simulator, which would take minutes for large shapes.
 pub fn hardware() -> Devices {
     Devices {
         left: [Where::Gpu, Where::Cpu].into(),
@@ -52,7 +53,7 @@ enum Where {
     Simulated,
 }
 
-/// One device after the other; the next one ends the simulation of the one before.
+/// Iterates over devices; the next one ends the simulation of the previous one.
 pub struct Devices {
     left: Vec<Where>,
     simulation: Option<simulated::Before>,
@@ -68,7 +69,7 @@ impl Devices {
             .iter()
             .flat_map(|r| r.findings.iter().map(move |f| (r, f)));
         let lines: Vec<String> = findings.map(|(r, f)| format!("{}: {f}", r.entry)).collect();
-        // A failed test says what failed; this would hide it.
+        // A failed test already has a message, which this would hide.
         if !std::thread::panicking() {
             assert!(lines.is_empty(), "simulated:\n{}", lines.join("\n"));
         }
@@ -97,12 +98,13 @@ impl Drop for Devices {
     }
 }
 
-/// The GPU, for a test that needs one; `#[cfg_attr(not(feature = "cuda"), ignore = …)]` marks such a test.
+/// Returns the GPU for a test that needs one; `#[cfg_attr(not(feature = "cuda"), ignore = …)]` marks such a
+/// test.
 ///
-/// All tests share it and its stream: a sanitizer follows one stream more reliably than many.
+/// All tests share it and its stream, because a sanitizer follows one stream more reliably than many.
 ///
 /// # Errors
-/// Without the feature `cuda`, and when device 0 cannot be opened.
+/// Without the feature `cuda`, and if device 0 cannot be opened.
 pub fn gpu() -> Result<Device> {
     static GPU: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
     if !cfg!(feature = "cuda") {
@@ -113,10 +115,11 @@ pub fn gpu() -> Result<Device> {
         .map_err(|e| candle_core::Error::msg(format!("CUDA device 0: {e}")))
 }
 
-/// The GPU, for a test that also runs elsewhere. Without the feature `cuda` there is none, which is [said](skip).
+/// Returns the GPU for a test that also runs elsewhere. Without the feature `cuda` there is none, which is
+/// [reported](skip).
 ///
 /// # Panics
-/// With the feature, when device 0 cannot be opened.
+/// With the feature, if device 0 cannot be opened.
 pub fn gpu_if_built() -> Option<Device> {
     if !cfg!(feature = "cuda") {
         skip("kernels on a GPU", "built without the feature `cuda`");
@@ -125,19 +128,19 @@ pub fn gpu_if_built() -> Option<Device> {
     Some(gpu().unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Whether a sanitizer watches every access. It is slow, and it reports false errors in cuBLAS's kernels for bf16,
-/// because it does not see all of their writes.
+/// Whether a sanitizer watches every access. It is slow, and reports false errors in cuBLAS's bf16 kernels,
+/// because it misses some of their writes.
 pub fn is_sanitized() -> bool {
     std::env::var_os("CANDLEPOWER_SANITIZE").is_some()
 }
 
-/// Tries a property on `all` shapes, or on a few with `CANDLEPOWER_SANITIZE` set.
+/// Configures `all` cases of a property, or a few with `CANDLEPOWER_SANITIZE` set.
 pub fn cases(all: u32) -> ProptestConfig {
     const FEW: u32 = 3;
     ProptestConfig::with_cases(if is_sanitized() { FEW } else { all })
 }
 
-/// All of them, or only the first with `CANDLEPOWER_SANITIZE` set.
+/// Returns all elements, or only the first with `CANDLEPOWER_SANITIZE` set.
 pub fn first_if_sanitized<T>(all: &[T]) -> &[T] {
     if is_sanitized() {
         let what = format!("all but the first of {} shapes", all.len());
@@ -148,7 +151,7 @@ pub fn first_if_sanitized<T>(all: &[T]) -> &[T] {
     }
 }
 
-/// A generator with a fresh seed, which it prints; `CANDLEPOWER_SEED` repeats one.
+/// Returns a generator with a new seed, which it prints; `CANDLEPOWER_SEED` sets a seed.
 pub fn rng() -> ChaCha8Rng {
     let seed = match std::env::var("CANDLEPOWER_SEED") {
         Ok(seed) => seed.parse().expect("CANDLEPOWER_SEED: expected a u64"),
@@ -158,7 +161,7 @@ pub fn rng() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// `x` once more, contiguous, and an element behind the beginning of its memory.
+/// Returns a contiguous copy of `x` that starts one element after the start of its memory.
 pub fn behind(x: &Tensor) -> Result<Tensor> {
     let x1 = x.flatten_all()?;
     let with_one_before = Tensor::cat(&[&x1.narrow(0, 0, 1)?, &x1], 0)?;
@@ -167,7 +170,7 @@ pub fn behind(x: &Tensor) -> Result<Tensor> {
         .reshape(x.shape())
 }
 
-/// Uniform in −1..1, rounded to `dtype`: on `device`, and what it holds in f64.
+/// Returns uniform random numbers in −1..1, rounded to `dtype`: on `device`, and their values in f64.
 pub fn uniform(
     rng: &mut ChaCha8Rng,
     shape: &[usize],
@@ -181,7 +184,7 @@ pub fn uniform(
     Ok((tensor.to_device(device)?, values))
 }
 
-/// The elements in f64.
+/// Returns the elements in f64.
 pub fn host(x: &Tensor) -> Result<Vec<f64>> {
     let x = x.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
     Ok(x.flatten_all()?
@@ -191,23 +194,24 @@ pub fn host(x: &Tensor) -> Result<Vec<f64>> {
         .collect())
 }
 
-/// Result of an oracle: values, and for each the size that its rounding errors scale with.
+/// Result of an oracle: values, and for each the scale of its rounding error.
 pub struct Expected {
-    /// In the order of the output's elements.
+    /// Values in the order of the output's elements.
     pub values: Vec<f64>,
-    /// Σ|a||b| for a sum of products; 1 or its own size for a normalised value.
+    /// Scales: Σ|a||b| for a sum of products; 1 or the value's magnitude for a normalised value.
     pub scales: Vec<f64>,
 }
 
 impl Expected {
-    /// Errors scale with the value, and near 0 with 1.
+    /// Values whose errors scale with max(1, |value|).
     pub fn of_order_one(values: Vec<f64>) -> Self {
         let scales = values.iter().map(|x| x.abs().max(1.)).collect();
         Self { values, scales }
     }
 }
 
-/// f32 1e-5 or 1e-4 (`f32_tolerance`), bf16 2e-2: the share of its scale by which an element may differ.
+/// Returns the tolerance relative to an element's scale: `f32_tolerance` (1e-5 or 1e-4) for f32, 2e-2 for
+/// bf16.
 pub fn tolerance(dtype: DType, f32_tolerance: f64) -> f64 {
     match dtype {
         DType::BF16 => 2e-2,
@@ -215,7 +219,7 @@ pub fn tolerance(dtype: DType, f32_tolerance: f64) -> f64 {
     }
 }
 
-/// Every element of `found` is within `tolerance` of its scale. NaN is not.
+/// Asserts that every element of `found` is within `tolerance` of its scale, and not NaN.
 #[track_caller]
 pub fn assert_close(what: &str, found: &Tensor, expected: &Expected, tolerance: f64) -> Result<()> {
     let found = host(found)?;
@@ -231,7 +235,7 @@ pub fn assert_close(what: &str, found: &Tensor, expected: &Expected, tolerance: 
     Ok(())
 }
 
-/// How far `found` is from `expected`, both as vectors: the norm of the difference, as a share of that of `expected`.
+/// Returns the norm of the difference of two vectors, relative to the norm of `expected`.
 pub fn relative_error(found: &[f64], expected: impl IntoIterator<Item = f64>) -> f64 {
     let (mut off, mut all) = (0., 0.);
     for (y, value) in found.iter().zip(expected) {
@@ -241,10 +245,10 @@ pub fn relative_error(found: &[f64], expected: impl IntoIterator<Item = f64>) ->
     (off / all).sqrt()
 }
 
-/// Combinations of one value from each of `axes` in which every pair of values of two axes is met.
+/// Returns combinations of one value from each of `axes` that cover every pair of values of two axes.
 ///
-/// Greedy: each combination takes the values that meet the most pairs not met before. In the simulator, and with
-/// `CANDLEPOWER_SANITIZE` set, it leaves out large values: every access is watched there.
+/// Greedy: each combination takes the values that cover the most new pairs. In the simulator, and with
+/// `CANDLEPOWER_SANITIZE` set, large values are left out, because every access is watched.
 pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
     let small: Vec<Vec<usize>> = axes.iter().map(|axis| small(axis)).collect();
     let axes: Vec<&[usize]> = small.iter().map(Vec::as_slice).collect();
@@ -280,7 +284,7 @@ pub fn pairwise(axes: &[&[usize]]) -> Vec<Vec<usize>> {
     combinations
 }
 
-/// The axis without its large values, where every access is watched.
+/// Returns the axis without its large values if every access is watched.
 fn small(axis: &[usize]) -> Vec<usize> {
     const SMALL: usize = 80;
     if !is_sanitized() && !simulated::is_on() {
@@ -297,7 +301,7 @@ fn small(axis: &[usize]) -> Vec<usize> {
 }
 
 #[test]
-fn pairwise_meets_every_pair() {
+fn pairwise_covers_every_pair() {
     let axes: [&[usize]; 4] = [&[1, 2, 31], &[1, 7, 64, 65], &[0, 1], &[5, 6, 7]];
     let all = pairwise(&axes);
     for a in 0..axes.len() {

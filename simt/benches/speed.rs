@@ -1,20 +1,20 @@
-//! How fast the machine runs: lane-instructions a second of two products of matrices, with all checks on.
+//! Speed of the machine in lane-instructions per second, for two matmuls with all checks on.
 //!
 //!     RAYON_NUM_THREADS=1 cargo bench -p simt
 //!
-//! A lane-instruction is an instruction executed by one active thread: `total.threads` of the report. A launch
-//! is timed as a whole, buffers and report included.
+//! A lane-instruction is an instruction executed by one active thread: `total.threads` of the report. The
+//! measured time includes buffers and report.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use simt::{Arg, Buffer, Dim, Kernel, Module, Options, Report};
 
-/// Made of `sgemm.cu` beside it.
+/// Compiled from `sgemm.cu` in this folder.
 const PTX: &str = include_str!("sgemm.ptx");
 
 struct Case {
     entry: &'static str,
     n: u32,
-    /// Rows and columns that a block computes.
+    /// Rows and columns of a block's tile.
     tile: u32,
     block: [u32; 3],
 }
@@ -68,7 +68,7 @@ impl Case {
         (c, report.unwrap())
     }
 
-    /// Nothing is found and the product is right: a fast wrong machine is no machine.
+    /// Checks that there are no findings and that C is correct.
     fn check(&self, (c, report): (Buffer, Report)) -> u64 {
         assert!(report.is_clean(), "{}: {:?}", self.entry, report.findings);
         let n = self.n as usize;

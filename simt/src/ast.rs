@@ -1,8 +1,8 @@
-//! PTX as it is written: what the parser makes of a text, and what the rest of the crate reads.
+//! PTX as written: the parser's output, and the input of the rest of the crate.
 
 use serde::Serialize;
 
-/// A whole text.
+/// A module: the contents of one PTX text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Module {
     /// `.version 8.7` → (8, 7).
@@ -11,9 +11,9 @@ pub struct Module {
     pub target: String,
     /// `.file 1 "a.cu"` → (1, "a.cu").
     pub files: Vec<(u32, String)>,
-    /// Variables outside of functions: `.global`, `.const`, `.shared`.
+    /// Variables outside functions: `.global`, `.const`, `.shared`.
     pub variables: Vec<Variable>,
-    /// Kernels and functions, with bodies or without.
+    /// Kernels and functions, with or without bodies.
     pub functions: Vec<Function>,
 }
 
@@ -22,19 +22,19 @@ pub struct Module {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Whether a host can launch it.
+    /// Whether the host can launch it.
     pub is_entry: bool,
-    /// What a `.func` returns: none or one.
+    /// Results of a `.func`: none or one.
     pub returns: Vec<Variable>,
-    /// In order; of an entry in `.param`, of a function in `.param` or `.reg`.
+    /// Parameters in order: `.param` for an entry, `.param` or `.reg` for a function.
     pub params: Vec<Variable>,
-    /// `.maxntid`, with ones for what is missing.
+    /// `.maxntid`; missing dimensions are 1.
     pub max_threads: Option<[u32; 3]>,
-    /// `.reqntid`, with ones for what is missing.
+    /// `.reqntid`; missing dimensions are 1.
     pub required_threads: Option<[u32; 3]>,
     /// `None` for a declaration.
     pub body: Option<Vec<Statement>>,
-    /// Line of its name.
+    /// Line of the name.
     pub line: u32,
 }
 
@@ -43,34 +43,34 @@ pub struct Function {
 pub struct Variable {
     /// `.reg`, `.shared`, `.param` …
     pub space: Space,
-    /// Of an element.
+    /// Type of an element.
     pub ty: Type,
     /// 2 for `.v2`, 4 for `.v4`, otherwise 1.
     pub vector: u32,
-    /// With its `%` if it has one.
+    /// Name, including any `%`.
     pub name: String,
-    /// `%f<9>` → 9: stands for `%f0` … `%f8`.
+    /// `%f<9>` → 9, for the registers `%f0` to `%f8`.
     pub range: Option<u32>,
-    /// `[4][8]` → `[4, 8]`; `[]` → `[0]`, which is memory whose size the launch says; empty for a scalar.
+    /// `[4][8]` → `[4, 8]`; `[]` → `[0]`, memory whose size the launch gives; empty for a scalar.
     pub dims: Vec<u64>,
-    /// In bytes; that of the element if nothing is said.
+    /// Alignment in bytes; by default that of the element.
     pub align: u32,
-    /// `= {1, 2}`, as bytes; the rest is zero.
+    /// `= {1, 2}` as bytes; the remaining bytes are zero.
     pub init: Vec<u8>,
-    /// Whether `.extern` stands before it.
+    /// Whether the declaration starts with `.extern`.
     pub is_extern: bool,
-    /// Where it stands.
+    /// Line of the declaration.
     pub line: u32,
 }
 
-/// A line of a body.
+/// A statement of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statement {
     /// `name:`
     Label(String),
-    /// A declaration, known until the end of its block.
+    /// A declaration, visible until the end of its block.
     Variable(Variable),
-    /// `{ … }`: names declared inside end with it.
+    /// `{ … }`, the scope of the names declared inside.
     Block(Vec<Statement>),
     /// An instruction.
     Instruction(Instruction),
@@ -83,14 +83,14 @@ pub struct Instruction {
     pub guard: Option<(String, bool)>,
     /// `ld`
     pub opcode: String,
-    /// `global`, `v4`, `f32`; an operator like `::` stays inside: `L1::no_allocate`.
+    /// `global`, `v4`, `f32`; a qualifier with `::` is one modifier: `L1::no_allocate`.
     pub mods: Vec<String>,
-    /// In the order of the text.
+    /// Operands in source order.
     pub operands: Vec<Operand>,
-    /// Line of its opcode.
+    /// Line of the opcode.
     pub line: u32,
-    /// File number and line of the `.loc` before it, and behind that of the call that it was inlined into, of
-    /// that function's call, and so on; empty without a `.loc`.
+    /// File number and line of the last `.loc`, then those of each call that the code was inlined into,
+    /// innermost first; empty without a `.loc`.
     pub loc: Vec<(u32, u32)>,
 }
 
@@ -106,31 +106,31 @@ impl Instruction {
     }
 }
 
-/// What an instruction works on.
+/// An operand of an instruction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
-    /// A register, special register, variable or label; which it is, its declaration says. With `%` if it
-    /// has one; `%tid.x` is one name, and so is `_`, the register that nobody reads.
+    /// A register, special register, variable or label; its declaration tells which. The name includes any
+    /// `%`. `%tid.x` is one name, and so is `_`, the discarded destination.
     Name(String),
     /// `!%p`
     Not(String),
-    /// `name+4` outside of brackets: the address of a variable, moved.
+    /// `name+4` outside brackets: the address of a variable plus an offset.
     Offset(String, i64),
-    /// An integer, or a float's bits as they stand: see [`Immediate`].
+    /// An integer, or the bits of a float: see [`Immediate`].
     Immediate(Immediate),
     /// `[base+offset]`; `[4096]` has no base.
     Address(Option<String>, i64),
-    /// `[base, {a, b}]`: an element by its coordinates, of what TMA or a unit of textures knows.
+    /// `[base, {a, b}]`: an element by its coordinates, for TMA and textures.
     Element(String, Vec<Operand>),
     /// `{a, b}`
     Vector(Vec<Operand>),
-    /// `a|b`: two destinations, of `setp` and `shfl`.
+    /// `a|b`: the two destinations of `setp` and `shfl`.
     Pair(Box<Operand>, Box<Operand>),
-    /// `(a, b)`: of `call`.
+    /// `(a, b)`, for `call`.
     List(Vec<Operand>),
 }
 
-/// A constant, in the form in which it is written.
+/// A constant in the form it is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Immediate {
     /// `12`, `-1`, `0x7fffffff`, `5U`.
@@ -152,7 +152,7 @@ pub enum Space {
     Local,
     Const,
     Param,
-    /// No space is named: the address says which.
+    /// No space is named; the address decides.
     Generic,
 }
 
@@ -183,7 +183,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// `f32` → `F32`; `None` for what is no type.
+    /// `f32` → `F32`; `None` if it is no type.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "pred" => Self::Pred,
@@ -210,7 +210,7 @@ impl Type {
         })
     }
 
-    /// Bytes of one; 1 for a predicate.
+    /// Size in bytes; 1 for a predicate.
     pub fn bytes(self) -> u32 {
         match self {
             Self::Pred | Self::B8 | Self::U8 | Self::S8 => 1,

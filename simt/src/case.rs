@@ -1,4 +1,4 @@
-//! A launch as text: what stands on a command line, and in a file of cases beside a kernel.
+//! A launch as text, on a command line or in a `.cases` file next to a kernel.
 //!
 //! ```text
 //! # A row that ends within a warp.
@@ -26,29 +26,30 @@ pub use argument::{Argument, Contents, Fill};
 pub use element::Element;
 pub use operands::Operands;
 
-/// Where the launches of a kernel file's text stand: `X.cases` beside `X.ptx`, or beside `X.sm_80.ptx`, which is one of
-/// several texts of a file; of what was written by hand, `kernels/src/OP/X.ptx`, in `kernels/generated/OP/X.cases`.
+/// Returns the file with a kernel's launches: `X.cases` next to `X.ptx`, or next to `X.sm_80.ptx`, one of
+/// several texts of a kernel file. For hand-written `kernels/src/OP/X.ptx` it is
+/// `kernels/generated/OP/X.cases`.
 pub fn file_of(ptx: &Path) -> PathBuf {
     with_folder(&with_extension(ptx, "cases"), "src", "generated")
 }
 
-/// Whether a kernel file is a reading version: CUDA C with the algorithm and the entries of hand-written PTX of the same
-/// name, `kernels/src/OP/X.cu` beside `kernels/src/OP/X.ptx`, or the PTX that nvcc makes of it,
-/// `kernels/generated/OP/X.sm_75.ptx`. No level launches it, so it has no cases and no measured times of its own.
+/// Whether a kernel file is a reading version: CUDA C++ with the algorithm and entries of the hand-written
+/// PTX of the same name, `kernels/src/OP/X.cu` next to `kernels/src/OP/X.ptx`, or nvcc's output for it,
+/// `kernels/generated/OP/X.sm_75.ptx`. No level launches it, so it has no cases and no measured times.
 pub fn is_reading_version(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let from_cuda = path.extension().is_some_and(|e| e == "cu") || stem.contains(".sm_");
     from_cuda && with_folder(&with_extension(path, "ptx"), "generated", "src").exists()
 }
 
-/// `X.extension` of `X.ptx`, of `X.cu` and of `X.sm_80.ptx`.
+/// Returns `X.extension` for `X.ptx`, `X.cu` and `X.sm_80.ptx`.
 fn with_extension(path: &Path, extension: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.split(".sm_").next().unwrap_or_default();
     path.with_file_name(format!("{name}.{extension}"))
 }
 
-/// `path` with the folder `kernels/from` replaced by `kernels/to`.
+/// Replaces the folder `kernels/from` in `path` by `kernels/to`.
 fn with_folder(path: &Path, from: &str, to: &str) -> PathBuf {
     let mut folders: Vec<_> = path.iter().collect();
     let kernels = folders
@@ -60,10 +61,10 @@ fn with_folder(path: &Path, from: &str, to: &str) -> PathBuf {
     folders.iter().collect()
 }
 
-/// The files in `folder` and below with one of these extensions, in order: every `ptx` of the kernels, say.
+/// Lists the files in `folder` and its subfolders with one of these extensions, sorted.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// If a folder cannot be read.
 pub fn files_below(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(folder)? {
@@ -82,21 +83,21 @@ pub fn files_below(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf
 /// A launch of a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The kernel's name; may be left out where a module has one kernel.
+    /// The kernel's name; optional for a module with one kernel.
     pub entry: Option<String>,
-    /// Blocks, threads of a block, and bytes of dynamic shared memory.
+    /// Blocks, threads per block, and bytes of dynamic shared memory.
     pub dim: Dim,
-    /// In the order of the parameters.
+    /// Arguments in parameter order.
     pub args: Vec<Argument>,
 }
 
 impl Case {
-    /// Reads the flags of one launch, separated by blanks: `--entry NAME`, `--grid X,Y,Z`, `--block X,Y,Z`,
-    /// `--smem BYTES`, and an `--arg` (see [`Argument`]) for each parameter. What is left out is 1 block,
-    /// 32 threads, 0 bytes. A file's name has no blank here.
+    /// Parses the flags of one launch, separated by blanks: `--entry NAME`, `--grid X,Y,Z`, `--block X,Y,Z`,
+    /// `--smem BYTES`, and one `--arg` (see [`Argument`]) per parameter. Defaults: 1 block, 32 threads, 0
+    /// bytes. File names cannot contain blanks.
     ///
     /// # Errors
-    /// [`Error::Launch`], with the flag.
+    /// [`Error::Launch`], which names the flag.
     pub fn parse(line: &str) -> Result<Self> {
         let mut case = Self {
             entry: None,
@@ -134,10 +135,11 @@ impl Case {
         Ok(case)
     }
 
-    /// Reads a file of cases: one a line, with its number; empty lines and what follows `#` are left out.
+    /// Parses a file of cases, one per line, and returns each with its line number. Empty lines and text
+    /// after `#` are ignored.
     ///
     /// # Errors
-    /// [`Error::Launch`], with the line.
+    /// [`Error::Launch`], which names the line.
     pub fn parse_all(text: &str) -> Result<Vec<(usize, Self)>> {
         let lines = (1..).zip(text.lines());
         let without_comments = lines.map(|(n, l)| (n, l.split('#').next().unwrap_or(l).trim()));
@@ -147,11 +149,11 @@ impl Case {
             .collect()
     }
 
-    /// The kernel of `module` that it launches: the one of this name, or else the only one that C++ has
-    /// given this name with its parameters' types behind it (`_Z3sumPKfPf` is `sum`).
+    /// Returns the kernel of `module` to launch: the one with this name, or else the only one whose C++
+    /// mangled name is this name followed by parameter types (`_Z3sumPKfPf` is `sum`).
     ///
     /// # Errors
-    /// [`Error::Launch`] when that is not just one; those of [`Module::kernel`].
+    /// [`Error::Launch`] if there is not exactly one; the errors of [`Module::kernel`].
     pub fn kernel(&self, module: &Module) -> Result<Kernel> {
         let names: Vec<&str> = module.entries().collect();
         let fits: Vec<&str> = match &self.entry {
@@ -174,19 +176,19 @@ impl Case {
         Err(wrong("--entry", expected, found))
     }
 
-    /// Makes the buffers. Random numbers come from `seed`, each argument's from a sequence of its own; files
-    /// are looked for in `folder`.
+    /// Creates the buffers. Random numbers come from `seed`, with a separate sequence for each argument.
+    /// Relative file names start from `folder`.
     ///
     /// # Errors
-    /// [`Error::Launch`] for a file that cannot be read or holds something else, or an argument that refers
-    /// to one that has no buffer.
+    /// [`Error::Launch`] if a file cannot be read or has other contents, or if an argument refers to one
+    /// without a buffer.
     pub fn operands(&self, seed: u64, folder: &Path) -> Result<Operands> {
         Operands::new(self, seed, folder)
     }
 }
 
-/// `4`, `4,1` or `4,1,1`; what is left out is `rest`: 1 for a size, 0 for a place. The error says what is
-/// expected.
+/// Parses `4`, `4,1` or `4,1,1`. Missing numbers are `rest`: 1 for a size, 0 for a position. The error says
+/// what is expected.
 pub fn triple(text: &str, rest: u32) -> std::result::Result<[u32; 3], String> {
     let expected = || "one to three numbers with commas between them".to_owned();
     let mut sizes = [rest; 3];

@@ -1,9 +1,9 @@
-//! A kernel as the machine runs it: dense, every operand a register's number.
+//! Lowered kernels, as the machine runs them: a dense list of steps whose operands are register numbers.
 //!
-//! There are three files of registers: words (`.b32` and narrower), doubles (`.b64`) and predicates. A
-//! register holds the values of a warp's 32 lanes. Constants and special registers that do not change
-//! while a thread runs (`%tid.x` and the like) have registers of their own, which are filled before the
-//! first instruction, so that there is one kind of operand.
+//! There are three register files: words (`.b32` and narrower), doubles (`.b64`) and predicates. A register
+//! holds the values of a warp's 32 lanes. Constants, and special registers that a thread cannot change
+//! (`%tid.x` and the like), have registers of their own. They are filled before the first instruction, so
+//! there is only one kind of operand.
 
 mod matrices;
 mod op;
@@ -15,38 +15,38 @@ pub use matrices::*;
 pub use op::*;
 pub use parts::*;
 
-/// Generic addresses of a space other than global begin here, and are its own addresses, from 0, plus this.
-/// Global addresses are their own generic addresses and lie above all windows.
+/// Base of the generic addresses of shared memory. In each space but global, a generic address is the
+/// window's base plus an offset. Global addresses are generic addresses already and lie above all windows.
 pub const SHARED_WINDOW: u64 = WINDOW;
-/// As for shared memory.
+/// Base of the generic addresses of local memory.
 pub const LOCAL_WINDOW: u64 = 2 * WINDOW;
-/// As for shared memory.
+/// Base of the generic addresses of constant memory.
 pub const CONST_WINDOW: u64 = 3 * WINDOW;
-/// As for shared memory.
+/// Base of the generic addresses of the parameters.
 pub const PARAM_WINDOW: u64 = 4 * WINDOW;
-/// Bytes of a window.
+/// Size of a window in bytes.
 pub const WINDOW: u64 = 1 << 40;
 
 /// The number of a register in its file.
 pub type Reg = u32;
 
-/// A register of one of two files.
+/// A register of words or of doubles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// Of words: 32 bits a lane; what is narrower is zero-extended, unless an instruction says otherwise.
+    /// A word: 32 bits per lane. Narrower values are zero-extended unless an instruction says otherwise.
     Word(Reg),
-    /// Of doubles: 64 bits a lane.
+    /// A double: 64 bits per lane.
     Double(Reg),
 }
 
-/// The name of a register, or of a row of them: `%i`, or `%r` of `%r0` to `%r8`.
+/// The name of a register, or of a range: `%i`, or `%r` for `%r0` to `%r8`.
 #[derive(Debug, Clone)]
 pub struct Named {
     /// The name, without a number.
     pub name: String,
-    /// The first.
+    /// The first register.
     pub first: Slot,
-    /// How many of a row.
+    /// Number of registers in a range; `None` for a single register.
     pub row: Option<u32>,
 }
 
@@ -65,52 +65,52 @@ impl Named {
     }
 }
 
-/// A kernel, its functions inlined.
+/// A kernel with its functions inlined.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Of the entry.
+    /// Name of the entry.
     pub name: String,
-    /// In order.
+    /// Parameters in order.
     pub params: Vec<Param>,
-    /// Bytes of the parameter block.
+    /// Size of the parameter block in bytes.
     pub param_bytes: u32,
-    /// The instructions; a branch names an index.
+    /// The instructions; branches refer to them by index.
     pub code: Vec<Step>,
-    /// Registers of each file.
+    /// Number of word registers.
     pub words: u32,
-    /// Registers of each file.
+    /// Number of double registers.
     pub doubles: u32,
-    /// Registers of each file.
+    /// Number of predicates.
     pub preds: u32,
-    /// Words with a value from the start.
+    /// Words with an initial value.
     pub word_constants: Vec<(Reg, u32)>,
-    /// Doubles with a value from the start: numbers, and addresses of shared, constant, local variables.
+    /// Doubles with an initial value: numbers, and addresses of shared, constant and local variables.
     pub double_constants: Vec<(Reg, u64)>,
-    /// Doubles that hold the address of a module's `.global` variable.
+    /// Doubles that hold the address of a `.global` variable: register, variable, and bytes from its start.
     pub global_addresses: Vec<(Reg, String, i64)>,
-    /// Words that a launch fills.
+    /// Words that a launch fills with special registers.
     pub specials: Vec<(Reg, Special)>,
-    /// What the text calls its words and doubles.
+    /// Names of the words and doubles in the text.
     pub names: Vec<Named>,
-    /// Bytes of static shared memory; with a `.extern .shared` variable rounded up to where that begins.
+    /// Bytes of static shared memory. With an `.extern .shared` variable, rounded up to its start.
     pub shared_bytes: u32,
-    /// The variables in it, without those whose size the launch says.
+    /// The shared variables of known size.
     pub shared: Vec<Region>,
-    /// Bytes of local memory a thread.
+    /// Bytes of local memory per thread.
     pub local_bytes: u32,
-    /// Of the module, in one piece.
+    /// The module's constant memory.
     pub constants: Vec<u8>,
-    /// `.maxntid` or `.reqntid`: threads of a block at most, and whether exactly.
+    /// `.maxntid` or `.reqntid`: the maximum threads of a block, and whether that number is required.
     pub max_threads: Option<([u32; 3], bool)>,
 }
 
 impl Kernel {
-    /// What the text calls a register, if it is one of its own.
+    /// Returns the name of a register in the text, if it has one.
     pub fn name_of(&self, slot: Slot) -> Option<String> {
         self.names.iter().find_map(|named| named.of(slot))
     }
 
-    /// A byte of shared memory in words; of which variable, where there are several.
+    /// Describes a byte of shared memory, with the variable if there are several.
     pub fn shared_byte(&self, at: u64) -> String {
         let of = |region: &&Region| (region.offset..region.offset + region.bytes).contains(&at);
         match self.shared.iter().find(of) {
@@ -127,39 +127,39 @@ impl Kernel {
 pub struct Param {
     /// Its name.
     pub name: String,
-    /// In the parameter block.
+    /// Offset in the parameter block, in bytes.
     pub offset: u32,
-    /// Of the whole.
+    /// Size in bytes.
     pub bytes: u32,
-    /// The type of a number or an address; `None` for an array or a vector.
+    /// Type of a number or an address; `None` for an array or a vector.
     pub ty: Option<Type>,
 }
 
-/// Where a variable lies in its space.
+/// The location of a variable in its space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// As the source names it.
+    /// Name of the variable in the source.
     pub name: String,
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Of the whole.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// An instruction and where it stands.
+/// An instruction and its location.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// A predicate, and whether it is negated.
+    /// The guard: a predicate, and whether it is negated.
     pub guard: Option<(Reg, bool)>,
-    /// What is done.
+    /// The operation.
     pub op: Op,
-    /// In the text, and in the source.
+    /// Location in the text and in the source.
     pub place: Place,
-    /// As it is written: `ld.global.f32`.
+    /// The opcode with its modifiers: `ld.global.f32`.
     pub form: String,
 }
 
-/// What is the same for a thread as long as it runs.
+/// A special register that is constant for a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Special {
@@ -185,10 +185,10 @@ pub enum Special {
 /// An address: `[base + offset]` in a space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Address {
-    /// Where.
+    /// The state space.
     pub space: Space,
-    /// A register, or nothing.
+    /// The base register, if there is one.
     pub base: Option<Slot>,
-    /// Added to it.
+    /// Offset in bytes.
     pub offset: i64,
 }

@@ -1,13 +1,13 @@
-//! What is wrong with a text or a launch, as a value.
+//! Errors of a text or a launch.
 
 use std::fmt;
 
-/// A line of the PTX text, and the line of the source that it was compiled from, if the text says so.
+/// A line of the PTX text, and the source line it was compiled from, if the text names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Line of the PTX text, from 1.
     pub line: u32,
-    /// File and line that a `.loc` before it names.
+    /// File and line of the last `.loc`.
     pub source: Option<(String, u32)>,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// What a person looks up: the line of the source, or else of the PTX.
+    /// Describes the line of the source, or else of the PTX.
     pub(crate) fn words(&self) -> String {
         match &self.source {
             Some((file, line)) => format!("{file}:{line} (PTX line {})", self.line),
@@ -31,51 +31,51 @@ impl Place {
     }
 }
 
-/// Why a text cannot be read or a kernel not be launched. What a kernel does wrong while it runs is a
-/// finding of its report and no error.
+/// The reason why a text cannot be parsed or a kernel cannot be launched. A defect of a running kernel is a
+/// finding in its report, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The text is not PTX.
     #[error("line {line}: expected {expected}, found {found}")]
     Syntax {
-        /// From 1.
+        /// Line of the text, from 1.
         line: u32,
-        /// In words.
+        /// Description of valid input.
         expected: String,
-        /// In words, or as it stands there.
+        /// The token found, or a description of it.
         found: String,
     },
-    /// An instruction that PTX has and this crate does not run.
+    /// A PTX instruction that this crate does not run.
     #[error("{place}: `{form}` is not supported{why}")]
     Unsupported {
-        /// Where it stands.
+        /// Location.
         place: Place,
         /// The opcode with its modifiers.
         form: String,
         /// Empty, or `: ` and a reason.
         why: String,
     },
-    /// A name that is used and not declared, or declared twice, or of another kind.
+    /// A name that is undeclared, declared twice, or of another kind.
     #[error("{place}: expected {expected}, found `{found}`")]
     Name {
-        /// Where it is used.
+        /// Location of the use.
         place: Place,
-        /// In words.
+        /// Description of a valid name.
         expected: String,
         /// The name.
         found: String,
     },
-    /// A launch that the kernel or the machine cannot take.
+    /// A launch that the kernel or the machine cannot run.
     #[error("{what}: expected {expected}, found {found}")]
     Launch {
         /// The part of the launch.
         what: String,
-        /// In words.
+        /// Description of valid input.
         expected: String,
-        /// In words.
+        /// Description of the input.
         found: String,
     },
 }
 
-/// With this crate's error.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,15 +1,15 @@
-//! Runs PTX on a CPU, warp by warp, and says what a memory checker and a profiler would say.
+//! Runs PTX on a CPU, warp by warp, and reports what a memory checker and a profiler would report.
 //!
-//! [`Module::parse`] reads a text, [`Module::kernel`] prepares an entry of it, and [`Kernel::launch`] runs it
-//! over buffers. What comes back is a [`Report`]: what the kernel does wrong (out of bounds, misaligned,
-//! uninitialised, races, barriers that not all threads reach, deadlocks, endless loops), each with the line of
-//! the PTX and of the source that it was compiled from, and what it costs in requests, sectors and passes
-//! over the banks of shared memory.
+//! [`Module::parse`] parses a text, [`Module::kernel`] prepares one of its entries, and [`Kernel::launch`]
+//! runs it on buffers. The result is a [`Report`] with findings and costs. Findings are the kernel's defects:
+//! accesses out of bounds, misaligned or uninitialised, races, barriers that some threads miss, deadlocks,
+//! endless loops. Each names the PTX line and the source line it was compiled from. Costs are requests,
+//! sectors, and wavefronts of shared memory.
 //!
 //! # Example
 //!
-//! A kernel that doubles `n` numbers, with `>` in its guard where `>=` has to be: thread 3 reads and writes
-//! beyond three numbers.
+//! This kernel doubles `n` numbers, but its guard has `>` instead of `>=`: thread 3 reads and writes past the
+//! end of three numbers.
 //!
 //! ```
 //! use simt::{Arg, Buffer, Class, Dim, Module, Options};
@@ -48,7 +48,7 @@
 //! let args = [Arg::U32(3), Arg::Buffer(0), Arg::Buffer(1)];
 //! let report = kernel.launch(dim, &mut buffers, &args, &Options::default())?;
 //!
-//! // The answer is right, and the kernel is not.
+//! // The result is right, but the kernel is not.
 //! assert_eq!(buffers[1].to_f32s(), [2., 4., 6.]);
 //! let [read, write] = &report.findings[..] else { panic!() };
 //! assert_eq!((read.class, write.class), (Class::OutOfBounds, Class::OutOfBounds));
@@ -57,26 +57,25 @@
 //!     "line 20: `ld.global.f32`: thread 3 of block 0: \
 //!      read of 4 bytes at byte 12 of x, which has 12 bytes"
 //! );
-//! // Three lanes read twelve bytes of one sector, with one request.
+//! // One request: three lanes read twelve bytes of one sector.
 //! assert_eq!((report.total.global_load_requests, report.total.global_load_sectors), (1, 1));
 //! # Ok::<(), simt::Error>(())
 //! ```
 //!
-//! A launch can also be written as text, with buffers that are made from it: see [`Case`].
+//! A launch can also be written as text, which describes its buffers: see [`Case`].
 //!
-//! # What it claims, and what it does not
+//! # Guarantees and limits
 //!
-//! - A finding is something that a run of this launch did. What other sizes, contents or schedules would do
-//!   is not known: run them too.
-//! - Two accesses race when nothing puts them in order, whether or not the order in which this run had them
-//!   gave the right result.
-//! - Requests, sectors and wavefronts are those of the hardware, for the accesses that the PTX has; `ptxas` may
-//!   merge some, and then the machine code has fewer. Instructions, active lanes and branches are the PTX's,
-//!   and estimates of the machine code's.
-//! - Results of arithmetic are IEEE 754's, bit by bit. Approximate instructions (`ex2.approx` …) are rounded
-//!   correctly, where hardware is off by a few units in the last place; products of tensor cores are summed
-//!   in f64 and rounded once, where hardware sums in f32, in an order of its own.
-//! - Times, hit rates, occupancy, registers and machine instructions are never claimed: the text does not say.
+//! - A finding happened in this launch. Other sizes, contents or schedules may show more: run them, too.
+//! - Two accesses race if nothing orders them, even if the result of this run is right.
+//! - Requests, sectors and wavefronts equal the hardware's, for the accesses in the PTX. `ptxas` may merge
+//!   accesses, so the machine code may have fewer. Instructions, active lanes and branches are counted in the
+//!   PTX and are estimates for the machine code.
+//! - Arithmetic follows IEEE 754 bit by bit. Approximate instructions (`ex2.approx` …) are rounded correctly,
+//!   where hardware is off by a few units in the last place. Tensor-core sums are computed in f64 and rounded
+//!   once, where hardware sums in f32 in an order of its own.
+//! - Times, hit rates, occupancy, register counts and machine instructions are not reported, because the PTX
+//!   does not determine them.
 
 #![forbid(unsafe_code)]
 
@@ -96,24 +95,24 @@ pub use error::{Error, Place, Result};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 
-/// A text that was read.
+/// A parsed PTX text.
 #[derive(Debug, Clone)]
 pub struct Module {
     ast: ast::Module,
 }
 
 impl Module {
-    /// Reads PTX.
+    /// Parses PTX.
     ///
     /// # Errors
-    /// [`Error::Syntax`], with the line.
+    /// [`Error::Syntax`], which names the line.
     pub fn parse(text: &str) -> Result<Self> {
         Ok(Self {
             ast: parse::module(text)?,
         })
     }
 
-    /// The names of the kernels, in the order of the text.
+    /// Names of the kernels in source order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         let with_body = |f: &&ast::Function| f.is_entry && f.body.is_some();
         self.ast
@@ -126,8 +125,8 @@ impl Module {
     /// Prepares a kernel.
     ///
     /// # Errors
-    /// [`Error::Name`] when there is no such kernel or it uses a name that is not declared;
-    /// [`Error::Unsupported`] for an instruction that this machine does not run.
+    /// [`Error::Name`] if there is no such kernel or it uses an undeclared name; [`Error::Unsupported`] for
+    /// an instruction that this machine does not run.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let variables = self.ast.variables.iter();
         let global = variables.filter(|v| v.space == ast::Space::Global && !v.is_extern);
@@ -138,7 +137,7 @@ impl Module {
     }
 }
 
-/// A `.global` variable is a buffer that each launch has anew.
+/// Returns the buffer of a `.global` variable; each launch has a new copy.
 fn variable(v: &ast::Variable) -> Buffer {
     let elements: u64 = v.dims.iter().product();
     let size = elements * u64::from(v.vector) * u64::from(v.ty.bytes());
@@ -147,7 +146,7 @@ fn variable(v: &ast::Variable) -> Buffer {
     Buffer::new(&v.name, bytes)
 }
 
-/// A kernel that can be launched.
+/// A kernel ready to launch.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     code: code::Kernel,
@@ -155,20 +154,20 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Its name.
+    /// Name of the kernel.
     pub fn name(&self) -> &str {
         &self.code.name
     }
 
-    /// Names and bytes of its parameters.
+    /// Names and sizes in bytes of its parameters.
     pub fn params(&self) -> impl Iterator<Item = (&str, u32)> {
         self.code.params.iter().map(|p| (p.name.as_str(), p.bytes))
     }
 
-    /// Runs it over `buffers`, which it leaves changed.
+    /// Runs the kernel, which may modify `buffers`.
     ///
     /// # Errors
-    /// [`Error::Launch`] for a launch that no GPU takes, or arguments that are not the parameters.
+    /// [`Error::Launch`] if no GPU accepts the launch or the arguments do not match the parameters.
     pub fn launch(
         &self,
         dim: Dim,

@@ -1,4 +1,4 @@
-//! What a launch did: what is wrong with it, and what it cost.
+//! Results of a launch: findings and costs.
 
 use std::fmt;
 
@@ -7,34 +7,34 @@ use serde::Serialize;
 use crate::ast::Space;
 use crate::error::Place;
 
-/// The classes of what a kernel can do wrong.
+/// Classes of defects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// An access outside of what was given.
+    /// An access outside a buffer or a variable.
     OutOfBounds,
-    /// An address that is no multiple of the access's size.
+    /// An address that is not a multiple of the access's size.
     Misaligned,
-    /// A read of memory or of a register that nobody wrote.
+    /// A read of unwritten memory or an unwritten register.
     Uninitialised,
-    /// Two accesses to the same bytes, one of them a write, which nothing puts in order.
+    /// Two unordered accesses to the same bytes, at least one of them a write.
     Race,
-    /// A barrier that not all of its threads reach together.
+    /// A barrier that its threads do not all reach together.
     BarrierDivergence,
     /// A member mask that does not name the lanes that execute the instruction.
     WrongMask,
-    /// Threads wait for each other, and none can go on.
+    /// Threads that wait for each other, so that none can go on.
     Deadlock,
-    /// More instructions than allowed.
+    /// Execution of more instructions than allowed.
     Endless,
-    /// A write to memory that only can be read.
+    /// A write to read-only memory.
     ReadOnly,
-    /// `trap`, or an assertion that does not hold.
+    /// `trap`, or a failed assertion.
     Trap,
 }
 
 impl fmt::Display for Class {
-    /// As in JSON: `out-of-bounds`.
+    /// Formats as in JSON: `out-of-bounds`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.serialize(f)
     }
@@ -43,11 +43,11 @@ impl fmt::Display for Class {
 /// A thread of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Thread {
-    /// Of the grid.
+    /// Block in the grid.
     pub block: [u32; 3],
-    /// Of the block.
+    /// Thread in the block.
     pub thread: [u32; 3],
-    /// Whether the grid, and whether the block, extends along x alone: then a number is enough.
+    /// Whether the grid and the block extend along x only, so that one index is enough.
     #[serde(skip)]
     pub flat: [bool; 2],
 }
@@ -67,22 +67,22 @@ impl fmt::Display for Thread {
     }
 }
 
-/// Something that a kernel does wrong, at one instruction; the first thread that did it, and how many did.
+/// A defect at one instruction, with the first thread that showed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind.
+    /// Class of the defect.
     pub class: Class,
     /// Line of the PTX text.
     pub line: u32,
     /// File and line of the source, if the text names them.
     pub source: Option<(String, u32)>,
-    /// The instruction, as it is written.
+    /// The opcode with its modifiers.
     pub form: String,
-    /// The first that did it.
+    /// The first thread that showed it.
     pub thread: Thread,
-    /// What happened, in words: buffer, offset, the other thread.
+    /// Description: buffer, offset, the other thread.
     pub what: String,
-    /// How often, over all threads.
+    /// Number of occurrences, over all threads.
     pub count: u64,
 }
 
@@ -104,45 +104,45 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was counted, of an instruction or of a kernel.
+/// Counters of an instruction or of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Executions by a warp.
     pub warps: u64,
-    /// Executions by a thread whose guard held.
+    /// Executions by a thread whose guard is true.
     pub threads: u64,
-    /// Branches at which a warp's lanes part.
+    /// Divergent branches of a warp.
     pub divergent: u64,
     /// Floating-point operations.
     pub flops: u64,
-    /// Warp instructions that read global memory with at least one lane.
+    /// Warp instructions that read global memory in at least one lane.
     pub global_load_requests: u64,
-    /// 32-byte sectors that they touch.
+    /// 32-byte sectors that global loads touch.
     pub global_load_sectors: u64,
-    /// The fewest sectors that hold as many bytes.
+    /// Minimum sectors for the same number of bytes.
     pub global_load_ideal: u64,
-    /// Warp instructions that write global memory with at least one lane.
+    /// Warp instructions that write global memory in at least one lane.
     pub global_store_requests: u64,
-    /// 32-byte sectors that they touch.
+    /// 32-byte sectors that global stores touch.
     pub global_store_sectors: u64,
-    /// The fewest sectors that hold as many bytes.
+    /// Minimum sectors for the same number of bytes.
     pub global_store_ideal: u64,
-    /// Warp instructions that read shared memory with at least one lane.
+    /// Warp instructions that read shared memory in at least one lane.
     pub shared_load_requests: u64,
-    /// Passes that their banks need.
+    /// Wavefronts of shared loads.
     pub shared_load_wavefronts: u64,
-    /// The fewest passes.
+    /// Minimum wavefronts for the same number of bytes.
     pub shared_load_ideal: u64,
-    /// Warp instructions that write shared memory with at least one lane.
+    /// Warp instructions that write shared memory in at least one lane.
     pub shared_store_requests: u64,
-    /// Passes that their banks need.
+    /// Wavefronts of shared stores.
     pub shared_store_wavefronts: u64,
-    /// The fewest passes.
+    /// Minimum wavefronts for the same number of bytes.
     pub shared_store_ideal: u64,
 }
 
 impl Counts {
-    /// Adds another's.
+    /// Adds other counters.
     pub fn add(&mut self, other: &Self) {
         self.warps += other.warps;
         self.threads += other.threads;
@@ -163,75 +163,74 @@ impl Counts {
     }
 }
 
-/// The counts of the instructions of one line.
+/// The counters of one instruction, by line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// Of the PTX text.
+    /// Line of the PTX text.
     pub line: u32,
-    /// Of the source.
+    /// File and line of the source, if the text names them.
     pub source: Option<(String, u32)>,
-    /// The instruction.
+    /// The opcode with its modifiers.
     pub form: String,
-    /// What it cost.
+    /// Its counters.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// An instruction that a watched warp executed: see [`crate::Watch`].
+/// A step of the watched warp: see [`crate::Watch`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Of the PTX text.
+    /// Line of the PTX text.
     pub line: u32,
-    /// Of the source.
+    /// File and line of the source, if the text names them.
     pub source: Option<(String, u32)>,
-    /// The instruction.
+    /// The opcode with its modifiers.
     pub form: String,
-    /// The lanes that execute it, a bit each: lane 0 the lowest. Lanes whose guard does not hold are not
-    /// among them.
+    /// The lanes that execute it, lane 0 in the lowest bit. Lanes whose guard is false are not included.
     pub active: u32,
-    /// Where it reads and writes, if it accesses memory. A copy has two: to where, and from where.
+    /// Its memory accesses. A copy has two, destination and source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<Access>,
 }
 
-/// The addresses of those lanes of a step that access one buffer, or one space that has no buffers.
+/// The addresses of a step's lanes in one buffer, or in one space without buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Access {
-    /// Which space; of a generic address the one that it lies in.
+    /// The state space; a generic address is resolved.
     pub space: Space,
-    /// In global memory the buffer; none for an address that lies in no buffer.
+    /// The buffer in global memory; `None` for an address outside all buffers.
     pub buffer: Option<String>,
-    /// Which lanes, a bit each.
+    /// The lanes, one bit each.
     pub lanes: u32,
-    /// Their first byte, lane by lane, from the start of the buffer or the space; the whole address if it
-    /// lies in no buffer.
+    /// First byte of each lane, counted from the start of the buffer or space; the whole address if it is in
+    /// no buffer.
     pub offsets: Vec<i64>,
 }
 
-/// What came of a launch.
+/// The results of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The kernel.
+    /// Name of the kernel.
     pub entry: String,
-    /// Blocks.
+    /// Number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block along x, y and z.
     pub block: [u32; 3],
-    /// What is wrong, in the order of the text.
+    /// Defects in source order.
     pub findings: Vec<Finding>,
-    /// Over all instructions.
+    /// Counters over all instructions.
     pub total: Counts,
-    /// Instruction by instruction, those that were executed.
+    /// Counters of each executed instruction.
     pub lines: Vec<Line>,
-    /// What `printf` wrote.
+    /// Output of `printf`.
     pub printed: String,
-    /// What the watched warp did, from its first instruction: see [`crate::Options::trace`].
+    /// Steps of the watched warp, from its first instruction: see [`crate::Options::trace`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<Step>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Counters against an H200's: `hardware/counters.json` holds what `ncu` read of each launch.
+//! Counters compared with an H200's: `hardware/counters.json` has what `ncu` measured for each launch.
 
 use serde_json::Value;
 use simt::{Arg, Buffer, Dim, Module, Options};
@@ -6,14 +6,15 @@ use simt::{Arg, Buffer, Dim, Module, Options};
 const PTX: &str = include_str!("hardware/counters.ptx");
 const READ: &str = include_str!("hardware/counters.json");
 
-/// ptxas makes 128-bit loads of this kernel's sixteen scalar ones a row: what runs is not what is written.
+/// Kernels whose accesses ptxas rewrites: it merges the scalar loads of `matmul_tiled`, sixteen per row, into
+/// 128-bit loads.
 const REWRITTEN: [&str; 1] = ["matmul_tiled"];
 
 fn dim(value: &Value) -> [u32; 3] {
     std::array::from_fn(|i| value[i].as_u64().expect("three numbers") as u32)
 }
 
-/// The buffers and arguments of a recorded launch.
+/// Buffers and arguments of a recorded launch.
 fn operands(args: &Value) -> (Vec<Buffer>, Vec<Arg>) {
     let (mut buffers, mut operands) = (vec![], vec![]);
     for (i, arg) in args.as_array().expect("a list").iter().enumerate() {
@@ -40,7 +41,7 @@ fn operands(args: &Value) -> (Vec<Buffer>, Vec<Arg>) {
 }
 
 #[test]
-fn counters_are_those_of_an_h200() {
+fn counters_equal_an_h200s() {
     let module = Module::parse(PTX).unwrap();
     let launches: Vec<Value> = serde_json::from_str(READ).unwrap();
     let (mut compared, mut wrong) = (0, vec![]);

@@ -1,19 +1,19 @@
-//! Kernels with one defect each, beside their right twins: `defects/<class>/<name>.ptx`.
+//! Kernels with one defect each, with their correct twins: `defects/<class>/<name>.ptx`.
 //!
-//! A text holds both. A line that ends with `// bad` is in the wrong kernel only, one that ends with
-//! `// good` in the right one only, and `// fault` marks where the defect has to be found (for a race, either
-//! of the two accesses). The first line says what is wrong; then come, in any order,
+//! Each text holds both kernels. A line that ends with `// bad` is only in the defective one, a line with
+//! `// good` only in the correct one. `// fault` marks where the defect must be found (for a race, either of
+//! the two accesses). The first line describes the defect. The other headers follow in any order:
 //!
 //! ```text
-//! // launch: grid 2 block 64 smem 0      each of one, two or three numbers: 8x4
+//! // launch: grid 2 block 64 smem 0      each has one to three numbers: 8x4
 //! // args: out u32[64]; in f32[64] = 0..63; n u32 = 100; missing null
-//! // finds: race                         the class
-//! // also: deadlock                      classes that may be found besides, at any line
-//! // result: out = 1*32 0..31            what the right kernel leaves in a buffer
+//! // finds: race                         the expected class
+//! // also: deadlock                      further classes that are allowed, on any line
+//! // result: out = 1*32 0..31            the buffer's contents after the correct kernel
 //! ```
 //!
-//! A buffer without values is uninitialised. Values are numbers, `5*8` for eight fives, `0..3` and `3..0` for
-//! a range, both ends included, `0..6/2` for every second.
+//! A buffer without values is uninitialised. Values are numbers, `5*8` for eight fives, inclusive ranges such
+//! as `0..3` and `3..0`, or with a step as in `0..6/2`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ mod twin;
 
 use twin::{Twin, kebab};
 
-/// How often each kernel runs: the schedule and its seed.
+/// Runs of each kernel: schedules and seeds.
 const SCHEDULES: [(Schedule, u64); 6] = [
     (Schedule::PostDominator, 0),
     (Schedule::MinPc, 0),
@@ -51,14 +51,14 @@ fn files() -> Vec<PathBuf> {
     all
 }
 
-/// What is wrong with each of the texts, of which `check` says it, under all schedules.
+/// Collects the texts for which `check` reports a problem under any schedule.
 fn failures(check: impl Fn(&str, (Schedule, u64)) -> Option<String>) -> Vec<String> {
     let mut failures = vec![];
     for path in files() {
         let file = fs::read_to_string(&path).expect("a text");
         let name = path.display();
         let wrong = |s: &(Schedule, u64)| Some((*s, check(&file, *s)?));
-        // The first schedule that shows it is enough to see.
+        // The first failing schedule is enough.
         if let Some((schedule, why)) = SCHEDULES.iter().find_map(wrong) {
             failures.push(format!("{name}, {schedule:?}: {why}"));
         }
@@ -67,7 +67,7 @@ fn failures(check: impl Fn(&str, (Schedule, u64)) -> Option<String>) -> Vec<Stri
 }
 
 #[test]
-fn every_defect_is_found_where_it_is() {
+fn every_defect_is_found_at_its_line() {
     let failures = failures(|file, schedule| {
         let twin = Twin::new(file, true);
         match twin.run(schedule, false) {
@@ -84,7 +84,7 @@ fn every_defect_is_found_where_it_is() {
 }
 
 #[test]
-fn nothing_is_found_in_the_right_twins_and_their_results_are_right() {
+fn the_correct_twins_have_no_findings_and_the_expected_results() {
     let failures = failures(|file, schedule| {
         let twin = Twin::new(file, false);
         [false, true]
@@ -103,7 +103,7 @@ fn nothing_is_found_in_the_right_twins_and_their_results_are_right() {
 }
 
 #[test]
-fn there_are_many_and_of_every_class() {
+fn all_classes_have_defects() {
     let files = files();
     assert!(files.len() >= 60, "{}", files.len());
     let texts: Vec<Twin> = (files.iter())
@@ -130,7 +130,7 @@ fn there_are_many_and_of_every_class() {
 }
 
 #[test]
-fn a_register_that_nobody_wrote_is_called_by_its_name() {
+fn an_unwritten_register_is_named() {
     let text = include_str!("defects/uninitialised/accumulator.ptx");
     let numbered = text
         .replace("%x, %sum", "%f<2>")

@@ -1,8 +1,9 @@
-//! What each form of PTX does, from its text to its result, for every type that PTX allows.
+//! Tests of each form of PTX, from text to result, for every type that PTX allows.
 //!
-//! Arithmetic is held to integers of 128 bits, and to floats that are rounded here, once, from what is exact;
-//! what reads memory or other lanes, to the bytes and lanes that are meant. `floor.txt` lists forms that no machine
-//! may lack, and `floor.rs` looks whether the tests execute each.
+//! Arithmetic is checked against 128-bit integers and against floats that these tests round once from the
+//! exact result. Memory accesses and warp instructions are checked against the expected bytes and lanes.
+//! `floor.txt` lists forms that the machine must support, and `floor.rs` checks that the tests execute each
+//! of them.
 
 #[path = "forms/arithmetic.rs"]
 mod arithmetic;

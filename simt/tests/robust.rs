@@ -1,8 +1,8 @@
-//! Whatever the text and the launch are, there is a report or an error: no panic, no hang, and no more
-//! memory than the options allow.
+//! Any text and launch gives a report or an error, without a panic or a hang, and within the memory limit of
+//! the options.
 //!
 //! `SIMT_FUZZ_SECONDS=600 cargo test --release -p simt --test robust -- --nocapture` mutates the workbook's
-//! kernels for so long; without the variable it takes a second. `simt/fuzz` has the same for libfuzzer.
+//! kernels for that time; without the variable it takes one second. `simt/fuzz` does the same with libFuzzer.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use simt::{Arg, Buffer, Dim, Error, Kernel, Module, Options, Report, Schedule};
 #[path = "robust/mutate.rs"]
 mod mutate;
 
-/// Small limits: what is allowed to run at all runs for milliseconds.
+/// Small limits, so that any run takes milliseconds.
 fn limits(schedule: Schedule) -> Options {
     Options {
         fuel: 3_000,
@@ -30,7 +30,7 @@ fn limits(schedule: Schedule) -> Options {
     }
 }
 
-/// The workbook's own PTX.
+/// The workbook's PTX texts.
 fn corpus() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = vec![];
@@ -42,7 +42,7 @@ fn corpus() -> Vec<String> {
     all
 }
 
-/// Arguments of the right size: buffers for what has 8 bytes, small numbers for the rest.
+/// Arguments of the right size: buffers for 8-byte parameters, small numbers for the others.
 fn arguments(kernel: &Kernel) -> (Vec<Buffer>, Vec<Arg>) {
     let mut buffers = vec![];
     let mut args = vec![];
@@ -60,7 +60,7 @@ fn arguments(kernel: &Kernel) -> (Vec<Buffer>, Vec<Arg>) {
     (buffers, args)
 }
 
-/// Reads a text and launches its kernels: how many reports came of it.
+/// Parses a text and launches its kernels; returns the number of reports.
 fn run(text: &str, schedule: Schedule) -> usize {
     let Ok(module) = Module::parse(text) else {
         return 0;
@@ -188,7 +188,7 @@ proptest! {
         let _ = launch(Dim { grid, block, smem }, &args, bytes);
     }
 
-    /// Those that a GPU takes, with arguments of the right sizes.
+    /// Launches that a GPU accepts, with arguments of the right sizes.
     #[test]
     fn right_launches(
         (x, y, z, blocks) in (1..40u32, 1..5u32, 1..5u32, 1..4u32),
@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// What would take all memory, or run for ever, is an error or a finding.
+/// Texts that would exhaust memory or run forever give an error or a finding.
 #[test]
 fn too_much_of_anything() {
     let body = |declared: &str, body: &str| {
@@ -232,7 +232,7 @@ fn too_much_of_anything() {
             .collect();
         texts.push(body(&variables.join("\n"), ""));
     }
-    // A function that calls the next one twice, 40 times over; and calls 5000 deep.
+    // Functions that call the next one twice, nested 40 deep, and single calls nested 5000 deep.
     for (depth, calls) in [(40, 2), (5000, 1)] {
         let function = |i: usize| {
             let call = format!("call f{};", i + 1).repeat(if i + 1 < depth { calls } else { 0 });

@@ -1,8 +1,8 @@
-//! Blocks run side by side, and what comes of it does not depend on how many threads do that.
+//! Blocks run in parallel, and their results do not depend on the number of threads.
 
 use simt::{Arg, Buffer, Class, Dim, Module, Options, Report};
 
-/// Each block writes its own elements of `out`, and one that all write, with its number.
+/// Each block writes its number to its own elements of `out` and to one that all blocks write.
 fn text(all: &str) -> String {
     format!(
         ".version 8.4\n.target sm_90\n.address_size 64

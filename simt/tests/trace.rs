@@ -2,7 +2,7 @@
 
 use simt::{Arg, Buffer, Dim, Module, Options, Report, Watch};
 
-/// Thread i of block b: out[i] = in[i + 4·b] of shared memory, by way of a branch that odd lanes take.
+/// Thread i of block b sets out[i] = in[i + 4·b] through shared memory, after a branch that odd lanes take.
 const TEXT: &str = ".version 8.4
 .target sm_90
 .address_size 64
@@ -102,7 +102,7 @@ fn addresses_of_the_active_lanes() {
         of("st.shared.u32"),
         ("shared".into(), None, BORN, four(128))
     );
-    // Before its start: the offset is negative.
+    // The address is before the buffer's start, so the offset is negative.
     let (_, buffer, lanes, offsets) = of("st.global.u32");
     assert_eq!((buffer.as_deref(), lanes), (Some("out"), ODD));
     assert_eq!(offsets, [-4; 16][..8]);
@@ -114,7 +114,7 @@ fn addresses_of_the_active_lanes() {
 }
 
 #[test]
-fn bounded_and_absent_unless_asked_for() {
+fn a_trace_is_bounded_and_off_by_default() {
     assert_eq!(report(watch(5), true).trace.len(), 5);
     assert_eq!(report(watch(0), true).trace, []);
     let untraced = report(None, true);
@@ -124,7 +124,7 @@ fn bounded_and_absent_unless_asked_for() {
     let json = serde_json::to_value(report(watch(7), true)).unwrap();
     assert_eq!(json["trace"].as_array().unwrap().len(), 7);
     assert_eq!(json["trace"][0]["form"], "ld.param.u64");
-    // Watching changes nothing else.
+    // Recording changes nothing else.
     let mut traced = report(watch(100), true);
     traced.trace.clear();
     assert_eq!(traced, untraced);

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Kernels far apart and close together, on both sides of the ridge.
+/// Kernels with distant and with close intensities, on both sides of the ridge.
 fn roofline() -> RooflineChart {
     let kernel = |(i, value): (usize, f64)| Intensity {
         name: format!("kernel_of_a_long_name_bf16_level{i}"),

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::scale::{Scale, label};
 use crate::style::{Drawn, GRID, LINE, Zoom};
 
-/// Draws them with so many labels at the most; `x` and `y` are what the axes say.
+/// Draws them with at most this many labels; `x` and `y` are the axes' titles.
 pub fn axes<DB: DrawingBackend>(
     chart: &mut ChartContext<DB, Cartesian2d<Scale, Scale>>,
     zoom: Zoom,

@@ -1,4 +1,4 @@
-//! Grouped bars with whiskers: a group a workload, a bar a level.
+//! Grouped bars with whiskers: one group per workload, one bar per level.
 
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
@@ -10,49 +10,49 @@ use crate::scale::{Scale, label};
 use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
 use crate::{Axis, Error};
 
-/// A chart of grouped bars. They lie, so that long names and many groups fit.
+/// A chart of grouped bars. Bars are horizontal, so that long names and many groups fit.
 ///
 /// On a linear axis bars start at zero. On a logarithmic one, which has no zero, they start at the mark: a
 /// bar from 1 to a speed-up of 8 is three doublings long.
 #[derive(Debug, Clone)]
 pub struct BarChart {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// Along the bars.
+    /// The axis along the bars.
     pub axis: Axis,
     /// A value to mark with a line, such as 1 for a speed-up.
     pub mark: Option<f64>,
-    /// From top to bottom.
+    /// Groups from top to bottom.
     pub groups: Vec<Group>,
 }
 
-/// Bars that belong together.
+/// A group of bars.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Written to the left of its bars.
+    /// Name, to the left of the bars.
     pub name: String,
-    /// From top to bottom.
+    /// Bars from top to bottom.
     pub bars: Vec<Bar>,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Bars of one name have one colour, and stand in the legend once.
+    /// Name; bars of the same name share a colour and a legend entry.
     pub name: String,
-    /// Its length.
+    /// Length of the bar.
     pub value: f64,
-    /// Where its whisker begins and ends; none is drawn where both are the value.
+    /// Start and end of the whisker, which is not drawn if both equal the value.
     pub spread: (f64, f64),
-    /// Written behind it: the value and its unit.
+    /// Text after the bar: the value and its unit.
     pub label: String,
 }
 
-/// Height of a bar with the gap below it, of the gap between groups, and of the axis.
+/// Heights of a bar with the gap below it, of the gap between groups, and of the axis.
 const BAR: i32 = 22;
 const GAP: i32 = 12;
 const AXIS: i32 = 52;
-/// The longest name or label that gets all the room it asks for.
+/// Maximum width of names and labels.
 const WIDEST_TEXT: i32 = 250;
 
 impl BarChart {
@@ -60,7 +60,7 @@ impl BarChart {
         self.groups.iter().flat_map(|group| &group.bars)
     }
 
-    /// Names of bars that are drawn, in the order in which they appear.
+    /// Names of the drawn bars, in the order of appearance.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for bar in self.bars().filter(|bar| bar.value.is_finite()) {
@@ -71,22 +71,22 @@ impl BarChart {
         names
     }
 
-    /// How a bar looks.
+    /// Returns the look of a bar.
     pub(crate) fn paint(&self, bar: &Bar) -> Paint {
         let names = self.names();
         let at = names.iter().position(|name| *name == bar.name);
         let paint = at.and_then(|at| paints(&names).get(at).copied());
-        paint.unwrap_or_else(|| plain(0)) // of a bar that is not drawn
+        paint.unwrap_or_else(|| plain(0)) // for a bar that is not drawn
     }
 
-    /// The largest value, whisker or mark.
+    /// Returns the maximum value, whisker or mark.
     fn highest(&self) -> f64 {
         let ends = self.bars().flat_map(|bar| [bar.value, bar.spread.1]);
         let ends = ends.chain(self.mark).filter(|v| v.is_finite());
         ends.fold(0., f64::max)
     }
 
-    /// From where bars start to the longest one's end; on a logarithmic axis, from the lowest value.
+    /// The scale from the bars' start to the longest bar's end; on a logarithmic axis, from the minimum.
     pub(crate) fn scale(&self) -> Scale {
         if !self.axis.log {
             return Scale::exact(0., self.highest());
@@ -138,12 +138,12 @@ impl Chart for BarChart {
     }
 }
 
-/// Where the bars go, in pixels.
+/// Positions of the bars, in pixels.
 struct Plot<'a, DB: DrawingBackend> {
     area: &'a Area<DB>,
     zoom: Zoom,
     scale: Scale,
-    /// Where bars start, if not on the left.
+    /// Value at which bars start, if not at the left edge.
     start: Option<f64>,
     left: i32,
     right: i32,
@@ -188,7 +188,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
             .draw(&PathElement::new(points, self.zoom.stroke(colour, 1)))
     }
 
-    /// Grid, ticks, the axis' label and the mark.
+    /// Draws the grid, the ticks, the axis' label and the mark.
     fn axis(&self, chart: &BarChart) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
         let style = self.zoom.text(14, HPos::Center, VPos::Top);
@@ -209,14 +209,14 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         }
     }
 
-    /// The name of a group, to the left of its bars.
+    /// Draws the name of a group, to the left of its bars.
     fn name(&self, name: &str, y: i32) -> Drawn<DB> {
         let style = self.zoom.text(15, HPos::Right, VPos::Center);
         let at = (self.left - self.zoom.px(8), y);
         self.area.draw_text(name, &style, at)
     }
 
-    /// A bar, its whisker and its label, below `top`.
+    /// Draws a bar, its whisker and its label, below `top`.
     fn bar(&self, bar: &Bar, paint: Paint, top: i32) -> Drawn<DB> {
         if !bar.value.is_finite() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Bars with a name to the left of each, in panels one below the other, on one linear scale.
+//! Bars with a name to the left of each, in stacked panels on one linear scale.
 
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
@@ -13,21 +13,21 @@ use crate::style::{
 };
 use crate::{Axis, Error};
 
-/// A chart that stays legible on a phone: it is narrower than the others, and each bar has its name to the left of it
-/// in place of a legend. Whiskers are not drawn.
+/// A chart that is legible on a phone: it is narrower than the others, and names to the left of the bars
+/// replace the legend. Whiskers are not drawn.
 #[derive(Debug, Clone)]
 pub struct BarPanels {
     /// Title of the chart.
     pub title: String,
-    /// Along the bars; linear, and the same for all panels.
+    /// The axis along the bars; linear, and shared by all panels.
     pub axis: Axis,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Group>,
 }
 
-/// Width of the chart in CSS pixels. A phone shows it at two thirds of that.
+/// Width of the chart in CSS pixels. A phone shows it at two thirds of this.
 const WIDTH: u32 = 560;
-/// Height of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
+/// Heights of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
 const BAR: i32 = 23;
 const TITLE: i32 = 26;
 const GAP: i32 = 12;
@@ -89,7 +89,7 @@ impl Chart for BarPanels {
     }
 }
 
-/// Where the bars go, in pixels.
+/// Positions of the bars, in pixels.
 struct Plot<'a, DB: DrawingBackend> {
     area: &'a Area<DB>,
     zoom: Zoom,
@@ -99,7 +99,7 @@ struct Plot<'a, DB: DrawingBackend> {
 }
 
 impl<'a, DB: DrawingBackend> Plot<'a, DB> {
-    /// The bars are as long as they can be with every label inside the chart.
+    /// Chooses the longest bars that leave every label inside the chart.
     fn new(
         chart: &BarPanels,
         area: &'a Area<DB>,
@@ -135,7 +135,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
             .draw(&PathElement::new(points, self.zoom.stroke(colour, 1)))
     }
 
-    /// A panel's title, grid and bars, below `top`.
+    /// Draws a panel's title, grid and bars, below `top`.
     fn panel(&self, panel: &Group, paints: Vec<Paint>, top: i32) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
         let style = self.zoom.text(TEXT + 1, HPos::Left, VPos::Center);
@@ -151,7 +151,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         self.line([(self.left, first), (self.left, bottom)], LINE)
     }
 
-    /// A bar below `top`, between its name and its label.
+    /// Draws a bar below `top`, between its name and its label.
     fn bar(&self, bar: &Bar, paint: Paint, top: i32) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
         let (end, middle) = (self.x(bar.value), top + px(BAR / 2));
@@ -163,11 +163,11 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         let label = self.zoom.text(TEXT, HPos::Left, VPos::Center);
         let (x, room) = (end + px(BESIDE), text_room(self.area, &bar.label, &label)?);
         let behind = [(end + px(1), corners[0].1), (x + room, corners[1].1)];
-        self.area.draw(&Rectangle::new(behind, PAPER.filled()))?; // no grid line crosses the label
+        self.area.draw(&Rectangle::new(behind, PAPER.filled()))?; // keeps grid lines out of the label
         self.area.draw_text(&bar.label, &label, (x, middle))
     }
 
-    /// Ticks and what the axis says, below the last panel.
+    /// Draws ticks and the axis' title below the last panel.
     fn axis(&self, axis: &Axis, top: i32) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
         let style = self.zoom.text(TEXT - 1, HPos::Center, VPos::Top);

@@ -1,4 +1,4 @@
-//! Grouped bars as small multiples: a panel a group, side by side, on one scale.
+//! Grouped bars as small multiples: one panel per group, on one scale.
 
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
@@ -12,12 +12,12 @@ use crate::scale::{Scale, label};
 use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom};
 use crate::style::{header, header_height, text_room};
 
-/// A [`BarChart`] whose groups stand in columns, so that many fit on a page.
+/// A [`BarChart`] with its groups in columns, so that many fit on a page.
 pub struct BarGrid<'a>(pub &'a BarChart);
 
-/// Panels side by side.
+/// Number of columns.
 const COLUMNS: usize = 2;
-/// Height of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
+/// Heights of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
 const BAR: i32 = 16;
 const TITLE: i32 = 20;
 const GAP: i32 = 10;
@@ -26,7 +26,7 @@ const AXIS: i32 = 42;
 const BEFORE_LABEL: i32 = 5;
 
 impl BarGrid<'_> {
-    /// The panels of a column are the groups from one index to another.
+    /// Number of groups per column.
     fn per_column(&self) -> usize {
         self.0.groups.len().div_ceil(COLUMNS).max(1)
     }
@@ -35,7 +35,7 @@ impl BarGrid<'_> {
         self.0.groups.chunks(self.per_column())
     }
 
-    /// Pixels to the right of the longest bar.
+    /// Pixels to the right of the longest bar, for its label.
     fn label_room<DB: DrawingBackend>(
         &self,
         area: &Area<DB>,
@@ -141,7 +141,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
         self.ticks(top - px(GAP))
     }
 
-    /// Lines at the ticks, and the mark, between `top` and `bottom`.
+    /// Draws lines at the ticks, and the mark, between `top` and `bottom`.
     fn grid(&self, (top, bottom): (i32, i32)) -> Drawn<DB> {
         for tick in self.scale.ticks(5) {
             let x = self.x(tick);
@@ -162,7 +162,7 @@ impl<DB: DrawingBackend> Column<'_, DB> {
         Ok(())
     }
 
-    /// A bar, its whisker and its label, below `top`.
+    /// Draws a bar, its whisker and its label, below `top`.
     fn bar(&self, bar: &Bar, paint: Paint, top: i32) -> Drawn<DB> {
         if !bar.value.is_finite() {
             return Ok(());

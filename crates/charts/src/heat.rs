@@ -1,4 +1,4 @@
-//! Ratios over two sizes as coloured cells: where one is ahead, and by how much.
+//! Heat maps of ratios over two sizes.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -7,39 +7,41 @@ use crate::Error;
 use crate::save::Chart;
 use crate::style::{Area, Drawn, INK, LINE, MARGIN, WIDTH, Zoom};
 
-/// Ratios in cells: above 1 in blue, below in orange, equal in white, which all kinds of colour vision tell apart.
+/// A heat map of ratios: above 1 in blue, below in orange, equal in white. These colours are distinct with
+/// any kind of colour vision.
 #[derive(Debug, Clone)]
 pub struct HeatMap {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// What a ratio says: `time of the library / time of level 5`.
+    /// Meaning of a ratio: `time of the library / time of level 5`.
     pub note: String,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
-/// Cells with two sizes.
+/// A table of cells.
 #[derive(Debug, Clone)]
 pub struct Panel {
-    /// What the cells have in common, and what rows and columns are.
+    /// Common property of the cells, and the meaning of rows and columns.
     pub title: String,
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<String>,
-    /// From top to bottom: a name, and a ratio for each column where there is one.
+    /// Rows from top to bottom: a name, and a ratio for each column that has one.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
-/// The ratio that has the full colour, and its inverse.
+/// The ratio with full colour, as for its inverse.
 const FULL: f64 = 4.;
-/// Height of the header, of a panel's title, of a row, of the gap below a panel; width of the rows' names.
+/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; width of the rows'
+/// names.
 const HEADER: i32 = 84;
 const TITLE: i32 = 24;
 const ROW: i32 = 22;
 const GAP: i32 = 14;
 const NAME: i32 = 96;
-/// Width of a cell at the most.
+/// Maximum width of a cell.
 const CELL: i32 = 74;
-/// Far ahead, and far behind: blue and vermilion of the palette.
+/// Colours of large and small ratios: blue and vermilion of the palette.
 const AHEAD: [f64; 3] = [0., 114., 178.];
 const BEHIND: [f64; 3] = [213., 94., 0.];
 
@@ -51,7 +53,7 @@ impl HeatMap {
 }
 
 impl Panel {
-    /// Title, the columns' names, and the rows.
+    /// Height of the title, the columns' names, and the rows.
     fn height(&self) -> i32 {
         TITLE + ROW * (self.rows.len() as i32 + 1) + GAP
     }
@@ -91,7 +93,7 @@ impl Chart for HeatMap {
     }
 }
 
-/// The colours of some ratios.
+/// Draws the colours of some ratios.
 fn legend<DB: DrawingBackend>(area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
     for (i, ratio) in [0.25, 0.5, 0.8, 1., 1.25, 2., 4.].into_iter().enumerate() {
         let left = MARGIN + 60 * i as i32;
@@ -125,7 +127,7 @@ fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32
     Ok(())
 }
 
-/// A cell with its ratio, `1.25`.
+/// Draws a cell with its ratio, `1.25`.
 fn cell<DB: DrawingBackend>(
     area: &Area<DB>,
     zoom: Zoom,
@@ -145,7 +147,7 @@ fn cell<DB: DrawingBackend>(
     area.draw_text(&number(ratio), &style, at)
 }
 
-/// Three digits at the most: `0.98`, `1.25`, `12.3`.
+/// Formats with at most three digits: `0.98`, `1.25`, `12.3`.
 fn number(ratio: f64) -> String {
     match ratio {
         r if r < 9.995 => format!("{r:.2}"),
@@ -158,7 +160,7 @@ fn shows(ratio: f64) -> bool {
     ratio.is_finite() && ratio > 0.
 }
 
-/// White at 1, and further from it the further the ratio is, by factors.
+/// Returns white for 1, and a stronger colour the larger the factor.
 fn paint(ratio: f64) -> RGBColor {
     let part = (ratio.ln() / FULL.ln()).clamp(-1., 1.);
     let full = if part > 0. { AHEAD } else { BEHIND };
@@ -166,7 +168,7 @@ fn paint(ratio: f64) -> RGBColor {
     RGBColor(mix[0], mix[1], mix[2])
 }
 
-/// Whether white is the more legible on it (WCAG 2.1, relative luminance).
+/// Whether white text is more legible on this colour (WCAG 2.1, relative luminance).
 fn is_dark(RGBColor(r, g, b): RGBColor) -> bool {
     let linear = |v: u8| (f64::from(v) / 255.).powf(2.2);
     0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) < 0.18
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(paint(4.), RGBColor(0, 114, 178));
         assert_eq!(paint(100.), paint(4.));
         assert_eq!(paint(0.25), RGBColor(213, 94, 0));
-        // Twice as fast is as far from white as half as fast.
+        // Twice as fast and half as fast are equally far from white.
         let depth = |RGBColor(r, _, b): RGBColor, full: [f64; 3]| {
             let part = |v: u8, f: f64| (255. - f64::from(v)) / (255. - f);
             (part(r, full[0]), part(b, full[2]))
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_without_a_ratio_is_refused() {
+    fn a_map_without_a_ratio_is_an_error() {
         let map = HeatMap {
             title: "none".into(),
             note: String::new(),

@@ -1,4 +1,4 @@
-//! The charts of the workbook, in one style: as SVG for pages and as PNG for everything else.
+//! The charts of the workbook, in one style: SVG for web pages and PNG for everything else.
 //!
 //! ```no_run
 //! use charts::{Axis, LineChart, Series};
@@ -42,36 +42,36 @@ pub use roof::Roof;
 pub use roofline::{Intensity, RooflineChart};
 pub use save::{Chart, Format};
 
-/// What an axis shows, with its unit, and how values are spread over it.
+/// The quantity of an axis with its unit, and its scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// The quantity and, in brackets, its unit: `time (ms)`.
+    /// The quantity and, in parentheses, its unit: `time (ms)`.
     pub label: String,
-    /// Whether equal ratios, in place of equal differences, are equally far apart.
+    /// Whether the axis is logarithmic.
     pub log: bool,
 }
 
 impl Axis {
-    /// An axis on which equal differences are equally far apart.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         let (label, log) = (label.into(), false);
         Self { label, log }
     }
 
-    /// An axis on which equal ratios are equally far apart.
+    /// A logarithmic axis.
     pub fn log(label: impl Into<String>) -> Self {
         let (label, log) = (label.into(), true);
         Self { label, log }
     }
 }
 
-/// Why a chart was not written.
+/// The reason why a chart was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is nothing to draw.
     #[error("chart `{0}`: expected at least one finite value, found none")]
     Empty(String),
-    /// The drawing library refused.
+    /// The drawing library failed.
     #[error("chart: {0}")]
     Draw(String),
     /// The file could not be written.
@@ -82,51 +82,50 @@ pub enum Error {
 /// Draws a chart into `stem`.svg and returns the path.
 ///
 /// # Errors
-/// When the chart has nothing to draw, or when the file cannot be written.
+/// If the chart has nothing to draw, or the file cannot be written.
 pub fn svg(stem: &Path, chart: &impl Chart) -> Result<PathBuf, Error> {
     save::save_svg(stem, chart)
 }
 
-/// Draws lines, one a series, into `stem`.svg and `stem`.png, and returns the two paths.
+/// Draws one line per series into `stem`.svg and `stem`.png, and returns the two paths.
 ///
 /// Points that are not finite, and points at or below zero on a logarithmic axis, are left out.
 ///
 /// # Errors
-/// When no point is left, or when a file cannot be written.
+/// If no point is left, or a file cannot be written.
 pub fn line_chart(stem: &Path, chart: &LineChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
 }
 
-/// The bytes of a file of this format: kernels on the roof of a machine.
+/// Returns a file of this format with kernels on a machine's roof.
 ///
 /// # Errors
-/// When no kernel has a positive intensity.
+/// If no kernel has a positive intensity.
 pub fn roofline_chart(chart: &RooflineChart, format: Format) -> Result<Vec<u8>, Error> {
     save::bytes(chart, format)
 }
 
-/// Draws grouped horizontal bars with whiskers into `stem`.svg and `stem`.png, and returns the two
-/// paths.
+/// Draws grouped horizontal bars with whiskers into `stem`.svg and `stem`.png, and returns the two paths.
 ///
 /// # Errors
-/// When there is no bar with a finite value, or when a file cannot be written.
+/// If no bar has a finite value, or a file cannot be written.
 pub fn bar_chart(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, chart)
 }
 
-/// Draws the same bars as small multiples, a panel a group and two side by side, into `stem`.svg and `stem`.png, and
-/// returns the two paths.
+/// Draws the same bars as small multiples in two columns, one panel per group, into `stem`.svg and
+/// `stem`.png, and returns the two paths.
 ///
 /// # Errors
-/// When there is no bar with a finite value, or when a file cannot be written.
+/// If no bar has a finite value, or a file cannot be written.
 pub fn bar_grid(stem: &Path, chart: &BarChart) -> Result<[PathBuf; 2], Error> {
     save::save(stem, &grid::BarGrid(chart))
 }
 
-/// The bytes of a file of this format: grouped horizontal bars with whiskers.
+/// Returns a file of this format with grouped horizontal bars and whiskers.
 ///
 /// # Errors
-/// When there is no bar with a finite value.
+/// If no bar has a finite value.
 pub fn bar_chart_bytes(chart: &BarChart, format: Format) -> Result<Vec<u8>, Error> {
     save::bytes(chart, format)
 }

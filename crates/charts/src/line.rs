@@ -1,4 +1,4 @@
-//! Lines over a common axis: a loss over steps, a time over a size.
+//! Line charts: a loss over steps, or a time over a size.
 
 use plotters::prelude::*;
 
@@ -12,30 +12,30 @@ use crate::{Axis, Error};
 /// A chart of lines.
 #[derive(Debug, Clone)]
 pub struct LineChart {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// Vertical axis.
     pub y: Axis,
-    /// One line each.
+    /// The lines.
     pub series: Vec<Series>,
 }
 
-/// One line.
+/// A line.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
     /// (x, y) from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A line of so many points at the most shows each of them.
+/// Maximum number of points of a line that are drawn as markers.
 const FEW: usize = 20;
 
 impl LineChart {
-    /// The points of a series that the axes can show.
+    /// Points of a series that the axes can show.
     fn shown<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
         let shows =
             |&(x, y): &(f64, f64)| Scale::shows(x, self.x.log) && Scale::shows(y, self.y.log);
@@ -76,27 +76,27 @@ impl Chart for LineChart {
     }
 }
 
-/// Where lines are drawn.
+/// The area of a plot.
 pub(crate) struct Place<'a, DB: DrawingBackend> {
-    /// All of it: points are in its pixels.
+    /// The whole page; points are in its pixels.
     pub page: &'a Area<DB>,
     /// The part with the axes.
     pub area: Area<DB>,
-    /// What stays free above the axes, CSS pixels.
+    /// Free space above the axes in CSS pixels.
     pub top: i32,
-    /// Of either axis at the most.
+    /// Maximum number of labels on either axis.
     pub labels: (usize, usize),
 }
 
 impl LineChart {
-    /// Of the series that have a point.
+    /// Names of the series with a point.
     pub(crate) fn names(&self) -> Vec<&str> {
         let drawn = |series: &&Series| self.shown(series).next().is_some();
         let drawn = self.series.iter().filter(drawn);
         drawn.map(|series| series.name.as_str()).collect()
     }
 
-    /// Axes and lines, each as its name looks among `names`.
+    /// Draws axes and lines, in the looks of `names`.
     pub(crate) fn plot<DB: DrawingBackend>(
         &self,
         place: &Place<DB>,

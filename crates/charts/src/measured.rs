@@ -1,4 +1,4 @@
-//! What kernels reach below the roof of a machine, a point a level.
+//! Measured rates of kernels below a machine's roof, one point per level.
 
 use plotters::prelude::*;
 use plotters::style::FontTransform;
@@ -11,40 +11,41 @@ use crate::scale::Scale;
 use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header};
 use crate::{Error, Roof};
 
-/// Measured rates below a roof.
+/// A chart of measured rates below a roof.
 #[derive(Debug, Clone)]
 pub struct MeasuredChart {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// Of the machine.
+    /// Roof of the machine.
     pub roof: Roof,
-    /// Levels, or whatever else is compared.
+    /// Names of the series, such as levels.
     pub series: Vec<String>,
-    /// In any order; those without a positive intensity are left out.
+    /// Kernels in any order; those without a positive intensity are left out.
     pub kernels: Vec<Measured>,
-    /// A line below.
+    /// A line of text below the chart.
     pub note: String,
 }
 
-/// What one kernel needs, and how fast it is.
+/// Needs and rates of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Of the kernel.
+    /// Name of the kernel.
     pub name: String,
-    /// FLOPs a byte.
+    /// Intensity in FLOPs per byte.
     pub intensity: f64,
-    /// TFLOP/s, one a series.
+    /// Rates in TFLOP/s, one per series.
     pub rates: Vec<Option<f64>>,
 }
 
-/// Below the note.
+/// Text below the note.
 const COLUMNS: &str = "A line leads from each name to the intensity of its op. Ops of one intensity share a place; the tables of ops tell them apart.";
-/// Height of all but the notes, and with them, CSS pixels.
+/// Height in CSS pixels without and with the notes.
 const AXES: i32 = 640;
 const HEIGHT: i32 = 696;
-/// The share of the axes' height that the names take above the roof.
+/// Share of the axes' height for the names above the roof.
 const NAMES: f64 = 0.34;
-/// From one kernel's name to the next at the least, from the roof to the names, half a tick's height, CSS pixels.
+/// Minimum distances in CSS pixels: between names of kernels, and from the roof to the names; half a tick's
+/// height.
 const APART: i32 = 25;
 const LEADER: i32 = 60;
 const TICK: i32 = 5;
@@ -57,7 +58,7 @@ impl Measured {
 }
 
 impl MeasuredChart {
-    /// Those that logarithmic axes can show, from the least intensity.
+    /// Kernels that logarithmic axes can show, in ascending intensity.
     fn shown(&self) -> Vec<&Measured> {
         let shows = |kernel: &&Measured| {
             Scale::shows(kernel.intensity, true) && kernel.shown().next().is_some()
@@ -67,7 +68,8 @@ impl MeasuredChart {
         shown
     }
 
-    /// FLOPs a byte and TFLOP/s: all points, and some of the roof on both sides of its ridge.
+    /// Scales in FLOPs per byte and TFLOP/s, for all points and a part of the roof on both sides of its
+    /// ridge.
     fn scales(&self) -> Option<[Scale; 2]> {
         let shown = self.shown();
         let (low, high) = (shown.first()?.intensity, shown.last()?.intensity);
@@ -83,7 +85,7 @@ impl MeasuredChart {
         Some([x, Scale::around(y, 0.02, true)?])
     }
 
-    /// Series that have a point, and how each looks.
+    /// Series with a point, and their looks.
     fn drawn(&self) -> Vec<(usize, &str, Paint)> {
         let shown = self.shown();
         let has_point = |i: usize| shown.iter().any(|k| k.shown().any(|(j, _)| i == j));
@@ -137,7 +139,7 @@ impl Chart for MeasuredChart {
 }
 
 impl MeasuredChart {
-    /// A kernel's name above `place`, and a line from there down to its lowest point.
+    /// Draws a kernel's name above `place`, with a line down to its lowest point.
     fn name<DB: DrawingBackend>(
         &self,
         area: &Area<DB>,
@@ -165,7 +167,7 @@ impl MeasuredChart {
         area.draw_text(&kernel.name, &style, (place, name - px(4)))
     }
 
-    /// A kernel's points at its intensity.
+    /// Draws a kernel's points at its intensity.
     fn points<DB: DrawingBackend>(
         &self,
         area: &Area<DB>,
@@ -183,10 +185,10 @@ impl MeasuredChart {
     }
 }
 
-/// `xs` in ascending order, moved as little as it takes for neighbours to be `apart`: those that are too close become a
-/// block around their middle.
+/// Moves the ascending `xs` as little as necessary to keep neighbours `apart`: those too close become a block
+/// around their middle.
 fn spread(xs: &[i32], apart: i32) -> Vec<i32> {
-    let mut blocks: Vec<(f64, usize)> = vec![]; // the sum of where the first of the block would be, and how many
+    let mut blocks: Vec<(f64, usize)> = vec![]; // sum of the wanted positions of the block's first element, and length
     for (i, x) in xs.iter().enumerate() {
         let (mut sum, mut count) = (f64::from(x - i as i32 * apart), 1);
         while let Some((before, n)) = blocks.pop() {
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_on_the_axes_is_left_out() {
+    fn points_outside_the_axes_are_left_out() {
         let kernel = |name: &str, intensity, rates: [Option<f64>; 2]| Measured {
             name: name.into(),
             intensity,
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_without_points_is_refused() {
+    fn a_chart_without_points_is_an_error() {
         assert!(matches!(chart(vec![]).check(), Err(Error::Empty(_))));
     }
 }

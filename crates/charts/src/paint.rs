@@ -1,21 +1,21 @@
-//! How a series looks: what a name says, in whatever chart it stands.
+//! Looks of series: a name has the same look in every chart.
 
 use plotters::prelude::*;
 
 use crate::style::{Area, Drawn, PAPER, Zoom};
 
-/// A colour, and what tells series of one hue apart.
+/// Colour and shape of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paint {
-    /// Of bars, lines and points.
+    /// Colour of bars, lines and points.
     pub colour: RGBColor,
-    /// Of points.
+    /// Shape of points.
     pub shape: Shape,
-    /// Bars are striped, and points hollow.
+    /// Whether bars are striped and points hollow.
     pub hollow: bool,
 }
 
-/// Of a point: those of two levels can lie on each other and both be seen.
+/// Shape of a point; points of two levels on each other are both visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// ●
@@ -30,8 +30,8 @@ pub enum Shape {
     Diamond,
 }
 
-/// Levels from 1, told apart with any kind of colour vision (Okabe and Ito, "Color universal design", 2008), each with
-/// a darker colour of the same hue for the same in a CUDA graph.
+/// Looks of the levels from 1, distinct with any kind of colour vision (Okabe and Ito, "Color universal
+/// design", 2008). The second, darker colour of the same hue is for a CUDA graph.
 const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
     (RGBColor(0, 114, 178), RGBColor(0, 60, 96), Shape::Circle),
     (RGBColor(230, 159, 0), RGBColor(140, 92, 0), Shape::Square),
@@ -44,7 +44,7 @@ const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
     ),
 ];
 
-/// Everything that is no level: other frameworks in greys and browns, libraries and limits.
+/// Looks of other systems: other frameworks in greys and browns, libraries and limits.
 const OTHERS: [(&str, RGBColor, Shape); 15] = [
     ("PyTorch", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch eager", RGBColor(150, 150, 150), Shape::Circle),
@@ -75,7 +75,7 @@ const OTHERS: [(&str, RGBColor, Shape); 15] = [
     ("dp4a", RGBColor(221, 204, 119), Shape::Down),
 ];
 
-/// For names that mean nothing in particular, in the order in which a chart has them: the colours of the levels, and more.
+/// Colours of all other names, in the order of a chart: the levels' colours, and more.
 const PALETTE: [RGBColor; 8] = [
     LEVELS[0].0,
     LEVELS[1].0,
@@ -95,7 +95,7 @@ const SHAPES: [Shape; 5] = [
     Shape::Diamond,
 ];
 
-/// The i-th of those that have no name of their own.
+/// Returns the look of the i-th name without a look of its own.
 pub fn plain(i: usize) -> Paint {
     Paint {
         colour: PALETTE[i % PALETTE.len()],
@@ -104,14 +104,14 @@ pub fn plain(i: usize) -> Paint {
     }
 }
 
-/// Of each of a chart's `names`.
+/// Returns the looks of a chart's `names`.
 pub fn paints(names: &[&str]) -> Vec<Paint> {
     let mut unknown = 0..;
     let paint = |name: &&str| known(name).unwrap_or_else(|| plain(unknown.next().unwrap_or(0)));
     names.iter().map(paint).collect()
 }
 
-/// Of `level 5`, `level 5 in a graph`, `PyTorch compile`; behind a comma stands what does not change it.
+/// Returns the look of `level 5`, `level 5 in a graph`, `PyTorch compile`; text after a comma is ignored.
 fn known(name: &str) -> Option<Paint> {
     let name = name.split(',').next().unwrap_or(name);
     if let Some(of_level) = name.strip_prefix("level ") {
@@ -137,7 +137,7 @@ fn known(name: &str) -> Option<Paint> {
 }
 
 impl Paint {
-    /// A bar between two corners, the left one first; one without a length is a line.
+    /// Draws a bar between two corners, the left one first; a bar of zero length is a line.
     pub fn bar<DB: DrawingBackend>(
         self,
         area: &Area<DB>,
@@ -156,7 +156,7 @@ impl Paint {
         Ok(())
     }
 
-    /// A point around `(x, y)`, in pixels.
+    /// Draws a point around `(x, y)`, in pixels.
     pub fn point<DB: DrawingBackend>(
         self,
         area: &Area<DB>,
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_one_look_wherever_it_stands() {
+    fn a_name_has_one_look_in_all_charts() {
         let level5 = paints(&["level 5"])[0];
         let all = paints(&[
             "PyTorch",
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn no_two_names_of_a_chart_look_alike() {
         let levels = (1..=5).flat_map(|n| ["", " in a graph"].map(|how| format!("level {n}{how}")));
-        // Two are other names for what is not in the same chart.
+        // Two are alternative names that do not occur in one chart.
         let others = OTHERS.iter().map(|(name, ..)| name.to_string());
         let others = others.filter(|name| !["PyTorch", "cuBLAS"].contains(&name.as_str()));
         let names: Vec<String> = levels.chain(others).collect();

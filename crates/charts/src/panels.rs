@@ -1,4 +1,4 @@
-//! Line charts as small multiples: two side by side, with one legend.
+//! Line charts as small multiples in two columns, with one legend.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -8,23 +8,23 @@ use crate::line::{LineChart, Place};
 use crate::save::Chart;
 use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header, header_height};
 
-/// Line charts of the same series.
+/// Line charts with the same series.
 #[derive(Debug, Clone)]
 pub struct LinePanels {
-    /// What they show.
+    /// Title of the whole chart.
     pub title: String,
-    /// From left to right, and then below.
+    /// Panels from left to right, row by row.
     pub panels: Vec<LineChart>,
 }
 
-/// Panels side by side.
+/// Number of columns.
 const COLUMNS: usize = 2;
-/// Height of a panel, and of its title.
+/// Heights of a panel and of its title.
 const PANEL: i32 = 260;
 const TITLE: i32 = 26;
 
 impl LinePanels {
-    /// Those of all panels, in the order in which they appear.
+    /// Names of the series in all panels, in the order of appearance.
     fn names(&self) -> Vec<&str> {
         let mut names = vec![];
         for name in self.panels.iter().flat_map(LineChart::names) {

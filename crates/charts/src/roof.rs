@@ -1,4 +1,4 @@
-//! The roof of a machine, and what all charts below it have: axes, numbered points, a list of their names.
+//! A machine's roof, and the common parts of roofline charts: axes, numbered points, and a list of names.
 
 use std::ops::RangeInclusive;
 
@@ -9,33 +9,33 @@ use crate::axes::axes;
 use crate::scale::{Scale, label};
 use crate::style::{Area, Drawn, INK, MARGIN, WIDTH, Zoom, header_height};
 
-/// What a machine can do at the most.
+/// Limits of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roof {
-    /// Of the machine.
+    /// Name of the machine.
     pub name: String,
-    /// Of its memory, TB/s.
+    /// Memory bandwidth in TB/s.
     pub bandwidth: f64,
-    /// Of its arithmetic, TFLOP/s.
+    /// Peak arithmetic throughput in TFLOP/s.
     pub peak: f64,
 }
 
 impl Roof {
-    /// min(peak, bandwidth × intensity): the most TFLOP/s at this many FLOPs a byte.
+    /// Returns min(peak, bandwidth × intensity): the maximum TFLOP/s at this many FLOPs per byte.
     pub fn at(&self, intensity: f64) -> f64 {
         (self.bandwidth * intensity).min(self.peak)
     }
 
-    /// FLOPs a byte from which on memory is not what limits.
+    /// Returns the FLOPs per byte from which on arithmetic is the limit.
     pub fn ridge(&self) -> f64 {
         self.peak / self.bandwidth
     }
 }
 
-/// Axes in FLOPs a byte and TFLOP/s.
+/// Axes in FLOPs per byte and TFLOP/s.
 pub(crate) type Plane<'a, DB> = ChartContext<'a, DB, Cartesian2d<Scale, Scale>>;
 
-/// Axes below the legend of `names`, and the roof; `rate` is what the upright one says.
+/// Draws axes below the legend of `names`, and the roof; `rate` is the vertical axis' title.
 pub(crate) fn plane<'a, DB: DrawingBackend>(
     area: &'a Area<DB>,
     zoom: Zoom,
@@ -64,7 +64,8 @@ pub(crate) fn plane<'a, DB: DrawingBackend>(
     Ok(chart)
 }
 
-/// Numbers from 1 above points from left to right; those that would lie on each other are one label, above the highest.
+/// Draws numbers from 1 above points from left to right; overlapping numbers become one label above the
+/// highest point.
 pub(crate) fn number<DB: DrawingBackend>(
     chart: &mut Plane<DB>,
     zoom: Zoom,
@@ -85,28 +86,28 @@ pub(crate) fn number<DB: DrawingBackend>(
 /// A line of the list below the axes.
 pub(crate) struct Named<'a> {
     pub name: &'a str,
-    /// FLOPs a byte.
+    /// Intensity in FLOPs per byte.
     pub intensity: f64,
-    /// Of its dot, where it has one.
+    /// Colour of its dot, if it has one.
     pub colour: Option<RGBColor>,
 }
 
-/// Height of a line of the list, CSS pixels.
+/// Height of a line of the list in CSS pixels.
 const ROW: i32 = 20;
-/// Names side by side.
+/// Number of columns of the list.
 const COLUMNS: usize = 2;
 
-/// Lines of a list of `names`.
+/// Number of lines of a list of `names`.
 fn rows(names: usize) -> usize {
     names.div_ceil(COLUMNS)
 }
 
-/// What the list takes with the note above it, CSS pixels.
+/// Height of the list with the note above it, in CSS pixels.
 pub(crate) fn list_height(names: usize) -> i32 {
     ROW * (rows(names) as i32 + 2)
 }
 
-/// The note, and the names of the numbers, column by column.
+/// Draws the note and the names by number, column by column.
 pub(crate) fn list<DB: DrawingBackend>(
     area: &Area<DB>,
     zoom: Zoom,
@@ -135,7 +136,7 @@ pub(crate) fn list<DB: DrawingBackend>(
     Ok(())
 }
 
-/// Numbers of neighbours that would lie on each other, side by side: `xs` from left to right, in pixels.
+/// Groups neighbouring numbers that would overlap; `xs` are ascending, in pixels.
 fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
     let mut groups: Vec<RangeInclusive<usize>> = vec![];
     for (i, x) in xs.iter().enumerate() {
@@ -147,7 +148,7 @@ fn groups(xs: &[i32], width: i32) -> Vec<RangeInclusive<usize>> {
     groups
 }
 
-/// `3`, or `3–5` of numbers from 1.
+/// Formats numbers from 1: `3`, or `3–5`.
 fn numbers(group: &RangeInclusive<usize>) -> String {
     match (group.start() + 1, group.end() + 1) {
         (first, last) if first == last => first.to_string(),
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_roof_is_the_lower_of_two() {
+    fn the_roof_is_the_lower_of_two_limits() {
         let roof = Roof {
             name: "a machine".into(),
             bandwidth: 2.,

@@ -1,4 +1,4 @@
-//! Kernels under the roof of a machine: "Roofline", Williams, Waterman, Patterson, 2009.
+//! Rooflines: kernels under a machine's roof. "Roofline", Williams, Waterman, Patterson, 2009.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -13,32 +13,32 @@ use crate::{Error, Roof};
 /// A roof, and the kernels below it.
 #[derive(Debug, Clone)]
 pub struct RooflineChart {
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// Of the machine.
+    /// Roof of the machine.
     pub roof: Roof,
-    /// In any order; those without a positive intensity are left out.
+    /// Kernels in any order; those without a positive intensity are left out.
     pub kernels: Vec<Intensity>,
-    /// A line below: what is claimed.
+    /// A line of text below: what the chart claims.
     pub note: String,
 }
 
-/// What a kernel does with what it reads and writes.
+/// Intensity of a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intensity {
-    /// Of the kernel.
+    /// Name of the kernel.
     pub name: String,
-    /// FLOPs a byte.
+    /// FLOPs per byte.
     pub value: f64,
 }
 
-/// What limits a kernel, in the colours of its dots.
+/// Limits of kernels, by the colours of their dots.
 const LIMITS: [&str; 2] = ["limited by memory", "limited by arithmetic"];
-/// Height of the axes and all around them but the list, CSS pixels.
+/// Height of all parts except the list, in CSS pixels.
 const AXES: i32 = 420;
 
 impl RooflineChart {
-    /// Those that a logarithmic axis can show, from the least intensity.
+    /// Kernels that a logarithmic axis can show, in ascending intensity.
     fn shown(&self) -> Vec<&Intensity> {
         let mut shown: Vec<_> = (self.kernels.iter())
             .filter(|k| Scale::shows(k.value, true))
@@ -47,7 +47,8 @@ impl RooflineChart {
         shown
     }
 
-    /// FLOPs a byte and TFLOP/s: all kernels, and some of the roof on both sides of its ridge.
+    /// Scales in FLOPs per byte and TFLOP/s, for all kernels and a part of the roof on both sides of its
+    /// ridge.
     fn scales(&self) -> Option<[Scale; 2]> {
         let shown = self.shown();
         let (low, high) = (shown.first()?.value, shown.last()?.value);
@@ -99,7 +100,7 @@ impl RooflineChart {
         number(&mut chart, zoom, &points, HPos::Right)
     }
 
-    /// One colour where memory limits, another where arithmetic does.
+    /// Returns the colour of the kernel's limit.
     fn colour(&self, kernel: &Intensity) -> RGBColor {
         plain(usize::from(kernel.value >= self.roof.ridge())).colour
     }

@@ -1,4 +1,4 @@
-//! A chart into two files, each complete or not there.
+//! Writes charts to files atomically.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use plotters::prelude::*;
 use crate::Error;
 use crate::style::{Area, Drawn, PAPER, Zoom};
 
-/// Something that can be drawn on any back end.
+/// A chart for any back end.
 pub trait Chart {
-    /// What it shows, as one line.
+    /// Title, in one line.
     fn title(&self) -> &str;
     /// Width and height in CSS pixels.
     fn size(&self) -> (u32, u32);
-    /// Whether there is anything to draw.
+    /// Checks that there is something to draw.
     fn check(&self) -> Result<(), Error>;
-    /// Draws it on an empty page.
+    /// Draws the chart on an empty page.
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB>;
 }
 
-/// What a chart can be written as.
+/// File format of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For pages.
+    /// For web pages.
     Svg,
     /// For everything else.
     Png,
 }
 
 impl Format {
-    /// That of `chart.svg` or `chart.png`.
+    /// Returns the format by the file's extension: `chart.svg` or `chart.png`.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "svg" => Some(Self::Svg),
@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-/// The file's bytes.
+/// Returns the bytes of a file.
 pub fn bytes(chart: &impl Chart, format: Format) -> Result<Vec<u8>, Error> {
     chart.check()?;
     match format {
@@ -60,7 +60,7 @@ pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
     Ok(paths)
 }
 
-/// Writes `stem`.svg alone.
+/// Writes only `stem`.svg.
 pub fn save_svg(stem: &Path, chart: &impl Chart) -> Result<PathBuf, Error> {
     let path = with_extension(stem, "svg");
     data::save_as(&path, bytes(chart, Format::Svg)?)?;

@@ -1,10 +1,10 @@
-//! From values to pixels, and the ticks in between.
+//! Scales of axes: positions of values, and ticks.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-/// One axis: linear or logarithmic.
+/// A linear or logarithmic scale.
 #[derive(Debug, Clone)]
 pub struct Scale {
     low: f64,
@@ -13,7 +13,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From the smallest to the largest value, with `room` of that distance on either side; none
+    /// A scale from the smallest to the largest value, extended by the fraction `room` on either side; `None`
     /// without a value.
     pub fn around(values: impl Iterator<Item = f64>, room: f64, log: bool) -> Option<Self> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
@@ -30,7 +30,7 @@ impl Scale {
         Some(Self { low, high, log })
     }
 
-    /// From exactly `low` to exactly `high`, linear.
+    /// A linear scale from exactly `low` to exactly `high`.
     pub fn exact(low: f64, high: f64) -> Self {
         let log = false;
         Self { low, high, log }
@@ -41,13 +41,13 @@ impl Scale {
         v.is_finite() && (!log || v > 0.)
     }
 
-    /// Where `v` lies between the ends, 0 to 1.
+    /// Returns the position of `v` between the ends, 0 to 1.
     fn fraction(&self, v: f64) -> f64 {
         let warp = |v: f64| if self.log { v.ln() } else { v };
         (warp(v) - warp(self.low)) / (warp(self.high) - warp(self.low))
     }
 
-    /// Round values, at most `most` of them.
+    /// Returns at most `most` round values.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         if !self.log || self.high < 10. * self.low {
             return self.multiples(most);
@@ -63,7 +63,7 @@ impl Scale {
             })
     }
 
-    /// `digits` × 10ᵏ.
+    /// Returns the values `digits` × 10ᵏ.
     fn powers(&self, digits: &[f64]) -> Vec<f64> {
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         decades
@@ -72,7 +72,7 @@ impl Scale {
             .collect()
     }
 
-    /// Multiples of 1, 2 or 5 × 10ᵏ.
+    /// Returns multiples of 1, 2 or 5 × 10ᵏ.
     fn multiples(&self, most: usize) -> Vec<f64> {
         let least = (self.high - self.low) / most.max(1) as f64;
         let decade = 10f64.powf(least.log10().floor());
@@ -106,7 +106,7 @@ impl Ranged for Scale {
     }
 }
 
-/// A tick as text: up to six significant digits, no trailing zeros.
+/// Formats a tick with up to six significant digits, without trailing zeros.
 pub fn label(v: f64) -> String {
     if v == 0. {
         return "0".into();
@@ -156,7 +156,7 @@ mod tests {
             labels(&scale(0.001, 1e5), 5),
             ["0.001", "0.1", "10", "1000", "100000"]
         );
-        // Less than a decade: powers alone would leave the axis bare.
+        // Within a decade, powers alone would leave the axis without labels.
         assert_eq!(labels(&scale(2.1, 6.9), 6), ["3", "4", "5", "6"]);
     }
 

@@ -1,4 +1,4 @@
-//! The house style: sizes, legends, and the only place that knows of a font.
+//! The common style: sizes, legends, and the font, which only this file knows.
 
 use std::sync::LazyLock;
 
@@ -9,39 +9,39 @@ use plotters::style::{FontStyle, TextStyle, register_font};
 
 use crate::paint::paints;
 
-/// Width of every chart in CSS pixels: that of a page of the book.
+/// Width of every chart in CSS pixels, as wide as a page of the book.
 pub const WIDTH: u32 = 740;
 /// Left edge of titles and legends.
 pub const MARGIN: i32 = 14;
-/// Opaque, so that dark text is legible on a dark page too.
+/// Opaque background, so that dark text is legible on a dark page.
 pub const PAPER: RGBColor = RGBColor(255, 255, 255);
-/// Text and whiskers.
+/// Colour of text and whiskers.
 pub const INK: RGBColor = RGBColor(34, 34, 34);
-/// Axes.
+/// Colour of axes.
 pub const LINE: RGBColor = RGBColor(85, 85, 85);
-/// Grid.
+/// Colour of the grid.
 pub const GRID: RGBColor = RGBColor(224, 224, 224);
 
-/// The generic family, so that an SVG takes the reader's own font and a PNG the one that ships.
+/// The generic family: an SVG uses the reader's font, a PNG the included one.
 const FAMILY: &str = "sans-serif";
 
 static FONT: LazyLock<()> = LazyLock::new(|| {
     let bytes = include_bytes!("../fonts/OpenSans-Regular.ttf");
-    // Not a font only if the file in the repository is damaged; then plotters names the family.
+    // Registration fails only if the font file is damaged; plotters then names the family in its error.
     let _ = register_font(FAMILY, FontStyle::Normal, bytes);
 });
 
-/// How large a CSS pixel is: 1 in an SVG, 2 in a PNG, which is sharp on any screen.
+/// Pixels per CSS pixel: 1 for SVG, 2 for PNG, which is then sharp on any screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Zoom(pub u32);
 
 impl Zoom {
-    /// CSS pixels → pixels.
+    /// Converts CSS pixels to pixels.
     pub fn px(self, css: i32) -> i32 {
         css * self.0 as i32
     }
 
-    /// Text of a size in CSS pixels, anchored as `h` and `v` say.
+    /// The style of text with a size in CSS pixels and the anchors `h` and `v`.
     pub fn text(self, size: i32, h: HPos, v: VPos) -> TextStyle<'static> {
         LazyLock::force(&FONT);
         TextStyle::from((FAMILY, self.px(size)).into_font())
@@ -49,19 +49,19 @@ impl Zoom {
             .pos(Pos::new(h, v))
     }
 
-    /// A line of a width in CSS pixels.
+    /// The style of a line with a width in CSS pixels.
     pub fn stroke(self, colour: RGBColor, width: u32) -> ShapeStyle {
         colour.stroke_width(width * self.0)
     }
 }
 
-/// A drawing area that speaks pixels.
+/// A drawing area in pixels.
 pub type Area<DB> = DrawingArea<DB, Shift>;
-/// What drawing on it returns.
+/// The result of drawing.
 pub type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
-/// Width in pixels that a text may take. An SVG is shown in the reader's own sans-serif font, which can be a fifth
-/// wider than ours.
+/// Width of a text in pixels, with a reserve: an SVG uses the reader's sans-serif font, which can be a fifth
+/// wider than the included one.
 pub fn text_room<DB: DrawingBackend>(
     area: &Area<DB>,
     text: &str,
@@ -74,7 +74,7 @@ pub fn text_room<DB: DrawingBackend>(
 /// Height of a line of the legend.
 const LEGEND: i32 = 22;
 
-/// CSS pixels that [`header`] takes.
+/// Height of [`header`] in CSS pixels.
 pub fn header_height(names: &[&str]) -> i32 {
     match names.len() {
         0 | 1 => 42,
@@ -82,8 +82,8 @@ pub fn header_height(names: &[&str]) -> i32 {
     }
 }
 
-/// Where the names of a legend begin, from the left in CSS pixels, and in which line. Widths are those of the
-/// characters on the average: a chart's height is known before anything is drawn.
+/// Positions of a legend's names: CSS pixels from the left, and line. Widths are estimated per character,
+/// because the chart's height must be known before drawing.
 fn places(names: &[&str]) -> Vec<(i32, i32)> {
     let (mut x, mut line) = (MARGIN, 0);
     let mut places = vec![];
@@ -98,16 +98,16 @@ fn places(names: &[&str]) -> Vec<(i32, i32)> {
     places
 }
 
-/// What stands beside a name in a legend.
+/// The symbol of a legend entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A piece of a bar.
+    /// A short bar.
     Bar,
     /// A point.
     Point,
 }
 
-/// The title and, for more than one series, their names beside how they look.
+/// Draws the title and, for several series, a legend.
 pub fn header<DB: DrawingBackend>(
     area: &Area<DB>,
     zoom: Zoom,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_legend_that_is_too_long_goes_on_below() {
+    fn a_long_legend_wraps() {
         let names = [
             "level 1",
             "level 2",

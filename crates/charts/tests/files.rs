@@ -1,4 +1,4 @@
-//! What the two functions leave on the disk.
+//! Contents of the written files.
 
 use charts::{
     Axis, Bar, BarChart, BarGrid, BarPanels, Chart, Error, Format, Group, HeatMap, Intensity,
@@ -42,7 +42,7 @@ fn speed() -> BarChart {
 }
 
 #[test]
-fn both_files_are_complete_and_no_other_is_left() {
+fn both_files_are_complete_and_there_are_no_others() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut paths = line_chart(&dir.path().join("lm.tiny"), &loss())
         .expect("a chart")
@@ -90,7 +90,7 @@ fn units_and_values_are_written_out() {
 }
 
 #[test]
-fn points_that_have_no_place_are_left_out() {
+fn points_outside_the_axes_are_left_out() {
     let dir = tempfile::tempdir().expect("a folder");
     let stem = dir.path().join("loss");
     let mut chart = loss();
@@ -122,7 +122,7 @@ fn a_missing_folder_is_an_error_that_names_the_file() {
     assert!(error.to_string().ends_with("speed.svg`: no such folder"));
 }
 
-/// A kernel on each side of the ridge, which lies at 12 FLOPs a byte, and one without FLOPs.
+/// A kernel on each side of the ridge at 12 FLOPs per byte, and one without FLOPs.
 fn roofline() -> RooflineChart {
     let kernel = |name: &str, value| Intensity {
         name: name.into(),
@@ -145,7 +145,7 @@ fn roofline() -> RooflineChart {
 }
 
 #[test]
-fn kernels_stand_on_the_roof_from_the_least_intensity() {
+fn kernels_are_on_the_roof_in_ascending_intensity() {
     let svg = roofline_chart(&roofline(), Format::Svg).expect("a chart");
     let text = String::from_utf8(svg).expect("text");
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -153,7 +153,7 @@ fn kernels_stand_on_the_roof_from_the_least_intensity() {
         assert!(lines.contains(&expected), "{expected} is missing");
     }
     assert!(!text.contains("copy"), "it has no place on the axis");
-    // One dot in the chart and one in the list, in the colour of what limits.
+    // One dot in the chart and one in the list, in the colour of the limit.
     for colour in ["#0072B2", "#E69F00"] {
         let dots = text.matches("<circle").count();
         let of_colour = |line: &&str| line.starts_with("<circle") && line.contains(colour);
@@ -174,7 +174,7 @@ fn a_roofline_without_arithmetic_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_format_is_that_of_the_name() {
+fn the_extension_decides_the_format() {
     let of = |name: &str| Format::of(name.as_ref());
     assert_eq!(of("a/b.svg"), Some(Format::Svg));
     assert_eq!(of("b.x.png"), Some(Format::Png));
@@ -231,7 +231,7 @@ fn a_map_writes_its_ratios() {
 }
 
 #[test]
-fn measured_rates_stand_below_the_roof() {
+fn measured_rates_are_below_the_roof() {
     let chart = MeasuredChart {
         title: "Rates".into(),
         roof: roofline().roof,
@@ -248,14 +248,14 @@ fn measured_rates_stand_below_the_roof() {
         text.contains("norm\n") && text.contains("reached (TFLOP/s)"),
         "{text}"
     );
-    // Level 1 is round, level 5 is a diamond: one each in the legend and in the chart.
+    // Level 1 has circles and level 5 diamonds, one each in the legend and in the chart.
     assert_eq!(text.matches("<circle").count(), 4);
     assert_eq!(text.matches("<polygon").count(), 2);
     assert!(text.contains("rotate(270"), "the name stands upright");
 }
 
 #[test]
-fn the_legend_names_what_is_drawn_and_everything_is_seen() {
+fn the_legend_names_what_is_drawn_and_everything_is_visible() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut chart = speed();
     chart.axis = Axis::log("speed-up over level 1 (×)");
@@ -270,7 +270,7 @@ fn the_legend_names_what_is_drawn_and_everything_is_seen() {
     let [svg, _] = bar_chart(&dir.path().join("speed"), &chart).expect("a chart");
     let text = std::fs::read_to_string(svg).expect("text");
     assert!(!text.contains("level 3"), "nothing of it is drawn");
-    // Level 1 begins and ends at the mark; it is in the legend and once in each group.
+    // Level 1's bar starts and ends at the mark; it is in the legend and once in each group.
     let blue = |line: &&str| line.starts_with("<rect") && line.contains("#0072B2");
     let bars: Vec<&str> = text.lines().filter(blue).collect();
     assert_eq!(bars.len(), 4);
@@ -281,7 +281,7 @@ fn the_legend_names_what_is_drawn_and_everything_is_seen() {
 }
 
 #[test]
-fn bars_that_cannot_be_drawn_are_no_chart() {
+fn bars_that_cannot_be_drawn_are_an_error() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut chart = speed();
     chart.mark = Some(1.);
@@ -332,7 +332,7 @@ fn panels(label: &str) -> BarPanels {
     }
 }
 
-/// Corners of the bars of one colour: left, width.
+/// Bars of one colour as (left, width).
 fn bars_of(text: &str, colour: &str) -> Vec<[u32; 2]> {
     let is_bar = |line: &&str| line.starts_with("<rect") && line.contains(colour);
     let bar = |line: &str| [" x=\"", " width=\""].map(|key| number(line, key));
@@ -349,13 +349,13 @@ fn the_longest_bar_leaves_room_for_its_label() {
         };
         longest[0] + longest[1]
     });
-    // At least 6 pixels a character.
+    // At least 6 pixels per character.
     assert!(ends[0] < 560 - 7 * 6 && ends[1] < 560 - 40 * 6, "{ends:?}");
     assert!(ends[0] > ends[1] + 100, "a short label leaves more room");
 }
 
 #[test]
-fn panels_share_a_scale_and_colours_are_those_of_the_levels() {
+fn panels_share_a_scale_and_the_colours_of_levels() {
     let text = drawn(&panels("x"), 560, 300);
     let [gpu, cpu] = bars_of(&text, "#0072B2")[..] else {
         panic!("level 1 is in both panels: {text}");
@@ -370,7 +370,7 @@ fn panels_share_a_scale_and_colours_are_those_of_the_levels() {
 }
 
 #[test]
-fn a_bar_without_a_length_is_no_chart_of_panels() {
+fn a_bar_without_a_length_is_an_error() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut chart = panels("x");
     chart.panels[0].bars[0].value = f64::NAN;

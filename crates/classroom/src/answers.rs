@@ -1,4 +1,4 @@
-//! What a learner writes down in the file itself: lines `// name = value` in a region.
+//! Answers that a learner writes in the file: lines `// name = value` in a region.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use data::BadInput;
 
 use crate::source::regions;
 
-/// Answers by their names, and where they stand.
+/// Answers by name, with their lines.
 #[derive(Debug, Clone, Default)]
 pub struct Answers(BTreeMap<String, (usize, String)>);
 
 impl Answers {
-    /// Those in the regions of a text; what stands behind a second `//` is left out.
+    /// Reads the answers in the regions of a text; text after a second `//` is ignored.
     pub fn read(text: &str) -> Self {
         let mut answers = BTreeMap::new();
         for region in regions(text) {
@@ -24,17 +24,17 @@ impl Answers {
         Self(answers)
     }
 
-    /// The answer to a question, and its line.
+    /// Returns the answer to a question, and its line.
     pub fn get(&self, name: &str) -> Option<(usize, &str)> {
         self.0
             .get(name)
             .map(|(line, value)| (*line, value.as_str()))
     }
 
-    /// `launch` with the learner's own in place of `{launch}`.
+    /// Returns `launch` with the learner's launch in place of `{launch}`.
     ///
     /// # Errors
-    /// There is none, or it says more than grid, block and shared memory.
+    /// The answer is missing, or has more than grid, block and shared memory.
     pub fn in_launch(&self, launch: &str) -> Result<String, BadInput> {
         if !launch.contains("{launch}") {
             return Ok(launch.to_owned());
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_stand_in_regions() {
+    fn answers_are_read_from_regions() {
         let text = "// a = 1\n// REGION: r\n//  b_2 = x y // why\n// no answer = 2\n// END\n";
         let answers = Answers::read(text);
         assert_eq!(answers.get("b_2"), Some((3, "x y")));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learners_launch_says_grid_and_block() {
+    fn a_learners_launch_has_only_grid_block_and_shared_memory() {
         let launch = |own: &str| {
             let text = format!("// REGION: r\n// launch = {own}\n// END\n");
             Answers::read(&text).in_launch("{launch}")

@@ -1,4 +1,4 @@
-//! Whether a submission solves its exercise; if not, one line says what is wrong and where.
+//! Checks a submission; a failure is one line that names the problem and its location.
 
 mod kernel;
 mod limits;
@@ -27,25 +27,25 @@ use crate::source::{compare, unended};
 /// The part of a check that rejected a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The file differs from the starter outside of its regions.
+    /// The file differs from the starter outside its regions.
     Outside,
-    /// It does not parse or compile, its launch is none, or it has a word that no submission may have.
+    /// It does not parse or compile, its launch is invalid, or it uses a forbidden word.
     Text,
-    /// The simulator found a fault of this class.
+    /// The simulator has a finding of this class.
     Finding(Class),
     /// A wrong result.
     Output,
-    /// It costs too much.
+    /// It exceeds a limit.
     Limit,
     /// An answer or a prediction is wrong.
     Question,
     /// The check of an exercise in Rust.
     Check,
-    /// It ran too long.
+    /// It exceeds its time limit.
     Time,
     /// It ended before the check did.
     Crash,
-    /// There is no file.
+    /// The file is missing.
     Missing,
 }
 
@@ -72,27 +72,27 @@ impl Serialize for Part {
     }
 }
 
-/// Why a submission is rejected.
+/// The reason why a submission is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     /// The part of the check.
     pub by: Part,
-    /// What is wrong and where, in one line.
+    /// The problem and its location, in one line.
     pub line: String,
-    /// What else a learner may want to see.
+    /// Further information for the learner.
     pub notes: Notes,
 }
 
-/// Lines for a learner's eyes: what the submission printed, or what was counted beside what was predicted.
+/// Lines for the learner: output of the submission, or counters next to predictions.
 pub type Notes = Vec<String>;
 
 impl Failure {
-    /// A failure at `place`; newlines become blanks.
+    /// A failure at `place`; newlines become spaces.
     pub fn new(by: Part, place: impl fmt::Display, what: impl fmt::Display) -> Self {
         Self::of_line(by, &format!("{place}: {what}"))
     }
 
-    /// A failure whose line has its place already.
+    /// A failure whose line already has its location.
     pub fn of_line(by: Part, line: &str) -> Self {
         let words: Vec<&str> = line.split_whitespace().collect();
         Self {
@@ -103,26 +103,27 @@ impl Failure {
     }
 }
 
-/// What a check comes to; bad input, such as a file or a compiler that is not there, is neither.
+/// The result of a check. Bad input, such as a missing file or compiler, is neither success nor failure.
 pub type Outcome = Result<Result<Notes, Failure>, BadInput>;
 
-/// PTX of the CUDA text of a file; the inner error is the compiler's first, at its line.
+/// Compiles a file's CUDA text to PTX; the inner error is the compiler's first, with its line.
 pub type Compile<'a> =
     &'a (dyn Fn(&Path, &str) -> Result<Result<String, Failure>, BadInput> + Sync);
 
-/// What checks need besides the simulator.
+/// Tools that checks need in addition to the simulator.
 #[derive(Clone, Copy)]
 pub struct Tools<'a> {
-    /// For exercises in CUDA.
+    /// The CUDA compiler.
     pub cuda: Compile<'a>,
-    /// For exercises in Rust.
+    /// The Rust compiler.
     pub rust: &'a Rustc,
 }
 
-/// Checks the submission in `path` with numbers from `seed`; `first` are the predictions with which its learner began.
+/// Checks the submission in `path` with random numbers from `seed`; `first` are the learner's first
+/// predictions.
 ///
 /// # Errors
-/// The file cannot be read, or a compiler that it needs is not there.
+/// The file cannot be read, or a compiler is missing.
 pub fn check(
     exercise: &Exercise,
     path: &Path,
@@ -142,7 +143,7 @@ pub fn check(
             return Ok(Err(Failure::new(Part::Text, path.display(), what)));
         }
     };
-    // Some editors begin a file with a mark of its encoding.
+    // Some editors write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     if let Some((line, found)) = unended(text) {
         let place = format!("{}:{line}", path.display());
@@ -178,10 +179,10 @@ pub fn check(
     }
 }
 
-/// Bytes of a submission: tens of times the longest solution. More would be a text that takes long to read.
+/// Maximum bytes of a submission: tens of times the longest solution.
 const MOST_BYTES: u64 = 1 << 18;
 
-/// The bytes of a submission, or why it is none.
+/// Reads the bytes of a submission, or returns why the file is none.
 fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
     let bad = |e| BadInput::unreadable(path, &e);
     let data = fs::metadata(path).map_err(bad)?;

@@ -1,6 +1,6 @@
-//! Who has handed in what: a folder of submissions, of one student or of many.
+//! A class: a folder of submissions by one or several students.
 //!
-//! Links are named and not followed: what one leads to is nothing that was handed in.
+//! Links are reported but not followed, because their targets were not handed in.
 
 mod files;
 mod names;
@@ -21,13 +21,13 @@ use crate::printed::printable;
 use files::{Entries, files_below};
 use names::{is_archive, looks_like_one, meant, name_of};
 
-/// The folder that a learner's runner makes.
+/// The folder that the exercise runner creates.
 pub const OWN_FOLDER: &str = "my-exercises";
 
-/// How many folders deep a student's are looked through for what lies too deep.
+/// Maximum depth at which a student's folders are searched.
 const DEEPEST: usize = 6;
 
-/// A file that looks like a submission and is none.
+/// A file that looks like a submission but is not graded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotGraded {
     /// Its path.
@@ -50,12 +50,12 @@ impl fmt::Display for NotGraded {
     }
 }
 
-/// Who has handed in what.
+/// A class with its submissions.
 #[derive(Debug)]
 pub struct Class {
-    /// In the order of their names.
+    /// Students sorted by name.
     pub students: Vec<Student>,
-    /// What was found and is not graded.
+    /// Files that were found but not graded.
     pub not_graded: Vec<NotGraded>,
 }
 
@@ -65,18 +65,18 @@ pub struct Student {
     /// The name of the folder.
     pub name: String,
     folder: PathBuf,
-    /// Those in the folder, then those in folders in it.
+    /// Files in the folder, then files in its subfolders.
     files: Vec<PathBuf>,
-    /// Those in folders in these.
+    /// Files in deeper folders.
     deep: Vec<PathBuf>,
-    /// Links, and folders that cannot be read; and why these are not graded.
+    /// Links and unreadable folders, with the reason why they are not graded.
     aside: Vec<(PathBuf, String)>,
 }
 
 impl Class {
-    /// The students in `folder`: each folder in it is one, whether there is anything in it or not. A folder that holds
-    /// submissions, and no folder with any, is one student's; so is one whose only folder is that of the runner. Where
-    /// there is no submission at all, there is no student.
+    /// Reads the students in `folder`: each subfolder is one, even if empty. A folder with submissions and no
+    /// subfolder with any is a single student's, and so is one whose only subfolder is the runner's. Without
+    /// any submission there is no student.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -117,7 +117,7 @@ impl Class {
         })
     }
 
-    /// Whether there is anything to grade in `folder`, from which this was read.
+    /// Checks that `folder`, from which this was read, has something to grade.
     ///
     /// # Errors
     /// There is no submission.
@@ -136,7 +136,7 @@ impl Class {
 const EXPECTED: &str = "a folder of submissions, or of students' folders";
 
 impl Student {
-    /// The student of a folder in which these are.
+    /// The student of a folder with these entries.
     fn of(folder: &Path, found: Entries) -> Self {
         let whole = folder.canonicalize().unwrap_or(folder.to_path_buf());
         let name = whole.file_name().unwrap_or_default();
@@ -150,7 +150,7 @@ impl Student {
         }
     }
 
-    /// The files of a folder and of those in it, such as `my-exercises`, and what lies too deep in these.
+    /// Reads the files of a folder and its subfolders, such as `my-exercises`, and the files below these.
     fn read(folder: &Path) -> Self {
         let mut unread = vec![];
         let top = Entries::noted(folder, &mut unread);
@@ -171,13 +171,13 @@ impl Student {
         student
     }
 
-    /// The first file with the name of an exercise's.
+    /// Returns the first file with the name of an exercise's file.
     fn submission(&self, exercise: &Exercise) -> Option<&Path> {
         let is_it = |path: &&PathBuf| name_of(path) == exercise.file();
         self.files.iter().find(is_it).map(PathBuf::as_path)
     }
 
-    /// Files that look like submissions and are none, or not the first of their name.
+    /// Lists files that look like submissions but are none, or are not the first of their name.
     fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
         let taken: Vec<&Path> = exercises
             .iter()
@@ -234,7 +234,7 @@ impl Student {
         }
     }
 
-    /// The first file that may be meant for a submission, by its name.
+    /// Returns the first file that may be meant as a submission, by its name.
     pub fn near(&self, exercise: &Exercise) -> Option<&Path> {
         let alone = std::slice::from_ref(exercise);
         let aside = self.aside.iter().map(|(path, _)| path);
@@ -243,7 +243,7 @@ impl Student {
         near.map(PathBuf::as_path)
     }
 
-    /// No submission, and the file that may be meant for one.
+    /// The verdict on a missing submission, with a file that may be meant.
     fn missing(&self, exercise: &Exercise) -> Verdict {
         let found = match self.near(exercise) {
             Some(file) => format!("only {}", file.display()),
@@ -255,7 +255,8 @@ impl Student {
     }
 }
 
-/// The progress of the learner whose file this is; none where it does not lie beside it, or is no longer what it was.
+/// Returns the progress of the learner with this file; `None` if the folder has none or it is
+/// invalid.
 fn progress_beside(file: &Path) -> Option<Progress> {
     let folder = file.parent()?;
     let is_there = folder.join(PROGRESS).is_file();

@@ -1,5 +1,5 @@
-//! An exercise, read from its folder: `exercise.toml`, `page.md`, `solution.*` (or, in a handout, `starter.*`),
-//! `check.rs` of one in Rust, and `wrong.toml`.
+//! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
+//! for Rust, and `wrong.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use strsim::levenshtein;
 use crate::source;
 use crate::spec::{Spec, WrongFile};
 
-/// What an exercise is written in.
+/// Language of an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Checked in the simulator.
     Ptx,
-    /// Compiled by NVRTC, then as [`Language::Ptx`].
+    /// Compiled by NVRTC, then checked in the simulator.
     Cuda,
     /// Compiled by rustc together with its check.
     Rust,
 }
 
 impl Language {
-    /// Each by the extension of its files.
+    /// Languages by file extension.
     const ALL: [(&str, Self); 3] = [("ptx", Self::Ptx), ("cu", Self::Cuda), ("rs", Self::Rust)];
 
-    /// That of files whose names end so.
+    /// Returns the language of a file extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         let of_it = Self::ALL.iter().find(|(own, _)| *own == extension);
         of_it.map(|(_, language)| *language)
     }
 
-    /// Of a file's name, without the point.
+    /// Returns the file extension, without its dot.
     pub fn extension(self) -> &'static str {
         let own = Self::ALL.iter().find(|(_, language)| *language == self);
         own.map_or("", |(extension, _)| extension)
@@ -44,15 +44,15 @@ impl Language {
 pub struct Exercise {
     /// `07-row-sum`, the name of its folder.
     pub id: String,
-    /// Where it is.
+    /// Path of the folder.
     pub folder: PathBuf,
-    /// `exercise.toml`.
+    /// Contents of `exercise.toml`.
     pub spec: Spec,
-    /// What it is written in.
+    /// Language of the files.
     pub language: Language,
-    /// What the learner begins with.
+    /// The learner's initial file.
     pub starter: String,
-    /// The answer; a handout has none.
+    /// The solution; `None` in a handout.
     pub solution: Option<String>,
     /// The task, in Markdown.
     pub task: String,
@@ -62,7 +62,7 @@ impl Exercise {
     /// Reads the exercise in `folder`.
     ///
     /// # Errors
-    /// A file that is missing or not what it has to be.
+    /// A file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
         let spec: Spec = toml(&folder.join("exercise.toml"))?;
         let named = |stem: &str| {
@@ -99,42 +99,42 @@ impl Exercise {
         })
     }
 
-    /// Its name without the number: `row-sum`.
+    /// Name without the number: `row-sum`.
     pub fn name(&self) -> &str {
         self.id.split_once('-').map_or(&self.id, |(_, name)| name)
     }
 
-    /// Its number, as it is written: `07`.
+    /// Number as written: `07`.
     pub fn number(&self) -> &str {
         self.id
             .split_once('-')
             .map_or(&self.id, |(number, _)| number)
     }
 
-    /// Its place in the order in which the exercises are best done.
+    /// Position in the recommended order.
     pub fn place(&self) -> u32 {
         let number = || self.number().parse().unwrap_or(u32::MAX);
         self.spec.place.unwrap_or_else(number)
     }
 
-    /// The name of the learner's file.
+    /// Name of the learner's file.
     pub fn file(&self) -> String {
         format!("{}.{}", self.id, self.language.extension())
     }
 
-    /// The bank of solutions that the check has to reject or to accept.
+    /// Reads the bank of solutions that the check must reject or accept.
     ///
     /// # Errors
-    /// `wrong.toml` is missing or not what it has to be.
+    /// `wrong.toml` is missing or invalid.
     pub fn bank(&self) -> Result<WrongFile, BadInput> {
         toml(&self.folder.join("wrong.toml"))
     }
 }
 
-/// All exercises under `root`, each in a folder of a topic, in the order in which they are best done.
+/// Reads all exercises under `root`, each in a folder of a topic, in the recommended order.
 ///
 /// # Errors
-/// One that cannot be read, or none at all.
+/// An exercise cannot be read, or there is none.
 pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
     let topics = folders(root)?.into_iter().map(|topic| folders(&topic));
     let topics: Vec<Vec<PathBuf>> = topics.collect::<Result<_, _>>()?;
@@ -155,16 +155,16 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
 
 const FOLDERS: &str = "folders of exercises";
 
-/// Whether an error of [`all`] says that the folder has no exercise, as in the archive that a class may have.
+/// Whether an error of [`all`] says that the folder has no exercises, as in an archive without them.
 pub fn are_missing(bad: &BadInput) -> bool {
     bad.expected == FOLDERS
 }
 
-/// The exercise that a person means by `07`, `7`, `row-sum`, `07-row-sum`, `07-row-sum.ptx` or the path of such a file, in
-/// capitals or not.
+/// Finds an exercise by `07`, `7`, `row-sum`, `07-row-sum`, `07-row-sum.ptx` or the path of such a file,
+/// ignoring case.
 ///
 /// # Errors
-/// There is none; the error has the nearest name.
+/// There is no such exercise; the error suggests the nearest name.
 pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, BadInput> {
     let asked = name.to_lowercase();
     let stem = Path::new(&asked).file_stem().unwrap_or_default();
@@ -182,7 +182,7 @@ pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, B
     })
 }
 
-/// The exercise whose name or file is a letter or two away from `name`.
+/// Returns the exercise whose name or file differs from `name` by one or two letters.
 pub fn nearest<'e>(exercises: &'e [Exercise], name: &str) -> Option<&'e Exercise> {
     let away = |e: &Exercise| {
         let names = [e.name().to_owned(), e.id.clone(), e.file()];
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_some_letters_apart() {
+    fn edit_distances_of_words() {
         for (a, b, apart) in [
             ("guard", "guard", 0),
             ("gaurd", "guard", 2),

@@ -1,4 +1,4 @@
-//! The grades of submissions, as JSON has them.
+//! Grades of submissions, in their JSON form.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use crate::check::{Failure, Outcome, Part, Predictions};
 use crate::class::NotGraded;
 use crate::printed::printable;
 
-/// What a check came to, as one process tells it to another.
+/// The result of a check, as one process passes it to another.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Verdict {
     /// Whether the exercise is solved.
     pub passed: bool,
-    /// The part of the check that rejected it; `unchecked` where it could not be checked here.
+    /// The part of the check that rejected it; `unchecked` if it could not be checked here.
     pub by: Option<String>,
-    /// What is wrong and where.
+    /// The problem and its location.
     pub line: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl From<Outcome> for Verdict {
 }
 
 impl Verdict {
-    /// Of a submission that cannot be checked on this machine.
+    /// The verdict on a submission that cannot be checked on this machine.
     pub fn unchecked(why: &str) -> Self {
         Self {
             passed: false,
@@ -44,7 +44,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is such a one.
+    /// Whether it could not be checked on this machine.
     pub fn is_unchecked(&self) -> bool {
         self.by.as_deref() == Some(UNCHECKED)
     }
@@ -55,47 +55,47 @@ const UNCHECKED: &str = "unchecked";
 /// The grade of one exercise.
 #[derive(Debug, Clone, Serialize)]
 pub struct Grade {
-    /// The folder of the student.
+    /// Name of the student's folder.
     pub student: String,
-    /// The exercise's id.
+    /// Id of the exercise.
     pub exercise: String,
-    /// Whether it is the graded task of its session.
+    /// Whether it is its session's graded task.
     pub graded: bool,
-    /// What came of it.
+    /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// Of the random numbers of the check.
+    /// Seed of the check's random numbers.
     pub seed: u64,
-    /// How long the check took.
+    /// Duration of the check in seconds.
     pub seconds: f64,
-    /// How many hints were taken, where the learner's progress lies beside the submission.
+    /// Number of hints used, if the learner's progress is next to the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints_used: Option<usize>,
-    /// What was predicted first, where that is kept there.
+    /// The first predictions, if the progress has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_prediction: Option<Predictions>,
 }
 
 impl Grade {
-    /// `barriers = 16, busy = 1`: what was predicted first.
+    /// Formats the first predictions: `barriers = 16, busy = 1`.
     pub fn predicted(&self) -> Option<String> {
         let predictions = self.first_prediction.as_ref()?.iter();
         let each = predictions.map(|(name, said)| format!("{name} = {said}"));
-        // The student's file has them.
+        // The text is from the student's file.
         Some(printable(&each.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Whether nothing was handed in.
+    /// Whether the submission is missing.
     pub fn is_missing(&self) -> bool {
         self.verdict.by == Some(Part::Missing.to_string())
     }
 }
 
-/// All that `grade` found.
+/// All results of `grade`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Grades {
-    /// Student by student.
+    /// Grades by student.
     pub grades: Vec<Grade>,
-    /// What was left out.
+    /// Files that were not graded.
     pub not_graded: Vec<NotGraded>,
 }

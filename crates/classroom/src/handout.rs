@@ -1,7 +1,7 @@
-//! What a teacher gives to a class: exercises without their solutions and without the bank of wrong ones.
+//! Handouts for a class: exercises without their solutions and without the bank of wrong ones.
 //!
-//! A handout is a folder of exercises like any other (`--exercises DIR` of the runner), with `starter.*` in place
-//! of `solution.*`, and a page of each as Markdown under `pages/`.
+//! A handout is a folder of exercises like any other (`--exercises DIR` of the runner), with `starter.*`
+//! instead of `solution.*`, and each exercise's page as Markdown under `pages/`.
 
 use std::fs;
 use std::io;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use crate::exercise::{self, Exercise, Language};
 use crate::page::{COMMAND, of_session, page, quoted, without_links};
 
-/// Writes the handout into `folder`, which must not be there yet; it appears whole or not at all.
+/// Writes the handout into `folder`, which must not exist yet; on failure nothing is left.
 ///
 /// # Errors
-/// The folder is there, or cannot be written.
+/// The folder exists, or cannot be written.
 pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
     let bad = |expected: &str, found: String| BadInput::new(folder.display(), expected, found);
     if folder.exists() {
@@ -44,7 +44,7 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
     written().map_err(|e| bad("a folder that can be created", e.to_string()))
 }
 
-/// Whether a folder is a handout, or the exercises themselves.
+/// Whether a folder is a handout rather than the exercises themselves.
 pub fn is_one(folder: &Path) -> bool {
     exercise::all(folder).is_ok()
 }
@@ -67,12 +67,13 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
     fs::write(folder.join(starter), &exercise.starter)?;
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
-        // Links lead into the book, which is not here.
+        // Links lead into the book, which a handout does not have.
         without_links(&page(exercise)).replace(COMMAND, command),
     )
 }
 
-/// The beginning of every command in a handout. It expects the handout in the folder of the workbook, under its own name.
+/// Returns the start of every command in a handout, which is expected in the workbook's folder under its own
+/// name.
 fn with_folder(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     format!("{COMMAND} --exercises {}", quoted(Path::new(name)))

@@ -1,4 +1,4 @@
-//! Grades as JUnit, which other systems read.
+//! Grades as JUnit XML, for other systems.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use crate::class::NotGraded;
 use crate::grade::{Grade, Grades, Verdict};
 
-/// A suite a student, a case an exercise; and one of what was left out.
+/// Formats one suite per student with one case per exercise, and one suite of ungraded files.
 ///
 /// # Errors
-/// What cannot be written as XML.
+/// A text cannot be written as XML.
 pub fn junit(grades: &Grades) -> Result<String, BadInput> {
     let Grades { grades, not_graded } = grades;
     let mut report = Report::new("exercises");
@@ -43,7 +43,7 @@ fn case(grade: &Grade) -> TestCase {
     case
 }
 
-/// A suite of files that were skipped.
+/// A suite of skipped files.
 fn left_out(not_graded: &[NotGraded]) -> TestSuite {
     let mut suite = TestSuite::new("not graded");
     for NotGraded { file, why } in not_graded {

@@ -1,4 +1,4 @@
-//! A learner's own folder: the files of the exercises, and how far the learner is.
+//! A learner's folder: files of exercises, and progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use crate::check::{Predictions, predictions};
 use crate::exercise::Exercise;
 
-/// How far a learner is; exercises by their ids.
+/// A learner's progress; exercises by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Progress {
-    /// The exercise in hand.
+    /// The current exercise.
     pub current: Option<String>,
-    /// Those that have passed their check.
+    /// Exercises that have passed their check.
     pub passed: BTreeSet<String>,
-    /// How many hints were taken of each.
+    /// Number of hints used per exercise.
     pub hints: BTreeMap<String, usize>,
-    /// The first complete predictions of each that wants some.
+    /// First complete predictions per exercise.
     pub predictions: BTreeMap<String, Predictions>,
 }
 
 impl Progress {
-    /// What is kept in `folder`; nothing where nobody has begun.
+    /// Reads the progress in `folder`; empty if there is none.
     ///
     /// # Errors
-    /// What is kept there is not a progress.
+    /// The file is not a progress.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
         let path = folder.join(PROGRESS);
         if !path.exists() {
@@ -40,22 +40,22 @@ impl Progress {
     }
 }
 
-/// A folder, and the progress that is kept in it.
+/// A folder with its progress.
 #[derive(Debug)]
 pub struct Learner {
     folder: PathBuf,
-    /// As it was when it was last read or changed; several programs may keep theirs in one folder.
+    /// The progress at the last read or change; other programs may change it in the same folder.
     progress: Progress,
 }
 
-/// The file in which a folder keeps it.
+/// Name of the progress file in the folder.
 pub const PROGRESS: &str = ".candlepower.json";
 
 impl Learner {
-    /// The learner of `folder`, which need not be there yet.
+    /// Opens the learner's `folder`, which need not exist yet.
     ///
     /// # Errors
-    /// What is kept there is not a progress.
+    /// The file in it is not a progress.
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
         let mut learner = Self {
             folder: folder.to_path_buf(),
@@ -65,13 +65,13 @@ impl Learner {
         Ok(learner)
     }
 
-    /// Reads the progress once more: another program may have changed it.
+    /// Reads the progress again, because another program may have changed it.
     fn reload(&mut self) -> Result<(), BadInput> {
         self.progress = Progress::read(&self.folder)?;
         Ok(())
     }
 
-    /// Makes one change to what is kept now, and keeps that, whole or not at all.
+    /// Applies a change to the stored progress and writes it atomically.
     fn keep(&mut self, change: impl FnOnce(&mut Progress)) -> Result<(), BadInput> {
         self.reload()?;
         change(&mut self.progress);
@@ -84,22 +84,22 @@ impl Learner {
         self.progress.passed.contains(&exercise.id)
     }
 
-    /// Keeps that an exercise has passed its check.
+    /// Records that an exercise has passed its check.
     ///
     /// # Errors
-    /// The folder cannot be written, or what is kept there is not a progress.
+    /// The folder cannot be written, or the file in it is not a progress.
     pub fn pass(&mut self, exercise: &Exercise) -> Result<(), BadInput> {
         self.keep(|progress| {
             progress.passed.insert(exercise.id.clone());
         })
     }
 
-    /// Keeps the predictions of an exercise, if all are written and these are the first; the first ones.
+    /// Records an exercise's predictions if they are complete and the first; returns the first ones.
     ///
     /// # Errors
-    /// The folder cannot be written, or what is kept there is not a progress.
+    /// The folder cannot be written, or the file in it is not a progress.
     pub fn predict(&mut self, exercise: &Exercise) -> Result<Option<&Predictions>, BadInput> {
-        // What cannot be read is the check's to say.
+        // The check reports an unreadable file.
         let text = fs::read_to_string(self.file(exercise)).unwrap_or_default();
         let is_first = !self.progress.predictions.contains_key(&exercise.id);
         if let Some(predictions) = predictions(exercise, &text).filter(|_| is_first) {
@@ -121,7 +121,7 @@ impl Learner {
         self.folder.join(exercise.file())
     }
 
-    /// Takes an exercise in hand; its file is made where there is none.
+    /// Makes an exercise the current one and creates its file if it is missing.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -132,8 +132,8 @@ impl Learner {
         self.keep(|progress| progress.current = Some(exercise.id.clone()))
     }
 
-    /// Begins an exercise again; what was written stays beside it, as `….old`, `….old.2` and so on, whose path it
-    /// gives. A file that is the starter is left alone. The exercise is not solved any more.
+    /// Restarts an exercise. The learner's file is kept as `….old`, `….old.2` and so on, and that path is
+    /// returned; an unchanged starter stays. The exercise counts as unsolved again.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -158,13 +158,14 @@ impl Learner {
         Ok(Some(old))
     }
 
-    /// The exercise in hand, if there is one.
+    /// Returns the current exercise, if there is one.
     pub fn current<'e>(&self, exercises: &'e [Exercise]) -> Option<&'e Exercise> {
         let current = self.progress.current.as_ref()?;
         exercises.iter().find(|e| e.id == *current)
     }
 
-    /// The first that has not passed, of those that `can` be checked: behind the one in hand, or else from the beginning.
+    /// Returns the first unsolved exercise that `can` be checked: after the current one, otherwise from the
+    /// start.
     pub fn next<'e>(
         &self,
         exercises: &'e [Exercise],
@@ -180,10 +181,10 @@ impl Learner {
         in_turn.find(|e| !self.passed(e) && can(e))
     }
 
-    /// The next graded hint: its number and its text; the last one again when there is no other.
+    /// Returns the number and text of the next hint; after the last one, the last one again.
     ///
     /// # Errors
-    /// The folder cannot be written, or what is kept there is not a progress.
+    /// The folder cannot be written, or the file in it is not a progress.
     pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> Result<(usize, &'e str), BadInput> {
         let hints = &exercise.spec.hints;
         let mut number = 0;

@@ -1,7 +1,7 @@
-//! The exercises: one source each, from which come the starter, the page, the check and the test of the check.
+//! The exercises. Starter, page, check and the check's tests come from one source.
 //!
-//! [`exercise::all`] reads them, [`check::check`] checks a submission, and [`page`] makes the book's pages. The
-//! learner's own folder is [`learner`]'s, and [`handout`] and [`grade`] are a teacher's.
+//! [`exercise::all`] reads the exercises, [`check::check`] checks a submission, and [`page`] makes the book's
+//! pages. [`learner`] manages a learner's folder; [`handout`] and [`grade`] are for teachers.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! What a launch cost, as a formula of its counters: `global_load_sectors / global_load_requests`.
+//! Costs of a launch, as formulas of its counters: `global_load_sectors / global_load_requests`.
 //!
-//! A formula is terms with ` / ` and ` * ` between them, worked out from the left. A term is
+//! A formula consists of terms joined by ` / ` and ` * `, evaluated from the left. A term is
 //!
 //! - a counter of [`simt::Counts`], by its name;
-//! - `op:bar.sync`, how often a warp executed instructions that begin so;
+//! - `op:bar.sync`, the number of warp executions of instructions that start with it;
 //! - a size of the launch, `rows`;
 //! - a number.
 
@@ -13,17 +13,17 @@ use simt::{Counts, Report};
 
 use crate::spec::Sizes;
 
-/// The value of `formula` for a launch.
+/// Evaluates `formula` for a launch.
 ///
 /// # Errors
-/// A term that is none.
+/// A term is invalid.
 pub fn value(formula: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
     let mut words = formula.split_whitespace();
     let mut value = term(words.next().unwrap_or_default(), report, sizes)?;
     while let Some(operator) = words.next() {
         let with = term(words.next().unwrap_or_default(), report, sizes)?;
         value = match operator {
-            // No request needs no sector.
+            // Without requests there are no sectors.
             "/" if value == 0. => 0.,
             "/" => value / with,
             "*" => value * with,
@@ -54,13 +54,13 @@ fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
     found.ok_or_else(|| BadInput::new("a formula", "a counter, op:, a size or a number", term))
 }
 
-/// A counter by its name.
+/// Returns a counter by name.
 fn counter(name: &str, counts: &Counts) -> Option<f64> {
     let counts = serde_json::to_value(counts).ok()?;
     counts.get(name).and_then(Value::as_f64)
 }
 
-/// The lines of the text that have most of what the formula begins with, in their order; none where no line has any.
+/// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
 pub fn costliest<'a>(formula: &str, report: &'a Report) -> Vec<&'a simt::Line> {
     let name = formula.split_whitespace().next().unwrap_or_default();
     let cost = |line: &simt::Line| match name.strip_prefix("op:") {

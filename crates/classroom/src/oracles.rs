@@ -1,10 +1,10 @@
-//! What the kernels of the exercises have to compute, in f64, straight from the formula.
+//! Oracles of the exercises' kernels, in f64 straight from the formula.
 
 use data::BadInput;
 
 use crate::problem::Problem;
 
-/// The output of a launch, from its arguments before it.
+/// Computes the output of a launch from the arguments before it.
 pub type Oracle = fn(&Problem) -> Vec<f64>;
 
 const ALL: [(&str, Oracle); 8] = [
@@ -18,10 +18,10 @@ const ALL: [(&str, Oracle); 8] = [
     ("transpose", transpose),
 ];
 
-/// The oracle of this name.
+/// Returns the oracle of this name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such oracle.
 pub fn by_name(name: &str) -> Result<Oracle, BadInput> {
     let found = ALL.iter().find(|(known, _)| *known == name);
     found.map(|(_, oracle)| *oracle).ok_or_else(|| {
@@ -94,8 +94,8 @@ fn layer_norm(p: &Problem) -> Vec<f64> {
     p.args[0].chunks(w.len()).flat_map(normed).collect()
 }
 
-/// x (steps, D) with the pair (d, d + D/2) turned by the angle whose cosine and sine are arguments 1 and 2
-/// (steps, D/2). Su et al. 2021, with the halves as Hugging Face stores them.
+/// x (steps, D) with the pair (d, d + D/2) rotated by the angle whose cosine and sine are arguments 1 and 2
+/// (steps, D/2). Su et al. 2021, with the halves as in Hugging Face.
 fn rope(p: &Problem) -> Vec<f64> {
     let half = p.size("half");
     let turned = |t: usize| {

@@ -1,4 +1,4 @@
-//! The page of an exercise, in Markdown, and tables of several.
+//! Markdown pages and tables of exercises.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::check::{forbidden, options, short};
 use crate::exercise::{Exercise, Language};
 use crate::spec::{KernelSpec, Kind, Limit, Question, Sizes, Spec};
 
-/// What every command of the runner begins with.
+/// The start of every command of the runner.
 pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 pub fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@".contains(c);
@@ -20,7 +20,8 @@ pub fn quoted(path: &Path) -> String {
     }
 }
 
-/// The page: task, starter, what is checked, hints. Links of the task are relative to `exercises/`, in the book.
+/// Formats an exercise's page: task, starter, checks, hints. Links in the task are relative to `exercises/`
+/// in the book.
 pub fn page(exercise: &Exercise) -> String {
     let (number, spec) = (exercise.number(), &exercise.spec);
     let mut text = format!("# {number} · {}\n\n*{}*\n\n", spec.title, about(exercise));
@@ -64,7 +65,7 @@ pub fn about(exercise: &Exercise) -> String {
     )
 }
 
-/// What an exercise is to its session.
+/// Describes an exercise's role in its session.
 pub fn of_session(spec: &Spec) -> &'static str {
     match (spec.graded, spec.optional) {
         (true, _) => ", graded",
@@ -81,7 +82,7 @@ fn fence(language: Language) -> &'static str {
     }
 }
 
-/// A list of all that a submission is held to.
+/// Lists all that a submission is checked against.
 pub fn checked(exercise: &Exercise) -> String {
     let spec = &exercise.spec;
     let mut lines = vec!["Outside the regions, the file equals the starter.".to_owned()];
@@ -169,7 +170,7 @@ fn question(question: &Question) -> String {
     )
 }
 
-/// A table of exercises, with links from the book's chapters, and a line of what they take together.
+/// Formats a table of exercises with links from the book's chapters, and a line with their total time.
 pub fn table(exercises: &[&Exercise]) -> String {
     let mut text =
         "| | exercise | what you do | level | minutes |\n|---|---|---|---:|---:|\n".to_owned();
@@ -194,7 +195,7 @@ pub fn table(exercises: &[&Exercise]) -> String {
     text + &format!("\n{count}, {minutes} minutes.\n")
 }
 
-/// A session of the syllabus: what it is for, its exercises, its graded task, and its minutes with those of reading.
+/// Formats a session of the syllabus: purpose, exercises, graded task, and minutes including reading.
 pub fn session(exercises: &[&Exercise], reading: u32) -> String {
     let mut text = "After this session you can\n\n".to_owned();
     for exercise in exercises {
@@ -214,7 +215,7 @@ pub fn session(exercises: &[&Exercise], reading: u32) -> String {
     text
 }
 
-/// What a session takes.
+/// Minutes of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct Minutes {
     reading: u32,
@@ -224,7 +225,7 @@ pub struct Minutes {
 }
 
 impl Minutes {
-    /// Of a session with these exercises.
+    /// Adds up a session with these exercises.
     pub fn of(exercises: &[&Exercise], reading: u32) -> Self {
         let sum = |is_one: fn(&Exercise) -> bool| {
             let of_it = exercises.iter().filter(|e| is_one(e));
@@ -238,7 +239,7 @@ impl Minutes {
         }
     }
 
-    /// Without what is optional.
+    /// Total without optional exercises.
     pub fn together(self) -> u32 {
         self.reading + self.graded + self.in_the_room
     }
@@ -263,7 +264,7 @@ impl Minutes {
     }
 }
 
-/// `find the bug, Rust`
+/// Kind and language: `find the bug, Rust`.
 fn what(exercise: &Exercise) -> String {
     let language = match exercise.language {
         Language::Ptx => "PTX",
@@ -276,14 +277,14 @@ fn what(exercise: &Exercise) -> String {
     }
 }
 
-/// Markdown for a terminal: links are their text; comments and the fences around code are gone.
+/// Formats Markdown for a terminal: replaces links by their text, removes comments and code fences.
 pub fn plain(markdown: &str) -> String {
     let is_shown = |line: &&str| !line.starts_with("```") && !line.starts_with("<!--");
     let shown: String = markdown.split_inclusive('\n').filter(is_shown).collect();
     without_links(&shown)
 }
 
-/// Markdown whose links are their text.
+/// Replaces links by their text.
 pub fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn code_stands_without_its_fences() {
+    fn code_loses_its_fences() {
         let markdown = "Run\n\n<!-- not run: an example -->\n```sh\nls `pwd`\n```\n\nand `look`.\n";
         assert_eq!(plain(markdown), "Run\n\nls `pwd`\n\nand `look`.\n");
     }

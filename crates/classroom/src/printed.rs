@@ -1,19 +1,19 @@
-//! Text that comes from a submission, fit for a console and for XML.
+//! Sanitises text of a submission for consoles and XML.
 
 use crate::check::Notes;
 
-/// Lines of an output that are shown, and characters of a line.
+/// Maximum lines of output to show, and maximum characters per line.
 const SHOWN: usize = 20;
 const WIDTH: usize = 200;
 
-/// `text` with U+FFFD in place of what a console would obey and of what no XML may have: control characters but tabs, and
-/// the two code points that are no characters (XML 1.0, section 2.2).
+/// Replaces characters that a console would interpret or XML forbids by U+FFFD: control characters except
+/// tabs, and two noncharacters (XML 1.0, section 2.2).
 pub fn printable(text: &str) -> String {
     let is_unfit = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{fffe}' | '\u{ffff}');
     text.replace(is_unfit, "\u{fffd}")
 }
 
-/// The last lines of `text`, which a submission printed, under a heading.
+/// Returns the last lines of a submission's output, under a heading.
 pub fn last(what: &str, text: &str) -> Notes {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     let first = lines.len().saturating_sub(SHOWN);
@@ -34,7 +34,7 @@ mod tests {
     use super::printable;
 
     #[test]
-    fn what_is_no_text_is_replaced() {
+    fn unprintable_characters_are_replaced() {
         let text = "a\tb\u{1b}[2Jc\u{fffe}d\u{ffff}e\u{85}f\u{0}g\n";
         assert_eq!(printable(text), "a\tb�[2Jc�d�e�f�g�");
         assert_eq!(printable("−∞ 𝛼 日"), "−∞ 𝛼 日");

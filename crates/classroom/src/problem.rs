@@ -1,4 +1,4 @@
-//! A launch of a learner's kernel: its arguments with fresh numbers, and what it has to write.
+//! A launch of a learner's kernel: arguments with random numbers, and the expected output.
 
 use std::path::Path;
 
@@ -10,39 +10,39 @@ use crate::answers::Answers;
 use crate::oracles;
 use crate::spec::{KernelSpec, Sizes};
 
-/// What an oracle computes from.
+/// The input of an oracle.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    /// Of the launch.
+    /// Sizes of the launch.
     pub sizes: &'a Sizes,
-    /// The arguments before the launch, in f64; a number is an array of one.
+    /// Arguments before the launch, in f64; a scalar is an array of one.
     pub args: Vec<Vec<f64>>,
 }
 
 impl Problem<'_> {
-    /// A size by its name; 0 for one that there is not, which [`Launch::new`] has refused.
+    /// Returns a size by name; 0 if it is missing, which [`Launch::new`] rejects.
     pub fn size(&self, name: &str) -> usize {
         self.sizes.get(name).map_or(0, |&n| n as usize)
     }
 }
 
-/// A launch that is ready to run.
+/// A prepared launch.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// Kernel, grid and block.
     pub case: Case,
-    /// The buffers before the launch.
+    /// Buffers before the launch.
     pub operands: Operands,
-    /// What has to be in the output after it.
+    /// Expected output.
     pub expected: Vec<f64>,
 }
 
 impl Launch {
-    /// The launch of `kernel` at `sizes`, with numbers from `seed` and, where the learner chooses the
-    /// launch, what the file's `answers` say.
+    /// Prepares the launch of `kernel` at `sizes`, with numbers from `seed`. If the learner chooses the
+    /// launch, it comes from the file's `answers`.
     ///
     /// # Errors
-    /// A launch that cannot be read.
+    /// The launch cannot be parsed.
     pub fn new(
         kernel: &KernelSpec,
         sizes: &Sizes,
@@ -73,8 +73,8 @@ impl Launch {
         })
     }
 
-    /// Calls buffers in reports what the learner's file calls them: `x` where the parameter is `param_x` in PTX, or
-    /// `x` in CUDA.
+    /// Names buffers in reports as in the learner's file: `x` for the PTX parameter `param_x`, or `x` in
+    /// CUDA.
     pub fn name_buffers(&mut self, kernel: &Kernel, text: &str) {
         let in_cuda = parameters(text, kernel.name());
         for (k, (name, _)) in kernel.params().enumerate() {
@@ -86,13 +86,13 @@ impl Launch {
         }
     }
 
-    /// What the buffer of argument `k` is called.
+    /// Name of argument `k`'s buffer.
     pub fn name(&self, k: usize) -> &str {
         let buffer = self.operands.buffer(k);
         buffer.map_or("", |buffer| &self.operands.buffers[buffer].name)
     }
 
-    /// What element `i` of the buffer of argument `k` is called: `y[0, 2, 0]`.
+    /// Name of element `i` of argument `k`'s buffer: `y[0, 2, 0]`.
     pub fn element(&self, k: usize, i: usize) -> String {
         let name = self.name(k).split(" (").next().unwrap_or_default();
         let shape = self.operands.buffer(k).map(|b| &self.operands.layouts[b].1);
@@ -101,8 +101,8 @@ impl Launch {
         format!("{name}[{}]", index.join(", "))
     }
 
-    /// Whether no thread wrote element `i` of the buffer of argument `k`, which the host left unwritten: all bits are set,
-    /// which no NaN has that an instruction makes.
+    /// Whether element `i` of argument `k`'s uninitialised buffer is unwritten: all bits are set, which no
+    /// instruction's NaN has.
     pub fn is_unwritten(&self, k: usize, i: usize) -> bool {
         let Some(b) = self.operands.buffer(k) else {
             return false;
@@ -115,7 +115,7 @@ impl Launch {
         !buffer.initialised && element.is_some_and(|all| all.iter().all(|&byte| byte == 0xff))
     }
 
-    /// What is in the buffer of argument `k`.
+    /// Contents of argument `k`'s buffer.
     pub fn values(&self, k: usize) -> Vec<f64> {
         values(&self.case.args[k], &self.operands, k)
     }
@@ -125,7 +125,7 @@ fn bad(what: &str, error: simt::Error) -> BadInput {
     BadInput::new(what, "a launch that can be made", error)
 }
 
-/// The names of the parameters of a kernel in CUDA: `row_sum(const float *x, float *y)` has x and y.
+/// Parameter names of a CUDA kernel: x and y for `row_sum(const float *x, float *y)`.
 fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
     let behind = text
         .split_once(&format!(" {entry}("))
@@ -137,7 +137,7 @@ fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
         .collect()
 }
 
-/// Where element `i` of an array of this shape is, row-major.
+/// Row-major index of element `i` in an array of this shape.
 fn index(i: u64, shape: &[u64]) -> Vec<u64> {
     let mut rest = i;
     let mut index: Vec<u64> = vec![];
@@ -149,7 +149,7 @@ fn index(i: u64, shape: &[u64]) -> Vec<u64> {
     index
 }
 
-/// The numbers of an argument.
+/// Numbers of an argument.
 fn values(argument: &Argument, operands: &Operands, k: usize) -> Vec<f64> {
     if let Argument::Scalar(element, bits) = argument {
         return vec![element.to_f64(*bits)];
@@ -167,7 +167,7 @@ fn values(argument: &Argument, operands: &Operands, k: usize) -> Vec<f64> {
     bytes.map(|bytes| element.to_f64(bits(bytes))).collect()
 }
 
-/// `text` with the sizes in place of their names in braces.
+/// Replaces names of sizes in braces by their values.
 fn fill(text: &str, sizes: &Sizes) -> Result<String, BadInput> {
     let mut filled = text.to_owned();
     for (name, size) in sizes {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_element_has_an_index_for_each_dimension() {
+    fn an_element_has_one_index_per_dimension() {
         assert_eq!(index(66, &[2, 3, 33]), [0, 2, 0]);
         assert_eq!(index(100, &[2, 3, 33]), [1, 0, 1]);
         assert_eq!(index(7, &[9]), [7]);

@@ -1,4 +1,4 @@
-//! One file that is the solution and the starter.
+//! A source file that contains both solution and starter.
 //!
 //! ```text
 //! // REGION: guard
@@ -7,28 +7,28 @@
 //! // END
 //! ```
 //!
-//! What stands between `// REGION: name` and `// END` is the learner's to write. Lines that begin with `//|` are
-//! what the starter has there; the others are the solution's. A region without `//|` begins as the solution
-//! with a fault in it: see [`Edit`].
+//! The lines between `// REGION: name` and `// END` are the learner's to write. Lines that begin with `//|`
+//! belong to the starter, the others to the solution. A region without `//|` starts as the solution with a
+//! defect: see [`Edit`].
 
 use data::BadInput;
 use serde::Deserialize;
 
-/// A change of a text in one place.
+/// A replacement at one place of a text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    /// Stands in the text just once.
+    /// The text to replace, which must occur exactly once.
     pub replace: String,
-    /// What stands there afterwards.
+    /// The replacement.
     pub with: String,
 }
 
 impl Edit {
-    /// `text` with the change; `name` is the text's, for the error.
+    /// Applies the edit to `text`, which errors call `name`.
     ///
     /// # Errors
-    /// What is to be replaced is not there, or more than once.
+    /// The text to replace does not occur exactly once.
     pub fn apply(&self, text: &str, name: &str) -> Result<String, BadInput> {
         match text.matches(&self.replace).count() {
             1 => Ok(text.replacen(&self.replace, &self.with, 1)),
@@ -40,10 +40,10 @@ impl Edit {
     }
 }
 
-/// A submission differs from the starter outside of the regions.
+/// A difference between submission and starter outside the regions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Of the submission, from 1.
+    /// Line of the submission, from 1.
     pub line: usize,
     /// The starter's line.
     pub expected: String,
@@ -51,12 +51,12 @@ pub struct Changed {
     pub found: String,
 }
 
-/// What a learner wrote into a region.
+/// A region as the learner has filled it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled<'a> {
-    /// Of the region.
+    /// Name of the region.
     pub name: &'a str,
-    /// The line of the submission that is its first, from 1.
+    /// Line number of its first line, from 1.
     pub line: usize,
     /// The lines.
     pub lines: Vec<&'a str>,
@@ -66,7 +66,7 @@ const BEGIN: &str = "// REGION:";
 const STARTER: &str = "//|";
 const END: &str = "// END";
 
-/// A line's region, if it begins one.
+/// Returns the name of the region that a line begins.
 fn begins(line: &str) -> Option<&str> {
     line.trim().strip_prefix(BEGIN).map(str::trim)
 }
@@ -75,7 +75,7 @@ fn ends(line: &str) -> bool {
     line.trim() == END
 }
 
-/// The solution of a source: all but the lines of the starter.
+/// Returns the solution: the source without the starter's lines.
 pub fn solution(source: &str) -> String {
     let lines = source
         .lines()
@@ -83,10 +83,10 @@ pub fn solution(source: &str) -> String {
     joined(lines)
 }
 
-/// The starter of a source; `edits` are the faults in it.
+/// Returns the starter; `edits` insert its defects.
 ///
 /// # Errors
-/// An edit that does not fit, a region without an end, or one that is the same in both.
+/// An edit does not apply, a region has no end, or one is equal in starter and solution.
 pub fn starter(source: &str, edits: &[Edit], name: &str) -> Result<String, BadInput> {
     let mut lines: Vec<&str> = vec![];
     let mut region: Option<(Vec<&str>, Vec<&str>)> = None;
@@ -139,7 +139,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The regions of a text, in their order.
+/// Returns the regions of a text in order.
 pub fn regions(text: &str) -> Vec<Filled<'_>> {
     let mut found: Vec<Filled> = vec![];
     let mut inside = false;
@@ -165,7 +165,7 @@ pub fn regions(text: &str) -> Vec<Filled<'_>> {
     found
 }
 
-/// The first region that does not end: the line that begins it, and what comes in place of `// END`.
+/// Returns the first region without an end: its line, and what was found instead of `// END`.
 pub fn unended(text: &str) -> Option<(usize, String)> {
     let mut begun: Option<usize> = None;
     for (number, line) in (1..).zip(text.lines()) {
@@ -181,11 +181,10 @@ pub fn unended(text: &str) -> Option<(usize, String)> {
     begun.map(|begin| (begin, "the end of the file".into()))
 }
 
-/// Holds a submission to its starter: whether they are the same outside of the regions, but for how many blanks stand
-/// where there are some.
+/// Checks that a submission equals its starter outside the regions, except for the amount of white space.
 ///
 /// # Errors
-/// The first line that is not.
+/// The first line that differs.
 pub fn compare(submission: &str, starter: &str) -> Result<(), Changed> {
     let mut expected = outside(starter).into_iter();
     let mut last = 0;
@@ -212,7 +211,7 @@ fn changed(line: usize, expected: &str, found: &str) -> Changed {
     }
 }
 
-/// The lines that are no region's, with their numbers; the markers are among them.
+/// Lines outside the regions with their numbers, including the markers.
 fn outside(text: &str) -> Vec<(usize, &str)> {
     let mut inside = false;
     let mut lines = vec![];
@@ -233,14 +232,14 @@ mod tests {
     const SOURCE: &str = "a\n// REGION: one\nright\n  //| todo\n// END\nb\n";
 
     #[test]
-    fn the_solution_and_the_starter_of_a_source() {
+    fn a_source_contains_solution_and_starter() {
         assert_eq!(solution(SOURCE), "a\n// REGION: one\nright\n// END\nb\n");
         let starter = starter(SOURCE, &[], "x").unwrap();
         assert_eq!(starter, "a\n// REGION: one\ntodo\n// END\nb\n");
     }
 
     #[test]
-    fn a_fault_is_an_edit_of_the_solution() {
+    fn an_edit_inserts_a_defect() {
         let source = "// REGION: one\nx > n\n// END\n";
         let edit = |replace: &str| Edit {
             replace: replace.into(),
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_has_an_end() {
+    fn a_region_needs_an_end() {
         assert_eq!(unended(SOURCE), None);
         let last = SOURCE.replace("// END\n", "");
         assert_eq!(unended(&last), Some((2, "the end of the file".into())));
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_regions_may_differ() {
+    fn only_regions_may_differ() {
         let starter = starter(SOURCE, &[], "x").unwrap();
         let filled = "a  \r\n// REGION: one\nmy\nown\n// END\nb\n\n";
         assert_eq!(compare(filled, &starter), Ok(()));

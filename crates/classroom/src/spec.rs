@@ -1,4 +1,4 @@
-//! `exercise.toml` and `wrong.toml`: what an exercise is, and the mistakes that its check has to notice.
+//! `exercise.toml` and `wrong.toml`: an exercise, and the mistakes that its check must reject.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use crate::source::Edit;
 /// Names and sizes of a launch: rows = 3, columns = 100.
 pub type Sizes = BTreeMap<String, u64>;
 
-/// What the learner does.
+/// What the learner does in an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Writes what is missing.
+    /// Writes missing code.
     Write,
-    /// Finds a fault that a real project had.
+    /// Finds a bug of a real project.
     FindTheBug,
-    /// Finds out why one of two kernels with the same output is slower.
+    /// Finds out why one of two kernels with equal output is slower.
     Detective,
-    /// Predicts what an optimisation brings, and finds that it costs.
+    /// Predicts the gain of an optimisation that turns out to be slower.
     OptimisationThatLoses,
 }
 
@@ -39,65 +39,65 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// One line.
+    /// Title, in one line.
     pub title: String,
-    /// Its place in the order in which the exercises are best done; its number where nothing is said.
+    /// Position in the recommended order; by default the number.
     pub place: Option<u32>,
-    /// The chapter of the book that it belongs to, `level3.md`.
+    /// The book chapter that it belongs to, such as `level3.md`.
     pub chapter: String,
-    /// Of the syllabus, from 1.
+    /// Session of the syllabus, from 1.
     pub session: u8,
-    /// Whether it is that session's graded task.
+    /// Whether it is its session's graded task.
     #[serde(default)]
     pub graded: bool,
-    /// Whether it is more than that session has time for.
+    /// Whether it is optional, beyond the session's time.
     #[serde(default)]
     pub optional: bool,
-    /// What it takes a learner who has read the chapter.
+    /// Minutes that a learner needs after reading the chapter.
     pub minutes: u32,
-    /// The level of optimization that it is about.
+    /// The level of optimisation that it is about.
     pub level: u8,
     /// What the learner does.
     pub kind: Kind,
     /// What the learner can do afterwards.
     pub objective: String,
-    /// From a nudge to nearly the answer.
+    /// Hints, from a nudge to nearly the solution.
     pub hints: [String; 3],
-    /// What the check of an exercise in Rust holds a submission to, for people.
+    /// Descriptions of what a Rust exercise's check tests.
     #[serde(default)]
     pub checked: Vec<String>,
-    /// An exercise about the same thing that needs less.
+    /// An easier exercise on the same topic.
     pub sibling: Option<String>,
-    /// The kernels of the file; none of an exercise in Rust.
+    /// Kernels of the file; empty for Rust.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<KernelSpec>,
-    /// Of the launches.
+    /// Sizes of the launches.
     #[serde(default)]
     pub shapes: Shapes,
-    /// What the counted launch may cost.
+    /// Limits on the counted launch.
     #[serde(default, rename = "limit")]
     pub limits: Vec<Limit>,
-    /// What the learner answers in the file.
+    /// Questions that the learner answers in the file.
     #[serde(default, rename = "question")]
     pub questions: Vec<Question>,
 }
 
-/// A kernel, how it is launched and what it has to compute.
+/// A kernel with its launch and its oracle.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelSpec {
-    /// Its name.
+    /// Name of the kernel.
     pub entry: String,
-    /// `--grid`, `--block` and `--smem` as `workbook sim` takes them. `{rows}` is a size; `{launch}` is the
+    /// `--grid`, `--block` and `--smem` as for `workbook sim`. `{rows}` stands for a size, `{launch}` for the
     /// learner's line `// launch = …`.
     pub launch: String,
-    /// One a parameter, as behind `--arg`.
+    /// One argument per parameter, as for `--arg`.
     pub args: Vec<String>,
-    /// The number of the argument that is written.
+    /// Index of the output argument.
     pub output: usize,
-    /// The name of the function that says what has to be written: see [`crate::oracles`].
+    /// Name of the oracle: see [`crate::oracles`].
     pub oracle: String,
-    /// Of an element x of the output: tolerance · max(1, |x|).
+    /// Tolerance of an output element x, as a multiple of max(1, |x|).
     pub tolerance: f64,
 }
 
@@ -105,117 +105,117 @@ pub struct KernelSpec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shapes {
-    /// At which only the result and the findings count.
+    /// Sizes for checks of findings and results only.
     pub odd: Vec<Sizes>,
-    /// At which it is counted what the kernel costs.
+    /// Sizes for checks of cost.
     pub counted: Sizes,
 }
 
-/// A bound of a counter.
+/// A limit on a counter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// For people: `sectors a request`.
+    /// Description: `sectors per request`.
     pub what: String,
-    /// Of which kernel; may be left out where there is one.
+    /// Name of the kernel; optional if there is only one.
     pub entry: Option<String>,
-    /// See [`crate::metric`].
+    /// Formula: see [`crate::metric`].
     pub of: String,
-    /// The greatest value.
+    /// Maximum value.
     pub at_most: Option<f64>,
-    /// The least.
+    /// Minimum value.
     pub at_least: Option<f64>,
 }
 
-/// What the learner answers, in a line `// name = answer` of a region.
+/// A question that the learner answers in a line `// name = answer` of a region.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The name.
+    /// Name in the answer's line.
     pub name: String,
-    /// For people.
+    /// Text of the question.
     pub ask: String,
-    /// What the counters say.
+    /// Source of the right answer.
     pub truth: Truth,
 }
 
-/// Where the answer to a question comes from: always the counted launch, never this file.
+/// Source of the right answer: always the counted launch, never this file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Truth {
-    /// A number.
+    /// The value of a formula.
     Count {
-        /// Of this kernel.
+        /// Name of the kernel.
         entry: String,
-        /// See [`crate::metric`].
+        /// Formula: see [`crate::metric`].
         of: String,
     },
     /// Whether the first kernel has `more` than the second, `fewer`, or the `same`.
     Compare {
-        /// Two names.
+        /// Names of the two kernels.
         entries: [String; 2],
-        /// See [`crate::metric`].
+        /// Formula: see [`crate::metric`].
         of: String,
     },
     /// The name of the kernel that has more.
     More {
-        /// Two names.
+        /// Names of the two kernels.
         entries: [String; 2],
-        /// See [`crate::metric`].
+        /// Formula: see [`crate::metric`].
         of: String,
     },
-    /// The line of the file whose instructions have the most.
+    /// The line of the file with the maximum of a counter.
     Line {
-        /// Of this kernel.
+        /// Name of the kernel.
         entry: String,
-        /// A counter.
+        /// Name of the counter.
         of: String,
     },
-    /// The metric in which the kernels differ by the greatest ratio.
+    /// The metric with the largest ratio between the kernels.
     Reason {
-        /// Two names.
+        /// Names of the two kernels.
         entries: [String; 2],
-        /// See [`crate::metric`].
+        /// Formulas: see [`crate::metric`].
         of: Vec<String>,
     },
 }
 
-/// `wrong.toml`.
+/// Contents of `wrong.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrongFile {
-    /// The faults of the starter, where that is the solution with faults.
+    /// Defects of the starter, if it is the solution with defects.
     #[serde(default)]
     pub starter: Vec<Edit>,
-    /// Each a plausible mistake.
+    /// Plausible wrong solutions.
     pub wrong: Vec<Wrong>,
-    /// Other ways to do it, which the check has to accept.
+    /// Other right solutions, which the check must accept.
     #[serde(default)]
     pub right: Vec<Right>,
 }
 
-/// Another right solution: this project's, changed in one place.
+/// Another right solution, as an edit of this project's.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Right {
-    /// What is different.
+    /// Description of the difference.
     pub what: String,
-    /// Stands in the solution just once.
+    /// The text to replace, which must occur exactly once in the solution.
     pub replace: String,
-    /// What stands there instead.
+    /// The replacement.
     pub with: String,
 }
 
-/// A plausible wrong solution: the right one, changed in one place.
+/// A plausible wrong solution, as an edit of the right one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrong {
-    /// What is wrong with it.
+    /// Description of the mistake.
     pub what: String,
-    /// Stands in the solution just once.
+    /// The text to replace, which must occur exactly once in the solution.
     pub replace: String,
-    /// What stands there instead.
+    /// The replacement.
     pub with: String,
-    /// The part of the check that rejects it: `output`, `limit`, `race` …
+    /// The part of the check that must reject it: `output`, `limit`, `race` …
     pub caught_by: String,
 }

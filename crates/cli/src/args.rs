@@ -1,4 +1,4 @@
-//! The options that all programs share.
+//! Options that all programs share.
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use models::Ops;
 use crate::device;
 use crate::files::Output;
 
-/// Which model, and on what.
+/// The model and its device.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
     /// A folder with config.json and model.safetensors, a model of the Hugging Face Hub, the name of a preset, or tiny
@@ -30,7 +30,7 @@ pub struct ModelArgs {
     pub seed: u64,
 }
 
-/// Where the tensors come from and go to, which ops are another level's, and whether to say what ran.
+/// Files for tensors, swapped ops, and tracing.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Read input tensors from this file and write the results to --output; print nothing
@@ -57,12 +57,12 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// `--input` and `--output`, when they are given; the output is looked at before any work.
+    /// Returns `--input` and `--output` if they are given; the output path is checked before any work.
     pub fn files(&self) -> Result<Option<(&Path, Output)>, BadInput> {
         match (&self.input, &self.output) {
             (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
             (None, None) => Ok(None),
-            // clap does not ask for --input beside an option that excludes it.
+            // clap does not require --input next to an option that excludes it.
             (None, Some(_)) => Err(BadInput::new("--output", "`--input` as well", "none")),
             (Some(_), None) => Err(BadInput::new("--input", "`--output` as well", "none")),
         }
@@ -78,7 +78,7 @@ pub enum Switch {
     Off,
 }
 
-/// Device to tune, and file for the table.
+/// The device to tune, and the file for the table.
 #[derive(Debug, Args)]
 pub struct TuneArgs {
     /// Device to tune: auto, cpu, cuda or cuda:N
@@ -95,7 +95,7 @@ pub struct TuneArgs {
     pub ops: Vec<Op>,
 }
 
-/// Whether a forward pass becomes a CUDA graph.
+/// The choice of CUDA graphs.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct CudaGraphArgs {
     /// Record a forward pass as a CUDA graph and replay it [default: on at level 5 on a GPU, off with --trace]
@@ -104,10 +104,10 @@ pub struct CudaGraphArgs {
 }
 
 impl CudaGraphArgs {
-    /// Whether forward passes of `ops` on `device` are recorded and repeated.
+    /// Whether forward passes of `ops` on `device` are recorded and replayed.
     ///
     /// # Errors
-    /// [`BadInput`] when they are to be, and `device` is no GPU.
+    /// [`BadInput`] if recording is asked for and `device` is no GPU.
     pub fn records(self, ops: &dyn Ops, device: &Device, trace: bool) -> Result<bool, BadInput> {
         match self.cuda_graph {
             Some(Switch::Off) => Ok(false),
@@ -122,7 +122,7 @@ impl CudaGraphArgs {
     }
 }
 
-/// The dtypes that the programs offer.
+/// The dtypes of the programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Precision {
     /// 32 bits
@@ -141,14 +141,14 @@ impl From<Precision> for DType {
     }
 }
 
-// A program whose options are `T` alone. (Not a doc comment: clap would print it.)
+// Options of a program, without subcommands. (Not a doc comment, because clap would print it.)
 #[derive(Parser)]
 struct Program<T: Args> {
     #[command(flatten)]
     args: T,
 }
 
-/// The options of this process.
+/// Parses the options of this process.
 ///
 /// # Errors
 /// [`clap::Error`], which [`crate::run`] prints as one line; `--help` is one of them.
@@ -156,8 +156,9 @@ pub fn parse<T: Args>() -> Result<T, clap::Error> {
     Ok(options::<Program<T>>()?.args)
 }
 
-/// The options of this process. A number below 0 behind an option that takes numbers is its value, which the option takes
-/// or refuses by its name; otherwise clap would look for an option of that name.
+/// Parses the options of this process. A negative number after an option that takes numbers counts as its
+/// value, so the option can accept it or reject it by name; by default clap would look for an option of that
+/// name.
 ///
 /// # Errors
 /// See [`parse`].
@@ -173,7 +174,7 @@ fn options_of<P: Parser>(
     P::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 
-/// The same of all its subcommands.
+/// Applies the same to all subcommands.
 fn with_numbers_below_0(command: Command) -> Command {
     let allow = |arg: Arg| {
         if takes_numbers(&arg) {
@@ -199,10 +200,10 @@ fn takes_numbers(arg: &Arg) -> bool {
         || is(TypeId::of::<f64>())
 }
 
-/// A number of things, or a seed. (clap's own parser of it says `invalid digit` of one below 0.)
+/// Parses a count or a seed. (clap's own parser reports `invalid digit` for negative numbers.)
 ///
 /// # Errors
-/// The expected number; the maximum only where the number is too large.
+/// The expected number; the maximum only if the number is too large.
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let number = text.parse::<u64>().ok().and_then(|n| n.try_into().ok());
     let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_0_is_a_value_of_the_option_before_it() {
+    fn a_negative_number_is_the_value_of_the_option_before_it() {
         let error = |texts: &[&str]| read(texts).unwrap_err();
         let level = error(&["--level", "-1"]);
         assert!(
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_it_is_none() {
+    fn elsewhere_a_negative_number_is_no_value() {
         for texts in [&["--name", "-1"][..], &["-1"], &["--level", "-x"]] {
             assert!(read(texts).is_err(), "{texts:?}");
         }

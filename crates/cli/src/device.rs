@@ -1,4 +1,4 @@
-//! Which device computes.
+//! Choice of the device.
 
 use std::str::FromStr;
 
@@ -12,13 +12,13 @@ mod pool;
 /// The value of `--device`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// CUDA when it is built in and a GPU answers, else the CPU.
+    /// CUDA if it is built in and a GPU responds, otherwise the CPU.
     Auto,
     /// The CPU.
     Cpu,
-    /// The GPU with this number.
+    /// The GPU with this index.
     Cuda(usize),
-    /// The CPU, with the PTX of every kernel run by the simulator.
+    /// The CPU; the simulator runs the PTX of every kernel.
     Sim,
 }
 
@@ -41,11 +41,11 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// Opens a device on which time counts.
+    /// Opens a device with real times.
     ///
     /// # Errors
-    /// [`BadInput`] when a GPU was asked for and none answers, and for the simulator, which has no times:
-    /// the programs begin it themselves.
+    /// [`BadInput`] if the requested GPU does not respond, and for the simulator, which measures no times:
+    /// the programs start it themselves.
     pub fn open(self) -> Result<Device, BadInput> {
         match self {
             Self::Auto => Ok(cuda(0).unwrap_or(Device::Cpu)),
@@ -59,8 +59,8 @@ impl Choice {
     }
 }
 
-/// A stream of its own on the GPU without events, of which there would be two a tensor, and a memory pool that keeps
-/// what it once had.
+/// Opens a GPU with a new stream, without event tracking, which would use two events per tensor, and with a
+/// memory pool that keeps freed memory.
 #[cfg(feature = "cuda")]
 fn cuda(ordinal: usize) -> Result<Device, BadInput> {
     let open = || {
@@ -90,7 +90,7 @@ fn cuda(ordinal: usize) -> Result<Device, BadInput> {
     ))
 }
 
-/// Forgets the peak of [`peak_bytes`]: from now on it is that of what follows.
+/// Resets the peak of [`peak_bytes`].
 pub fn reset_peak(device: &Device) -> candle_core::Result<()> {
     match device.location() {
         #[cfg(feature = "cuda")]
@@ -99,7 +99,7 @@ pub fn reset_peak(device: &Device) -> candle_core::Result<()> {
     }
 }
 
-/// The most bytes that tensors on a GPU have taken at once since [`reset_peak`]; `None` on a CPU.
+/// Returns the maximum bytes of tensors on a GPU since [`reset_peak`]; `None` on a CPU.
 pub fn peak_bytes(device: &Device) -> candle_core::Result<Option<u64>> {
     match device.location() {
         #[cfg(feature = "cuda")]
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read() {
+    fn device_names_are_parsed() {
         assert_eq!("auto".parse(), Ok(Choice::Auto));
         assert_eq!("cuda".parse(), Ok(Choice::Cuda(0)));
         assert_eq!("cuda:3".parse(), Ok(Choice::Cuda(3)));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_counts_no_bytes_of_a_gpu() -> candle_core::Result<()> {
+    fn a_cpu_has_no_peak_of_gpu_memory() -> candle_core::Result<()> {
         reset_peak(&Device::Cpu)?;
         assert_eq!(peak_bytes(&Device::Cpu)?, None);
         assert_eq!(name(&Device::Cpu), "cpu");

@@ -1,4 +1,4 @@
-//! How a program ends: one line on stderr, and a code.
+//! Ends of programs: an error is one line on stderr and an exit code.
 
 use std::error::Error as StdError;
 use std::io::{ErrorKind, Write};
@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use candle_core::Error as Candle;
 use data::BadInput;
 
-/// For bad input: a file, a tensor or an option that is not what it has to be.
+/// Exit code for bad input: an invalid file, tensor or option.
 pub const BAD_INPUT: u8 = 2;
-/// For every other failure.
+/// Exit code for all other failures.
 pub const FAILURE: u8 = 1;
 
-/// Runs a program's `main`: sets the number of threads, and turns an error into one line on stderr
-/// and exit code 2 for bad input or 1 for anything else. A reader that closes the pipe is no error.
+/// Runs a program's `main`: sets the number of threads, and turns an error into one line on stderr and exit
+/// code 2 for bad input or 1 for anything else. A pipe closed by its reader is no error.
 pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     end_with_the_reader();
     match crate::threads::run(program) {
@@ -22,7 +22,8 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     }
 }
 
-/// `println!` panics when nothing can be printed. Where the reader of a pipe is gone, as behind `| head`, the program just ends.
+/// Ends the program quietly when the reader of a pipe has closed it, as `| head` does; `println!` would
+/// panic.
 fn end_with_the_reader() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -38,7 +39,7 @@ fn end_with_the_reader() {
     }));
 }
 
-/// The second is Windows' number for the same.
+/// The second number is Windows' error code for a closed pipe.
 fn is_about_a_closed_pipe(said: &str) -> bool {
     let closed = ["Broken pipe", "os error 232"];
     closed.iter().any(|closed| said.contains(closed))
@@ -57,10 +58,10 @@ fn report(error: anyhow::Error) -> ExitCode {
     }
 }
 
-/// `--help` and `--version` are errors to clap, but not to anyone else.
+/// clap reports `--help` and `--version` as errors, but they succeed.
 fn report_usage(usage: &clap::Error) -> ExitCode {
     if !usage.use_stderr() {
-        // Nobody is left to tell when this fails.
+        // If this fails, nothing can be printed.
         let _ = usage.print();
         return ExitCode::SUCCESS;
     }
@@ -82,7 +83,7 @@ fn is_broken_pipe(cause: &(dyn StdError + 'static)) -> bool {
     io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
-/// The complaint about input in `cause`, however deep candle has wrapped it.
+/// Returns the [`BadInput`] in `cause`, however deeply candle has wrapped it.
 fn bad_input<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a BadInput> {
     if let Some(models::Error::Input(bad)) = cause.downcast_ref() {
         return Some(bad);
@@ -100,7 +101,7 @@ fn bad_input<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a BadInput> {
     }
 }
 
-/// candle's error without its backtrace and the contexts around it.
+/// Returns candle's error without its backtrace and contexts.
 fn innermost(error: &Candle) -> &Candle {
     match error {
         Candle::WithBacktrace { inner, .. } | Candle::Context { inner, .. } => innermost(inner),
@@ -108,7 +109,7 @@ fn innermost(error: &Candle) -> &Candle {
     }
 }
 
-/// The message, without the backtrace that candle prints behind it.
+/// Returns the message without candle's backtrace.
 fn plain(error: &anyhow::Error) -> String {
     let of_models = || match error.downcast_ref() {
         Some(models::Error::Candle(error)) => Some(error),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_is_found_wherever_it_is() {
+    fn wrapped_bad_input_is_found() {
         let bad = || BadInput::new("file", "a", "b");
         let wrapped = || models::bad_input("file", "a", "b");
         for error in [
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backtrace_is_left_out() {
+    fn a_backtrace_is_removed() {
         let backtrace = std::backtrace::Backtrace::force_capture();
         let error = Candle::WithBacktrace {
             inner: Box::new(Candle::msg("two\nlines")),

@@ -1,15 +1,15 @@
-//! Files of the repository, and files that programs write.
+//! Files of the repository, and output files.
 
 use std::path::{Path, PathBuf};
 
 use data::BadInput;
 
-/// Where `path`, relative to the repository, is: in the current folder or one of those around it,
-/// else in the repository that this program was built in.
+/// Finds `path`, relative to the repository: in the current folder or one of its parents, otherwise in the
+/// repository that this program was built in.
 pub fn find(path: &str) -> Result<PathBuf, BadInput> {
     let here = std::env::current_dir().unwrap_or_default();
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    std::iter::once(Path::new("")) // so that the path stays short when it is here
+    std::iter::once(Path::new("")) // keeps the path short if it is in the current folder
         .chain(here.ancestors())
         .chain(built_in)
         .map(|folder| folder.join(path))
@@ -20,7 +20,7 @@ pub fn find(path: &str) -> Result<PathBuf, BadInput> {
         })
 }
 
-/// The folder that holds models/tiny: the repository, or a copy of what a measurement needs.
+/// Returns the folder with models/tiny: the repository, or a copy of the files that a measurement needs.
 pub fn root() -> Result<PathBuf, BadInput> {
     let tiny = find("models/tiny")?;
     Ok(tiny
@@ -29,14 +29,14 @@ pub fn root() -> Result<PathBuf, BadInput> {
         .map_or_else(PathBuf::new, Path::to_path_buf))
 }
 
-/// A file that is going to be written: it appears whole or not at all.
+/// An output file, which is written atomically.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
 }
 
 impl Output {
-    /// Checks, before any work, that `path` can be a file in a folder that is there. Devices and pipes, such as
+    /// Checks before any work that `path` can be a file in an existing folder. Devices and pipes, such as
     /// `/dev/stdout`, are allowed.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
@@ -55,12 +55,12 @@ impl Output {
         })
     }
 
-    /// Where the file will be.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes the file, as [`data::write_atomically`] does.
+    /// Writes the file: see [`data::write_atomically`].
     pub fn write(&self, bytes: &[u8]) -> Result<(), BadInput> {
         data::save_as(&self.path, bytes)
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_appears_whole() -> anyhow::Result<()> {
+    fn a_file_is_written_atomically() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("answer");
         let output = Output::new(&path)?;

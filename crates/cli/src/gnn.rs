@@ -1,4 +1,4 @@
-//! The program around the graph transformer.
+//! The program of the graph transformer.
 
 mod input;
 mod tensors;
@@ -20,7 +20,7 @@ use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
 
-/// Graphs that go through the model together.
+/// Graphs per batch.
 const BATCH: usize = 64;
 
 /// Classifies graphs.
@@ -47,12 +47,12 @@ pub struct GnnArgs {
     pub edges: Option<PathBuf>,
 }
 
-/// The whole program at `level`, with the options of this process.
+/// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
     crate::run(|| run(&parse()?, level))
 }
 
-/// Classifies the graphs of `args`, or answers its tensors.
+/// Classifies the graphs of `args`, or runs on its tensors.
 pub fn run(args: &GnnArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     simulated(&args.model, &args.run, || {
@@ -104,14 +104,14 @@ fn graphs(
     Ok(())
 }
 
-/// Notes what in a list of edges may be a mistake.
+/// Notes probable mistakes in an edge list.
 fn notes(path: &Path, graph: &Graph) -> std::io::Result<()> {
     let one_way = input::one_way(graph).map(str::to_owned);
     let mut notes = input::lonely(graph).into_iter().chain(one_way);
     notes.try_for_each(|note| crate::note::note(format!("{}: {note}", path.display())))
 }
 
-/// One pass is for one batch: which node points to which is recorded with it.
+/// Runs one batch. A recording holds for one batch only, because it includes the edges.
 fn forward(
     pass: &mut Pass,
     ops: &dyn Ops,

@@ -1,7 +1,7 @@
-//! What the programs share: the command line around the models.
+//! The command line of the models, shared by all programs.
 //!
-//! An example of a level is [`lm::main`], [`vit::main`] or [`gnn::main`] with what makes that level's ops, and
-//! the `workbook` command runs the same programs.
+//! A level's example calls [`lm::main`], [`vit::main`] or [`gnn::main`] with its number, and the `workbook`
+//! command runs the same programs.
 
 pub mod args;
 pub mod device;

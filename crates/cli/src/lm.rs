@@ -1,4 +1,4 @@
-//! The program around the language model.
+//! The program of the language model.
 
 mod generation;
 mod prompt;
@@ -61,7 +61,7 @@ impl LmArgs {
             }
         };
         if let Some(x) = self.temperature {
-            // Below that, a logit over it is beyond f32.
+            // Below this, a logit divided by it may overflow f32.
             let ok = x == 0. || x.is_finite() && x >= 1e-6;
             let expected = "0, or a finite number of at least 0.000001";
             check(ok, "--temperature", expected, x.to_string())?;
@@ -85,12 +85,12 @@ impl LmArgs {
     }
 }
 
-/// The whole program at `level`, with the options of this process.
+/// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
     crate::run(|| run(&parse()?, level))
 }
 
-/// Continues the prompt of `args`, or answers its tensors.
+/// Continues the prompt of `args`, or runs on its tensors.
 pub fn run(args: &LmArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     if let (Some(n), None) = (args.generate, &files) {
@@ -112,7 +112,7 @@ pub fn run(args: &LmArgs, level: u8) -> anyhow::Result<()> {
     })
 }
 
-/// Equally long rows of tokens as ids (B, T).
+/// Converts equally long rows of tokens to ids (B, T).
 fn ids(rows: &[Vec<u32>], device: &Device) -> candle_core::Result<Tensor> {
     let length = rows.first().map_or(0, Vec::len);
     Tensor::from_vec(rows.concat(), (rows.len(), length), device)

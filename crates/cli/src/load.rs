@@ -1,4 +1,4 @@
-//! From `--model` to a model with its weights.
+//! Loads the model of `--model` with its weights.
 
 pub mod hub;
 mod watched;
@@ -18,21 +18,21 @@ use crate::device::Choice;
 use crate::files;
 use watched::watched;
 
-/// What to load.
+/// A request to load a model.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// A folder, `hf:ORG/NAME`, a preset, or `tiny`: the trained models of this repository.
     pub model: String,
-    /// Of weights and activations.
+    /// dtype of weights and activations.
     pub dtype: DType,
-    /// Where the weights go.
+    /// Device of the weights.
     pub device: Device,
-    /// Of a preset's random weights.
+    /// Seed of a preset's random weights.
     pub seed: u64,
 }
 
 impl Request {
-    /// What the command line asks for; opens the device.
+    /// Converts the command line's options; opens the device.
     pub fn new(args: &ModelArgs) -> Result<Self> {
         Ok(Self {
             model: args.model.clone(),
@@ -46,18 +46,18 @@ impl Request {
     }
 }
 
-/// A model, and where it came from.
+/// A model and its origin.
 pub struct Loaded<M> {
-    /// With its weights.
+    /// The model with its weights.
     pub model: M,
-    /// The folder of its files; `None` for a preset.
+    /// Folder of its files; `None` for a preset.
     pub folder: Option<PathBuf>,
-    /// Its name for a person, with number format and device.
+    /// Name for messages, with dtype and device.
     pub name: String,
 }
 
 impl<M> Loaded<M> {
-    /// The path of a file in the model's folder, when it is there.
+    /// Returns the path of a file in the model's folder, if it exists.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         let path = self.folder.as_ref()?.join(name);
         path.exists().then_some(path)
@@ -109,17 +109,17 @@ pub fn gnn(request: &Request) -> Result<Loaded<GraphTransformer>> {
     kind.load(request)
 }
 
-/// What differs between the three.
+/// Differences of the three models.
 struct Kind<C, M> {
     name: &'static str,
-    /// A file that the program reads next to the configuration and the weights.
+    /// A file that the program needs in addition to configuration and weights.
     file: Option<&'static str>,
     from_file: fn(&ConfigFile) -> std::result::Result<C, BadInput>,
-    /// Where their tensors are, and how many the model has.
+    /// Prefix of the layers' tensors, and number of layers.
     layers: fn(&C) -> (&'static str, usize),
     preset: fn(&str) -> Option<C>,
     build: fn(VarBuilder, &C) -> candle_core::Result<M>,
-    /// How many the model has, for the progress bar.
+    /// Number of tensors, for the progress bar.
     tensors: fn(&C) -> usize,
 }
 
@@ -153,7 +153,7 @@ impl<C, M> Kind<C, M> {
         })
     }
 
-    /// The folder that `model` means.
+    /// Returns the folder of `model`.
     fn folder(&self, model: &str) -> std::result::Result<PathBuf, BadInput> {
         let of = hub::Use {
             program: self.name,

@@ -1,4 +1,4 @@
-//! Notes on stderr: what a program did that its user may not expect.
+//! Notes on stderr about behaviour that a user may not expect.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -6,15 +6,15 @@ use std::io::Write;
 use candle_core::Device;
 use kernels::dispatch::{Facts, remarks};
 
-/// `note: TEXT`
+/// Prints `note: TEXT`.
 pub fn note(text: impl Display) -> std::io::Result<()> {
     writeln!(std::io::stderr(), "note: {text}")
 }
 
-/// Notes what there is to say about the tables by which level 5 picks kernels on `device`.
+/// Prints notes about the tables by which level 5 picks kernels on `device`.
 ///
 /// # Errors
-/// When the driver does not answer, or stderr is closed.
+/// If the driver does not respond, or stderr is closed.
 pub fn note_tables(device: &Device) -> candle_core::Result<()> {
     for remark in remarks(Facts::of(device)?) {
         note(remark)?;

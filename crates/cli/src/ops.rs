@@ -1,4 +1,4 @@
-//! The ops of a run: a level, and what `--swap` takes from others.
+//! The ops of a run: a level's, with those that `--swap` takes from others.
 
 use levels::{Level, Selection};
 use models::Ops;
@@ -8,10 +8,12 @@ use crate::load::Request;
 use crate::note::note_tables;
 
 impl RunArgs {
-    /// The ops of `level`, with those that `--swap` takes from other levels, for a model that runs `model_ops`.
+    /// Returns the ops of `level`, with those that `--swap` takes from other levels, for a model that runs
+    /// `model_ops`.
     ///
     /// # Errors
-    /// The level or an op is not there, the model does not run the op, or a GPU cannot run one of the levels.
+    /// The level or an op does not exist, the model does not run the op, or the GPU cannot run one of the
+    /// levels.
     pub fn ops(
         &self,
         request: &Request,

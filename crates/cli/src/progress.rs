@@ -6,30 +6,30 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long a program may be silent.
+/// Time before progress appears.
 const SILENT: Duration = Duration::from_secs(1);
-/// How often the time of a [`Waiting`] is updated.
+/// Interval between updates of a [`Waiting`].
 const TICK: Duration = Duration::from_secs(1);
 
-/// Counts steps. After a second, shows a bar with the time left; dropping it removes the bar.
+/// Counts steps. After a second, shows a bar with the remaining time; dropping it removes the bar.
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// `steps` of the work that `what` names.
+    /// Starts counting `steps` of the work that `what` names.
     pub fn new(what: impl Into<Cow<'static, str>>, steps: usize) -> Self {
         let bar = hidden(Some(steps), "{msg} {bar:30} {pos}/{len}, {eta} left", what);
         show_later(&bar, None);
         Self { bar }
     }
 
-    /// Counts one more step.
+    /// Counts one step.
     pub fn step(&self) {
         self.bar.inc(1);
     }
 
-    /// Runs `print`, which may print whole lines, without the bar in its way.
+    /// Hides the bar while `print` runs, which may print whole lines.
     pub fn suspend(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
@@ -41,7 +41,8 @@ impl Drop for Progress {
     }
 }
 
-/// Work without steps to count. After a second, shows what it is and how long it has taken; dropping it removes the line.
+/// Work without countable steps. After a second, shows its name and the time so far; dropping it removes the
+/// line.
 pub struct Waiting {
     bar: ProgressBar,
 }
@@ -70,7 +71,7 @@ fn hidden(steps: Option<usize>, template: &str, what: impl Into<Cow<'static, str
     bar.with_message(what)
 }
 
-/// Shows `bar` once it has lasted for [`SILENT`].
+/// Shows `bar` after [`SILENT`].
 fn show_later(bar: &ProgressBar, tick: Option<Duration>) {
     let bar = bar.downgrade();
     thread::spawn(move || {

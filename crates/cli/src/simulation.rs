@@ -1,5 +1,5 @@
-//! `--device sim`: every kernel's PTX runs in the simulator, over tensors of the host. Behind the answer stand
-//! the defects that it found, and what each kernel cost.
+//! `--device sim`: the simulator runs every kernel's PTX on tensors of the host. After the answer, the
+//! program prints the findings and each kernel's cost.
 
 mod cost;
 mod roofline;
@@ -18,8 +18,8 @@ use roofline::Roofline;
 /// Runs `program`, and with `--device sim` simulates every kernel that it launches.
 ///
 /// # Errors
-/// Those of the program; [`BadInput`] for options that do not go together; and when a kernel did something
-/// wrong, behind the list of what.
+/// The errors of the program; [`BadInput`] for conflicting options; an error after the list of findings if
+/// there are any.
 pub fn simulated(
     model: &ModelArgs,
     run: &RunArgs,
@@ -47,7 +47,7 @@ pub fn simulated(
     }
 }
 
-/// Once each, with how often over all launches: the kernel, and what it did wrong.
+/// Merges equal findings of all launches: the kernel, and the finding with its count.
 fn findings(reports: &[Report]) -> Vec<(&str, Finding)> {
     let mut all: Vec<(&str, Finding)> = vec![];
     for report in reports {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_of_several_launches_is_one_line() {
+    fn equal_findings_of_several_launches_are_one_line() {
         let reports = [
             report("norm", 9, Class::OutOfBounds),
             report("norm", 9, Class::OutOfBounds),

@@ -1,4 +1,4 @@
-//! `--input` and `--output`: tensors under the names that other frameworks use.
+//! `--input` and `--output`: tensors with the names of other frameworks.
 
 use std::path::Path;
 
@@ -10,36 +10,36 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::files::Output;
 
-/// The tensors of `--input`.
+/// Tensors of `--input`.
 pub struct Input(TensorFile);
 
-/// Integers and their shape.
+/// Integers with their shape.
 pub struct Integers {
-    /// As in the file.
+    /// Shape as in the file.
     pub shape: Vec<usize>,
-    /// Row-major.
+    /// Values in row-major order.
     pub values: Vec<u32>,
 }
 
 impl Input {
-    /// Reads the file whole.
+    /// Reads the whole file.
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self(TensorFile::read(path)?))
     }
 
-    /// A complaint about tensor `name`.
+    /// An error about tensor `name`.
     pub fn complain(&self, name: &str, expected: &str, found: impl std::fmt::Display) -> BadInput {
         self.0.complain(name, expected, found)
     }
 
-    /// Finite numbers in f32, of shape `expected`, in which `None` is any size.
+    /// Reads finite numbers as f32, of shape `expected`; `None` stands for any size.
     pub fn floats(&self, name: &str, expected: &[Option<usize>]) -> Result<Tensor> {
         let tensor = self.0.floats(name)?;
         self.check_shape(name, expected, tensor.dims())?;
         Ok(tensor)
     }
 
-    /// Numbers below `bound`, of shape `expected`; `what` they are is for the complaint.
+    /// Reads integers below `bound`, of shape `expected`; `what` describes them in errors.
     pub fn integers(
         &self,
         name: &str,
@@ -88,10 +88,10 @@ pub struct Named {
 }
 
 impl Named {
-    /// In f32.
+    /// Converts a tensor to f32.
     ///
     /// # Errors
-    /// [`BadInput`] when a number is not finite: weights or inputs are too large.
+    /// [`BadInput`] if a number is not finite, because weights or inputs are too large.
     pub fn floats(name: &'static str, tensor: &Tensor) -> Result<Self> {
         let values = finite(name, tensor)?;
         Ok(Self {
@@ -102,7 +102,7 @@ impl Named {
         })
     }
 
-    /// Equally long rows of tokens as I64, (rows, length).
+    /// Converts equally long rows of tokens to I64, (rows, length).
     pub fn tokens(name: &'static str, rows: &[Vec<u32>]) -> Self {
         let values = rows.iter().flatten().map(|&token| i64::from(token));
         Self {
@@ -114,10 +114,10 @@ impl Named {
     }
 }
 
-/// The elements of `tensor` in f32.
+/// Returns the elements of `tensor` as f32.
 ///
 /// # Errors
-/// [`BadInput`] when one of them is not finite.
+/// [`BadInput`] if one of them is not finite.
 pub fn finite(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
     let values = tensor
         .to_dtype(DType::F32)?

@@ -1,12 +1,12 @@
-//! The most probable classes.
+//! Most probable classes.
 
 use candle_core::Tensor;
 use models::Result;
 
 use crate::tensors::finite;
 
-/// The `count` most probable classes of each row of `logits` (B, classes), most probable first, with
-/// their softmax probabilities; of equals the lower class first.
+/// Returns the `count` most probable classes of each row of `logits` (B, classes), in descending order, with
+/// their softmax probabilities; among equals, the lower class comes first.
 pub fn top(logits: &Tensor, count: usize) -> Result<Vec<Vec<(usize, f64)>>> {
     let (_, classes) = logits.dims2()?;
     let values = finite("logits", logits)?;
@@ -24,7 +24,7 @@ fn top_of_row(row: &[f32], count: usize) -> Vec<(usize, f64)> {
     classes
 }
 
-/// `  98.31%  arrow`, a line a class.
+/// Formats one line per class: `  98.31%  arrow`.
 pub fn lines(classes: &[(usize, f64)], labels: &[String]) -> String {
     let line = |&(class, p): &(usize, f64)| format!("  {:6.2}%  {}\n", 100. * p, labels[class]);
     classes.iter().map(line).collect()
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_have_to_be_finite() -> Result<()> {
+    fn logits_must_be_finite() -> Result<()> {
         let logits = Tensor::new(&[[0., f32::NAN]], &Device::Cpu)?;
         assert!(matches!(top(&logits, 1), Err(models::Error::Input(_))));
         Ok(())

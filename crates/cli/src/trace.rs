@@ -1,4 +1,4 @@
-//! `--trace`: which kernels ran, how often and how long, and what they started on a GPU.
+//! `--trace`: the kernels that ran, their number and times, and their launches on a GPU.
 
 mod table;
 
@@ -10,22 +10,22 @@ use models::trace::{Event, Launched, Needs, forget, record};
 
 use table::{LEGEND, runs_as, table};
 
-/// All runs of one kernel inside the same other ones.
+/// All runs of one kernel below the same callers.
 #[derive(Default)]
 struct Row {
     path: Vec<&'static str>,
     calls: usize,
     tensors: usize,
-    /// Of all calls together; `None` inside an op, whose needs are known as a whole.
+    /// Needs of all calls together; `None` inside an op, whose needs are known as a whole.
     needs: Option<Needs>,
     time: Duration,
-    /// Launches that are the same in everything, and how many there were, in the order of the first.
+    /// Distinct launches and their counts, in the order of first use.
     launches: Vec<(Launched, usize)>,
-    /// Reasons for which the kernel was picked, and how often each, in the order of the first.
+    /// Reasons for picking the kernel and their counts, in the order of first use.
     reasons: Vec<(String, usize)>,
 }
 
-/// Runs `program`, and with `on` prints a table of the kernels that it ran.
+/// Runs `program`, and if `on` prints a table of the kernels it ran.
 pub fn traced<T>(
     on: bool,
     device: &Device,
@@ -43,8 +43,8 @@ pub fn traced<T>(
     Ok(value)
 }
 
-/// With `on`, runs `pass` before what is traced: the first launch of a kernel waits for the driver to
-/// compile it, the first use of a weight packs it, and neither says anything of the op.
+/// Runs `pass` before tracing if `on`: the first launch of a kernel waits for the driver to compile it, and
+/// the first use of a weight packs it. Neither belongs to an op's time.
 pub fn warm_up<T>(on: bool, pass: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<()> {
     if on {
         pass()?;
@@ -77,7 +77,7 @@ fn rows(events: &[Event]) -> Vec<Row> {
     rows
 }
 
-/// Where a new row goes: behind all that is in the same kernel.
+/// Index of a new row: after all rows below the same kernel.
 fn place(rows: &[Row], path: &[&str]) -> usize {
     let outer = &path[..path.len() - 1];
     let inside = |row: &Row| row.path.starts_with(outer);

@@ -1,4 +1,4 @@
-//! The program around the vision transformer.
+//! The program of the vision transformer.
 
 mod attention;
 mod tensors;
@@ -44,12 +44,12 @@ pub struct VitArgs {
     pub attention: Option<PathBuf>,
 }
 
-/// The whole program at `level`, with the options of this process.
+/// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
     crate::run(|| run(&parse()?, level))
 }
 
-/// Classifies the pictures of `args`, or answers its tensors.
+/// Classifies the images of `args`, or runs on its tensors.
 pub fn run(args: &VitArgs, level: u8) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
@@ -74,7 +74,7 @@ pub fn run(args: &VitArgs, level: u8) -> anyhow::Result<()> {
     })
 }
 
-/// Prints the classes of each picture, and paints the attention to all of them.
+/// Prints the classes of each image, and draws the attention to all of them.
 fn pictures(
     args: &VitArgs,
     ops: &dyn Ops,
@@ -91,7 +91,7 @@ fn pictures(
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
-    // The samples of the repository need no note.
+    // The repository's samples need no note.
     for (path, changes) in args.image.iter().zip(changes) {
         if let Some(changes) = changes {
             note(format!("{}: {changes}", path.display()))?;
@@ -126,7 +126,7 @@ fn pictures(
     Ok(())
 }
 
-/// The sample pictures of the repository, by name.
+/// The sample images of the repository, sorted by name.
 fn samples() -> Result<Vec<PathBuf>, BadInput> {
     let folder = files::find("crates/cli/pictures")?;
     let bad = |found: String| BadInput::new(folder.display(), "a folder of images", found);

@@ -1,4 +1,4 @@
-//! Draws the sample pictures of the repository, one of each class.
+//! Draws the sample images of the repository, one of each class.
 //!
 //! `cargo run --release -p data --example pictures`
 
@@ -10,7 +10,7 @@ use image::ImageFormat;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Larger than a training picture, so that there is something to resize.
+/// Larger than a training image, so that it must be resized.
 const SIDE: u32 = 96;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

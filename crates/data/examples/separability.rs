@@ -1,4 +1,4 @@
-//! What a linear model makes of the two drawn tasks, and how fast they are drawn.
+//! Accuracy of a linear model on the two generated tasks, and speed of the generators.
 //!
 //! `cargo run --release -p data --example separability`
 
@@ -66,7 +66,7 @@ fn report(what: &str, x: &[f32], y: &[usize], epochs: usize) {
     );
 }
 
-/// Of each column of `x` (N, width): the mean and the standard deviation.
+/// Returns the mean and the standard deviation of each column of `x` (N, width).
 fn mean_and_std(x: &[f32], width: usize) -> Vec<f32> {
     let n = (x.len() / width) as f32;
     let column = |c: usize| x.iter().skip(c).step_by(width);

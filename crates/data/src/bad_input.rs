@@ -1,13 +1,13 @@
-//! The one shape of every complaint about input.
+//! Errors about input, all in the same form.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::path::Path;
 
-/// The most characters of a value that a complaint quotes.
+/// Maximum characters of a quoted value.
 const QUOTED: usize = 80;
 
-/// The beginning of what was found, with an ellipsis for the rest: of a value that may be as long as its file.
+/// Shortens a value, which may be as long as its file, to its start and an ellipsis.
 pub fn short(found: impl Display) -> String {
     let text = found.to_string();
     match text.char_indices().nth(QUOTED) {
@@ -16,14 +16,14 @@ pub fn short(found: impl Display) -> String {
     }
 }
 
-/// What clap says is wrong with a command line, without the usage and the hint at `--help` behind it.
+/// Returns clap's error about a command line, without the usage and the hint at `--help`.
 pub fn usage(text: &str) -> &str {
     let tails = ["\n\nUsage:", "\n\nFor more information"];
     let end = tails.iter().filter_map(|tail| text.find(tail)).min();
     text[..end.unwrap_or(text.len())].trim_start_matches("error: ")
 }
 
-/// Something that a person gave us is not what it has to be.
+/// Invalid input by a person.
 ///
 /// Prints as one line, `what: expected …, found …`, where `what` names the file, the tensor or the
 /// option. A file that cannot be opened prints as ``cannot read `file`: no such file``. Programs print the line on
@@ -54,7 +54,8 @@ impl Display for BadInput {
 }
 
 impl BadInput {
-    /// Newlines become spaces, so that the message stays one line. The number of a system error is left out.
+    /// Creates an error. Newlines become spaces, so that it stays one line, and a system error loses its
+    /// number.
     pub fn new(what: impl Display, expected: impl Display, found: impl Display) -> Self {
         let line = |s: String| s.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
@@ -64,7 +65,7 @@ impl BadInput {
         }
     }
 
-    /// A file that cannot be read.
+    /// An unreadable file.
     pub fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::new(
             format!("cannot read `{}`", path.display()),
@@ -73,7 +74,7 @@ impl BadInput {
         )
     }
 
-    /// A file that cannot be written.
+    /// An unwritable file.
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
         Self::new(
             format!("cannot write `{}`", path.display()),
@@ -83,8 +84,8 @@ impl BadInput {
     }
 }
 
-/// The system's message as the end of a sentence: `permission denied`, without `(os error 13)`. A missing `thing` is
-/// what a "not found" means.
+/// Returns the system's message as the end of a sentence: `permission denied`, without `(os error 13)`.
+/// `thing` is what is missing in case of "not found".
 pub(crate) fn why(error: &io::Error, thing: &str) -> String {
     if error.kind() == io::ErrorKind::NotFound {
         return format!("no such {thing}");
@@ -97,7 +98,7 @@ pub(crate) fn why(error: &io::Error, thing: &str) -> String {
     })
 }
 
-/// A message of the system without its number, ` (os error 13)`.
+/// Removes the number from a system's message: ` (os error 13)`.
 fn without_number(text: &str) -> &str {
     match text.split_once(" (os error ") {
         Some((message, number)) if number.ends_with(')') => message,
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_is_cut_between_characters() {
+    fn long_values_are_cut_between_characters() {
         let whole = "ä".repeat(QUOTED);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(format!("{whole}ö")), format!("{whole}…"));

@@ -1,7 +1,7 @@
-//! The prose of *The Rust Programming Language*, as rustup's default profile carries it.
+//! The prose of *The Rust Programming Language*, from rustup's default profile.
 //!
-//! The book is HTML that mdBook wrote: one `<main>` a chapter. A tag stripper of a few lines reads
-//! it well, so that no HTML parser is needed. Code listings are left out: what remains is prose.
+//! The book is HTML by mdBook, with one `<main>` per chapter. A short tag stripper suffices, so no HTML
+//! parser is needed. Code listings are dropped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,19 +16,19 @@ mod html;
 pub struct Page {
     /// The file's name without `.html`.
     pub name: String,
-    /// Paragraphs, headings, list items and captions, an empty line between them.
+    /// Paragraphs, headings, list items and captions, separated by empty lines.
     pub text: String,
 }
 
 const EXPECTED: &str =
     "the Rust book (install it with `rustup component add rust-docs`, or pass `--text FILE`)";
-/// Pages that repeat others: the first chapter, all chapters, the contents.
+/// Pages that duplicate others: the first chapter, all chapters, the contents.
 const REPEATS: [&str; 3] = ["index", "print", "toc"];
 
-/// The folder of the book in the toolchain that `rustc` belongs to.
+/// Finds the book's folder in the toolchain of `rustc`.
 ///
 /// # Errors
-/// If there is no `rustc`, or its toolchain came without the book.
+/// If there is no `rustc`, or its toolchain lacks the book.
 pub fn find_rust_book() -> Result<PathBuf, BadInput> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc)
@@ -44,13 +44,12 @@ pub fn find_rust_book() -> Result<PathBuf, BadInput> {
     }
 }
 
-/// The chapters in `book`, in the order of their names.
+/// Reads the chapters in `book`, sorted by name.
 ///
-/// Files without `<main>` only send the reader on to another page and are left out, as are pages
-/// that repeat others.
+/// Redirecting files, which have no `<main>`, and pages that duplicate others are left out.
 ///
 /// # Errors
-/// If the folder or a file in it cannot be read, or holds no chapter.
+/// If the folder or a file in it cannot be read, or has no chapter.
 pub fn rust_book(book: &Path) -> Result<Vec<Page>, BadInput> {
     let bad = |e| BadInput::new(book.display(), EXPECTED, e);
     let mut pages = vec![];
@@ -76,10 +75,10 @@ pub fn rust_book(book: &Path) -> Result<Vec<Page>, BadInput> {
     }
 }
 
-/// `pages` as (to train on, held out): about one page in ten is held out, by a hash of its name
-/// alone. A new chapter moves no other from one side to the other.
+/// Splits `pages` into training and held-out pages: a hash of the name holds out about one page in ten, so a
+/// new chapter does not move others.
 pub fn split(pages: Vec<Page>) -> (Vec<Page>, Vec<Page>) {
-    // The middle bits of this hash are its best mixed ones.
+    // The middle bits of this hash are mixed best.
     let is_held_out = |page: &Page| (fnv1a(&page.name) >> 16).is_multiple_of(10);
     let (held_out, train) = pages.into_iter().partition(is_held_out);
     (train, held_out)

@@ -6,7 +6,7 @@ use crate::BadInput;
 use crate::file::{at, quoted, text};
 use crate::graph::Graph;
 
-/// The most nodes that a file may name, so that one wrong digit does not take all the memory.
+/// Maximum number of nodes, so that a wrong digit does not exhaust memory.
 pub const MAX_NODES: u64 = 50_000_000;
 
 const EXPECTED: &str = "source,target as whole numbers from 0";
@@ -50,7 +50,7 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
     Ok(graph)
 }
 
-/// The line of a record, from 0: its position is before the empty lines that were skipped.
+/// Returns the line of a record, from 0; csv's position is before skipped empty lines.
 fn line_of(text: &str, position: &csv::Position) -> usize {
     let rest = text.as_bytes().iter().skip(position.byte() as usize);
     let empty = rest
@@ -67,7 +67,7 @@ fn is_header(record: &csv::StringRecord) -> bool {
         .all(|value| value.parse::<f64>().is_err())
 }
 
-/// Adds one edge, or says what was expected and what found.
+/// Adds an edge; the error is what was expected and what was found.
 fn add(graph: &mut Graph, record: &csv::StringRecord) -> Result<(), (String, String)> {
     let mut edge = [0; 2];
     for (node, value) in edge.iter_mut().zip(record) {

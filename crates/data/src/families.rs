@@ -141,7 +141,7 @@ fn scale_free(n: u32, rng: &mut impl Rng) -> Edges {
 
 /// Mean number of neighbours in [`blocks`].
 const MEAN_DEGREE: f64 = 6.0;
-/// Of those, how many are in another block when there are several.
+/// Mean number of neighbours in other blocks, if there are several.
 const MEAN_DEGREE_ACROSS: f64 = 0.5;
 
 /// The stochastic block model with `count` equal blocks (Holland, Laskey and Leinhardt, 1983);

@@ -13,11 +13,12 @@
 use crate::BadInput;
 use crate::graph::Graph;
 
-/// The longest walk that [`node_features`] looks at, in steps.
+/// Maximum number of steps of a walk in [`node_features`].
 pub const MAX_STEPS: usize = 16;
-/// Return probabilities lie mostly below 1/4: this brings them to about the size of the degrees.
+/// Factor for return probabilities: they are mostly below 1/4, and this brings them to the size of the
+/// degrees.
 pub const RETURN_SCALE: f32 = 4.0;
-/// Walking costs nodes × (nodes + edges) × steps; above this many multiplications the graph is refused.
+/// Maximum multiplications of a walk, which are nodes × (nodes + edges) × steps; larger graphs are an error.
 const MAX_WORK: usize = 10_000_000_000;
 
 /// Node features, row-major (num_nodes, width).
@@ -78,7 +79,7 @@ pub fn edge_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     Ok(x)
 }
 
-/// The share of nodes that have degree 0, 1, … `bins - 2`, and `bins - 1` or more: (bins).
+/// Returns the share of nodes with degree 0, 1, … `bins - 2`, and `bins - 1` or more: (bins).
 pub fn degree_histogram(graph: &Graph, bins: usize) -> Vec<f32> {
     let mut histogram = vec![0.0; bins];
     for degree in Walk::new(graph).degree {
@@ -98,7 +99,7 @@ fn own(what: &str, rows: &[Vec<f32>], width: usize) -> Result<Vec<f32>, BadInput
     }
 }
 
-/// The undirected graph as sorted neighbour lists, each neighbour once with its weight.
+/// The undirected graph as sorted neighbour lists; each neighbour occurs once, with its weight.
 struct Walk {
     start: Vec<usize>,
     neighbour: Vec<u32>,
@@ -167,7 +168,7 @@ impl Walk {
         &self.neighbour[self.start[i]..self.start[i + 1]]
     }
 
-    /// c(i, j), by looking each neighbour of the node with fewer up in the other's list.
+    /// Returns c(i, j), by looking up the neighbours of the node with fewer in the other's list.
     fn common(&self, i: usize, j: usize) -> f32 {
         let (mut few, mut many) = (self.neighbours(i), self.neighbours(j));
         if few.len() > many.len() {

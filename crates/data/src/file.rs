@@ -1,4 +1,4 @@
-//! Text files of numbers, with the file and line in every complaint.
+//! Text files of numbers; errors name file and line.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use crate::BadInput;
 
-/// The whole file.
+/// Reads a whole file.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
     std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))
 }
 
-/// The whole file as UTF-8, without a byte order mark.
+/// Reads a whole file as UTF-8, without a byte order mark.
 pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
     let mut text = String::from_utf8(bytes(path)?).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -29,8 +29,8 @@ pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Comma-separated numbers, a row a line, every row as wide as the first; `expected` says of what.
-/// Empty lines at the end are left out.
+/// Reads comma-separated numbers, one row per line, all of the same width; `expected` describes them. Empty
+/// lines at the end are ignored.
 pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>>, BadInput> {
     let text = text(path)?;
     let mut rows: Vec<Vec<T>> = vec![];
@@ -47,7 +47,7 @@ pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>
     Ok(rows)
 }
 
-/// One number a line.
+/// Reads one number per line.
 pub(crate) fn column<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<T>, BadInput> {
     let rows = rows(path, expected)?;
     let width = rows.first().map_or(1, Vec::len);
@@ -57,7 +57,7 @@ pub(crate) fn column<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<T>, 
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// Rows of finite numbers.
+/// Reads rows of finite numbers.
 pub(crate) fn attributes(path: &Path) -> Result<Vec<Vec<f32>>, BadInput> {
     let expected = "finite numbers, comma-separated";
     let rows: Vec<Vec<f32>> = rows(path, expected)?;
@@ -68,7 +68,7 @@ pub(crate) fn attributes(path: &Path) -> Result<Vec<Vec<f32>>, BadInput> {
     }
 }
 
-/// A complaint about line `line` (from 0) of a file.
+/// An error about line `line` (from 0) of a file.
 pub(crate) fn at(
     path: &Path,
     line: usize,
@@ -78,7 +78,7 @@ pub(crate) fn at(
     BadInput::new(format!("{}:{}", path.display(), line + 1), expected, found)
 }
 
-/// `content` in quotes, its end cut off when it is long.
+/// Quotes `content`, and shortens it if it is long.
 pub(crate) fn quoted(content: &str) -> String {
     const LONGEST: usize = 40;
     match content.char_indices().nth(LONGEST) {

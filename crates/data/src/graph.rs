@@ -1,4 +1,4 @@
-//! A graph as it comes from a file or a generator.
+//! A graph from a file or a generator.
 
 use crate::BadInput;
 
@@ -8,24 +8,24 @@ use crate::BadInput;
 /// allowed; they count as often as they appear.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
-    /// How many nodes there are; some may have no edge.
+    /// Number of nodes; some may have no edge.
     pub num_nodes: usize,
     /// `[source, target]`, each in `0..num_nodes`.
     pub edges: Vec<[u32; 2]>,
-    /// A row a node, all of one width. [`crate::tu::read`] appends the one-hot node labels here.
+    /// One row per node, all of one width. [`crate::tu::read`] appends the one-hot node labels here.
     pub node_attributes: Option<Vec<Vec<f32>>>,
-    /// A label a node, as the file has it.
+    /// One label per node, as in the file.
     pub node_labels: Option<Vec<i64>>,
-    /// A row an edge, all of one width. [`crate::tu::read`] appends the one-hot edge labels here.
+    /// One row per edge, all of one width. [`crate::tu::read`] appends the one-hot edge labels here.
     pub edge_attributes: Option<Vec<Vec<f32>>>,
-    /// A label an edge, as the file has it.
+    /// One label per edge, as in the file.
     pub edge_labels: Option<Vec<i64>>,
     /// The class of the whole graph.
     pub label: Option<i64>,
 }
 
 impl Graph {
-    /// A graph with every edge of `undirected` in both directions, and no attributes.
+    /// Creates a graph without attributes, with every edge of `undirected` in both directions.
     pub fn undirected(num_nodes: usize, undirected: &[[u32; 2]]) -> Self {
         let edges = undirected.iter().flat_map(|&[i, j]| [[i, j], [j, i]]);
         Self {
@@ -35,8 +35,8 @@ impl Graph {
         }
     }
 
-    /// Errors when there is no node, when an edge names a node that is not there, or when a column
-    /// of attributes or labels has another length than the nodes or edges it describes.
+    /// Checks the graph. Errors if there is no node, if an edge names a missing node, or if the number of
+    /// attributes or labels is not that of the nodes or edges.
     pub fn check(&self) -> Result<(), BadInput> {
         if self.num_nodes == 0 {
             return Err(BadInput::new("graph", "at least one node", "none"));
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edge_to_a_missing_node_is_refused() {
+    fn an_edge_to_a_missing_node_is_an_error() {
         let good = Graph::undirected(3, &[[0, 1], [1, 2]]);
         assert_eq!(good.edges, [[0, 1], [1, 0], [1, 2], [2, 1]]);
         assert_eq!(good.check(), Ok(()));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_disagree_are_refused() {
+    fn columns_of_the_wrong_length_are_errors() {
         let graph = Graph::undirected(2, &[[0, 1]]);
         let ragged = Graph {
             node_attributes: Some(vec![vec![1.0], vec![1.0, 2.0]]),

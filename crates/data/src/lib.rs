@@ -1,5 +1,5 @@
-//! Reads and draws the inputs of the models, before any tensor is made: text, images, graphs. Also holds the two
-//! things that every program shares: [`BadInput`] and [`write_atomically`].
+//! Reads and generates the inputs of the models as plain data: text, images, graphs. Also has what every
+//! program shares: [`BadInput`] and [`write_atomically`].
 //!
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 

@@ -1,4 +1,4 @@
-//! Multinomial logistic regression, the baseline: what a linear model makes of the same task.
+//! Multinomial logistic regression, the linear baseline for the models' tasks.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -52,7 +52,7 @@ pub fn fit(x: &[f32], y: &[usize], classes: usize, epochs: usize, seed: u64) -> 
     model
 }
 
-/// The share of rows `x` (N, width) whose highest score is that of their class `y` (N).
+/// Returns the share of rows `x` (N, width) whose highest score is that of their class `y` (N).
 pub fn accuracy(model: &Logistic, x: &[f32], y: &[usize]) -> f32 {
     let width = model.scale.len();
     let rows = x.chunks_exact(width).zip(y);
@@ -64,7 +64,7 @@ pub fn accuracy(model: &Logistic, x: &[f32], y: &[usize]) -> f32 {
 }
 
 impl Logistic {
-    /// The standardised row and a 1 for b.
+    /// Returns the standardised row with a 1 appended for b.
     fn scaled(&self, row: &[f32]) -> Vec<f32> {
         let scaled = row
             .iter()
@@ -122,7 +122,7 @@ impl Adam {
     }
 }
 
-/// Mean and 1/std by column; a constant column gets 0, so that it counts for nothing.
+/// Returns mean and 1/std per column; a constant column gets 0, so that it has no effect.
 fn scales(x: &[f32], width: usize) -> Vec<[f32; 2]> {
     let mut sums = vec![[0.0_f64; 2]; width];
     for row in x.chunks_exact(width.max(1)) {

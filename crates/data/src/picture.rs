@@ -1,4 +1,4 @@
-//! Pictures from files, as a vision transformer takes them.
+//! Reads images for a vision transformer.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -14,27 +14,27 @@ mod resample;
 pub use preprocessor::{Preprocessor, Size};
 pub use resample::{Filter, resize};
 
-/// The longest side of a picture, in pixels.
+/// Maximum side of an image in pixels.
 pub const MAX_SIDE: u32 = 16_384;
-/// The most pixels of a picture.
+/// Maximum number of pixels of an image.
 pub const MAX_PIXELS: u64 = 1 << 26;
 
-/// Reads a PNG or JPEG file; its first bytes say which it is, not its name.
+/// Reads a PNG or JPEG file; the first bytes decide the format, not the name.
 ///
-/// Greyscale and 16-bit pictures become 8-bit RGB, transparent ones are laid on white, and a
-/// photograph is turned as its Exif orientation says.
+/// Greyscale and 16-bit images become 8-bit RGB, transparent ones are composited on white, and photographs
+/// are rotated by their Exif orientation.
 ///
 /// # Errors
-/// If the file cannot be read, is neither PNG nor JPEG, is cut off, or is larger than [`MAX_SIDE`]
-/// or [`MAX_PIXELS`]; the size is checked before any pixel is decoded.
+/// If the file cannot be read, is neither PNG nor JPEG, is truncated, or is larger than [`MAX_SIDE`] or
+/// [`MAX_PIXELS`]; the size is checked before any pixel is decoded.
 pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
     read_flattened(path).map(|(picture, _)| picture)
 }
 
-/// As [`read`], and whether some pixel was transparent.
+/// Does the same as [`read`], and returns whether a pixel was transparent.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_flattened(path: &Path) -> Result<(RgbImage, bool), BadInput> {
     let bytes = file::bytes(path)?;
     let bad = |expected: &str, found: &dyn std::fmt::Display| {
@@ -76,14 +76,14 @@ pub fn read_flattened(path: &Path) -> Result<(RgbImage, bool), BadInput> {
     })
 }
 
-/// Whether a JPEG file has no end-of-image marker after its last scan. Decoders fill what is
-/// missing with grey. In a scan's data 0xFF is always followed by 0, so that a marker is a marker.
+/// Whether a JPEG file is truncated: it has no end-of-image marker after its last scan. Decoders fill missing
+/// data with grey. In a scan's data 0xFF is always followed by 0, so markers are unambiguous.
 fn is_cut_off_jpeg(bytes: &[u8]) -> bool {
     let last = |marker| bytes.windows(2).rposition(|two| two == [0xff, marker]);
     bytes.starts_with(&[0xff, 0xd8]) && last(0xd9) <= last(0xda)
 }
 
-/// α·colour + (1 − α)·white, rounded.
+/// Composites on white: α·colour + (1 − α)·white, rounded.
 fn on_white(picture: &RgbaImage) -> RgbImage {
     RgbImage::from_fn(picture.width(), picture.height(), |x, y| {
         let [r, g, b, alpha] = picture.get_pixel(x, y).0.map(u32::from);

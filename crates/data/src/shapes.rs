@@ -1,7 +1,7 @@
-//! Pictures of ten shapes: what the small vision transformer learns to tell apart.
+//! Random images of ten shapes, the classes of the small vision transformer.
 //!
-//! Place, size, rotation, both colours and which of them is the brighter one are random, so that no
-//! single pixel says anything about the class and a linear model of the pixels stays near chance.
+//! Position, size, rotation and both colours are random, and either may be brighter. So no single pixel tells
+//! the class, and a linear model of the pixels stays near chance.
 
 use image::{Rgb, RgbImage};
 use rand::{Rng, RngExt};
@@ -20,13 +20,13 @@ pub const CLASSES: [&str; 10] = [
     "hourglass",
 ];
 
-/// Height and width of a training picture, in pixels.
+/// Height and width of a training image in pixels.
 pub const SIDE: u32 = 32;
 
-/// A pixel is the mean of `SAMPLES × SAMPLES` points in it.
+/// A pixel is the mean of `SAMPLES × SAMPLES` points.
 const SAMPLES: u32 = 3;
 
-/// A picture of `CLASSES[class]`, [`SIDE`] × [`SIDE`].
+/// Draws an image of `CLASSES[class]`, [`SIDE`] × [`SIDE`].
 ///
 /// # Panics
 /// If `class` is not in `0..10`.
@@ -34,7 +34,7 @@ pub fn draw(class: usize, rng: &mut impl Rng) -> RgbImage {
     draw_at(class, SIDE, rng)
 }
 
-/// As [`draw`], at `side` × `side` pixels.
+/// Does the same as [`draw`] at `side` × `side` pixels.
 ///
 /// # Panics
 /// If `class` is not in `0..10`.
@@ -58,10 +58,10 @@ pub fn draw_at(class: usize, side: u32, rng: &mut impl Rng) -> RgbImage {
     })
 }
 
-/// Largest change of a channel by noise, as a fraction of the whole range.
+/// Maximum change of a channel by noise, as a fraction of the range.
 const NOISE: f32 = 0.02;
 
-/// Where the shape is: all lengths are fractions of the picture's side.
+/// Position of the shape; lengths are fractions of the image's side.
 struct Pose {
     centre: [f32; 2],
     radius: f32,
@@ -70,7 +70,7 @@ struct Pose {
 }
 
 impl Pose {
-    /// The circle around the shape lies in the picture.
+    /// Draws a random pose; the circle around the shape is inside the image.
     fn random(rng: &mut impl Rng) -> Self {
         let radius = rng.random_range(0.29..0.43);
         let centre = [0; 2].map(|_| rng.random_range(radius..1.0 - radius));
@@ -83,7 +83,7 @@ impl Pose {
         }
     }
 
-    /// How much of pixel (x, y) the shape covers, in 0..=1.
+    /// Returns the share of pixel (x, y) that the shape covers, in 0..=1.
     fn coverage(&self, inside: fn(f32, f32) -> bool, x: u32, y: u32, side: u32) -> f32 {
         let pixel = 1.0 / side as f32;
         let dx = (x as f32 + 0.5) * pixel - self.centre[0];
@@ -107,7 +107,7 @@ impl Pose {
     }
 }
 
-/// Foreground and background, in 0..=1, at least 0.35 apart in lightness; either may be the darker.
+/// Draws foreground and background in 0..=1, at least 0.35 apart in lightness; either may be darker.
 fn colours(rng: &mut impl Rng) -> [[f32; 3]; 2] {
     let dark = rng.random_range(0.1..0.5);
     let light = rng.random_range(dark + 0.35..0.95);
@@ -122,7 +122,7 @@ fn colours(rng: &mut impl Rng) -> [[f32; 3]; 2] {
     pair
 }
 
-/// Whether (x, y) is inside, for each class; every shape lies in the circle of radius 1.
+/// Whether (x, y) is inside the shape, per class; every shape is in the circle of radius 1.
 const INSIDE: [fn(f32, f32) -> bool; 10] = [
     circle, ring, square, triangle, star, cross, crescent, heart, arrow, hourglass,
 ];
@@ -147,7 +147,7 @@ fn triangle(x: f32, y: f32) -> bool {
     y >= -0.5 && 3.0_f32.sqrt() * x.abs() + y <= 1.0
 }
 
-/// The pentagram: a point is in it when it is on the inner side of at least four of the five lines.
+/// The pentagram: a point is inside if it is on the inner side of at least four of the five lines.
 fn star(x: f32, y: f32) -> bool {
     const NORMALS: [[f32; 2]; 5] = [
         [1.0, 0.0],
@@ -168,7 +168,7 @@ fn crescent(x: f32, y: f32) -> bool {
     disc(x, y, 0.95) && !disc(x - 0.5, y, 0.75)
 }
 
-/// Two discs, and under them the corner between their tangents from (0, −1).
+/// Two discs, and below them the corner between their tangents from (0, −1).
 fn heart(x: f32, y: f32) -> bool {
     let x = x.abs();
     let corner = 0.7812 * x <= 0.6243 * (y + 1.0) && y <= 0.3 - 0.355 * x;
@@ -192,7 +192,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn a_seed_fixes_every_picture() {
+    fn a_seed_fixes_every_image() {
         for (class, name) in CLASSES.iter().enumerate() {
             let [a, b, c] = [1, 1, 2].map(|s| draw(class, &mut ChaCha8Rng::seed_from_u64(s)));
             assert_eq!(a.dimensions(), (SIDE, SIDE));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_is_in_the_picture() {
+    fn the_shape_is_in_the_image() {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         for (class, inside) in INSIDE.into_iter().enumerate() {
             let pose = Pose::random(&mut rng);

@@ -1,7 +1,7 @@
 //! The text format of the TU collection of graph data sets (Morris et al., 2020, "TUDataset").
 //!
-//! A folder holds one data set; every file has its name in front, numbers are comma-separated, and
-//! nodes and graphs are counted from 1 through the whole set:
+//! A folder has one data set. Every file name starts with the set's name, numbers are comma-separated, and
+//! nodes and graphs are numbered from 1 through the whole set:
 //!
 //! | file | a line |
 //! |---|---|
@@ -18,18 +18,18 @@ use crate::bad_input::why;
 use crate::file::{at, attributes, column, rows};
 use crate::graph::Graph;
 
-/// The widest range of labels that is turned into one-hot columns.
+/// Maximum range of labels that become one-hot columns.
 const MAX_LABELS: i128 = 4096;
 
-/// The graphs of the data set in `dir`, edges in the order of the file.
+/// Reads the graphs of the data set in `dir`, with edges in the file's order.
 ///
-/// Labels also become features, as PyTorch Geometric has them: the attributes of a node are those of
-/// the file, then a one-hot of `label − smallest label of the set`. The same for edges.
+/// Labels also become features, as in PyTorch Geometric: the attributes of a node are those of the file, then
+/// a one-hot vector of `label − smallest label of the set`. The same holds for edges.
 ///
 /// # Errors
-/// [`BadInput`] with file and line where a number is not one, rows differ in width, an edge joins a
-/// node that is not there or two graphs, the indicator falls or leaves a graph without nodes, or
-/// files disagree in their number of lines.
+/// [`BadInput`] with file and line if a number is invalid, rows differ in width, an edge joins a missing node
+/// or two graphs, the indicator decreases or leaves a graph without nodes, or files disagree in their number
+/// of lines.
 pub fn read(dir: &Path) -> Result<Vec<Graph>, BadInput> {
     let set = Set::find(dir)?;
     let graph_of = indicator(&set.path("graph_indicator"))?;
@@ -46,7 +46,7 @@ pub fn read(dir: &Path) -> Result<Vec<Graph>, BadInput> {
     }
     let columns = set.columns("edge", "A", &graph_of_edge)?;
     for graph in &mut graphs {
-        // A graph without edges has no row to make these from.
+        // A graph without edges has no row, but still has edge attributes.
         graph.edge_attributes = columns.attributes.is_some().then(Vec::new);
         graph.edge_labels = columns.labels.is_some().then(Vec::new);
     }
@@ -65,13 +65,13 @@ pub fn read(dir: &Path) -> Result<Vec<Graph>, BadInput> {
     Ok(graphs)
 }
 
-/// The folder and the name in front of every file.
+/// The folder, and the prefix of its files.
 struct Set {
     dir: PathBuf,
     name: String,
 }
 
-/// What the files say about each node, or each edge.
+/// Columns of the files about nodes, or about edges.
 struct Columns {
     attributes: Option<Vec<Vec<f32>>>,
     labels: Option<Vec<i64>>,
@@ -100,7 +100,7 @@ impl Set {
         self.dir.join(format!("{}_{what}.txt", self.name))
     }
 
-    /// The rows of a file, when it is there; it must have `len`, as `like` says.
+    /// Reads the rows of a file if it exists; it must have `len` rows, as `like` describes.
     fn optional<T>(
         &self,
         what: &str,
@@ -120,7 +120,7 @@ impl Set {
         Ok(Some(rows))
     }
 
-    /// Attributes with the one-hot labels behind them, and labels, of every "node" or "edge".
+    /// Reads attributes with appended one-hot labels, and labels, of every "node" or "edge".
     fn columns(&self, kind: &str, like: &str, of: &[usize]) -> Result<Columns, BadInput> {
         let what = format!("{kind}_labels");
         let labels = self.optional(&what, like, of.len(), |path| column(path, "an integer"))?;
@@ -140,12 +140,12 @@ impl Set {
     }
 }
 
-/// The graph of each node, from 0.
+/// Reads the graph of each node, from 0.
 fn indicator(path: &Path) -> Result<Vec<usize>, BadInput> {
     let numbers: Vec<i64> = column(path, "the number of a graph")?;
     let mut last = 0;
     for (line, &graph) in numbers.iter().enumerate() {
-        // A first line other than 1 is the same mistake as a gap later on.
+        // A first line other than 1 is an error like a later gap.
         if graph != last && graph != last + 1 || graph == 0 {
             let expected = match last {
                 0 => "graph 1".to_owned(),
@@ -169,7 +169,7 @@ fn indicator(path: &Path) -> Result<Vec<usize>, BadInput> {
     }
 }
 
-/// The edges between nodes that are counted from 0 through the whole set.
+/// Reads the edges; nodes are numbered from 0 through the whole set.
 fn edges(path: &Path, graph_of: &[usize]) -> Result<Vec<[usize; 2]>, BadInput> {
     let pairs: Vec<Vec<i64>> = rows(path, "two numbers of nodes")?;
     let n = graph_of.len();
@@ -193,7 +193,7 @@ fn edges(path: &Path, graph_of: &[usize]) -> Result<Vec<[usize; 2]>, BadInput> {
     Ok(edges)
 }
 
-/// Graphs with nodes and edges alone. The nodes of a graph follow one another.
+/// Divides nodes and edges among graphs. The nodes of a graph are consecutive.
 fn divide(graph_of: &[usize], edges: &[[usize; 2]]) -> Vec<Graph> {
     let mut first = vec![];
     let mut graphs: Vec<Graph> = vec![];

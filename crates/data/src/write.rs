@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_made_and_replaced() {
+    fn a_file_is_created_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         for text in ["old, and longer", "new"] {
@@ -258,7 +258,7 @@ mod tests {
 
         #[cfg(target_os = "linux")]
         #[test]
-        fn a_device_stays_and_its_error_is_told() {
+        fn a_device_stays_and_its_error_is_reported() {
             let error = write_atomically("/dev/full", "a").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             assert!(error.to_string().starts_with("cannot write `/dev/full`: "));

@@ -1,4 +1,4 @@
-//! The book of the toolchain, and folders that are not one.
+//! The toolchain's book, and folders without a book.
 
 #[path = "../../../tests/src/skip.rs"]
 mod skip;
@@ -24,7 +24,7 @@ fn chapters_come_in_order_without_repeats() {
 }
 
 #[test]
-fn a_missing_book_names_the_way_out() {
+fn a_missing_book_is_reported_with_advice() {
     let dir = tempfile::tempdir().unwrap();
     for folder in [dir.path().to_owned(), dir.path().join("none")] {
         let error = rust_book(&folder).unwrap_err().to_string();

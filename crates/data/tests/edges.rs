@@ -1,4 +1,4 @@
-//! Edge lists in CSV, good and bad.
+//! Valid and invalid CSV edge lists.
 
 use data::edges::read_csv;
 use data::graph::Graph;
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>) {
         if let Ok(graph) = read_bytes(&bytes) {
             prop_assert_eq!(graph.check(), Ok(()));
         }

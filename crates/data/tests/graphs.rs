@@ -1,4 +1,4 @@
-//! What the drawn families have in common, and what their features mean.
+//! Properties of the generated families and their features.
 
 use std::collections::HashSet;
 
@@ -60,14 +60,14 @@ proptest! {
     }
 
     #[test]
-    fn these_are_connected(seed: u64) {
+    fn these_families_are_connected(seed: u64) {
         for name in ["cycle", "tree", "ladder", "torus grid", "ring lattice", "scale-free"] {
             prop_assert!(is_connected(&graph(name, seed)), "{}", name);
         }
     }
 
     #[test]
-    fn renaming_the_nodes_moves_the_rows_alone(seed: u64) {
+    fn renumbering_the_nodes_only_permutes_the_rows(seed: u64) {
         let before = graph("communities", seed);
         let mut names: Vec<u32> = (0..before.num_nodes as u32).collect();
         names.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -85,7 +85,7 @@ proptest! {
 }
 
 #[test]
-fn edge_counts_and_mean_degrees_are_as_said() {
+fn edge_counts_and_mean_degrees_are_as_documented() {
     let mean = |name| {
         let of = |seed| graph(name, seed);
         let graphs: Vec<Graph> = (0..300).map(of).collect();
@@ -111,7 +111,7 @@ fn a_seed_fixes_every_graph() {
 
 #[test]
 fn return_probabilities_of_a_triangle_with_a_tail() {
-    // 0, 1, 2 are a triangle, 3 hangs on 2, and 4 is alone.
+    // 0, 1, 2 are a triangle, 3 is attached to 2, and 4 is isolated.
     let graph = Graph::undirected(5, &[[0, 1], [0, 2], [1, 2], [2, 3]]);
     let x = node_features(&graph, 5).unwrap();
     let row = |i: usize| {
@@ -122,7 +122,7 @@ fn return_probabilities_of_a_triangle_with_a_tail() {
         ]
     };
     let close = |a: [f32; 3], b: [f32; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
-    // From 0: to 1 and back 1/2·1/2, to 2 and back 1/2·1/3; round the triangle 2·(1/2·1/2·1/3).
+    // From 0: to 1 and back 1/2·1/2, to 2 and back 1/2·1/3; around the triangle 2·(1/2·1/2·1/3).
     assert!(
         close(row(0), [3_f32.ln(), 5.0 / 12.0, 1.0 / 6.0]),
         "{:?}",
@@ -176,7 +176,7 @@ fn edge_features_count_common_neighbours_and_degrees() {
 }
 
 #[test]
-fn own_attributes_are_taken_when_the_width_is_right() {
+fn attributes_of_the_right_width_are_used() {
     let graph = Graph {
         node_attributes: Some(vec![vec![1.0, 2.0], vec![3.0, 4.0]]),
         edge_attributes: Some(vec![vec![5.0], vec![6.0]]),
@@ -193,7 +193,7 @@ fn own_attributes_are_taken_when_the_width_is_right() {
 }
 
 #[test]
-fn a_graph_that_is_too_large_to_walk_on_is_refused() {
+fn a_graph_too_large_for_walks_is_an_error() {
     let edges: Vec<[u32; 2]> = (0..60_000).map(|i| [i, i + 1]).collect();
     let error = node_features(&Graph::undirected(60_001, &edges), 16).unwrap_err();
     assert!(
@@ -211,7 +211,7 @@ fn any_width_and_no_edges_are_fine() {
     }
 }
 
-/// The task is not a toy: degrees are not enough, and walks are.
+/// Degrees are not enough to solve the task, but walks are.
 #[test]
 fn degrees_do_not_tell_the_families_apart_and_walks_do() {
     let mut rng = ChaCha8Rng::seed_from_u64(11);

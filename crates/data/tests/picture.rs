@@ -1,4 +1,4 @@
-//! Pictures that can be read, and files that cannot.
+//! Readable and invalid images.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn encoded(picture: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
 
 fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("picture.txt"); // the name says nothing
+    let path = dir.path().join("picture.txt"); // the extension does not matter
     std::fs::write(&path, bytes).unwrap();
     (dir, path)
 }
@@ -42,7 +42,7 @@ fn png_is_read_exactly_and_jpeg_closely() {
 }
 
 #[test]
-fn grey_16_bit_and_one_pixel_pictures_become_rgb() {
+fn grey_16_bit_and_one_pixel_images_become_rgb() {
     let grey = GrayImage::from_pixel(3, 2, Luma([77]));
     let expected = RgbImage::from_pixel(3, 2, Rgb([77; 3]));
     assert_eq!(read_bytes(&encoded(grey, ImageFormat::Png)), Ok(expected));
@@ -56,7 +56,7 @@ fn grey_16_bit_and_one_pixel_pictures_become_rgb() {
 }
 
 #[test]
-fn transparent_pictures_are_laid_on_white() {
+fn transparent_images_are_composited_on_white() {
     let alpha = [0, 51, 255];
     let picture = RgbaImage::from_fn(3, 1, |x, _| Rgba([100, 0, 200, alpha[x as usize]]));
     let read = read_bytes(&encoded(picture, ImageFormat::Png)).unwrap();
@@ -65,7 +65,7 @@ fn transparent_pictures_are_laid_on_white() {
 }
 
 #[test]
-fn what_is_not_a_picture_is_refused() {
+fn files_of_other_formats_are_errors() {
     let kind = "FILE: expected a PNG or JPEG image, found ";
     assert_eq!(read_bytes(b""), Err(format!("{kind}an empty file")));
     assert_eq!(
@@ -79,7 +79,7 @@ fn what_is_not_a_picture_is_refused() {
 }
 
 #[test]
-fn a_file_cut_off_anywhere_is_refused() {
+fn a_file_truncated_anywhere_is_an_error() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg] {
         let bytes = encoded(colourful(), format);
         for tenth in 1..10 {
@@ -92,7 +92,7 @@ fn a_file_cut_off_anywhere_is_refused() {
 }
 
 #[test]
-fn a_picture_that_is_too_large_is_refused_by_its_header() {
+fn an_image_that_is_too_large_is_rejected_by_its_header() {
     for (width, height) in [(20_000, 1), (1, 16_385), (16_384, 16_384)] {
         let error = read_bytes(&header(width, height)).unwrap_err();
         let found = format!("found {width} × {height}");
@@ -101,7 +101,7 @@ fn a_picture_that_is_too_large_is_refused_by_its_header() {
     }
 }
 
-/// A PNG with the header and the beginning of the data of a picture of this size.
+/// A PNG with the header and the start of the data of an image of this size.
 fn header(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = encoded(RgbImage::new(1, 1), ImageFormat::Png);
     bytes[16..20].copy_from_slice(&width.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Resampling against Pillow, and each step of the preprocessor on pictures small enough to check.
+//! Resampling compared with Pillow's, and each step of the preprocessor on tiny images.
 
 use data::picture::{Filter, Preprocessor, Size, resize};
 use image::{Rgb, RgbImage};
@@ -17,8 +17,8 @@ struct Case {
 }
 
 #[test]
-fn every_filter_is_pillows_bit_for_bit() {
-    // The picture of tests/pillow/make.py.
+fn every_filter_equals_pillows_bit_by_bit() {
+    // The image of tests/pillow/make.py.
     let picture = RgbImage::from_fn(23, 17, |x, y| {
         let value = [37 * x + 11 * y * y, 13 * x * y, 200 + 5 * y - 9 * x + 256];
         Rgb(value.map(|v| (v % 256) as u8))
@@ -42,7 +42,7 @@ fn every_filter_is_pillows_bit_for_bit() {
     }
 }
 
-/// Two by one: black, and R = 255, G = 51.
+/// A 2 × 1 image: black, and R = 255, G = 51.
 fn two_pixels() -> RgbImage {
     RgbImage::from_fn(2, 1, |x, _| Rgb([[0; 3], [255, 51, 0]][x as usize]))
 }
@@ -57,7 +57,7 @@ fn off() -> Preprocessor {
 }
 
 #[test]
-fn planes_follow_one_another() {
+fn channels_are_stored_one_after_another() {
     assert_eq!(
         off().apply(&two_pixels()),
         Ok(vec![0.0, 255.0, 0.0, 51.0, 0.0, 0.0])
@@ -98,7 +98,7 @@ fn a_crop_takes_the_middle_and_pads_with_black() {
 }
 
 #[test]
-fn the_shortest_edge_keeps_the_proportion() {
+fn the_shortest_edge_keeps_the_aspect_ratio() {
     let preprocessor = Preprocessor {
         size: Size::ShortestEdge(10),
         ..Preprocessor::new(10)
@@ -172,7 +172,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn what_is_not_implemented_is_refused_by_name() {
+fn unsupported_keys_are_named() {
     let cases = [
         (
             r#"{"do_pad": true}"#,

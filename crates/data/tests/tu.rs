@@ -1,11 +1,11 @@
-//! A small data set in the TU format, and one mistake at a time in it.
+//! A small data set in the TU format, and single mistakes in it.
 
 use std::path::Path;
 
 use data::graph::Graph;
 use data::tu::read;
 
-/// Two graphs: a path of three nodes, and two nodes joined by an edge that is there twice.
+/// Two graphs: a path of three nodes, and two nodes joined by a repeated edge.
 const GOOD: [(&str, &str); 7] = [
     ("A", "1, 2\n2, 1\n2, 3\n3, 2\n5, 4\n5,4\n"),
     ("graph_indicator", "1\n1\n1\n2\n2\n"),
@@ -19,7 +19,7 @@ const GOOD: [(&str, &str); 7] = [
     ("edge_attributes", "1\n2\n3\n4\n5\n6\n\n"),
 ];
 
-/// Writes the good files with `changes` in them; an empty text is an absent file.
+/// Writes the valid files with `changes`; an empty text means no file.
 fn write(dir: &Path, changes: &[(&str, &str)]) {
     for (what, text) in GOOD {
         let change = changes.iter().find(|(name, _)| *name == what);
@@ -202,7 +202,7 @@ fn each_mistake_is_named_with_its_file_and_line() {
 }
 
 #[test]
-fn a_folder_without_a_set_is_refused() {
+fn a_folder_without_a_set_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let of = |dir: &Path| read(dir).unwrap_err().to_string();
     assert!(

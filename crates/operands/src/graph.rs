@@ -13,7 +13,7 @@ pub struct Csr {
     pub num_nodes: usize,
     /// E
     pub num_edges: usize,
-    /// The most incoming edges that a node has.
+    /// Maximum number of incoming edges of a node.
     pub max_degree: usize,
     /// (N + 1) u32
     pub row_ptr: Tensor,
@@ -26,11 +26,11 @@ pub struct Csr {
 impl Csr {
     /// Sorts `edges` (source, destination) by destination, keeping the order of equals.
     ///
-    /// Returns the graph and, for each of its edges, the index of that edge in `edges`: edge
-    /// features have to be put in that order.
+    /// Returns the graph and, for each of its edges, the index of that edge in `edges`: edge features must be
+    /// put in that order.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an edge to a node that is not there; [`Error::Candle`] when there is no memory.
+    /// [`Error::Invalid`] for an edge to a missing node; [`Error::Candle`] if memory is exhausted.
     pub fn new(num_nodes: usize, edges: &[[u32; 2]], device: &Device) -> Result<(Self, Vec<u32>)> {
         let missing =
             |&(_, edge): &(usize, &[u32; 2])| edge.iter().any(|&n| n as usize >= num_nodes);
@@ -66,7 +66,7 @@ impl Csr {
     }
 }
 
-/// Which nodes belong to which graph: consecutive runs.
+/// The nodes of each graph, as consecutive ranges.
 #[derive(Clone)]
 pub struct Segments {
     /// G
@@ -80,10 +80,10 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// From the graph of each node.
+    /// Builds the ranges from the graph of each node.
     ///
     /// # Errors
-    /// [`Error::Invalid`] when the indices decrease or reach `num_segments`.
+    /// [`Error::Invalid`] if the indices decrease or reach `num_segments`.
     pub fn new(num_segments: usize, index: &[u32], device: &Device) -> Result<Self> {
         if let Some(w) = index.windows(2).find(|w| w[0] > w[1]) {
             let found = format!("{} after {}", w[1], w[0]);

@@ -1,7 +1,8 @@
-//! The operands that functions of all levels take beside tensors: weights, linear layers, norms and graphs.
+//! Operands that functions of all levels take in addition to tensors: weights, linear layers, norms and
+//! graphs.
 //!
-//! The models build these values when they load; every level reads the same ones. A [`Weight`] also holds the packed
-//! forms that levels make of it.
+//! The models build these values when they load, and every level reads the same ones. A [`Weight`] also holds
+//! the packed forms that levels make of it.
 
 mod error;
 mod graph;

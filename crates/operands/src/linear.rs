@@ -4,7 +4,7 @@ use crate::Weight;
 
 /// A linear layer, x·Wᵀ + b: weight (N, K), one row per output, and bias (N).
 ///
-/// A layer that projects patches of pictures has its weight as (C, 3, P, P).
+/// A layer that projects patches of images has its weight as (C, 3, P, P).
 #[derive(Debug, Clone)]
 pub struct Linear {
     /// (N, K)
@@ -22,10 +22,10 @@ impl Linear {
         }
     }
 
-    /// Several layers that share their input, as one: weights (ΣNᵢ, K) and biases (ΣNᵢ) stacked in order.
+    /// Stacks several layers that share their input into one: weights (ΣNᵢ, K) and biases (ΣNᵢ) in order.
     ///
     /// # Errors
-    /// When the weights do not fit on top of each other.
+    /// If the weights have different K.
     pub fn stack(weights: &[Tensor], biases: Option<&[Tensor]>) -> Result<Self> {
         let bias = biases.map(|biases| Tensor::cat(biases, 0)).transpose()?;
         Ok(Self::new(Tensor::cat(weights, 0)?, bias))

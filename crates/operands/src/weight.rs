@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor, bail};
 
 type Form = Arc<dyn Any + Send + Sync>;
 
-/// A weight as it is stored, (N, K) with one row an output, beside the forms that levels pack it into.
+/// A weight as stored, (N, K) with one row per output, together with the packed forms of the levels.
 ///
 /// Clones share both.
 #[derive(Clone)]
@@ -30,12 +30,12 @@ impl Weight {
         &self.tensor
     }
 
-    /// A level's own form of this weight, made by `pack` at first use and kept.
+    /// Returns a level's packed form of this weight, created by `pack` at first use and kept.
     ///
-    /// There is one form of a type: each level packs into types of its own, and always in the same way.
+    /// There is one form per type: each level packs into its own types, always in the same way.
     ///
     /// # Errors
-    /// When `pack` fails.
+    /// If `pack` fails.
     pub fn packed<T: Any + Send + Sync>(
         &self,
         pack: impl FnOnce(&Tensor) -> Result<T>,
@@ -54,7 +54,7 @@ impl Weight {
 }
 
 impl fmt::Debug for Weight {
-    /// The tensor; not its forms.
+    /// Formats the tensor without its forms.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_tuple("Weight").field(&self.tensor).finish()
     }

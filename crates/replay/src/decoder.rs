@@ -1,4 +1,4 @@
-//! Decode steps of a language model, all of them replays of one.
+//! Decode steps of a language model as replays of one recorded step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::copy;
 
 /// A recorded step.
 struct Recorded {
-    /// (B, 1, V), made by the graph: dropped before it.
+    /// Logits (B, 1, V) in the graph's memory; dropped before the graph.
     logits: Tensor,
     graph: CudaGraph,
 }
 
-/// What a step does with its logits.
+/// The choice of the next token.
 enum Choice {
-    /// Leaves them to the caller.
+    /// The caller chooses.
     Callers,
-    /// The most probable token is the next step's.
+    /// The most probable token.
     Greedy,
-    /// One of the k most probable is, drawn by chance (2): a uniform number, and top_p.
+    /// One of the k most probable tokens, by two values on the device: a uniform random number, and top_p.
     Drawn {
         k: usize,
         temperature: f64,
@@ -34,7 +34,7 @@ enum Choice {
 }
 
 impl Choice {
-    /// As `sampling` has it, of what [can be chosen](Decoder::can_choose) on the device.
+    /// The choice of `sampling`, which must be [possible on the device](Decoder::can_choose).
     fn of(sampling: &Sampling, device: &Device) -> Result<Self> {
         match sampling.top_k {
             _ if sampling.is_greedy() => Ok(Self::Greedy),
@@ -49,7 +49,7 @@ impl Choice {
         }
     }
 
-    /// Refuses another sampling than the one that was recorded, as far as it was: the seed and top_p are a step's own.
+    /// Rejects a sampling that differs from the recorded one; the seed and top_p may change per step.
     fn check(&self, sampling: &Sampling) -> Result<()> {
         let of = |k: usize, temperature: f64| format!("top_k {k} at temperature {temperature}");
         let (is_it, expected) = match self {
@@ -87,33 +87,32 @@ impl Choice {
     }
 }
 
-/// Reads one token after the other behind a prompt, with the launches of one recorded step.
+/// Decodes one token after another from a prompt, with the launches of one recorded step.
 ///
-/// The position lies in the device's memory, and each step adds one to it; so does the token, if the next is chosen
-/// on the device. A step is recorded again where the cache outgrows its bucket.
+/// The position is in the device's memory, and each step increments it. The token is there, too, if the
+/// device chooses the next one. When the cache outgrows its bucket, a step is recorded again.
 pub struct Decoder {
     caches: Vec<KvCache>,
     position: Arc<Position>,
     ids: Tensor, // (B, 1)
     choice: Choice,
-    /// What is in `ids`, if a step has put it there.
+    /// The token in `ids`, if a step has written it.
     chosen: Option<u32>,
-    /// By the number of positions up to which it can be repeated.
+    /// Recorded steps by the maximum number of positions they can be replayed for.
     recorded: BTreeMap<usize, Recorded>,
 }
 
 impl Decoder {
-    /// Whether steps behind `caches` can be repeated: they are of a level that keeps the position in the memory of
-    /// a GPU.
+    /// Whether steps after `caches` can be replayed: their level must keep the position in a GPU's memory.
     pub fn can_follow(caches: &[KvCache]) -> bool {
         let state = caches.first().and_then(KvCache::state::<Cache>);
         state.is_some_and(|cache| cache.position().is_some())
     }
 
-    /// Behind what is in `caches`, for as many sequences as `batch`.
+    /// Starts after the tokens in `caches`, for `batch` sequences.
     ///
     /// # Errors
-    /// When the caches are of a level whose launches are told the position: they cannot be repeated.
+    /// If the caches' level passes the position as a launch argument, because such steps cannot be replayed.
     pub fn new(model: &LanguageModel, caches: Vec<KvCache>, batch: usize) -> Result<Self> {
         let state = caches.first().and_then(KvCache::state::<Cache>);
         let Some(position) = state.and_then(Cache::position).cloned() else {
@@ -132,17 +131,16 @@ impl Decoder {
         })
     }
 
-    /// Whether what `sampling` asks for can be chosen on the device: the most probable token, or one of some of the
-    /// most probable. Where all may be drawn, the host draws.
+    /// Whether the device can choose the token for `sampling`: the most probable one, or one of several most
+    /// probable. If all tokens may be drawn, the host draws.
     pub fn can_choose(sampling: &Sampling) -> bool {
         sampling.is_greedy() || sampling.top_k.is_some_and(can_draw)
     }
 
-    /// The same, with the token that `sampling` chooses as the input of the next step: chosen on the device, for
-    /// one sequence.
+    /// The same, but the device chooses each token by `sampling` as the next step's input, for one sequence.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), and when it is the host that has to [choose](Self::can_choose).
+    /// The errors of [`new`](Self::new), and if the host must [choose](Self::can_choose).
     pub fn choosing(
         model: &LanguageModel,
         caches: Vec<KvCache>,
@@ -154,17 +152,17 @@ impl Decoder {
         })
     }
 
-    /// Tokens read, the prompt's among them.
+    /// Number of tokens read, including the prompt's.
     pub fn len(&self) -> usize {
         self.caches.first().map_or(0, KvCache::len)
     }
 
-    /// Whether no token was read.
+    /// Whether no token has been read.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Kernels of the step of each bucket.
+    /// Number of kernels of each bucket's step.
     pub fn kernels(&self) -> impl Iterator<Item = usize> {
         self.recorded.values().map(|r| r.graph.kernels())
     }
@@ -172,27 +170,27 @@ impl Decoder {
     /// Forgets all but the first `len` tokens.
     ///
     /// # Errors
-    /// When the driver refuses.
+    /// If the driver fails.
     pub fn rewind(&mut self, len: usize) -> Result<()> {
         self.caches.iter_mut().for_each(|cache| cache.rewind(len));
         self.position.set(self.len())
     }
 
-    /// Reads ids (B, 1) → logits (B, 1, V), which the next step writes over.
+    /// Reads ids (B, 1) → logits (B, 1, V), which the next step overwrites.
     ///
     /// # Errors
-    /// When the caches are full, or the device fails.
+    /// If the caches are full, or the device fails.
     pub fn read(&mut self, ops: &dyn Ops, model: &LanguageModel, ids: &Tensor) -> Result<Tensor> {
         copy(ids, &self.ids)?;
         self.step(ops, model)
     }
 
-    /// Reads `token` → the next, which lies where the next step reads it. `sampling` is that of
-    /// [`choosing`](Self::choosing), for the number that it spends.
+    /// Reads `token` and returns the next one, which stays on the device as the next step's input. `sampling`
+    /// is that of [`choosing`](Self::choosing), and provides the step's random number.
     ///
     /// # Errors
-    /// As [`read`](Self::read), when a logit is NaN, and when it is [`new`](Self::new) that made the decoder or `sampling` is
-    /// another.
+    /// Those of [`read`](Self::read), and if a logit is NaN, if [`new`](Self::new) made the decoder, or if
+    /// `sampling` is another one.
     pub fn next(
         &mut self,
         ops: &dyn Ops,
@@ -239,12 +237,12 @@ impl Decoder {
     }
     // ANCHOR_END: step
 
-    /// Records the step behind the tokens read so far, which are the same afterwards.
+    /// Records the step after the tokens read so far, and restores the state.
     fn record(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Recorded> {
         let (len, device) = (self.len(), model.device().clone());
         self.position.set(len)?;
-        // The warm-up leaves the keys and values of this token where the step itself will put the same; the token and the
-        // position it leaves behind are put back.
+        // The warm-up writes this token's keys and values where the step will write the same; the token and
+        // the position are restored.
         let ids = self.ids.copy()?;
         let buffers = warm(&device, || {
             self.launch(ops, model)?; // loads kernels and packs weights
@@ -258,7 +256,7 @@ impl Decoder {
         Ok(Recorded { logits, graph })
     }
 
-    /// All that a step launches.
+    /// Launches a step.
     fn launch(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
         let logits = model.forward(ops, &self.ids, &mut self.caches, Logits::Last)?;
         self.choice.launch(&logits, &self.ids)?;
@@ -266,7 +264,7 @@ impl Decoder {
         Ok(logits)
     }
 
-    /// What a launched step has changed.
+    /// Restores what a launched step has changed.
     fn put_back(&mut self, ids: &Tensor, len: usize) -> Result<()> {
         copy(ids, &self.ids)?;
         self.rewind(len)

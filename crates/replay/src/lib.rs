@@ -1,8 +1,8 @@
-//! A forward pass as one CUDA graph: recorded at its first run, repeated from then on.
+//! Forward passes as CUDA graphs: recorded at the first run, replayed from then on.
 //!
-//! The graph and the level are two things: whatever a level launches can be recorded, and a level is no faster for
-//! it on the device; what goes is the host's time for each launch. [`Replay`] is for a forward pass of tensors,
-//! [`Decoder`] for the steps of a language model, each of which stands at another position.
+//! The graph is independent of the level: whatever a level launches can be recorded. Its kernels become no
+//! faster on the device, but the host no longer launches each of them. [`Replay`] is for forward passes of
+//! tensors, [`Decoder`] for the steps of a language model, each at another position.
 
 mod decoder;
 
@@ -13,15 +13,15 @@ use kernels::cuda_graph::{Buffers, CudaGraph, warm};
 
 pub use decoder::Decoder;
 
-/// A forward pass that was recorded.
+/// A recorded forward pass.
 struct Recorded {
-    /// Made by the graph: dropped before it.
+    /// The output in the graph's memory; dropped before the graph.
     output: Tensor,
     inputs: Vec<Tensor>,
     graph: CudaGraph,
 }
 
-/// Recordings of one forward pass, one for the shapes and formats of its inputs.
+/// Recordings of one forward pass, one per shapes and dtypes of its inputs.
 #[derive(Default)]
 pub struct Replay {
     recorded: HashMap<Vec<(Vec<usize>, DType)>, Recorded>,
@@ -29,13 +29,13 @@ pub struct Replay {
 
 impl Replay {
     // ANCHOR: run
-    /// `forward` of `inputs`, recorded if it was not with inputs of these shapes. `forward` depends on nothing else
-    /// that changes, and leaves nothing behind.
+    /// Runs `forward` on `inputs`; records it at first use with inputs of these shapes and dtypes. `forward`
+    /// must depend on nothing else that changes, and have no side effects.
     ///
-    /// The result is the recording's own memory: the next run with the same shapes writes over it.
+    /// The result is in the recording's memory: the next run with the same shapes overwrites it.
     ///
     /// # Errors
-    /// Those of `forward`, and when the device is no GPU or cannot record what `forward` does.
+    /// The errors of `forward`, and if the device is no GPU or cannot record `forward`.
     pub fn run(
         &mut self,
         device: &Device,
@@ -51,7 +51,8 @@ impl Replay {
             recorded.graph.launch()?;
             return Ok(recorded.output.clone());
         }
-        // Of their own memory and in order, whatever views were given: later ones are written there.
+        // Contiguous copies in memory of their own, whatever views were given; later inputs are written
+        // there.
         let inputs = inputs.iter().map(|x| x.force_contiguous());
         let inputs: Vec<Tensor> = inputs.collect::<Result<_>>()?;
         let buffers = warm(device, || {
@@ -71,22 +72,22 @@ impl Replay {
     }
     // ANCHOR_END: run
 
-    /// Kernels of each recording.
+    /// Number of kernels of each recording.
     pub fn kernels(&self) -> impl Iterator<Item = usize> {
         self.recorded.values().map(|r| r.graph.kernels())
     }
 }
 
-/// How forward passes run: launch by launch, or recorded.
+/// How forward passes run: launched one by one, or recorded.
 pub enum Pass {
-    /// Each launch by the host.
+    /// The host launches every kernel.
     Eager,
-    /// Recorded at the first run with inputs of each shape.
+    /// Recorded at the first run with inputs of each shape and dtype.
     Graph(Replay),
 }
 
 impl Pass {
-    /// Recorded if `graph`.
+    /// A recorded pass if `graph`, otherwise an eager one.
     pub fn new(graph: bool) -> Self {
         if graph {
             Self::Graph(Replay::default())
@@ -95,7 +96,7 @@ impl Pass {
         }
     }
 
-    /// Kernels of the largest recording, if there is one.
+    /// Number of kernels of the largest recording, if there is one.
     pub fn kernels(&self) -> Option<usize> {
         match self {
             Self::Eager => None,
@@ -103,10 +104,10 @@ impl Pass {
         }
     }
 
-    /// `forward` of `inputs`, as [`Replay::run`] has it.
+    /// Runs `forward` on `inputs`: see [`Replay::run`].
     ///
     /// # Errors
-    /// Those of [`Replay::run`].
+    /// The errors of [`Replay::run`].
     pub fn run(
         &mut self,
         device: &Device,
@@ -120,9 +121,9 @@ impl Pass {
     }
 }
 
-/// `x` into the memory of `to`, of the same shape and format.
+/// Copies `x` into the memory of `to`, which has the same shape and dtype.
 fn copy(x: &Tensor, to: &Tensor) -> Result<()> {
-    // `slice_set` would leave what a smaller one does not reach as it was.
+    // `slice_set` would accept a smaller tensor and leave the rest unchanged.
     if (x.dims(), x.dtype()) != (to.dims(), to.dtype()) {
         bail!(
             "an input of a recording: expected {:?} of {}, found {:?} of {}",
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_copied_has_the_shape_and_format_of_where_it_goes() -> Result<()> {
+    fn a_copy_needs_equal_shapes_and_dtypes() -> Result<()> {
         let to = Tensor::new(&[[1u32], [2]], &Device::Cpu)?;
         copy(&Tensor::new(&[[3u32], [4]], &Device::Cpu)?, &to)?;
         assert_eq!(to.to_vec2::<u32>()?, [[3], [4]]);

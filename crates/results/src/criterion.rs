@@ -1,5 +1,4 @@
-//! What Criterion writes, `**/new/benchmark.json` and `**/new/estimates.json`, and the cases of a run of it as they are
-//! recorded.
+//! Criterion's output, `**/new/benchmark.json` and `**/new/estimates.json`, as recorded cases.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,33 +12,33 @@ use serde::{Deserialize, Serialize};
 use crate::figures::{self, Figures, Wrong};
 use crate::{BenchResults, Kind, Origin};
 
-/// One case that was timed.
+/// A timed case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// An op or a model.
     pub group: String,
-    /// A level, or the copy beside them.
+    /// A level, or `copy` for the limit.
     pub function: String,
     /// A shape or a workload.
     pub parameter: String,
-    /// The work of one call.
+    /// Work of one call.
     pub throughput: Throughput,
-    /// Of one call, nanoseconds.
+    /// Median time of one call in nanoseconds.
     pub median_ns: f64,
-    /// The ends of the median's 95% confidence interval.
+    /// Lower end of the median's 95% confidence interval.
     pub low_ns: f64,
-    /// See `low_ns`.
+    /// Upper end of the interval.
     pub high_ns: f64,
-    /// That the case took, warm-up, samples and what was set up before; where it is known.
+    /// Seconds that the case took, including set-up and warm-up, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    /// The commit of the measurement, if it differs from the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 impl Case {
-    /// The case's address: `linear/level4/128x512x512`.
+    /// The case's key: `linear/level4/128x512x512`.
     pub fn key(&self) -> String {
         [&*self.group, &self.function, &self.parameter].join("/")
     }
@@ -52,7 +51,7 @@ impl Figures for Case {
         self.key()
     }
 
-    /// A run may be of some groups: `cargo bench -- linear/`.
+    /// A run may cover some groups only: `cargo bench -- linear/`.
     fn part(&self) -> String {
         self.group.clone()
     }
@@ -81,23 +80,23 @@ impl Figures for Case {
 }
 
 impl BenchResults {
-    /// That all cases took together; none where that of any is unknown.
+    /// Total seconds of all cases; `None` if one is unknown.
     pub fn seconds(&self) -> Option<f64> {
         self.rows.iter().map(|case| case.seconds).sum()
     }
 }
 
-/// The work of one call.
+/// Work of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Throughput {
     /// Bytes moved.
     Bytes(u64),
-    /// Operations, tokens, pictures or graphs.
+    /// Operations, tokens, images or graphs.
     Elements(u64),
 }
 
 impl Throughput {
-    /// How much, in its unit.
+    /// The amount in its unit.
     pub fn amount(self) -> u64 {
         match self {
             Self::Bytes(n) | Self::Elements(n) => n,
@@ -130,18 +129,18 @@ struct Interval {
     upper_bound: f64,
 }
 
-/// All cases below `folder`, in the order of their paths.
+/// Reads all cases below `folder`, sorted by path.
 ///
 /// # Errors
-/// When the folder cannot be read, or a file in it is not Criterion's.
+/// If the folder cannot be read, or a file in it is not Criterion's.
 pub fn cases(folder: &Path) -> Result<Vec<Case>, BadInput> {
     cases_since(SystemTime::UNIX_EPOCH, folder)
 }
 
-/// Those of them that were written at `start` or later.
+/// Reads the cases written at `start` or later.
 ///
 /// # Errors
-/// As of [`cases`].
+/// The errors of [`cases`].
 pub fn cases_since(start: SystemTime, folder: &Path) -> Result<Vec<Case>, BadInput> {
     let mut folders = vec![];
     find(folder, start, &mut folders)
@@ -150,7 +149,7 @@ pub fn cases_since(start: SystemTime, folder: &Path) -> Result<Vec<Case>, BadInp
     folders.iter().map(|folder| case(folder)).collect()
 }
 
-/// The folders named `new` that hold estimates which are no older than `start`.
+/// Finds the folders named `new` with estimates at least as new as `start`.
 fn find(folder: &Path, start: SystemTime, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -201,7 +200,7 @@ mod tests {
         "confidence_interval": {"confidence_level": 0.95, "lower_bound": 20.0, "upper_bound": 21.0}}}"#;
 
     #[test]
-    fn results_are_found_wherever_they_are() -> Result<(), Box<dyn Error>> {
+    fn results_are_found_in_all_subfolders() -> Result<(), Box<dyn Error>> {
         let root = tempfile::tempdir()?;
         for name in ["new", "base"] {
             let folder = root.path().join("linear/level2/1x512x512").join(name);

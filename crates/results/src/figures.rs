@@ -1,4 +1,4 @@
-//! What a recorded row has to be, for charts and tables to show it.
+//! Validity of recorded rows, so that charts and tables can show them.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,35 +11,36 @@ use crate::{Kind, Origin};
 /// The number of the highest level.
 pub const HIGHEST: u8 = 5;
 
-/// The times that can be, in milliseconds or microseconds. Ratios of two are finite.
+/// Valid times, in milliseconds or microseconds. Ratios of two of them are finite.
 const TIMES: RangeInclusive<f64> = 1e-9..=1e12;
-/// The longest name: it is part of the names of files.
+/// Maximum length of a name, which becomes part of file names.
 const LONGEST: usize = 60;
 
 /// A row of recorded figures.
 pub trait Figures {
-    /// What files of such rows are of, unless they say otherwise.
+    /// Default kind of files with such rows.
     const KIND: Kind;
 
-    /// The row's address.
+    /// The row's key.
     fn address(&self) -> String;
 
-    /// What is measured together, and so replaced together, in words: `lm readme f32`.
+    /// The rows that are measured and replaced together: `lm readme f32`.
     fn part(&self) -> String;
 
-    /// What of a part the row is about: a shape of an op, a workload. A run that replaces a part has all that were in it.
+    /// The row's subject within its part: an op's shape, or a workload. A run that replaces a part must cover
+    /// all its subjects.
     fn subject(&self) -> String;
 
-    /// Where it is of another commit than its file says: one that was measured before, and not since.
+    /// The commit of the measurement, if it differs from the file's.
     fn origin(&self) -> Option<&Origin>;
 
     /// See [`origin`](Self::origin).
     fn origin_mut(&mut self) -> &mut Option<Origin>;
 
-    /// Holds every field to what it has to be.
+    /// Checks every field.
     ///
     /// # Errors
-    /// The first that is something else.
+    /// The first invalid field.
     fn check(&self) -> Result<(), Wrong>;
 }
 
@@ -62,7 +63,7 @@ pub fn earlier<'a, R: Figures + 'a>(rows: impl IntoIterator<Item = &'a R>) -> Ve
     found.into_iter().map(sentence).collect()
 }
 
-/// A field that is not what it has to be.
+/// An invalid field.
 #[derive(Debug, PartialEq)]
 pub struct Wrong {
     field: &'static str,
@@ -96,7 +97,7 @@ pub(crate) fn check<R: Figures>(path: &Path, rows: &[R]) -> Result<(), BadInput>
     Ok(())
 }
 
-/// Names that can be a file's, each with its field.
+/// Checks names, which must be valid in file names.
 pub(crate) fn names<const N: usize>(names: [(&'static str, &str); N]) -> Result<(), Wrong> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
     let is_name = |name: &str| (1..=LONGEST).contains(&name.len()) && name.chars().all(plain);
@@ -109,7 +110,7 @@ pub(crate) fn names<const N: usize>(names: [(&'static str, &str); N]) -> Result<
     }
 }
 
-/// What people read.
+/// Checks text for people.
 pub(crate) fn text(field: &'static str, found: &str) -> Result<(), Wrong> {
     if found.trim().is_empty() {
         Err(Wrong::new(field, "words", format!("{found:?}")))
@@ -118,7 +119,7 @@ pub(crate) fn text(field: &'static str, found: &str) -> Result<(), Wrong> {
     }
 }
 
-/// Times and ratios of them, each with its field.
+/// Checks times and ratios of times.
 pub(crate) fn times<const N: usize>(times: [(&'static str, Option<f64>); N]) -> Result<(), Wrong> {
     for (field, time) in times {
         if let Some(time) = time.filter(|time| !TIMES.contains(time)) {
@@ -129,7 +130,7 @@ pub(crate) fn times<const N: usize>(times: [(&'static str, Option<f64>); N]) -> 
     Ok(())
 }
 
-/// Counts that have to be there in some number, each with its field.
+/// Checks counts, which must be positive.
 pub(crate) fn counts<const N: usize>(
     counts: [(&'static str, Option<u64>); N],
 ) -> Result<(), Wrong> {
@@ -139,7 +140,7 @@ pub(crate) fn counts<const N: usize>(
     }
 }
 
-/// The number of a level.
+/// Checks the number of a level.
 pub(crate) fn level(found: u8) -> Result<(), Wrong> {
     if (1..=HIGHEST).contains(&found) {
         Ok(())
@@ -148,7 +149,7 @@ pub(crate) fn level(found: u8) -> Result<(), Wrong> {
     }
 }
 
-/// The same as `level4`, or another's name.
+/// Checks a name such as `level4`, or another system's name.
 pub(crate) fn level_name(found: &str) -> Result<(), Wrong> {
     names([("level", found)])?;
     let Some(number) = found.strip_prefix("level") else {
@@ -162,7 +163,7 @@ pub(crate) fn level_name(found: &str) -> Result<(), Wrong> {
     }
 }
 
-/// Another framework has no level: 0 stands there.
+/// Checks that another framework has level 0.
 pub(crate) fn no_level(found: u8) -> Result<(), Wrong> {
     match found {
         0 => Ok(()),
@@ -218,7 +219,7 @@ mod tests {
         }
     }
 
-    /// The field that is wrong after a change.
+    /// Returns the invalid field after a change.
     fn wrong<R: Figures>(mut row: R, change: impl FnOnce(&mut R)) -> &'static str {
         assert_eq!(row.check(), Ok(()));
         change(&mut row);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_time_can_be_one() {
+    fn invalid_times_are_found() {
         for odd in [0., -1., f64::NAN, f64::INFINITY, 1e-12, 1e13] {
             assert_eq!(wrong(row(), |row| row.median_ms = odd), "median_ms");
             assert_eq!(wrong(row(), |row| row.low_ms = odd), "low_ms");
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_can_be_a_files() {
+    fn names_must_be_valid_in_file_names() {
         for odd in ["", "a b", "../lm", "lm\n", "é", &"x".repeat(61)] {
             assert_eq!(wrong(row(), |row| row.model = odd.into()), "model");
             assert_eq!(wrong(row(), |row| row.preset = odd.into()), "preset");
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_is_one() {
+    fn invalid_levels_are_found() {
         for odd in [0, HIGHEST + 1, 255] {
             assert_eq!(wrong(row(), |row| row.level = odd), "level");
             assert_eq!(wrong(sweep(), |row| row.level = odd), "level");
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_an_axis_is_not_0() {
+    fn sizes_on_an_axis_must_be_positive() {
         assert_eq!(wrong(op(), |row| row.flops = Some(0)), "flops");
         assert_eq!(wrong(op(), |row| row.bytes = Some(0)), "bytes");
         assert_eq!(wrong(op(), |row| row.needs_flops = Some(0)), "nothing");

@@ -1,4 +1,4 @@
-//! What a file of recorded figures is of.
+//! Kinds of recorded figures.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use data::BadInput;
 use serde::{Deserialize, Serialize};
 
-/// What a file of recorded figures is of, and so where it is kept.
+/// The kind of a file's figures, which decides its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the order in which people read them.
+    /// All kinds, in reading order.
     pub const ALL: [Self; 5] = [
         Self::Models,
         Self::Ops,
@@ -32,7 +32,7 @@ impl Kind {
         Self::Benches,
     ];
 
-    /// Its folder below `benches/results`; the models are in that folder itself.
+    /// Folder below `benches/results`; models are in that folder itself.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Models => "",
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// What a run leaves below `target/workbook`, recorded or not.
+    /// File below `target/workbook` with the last run's results, recorded or not.
     pub fn left_by_a_run(self) -> &'static str {
         match self {
             Self::Models => "compare.json",
@@ -54,10 +54,10 @@ impl Kind {
         }
     }
 
-    /// Of a file.
+    /// Returns the kind of a file.
     ///
     /// # Errors
-    /// When it cannot be read, or is not of recorded figures.
+    /// If it cannot be read, or does not contain recorded figures.
     pub fn of(path: &Path) -> Result<Self, BadInput> {
         #[derive(Deserialize)]
         struct Head {

@@ -1,4 +1,4 @@
-//! Recorded figures: the one schema that the commands write and the book reads.
+//! Recorded figures, in the schema that the commands write and the book reads.
 
 pub mod criterion;
 mod figures;
@@ -28,8 +28,8 @@ pub use ops::{OpClock, OpRow, is_limit};
 pub use runs_as::runs_as;
 pub use sweep::{SweepRow, slope, upper_half};
 
-/// What people call a level, or another framework and how it ran: `level 5`, `PyTorch compile reduce-overhead`, `PyG`,
-/// `copy`.
+/// Returns a readable name of a level, or of another framework and its mode: `level 5`,
+/// `PyTorch compile reduce-overhead`, `PyG`, `copy`.
 pub fn spoken(level: &str) -> String {
     level
         .replacen("level", "level ", 1)
@@ -41,44 +41,43 @@ pub fn spoken(level: &str) -> String {
         .replace('_', " ")
 }
 
-/// The number of a level: 3 of `level3`; `None` of PyTorch and of copies.
+/// Returns the number of a level: 3 for `level3`; `None` for PyTorch and copies.
 pub fn level_number(level: &str) -> Option<u8> {
     level.strip_prefix("level")?.parse().ok()
 }
 
-/// The version of the format.
+/// Version of the schema.
 const SCHEMA: u32 = 1;
 
-/// One run of a measurement: where and when, and what was found.
+/// A recorded run: machine, date and rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded<R> {
     schema: u32,
-    /// Of what.
+    /// Kind of the rows.
     pub kind: Kind,
-    /// Where and when.
+    /// Machine and date.
     pub machine: Machine,
-    /// What was measured.
+    /// Measured rows.
     pub rows: Vec<R>,
-    /// What else there is to say of the run, a sentence each: other frameworks' versions, and what of them could not be
-    /// measured.
+    /// Further facts about the run, one sentence each: versions of other frameworks, and failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// One run of `workbook compare`: a row a workload and level.
+/// A run of `workbook compare`: one row per workload and level.
 pub type Results = Recorded<Row>;
 
-/// One run of `workbook ops`, or of `workbook small`: a row an op, shape and level.
+/// A run of `workbook ops` or `workbook small`: one row per op, shape and level.
 pub type OpResults = Recorded<OpRow>;
 
-/// One run of `workbook sweep`: a row a model, size and level.
+/// A run of `workbook sweep`: one row per model, size and level.
 pub type SweepResults = Recorded<SweepRow>;
 
-/// One run of `cargo bench`: a row a case of Criterion's.
+/// A run of `cargo bench`: one row per Criterion case.
 pub type BenchResults = Recorded<criterion::Case>;
 
 impl<R: Figures> Recorded<R> {
-    /// Without rows yet.
+    /// A run without rows.
     pub fn new(machine: Machine) -> Self {
         Self {
             schema: SCHEMA,
@@ -89,27 +88,27 @@ impl<R: Figures> Recorded<R> {
         }
     }
 
-    /// The same, of another kind that has such rows: small products are ops.
+    /// Changes the kind to another one with the same rows: small matmuls are ops.
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }
 }
 
 impl<R: Serialize> Recorded<R> {
-    /// As JSON, a line a field.
+    /// Formats as JSON, one field per line.
     ///
     /// # Errors
-    /// When a figure is not a number that JSON has.
+    /// If JSON cannot represent a number.
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
 impl<R: DeserializeOwned + Figures> Recorded<R> {
-    /// Reads a file that holds [`json`](Self::json), with rows that can be shown.
+    /// Reads a file in the format of [`json`](Self::json) and checks its rows.
     ///
     /// # Errors
-    /// One line that names the file and, of a row that cannot be, its address and the field.
+    /// One line that names the file, and for an invalid row its key and the field.
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         let expected = format!("recorded results of schema {SCHEMA}, {}", R::KIND);
         let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_files_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cpu.json");
         let json = example().json().unwrap();
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_cannot_be_is_named() {
+    fn an_invalid_row_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cpu.json");
         let json = example().json().unwrap().replace("12.5", "-0.5");
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_refused() {
+    fn another_schema_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cpu.json");
         let json = example()

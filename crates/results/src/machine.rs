@@ -1,17 +1,17 @@
-//! Where and when a measurement was made.
+//! Machine and date of a measurement.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where and when a measurement was made.
+/// Machine and date of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// `cpu` or `cuda`.
     pub device: String,
-    /// What the processor or the GPU calls itself.
+    /// Name that the processor or GPU reports.
     pub name: String,
-    /// Threads on the CPU.
+    /// Number of threads on the CPU.
     pub threads: usize,
     /// Operating system and architecture.
     pub os: String,
@@ -19,11 +19,11 @@ pub struct Machine {
     pub rustc: String,
     /// Version of candle.
     pub candle: String,
-    /// Of the repository.
+    /// Commit of the repository.
     pub commit: String,
-    /// The day, as `YYYY-MM-DD`.
+    /// Date as `YYYY-MM-DD`.
     pub date: String,
-    /// Of the GPU.
+    /// Version of the GPU's driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// CUDA's version.
@@ -31,17 +31,17 @@ pub struct Machine {
     pub toolkit: Option<String>,
 }
 
-/// Which state of the repository was measured, and on which day.
+/// The measured commit, and the date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Of the repository.
+    /// Commit of the repository.
     pub commit: String,
-    /// The day, as `YYYY-MM-DD`.
+    /// Date as `YYYY-MM-DD`.
     pub date: String,
 }
 
 impl Machine {
-    /// The state that was measured.
+    /// Returns the measured commit and the date.
     pub fn origin(&self) -> Origin {
         Origin {
             commit: self.commit.clone(),
@@ -49,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// Whether the other is the same, with the same versions of all but the repository.
+    /// Whether the other is the same machine with equal versions, except for the repository's commit.
     pub fn is_like(&self, other: &Self) -> bool {
         let Origin { commit, date } = other.origin();
         let this = Self {

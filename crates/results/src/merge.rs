@@ -1,4 +1,4 @@
-//! A new run in place of what it measures again of a record.
+//! Merges a new run into a record.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use data::BadInput;
 use crate::{Figures, Origin, Recorded, failed, notes};
 
 impl<R: Figures> Recorded<R> {
-    /// `new` in place of the rows whose parts it has ([`Figures::part`]), at their place, and new parts at the end. Rows that
-    /// stay say of which commit they are, if of another, and so do notes on the versions that ran with them.
+    /// Replaces the rows of the parts in `new` ([`Figures::part`]) in place, and appends new parts. Rows that
+    /// stay, and notes on their versions, get their commit if it differs.
     ///
     /// # Errors
-    /// [`BadInput`] when `new` is of another machine or other versions than the repository's, and when rows of a part
-    /// would be lost: of shapes of an op, say, that it has not measured. `kept` and `from` are what the two are called.
+    /// [`BadInput`] if `new` is from another machine or other versions, or if rows of a part would be lost,
+    /// such as shapes of an op that `new` has not measured. `kept` and `from` name the two files.
     pub fn replaced_by(self, new: Self, [kept, from]: [&str; 2]) -> Result<Self, BadInput> {
         if !self.machine.is_like(&new.machine) {
             let expected = format!("figures of {}", new.machine);
@@ -21,14 +21,14 @@ impl<R: Figures> Recorded<R> {
         self.loses(&new, [kept, from])?;
         let parts: BTreeSet<String> = new.rows.iter().map(R::part).collect();
         let notes = if self.rows.iter().all(|row| parts.contains(&row.part())) {
-            vec![] // they were of what is measured again
+            vec![] // notes about a part that is measured again
         } else {
             self.notes
         };
         let stale = |note: &str| failed_part(note).is_some_and(|part| parts.contains(&part));
         let stays = |note: &String| !new.notes.contains(note) && !stale(note);
         let (before, now) = (self.machine.origin(), new.machine.origin());
-        // Of which commits the notes on versions are that do not say so.
+        // The commits of version notes that do not name theirs.
         let is_unsaid = |commit: &String| {
             let said = |note: &String| notes::commit(note) == Some(commit);
             !notes.iter().any(said)
@@ -58,7 +58,7 @@ impl<R: Figures> Recorded<R> {
         })
     }
 
-    /// Whether `new` has a part and not all that is in it here.
+    /// Rejects `new` if it has a part but lacks some of its subjects.
     fn loses(&self, new: &Self, [kept, from]: [&str; 2]) -> Result<(), BadInput> {
         let of = |rows: &[R]| -> BTreeSet<[String; 2]> {
             let of_row = |row: &R| [row.subject(), row.part()];
@@ -79,7 +79,7 @@ impl<R: Figures> Recorded<R> {
     }
 }
 
-/// The part of which a note says that something failed: `lm tiny decode f32 pytorch_graph failed: …`, or of ops
+/// Returns the part whose failure a note reports: `lm tiny decode f32 pytorch_graph failed: …`, or for ops
 /// `linear.1x2x3.f32.pytorch failed: …`.
 fn failed_part(note: &str) -> Option<String> {
     if let Some([model, preset, _, dtype, _]) = failed(note) {
@@ -92,7 +92,7 @@ fn failed_part(note: &str) -> Option<String> {
     }
 }
 
-/// The rows of both, of which `new` has all of `parts`; `before` and `now` are of which commits the files are.
+/// Merges rows; `new` has all of `parts`. `before` and `now` are the files' commits.
 fn in_place<R: Figures>(
     kept: Vec<R>,
     new: Vec<R>,
@@ -103,7 +103,7 @@ fn in_place<R: Figures>(
     for mut row in kept {
         let part = row.part();
         if parts.contains(&part) {
-            // All of the part's at the place of its first: behind that there are none left.
+            // All rows of a part go to the place of its first row.
             let (now, later) = left.into_iter().partition(|row| row.part() == part);
             rows.extend::<Vec<R>>(now);
             left = later;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_takes_the_place_of_its_own_rows() {
+    fn a_part_replaces_its_own_rows() {
         let a = row("tiny", "f32", "decode", 1.);
         let b = row("tiny", "bf16", "decode", 2.);
         let c = row("readme", "f32", "decode", 3.);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_commit_was_measured_says_so_until_it_is_measured_again() {
+    fn rows_of_another_commit_name_it_until_measured_again() {
         let (a, b) = (
             row("tiny", "f32", "decode", 1.),
             row("readme", "f32", "decode", 2.),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_go_with_what_they_are_of() {
+    fn notes_are_replaced_with_their_rows() {
         let of = |dtype: &str| format!("lm tiny decode {dtype} pytorch_graph failed: no memory");
         let rows = [
             row("tiny", "f32", "decode", 1.),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_of_a_part() {
+    fn a_failure_note_belongs_to_a_part() {
         let part = |of: &str| failed_part(&format!("{of} failed: no memory"));
         assert_eq!(
             part("lm tiny decode f32 pytorch_graph").as_deref(),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_goes_with_the_rows_that_it_ran_for() {
+    fn a_version_note_belongs_to_its_rows() {
         let rows = [
             row("tiny", "f32", "decode", 1.),
             row("tiny", "bf16", "decode", 2.),
@@ -230,7 +230,7 @@ mod tests {
         part.rows = rows[..1].to_vec();
         let both = replaced(&one, &part).unwrap();
         assert_eq!(both.notes, expected[1..], "none of abc's rows is left");
-        // Two commits had the same version, which was one note, and the next run has another.
+        // Two commits shared a version and a note; the next run has another version.
         part.notes = kept.notes.clone();
         let mut same = replaced(&kept, &part).unwrap();
         assert_eq!(same.notes, kept.notes);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_not_added() {
+    fn another_machine_is_an_error() {
         let kept = run("abc", &[]);
         let mut new = kept.clone();
         new.machine.threads = 4;
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_less_does_not_take_the_place_of_more() {
+    fn an_incomplete_part_is_an_error() {
         let rows = [
             row("tiny", "f32", "prefill", 1.),
             row("tiny", "f32", "decode", 2.),

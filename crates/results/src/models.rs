@@ -1,4 +1,4 @@
-//! Whole models.
+//! Results of whole models.
 
 mod best;
 mod others;
@@ -17,11 +17,11 @@ pub struct Row {
     pub model: String,
     /// `tiny`, or the name of a preset.
     pub preset: String,
-    /// What was timed.
+    /// Name of the workload.
     pub workload: String,
-    /// 1 for naive candle ops, and so on; 0 for another framework.
+    /// Level, from 1 for naive candle ops; 0 for another framework.
     pub level: u8,
-    /// Of another framework, and how it ran: `pytorch_eager`, `pytorch_compile_max_autotune`.
+    /// Another framework and its mode: `pytorch_eager`, `pytorch_compile_max_autotune`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.
@@ -29,51 +29,50 @@ pub struct Row {
     pub graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
-    /// Of one forward pass, milliseconds.
+    /// Median time of a forward pass in milliseconds.
     pub median_ms: f64,
-    /// A tenth of the samples is below.
+    /// 10% quantile in milliseconds.
     pub low_ms: f64,
-    /// A tenth of the samples is above.
+    /// 90% quantile in milliseconds.
     pub high_ms: f64,
-    /// Of one forward pass on the device alone, without the host's part: median, milliseconds. On a GPU, where the
-    /// host can queue a whole pass before the device begins with it.
+    /// Median device time of a forward pass in milliseconds, without the host's part. Only on a GPU where the
+    /// host can queue a whole pass before the device starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ms: Option<f64>,
     /// Level 1's median over this one.
     pub speedup: f64,
-    /// Tensors made in one forward pass, views included; 0 for another framework.
+    /// Tensors created in a forward pass, including views; 0 for another framework.
     pub tensors: usize,
-    /// Kernels started on a GPU in one forward pass, candle's and cuBLAS's own among them, where they
-    /// were counted.
+    /// Kernels launched on a GPU in a forward pass, including candle's and cuBLAS's, if counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<usize>,
-    /// The most bytes that one run needed at once, beyond the weights; 0 for another framework.
+    /// Peak memory of a run in bytes, without weights; 0 for another framework.
     pub peak_bytes: u64,
-    /// From level 1's logits, as a share of the largest of them.
+    /// Maximum difference from level 1's logits, relative to the largest of them.
     pub max_difference: f64,
-    /// Timed runs.
+    /// Number of timed runs.
     pub samples: usize,
-    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    /// The commit of the measurement, if it differs from the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// Which time of a forward pass.
+/// The clock of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// Until the host knows that the device is done.
+    /// Host time until the device is done.
     Host,
-    /// On the device alone.
+    /// Device time.
     Device,
 }
 
 impl Clock {
-    /// What people read first.
+    /// Both clocks, in reading order.
     pub const ALL: [Self; 2] = [Self::Host, Self::Device];
 }
 
 impl Row {
-    /// The median by a clock, milliseconds.
+    /// Median by a clock, in milliseconds.
     pub fn ms(&self, clock: Clock) -> Option<f64> {
         match clock {
             Clock::Host => Some(self.median_ms),
@@ -81,7 +80,7 @@ impl Row {
         }
     }
 
-    /// `lm tiny decode`, with the number format unless it is the usual one.
+    /// `lm tiny decode`, with the dtype unless it is f32.
     pub fn title(&self) -> String {
         let dtype = match self.dtype.as_str() {
             "f32" => String::new(),
@@ -99,7 +98,7 @@ impl Row {
         format!("level {}{graph}", self.level)
     }
 
-    /// Its column where there is little room: `PyTorch compile` for every mode of that compiler.
+    /// Short column name: `PyTorch compile` for all modes of that compiler.
     pub fn family(&self) -> String {
         let variant = self.variant();
         match self.system {
@@ -108,7 +107,7 @@ impl Row {
         }
     }
 
-    /// The row's address: `lm.tiny.decode.f32.level1`, `….level5.graph`.
+    /// The row's key: `lm.tiny.decode.f32.level1`, `….level5.graph`.
     pub fn key(&self) -> String {
         let Self {
             model,
@@ -127,7 +126,7 @@ impl Row {
         format!("{model}.{preset}.{workload}.{dtype}.level{level}{graph}")
     }
 
-    /// Whether both are the same workload, at whatever level.
+    /// Whether both rows are of the same workload.
     fn same_workload(&self, other: &Self) -> bool {
         self.title() == other.title()
     }
@@ -181,8 +180,8 @@ impl Figures for Row {
 }
 
 impl Results {
-    /// Whether a row is shown where there is little room: each level launch by launch is, of the graphs the last level's,
-    /// and of the modes of another framework's compiler the fastest by `clock`.
+    /// Whether a row is shown in a narrow table: each level without a graph, the highest level's graph, and
+    /// the fastest mode by `clock` of another framework's compiler.
     pub fn is_shown(&self, row: &Row, clock: Clock) -> bool {
         let Some(ms) = row.ms(clock) else {
             return false;
@@ -199,7 +198,7 @@ impl Results {
         }
     }
 
-    /// The rows of one workload each, levels in order.
+    /// Iterates over the workloads; the rows of each are ordered by level.
     pub fn workloads(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(Row::same_workload)
     }

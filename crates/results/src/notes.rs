@@ -1,18 +1,19 @@
-//! Notes on which version of another framework ran, and for which rows.
+//! Notes on versions of other frameworks, and the rows they belong to.
 
 use std::collections::BTreeSet;
 
 use crate::Figures;
 
-/// Other frameworks, as notes on their versions begin.
+/// Names of other frameworks, which start their notes.
 const NAMES: [&str; 2] = ["PyTorch", "PyG"];
 
-/// Whether a note begins with another framework's name, as those do that say which version ran, and how.
+/// Whether a note is about another framework's version.
 pub fn is_version(note: &str) -> bool {
     NAMES.iter().any(|name| note.starts_with(name))
 }
 
-/// A note on a version for each of `commits`, as `PyTorch 2 (commit abc)`; any other, and one that has a commit, as it is.
+/// Adds each of `commits` to a version note, as `PyTorch 2 (commit abc)`; other notes, and those with a
+/// commit, stay.
 pub(crate) fn of(note: String, commits: &BTreeSet<String>) -> Vec<String> {
     let mut rests = NAMES.iter().filter_map(|name| note.strip_prefix(name));
     if !rests.any(|rest| rest.starts_with(' ')) || commit(&note).is_some() {
@@ -22,14 +23,14 @@ pub(crate) fn of(note: String, commits: &BTreeSet<String>) -> Vec<String> {
     commits.iter().map(with).collect()
 }
 
-/// The commit of the rows that a note on a version is about, if it is not about all.
+/// Returns the commit in a version note; `None` if it applies to all rows.
 pub(crate) fn commit(note: &str) -> Option<&str> {
     let (_, commit) = note.strip_suffix(')')?.rsplit_once(" (commit ")?;
     Some(commit)
 }
 
-/// Whether one of `notes` on versions is about any of `rows`: one with a commit about those of that commit, one without about
-/// those that have none of their own.
+/// Whether a version note is about any of `rows`: with a commit about rows of that commit, without one about
+/// rows that have no commit of their own.
 pub fn is_about<R: Figures>(note: &str, notes: &[String], rows: &[&R]) -> bool {
     rows.iter().any(|row| {
         let origin = row.origin().map(|origin| origin.commit.as_str());

@@ -1,4 +1,4 @@
-//! Single ops.
+//! Results of single ops.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,72 +10,72 @@ use crate::{Kind, OpResults, Origin};
 pub struct OpRow {
     /// `linear`
     pub op: String,
-    /// `128x512x512`, as the benches name it.
+    /// Shape as in the benches: `128x512x512`.
     pub shape: String,
-    /// `level4`; `pytorch`; or of a [limit](is_limit).
+    /// `level4`, `pytorch`, or the name of a [limit](is_limit).
     pub level: String,
     /// `f32` or `bf16`.
     pub dtype: String,
-    /// One call of many, until the device has done them all: median, microseconds.
+    /// Median host time of one call in microseconds, measured over many calls until the device is done.
     pub host_us: f64,
-    /// One call on the device alone: median, microseconds. On a GPU.
+    /// Median device time of one call in microseconds, on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_us: Option<f64>,
-    /// One call of those of a CUDA graph, on the device alone: median, microseconds. On a GPU, where it was recorded.
+    /// Median device time of one call in a CUDA graph, in microseconds, if it was recorded on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph_us: Option<f64>,
-    /// One call on the device alone that finds the L2 full of something else: median, microseconds. On a GPU, where memory is the
-    /// limit.
+    /// Median device time in microseconds of one call whose operands are not in the L2 cache, for
+    /// memory-bound ops on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold_us: Option<f64>,
-    /// By the clock of [`us`](Self::us), a tenth of the samples is below.
+    /// 10% quantile in microseconds, by the clock of [`us`](Self::us).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low_us: Option<f64>,
-    /// A tenth of them is above.
+    /// 90% quantile in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_us: Option<f64>,
-    /// How many they are.
+    /// Number of samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<usize>,
-    /// Read and written at least, where memory is the limit.
+    /// Minimum bytes of memory traffic, if the op is memory-bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Where arithmetic is the limit.
+    /// FLOPs, if the op is compute-bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flops: Option<u64>,
-    /// What the call needs at the least, whichever is the limit, where the op says so: bytes of memory traffic.
+    /// Minimum bytes of memory traffic, whatever the bound, if the op gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_bytes: Option<u64>,
-    /// The same, floating-point operations.
+    /// Minimum FLOPs, whatever the bound, if the op gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_flops: Option<u64>,
-    /// This project's kernels that it started on a GPU, each once; those of a library are not among them.
+    /// This project's kernels that the call launched on a GPU, each once; without a library's kernels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<String>,
-    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    /// The commit of the measurement, if it differs from the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// Whether `level` stands beside an op that does more: `copy`, of as many bytes; `cusparse_spmm`, the sum over each node's
-/// neighbours with weights that are given, by cuSPARSE; `limits` of the device.
+/// Whether `level` is a limit next to an op that does more: `copy` of as many bytes; `cusparse_spmm`,
+/// cuSPARSE's sum over each node's neighbours with given weights; or `limits` of the device.
 pub fn is_limit(level: &str) -> bool {
     ["copy", "cusparse_spmm", "limits"].contains(&level)
 }
 
 impl OpRow {
-    /// The row's address: `linear.128x512x512.f32.level4`.
+    /// The row's key: `linear.128x512x512.f32.level4`.
     pub fn key(&self) -> String {
         format!("{}.{}.{}.{}", self.op, self.shape, self.dtype, self.level)
     }
 
-    /// In a CUDA graph where it was timed in one, else on the device, else by the host's clock; microseconds.
+    /// Microseconds in a CUDA graph if available, otherwise on the device, otherwise on the host.
     pub fn us(&self) -> f64 {
         self.in_graph().or(self.device_us).unwrap_or(self.host_us)
     }
 
-    /// In a CUDA graph. A copy stands for the limit, and much memory is copied in another way in a graph, by half slower
-    /// on an H200: of a copy the faster time counts.
+    /// Microseconds in a CUDA graph. For a copy, which is a limit, the faster of graph and device time
+    /// counts: on an H200, large copies are slower in a graph, by half.
     fn in_graph(&self) -> Option<f64> {
         match (self.level.as_str(), self.device_us) {
             ("copy", Some(device)) => self.graph_us.map(|graph| graph.min(device)),
@@ -83,7 +83,7 @@ impl OpRow {
         }
     }
 
-    /// This row's microseconds and the other's, by the first of the three clocks that both have.
+    /// Microseconds of both rows, by the first of the three clocks that both have.
     pub fn beside(&self, other: &Self) -> (f64, f64) {
         let both = |clock: fn(&Self) -> Option<f64>| clock(self).zip(clock(other));
         both(Self::in_graph)
@@ -91,7 +91,7 @@ impl OpRow {
             .unwrap_or((self.host_us, other.host_us))
     }
 
-    /// Where a tenth of the samples begins and ends; both are the median where that was not recorded.
+    /// The 10% and 90% quantiles; both are the median if they were not recorded.
     pub fn spread(&self) -> (f64, f64) {
         let us = self.us();
         if self.graph_us.is_some_and(|graph| us < graph) {
@@ -100,18 +100,18 @@ impl OpRow {
         (self.low_us.unwrap_or(us), self.high_us.unwrap_or(us))
     }
 
-    /// Whether a library's or another framework's, not a level's.
+    /// Whether the row is a library's or another framework's.
     pub fn is_other(&self) -> bool {
         let names = ["pytorch", "candle", "gemm"];
         names.iter().any(|name| self.level.starts_with(name))
     }
 
-    /// Whether a level's that is candle's ops, and none of this project's kernels.
+    /// Whether the row is a level that runs candle's ops without this project's kernels.
     fn is_candle(&self) -> bool {
         ["level1", "level2"].contains(&self.level.as_str())
     }
 
-    /// Whether a level's, not a limit.
+    /// Whether the row is a level's, not a limit.
     fn is_own(&self) -> bool {
         !self.is_other() && !is_limit(&self.level)
     }
@@ -160,14 +160,14 @@ impl Figures for OpRow {
 }
 
 impl OpResults {
-    /// The rows of one op, shape and number format each.
+    /// Iterates over the cases: rows of one op, shape and dtype.
     pub fn cases(&self) -> impl Iterator<Item = &[OpRow]> {
         let case = |row: &OpRow| [&row.op, &row.shape, &row.dtype].map(String::clone);
         self.rows.chunk_by(move |a, b| case(a) == case(b))
     }
 
-    /// The cases in which a library or another framework is ahead of every level: the fastest level, and the fastest
-    /// other.
+    /// Cases in which a library or another framework is faster than every level: the fastest level, and the
+    /// fastest other system.
     pub fn behind(&self) -> Vec<(&OpRow, &OpRow)> {
         let pair = |rows| {
             Some((
@@ -183,20 +183,20 @@ impl OpResults {
     }
 }
 
-/// What times in one line of a table are of.
+/// The clock of the times in one line of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpClock {
-    /// Calls of a CUDA graph, on the device.
+    /// Device time of calls in a CUDA graph.
     Graph,
-    /// Calls one by one, on the device.
+    /// Device time of single calls.
     Device,
-    /// Calls one by one, by the host's clock.
+    /// Host time of single calls.
     Host,
 }
 
 impl OpClock {
-    /// The first that all rows of a case have, but for levels 1 and 2: not all of candle's ops can be recorded, and
-    /// their kernels take long enough for the gaps between launches to be little.
+    /// Returns the first clock that all rows of a case have, except for levels 1 and 2. Some of candle's ops
+    /// cannot be recorded, and their kernels take long enough that gaps between launches matter little.
     pub fn of<'a>(case: impl IntoIterator<Item = &'a OpRow> + Clone) -> Self {
         let all = |clock: Self| {
             let mut rows = case.clone().into_iter();
@@ -208,7 +208,7 @@ impl OpClock {
             .unwrap_or(Self::Host)
     }
 
-    /// Whether the row was timed by it.
+    /// Whether the row was timed by this clock.
     pub fn has(self, row: &OpRow) -> bool {
         match self {
             Self::Graph => row.graph_us.is_some(),
@@ -217,7 +217,7 @@ impl OpClock {
         }
     }
 
-    /// The row's time by it, or by the next that it has; microseconds.
+    /// The row's microseconds by this clock, or by the next one it has.
     pub fn us(self, row: &OpRow) -> f64 {
         match self {
             Self::Graph => row.us(),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rows_are_held_to_each_other_by_one_clock() {
+    fn two_rows_are_compared_by_one_clock() {
         let both = row("1x2", "level5", 9., Some(2.));
         let host = row("1x2", "pytorch", 5., None);
         assert_eq!(both.beside(&host), (9., 5.));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_a_case_in_which_an_other_is_ahead_of_every_level() {
+    fn a_case_is_lost_if_another_is_faster_than_every_level() {
         let mut results = OpResults::new(Machine::default());
         results.rows = vec![
             row("1x2", "level2", 8., Some(3.)),

@@ -1,45 +1,45 @@
-//! Whole models over the size of their input.
+//! Results of whole models over the size of their input.
 
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{self, Figures, Wrong};
 use crate::{Kind, Origin};
 
-/// One size of one model's input at one level.
+/// A size of a model's input at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepRow {
     /// `lm`, `vit` or `gnn`.
     pub model: String,
     /// `tiny`, or the name of a preset.
     pub preset: String,
-    /// What grows: `tokens`, `batch`, `nodes` or `edges`.
+    /// The varied size: `tokens`, `batch`, `nodes` or `edges`.
     pub axis: String,
-    /// The same in words, with what stays: `edges, of 1024 nodes`.
+    /// Description with the fixed sizes: `edges, of 1024 nodes`.
     pub what: String,
-    /// How many.
+    /// Value of the varied size.
     pub size: usize,
-    /// 1 for naive candle ops, and so on.
+    /// Level, from 1 for naive candle ops.
     pub level: u8,
     /// Whether the forward pass was one CUDA graph.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
-    /// Of one forward pass, milliseconds.
+    /// Median time of a forward pass in milliseconds.
     pub median_ms: f64,
-    /// A tenth of the samples is below.
+    /// 10% quantile in milliseconds.
     pub low_ms: f64,
-    /// A tenth of the samples is above.
+    /// 90% quantile in milliseconds.
     pub high_ms: f64,
-    /// Timed runs.
+    /// Number of timed runs.
     pub samples: usize,
-    /// Where it is of another commit than the file says: one that was measured before, and not since.
+    /// The commit of the measurement, if it differs from the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 impl SweepRow {
-    /// The row's address: `lm.tiny.tokens128.f32.level4`.
+    /// The row's key: `lm.tiny.tokens128.f32.level4`.
     pub fn key(&self) -> String {
         let Self {
             model,
@@ -103,8 +103,8 @@ impl Figures for SweepRow {
     }
 }
 
-/// The exponent p of time ∝ sizeᵖ: the slope of the line through (ln size, ln time) whose squared distances are the
-/// least; NaN for fewer than two sizes.
+/// Returns the exponent p of time ∝ sizeᵖ: the slope of the least-squares line through (ln size, ln time);
+/// NaN for fewer than two sizes.
 pub fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
@@ -115,7 +115,7 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     products / squares
 }
 
-/// The points from the middle on, two at least: in those of the smaller sizes is what does not grow, such as launches.
+/// Returns the upper half of the points, at least two; fixed costs such as launches affect the smaller sizes.
 pub fn upper_half(points: &[(f64, f64)]) -> &[(f64, f64)] {
     let middle = points.len() / 2;
     &points[middle.min(points.len().saturating_sub(2))..]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_grow_bends_the_slope_of_the_lower_half_alone() {
+    fn fixed_costs_bend_only_the_lower_half() {
         let points: Vec<(f64, f64)> = [1., 2., 4., 64., 128., 256.]
             .map(|x| (x, f64::max(x, 8.)))
             .into();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_an_address() {
+    fn a_row_has_a_key() {
         let row = SweepRow {
             model: "lm".into(),
             preset: "tiny".into(),

@@ -1,4 +1,4 @@
-//! Two clocks for ops: the host's, and that of a GPU's queue.
+//! Two clocks for ops: the host's, and a GPU queue's.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,42 +8,43 @@ use candle_core::{Device, Result};
 #[cfg(feature = "cuda")]
 use crate::queue::{Event, Queue};
 
-/// Where the time of an op is read.
+/// The clock that times an op.
 #[derive(Clone)]
 pub enum Clock {
-    /// On the host, which waits for the device before and after each op: on a GPU a launch and the waiting are in it.
+    /// The host's clock; the host waits for the device before and after each op. On a GPU the time includes
+    /// launch and waiting.
     Host(Device),
-    /// On a GPU, between two events that stand in its queue around an op; the host waits for nothing.
+    /// A GPU's clock, by two events in its queue around an op; the host does not wait.
     #[cfg(feature = "cuda")]
     Queue(Queue),
 }
 
 /// A point in time.
 pub enum Mark {
-    /// The host's.
+    /// A time of the host.
     Host(Instant),
-    /// When a GPU comes to it.
+    /// An event in a GPU's queue.
     #[cfg(feature = "cuda")]
     Queue(Event),
 }
 
-/// What a clock said of some work.
+/// The time of some work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pass {
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     pub ms: f64,
-    /// Milliseconds between two marks behind it, with nothing in between.
+    /// Milliseconds between two later marks with nothing in between.
     pub empty_ms: f64,
-    /// Whether the device was there before the host had queued all: it waited, and its waiting is in the time. By the host's
-    /// clock always.
+    /// Whether the device went idle before the host had queued all work, so that the time includes waiting.
+    /// Always true for the host's clock.
     pub late: bool,
 }
 
 impl Clock {
-    /// The clock that is nearest to the ops of `device`: the queue's on a GPU, the host's on a CPU.
+    /// Returns the most precise clock for `device`: the queue's on a GPU, the host's on a CPU.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn of(device: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
         if let Device::Cuda(cuda) = device {
@@ -52,16 +53,16 @@ impl Clock {
         Ok(Self::Host(device.clone()))
     }
 
-    /// Whether it is a GPU's own.
+    /// Whether it is a GPU's clock.
     pub fn is_device(&self) -> bool {
         !matches!(self, Self::Host(_))
     }
 
-    /// Times `work`, which takes the host `ms` milliseconds at most. A GPU is kept busy beforehand for longer than that, where the
-    /// clock is its own: what is queued then follows as fast as the GPU can take it, and no time of the host's is in between.
+    /// Times `work`, which takes the host `ms` milliseconds at most. With a GPU's clock, the GPU is first
+    /// kept busy for longer than that, so that the queued work runs without gaps for the host.
     ///
     /// # Errors
-    /// What `work` returns, and what the device does.
+    /// The errors of `work` and of the device.
     pub fn time<T>(&self, ms: f64, work: impl FnOnce() -> Result<T>) -> Result<Pass> {
         self.run_ahead(ms)?;
         let start = self.mark()?;
@@ -73,7 +74,7 @@ impl Clock {
             empty_ms: end.until(&after)?.as_secs_f64() * 1e3,
             late,
         };
-        drop(value); // the clock stands
+        drop(value); // dropped after the last mark
         Ok(pass)
     }
 
@@ -89,10 +90,10 @@ impl Clock {
         }
     }
 
-    /// This moment: on the host once the device has nothing left to do, in a queue once it has come so far.
+    /// Takes a mark: a host time once the device is idle, or an event in the queue.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn mark(&self) -> Result<Mark> {
         match self {
             Self::Host(device) => device.synchronize().map(|()| Mark::Host(Instant::now())),
@@ -103,10 +104,10 @@ impl Clock {
 }
 
 impl Mark {
-    /// Whether it has come by now; on the host's clock it always has.
+    /// Whether the device has reached the mark; always true for the host's clock.
     ///
     /// # Errors
-    /// When the device has failed before.
+    /// If the device has failed before.
     fn is_past(&self) -> Result<bool> {
         match self {
             Self::Host(_) => Ok(true),
@@ -115,10 +116,10 @@ impl Mark {
         }
     }
 
-    /// From one mark to a later one of the same clock.
+    /// Returns the time from this mark to a later one of the same clock.
     ///
     /// # Errors
-    /// When the device fails before it comes to the later one.
+    /// If the device fails before the later mark.
     pub fn until(&self, end: &Self) -> Result<Duration> {
         match (self, end) {
             (Self::Host(start), Self::Host(end)) => Ok(end.duration_since(*start)),

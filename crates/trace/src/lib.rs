@@ -1,8 +1,8 @@
-//! Which kernels ran: every op opens a [`span`] that names the kernel and its level.
+//! Records which kernels ran: every op opens a [`span`] that names the kernel and its level.
 //!
-//! Recording is off unless [`record`] runs, and is per thread. A span costs one thread-local read
-//! when it is off. What an op needs and what it starts on a GPU are noted the same way: by [`needs`] before
-//! it, by [`launched`] inside it.
+//! Recording is off unless [`record`] runs, and is per thread. When it is off, a span costs one thread-local
+//! read. An op's needs and GPU launches are recorded the same way: by [`needs`] before it and by [`launched`]
+//! inside it.
 
 pub mod clock;
 pub mod profile;
@@ -28,64 +28,64 @@ pub struct Event {
     pub kernel: &'static str,
     /// 0 for an op that the model called, 1 for an op inside it, and so on.
     pub depth: usize,
-    /// Tensors made inside, views included.
+    /// Tensors created inside, including views.
     pub tensors: usize,
-    /// What it has to do at the least, where the caller said so with [`needs`].
+    /// Minimum work of the op, if the caller gave it by [`needs`].
     pub needs: Option<Needs>,
-    /// By the clock of the recording; of an op inside another one only by the host's, and else zero.
+    /// Duration by the recording's clock; for an inner op only by the host's clock, otherwise zero.
     pub time: Duration,
-    /// Kernels that were started on a GPU by this op itself, in order.
+    /// Kernels that this op itself launched on a GPU, in order.
     pub launches: Vec<Launched>,
-    /// Why this kernel and no other, where it was picked from several.
+    /// Reason for picking this kernel, if there was a choice.
     pub why: Option<String>,
 }
 
-/// What an op has to do at the least, whatever the kernel.
+/// Minimum work of an op, independent of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Bytes that have to cross the memory bus.
+    /// Bytes that must cross the memory bus.
     pub bytes: u64,
     /// Floating-point operations.
     pub flops: u64,
 }
 
-/// A kernel of this project's own that was started on a GPU.
+/// A launch of one of this project's kernels on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Launched {
     /// Name of the entry, `rms_norm_f32_level4`.
     pub kernel: Cow<'static, str>,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block along x, y, z.
+    /// Threads per block along x, y, z.
     pub block: [u32; 3],
-    /// Shared memory of a block in bytes, static and dynamic.
+    /// Shared memory per block in bytes, static and dynamic.
     pub smem: u32,
-    /// Registers of a thread, where the driver says.
+    /// Registers per thread, if the driver tells.
     pub registers: Option<u32>,
 }
 
 struct Recorder {
     clock: Clock,
     events: Vec<Event>,
-    /// Where the events of these indices begin and end.
+    /// Start and end marks of the events with these indices.
     marks: Vec<(usize, Mark, Mark)>,
     /// Indices of the events in progress, outermost first.
     open: Vec<usize>,
-    /// What the next op needs.
+    /// Needs of the next op.
     next: Option<Needs>,
-    /// Tensors that the spans made to count those of the ops.
+    /// Number of tensors created by spans to count those of the ops.
     probes: usize,
 }
 
 impl Recorder {
-    /// The number of a tensor that is made for this and dropped.
+    /// Returns the id of a probe tensor, which is created and dropped.
     fn probe(&mut self) -> Option<usize> {
         self.probes += 1;
         tensors_made().ok()
     }
 
-    /// The clock's time now, if that is what ops of this depth are timed by: two events in a queue take it a little time
-    /// themselves, which must not lie inside another op.
+    /// Takes a mark if ops of this depth are timed. Two events in a queue take some time themselves, which
+    /// must not count for an outer op.
     fn mark(&self, depth: usize) -> Result<Option<Mark>> {
         if self.clock.is_device() && depth > 0 {
             Ok(None)
@@ -94,7 +94,7 @@ impl Recorder {
         }
     }
 
-    /// All events, each with its time.
+    /// Returns all events with their durations.
     fn timed(mut self) -> Result<Vec<Event>> {
         for (index, start, end) in &self.marks {
             self.events[*index].time = start.until(end)?;
@@ -105,11 +105,12 @@ impl Recorder {
 
 thread_local! {
     static RECORDER: RefCell<Option<Recorder>> = const { RefCell::new(None) };
-    /// Whether there is one. All that a span reads when it is off: a word that needs no destructor.
+    /// Whether a recording is active. This is all that a span reads when recording is off, and needs no
+    /// destructor.
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Ends the recording, where what is recorded panics, too.
+/// Ends the recording when dropped, also after a panic.
 struct Over;
 
 impl Drop for Over {
@@ -118,19 +119,19 @@ impl Drop for Over {
     }
 }
 
-/// Runs `f` and returns the events of the ops that it called on this thread, in the order they began. Their times are
-/// the host's, which waits for the device before and after each.
+/// Runs `f` and returns the events of the ops it called on this thread, in the order they began. Times are
+/// the host's, which waits for the device before and after each op.
 ///
 /// # Errors
-/// What `f` returns, and when this thread records already.
+/// The errors of `f`, and if this thread records already.
 pub fn record<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
     record_by(Clock::Host(device.clone()), f)
 }
 
-/// The same by another clock.
+/// The same with another clock.
 ///
 /// # Errors
-/// What `f` returns, what the device does, and when this thread records already.
+/// The errors of `f` and of the device, and if this thread records already.
 pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Event>)> {
     if RECORDING.get() {
         bail!("ops: expected one recording of a thread at a time, found one in another")
@@ -154,7 +155,7 @@ pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, V
     Ok((value, events))
 }
 
-/// Tensors made so far by this process: candle numbers them, views included.
+/// Returns the number of tensors created by this process: candle numbers them, including views.
 pub fn tensors_made() -> Result<usize> {
     let probe = Tensor::new(0u8, &Device::Cpu)?;
     let digits: String = format!("{:?}", probe.id())
@@ -164,7 +165,7 @@ pub fn tensors_made() -> Result<usize> {
     digits.parse().map_err(candle_core::Error::wrap)
 }
 
-/// Tensors that `f` makes, views included. Other threads must make none meanwhile.
+/// Returns the number of tensors that `f` creates, including views. Other threads must create none meanwhile.
 pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
     let before = tensors_made()?;
     let value = f()?;
@@ -173,8 +174,8 @@ pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
 
 /// Marks the op that runs until the span is dropped.
 ///
-/// A span that is opened directly inside one of the same name is that one: a function that picks a kernel and says why, and
-/// the kernel's own function, record one event.
+/// A span directly inside one of the same name is merged with it. So a function that picks a kernel with a
+/// reason, and the kernel's own function, record one event.
 #[inline]
 pub fn span(kernel: &'static str) -> Span {
     Span(if RECORDING.get() {
@@ -184,7 +185,7 @@ pub fn span(kernel: &'static str) -> Span {
     })
 }
 
-/// The same for a kernel that was picked from several; `why` is called when it is being recorded.
+/// The same for a kernel that was picked with a reason; `why` is called only while recording.
 pub fn span_because(kernel: &'static str, why: impl FnOnce() -> String) -> Span {
     let span = span(kernel);
     if let Some(open) = &span.0 {
@@ -197,7 +198,7 @@ pub fn span_because(kernel: &'static str, why: impl FnOnce() -> String) -> Span 
     span
 }
 
-/// Says what the op that runs next needs at the least; its span takes it.
+/// Gives the minimum work of the next op; its span takes it.
 pub fn needs(needs: Needs) {
     RECORDER.with_borrow_mut(|recorder| {
         if let Some(recorder) = recorder {
@@ -206,7 +207,7 @@ pub fn needs(needs: Needs) {
     })
 }
 
-/// Notes a launch in the op that is in progress; `launch` is called when one is being recorded.
+/// Records a launch in the current op; `launch` is called only while recording.
 pub fn launched(launch: impl FnOnce() -> Launched) {
     RECORDER.with_borrow_mut(|recorder| {
         let Some(recorder) = recorder.as_mut() else {
@@ -218,7 +219,7 @@ pub fn launched(launch: impl FnOnce() -> Launched) {
     })
 }
 
-/// Drops what was recorded so far: it was a warm-up. Not for use inside an op.
+/// Drops the events recorded so far, after a warm-up. Not for use inside an op.
 pub fn forget() {
     RECORDER.with_borrow_mut(|recorder| {
         if let Some(recorder) = recorder.as_mut().filter(|r| r.open.is_empty()) {
@@ -235,7 +236,7 @@ pub struct Span(Option<Open>);
 struct Open {
     index: usize,
     start: Option<Mark>,
-    /// The number of the tensor that was made last, and how many of them were spans' own.
+    /// Id of the last tensor, and the number of probes so far.
     tensors: usize,
     probes: usize,
 }
@@ -267,7 +268,7 @@ impl Open {
                 index,
                 tensors,
                 probes: recorder.probes,
-                // A device that fails here fails again, with an error, at the model's next op.
+                // If the device fails here, the model's next op reports an error, too.
                 start: recorder.mark(depth).ok().flatten(),
             })
         })

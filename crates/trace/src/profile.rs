@@ -1,7 +1,7 @@
-//! Where the time of a piece of work goes, op by op, against what the device could do.
+//! Profiles of repeated work: the time of each op, compared with the device's limits.
 //!
-//! Open a [`span`](crate::span) in each function that is to have a line of its own, say with [`needs`](crate::needs) what
-//! it has to do at the least, and let a [`Profiler`] repeat the whole:
+//! Open a [`span`](crate::span) in each function that gets its own line, give its minimum work by
+//! [`needs`](crate::needs), and let a [`Profiler`] repeat the whole:
 //!
 #![doc = include_str!("profile/example.md")]
 
@@ -21,7 +21,7 @@ use crate::{Event, Needs, quantile, record_by};
 
 pub use limits::{Limit, Limits, Reached};
 
-/// Repeats a piece of work, in turns with and without recording its ops.
+/// Repeats some work, alternately with and without recording its ops.
 #[derive(Debug, Clone)]
 pub struct Profiler {
     device: Device,
@@ -29,71 +29,72 @@ pub struct Profiler {
     warm_up: usize,
 }
 
-/// What a [`Profiler`] found.
+/// The result of a [`Profiler`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Ops that were no part of another one, in the order of their first call.
+    /// Outermost ops, in the order of their first call.
     pub ops: Vec<Op>,
-    /// All ops of a repetition together, milliseconds: they are recorded, by the clock of [`Op::ms`].
+    /// Milliseconds of all ops of a recorded repetition, by the clock of [`Op::ms`].
     pub together: Spread,
-    /// A repetition in which nothing is recorded, milliseconds on the host.
+    /// Milliseconds of an unrecorded repetition on the host.
     pub whole: Spread,
-    /// A repetition that is recorded, on the device's clock; `None` on a CPU.
+    /// A recorded repetition on the device's clock; `None` on a CPU.
     pub device: Option<OnDevice>,
-    /// How often each kind was timed.
+    /// Number of repetitions of each kind.
     pub repeats: usize,
 }
 
-/// Recorded repetitions by a GPU's own clock.
+/// Recorded repetitions by a GPU's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnDevice {
-    /// From the first of a repetition to its last, milliseconds.
+    /// Milliseconds from the start of a repetition to its end.
     pub whole: Spread,
-    /// An op in which nothing happens, milliseconds: what every op's time has at the least.
+    /// Milliseconds of an empty op, which every op's time includes.
     pub empty: Spread,
-    /// In how many repetitions the device was there before the host had queued all: it waited, and its waiting is in the times.
+    /// Number of repetitions in which the device went idle before the host had queued all work, so that their
+    /// times include waiting.
     pub late: usize,
 }
 
 /// All calls of one op in a repetition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
-    /// As its span has it: `norm_qkv`, or `linear_level4` where the caller opens none.
+    /// Name of its span: `norm_qkv`, or `linear_level4` if the caller opens none.
     pub name: &'static str,
-    /// What ran inside: kernels that were launched on a GPU, or else spans that hold no other, each once.
+    /// What ran inside, each once: kernels launched on a GPU, otherwise innermost spans.
     pub kernels: Vec<Cow<'static, str>>,
-    /// Of a repetition; a fraction where [`Profile::per`] shares them out.
+    /// Calls per repetition; a fraction after [`Profile::per`].
     pub calls: f64,
-    /// Milliseconds of all calls: on a GPU by its own clock, without the gaps in which it would wait for the host; on a CPU by
-    /// the host's.
+    /// Milliseconds of all calls: on a GPU by its own clock, without gaps for the host; on a CPU by the
+    /// host's.
     pub ms: Spread,
-    /// Of all calls; `None` where one did not say.
+    /// Needs of all calls; `None` if one call did not give them.
     pub needs: Option<Total>,
 }
 
-/// What several calls need together.
+/// Needs of several calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Total {
-    /// Bytes that have to cross the memory bus.
+    /// Bytes that must cross the memory bus.
     pub bytes: f64,
     /// Floating-point operations.
     pub flops: f64,
 }
 
 // ANCHOR: spread
-/// Samples as three figures: a median, and what a tenth of them is below and above.
+/// Samples in three numbers: the median, and the 10% and 90% quantiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spread {
-    /// A tenth is below.
+    /// 10% quantile.
     pub low: f64,
     /// Half is below.
     pub median: f64,
-    /// A tenth is above.
+    /// 90% quantile.
     pub high: f64,
 }
 
 impl Spread {
-    /// Of samples in any order.
+    /// Summarises samples in any order.
     pub fn of(samples: &[f64]) -> Self {
         let [low, median, high] = [0.1, 0.5, 0.9].map(|share| quantile(samples, share));
         Self { low, median, high }
@@ -101,11 +102,11 @@ impl Spread {
 }
 // ANCHOR_END: spread
 
-/// Where the slow tenth of the samples takes this many times as long as the fast tenth, the machine was busy.
+/// Ratio of the 90% to the 10% quantile from which on a machine counts as busy.
 pub const NOISY: f64 = 1.5;
 
 impl Spread {
-    /// How many times as long the slow tenth takes as the fast tenth, if that is too much to compare with.
+    /// Returns the ratio of the 90% to the 10% quantile if it is too large for comparisons.
     pub fn noise(self) -> Option<f64> {
         let spread = self.high / self.low;
         (spread > NOISY).then_some(spread)
@@ -121,8 +122,8 @@ impl Spread {
 }
 
 impl Profiler {
-    /// Twenty repetitions on `device` after two that do not count: those fill caches, start threads, pack weights
-    /// and have the driver compile.
+    /// Twenty repetitions on `device` after two warm-ups, which fill caches, start threads, pack weights and
+    /// let the driver compile.
     pub fn new(device: &Device) -> Self {
         Self {
             device: device.clone(),
@@ -131,24 +132,24 @@ impl Profiler {
         }
     }
 
-    /// So many repetitions of each kind, one at the least.
+    /// Sets the number of repetitions of each kind, at least one.
     pub fn repeats(mut self, repeats: usize) -> Self {
         self.repeats = repeats.max(1);
         self
     }
 
-    /// Profiles `work`, which has no state that a repetition would have to begin with.
+    /// Profiles `work`, which needs no initial state.
     ///
     /// # Errors
-    /// What `work` returns, and what the device does.
+    /// The errors of `work` and of the device.
     pub fn run<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<Profile> {
         self.run_from(&mut (), |()| Ok(()), |()| work())
     }
 
-    /// Profiles `work`; `prepare` brings its state to where it starts, and is neither timed nor recorded.
+    /// Profiles `work`; `prepare` creates its initial state and is neither timed nor recorded.
     ///
     /// # Errors
-    /// What `prepare` and `work` return, and what the device does.
+    /// The errors of `prepare`, `work` and the device.
     pub fn run_from<S, T>(
         &self,
         state: &mut S,
@@ -194,7 +195,7 @@ impl OnDevice {
 }
 
 impl Profile {
-    /// From milliseconds of repetitions, and the events of others.
+    /// Builds a profile from the milliseconds of unrecorded repetitions and the events of recorded ones.
     fn of(whole: &[f64], recorded: &[Vec<Event>]) -> Self {
         let names = recorded.iter().flatten().filter(|event| event.depth == 0);
         let mut ops: Vec<&'static str> = vec![];
@@ -214,7 +215,7 @@ impl Profile {
         }
     }
 
-    /// The same for one of `parts` equal parts of a repetition: a token of several, say.
+    /// Divides a repetition into `parts` equal parts, such as tokens.
     pub fn per(self, parts: usize) -> Self {
         let by = 1. / parts.max(1) as f64;
         let total = |t: Total| Total {
@@ -239,13 +240,13 @@ impl Profile {
         }
     }
 
-    /// The part of an op in the time of all of them, 0 to 1.
+    /// Returns the share of an op in the time of all ops, 0 to 1.
     pub fn share(&self, op: &Op) -> f64 {
         op.ms.median / self.ops.iter().map(|op| op.ms.median).sum::<f64>()
     }
 }
 
-/// Events that are inside no other.
+/// Returns the outermost events.
 fn outer(events: &[Event]) -> impl Iterator<Item = &Event> {
     events.iter().filter(|event| event.depth == 0)
 }
@@ -255,7 +256,7 @@ fn ms(event: &Event) -> f64 {
 }
 
 impl Op {
-    /// All calls of `name`: times of every repetition, the rest of the first.
+    /// Merges all calls of `name`: times of every repetition, other fields of the first.
     fn of(name: &'static str, recorded: &[Vec<Event>]) -> Self {
         fn calls<'a>(name: &str, events: &'a [Event]) -> impl Iterator<Item = &'a Event> {
             outer(events).filter(move |event| event.kernel == name)
@@ -279,25 +280,25 @@ impl Op {
         }
     }
 
-    /// Gigabytes (10⁹) of need a second.
+    /// Needed gigabytes (10⁹ bytes) per second.
     pub fn gb_per_s(&self) -> Option<f64> {
         self.needs.map(|needs| needs.bytes / self.ms.median / 1e6)
     }
 
-    /// Billions of needed floating-point operations a second.
+    /// Needed GFLOP/s.
     pub fn gflop_per_s(&self) -> Option<f64> {
         self.needs.map(|needs| needs.flops / self.ms.median / 1e6)
     }
 
-    /// The least time that `limits` allow over the time that it took, and what sets that least: 1 is all that the
-    /// device can do, and more says that the operands did not come from memory. [`Reached`] puts it in words.
+    /// Returns the minimum time under `limits` divided by the measured time, and the limit that sets it. 1 is
+    /// the maximum of the device; more means that operands came from caches. [`Reached`] puts it in words.
     pub fn fraction(&self, limits: &Limits) -> Option<(f64, Limit)> {
         let (seconds, limit) = limits.least(self.needs?);
         Some((seconds * 1e3 / self.ms.median, limit))
     }
 }
 
-/// What ran inside the calls of `name`, in the order of the first.
+/// Lists what ran inside the calls of `name`, in the order of first use.
 fn kernels(name: &str, events: &[Event]) -> Vec<Cow<'static, str>> {
     let mut found = vec![];
     let mut inside = false;

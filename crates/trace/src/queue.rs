@@ -8,12 +8,12 @@ use candle_core::{CudaDevice, Device, Result, Tensor};
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{CudaEvent, CudaStream};
 
-/// Rows and columns of the product that keeps a GPU busy: some two milliseconds of a large one.
+/// Rows and columns of the matmul that keeps a GPU busy, for about two milliseconds on a large one.
 const AHEAD: usize = 4096;
-/// Products at least and at most while the host queues something.
+/// Minimum and maximum number of matmuls while the host queues work.
 const PRODUCTS: (usize, usize) = (4, 32);
 
-/// The stream on which a device's work is queued, and something to keep it busy with.
+/// A device's stream, and matmuls to keep it busy.
 #[derive(Clone)]
 pub struct Queue {
     stream: Arc<CudaStream>,
@@ -24,10 +24,10 @@ pub struct Queue {
 pub struct Event(CudaEvent);
 
 impl Queue {
-    /// Of one device.
+    /// The queue of one device.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn new(device: &CudaDevice) -> Result<Self> {
         let on = Device::Cuda(device.clone());
         Ok(Self {
@@ -36,27 +36,27 @@ impl Queue {
         })
     }
 
-    /// Queues so many products.
+    /// Queues `products` matmuls.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn run_ahead(&self, products: usize) -> Result<()> {
         (0..products).try_for_each(|_| self.ahead.matmul(&self.ahead).map(drop))
     }
 
-    /// Queues products that take about twice `ms` milliseconds, in which the host can queue what takes it `ms`.
+    /// Queues matmuls for about twice `ms` milliseconds, so that the host has `ms` to queue other work.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn run_ahead_for(&self, ms: f64) -> Result<()> {
         let (least, most) = PRODUCTS;
         self.run_ahead((ms.ceil() as usize).clamp(least, most))
     }
 
-    /// The point behind all that is queued so far.
+    /// Takes a mark after all work queued so far.
     ///
     /// # Errors
-    /// When the device refuses.
+    /// If the device fails.
     pub fn mark(&self) -> Result<Event> {
         let event = self.stream.record_event(Some(CU_EVENT_DEFAULT)).w()?;
         Ok(Event(event))
@@ -64,18 +64,18 @@ impl Queue {
 }
 
 impl Event {
-    /// Whether the device has come to it by now.
+    /// Whether the device has reached the mark.
     ///
     /// # Errors
-    /// When the device has failed before.
+    /// If the device has failed before.
     pub fn is_past(&self) -> Result<bool> {
         self.0.try_is_complete().w()
     }
 
-    /// Time on the device from here to `end`, once both have come.
+    /// Returns the device time from this mark to `end`; waits for both.
     ///
     /// # Errors
-    /// When the device fails before.
+    /// If the device fails before.
     pub fn until(&self, end: &Self) -> Result<Duration> {
         let ms = self.0.elapsed_ms(&end.0).w()?;
         Ok(Duration::from_secs_f64(f64::from(ms) / 1e3))

@@ -1,8 +1,7 @@
-//! From samples to figures.
+//! Statistics of samples.
 
-/// The value below which a share `q` of the samples lies, straight lines between neighbours
-/// (definition 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996); NaN without
-/// samples.
+/// Returns the quantile `q` of the samples, with linear interpolation (definition 7 of Hyndman and Fan,
+/// "Sample quantiles in statistical packages", 1996); NaN without samples.
 pub fn quantile(samples: &[f64], q: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,23 +1,23 @@
-//! Columns of text.
+//! Text tables.
 
-/// Columns, and behind them words.
+/// A line: columns, then words.
 #[derive(Default)]
 pub struct Line {
-    /// The first to the left, the others to the right.
+    /// Cells; the first is aligned left, the others right.
     pub cells: Vec<String>,
-    /// To the left again.
+    /// Words, aligned left.
     pub words: Vec<String>,
 }
 
 impl Line {
-    /// Columns alone.
+    /// A line without words.
     pub fn of(cells: impl Into<Vec<String>>) -> Self {
         let (cells, words) = (cells.into(), vec![]);
         Self { cells, words }
     }
 }
 
-/// `1.23 M`, in steps of 1000.
+/// Formats with an SI prefix: `1.23 M`.
 pub fn si(x: f64) -> String {
     let units = ["", " k", " M", " G", " T"];
     let step = (0..units.len() - 1).find(|&i| x < 999.5 * 1e3f64.powi(i as i32));
@@ -28,7 +28,7 @@ pub fn si(x: f64) -> String {
     }
 }
 
-/// Three digits, and no fraction above 100.
+/// Formats with three significant digits, without a fraction from 100 on.
 pub fn digits(x: f64) -> String {
     match x {
         x if x < 9.995 => format!("{x:.2}"),
@@ -37,10 +37,10 @@ pub fn digits(x: f64) -> String {
     }
 }
 
-/// Names to the left, numbers to the right, and words to the left again.
+/// Aligns lines: names left, numbers right, words left.
 pub fn aligned(lines: &[Line]) -> String {
     let cells = widths(lines.iter().map(|line| &line.cells[..]));
-    // The last words of a line may be a sentence: nothing behind them has to line up.
+    // The last words of a line may be a sentence and need no alignment.
     let words = widths(
         lines
             .iter()

@@ -14,11 +14,11 @@ fn launch(kernel: &'static str) -> Launched {
     }
 }
 
-/// Other tests of this program make tensors meanwhile, so those that count take turns.
+/// Tests that count tensors take turns, because the count is per process.
 static COUNTING: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
-fn an_op_counts_its_tensors_and_no_probe_of_an_inner_span() -> Result<()> {
+fn an_op_counts_its_tensors_without_probes() -> Result<()> {
     let _turn = COUNTING.lock();
     let (_, events) = record(&Device::Cpu, || {
         let _outer = span("outer");
@@ -61,7 +61,7 @@ fn a_launch_belongs_to_the_innermost_op() -> Result<()> {
     Ok(())
 }
 
-/// A function that picks a kernel and says why, and the kernel's own function, are one op.
+/// A function that picks a kernel with a reason, and the kernel's own function, are one op.
 #[test]
 fn a_span_directly_inside_one_of_the_same_name_is_that_one() -> Result<()> {
     let _turn = COUNTING.lock();
@@ -90,7 +90,7 @@ fn a_span_directly_inside_one_of_the_same_name_is_that_one() -> Result<()> {
 }
 
 #[test]
-fn what_an_op_needs_is_taken_once() -> Result<()> {
+fn needs_belong_to_one_op() -> Result<()> {
     let _turn = COUNTING.lock();
     let work = |bytes| Needs { bytes, flops: 7 };
     let (_, events) = record(&Device::Cpu, || {
@@ -110,7 +110,7 @@ fn what_an_op_needs_is_taken_once() -> Result<()> {
 }
 
 #[test]
-fn a_warm_up_is_forgotten_but_for_what_is_in_progress() -> Result<()> {
+fn forget_keeps_only_ops_in_progress() -> Result<()> {
     let _turn = COUNTING.lock();
     let (_, events) = record(&Device::Cpu, || {
         drop(span("warm-up"));
@@ -126,7 +126,7 @@ fn a_warm_up_is_forgotten_but_for_what_is_in_progress() -> Result<()> {
 }
 
 #[test]
-fn nothing_is_noted_without_a_record() -> Result<()> {
+fn nothing_is_kept_without_a_recording() -> Result<()> {
     let _turn = COUNTING.lock();
     let (_, made) = count_tensors(|| {
         needs(Needs::default());
@@ -141,7 +141,7 @@ fn nothing_is_noted_without_a_record() -> Result<()> {
 }
 
 #[test]
-fn a_program_that_fails_leaves_no_record() -> Result<()> {
+fn a_failing_program_ends_its_recording() -> Result<()> {
     let _turn = COUNTING.lock();
     let failed = record(&Device::Cpu, || -> Result<()> {
         let _span = span("fails");
@@ -157,7 +157,7 @@ fn a_program_that_fails_leaves_no_record() -> Result<()> {
 }
 
 #[test]
-fn a_recording_has_no_other_in_it_and_ends_with_a_panic() -> Result<()> {
+fn recordings_do_not_nest_and_end_with_a_panic() -> Result<()> {
     let _turn = COUNTING.lock();
     let inner = || record(&Device::Cpu, || Ok(span("inner"))).map(drop);
     let (error, events) = record(&Device::Cpu, || {

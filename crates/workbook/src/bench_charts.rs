@@ -1,4 +1,4 @@
-//! `workbook bench-charts`: a chart a group from what `cargo bench` left in target/criterion.
+//! `workbook bench-charts`: one chart per group of the results that `cargo bench` left in target/criterion.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,8 @@ pub fn run(args: &BenchChartsArgs) -> Result<()> {
     Ok(())
 }
 
-/// Where the results in `criterion`, the folder `target/criterion`, were measured: what the last run left beside it says
-/// so. None of results that came from elsewhere.
+/// Returns the machine on which the results in `criterion`, the folder `target/criterion`, were measured, as
+/// recorded next to it by the last run; `None` for results from elsewhere.
 fn machine_of(criterion: &Path) -> Result<Option<Machine>> {
     let Some(target) = criterion.parent() else {
         return Ok(None);
@@ -67,8 +67,8 @@ fn draw(
     Ok(charts::bar_chart(&folder.join(name), &chart)?)
 }
 
-/// Bars for each shape: bytes or operations a second where a group has one unit of work, the
-/// speed-up over level 1 where it has several workloads that no unit compares.
+/// Draws bars for each shape: bytes or operations per second if the group has one unit of work, otherwise the
+/// speed-up over level 1.
 fn chart(name: &str, cases: &[&Case], machine: Option<&Machine>) -> BarChart {
     let mut shapes: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in cases {
@@ -94,7 +94,7 @@ fn chart(name: &str, cases: &[&Case], machine: Option<&Machine>) -> BarChart {
     }
 }
 
-/// A shape as people write it; workloads are words already.
+/// Formats a shape for people; names of workloads stay.
 fn title(parameter: &str) -> String {
     if parameter.starts_with(|c: char| c.is_ascii_digit()) {
         parameter.replace('x', " × ")
@@ -103,7 +103,7 @@ fn title(parameter: &str) -> String {
     }
 }
 
-/// Levels by number, each by the host's time before the device's, and whatever is not one behind them.
+/// Sort key: levels by number, each in host time before device time, then everything else.
 fn order(function: &str) -> (u64, &str) {
     let number = function.strip_prefix("level").map(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_digit());
@@ -112,7 +112,7 @@ fn order(function: &str) -> (u64, &str) {
     (number.and_then(Result::ok).unwrap_or(u64::MAX), function)
 }
 
-/// `level 4`, or where the machine is known `level 4 (Rust twin)`; `level 4 on the device`, `level 4 in a graph`
+/// `level 4`, or with a known machine `level 4 (Rust twin)`; `level 4 on the device`, `level 4 in a graph`.
 fn series(function: &str, machine: Option<&Machine>) -> String {
     let number = function.strip_prefix("level").map(str::parse::<u8>);
     if let (Some(Ok(_)), Some(machine)) = (number, machine) {
@@ -129,7 +129,7 @@ fn series(function: &str, machine: Option<&Machine>) -> String {
     }
 }
 
-/// What the bars of a chart say.
+/// The quantity of a chart's bars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Scale {
     Bytes,
@@ -139,7 +139,7 @@ enum Scale {
 }
 
 impl Scale {
-    /// Groups named after a model hold workloads of different kinds.
+    /// Groups named after a model have workloads of different kinds.
     fn of(name: &str, cases: &[&Case]) -> Self {
         let bytes = |case: &&Case| matches!(case.throughput, Throughput::Bytes(_));
         match name {
@@ -167,7 +167,7 @@ impl Scale {
 
     fn bar(self, case: &Case, first: &Case, machine: Option<&Machine>) -> Bar {
         let amount = case.throughput.amount() as f64;
-        // Per nanosecond and in units of 10⁹: bytes/ns are GB/s.
+        // Per nanosecond and in units of 10⁹: bytes/ns equal GB/s.
         let value = |ns: f64| match self {
             Self::Bytes | Self::Flops => amount / ns,
             Self::Speedup => first.median_ns / ns,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_has_a_time_and_no_rate() {
+    fn a_launch_has_a_time_but_no_rate() {
         let case = case("launch", "kernel", "empty", 2500., Throughput::Elements(1));
         let chart = chart("launch", &[&case], None);
         let bar = &chart.groups[0].bars[0];
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_beside_the_results_names_what_a_level_runs_as() -> Result<()> {
+    fn the_machine_decides_what_a_level_runs_as() -> Result<()> {
         let target = tempfile::tempdir()?;
         let criterion = target.path().join("criterion");
         assert_eq!(machine_of(&criterion)?, None);

@@ -1,4 +1,4 @@
-//! `workbook compare`: every level on every model, as tables, a chart, and JSON.
+//! `workbook compare`: measures every level on every model; writes tables, a chart, and JSON.
 
 mod brief;
 mod chart;
@@ -58,7 +58,7 @@ pub struct Subjects {
     pub device: Choice,
 }
 
-/// A model by its name.
+/// Parses the name of a model.
 fn model(name: &str) -> Result<Model, String> {
     let mut all = Model::ALL.into_iter();
     let found = all.find(|model| model.name() == name);
@@ -83,21 +83,21 @@ pub struct CompareArgs {
     pub record: Option<String>,
 }
 
-/// A model of one size in one number format.
+/// A model of one size in one dtype.
 pub struct Case {
     pub model: Model,
     pub request: Request,
 }
 
-/// Measures, prints a table a model, and writes what `args` asks for. What is measured is kept as it comes: a run that
-/// is cut off leaves its figures.
+/// Measures, prints one table per model, and writes the files that `args` asks for. Results are saved as they
+/// come, so an interrupted run keeps them.
 pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
     let graphs = graphs(args.cuda_graph, &device)?;
     let cases = args.subjects.cases(&device)?;
     for dtype in &args.subjects.dtype {
-        // A GPU that is too old for a level compares the others.
+        // On a GPU that is too old for a level, the other levels are compared.
         if let Err(old) = levels::check(&levels::numbers(), (*dtype).into(), &device) {
             eprintln!("note: {old}");
         }
@@ -130,7 +130,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     written(record, Run::Models(results))
 }
 
-/// The CUDA graphs that `--cuda-graph` asks for. A CPU has none.
+/// The CUDA graphs of `--cuda-graph`; a CPU has none.
 fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
     match (asked, device.is_cuda()) {
         (Some(Graphs::Off), _) | (None, false) => Ok(Graphs::Off),
@@ -140,10 +140,10 @@ fn graphs(asked: Option<Graphs>, device: &Device) -> Result<Graphs, BadInput> {
 }
 
 impl Subjects {
-    /// A case for each model that `--preset` and `--model` select, in each dtype.
+    /// Returns a case for each model that `--preset` and `--model` select, in each dtype.
     ///
     /// # Errors
-    /// A preset of no model, or no model that has one of the presets.
+    /// A preset does not exist, or no selected model has one of the presets.
     pub fn cases(&self, device: &Device) -> Result<Vec<Case>, BadInput> {
         let presets = if self.preset.iter().any(|name| name == "all") {
             all_presets()
@@ -182,7 +182,7 @@ impl Subjects {
     }
 }
 
-/// The run's own chart, beside its JSON; says where both are.
+/// Draws the run's chart next to its JSON, and prints both paths.
 fn draw(json: &Path, results: &Results) -> Result<()> {
     let [svg, png] = charts::bar_grid(&json.with_extension(""), &chart::speed(results))?;
     println!("\nchart    {}\n         {}", svg.display(), png.display());

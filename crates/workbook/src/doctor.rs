@@ -1,4 +1,4 @@
-//! `workbook doctor`: what this machine has, what does not work on it, and a line for each that mends it.
+//! `workbook doctor`: describes this machine, what does not work on it, and how to fix it.
 
 mod diagnose;
 mod driver;
@@ -13,7 +13,7 @@ use clap::Args;
 
 pub use diagnose::{Finding, Part, diagnose};
 
-/// The vector registers of this processor, `AVX-512`; none where it is of another architecture than x86-64.
+/// Returns the vector registers of this processor, `AVX-512`; `None` unless it is an x86-64.
 pub fn simd() -> Option<&'static str> {
     look::simd().map(machine::Simd::name)
 }
@@ -30,7 +30,7 @@ pub struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// Whether `finding` keeps something from working that was asked for.
+    /// Whether `finding` breaks a requested part.
     fn fails(&self, finding: &Finding) -> bool {
         let asked = match finding.part {
             Part::Cpu => true,
@@ -41,7 +41,8 @@ impl DoctorArgs {
     }
 }
 
-/// Looks, prints, and says whether all that was asked for works. `threads` is the user's `RAYON_NUM_THREADS`.
+/// Inspects the machine and prints a report; returns whether all requested parts work. `threads` is the
+/// user's `RAYON_NUM_THREADS`.
 pub fn run(args: &DoctorArgs, threads: Option<String>) -> Result<bool> {
     let machine = look::machine(threads);
     let findings = diagnose(&machine);

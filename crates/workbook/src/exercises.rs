@@ -1,4 +1,4 @@
-//! `workbook exercises`: the exercises on a command line.
+//! `workbook exercises`: the exercises on the command line.
 
 mod learn;
 mod sheet;
@@ -28,7 +28,7 @@ pub struct ExercisesArgs {
     place: Place,
 }
 
-/// Where things are.
+/// Folders of the exercises and of the learner.
 #[derive(Args)]
 struct Place {
     /// Your own folder [default: my-exercises, here or in a parent folder]
@@ -40,7 +40,7 @@ struct Place {
 }
 
 impl Place {
-    /// The learner's folder.
+    /// Returns the learner's folder.
     fn dir(&self) -> PathBuf {
         self.dir.clone().unwrap_or_else(own_folder)
     }
@@ -57,7 +57,7 @@ impl Place {
         Ok(exercise::all(&root).map_err(|bad| self.with_handout(bad))?)
     }
 
-    /// An archive without exercises, as a class may have it, needs a handout.
+    /// Adds advice to get a handout, for an archive without exercises.
     fn with_handout(&self, bad: BadInput) -> BadInput {
         if self.exercises.is_some() || !exercise::are_missing(&bad) {
             return bad;
@@ -68,7 +68,7 @@ impl Place {
         BadInput::new(bad.what, bad.expected, found)
     }
 
-    /// Where the page of an exercise is.
+    /// Returns the location of an exercise's page.
     fn page(&self, exercise: &Exercise) -> String {
         match &self.exercises {
             Some(handout) => {
@@ -84,7 +84,7 @@ impl Place {
         }
     }
 
-    /// What a command begins with that can be pasted, where things are where they are.
+    /// Returns the start of a command that works here, with the current folders.
     fn command(&self) -> String {
         let option = |name: &str, path: &Option<PathBuf>| {
             let path = path
@@ -97,7 +97,7 @@ impl Place {
         format!("{begin}{dir}{}", option("exercises", &self.exercises))
     }
 
-    /// Whether a file that is named by its path is one of the learner's folder.
+    /// Checks that a file given by its path is in the learner's folder.
     fn has(&self, name: &str) -> Result<(), BadInput> {
         let whole = |path: &Path| path.canonicalize().or_else(|_| absolute(path)).ok();
         let (own, named) = (self.dir(), Path::new(name).parent());
@@ -112,10 +112,10 @@ impl Place {
     }
 }
 
-/// What `.cargo/config.toml` of the repository makes of [`COMMAND`].
+/// The repository's alias for [`COMMAND`], from `.cargo/config.toml`.
 const ALIAS: &str = "cargo ex";
 
-/// Whether cargo knows it here: in the repository.
+/// Whether cargo knows the alias here, which is in the repository.
 fn has_alias() -> bool {
     let here = env::current_dir().unwrap_or_default();
     let files = [".cargo/config.toml", "exercises/prelude/Cargo.toml"];
@@ -182,7 +182,7 @@ enum Command {
 }
 
 impl Command {
-    /// The exercise that a learner names.
+    /// Returns the exercise that a learner names.
     fn exercise(&self) -> Option<&str> {
         let named = match self {
             Self::Start(named) | Self::Hint(named) | Self::Reset(named) => named,
@@ -241,7 +241,7 @@ impl GradeArgs {
     }
 }
 
-/// The field `by` of the files.
+/// Explains the field `by` of the files.
 const BY: &str = "\
 In the files, `passed` says whether a submission passed, and `by` names the part of the check that rejected it:
   outside    the text outside the regions is not that of the starter
@@ -256,7 +256,7 @@ In the files, `passed` says whether a submission passed, and `by` names the part
   unchecked  this machine cannot check it, for example CUDA without NVRTC
 Other names are those of faults that the simulator found, such as race or out-of-bounds. `line` says what is wrong, and where.";
 
-/// The help of `--limit`.
+/// Returns the help of `--limit`.
 fn of_limit() -> String {
     let compile = TO_COMPILE.as_secs();
     format!(
@@ -272,10 +272,11 @@ fn seconds(text: &str) -> Result<f32, String> {
     number.ok_or_else(|| "expected a number of seconds from 0.001 to 3600".into())
 }
 
-/// The learner's folder, where none is named.
+/// Default name of the learner's folder.
 const FOLDER: &str = classroom::class::OWN_FOLDER;
 
-/// Where the learner has begun: this folder, or [`FOLDER`] in it or in one around it. A new [`FOLDER`] here for who has not.
+/// Finds the learner's folder: the current folder, or [`FOLDER`] in it or in a parent; otherwise a new
+/// [`FOLDER`] here.
 fn own_folder() -> PathBuf {
     let begun = |dir: &PathBuf| dir.join(classroom::PROGRESS).is_file();
     let around = env::current_dir().map_or(0, |here| here.ancestors().count());
@@ -286,10 +287,10 @@ fn own_folder() -> PathBuf {
         .unwrap_or_else(|| FOLDER.into())
 }
 
-/// What a submission may run when a learner checks it.
+/// Time limit of a submission checked by a learner.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Does what `args` say; whether nothing is wrong with what was checked.
+/// Runs the command in `args`; returns whether all checks passed.
 pub fn run(args: &ExercisesArgs) -> Result<bool> {
     let place = &args.place;
     let exercises = place.exercises()?;

@@ -1,4 +1,4 @@
-//! `explain`: the kernels of one op at two neighbouring levels, next to each other.
+//! `explain`: the kernels of an op at two neighbouring levels, side by side.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ pub struct ExplainArgs {
     width: Option<u16>,
 }
 
-/// What an op's kernel at one level becomes at the next.
+/// A step from an op's kernel at one level to the next.
 struct Step {
     op: &'static str,
     levels: &'static str,
@@ -31,7 +31,7 @@ struct Step {
     to: &'static str,
 }
 
-/// The ops that carry the story from level to level, by the file that holds the idea.
+/// The ops that show the ideas of the levels, with the files that contain them.
 const STEPS: [Step; 6] = [
     Step {
         op: "rms_norm",
@@ -124,10 +124,10 @@ fn explained(step: &Step, width: usize) -> Result<String> {
     Ok(out)
 }
 
-/// Between the columns of lines that are equal.
+/// Separator of the columns between equal lines.
 const GUTTER: &str = "   ";
 
-/// The comment that a file begins with, and what follows it.
+/// Splits a file into its leading comment and the rest.
 fn header_and_code(text: &str) -> (String, &str) {
     let is_comment = |line: &&str| line.starts_with("//");
     let header: Vec<&str> = text.lines().take_while(is_comment).collect();
@@ -144,7 +144,7 @@ fn header_and_code(text: &str) -> (String, &str) {
     )
 }
 
-/// Two texts in two columns: `|` between lines that differ, `<` and `>` where only one side has a line.
+/// Formats two texts in two columns: `|` between lines that differ, `<` and `>` for lines on one side only.
 fn side_by_side(from: &str, to: &str, column: usize) -> String {
     let diff = TextDiff::from_lines(from, to);
     let mut out = String::new();
@@ -177,7 +177,7 @@ fn side_by_side(from: &str, to: &str, column: usize) -> String {
     out
 }
 
-/// A pair of lines, each broken where it is longer than its column.
+/// Formats a pair of lines; each wraps at its column's width.
 fn rows(left: &str, gutter: &str, right: &str, column: usize) -> String {
     let (left, right) = (fitted(left, column), fitted(right, column));
     let mut out = String::new();
@@ -194,7 +194,8 @@ fn row(left: &str, gutter: &str, right: &str, column: usize) -> String {
     format!("{left}{}{gutter}{right}", " ".repeat(missing))
 }
 
-/// `line` in parts of at most `column` characters; the parts after the first keep its indentation and four spaces.
+/// Splits `line` into parts of at most `column` characters; later parts keep the indentation plus four
+/// spaces.
 fn fitted(line: &str, column: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut parts = vec![];
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_step_is_refused() {
+    fn missing_steps_are_errors() {
         let refusal = |op, levels| find(op, levels).err().map(|bad| bad.to_string());
         assert!(find("linear", "4, 5").is_ok());
         let expected = "explain: expected rms_norm, linear or attention, found \"gelu\"";

@@ -1,4 +1,4 @@
-//! The `workbook` command: the levels compared, and each program at any level.
+//! The `workbook` command: compares the levels, and runs each program at any level.
 
 mod bench_charts;
 mod compare;
@@ -77,7 +77,7 @@ enum Command {
     Gnn(AtLevel<GnnArgs>),
 }
 
-/// A program's own options, and the level that it runs at.
+/// A program's options, and its level.
 #[derive(Args)]
 struct AtLevel<T: Args> {
     /// Optimization level [default: the highest]
@@ -95,7 +95,7 @@ impl<T: Args> AtLevel<T> {
 
 fn main() -> ExitCode {
     let mut is_clean = true;
-    // As the user has set it: `cli::run` sets it where it is not.
+    // The user's setting, before `cli::run` sets a default.
     let threads = std::env::var("RAYON_NUM_THREADS").ok();
     let code = cli::run(|| {
         let workbook: Workbook = options()?;
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, at.level()),
         }
     });
-    // A kernel with a defect, an exercise that is not solved yet, or a machine that lacks something is an answer, not an
-    // error: no line on stderr, and exit code 1.
+    // A kernel with a defect, an unsolved exercise, or a limited machine is a result, not an error: no line
+    // on stderr, and exit code 1.
     if is_clean { code } else { ExitCode::FAILURE }
 }

@@ -1,4 +1,4 @@
-//! `workbook profile`: where the time of a forward pass goes, op by op, against what the device can do.
+//! `workbook profile`: the time of each op in a forward pass, compared with the device's limits.
 
 mod files;
 mod which;
@@ -61,17 +61,17 @@ pub struct ProfileArgs {
     pub svg: Option<PathBuf>,
 }
 
-/// One workload, profiled.
+/// A profiled workload.
 pub struct Profiled {
     /// `prefill`
     pub workload: String,
-    /// Of one forward pass.
+    /// Profile of one forward pass.
     pub profile: Profile,
-    /// The most bytes that a forward pass needed at once, beyond the weights.
+    /// Peak memory of a forward pass in bytes, without the weights.
     pub peak_bytes: u64,
 }
 
-/// Profiles, prints a table a workload, and writes what `args` asks for.
+/// Profiles, prints one table per workload, and writes the files that `args` asks for.
 pub fn run(args: &ProfileArgs) -> Result<()> {
     let csv = args.csv.as_deref().map(|path| output("--csv", path, "csv"));
     let csv = csv.transpose()?;
@@ -137,7 +137,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the columns say.
+/// Explains the columns.
 fn legend(device: &Device) -> String {
     let clock = if device.is_cpu() {
         ""
@@ -155,7 +155,7 @@ fn legend(device: &Device) -> String {
     )
 }
 
-/// The workloads that are asked for.
+/// Returns the selected workloads.
 fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>, BadInput> {
     let Some(name) = &args.workload else {
         return Ok(workloads);
@@ -173,11 +173,11 @@ fn wanted(workloads: Vec<Workload>, args: &ProfileArgs) -> Result<Vec<Workload>,
     }
 }
 
-/// Times and memory of one forward pass.
+/// Measures times and memory of one forward pass.
 fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profiled> {
     let Workload { name, mut job, .. } = workload;
     let profiler = Profiler::new(device).repeats(samples);
-    // `queue` leaves the device to its work, where `run` waits for it: the profiler has the queue filled first.
+    // `queue` does not wait for the device as `run` does, because the profiler fills the queue first.
     let profile = profiler.run_from(&mut job, |job| job.prepare_pass(), |job| job.queue())?;
     job.reset();
     let peak = Peak::begin(device)?;
@@ -190,7 +190,7 @@ fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profil
     })
 }
 
-/// A file with the right ending, looked at before any work.
+/// An output file with the right extension, checked before any work.
 fn output(option: &str, path: &Path, extension: &str) -> Result<Output, BadInput> {
     if path.extension().is_some_and(|found| found == extension) {
         Output::new(path)

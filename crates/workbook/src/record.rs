@@ -1,4 +1,4 @@
-//! Records of measurements: JSON in `benches/results`, and the charts and tables that are made from it.
+//! Records of measurements: JSON in `benches/results`, and the charts and tables made from it.
 
 pub mod folder;
 mod page;
@@ -46,7 +46,7 @@ pub fn run(args: &RecordArgs) -> Result<()> {
     records.write()
 }
 
-/// Puts a run that was measured into the record that its command names, if it names one.
+/// Adds a run to the record that its command names, if any.
 pub fn written(records: Option<Records>, run: Run) -> Result<()> {
     let Some(mut records) = records else {
         return Ok(());
@@ -65,7 +65,7 @@ pub fn redraw() -> Result<()> {
     Ok(())
 }
 
-/// The files of the runs that were made here.
+/// Lists the files of local runs.
 fn left_by_runs(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let files = Kind::ALL.map(|kind| left_by_a_run(root, kind));
     let found: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).collect();
@@ -76,7 +76,7 @@ fn left_by_runs(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
     }
 }
 
-/// All that is recorded, by name.
+/// All records by name.
 #[derive(Clone)]
 struct All {
     models: Named<Row>,
@@ -101,8 +101,9 @@ impl All {
         })
     }
 
-    /// Draws all charts, and writes benches/results/README.md, the README's blocks and the headers of the kernels; returns
-    /// the paths. A bundle for another machine has no README and no kernels. Criterion's times are drawn by `bench-charts`.
+    /// Draws all charts, and writes benches/results/README.md, the README's blocks and the kernels' headers;
+    /// returns the paths. A bundle for another machine has no README and no kernels. `bench-charts` draws
+    /// Criterion's times.
     fn draw(&self, root: &Path) -> Result<Vec<PathBuf>> {
         let charts: Charts = vec![
             (Kind::Models, compare::redraw(root, &self.models)?),
@@ -121,13 +122,13 @@ impl All {
         Ok(paths)
     }
 
-    /// Names of records, in order.
+    /// Names of records, sorted.
     fn names(&self) -> BTreeSet<&str> {
         let names = |kind| self.machines(kind).into_iter().map(|(name, _)| name);
         Kind::ALL.into_iter().flat_map(names).collect()
     }
 
-    /// Where and when the records of a kind were measured, by name.
+    /// Machines of a kind's records, by name.
     fn machines(&self, kind: Kind) -> Vec<(&str, &Machine)> {
         fn of<R>(records: &Named<R>) -> Vec<(&str, &Machine)> {
             let records = records.iter();
@@ -145,10 +146,10 @@ impl All {
     }
 }
 
-/// What was drawn of each kind.
+/// Charts of each kind.
 type Charts = Vec<(Kind, Vec<Drawing>)>;
 
-/// The records of one name, between the others.
+/// The records of one name, among the others.
 #[derive(Clone)]
 pub struct Records {
     root: PathBuf,
@@ -158,8 +159,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads all records. Checks before anything is measured that `name` can be a file name and that the README has
-    /// places for its tables.
+    /// Reads all records. Checks before any measurement that `name` is a valid file name and that the README
+    /// has the markers of its tables.
     pub fn open(root: &Path, name: &str) -> Result<Self> {
         Ok(Self {
             root: root.into(),
@@ -169,7 +170,7 @@ impl Records {
         })
     }
 
-    /// What a command's `--record` names, and that it is, or will be, of this machine.
+    /// Opens the record of a command's `--record`, and checks that it is, or will be, of this machine.
     pub fn named(root: &Path, name: Option<&str>, run: &Run) -> Result<Option<Self>> {
         let Some(name) = name else { return Ok(None) };
         let records = Self::open(root, name)?;
@@ -177,10 +178,10 @@ impl Records {
         Ok(Some(records))
     }
 
-    /// Puts a run in place of what it has measured again; `from` is what it is called.
+    /// Replaces what a run has measured again; `from` names the run.
     ///
     /// # Errors
-    /// [`BadInput`] when the record is of another machine, or has what the run lacks.
+    /// [`BadInput`] if the record is of another machine, or has rows that the run lacks.
     pub fn put(&mut self, run: Run, from: &str) -> Result<(), BadInput> {
         let kind = run.kind();
         let path = self.path(kind).display().to_string();
@@ -200,7 +201,7 @@ impl Records {
         Ok(())
     }
 
-    /// Writes what was put, and what is drawn of it, and says where.
+    /// Writes the changed records and their charts, and prints the paths.
     pub fn write(&self) -> Result<()> {
         for kind in &self.changed {
             let path = self.path(*kind);
@@ -229,7 +230,7 @@ impl Records {
     }
 }
 
-/// Puts `new` into the record `name` of `all`, which stay in the order of their names.
+/// Puts `new` into the record `name` of `all`, which stays sorted by name.
 fn replace<R: Figures + Clone>(
     all: &mut Named<R>,
     name: &str,
@@ -243,7 +244,7 @@ fn replace<R: Figures + Clone>(
     Ok(())
 }
 
-/// In the order that one run has them.
+/// Sorts rows as a single run does.
 fn sort(models: &mut Recorded<Row>) {
     let presets = all_presets();
     let preset = |row: &Row| presets.iter().position(|name| *name == row.preset);

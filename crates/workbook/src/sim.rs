@@ -1,5 +1,4 @@
-//! `workbook sim`: runs a kernel of a PTX or CUDA file on no GPU, and says what is wrong with it and what it
-//! costs.
+//! `workbook sim`: runs a kernel of a PTX or CUDA file without a GPU, and reports its defects and costs.
 
 mod args;
 mod findings;
@@ -20,7 +19,8 @@ pub use args::SimArgs;
 use outputs::Outputs;
 use text::{Text, bad_input};
 
-/// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
+/// Runs the kernel, prints the report and writes the files that `args` asks for; returns whether there are no
+/// findings.
 pub fn run(args: &SimArgs) -> Result<bool> {
     let file = args.file()?;
     let outputs = Outputs::new(args)?;

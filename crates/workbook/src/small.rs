@@ -1,4 +1,4 @@
-//! `workbook small`: small products by level 5 against candle and gemm, with what picking costs.
+//! `workbook small`: times small matmuls of level 5, candle and gemm, including the cost of picking a kernel.
 
 mod clocks;
 mod map;
@@ -39,14 +39,14 @@ pub struct SmallArgs {
     record: Option<String>,
 }
 
-/// How much slower than a library's the picked kernel may be.
+/// Maximum ratio of the picked kernel's time to a library's before it is marked.
 const LOSS: f64 = 1.05;
 
-/// candle's product, on a GPU cuBLAS's, and gemm's on one thread.
+/// candle's matmul: on a GPU cuBLAS's, on a CPU gemm's with one thread.
 const CANDLE: &str = "candle";
 const GEMM: &str = "gemm_one_thread";
 
-/// Measures, prints a line a shape, with the losses marked, and writes what `args` asks for.
+/// Measures, prints one line per shape with losses marked, and writes the files that `args` asks for.
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
     let device = args.device.open()?;
@@ -84,7 +84,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     written(record, Run::Ops(results))
 }
 
-/// A and B, random.
+/// Random A and B.
 fn operands(problem: &Problem, device: &Device) -> Result<[Tensor; 2]> {
     let &Problem { batch, m, n, k, .. } = problem;
     let draw = |rows, columns| {
@@ -95,7 +95,7 @@ fn operands(problem: &Problem, device: &Device) -> Result<[Tensor; 2]> {
     Ok([draw(m, k)?, draw(k, n)?])
 }
 
-/// `8x64x64x64`: the batch first where there is one.
+/// `8x64x64x64`: with the batch first, if there is one.
 fn shape(p: &Problem) -> String {
     match p.batch {
         1 => format!("{}x{}x{}", p.m, p.n, p.k),
@@ -103,7 +103,7 @@ fn shape(p: &Problem) -> String {
     }
 }
 
-/// A line: the rows of a shape, and the fastest of all kernels.
+/// Prints the rows of a shape, and the fastest of all kernels.
 fn print(measured: &Measured, rows: &[OpRow], device: &Device) -> Result<()> {
     let cell = |name: &str| {
         let row = rows.iter().find(|row| row.level == name);
@@ -123,7 +123,7 @@ fn print(measured: &Measured, rows: &[OpRow], device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// The row of a product with these times.
+/// Returns the row of a matmul with these times.
 fn row(problem: &Problem, level: &str, times: OpRow) -> OpRow {
     let p = problem;
     OpRow {

@@ -1,4 +1,4 @@
-//! `workbook sweep`: the time of a forward pass against tokens, batch, nodes and edges, at every level.
+//! `workbook sweep`: times forward passes over tokens, batch, nodes and edges, at every level.
 
 mod draw;
 
@@ -32,7 +32,7 @@ pub struct SweepArgs {
     pub record: Option<String>,
 }
 
-/// Measures, prints a line a size with the slopes behind, and writes what `args` asks for.
+/// Measures, prints one line per size with the slopes below, and writes the files that `args` asks for.
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
@@ -49,7 +49,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
         let rows = measure(model, &request, args.samples as usize)?;
         print!("{}", draw::table(&rows, &results.machine));
         results.rows.extend(rows);
-        save(&figures, &results)?; // as they come: a run that is cut off leaves its figures
+        save(&figures, &results)?; // after each, so that an interrupted run keeps its results
     }
     println!("figures  {}", figures.display());
     written(record, Run::Sweep(results))
@@ -76,7 +76,7 @@ struct Variant {
     sweeps: Vec<Sweep>,
 }
 
-/// Every level launch by launch, and on a GPU the highest in a graph, too.
+/// Returns every level without graphs, and on a GPU the highest also as a graph.
 fn variants(model: Model, request: &Request) -> Result<Vec<Variant>> {
     let mut variants = vec![];
     for of_level in levels::able(request.dtype, &request.device) {
@@ -93,7 +93,7 @@ fn variants(model: Model, request: &Request) -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// Every axis and size of `model`, the levels in turns.
+/// Measures every axis and size of `model`, with the levels in turns.
 fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepRow>> {
     let mut variants = variants(model, request)?;
     let points = |variant: &Variant| variant.sweeps.iter().map(|sweep| sweep.points.len()).sum();
@@ -139,7 +139,7 @@ struct Next {
     contenders: Vec<Contender>,
 }
 
-/// Takes the smallest size that is left of the first axis that has one, from every level.
+/// Takes the smallest remaining size of the first axis that has one, from every level.
 fn next(variants: &mut [Variant]) -> Option<Next> {
     let sweeps = &variants.first()?.sweeps;
     let at = sweeps.iter().position(|sweep| !sweep.points.is_empty())?;
@@ -162,8 +162,8 @@ fn next(variants: &mut [Variant]) -> Option<Next> {
     })
 }
 
-/// A warm-up, and then rounds: `samples` of them, or what all levels together have time for. What cannot be recorded as
-/// a graph is skipped by name.
+/// Warms up, then samples in rounds: `samples` of them, or as many as fit the time for all levels. Variants
+/// that cannot be recorded as a graph are skipped by name.
 fn sample(contenders: Vec<Contender>, samples: usize) -> Result<Vec<Contender>> {
     let mut ready = vec![];
     for mut contender in contenders {

@@ -1,20 +1,20 @@
-//! Where a CUDA toolkit may be: where the user says, in the folder of `scripts/cuda-toolkit.sh`, in the system's.
+//! Locations of a CUDA toolkit: the user's choice, the folder of `scripts/cuda-toolkit.sh`, the system's.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use cli::files;
 
-/// Where NVIDIA's installers put it.
+/// Default folder of NVIDIA's installers.
 pub const SYSTEM: &str = "/usr/local/cuda";
 
-/// The toolkit that the user names, and the variable that does.
+/// Returns the toolkit that the user names, and the variable that names it.
 pub fn named() -> Option<(&'static str, PathBuf)> {
     let of = |name| Some((name, PathBuf::from(env::var_os(name)?)));
     of("CUDA_HOME").or_else(|| of("CUDA_PATH"))
 }
 
-/// The toolkit that `scripts/cuda-toolkit.sh` installs.
+/// Returns the toolkit that `scripts/cuda-toolkit.sh` installs.
 pub fn own() -> Option<PathBuf> {
     let lib = files::find(".cuda/venv/lib").ok()?;
     let pythons = std::fs::read_dir(lib).ok()?.flatten();
@@ -33,8 +33,8 @@ pub fn libraries(root: &Path, prefix: &str) -> Vec<PathBuf> {
     folders.iter().flat_map(of).collect()
 }
 
-/// File name of a library's version on an operating system: `libcublas.so.13` or `cublas64_13.dll`. Without a
-/// version, what all its versions begin with.
+/// Returns the file name of a library's version on an operating system: `libcublas.so.13` or
+/// `cublas64_13.dll`. Without a version, the common prefix.
 pub fn file_name(library: &str, version: &str, os: &str) -> String {
     match (os, version) {
         ("windows", "") => format!("{library}64_"),
@@ -73,7 +73,7 @@ mod tests {
             file_name("nvrtc-builtins", "", "windows"),
             "nvrtc-builtins64_"
         );
-        // One is not the beginning of the other, where they are looked for.
+        // Neither name is a prefix of the other.
         let [nvrtc, builtins] =
             ["nvrtc", "nvrtc-builtins"].map(|name| file_name(name, "", "windows"));
         assert!(!builtins.starts_with(&nvrtc));

@@ -8,9 +8,9 @@ use cli::files::Output;
 use cli::progress::Progress;
 use level5::tuning;
 
-/// Measures, writes the table and prints what won.
+/// Measures, writes the table and prints the winners.
 pub fn run(args: TuneArgs) -> Result<()> {
-    args.json.as_deref().map(Output::new).transpose()?; // looked at before any work
+    args.json.as_deref().map(Output::new).transpose()?; // checked before any work
     let device = args.device.open()?;
     let progress = Progress::new("tuning shapes", tuning::problems(&device, &args.ops)?);
     let seen = |_: &_| progress.step();

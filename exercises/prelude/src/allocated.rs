@@ -1,24 +1,25 @@
-//! How much memory a submission asks for: who keeps a row on the heap, and should not, cannot hide it; and who asks for
-//! more than a machine has is refused before the machine is.
+//! Counts the memory that a submission allocates, so that it cannot hide a row on the heap, and limits it, so
+//! that the machine does not run out.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, which also counts, and gives 2 GiB at a time. It is that of every check's program.
+/// The system's allocator with a count and a limit of 2 GiB at a time; every check's program uses it.
 pub struct Counted;
 
-/// Bytes that a submission may hold. The next one ends it: `memory allocation of … bytes failed`.
+/// Maximum bytes that a submission may hold. The next allocation ends it:
+/// `memory allocation of … bytes failed`.
 pub const MOST: usize = 2 << 30;
 
-/// All that were ever given.
+/// Bytes allocated in total.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Those that were not given back.
+/// Bytes allocated and not yet freed.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: each call is passed on to the system's allocator as it is, or refused with a null pointer, as an allocator may;
-// the counters beside it allocate nothing.
+// SAFETY: each call is forwarded to the system's allocator, or refused with a null pointer, as an allocator
+// may; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed);
@@ -38,7 +39,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// The value of `f`, and the bytes that were allocated while it ran, by any thread.
+/// Returns the value of `f`, and the bytes allocated by any thread while it ran.
 pub fn allocated<T>(f: impl FnOnce() -> T) -> (T, usize) {
     let before = BYTES.load(Ordering::Relaxed);
     let value = f();

@@ -1,7 +1,7 @@
-//! What an exercise in Rust is compiled with: candle, and the small tools of the checks.
+//! The crate that Rust exercises are compiled with: candle, and helpers for checks.
 //!
-//! A check is a file `check.rs` beside the exercise, with a function `check(&mut Fresh) -> Verdict`. The
-//! program that is made of both calls [`run`].
+//! A check is a file `check.rs` next to the exercise, with a function `check(&mut Fresh) -> Verdict`. The
+//! program built from both calls [`run`].
 
 mod allocated;
 
@@ -19,44 +19,44 @@ use candle_core::{DType, Device, Tensor};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a check comes to: nothing, or one line that says what is wrong.
+/// The result of a check: success, or one line that names the problem.
 pub type Verdict = Result<(), Box<dyn Error>>;
 
-/// Fresh numbers, from the seed of this run.
+/// Random numbers from the seed of this run.
 pub struct Fresh(ChaCha8Rng);
 
 impl Fresh {
-    /// `len` numbers in -bound..bound.
+    /// Returns `len` numbers in -bound..bound.
     pub fn numbers(&mut self, len: usize, bound: f32) -> Vec<f32> {
         let number = |_| (self.0.random::<f32>() * 2. - 1.) * bound;
         (0..len).map(number).collect()
     }
 
-    /// A tensor of numbers in -1..1.
+    /// Returns a tensor of numbers in -1..1.
     ///
     /// # Errors
-    /// candle's.
+    /// candle's errors.
     pub fn tensor(&mut self, shape: &[usize]) -> candle_core::Result<Tensor> {
         let numbers = self.numbers(shape.iter().product(), 1.);
         Tensor::from_vec(numbers, shape, &Device::Cpu)
     }
 
-    /// A whole number in 0..n.
+    /// Returns an integer in 0..n.
     pub fn below(&mut self, n: usize) -> usize {
         self.0.random_range(0..n)
     }
 }
 
-/// The elements in f64.
+/// Returns the elements in f64.
 ///
 /// # Errors
-/// candle's.
+/// candle's errors.
 pub fn values(x: &Tensor) -> candle_core::Result<Vec<f64>> {
     let x = x.to_dtype(DType::F64)?.flatten_all()?;
     x.to_vec1()
 }
 
-/// Whether a condition holds, or else what was expected and what was found.
+/// Checks a condition.
 ///
 /// # Errors
 /// `{what}: expected {expected}, found {found}`
@@ -73,18 +73,18 @@ pub fn expect(
     }
 }
 
-/// Whether two lists of numbers are the same, each within `tolerance` of max(1, |expected|). NaN never is.
+/// Checks that two lists of numbers agree, each within `tolerance` of max(1, |expected|). NaN never agrees.
 ///
 /// # Errors
-/// The first number that is off and how many are, or the wrong length.
+/// The first wrong number and the count of wrong ones, or the wrong length.
 pub fn close(what: impl Display, found: &[f64], expected: &[f64], tolerance: f64) -> Verdict {
     agree(what, found, expected, tolerance, |i| i.to_string())
 }
 
-/// [`close`] of a tensor's elements, which are named by their indices: `element [0, 2]`.
+/// Same as [`close`] for a tensor's elements, which are named by their indices: `element [0, 2]`.
 ///
 /// # Errors
-/// As `close`, and candle's.
+/// The errors of `close`, and candle's.
 pub fn close_tensor(
     what: impl Display,
     found: &Tensor,
@@ -139,7 +139,7 @@ fn agree(
     )
 }
 
-/// Seven digits are what an f32 has.
+/// Formats with seven digits, the precision of f32.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.6e}").parse().unwrap_or(number);
     if rounded == 0. || (1e-4..1e9).contains(&rounded.abs()) {
@@ -149,9 +149,9 @@ fn short(number: f64) -> String {
     }
 }
 
-/// The program of a check. Its argument is the seed; the first line of its input is a word, and the last line of its
-/// output that word and the verdict, so that a submission that ends the program early has not passed. `file` is the
-/// name of the submission's.
+/// Runs the program of a check. Its argument is the seed. The first line of its input is a secret word, and
+/// the last line of its output that word and the verdict, so a submission that ends the program early does
+/// not pass. `file` is the name of the submission's file.
 pub fn run(check: fn(&mut Fresh) -> Verdict, file: &str) {
     let seed = std::env::args().nth(1).and_then(|seed| seed.parse().ok());
     let mut word = String::new();
@@ -168,15 +168,15 @@ pub fn run(check: fn(&mut Fresh) -> Verdict, file: &str) {
     println!("\n{} {verdict}", word.trim());
 }
 
-/// The input stays open for as long as somebody waits for the verdict.
+/// Ends the program when its input ends, because then nobody waits for the verdict.
 fn until_nobody_waits() {
     let _ = io::stdin().read(&mut [0]);
     process::exit(1)
 }
 
-/// `failed LINE WHY`: the line of the submission at which candle refused an operation, or 0.
+/// Formats `failed LINE WHY`: the line of the submission whose operation candle rejected, or 0.
 fn failed(error: &(dyn Error + 'static), file: &str) -> String {
-    // candle prints a backtrace behind its message.
+    // candle appends a backtrace to its message.
     let text = error.to_string();
     let why = text.lines().next().unwrap_or("without a reason");
     if error.is::<candle_core::Error>() {
@@ -189,7 +189,7 @@ fn failed(error: &(dyn Error + 'static), file: &str) -> String {
     }
 }
 
-/// The line of the first frame of a backtrace that is in `file`, `at /…/FILE:19:5`, or 0.
+/// Returns the line of the first backtrace frame in `file`, `at /…/FILE:19:5`, or 0.
 fn line(backtrace: &str, file: &str) -> u32 {
     let place = backtrace.split_once(&format!("/{file}:"));
     let line = place.and_then(|(_, behind)| behind.split(':').next());
@@ -203,7 +203,7 @@ mod tests {
     use super::{close, close_tensor};
 
     #[test]
-    fn numbers_that_are_off_are_counted() {
+    fn wrong_numbers_are_counted() {
         let said = |found: &[f64]| {
             close("y", found, &[1., 2., 3.], 1e-3)
                 .err()
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_of_a_tensor_has_its_indices() {
+    fn a_tensors_element_is_named_by_its_indices() {
         let y = Tensor::arange(0f64, 12., &Device::Cpu).and_then(|y| y.reshape((2, 2, 3)));
         let mut expected: Vec<f64> = (0..12).map(f64::from).collect();
         close_tensor("y", y.as_ref().unwrap(), &expected, 0.).unwrap();

@@ -1,4 +1,4 @@
-//! Attention on a CPU: what both levels share, which is where things lie and who writes what.
+//! Attention on a CPU: the memory layout and the division of work, which both levels share.
 
 pub mod level3;
 pub mod level4;
@@ -21,7 +21,7 @@ use crate::cpu::parallel::Threads;
 use crate::element::Element;
 use crate::output;
 
-/// Rows of D channels: of q, of k or of v.
+/// Rows of D channels of q, k or v.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a, T> {
     pub data: &'a [T],
@@ -30,7 +30,7 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<'a, T: Element> Rows<'a, T> {
-    /// Of x (B, T, H, D), whose elements from the first to the last are `data`.
+    /// Rows of x (B, T, H, D), whose memory from the first to the last element is `data`.
     pub fn new(x: &Tensor, data: &'a [T]) -> Result<Self> {
         Ok(Self {
             data,
@@ -39,13 +39,13 @@ impl<'a, T: Element> Rows<'a, T> {
         })
     }
 
-    /// The channels of one token and head.
+    /// Returns the channels of one token and head.
     #[inline(always)]
     pub fn get(&self, batch: usize, token: usize, head: usize) -> &'a [T] {
         &self.from(batch, token, head).0[..self.head_dim]
     }
 
-    /// From the channels of one token and head on, and how far apart tokens are.
+    /// Returns the channels from one token and head on, and the distance between tokens.
     #[inline(always)]
     pub fn from(&self, batch: usize, token: usize, head: usize) -> (&'a [T], usize) {
         let s = self.strides;
@@ -54,7 +54,7 @@ impl<'a, T: Element> Rows<'a, T> {
     }
 }
 
-/// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), views or not; `attend` gets their rows.
+/// Full attention: q (B, T, H, D), k and v (B, T, Hkv, D), as views or contiguous; `attend` gets their rows.
 fn full<T: Element>(
     q: &Tensor,
     k: &Tensor,
@@ -75,7 +75,7 @@ fn full<T: Element>(
     attend(queries, Rows::new(k, &k_data)?, Rows::new(v, &v_data)?)
 }
 
-/// Causal attention: q (B, T, H, D), whose queries stand at `position..`; `attend` gets its rows.
+/// Causal attention: q (B, T, H, D) for the queries from `position` on; `attend` gets its rows.
 fn causal<T: Element>(
     q: &Tensor,
     cache: &Cache,
@@ -96,7 +96,7 @@ fn causal<T: Element>(
     attend(queries, cache.slots()?)
 }
 
-/// The queries of an op, and how many keys each sees.
+/// Queries of an op, and how many keys each attends to.
 #[derive(Clone, Copy)]
 struct Queries<'a, T> {
     rows: Rows<'a, T>,
@@ -104,45 +104,45 @@ struct Queries<'a, T> {
     tokens: usize,
     heads: usize,
     kv_heads: usize,
-    /// Query t sees the first min(`keys`, `seen` + t) keys: all of them with `seen` = `keys`, its past
+    /// Query t attends to the first min(`keys`, `seen` + t) keys: to all with `seen` = `keys`, to its past
     /// with `seen` = `position` + 1.
     keys: usize,
     seen: usize,
 }
 
-/// Queries of one sequence that share a key head, and where their results go.
+/// Queries of one sequence that share a key head, and their output.
 ///
-/// Its rows are numbered by token, and within a token by query head: row r is query
-/// ⌊r/G⌋ of head `kv_head`·G + r mod G, with G = H/Hkv.
+/// Rows are numbered by token, and within a token by query head: row r is query ⌊r/G⌋ of head `kv_head`·G + r
+/// mod G, with G = H/Hkv.
 struct Task<'a, T> {
     batch: usize,
     kv_head: usize,
     rows: Range<usize>,
-    /// D channels for each of `rows`.
+    /// Output of D channels for each of `rows`.
     out: Vec<&'a mut [MaybeUninit<T>]>,
 }
 
 impl<T: Element> Queries<'_, T> {
-    /// G: query heads that share a key head.
+    /// G, the number of query heads per key head.
     fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
-    /// (token, head) of a row of a task.
+    /// Returns (token, head) of a row of a task.
     #[inline(always)]
     fn token_and_head(&self, kv_head: usize, row: usize) -> (usize, usize) {
         let group = self.group();
         (row / group, kv_head * group + row % group)
     }
 
-    /// How many keys the query of a token sees.
+    /// Returns how many keys the query of a token attends to.
     #[inline(always)]
     fn sees(&self, token: usize) -> usize {
         self.keys.min(self.seen + token)
     }
 
-    /// Cuts the result into tasks of at most `rows` rows and calls `f` with each, in parallel where the
-    /// work is worth it: (B, T, H·D).
+    /// Splits the result (B, T, H·D) into tasks of at most `rows` rows and calls `f` with each, in parallel
+    /// if the work is worth it.
     fn each_task(&self, rows: usize, f: impl Fn(Task<'_, T>) + Send + Sync) -> Result<Tensor> {
         let d = self.rows.head_dim;
         let len = self.batch * self.tokens * self.heads * d;
@@ -151,7 +151,7 @@ impl<T: Element> Queries<'_, T> {
             let tasks = self.cut(rows, &mut out);
             Threads::for_work(len * self.keys, ALONE).for_each(tasks.into_iter(), f);
         }
-        // SAFETY: the tasks have all rows among them, and `f` writes each row of its own.
+        // SAFETY: the tasks cover all rows, and `f` writes each row of its task.
         let out = unsafe { out.assume_init() }.into_vec();
         Tensor::from_vec(out, (self.batch, self.tokens, self.heads * d), &Device::Cpu)
     }
@@ -183,7 +183,7 @@ impl<T: Element> Queries<'_, T> {
     }
 }
 
-/// Runs `op` compiled for the widest vectors that this CPU has; what it calls has to be inlined in it.
+/// Runs `op` compiled for the widest vectors of this CPU; functions that it calls must be inlined into it.
 fn widest<Op: WithSimd>(op: Op) -> Op::Output {
     #[cfg(test)]
     if tests::NARROW.load(std::sync::atomic::Ordering::Relaxed) {
@@ -192,5 +192,5 @@ fn widest<Op: WithSimd>(op: Op) -> Op::Output {
     Arch::new().dispatch(op)
 }
 
-/// Products of a query's channel and a key's below which one thread does the work.
+/// Multiply-adds of q and k below which one thread does the work.
 const ALONE: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! All levels against the oracle, on every device.
 
 mod case;
 mod constants;
@@ -13,7 +13,7 @@ use crate::output::poisoned;
 use crate::testing::{assert_close, cases, devices, hardware, host, pairwise, rng, tolerance};
 use case::{Case, LEVELS};
 
-/// Causal after `position` keys, and full attention of `tokens`.
+/// Compares causal attention after `position` keys, and full attention of `tokens`.
 fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     let (product, values) = case.product(rng, device)?;
     let causal = case.oracle(&values, true);
@@ -166,7 +166,7 @@ fn small(tokens: usize, d: usize, dtype: DType) -> Case {
 }
 
 #[test]
-fn a_prompt_and_steps_equal_the_whole_sequence() -> Result<()> {
+fn prefill_and_decode_steps_equal_the_whole_sequence() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for (dtype, d) in [(DType::F32, 64), (DType::BF16, 64), (DType::F32, 20)] {
@@ -184,7 +184,7 @@ fn a_prompt_and_steps_equal_the_whole_sequence() -> Result<()> {
 }
 
 #[test]
-fn a_later_key_changes_nothing_before_it() -> Result<()> {
+fn a_later_key_changes_no_earlier_query() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for dtype in [DType::F32, DType::BF16] {
@@ -214,13 +214,13 @@ fn a_later_key_changes_nothing_before_it() -> Result<()> {
 }
 
 #[test]
-fn great_scores_do_not_overflow() -> Result<()> {
+fn large_scores_do_not_overflow() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for (shift, tokens) in [(200., 70), (-200., 70), (200., 3)] {
             let case = small(tokens, 64, DType::F32);
             let (product, _) = case.product(&mut rng, &device)?;
-            // The last channel of each query is 8 and of each key the shift: q·k/√64 grows by it.
+            // The last channel of each query is 8 and of each key the shift, so q·k/√64 grows by the shift.
             let ends = |n: usize, x: f64| Tensor::full(x as f32, (2, tokens, n, 1), &device);
             let ends = Tensor::cat(&[ends(4, 8.)?, ends(2, shift)?, ends(2, 0.5)?], 2)?;
             let product = Tensor::cat(&[product.narrow(3, 0, 63)?, ends], 3)?;
@@ -287,7 +287,7 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
-fn what_a_gpu_cannot_do_names_the_level_that_can() -> Result<()> {
+fn unsupported_operands_on_a_gpu_name_the_level_that_takes_them() -> Result<()> {
     let device = crate::testing::gpu()?;
     let x = Tensor::zeros((1, 5, 1, 256), DType::F32, &device)?;
     assert_eq!(super::level3::attention(&x, &x, &x)?.dims(), [1, 5, 256]);

@@ -1,7 +1,7 @@
-//! A vector register as a warp: its lanes read neighbouring elements and do the same with each.
+//! A vector register as a warp: its lanes read neighbouring elements and apply the same operation.
 //!
-//! A closure that works on lanes has to be `#[inline(always)]`: it may use the instructions of a CPU only
-//! inside of the function that was compiled for that CPU, `WithSimd::with_simd`.
+//! A closure on lanes must be `#[inline(always)]`, because it may use a CPU's instructions only inside the
+//! function compiled for it, `WithSimd::with_simd`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,10 +13,10 @@ use pulp::bytemuck::{self, Pod};
 use crate::element::Element;
 use crate::output;
 
-/// Registers that a reduction keeps at work: an addition takes four cycles, and two start in each.
+/// Independent registers of a reduction: an addition takes four cycles.
 const TILE: usize = 4;
 
-/// What the lanes of a register can read and write: every [`Element`].
+/// Elements that lanes can read and write; every [`Element`] is one.
 ///
 /// # Safety
 /// `write_all` initialises as many elements of y as there are lanes.
@@ -62,7 +62,7 @@ unsafe impl Lanes for bf16 {
         let rounded = simd.add_u32s(bits, half);
         let number = simd.equal_f32s(lanes, lanes);
         let rounded = simd.select_u32s(number, rounded, splat(0x7fc0_0000));
-        // The upper half of each lane.
+        // The upper halves of the lanes.
         let halves: &[[u16; 2]] = bytemuck::cast_slice(std::slice::from_ref(&rounded));
         let upper = if cfg!(target_endian = "little") { 1 } else { 0 };
         for (y, half) in y[..S::F32_LANES].iter_mut().zip(halves) {
@@ -71,13 +71,13 @@ unsafe impl Lanes for bf16 {
     }
 }
 
-/// Reads one element a lane. With fewer elements than lanes the last lanes are 0.
+/// Reads one element per lane. If there are fewer elements than lanes, the last lanes are 0.
 #[inline(always)]
 pub fn load<S: Simd, T: Element>(simd: S, x: &[T]) -> S::f32s {
     load_or(simd, x, 0.)
 }
 
-/// Reads one element a lane. With fewer elements than lanes the last lanes are `missing`.
+/// Reads one element per lane. If there are fewer elements than lanes, the last lanes are `missing`.
 #[inline(always)]
 pub fn load_or<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     if x.len() < S::F32_LANES {
@@ -86,7 +86,7 @@ pub fn load_or<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     T::load_all(simd, x)
 }
 
-/// The end of a row, kept apart: its lanes go through memory, one by one.
+/// Loads the end of a row through memory, lane by lane; a separate function, because it is rare.
 #[inline(never)]
 fn load_some<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     let mut lanes = simd.splat_f32s(missing);
@@ -97,8 +97,8 @@ fn load_some<S: Simd, T: Element>(simd: S, x: &[T], missing: f32) -> S::f32s {
     lanes
 }
 
-/// Writes one lane per element, rounded to nearest even, to memory that may be uninitialised. With fewer
-/// elements than lanes the last lanes are dropped.
+/// Writes one element per lane, rounded to nearest even, to memory that may be uninitialised. If there are
+/// fewer elements than lanes, the last lanes are dropped.
 #[inline(always)]
 pub fn write<S: Simd, T: Element>(simd: S, y: &mut [MaybeUninit<T>], lanes: S::f32s) {
     if y.len() < S::F32_LANES {
@@ -107,7 +107,7 @@ pub fn write<S: Simd, T: Element>(simd: S, y: &mut [MaybeUninit<T>], lanes: S::f
     T::write_all(simd, y, lanes);
 }
 
-/// The end of a row.
+/// Writes the end of a row.
 #[inline(never)]
 fn write_some<T: Element, L: Pod>(y: &mut [MaybeUninit<T>], lanes: L) {
     let each: &[f32] = bytemuck::cast_slice(std::slice::from_ref(&lanes));
@@ -116,17 +116,17 @@ fn write_some<T: Element, L: Pod>(y: &mut [MaybeUninit<T>], lanes: L) {
     }
 }
 
-/// [`write()`] over elements that are initialised.
+/// Same as [`write()`] for initialised elements.
 #[inline(always)]
 pub fn store<S: Simd, T: Element>(simd: S, y: &mut [T], lanes: S::f32s) {
     // SAFETY: `write` writes only elements.
     write(simd, unsafe { output::as_uninit(y) }, lanes);
 }
 
-/// y\[i\] = f(i), a register of elements `i` at a time. Returns y, initialised.
+/// Computes y\[i\] = f(i), one register of elements `i` at a time. Returns y, initialised.
 ///
-/// Four registers are made before the first is written, so that none waits for another. The end has
-/// calls of its own: in the loop the compiler knows every `i` to be as long as a register is wide.
+/// Four registers are computed before the first is written, so that they do not wait for each other. The end
+/// has separate calls, so that in the loop the compiler knows the length of every `i`.
 #[inline(always)]
 pub fn fill<S: Simd, T: Element>(
     simd: S,
@@ -154,21 +154,21 @@ pub fn fill<S: Simd, T: Element>(
     }
 }
 
-/// The sum over `0..len` of what `add(sum, i)` adds to `sum` for the elements `i`, a register of them.
+/// Sums over `0..len`: `add(sum, i)` adds the elements `i`, one register of them, to `sum`.
 #[inline(always)]
 pub fn sum<S: Simd>(simd: S, len: usize, add: impl FnMut(S::f32s, Range<usize>) -> S::f32s) -> f32 {
     let [a, b, c, d] = tile(simd, len, simd.splat_f32s(0.), add);
     simd.reduce_sum_f32s(simd.add_f32s(simd.add_f32s(a, b), simd.add_f32s(c, d)))
 }
 
-/// The greatest over `0..len` of what `max(greatest, i)` makes of `greatest` and the elements `i`.
+/// Maximum over `0..len`: `max(maximum, i)` includes the elements `i`, one register of them.
 #[inline(always)]
 pub fn max<S: Simd>(simd: S, len: usize, max: impl FnMut(S::f32s, Range<usize>) -> S::f32s) -> f32 {
     let [a, b, c, d] = tile(simd, len, simd.splat_f32s(f32::NEG_INFINITY), max);
     simd.reduce_max_f32s(simd.max_f32s(simd.max_f32s(a, b), simd.max_f32s(c, d)))
 }
 
-/// Registers that do not wait for each other, each a part of the reduction.
+/// Reduces into independent registers, each over a part of the elements.
 #[inline(always)]
 fn tile<S: Simd>(
     _simd: S,

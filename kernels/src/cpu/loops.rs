@@ -1,18 +1,19 @@
-//! Reductions of a row in plain loops that the compiler turns into vector instructions.
+//! Reductions of a row in plain loops that the compiler vectorises.
 //!
-//! It may not do so with one running sum: f32 addition is not associative, and it keeps the order that
-//! is written. So the order is written that it needs: many partial sums side by side, added at the end.
+//! With a single accumulator it could not, because f32 addition is not associative and its order must be
+//! kept. So these loops use many partial sums, which are added at the end.
 
 use pulp::Arch;
 
 use crate::element::Element;
 
-/// Partial results side by side: two of the widest registers.
+/// Number of partial results: two of the widest registers.
 const PARTS: usize = 32;
 
-/// Runs `f` compiled for the widest vectors that this CPU has.
+/// Runs `f` compiled for the widest vectors of this CPU.
 ///
-/// `f` has to be `#[inline(always)]`, and so has what it calls: only what is inlined here is compiled so.
+/// `f` and the functions that it calls must be `#[inline(always)]`, because only code inlined here is
+/// compiled that way.
 #[inline(always)]
 pub fn widest<R>(f: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(f)
@@ -34,7 +35,7 @@ pub fn sum<T: Element>(x: &[T], f: impl Fn(f32) -> f32) -> f32 {
     parts.iter().sum()
 }
 
-/// The greatest element, NaN left out; −∞ of none.
+/// Returns the maximum element, ignoring NaN; −∞ if there is none.
 #[inline(always)]
 pub fn max<T: Element>(x: &[T]) -> f32 {
     let (chunks, rest) = x.as_chunks::<PARTS>();
@@ -50,7 +51,8 @@ pub fn max<T: Element>(x: &[T]) -> f32 {
     parts.into_iter().fold(f32::NEG_INFINITY, greater)
 }
 
-/// One instruction, where `f32::max` takes three: it has to choose the number whichever side is NaN.
+/// Returns the larger number in one instruction. `f32::max` needs three, because it ignores NaN on either
+/// side.
 #[inline(always)]
 fn greater(x: f32, than: f32) -> f32 {
     if x > than { x } else { than }

@@ -1,9 +1,8 @@
-//! exp, erf and the activations made of them, for every lane of a vector register at once.
+//! exp, erf and activations built from them, for all lanes of a vector register at once.
 //!
-//! The C library's `expf` and `erff` take one number a call. These take as many as a register has
-//! lanes (16 with AVX-512), without a branch: lanes cannot go different ways, so every case is
-//! computed and a mask selects. Each has a form for one number, which is the same code with one lane:
-//! in a plain loop the compiler finds the lanes itself.
+//! The C library's `expf` and `erff` take one number per call. These take as many as a register has lanes (16
+//! with AVX-512) and do not branch: lanes cannot diverge, so every case is computed and a mask selects. Each
+//! function has a scalar form, the same code with one lane, which the compiler vectorises in a plain loop.
 //!
 //! The coefficients are minimax polynomials, fitted by iteratively reweighted least squares on
 //! Chebyshev nodes.
@@ -50,14 +49,15 @@ const EXP: [f32; 7] = [
 /// ln 2 in two parts: the first has 9 bits, so that its product with a whole number below 2¹⁵ is exact.
 const LN_2: [f32; 2] = [355. / 512., -2.121_944_4e-4];
 
-/// Beyond these, eˣ is smaller than 2⁻¹²⁵, and greater than the greatest f32.
+/// Below the first, eˣ is smaller than 2⁻¹²⁵; above the second, it exceeds the maximum f32.
 const EXP_RANGE: (f32, f32) = (-86.643_39, 88.722_84);
 
-/// 1.5·2²³: an f32 of this size has no places after the point, so that adding it rounds to a whole number,
-/// which then stands in the lowest bits.
+/// 1.5·2²³: an f32 of this size has no fraction, so adding it rounds to an integer, which is then in the
+/// lowest bits.
 const ROUND: f32 = 12_582_912.;
 
-/// eˣ, within 3e-7 of its value. 0 below −86.64, where it is smaller than 2⁻¹²⁵; ∞ above 88.72; NaN of NaN.
+/// Returns eˣ with a relative error of at most 3e-7: 0 below −86.64, where eˣ is smaller than 2⁻¹²⁵; ∞ above
+/// 88.72; NaN for NaN.
 ///
 /// x = n ln 2 + r with |r| ≤ ½ ln 2; eˣ = 2ⁿ·eʳ, a polynomial and an addition to the exponent. "Elementary
 /// functions: algorithms and implementation", Muller 2016, chapter 11.
@@ -69,7 +69,7 @@ pub fn exp_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let r = simd.mul_add_e_f32s(n, splat(-LN_2[0]), x);
     let r = simd.mul_add_e_f32s(n, splat(-LN_2[1]), r);
     let e_r = polynomial(simd, r, &EXP);
-    // 2ⁿ⁻¹, and 2eʳ: 2¹²⁸ itself is no f32. Exponents start at −127.
+    // 2ⁿ⁻¹ and 2eʳ, because 2¹²⁸ is no f32. The exponent's bias is 127.
     let bits = simd.add_u32s(simd.transmute_u32s_f32s(rounded), simd.splat_u32s(126));
     let bits = simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(23));
     let scale = simd.transmute_f32s_u32s(bits);
@@ -80,11 +80,11 @@ pub fn exp_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     simd.select_f32s(too_high, splat(f32::INFINITY), y)
 }
 
-/// Beyond this, erf(x) is 1 but for less than an f32 can show.
+/// Beyond this, erf(x) rounds to 1 in f32.
 const ERF_END: f32 = 3.83;
 
-/// erf(x)/x for 0 ≤ x ≤ `ERF_END`, in t = 2(x/`ERF_END`)² − 1, lowest power first. Its last value is a
-/// little above 1/`ERF_END`, so that what is cut off at 1 is 1.
+/// erf(x)/x for 0 ≤ x ≤ `ERF_END`, in t = 2(x/`ERF_END`)² − 1, lowest power first. The value at the end is
+/// slightly above 1/`ERF_END`, so that clamping at 1 gives exactly 1.
 const ERF: [f32; 15] = [
     3.691_990_7e-1,
     -1.842_316_1e-1,
@@ -103,7 +103,7 @@ const ERF: [f32; 15] = [
     1.176_760_1e-3,
 ];
 
-/// erf(x/√2)/x: the same, of another scale.
+/// erf(x/√2)/x: the same with another scale.
 const ERF_SCALED: [f32; 15] = {
     let mut scaled = ERF;
     let mut i = 0;
@@ -114,9 +114,9 @@ const ERF_SCALED: [f32; 15] = {
     scaled
 };
 
-/// erf(x) = 2/√π ∫₀ˣ e^(−t²) dt, to 3e-7 and never beyond ±1; NaN of NaN.
+/// Returns erf(x) = 2/√π ∫₀ˣ e^(−t²) dt, with an error of at most 3e-7 and never beyond ±1; NaN for NaN.
 ///
-/// erf is odd: x times a polynomial in x². That one is evaluated in −1..1, where its terms stay small.
+/// erf is odd: x times a polynomial in x², evaluated in −1..1, where its terms stay small.
 #[inline(always)]
 pub fn erf_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     const SQUARE: f32 = 2. / (ERF_END * ERF_END);
@@ -126,10 +126,10 @@ pub fn erf_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     clamp(simd, simd.mul_f32s(x, polynomial(simd, t, &ERF)), 1.)
 }
 
-/// x·½(1 + erf(x/√2)). "Gaussian error linear units", Hendrycks and Gimpel 2016.
+/// Returns x·½(1 + erf(x/√2)). "Gaussian error linear units", Hendrycks and Gimpel 2016.
 ///
-/// [`erf_f32s`] of x/√2, with the √2 in its constants; and its ends by `min` and `max`, half as many instructions: a NaN that
-/// they drop comes back with the last line's x.
+/// This is [`erf_f32s`] of x/√2 with the √2 in its constants. `min` and `max` clamp it in half as many
+/// instructions; they drop NaN, which the final multiplication by x restores.
 #[inline(always)]
 pub fn gelu_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     const END: f32 = ERF_END * SQRT_2;
@@ -143,7 +143,7 @@ pub fn gelu_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     simd.mul_add_e_f32s(half, erf, half)
 }
 
-/// x/(1 + e⁻ˣ), the gate of SwiGLU. "GLU variants improve transformer", Shazeer 2020.
+/// Returns x/(1 + e⁻ˣ), the gate of SwiGLU. "GLU variants improve transformer", Shazeer 2020.
 #[inline(always)]
 pub fn silu_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let e = exp_f32s(simd, simd.sub_f32s(simd.splat_f32s(0.), x));
@@ -160,7 +160,7 @@ fn polynomial<S: Simd, const N: usize>(simd: S, t: S::f32s, coefficients: &[f32;
     sum
 }
 
-/// x in −end..end. By comparison, not by `min`, which may drop a NaN.
+/// Clamps x to −end..end. Compares, because `min` may drop NaN.
 #[inline(always)]
 fn clamp<S: Simd>(simd: S, x: S::f32s, end: f32) -> S::f32s {
     let (low, high) = (simd.splat_f32s(-end), simd.splat_f32s(end));
@@ -174,7 +174,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// 2/√π e^(−x²) Σ 2ⁿx²ⁿ⁺¹/(1·3·…·(2n+1)): every term has the sign of x, nothing cancels.
+    /// 2/√π e^(−x²) Σ 2ⁿx²ⁿ⁺¹/(1·3·…·(2n+1)): all terms have the sign of x, so nothing cancels.
     pub(crate) fn erf_f64(x: f64) -> f64 {
         if x.abs() > 6. {
             return x.signum();
@@ -187,7 +187,7 @@ pub(crate) mod tests {
         sum * (-x * x).exp() * std::f64::consts::FRAC_2_SQRT_PI
     }
 
-    /// The four functions of every element, a register at a time.
+    /// Applies the four functions to every element, one register at a time.
     struct Each<'a>(&'a [f32]);
 
     impl WithSimd for Each<'_> {
@@ -216,7 +216,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Both forms, for x.
+    /// Iterates over both forms for each x.
     fn both(x: &[f32]) -> impl Iterator<Item = (f32, [f32; 4])> {
         let lanes = Arch::new().dispatch(Each(x));
         let one = x.iter().map(|&x| [exp(x), erf(x), gelu(x), silu(x)]);
@@ -225,7 +225,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn near_the_functions_of_f64() {
+    fn functions_are_close_to_those_of_f64() {
         let x: Vec<f32> = (-100_000..=100_000).map(|i| i as f32 * 1e-3).collect();
         for (x, [e, erf, gelu, silu]) in both(&x) {
             let x = f64::from(x);
@@ -261,7 +261,7 @@ pub(crate) mod tests {
             if x.abs() >= 1e30 {
                 assert_eq!(e, if x > 0. { inf } else { 0. });
                 let expected = if x > 0. { x } else { 0. };
-                // −∞·0 is no number.
+                // −∞·0 is NaN.
                 assert!(gelu == expected || x == -inf, "{x}: {gelu}");
             }
         }

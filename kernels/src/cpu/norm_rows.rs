@@ -1,4 +1,4 @@
-//! The loop over rows that both norms share: rows of x in, rows of y out, in parallel.
+//! The parallel loop over rows that both norms share.
 
 use std::mem::MaybeUninit;
 
@@ -17,17 +17,17 @@ pub struct NormRows<'a, T> {
 }
 
 impl<T: Element> NormRows<'_, T> {
-    /// Calls `norm(x, y)` for one row after the other.
+    /// Calls `norm(x, y)` for each row.
     #[inline(always)]
     pub fn each(self, norm: impl Fn(&[T], &mut [MaybeUninit<T>])) {
-        // A loop, not `for_each`: what is called from there would not be inlined here.
+        // A `for` loop, because closures in `for_each` would not be inlined here.
         for (x, y) in self.x.chunks(self.c).zip(self.y.chunks_mut(self.c)) {
             norm(x, y);
         }
     }
 }
 
-/// y, like x: `task` is called with rows, in parallel where there are many, and has to write each of y.
+/// Returns y, shaped like x: `task` gets rows, in parallel if there are many, and must write all of y.
 pub fn norm_rows<T: Element>(
     x: &Tensor,
     task: impl Fn(NormRows<T>) + Send + Sync,
@@ -38,15 +38,15 @@ pub fn norm_rows<T: Element>(
     let mut y = output::uninit::<T>(rows * c);
     let chunks = from.chunks(n).zip(y.chunks_mut(n));
     parallel::for_each(chunks.map(|(x, y)| NormRows { x, y, c }), task);
-    // SAFETY: the tasks have all rows among them, and `task` writes each.
+    // SAFETY: the tasks cover all rows, and `task` writes each.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())
 }
 
-/// The operands of a norm agree: (rows, C).
+/// Checks the operands of a norm; returns (rows, C).
 ///
 /// # Errors
-/// When one of `parameters` is not (C), or not of the dtype of x.
+/// If one of `parameters` is not (C), or has another dtype than x.
 pub fn check(kernel: &str, x: &Tensor, parameters: &[(&str, &Tensor)]) -> Result<(usize, usize)> {
     let (rows, c) = rows(x)?;
     for (name, parameter) in parameters {

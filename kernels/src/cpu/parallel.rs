@@ -1,26 +1,26 @@
-//! Rows in parallel, where there are enough of them to pay for it.
+//! Parallel loops over rows, if there are enough of them.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::spin_pool;
 
-/// Elements below which one thread does the work: to share it takes longer.
+/// Elements below which one thread does the work, because sharing it takes longer.
 pub(crate) const ALONE: usize = 1 << 15;
 
-/// Tasks for each thread: a thread that falls behind leaves some to the others.
+/// Tasks per thread, so that a slow thread leaves some to others.
 const TASKS_A_THREAD: usize = 4;
 
-/// How many threads share an operation, where its caller says.
+/// The threads of an operation, if its caller chooses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// The one that calls.
+    /// The calling thread.
     One,
-    /// All of rayon's.
+    /// All threads of rayon's pool.
     All,
 }
 
 impl Threads {
-    /// The number.
+    /// Returns the number of threads.
     pub fn count(self) -> usize {
         match self {
             Self::One => 1,
@@ -28,12 +28,12 @@ impl Threads {
         }
     }
 
-    /// One below so much `work` that others are worth it.
+    /// Returns one thread if `work` is below `worth`, otherwise all.
     pub fn for_work(work: usize, worth: usize) -> Self {
         if work < worth { Self::One } else { Self::All }
     }
 
-    /// Calls `f` with each of `tasks`, by these threads.
+    /// Calls `f` with each of `tasks` on these threads.
     pub fn for_each<T: Send>(self, tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
         match self {
             Self::One => tasks.for_each(f),
@@ -42,7 +42,7 @@ impl Threads {
     }
 }
 
-/// How many of `rows` rows of `c` elements one task takes: all of them, or a share.
+/// Returns how many of `rows` rows of `c` elements one task takes: all of them, or a share.
 pub fn rows_per_task(rows: usize, c: usize) -> usize {
     if rows * c < ALONE {
         return rows.max(1);
@@ -51,14 +51,14 @@ pub fn rows_per_task(rows: usize, c: usize) -> usize {
         .max(1)
 }
 
-/// What `f` makes of 0, 1, … n − 1, in this order; shared as by [`for_each`].
+/// Returns `f` of 0, 1, … n − 1 in order, computed as by [`for_each`].
 pub fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     let mut made: Vec<Option<T>> = (0..n).map(|_| None).collect();
     for_each(made.iter_mut().enumerate(), |(i, made)| *made = Some(f(i)));
     made.into_iter().flatten().collect()
 }
 
-/// Calls `f` with each of `tasks`: this thread and the workers of the pool take one after the other.
+/// Calls `f` with each of `tasks`: this thread and the pool's workers take one after another.
 pub fn for_each<T: Send>(tasks: impl Iterator<Item = T>, f: impl Fn(T) + Send + Sync) {
     let tasks: Vec<T> = tasks.collect();
     let threads = rayon::current_num_threads().min(tasks.len());

@@ -1,12 +1,12 @@
 //! A thread pool whose workers spin between two operations.
 //!
-//! On a CPU a launch costs something too: the system has to wake a thread that sleeps. That takes 40 µs in the virtual
-//! machine where this was measured, a third of them on the thread that wakes it. An operation of a small model is over
-//! by then. So a thread of rayon's that has run a job spins for a while on a word of memory, its slot, and takes the
+//! Launching has a cost on a CPU, too: the system must wake sleeping threads. This took 40 µs in the virtual
+//! machine where it was measured, a third of it on the waking thread; a small model's operation is shorter.
+//! So after a job, a thread of rayon's pool spins for a while on a word of memory, its slot, and takes the
 //! next job from there, as a GPU takes a kernel's blocks from a queue in memory.
 //!
-//! The threads are rayon's, because candle and gemm share operations among those too: with more threads than processors
-//! they would take the processors from each other.
+//! The threads are rayon's, because candle and gemm use those, too: additional threads would compete for the
+//! processors.
 
 mod protocol;
 
@@ -36,11 +36,11 @@ static ALL: [Worker; WORKERS] = [const {
     }
 }; WORKERS];
 
-/// Calls `work` on this thread, and on up to `workers` others at the same time: those that spin, or wake up before this
-/// thread is done. All calls have returned when this function does.
+/// Calls `work` on this thread, and on up to `workers` others at the same time: those that spin, or wake up
+/// before this thread is done. All calls have returned when this function does.
 ///
 /// # Panics
-/// When `work` panics, on whichever thread.
+/// If `work` panics, on any thread.
 pub fn share(workers: usize, work: impl Fn() + Sync) {
     let panicked = protocol::share(&work, ALL.iter().take(workers), wake);
     assert!(!panicked, "`work` panicked on a worker");
@@ -50,20 +50,21 @@ pub fn share(workers: usize, work: impl Fn() + Sync) {
 fn wake(worker: &'static Worker) {
     let caller = rayon::current_thread_index();
     rayon::spawn(move || {
-        // Where all others are busy, rayon may run this on the thread that called `share`, which should not spin.
+        // If all others are busy, rayon may run this on the thread that called `share`, which should not
+        // spin.
         let here = rayon::current_thread_index() == caller;
         worker.spin(if here { Duration::ZERO } else { SPIN_TIME });
     });
 }
 
-/// Busy-waiting that reads the clock now and then.
+/// Busy-waiting that reads the clock occasionally.
 struct SpinWait {
     since: Instant,
     turns: u32,
 }
 
 impl SpinWait {
-    /// Turns from one look at the clock to the next.
+    /// Turns between two readings of the clock.
     const TURNS: u32 = 64;
 
     fn new() -> Self {
@@ -75,7 +76,7 @@ impl SpinWait {
 
     /// Waits for a moment. Returns the time since `new`, or zero in turns that do not read the clock.
     ///
-    /// After [`SPIN_TIME`] the thread yields the processor: it waits for a long task.
+    /// After [`SPIN_TIME`] the thread yields the processor, because it waits for a long task.
     fn spin(&mut self) -> Duration {
         spin_loop();
         self.turns += 1;

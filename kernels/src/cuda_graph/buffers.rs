@@ -1,9 +1,9 @@
-//! Memory that a recording writes to, from before it.
+//! Output buffers of a recording, allocated before it.
 //!
-//! Memory that is asked for while launches are recorded becomes two nodes of the graph, one that takes it and one
-//! that gives it back, and each kernel waits for those before it: on an H200 a chain of small kernels takes a tenth
-//! longer with them. A forward pass writes the same shapes in the same order each time. So the pass before the
-//! recording leaves its outputs here, and the recording is given them in that order.
+//! An allocation during recording becomes two nodes of the graph, for allocating and freeing, and each kernel
+//! waits for the nodes before it: on an H200 this makes a chain of small kernels a tenth slower. A forward
+//! pass writes the same shapes in the same order each time. So the pass before the recording keeps its
+//! outputs here, and the recording reuses them in that order.
 
 use std::cell::RefCell;
 use std::vec::IntoIter;
@@ -12,15 +12,15 @@ use candle_core::{DType, Result, Shape, Tensor};
 
 use crate::error::mismatch;
 
-/// Bytes that are kept at the most; what a pass writes after them, its graph takes and gives back. A pass that
-/// writes more has kernels that take much longer than those nodes.
+/// Maximum bytes to keep; the graph allocates later outputs itself. A pass with more output has kernels that
+/// take much longer than the extra nodes.
 const MOST: usize = 256 << 20;
 
-/// The outputs of a pass, in the order in which its kernels wrote them.
+/// Outputs of a pass, in the order in which its kernels wrote them.
 #[derive(Debug, Default)]
 pub struct Buffers {
     outputs: Vec<Tensor>,
-    /// Of what was written, kept or not.
+    /// Bytes written, kept or not.
     bytes: usize,
 }
 
@@ -35,10 +35,10 @@ thread_local! {
 }
 
 impl Buffers {
-    /// Runs `f`, and keeps what kernels of this crate write in it.
+    /// Runs `f` and keeps the outputs of this crate's kernels.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// The errors of `f`.
     pub fn of<T>(f: impl FnOnce() -> Result<T>) -> Result<Self> {
         STATE.set(State::Keeping(Self::default()));
         scopeguard::defer! { STATE.set(State::Off) }
@@ -49,8 +49,8 @@ impl Buffers {
         }
     }
 
-    /// Runs `f`, in which kernels of this crate write there. The graph that `f` is recorded to is dropped before
-    /// these are.
+    /// Runs `f`, whose kernels of this crate write to these buffers. The graph that records `f` must be
+    /// dropped before them.
     pub(super) fn given<T>(&self, f: impl FnOnce() -> T) -> T {
         STATE.set(State::Giving(self.outputs.clone().into_iter()));
         scopeguard::defer! { STATE.set(State::Off) }
@@ -59,17 +59,18 @@ impl Buffers {
 
     fn keep(&mut self, x: &Tensor) {
         self.bytes += x.elem_count() * x.dtype().size_in_bytes();
-        // What comes after one that is left out would be taken for it: it counts, so that all after it are left out.
+        // Outputs that are not kept count, too, so that all later ones are left out: the order would be lost
+        // otherwise.
         if self.bytes <= MOST {
             self.outputs.push(x.clone());
         }
     }
 }
 
-/// The next output of the pass before, if one is given.
+/// Returns the next output of the previous pass, if one is given.
 ///
 /// # Errors
-/// When it has another shape or format: the passes are not the same.
+/// If its shape or dtype differs, because the passes are not the same.
 pub(crate) fn next(shape: &Shape, dtype: DType) -> Result<Option<Tensor>> {
     STATE.with_borrow_mut(|state| {
         let State::Giving(outputs) = state else {
@@ -91,7 +92,7 @@ pub(crate) fn next(shape: &Shape, dtype: DType) -> Result<Option<Tensor>> {
     })
 }
 
-/// Keeps `x`, if outputs are kept.
+/// Keeps `x` if outputs are being kept.
 pub(crate) fn keep(x: &Tensor) {
     STATE.with_borrow_mut(|state| {
         if let State::Keeping(buffers) = state {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_writes_where_the_pass_before_it_wrote() -> Result<()> {
+    fn a_recording_writes_to_the_outputs_of_the_previous_pass() -> Result<()> {
         let mut before = vec![];
         let buffers = Buffers::of(|| {
             before = outputs(&[3, 3, 5])?;
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn another_pass_is_refused() -> Result<()> {
+    fn a_different_pass_is_an_error() -> Result<()> {
         let buffers = Buffers::of(|| outputs(&[3]))?;
         let error = buffers.given(|| outputs(&[4])).unwrap_err().to_string();
         let expected = "expected [3] f32, as in the run before, found [4] f32";
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_or_panics_leaves_nothing_on() -> Result<()> {
+    fn errors_and_panics_end_the_state() -> Result<()> {
         let is_off = || STATE.with_borrow(|state| matches!(state, State::Off));
         let buffers = Buffers::of(|| outputs(&[3]))?;
         assert!(Buffers::of(|| -> Result<()> { candle_core::bail!("of the test") }).is_err());
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_pays() -> Result<()> {
+    fn at_most_the_maximum_is_kept() -> Result<()> {
         let of = |n| Tensor::zeros(1, DType::U8, &Device::Cpu)?.broadcast_as(n);
         let mut buffers = Buffers::default();
         for (n, kept) in [(MOST / 2, 1), (MOST / 2, 2), (1, 2), (0, 2)] {

@@ -1,4 +1,4 @@
-//! Recording through the driver.
+//! Recording by the driver.
 
 use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::CudaGraph;
@@ -9,12 +9,12 @@ use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
 use crate::error::mismatch;
 
-/// What a replay has not freed, the next launch frees.
+/// The next launch frees memory that a replay has not freed.
 const AUTO_FREE: sys::CUgraphInstantiate_flags =
     sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
 
-/// Stays with the thread that recorded it, as `CudaGraph` does: what candle's kernels are told of shapes and strides lies on
-/// the device for as long as that thread, which keeps it ([`warm`](super::warm)).
+/// A recording. It stays on its thread, as `CudaGraph` does: shapes and strides for candle's kernels are on
+/// the device as long as that thread keeps them ([`warm`](super::warm)).
 pub struct Recorded {
     graph: CudaGraph,
     kernels: usize,
@@ -33,12 +33,12 @@ impl Recorded {
         }
         let _cached = cuda.enable_cuda_graph_htod_cache();
         stream.begin_capture(RELAXED).w()?;
-        // If `f` panics, the capture ends too: no launch can use the stream while it records.
+        // The capture also ends if `f` panics, because the stream cannot be used while it records.
         let end = scopeguard::guard((), |()| drop(stream.end_capture(AUTO_FREE)));
         let value = f();
         ScopeGuard::into_inner(end);
         let graph = stream.end_capture(AUTO_FREE).w();
-        // Why `f` failed says more than that the capture did.
+        // The error of `f` is more useful than that of the capture.
         let value = value?;
         let graph = graph?.ok_or_else(|| mismatch("a CUDA graph", "launches", "none"))?;
         graph.upload().w()?;
@@ -55,10 +55,10 @@ impl Recorded {
     }
 }
 
-/// Nodes that are kernels.
+/// Counts the nodes that are kernels.
 fn kernels(graph: sys::CUgraph) -> Result<usize> {
     let mut count = 0;
-    // SAFETY: the graph is alive, and with no room for nodes their number is all that is written.
+    // SAFETY: the graph is alive; without room for nodes, only their number is written.
     unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) }
         .result()
         .w()?;
@@ -70,7 +70,7 @@ fn kernels(graph: sys::CUgraph) -> Result<usize> {
     let mut kernels = 0;
     for node in nodes {
         let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-        // SAFETY: the node is one of the graph's, and `kind` is what is written.
+        // SAFETY: the node belongs to the graph, and only `kind` is written.
         unsafe { sys::cuGraphNodeGetType(node, &raw mut kind) }
             .result()
             .w()?;

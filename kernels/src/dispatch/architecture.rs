@@ -1,4 +1,4 @@
-//! Compute capabilities by name, and what the kernels here ask of them.
+//! Compute capabilities by name, and the features that kernels need.
 //!
 //! "CUDA C++ Programming Guide", appendix on compute capabilities.
 
@@ -23,24 +23,24 @@ pub enum Architecture {
     Blackwell,
 }
 
-/// What a GPU can do that an older one cannot.
+/// A hardware feature of newer GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Feature {
     /// `mma.sync` on f16.
     TensorCores,
-    /// `ldmatrix`, integer products on tensor cores.
+    /// `ldmatrix`, and integer matmuls on tensor cores.
     MatrixLoads,
     /// `mma.sync` on bf16 and TF32.
     Bf16,
-    /// `cp.async`: from global to shared memory past the registers.
+    /// `cp.async`: copies from global to shared memory that bypass the registers.
     AsyncCopies,
-    /// Products of E4M3 and E5M2.
+    /// Matmuls of E4M3 and E5M2.
     Fp8,
     /// Thread-block clusters, and bulk copies by TMA, the Tensor Memory Accelerator.
     Clusters,
-    /// `wgmma`: a product by four warps, its operands in shared memory. Hopper's alone.
+    /// `wgmma`: a matmul by four warps with operands in shared memory; Hopper only.
     WarpGroupProducts,
-    /// Products of 4-bit floating-point numbers with block scales.
+    /// Matmuls of 4-bit floats with block scales.
     Fp4,
 }
 
@@ -48,7 +48,7 @@ use Architecture::*;
 use Feature::*;
 
 impl Architecture {
-    /// Of a compute capability; none for what is older than Volta or not known yet.
+    /// Returns the architecture of a compute capability; `None` if it is older than Volta or unknown.
     pub fn of(capability: (u32, u32)) -> Option<Self> {
         Some(match capability {
             (7, 0 | 2) => Volta,
@@ -61,7 +61,7 @@ impl Architecture {
         })
     }
 
-    /// In the order in which they came.
+    /// Features in chronological order.
     pub fn features(self) -> &'static [Feature] {
         match self {
             Volta => &[TensorCores],

@@ -1,4 +1,4 @@
-//! What a choice may depend on of a device.
+//! Properties of a device that the choice of a kernel may depend on.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -8,23 +8,23 @@ use candle_core::{DType, Device, Result};
 use super::{Architecture, Feature};
 use crate::launch::is_simulated;
 
-/// A device, as far as kernels are chosen by it. Tests make up their own.
+/// Properties of a device. Tests invent their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// `NVIDIA H200`, or a CPU's model.
     pub name: String,
-    /// Of the GPU, `580.159.04`; none on a CPU.
+    /// GPU driver, such as `580.159.04`; `None` on a CPU.
     pub driver: Option<String>,
-    /// Compute capability; none on a CPU.
+    /// Compute capability; `None` on a CPU.
     pub capability: Option<(u32, u32)>,
     /// SMs of a GPU, threads of a CPU.
     pub units: usize,
-    /// Whether kernels are simulated: the project's own run, a library's do not.
+    /// Whether kernels are simulated: this project's kernels run, a library's do not.
     pub simulated: bool,
 }
 
 impl Facts {
-    /// A CPU with so many threads.
+    /// A CPU with `threads` threads.
     pub fn cpu(name: impl Into<String>, threads: usize) -> Self {
         Self {
             name: name.into(),
@@ -35,7 +35,7 @@ impl Facts {
         }
     }
 
-    /// A GPU of this compute capability; its name is what the tables call any.
+    /// A GPU of this compute capability, named as in the tables for any GPU.
     pub fn any_gpu(capability: (u32, u32), units: usize) -> Self {
         Self {
             name: super::tables::ANY_GPU.into(),
@@ -46,7 +46,7 @@ impl Facts {
         }
     }
 
-    /// What a table for any device says of the one that was measured: a GPU's name; `AMD EPYC, 2 threads`.
+    /// The device's name in a table for any device: a GPU's name, or `AMD EPYC, 2 threads`.
     pub fn measured(&self) -> String {
         if self.is_gpu() {
             self.name.clone()
@@ -72,8 +72,8 @@ impl Facts {
         self.capability.is_some_and(|found| found >= capability)
     }
 
-    /// Whether it computes in f32 or bf16 as the kernels here need it: a GPU in f32 from 7.5 on and in bf16 where
-    /// `bf16` holds, a CPU in both.
+    /// Whether the device has kernels for `dtype`: a GPU in f32 from 7.5 on and in bf16 if `bf16`, a CPU in
+    /// both.
     pub fn computes(&self, dtype: DType, bf16: bool) -> bool {
         match dtype {
             DType::F32 => !self.is_gpu() || self.at_least((7, 5)),
@@ -82,10 +82,10 @@ impl Facts {
         }
     }
 
-    /// Of `device`, or of the simulator while kernels are simulated; looked up once.
+    /// Returns the facts of `device`, or of the simulator while kernels are simulated; queried once.
     ///
     /// # Errors
-    /// When the driver does not answer.
+    /// If the driver does not respond.
     pub fn of(device: &Device) -> Result<&'static Self> {
         match device {
             Device::Cpu if is_simulated() => Ok(simulator()),
@@ -105,7 +105,7 @@ fn host() -> &'static Facts {
     HOST.get_or_init(|| Facts::cpu(processor(), rayon::current_num_threads()))
 }
 
-/// Stands for a Hopper, whose capability every kernel here can run on.
+/// Facts for the simulator: those of a Hopper GPU, which can run every kernel.
 fn simulator() -> &'static Facts {
     static SIMULATOR: OnceLock<Facts> = OnceLock::new();
     SIMULATOR.get_or_init(|| Facts {
@@ -114,7 +114,7 @@ fn simulator() -> &'static Facts {
     })
 }
 
-/// The name that the processor gives itself, or its architecture.
+/// The processor's name, or its architecture.
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = model_name(&text).map(str::to_string);
@@ -137,7 +137,8 @@ fn sysctl(name: &str) -> Option<String> {
     output.status.success().then(|| text.trim().to_string())
 }
 
-/// Of a GPU, by its context: looked up once, because the driver takes longer to answer than a kernel to run.
+/// Returns the facts of a GPU by its context; queried once, because the driver takes longer to respond than a
+/// kernel to run.
 #[cfg(feature = "cuda")]
 fn gpu(device: &candle_core::CudaDevice) -> Result<&'static Facts> {
     use candle_core::cuda_backend::WrapErr;
@@ -167,7 +168,7 @@ fn gpu(device: &candle_core::CudaDevice) -> Result<&'static Facts> {
     Ok(facts)
 }
 
-/// `580.159.04`, from the kernel module; other systems than Linux do not say.
+/// Returns the driver's version from the kernel module, such as `580.159.04`; only on Linux.
 #[cfg(feature = "cuda")]
 fn driver() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_in_what_the_kernel_says() {
+    fn the_driver_version_is_parsed() {
         let text = "processor\t: 0\nmodel name\t: AMD EPYC 9R14\nflags\t: avx2\n";
         assert_eq!(model_name(text), Some("AMD EPYC 9R14"));
         assert_eq!(model_name("CPU implementer\t: 0x41\n"), None);

@@ -1,25 +1,25 @@
-//! What was picked before. Reading a table takes longer than a product of 16×16, and so does a hash map's hash.
+//! Cache of earlier picks. Reading a table, or hashing for a hash map, takes longer than a 16×16 matmul.
 
 use std::cell::Cell;
 use std::ptr;
 
 use super::{Facts, Problem, Why};
 
-/// Why an entry, and its place in its registry; none where no entry can.
+/// The reason for an entry, and its index in the registry; `None` if no entry can run.
 type Known = Option<(Why<'static>, usize)>;
 
-/// A problem says by its `op` which registry it is for. Facts are one for each device, and stay where they are.
+/// The problem's `op` identifies the registry. Facts are unique per device and never move.
 type Key = (Problem, &'static Facts);
 
-/// Problems that a thread remembers: one a slot, the latest.
+/// Number of slots per thread; each remembers the latest problem.
 const SLOTS: usize = 512;
 
 thread_local! {
-    /// In the thread's own memory, with nothing to set up and nothing to drop, which each look would ask for.
+    /// A const-initialised thread local without a destructor, so that accesses need no set-up check.
     static KNOWN: [Cell<Option<(Key, Known)>>; SLOTS] = const { [const { Cell::new(None) }; SLOTS] };
 }
 
-/// What `find` found when `problem` was met before.
+/// Returns the result of `find` for `problem`, cached.
 #[inline]
 pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> Known) -> Known {
     let slot = slot(problem);
@@ -30,14 +30,14 @@ pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> K
     }
 }
 
-/// Apart, so that what is met again and again is short.
+/// A separate function, so that the common path is short.
 #[cold]
 fn remember(slot: usize, key: Key, found: Known) -> Known {
     KNOWN.with(|known| known[slot].set(Some((key, found))));
     found
 }
 
-/// Of the sizes: neighbours, and the same sizes in another order, lie in different ones.
+/// Hashes the sizes; neighbours and permuted sizes get different slots.
 fn slot(p: &Problem) -> usize {
     let sizes = p.m as u64
         ^ (p.n as u64).rotate_left(16)
@@ -45,7 +45,7 @@ fn slot(p: &Problem) -> usize {
         ^ (p.batch as u64).rotate_left(48)
         ^ ((p.op as u64) << 60)
         ^ ((p.dtype.size_in_bytes() as u64) << 12);
-    // A Fibonacci hash: the upper bits of a product with 2⁶⁴ over the golden ratio.
+    // Fibonacci hashing: the upper bits of a product with 2⁶⁴ over the golden ratio.
     (sizes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use crate::dispatch::{Layout, Op};
 
     #[test]
-    fn a_problem_is_looked_up_once_for_each_device() {
+    fn a_problem_is_looked_up_once_per_device() {
         let leak = |facts| &*Box::leak(Box::new(facts));
         let (one, two) = (leak(Facts::cpu("a", 1)), leak(Facts::cpu("a", 1)));
         let problem = |m| Problem {
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(recall(&problem(1), one, || first), first);
         assert_eq!(recall(&problem(1), one, || unreachable!()), first);
         assert_eq!(recall(&problem(1), two, || None), None);
-        // More than there are slots: what was forgotten is found again.
+        // More problems than slots: a forgotten one is found again.
         for m in 0..4 * SLOTS {
             let found = Some((Why::First, m));
             assert_eq!(recall(&problem(m + 2), two, || found), found);

@@ -1,11 +1,11 @@
-//! Which kernel computes an operation: by shape, number format, layout and device, as measured.
+//! Chooses the kernel of an operation by shape, dtype, layout and device, from measurements.
 //!
-//! A [`Registry`] is a list of [`Entry`]s. An entry has a name, a predicate that says where it can run, and
+//! A [`Registry`] is a list of [`Entry`]s. An entry has a name, a predicate that says when it can run, and
 //! the function that runs it; a new kernel, or one for a new GPU, is one entry. A [`Table`] is a list of
-//! [`Rule`]s, measured on a device: a range of shapes and the kernel that was the fastest there. The first rule
-//! that holds, and whose kernel can run, wins; where no rule holds, the first entry that can.
+//! [`Rule`]s measured on a device: ranges of shapes, and the fastest kernel there. The first rule that
+//! matches and whose kernel can run wins; without one, the first entry that can run.
 //!
-//! What was picked, and why, is a value ([`Picked`]) that `--trace` prints and tests compare.
+//! The picked kernel and the reason are a value ([`Picked`]), which `--trace` prints and tests compare.
 
 mod architecture;
 mod facts;

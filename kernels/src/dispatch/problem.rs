@@ -1,4 +1,4 @@
-//! What is to be computed, as far as kernels are chosen by it.
+//! Problems: the properties of an operation that the choice of a kernel depends on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu::rows;
 
-/// Operations of which there is more than one kernel.
+/// Operations with several kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// A·B of any strides.
+    /// A·B with any strides.
     Matmul,
     /// x·wᵀ + b
     Linear,
@@ -32,7 +32,7 @@ pub enum Op {
 }
 
 impl fmt::Display for Op {
-    /// As in a table's file: `linear_gelu`.
+    /// Formats the name as in a table's file: `linear_gelu`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.serialize(f)
     }
@@ -41,26 +41,26 @@ impl fmt::Display for Op {
 impl FromStr for Op {
     type Err = serde::de::value::Error;
 
-    /// As in a table's file.
+    /// Parses the name in a table's file.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         Self::deserialize(name.into_deserializer())
     }
 }
 
-/// How a matrix lies in memory.
+/// Memory layout of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Row after row, with nothing between.
+    /// Contiguous rows.
     Rows,
-    /// Column after column: a transposed view.
+    /// Contiguous columns: a transposed view.
     Columns,
     /// Part of a larger matrix, or with gaps.
     Strided,
 }
 
 impl Layout {
-    /// Of the last two dimensions.
+    /// Returns the layout of the last two dimensions.
     pub fn of(x: &Tensor) -> Self {
         let [.., row, column] = x.stride() else {
             return Self::Rows;
@@ -79,12 +79,12 @@ impl Layout {
     }
 }
 
-/// `batch` products of A (m, k) and B (k, n).
+/// `batch` matmuls of A (m, k) and B (k, n).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// Which operation.
+    /// The operation.
     pub op: Op,
-    /// Matrices.
+    /// Number of matrices.
     pub batch: usize,
     /// Rows of A.
     pub m: usize,
@@ -92,9 +92,9 @@ pub struct Problem {
     pub n: usize,
     /// Columns of A.
     pub k: usize,
-    /// Of A, B and the result.
+    /// dtype of A, B and the result.
     pub dtype: DType,
-    /// Of A and of B.
+    /// Layouts of A and B.
     pub layout: [Layout; 2],
 }
 
@@ -102,7 +102,7 @@ impl Problem {
     /// An operation on each row of x (…, N).
     ///
     /// # Errors
-    /// When x has no dimensions.
+    /// If x has no dimensions.
     pub fn of_rows(op: Op, x: &Tensor) -> candle_core::Result<Self> {
         let (m, n) = rows(x)?;
         Ok(Self {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_told_apart() -> candle_core::Result<()> {
+    fn layouts_are_distinguished() -> candle_core::Result<()> {
         let x = Tensor::zeros((2, 4, 6), DType::F32, &Device::Cpu)?;
         assert_eq!(Layout::of(&x), Layout::Rows);
         assert_eq!(Layout::of(&x.t()?), Layout::Columns);

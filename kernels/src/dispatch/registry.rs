@@ -1,4 +1,4 @@
-//! Kernels by name, and which of them runs.
+//! Registries of kernels, and the choice among them.
 
 use std::fmt;
 
@@ -21,19 +21,19 @@ pub struct Entry<F> {
 }
 // ANCHOR_END: entry
 
-/// The kernels of an operation. Without a measurement the first that can run does.
+/// The kernels of an operation. Without a measurement, the first one that can run is picked.
 #[derive(Debug)]
 pub struct Registry<F: 'static> {
-    /// In the order in which they are tried.
+    /// Entries in the order in which they are tried.
     pub entries: &'static [Entry<F>],
 }
 
-/// Why an entry was picked.
+/// The reason for picking an entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why<'a> {
-    /// The first rule that holds names it, measured on the device of this name.
+    /// The first matching rule names it; the table was measured on the device of this name.
     Measured(&'a Rule, &'a str),
-    /// No rule holds; it is the first that can run.
+    /// No rule matches; it is the first one that can run.
     First,
 }
 
@@ -53,17 +53,17 @@ impl<F> fmt::Display for Picked<'_, F> {
     }
 }
 
-/// An entry, and why.
+/// A picked entry, with the reason.
 #[derive(Debug)]
 pub struct Picked<'a, F: 'static> {
-    /// What runs.
+    /// The entry to run.
     pub entry: &'static Entry<F>,
-    /// Why it.
+    /// The reason.
     pub why: Why<'a>,
 }
 
 impl<F> Picked<'_, F> {
-    /// The entry's own part of a trace, with the reason.
+    /// Opens the trace's span of the entry, with the reason.
     #[inline]
     pub fn span(&self) -> Span {
         trace::span_because(self.entry.name, || self.why.to_string())
@@ -71,10 +71,11 @@ impl<F> Picked<'_, F> {
 }
 
 impl<F> Registry<F> {
-    /// [`pick_from`](Self::pick_from) the [`tables`] of the device: looked up once a thread and problem.
+    /// Picks from the device's [`tables`] as [`pick_from`](Self::pick_from) does; each thread looks a problem
+    /// up once.
     ///
     /// # Errors
-    /// When no entry can.
+    /// If no entry can run.
     #[inline]
     pub fn pick(
         &self,
@@ -87,7 +88,7 @@ impl<F> Registry<F> {
         Ok(Picked { entry, why })
     }
 
-    /// What [`pick_from`](Self::pick_from) picks, by its place.
+    /// Returns the index of [`pick_from`](Self::pick_from)'s pick.
     #[cold]
     fn find(&self, problem: &Problem, facts: &Facts) -> Option<(Why<'static>, usize)> {
         let picked = self.pick_from(problem, facts, tables(facts))?;
@@ -95,8 +96,8 @@ impl<F> Registry<F> {
         Some((picked.why, self.entries.iter().position(same)?))
     }
 
-    /// The entry of the first rule, table after table, that holds and whose kernel can run; else the first
-    /// entry that can. None if none can.
+    /// Picks the entry of the first rule, table by table, that matches and whose kernel can run; otherwise
+    /// the first entry that can run. `None` if there is none.
     pub fn pick_from<'a>(
         &self,
         problem: &Problem,
@@ -117,7 +118,7 @@ impl<F> Registry<F> {
         Some(Picked { entry, why })
     }
 
-    /// Those that can run, in order.
+    /// Iterates over the entries that can run, in order.
     pub fn able<'a>(
         &self,
         problem: &'a Problem,
@@ -127,7 +128,7 @@ impl<F> Registry<F> {
         entries.iter().filter(move |e| (e.can)(problem, facts))
     }
 
-    /// The entry of this name.
+    /// Returns the entry of this name.
     pub fn named(&self, name: &str) -> Option<&'static Entry<F>> {
         self.entries.iter().find(|e| e.name == name)
     }
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_runs_on_every_gpu() {
+    fn the_first_entry_that_can_run_is_picked_on_every_gpu() {
         for (capability, m, dtype, name) in [
             ((7, 0), 8, DType::F32, "small"),
             ((7, 5), 64, DType::BF16, "any"),
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_holds_wins() {
+    fn the_first_matching_rule_wins() {
         let measured = table(vec![rule(Range(1, 16), "any"), rule(Range(1, 64), "small")]);
         let generic = table(vec![rule(Range(0, usize::MAX), "any")]);
         let turing = gpu((7, 5));
@@ -256,7 +257,7 @@ mod tests {
             assert_eq!(picked.entry.name, name);
             assert_eq!(picked.why, Why::Measured(&measured.rules[of], "a GPU"));
         }
-        // `small` cannot, and the next table speaks of it.
+        // `small` cannot run here, so the next table decides.
         let problem = problem(60, DType::F32);
         let picked = KERNELS
             .pick_from(&problem, &turing, [&measured, &generic])
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_a_kernel_that_is_not_there_is_passed_over() {
+    fn a_rule_of_an_unknown_kernel_is_skipped() {
         let table = table(vec![rule(Range(0, 99), "of another version")]);
         let problem = problem(8, DType::F32);
         let picked = KERNELS
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_comes_back_as_it_was_written() -> Result<(), Box<dyn std::error::Error>> {
+    fn a_table_survives_writing_and_reading() -> Result<(), Box<dyn std::error::Error>> {
         for rules in [
             vec![],
             vec![
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_table_is_one_line() {
+    fn a_damaged_table_is_a_one_line_error() {
         for text in ["", "{", "[]", r#"{"schema": 1}"#] {
             let error = Table::parse(text).expect_err(text);
             assert_eq!(error.lines().count(), 1, "{error}");

@@ -1,4 +1,4 @@
-//! What was measured on a device: ranges of shapes, and the kernel that was the fastest there.
+//! Tables of measurements on a device: ranges of shapes and the fastest kernel there.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ANY_CPU, ANY_GPU, Facts, Op, Problem};
 
-/// Of a size, both ends included: `[33, 64]`.
+/// A range of sizes, both ends included: `[33, 64]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range(pub usize, pub usize);
 
@@ -23,7 +23,7 @@ impl fmt::Display for Range {
         match (self.0, self.1) {
             (a, b) if a == b => write!(f, "{a}"),
             (0, usize::MAX) => write!(f, "any"),
-            (0, 1) => write!(f, "1"), // no size is 0
+            (0, 1) => write!(f, "1"), // sizes start at 1
             (0, b) => write!(f, "≤ {b}"),
             (a, usize::MAX) => write!(f, "≥ {a}"),
             (a, b) => write!(f, "{a}–{b}"),
@@ -31,15 +31,15 @@ impl fmt::Display for Range {
     }
 }
 
-/// A predicate on problems, and the kernel that was the fastest where it holds.
+/// A range of problems, and the fastest kernel there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Which operation.
+    /// The operation.
     pub op: Op,
     /// `f32` or `bf16`.
     pub dtype: String,
-    /// Matrices.
+    /// Number of matrices.
     pub batch: Range,
     /// Rows of A.
     pub m: Range,
@@ -47,22 +47,22 @@ pub struct Rule {
     pub n: Range,
     /// Columns of A.
     pub k: Range,
-    /// The name of the entry.
+    /// Name of the fastest kernel.
     pub kernel: String,
-    /// Microseconds that it took at the range's upper end, or at the largest size that was measured.
+    /// Its microseconds at the range's upper end, or at the largest measured size.
     pub us: f64,
-    /// The next fastest, and its microseconds; empty where there was no other.
+    /// Name of the second fastest kernel; empty if there is none.
     pub next: String,
-    /// Microseconds of the next fastest.
+    /// Microseconds of the second fastest kernel.
     pub next_us: f64,
-    /// What runs without a table, and its microseconds.
+    /// Name of the kernel that runs without a table.
     pub untuned: String,
-    /// Microseconds of what runs without a table.
+    /// Microseconds of the kernel that runs without a table.
     pub untuned_us: f64,
 }
 
 impl Rule {
-    /// Whether it speaks of `problem`.
+    /// Whether it matches `problem`.
     pub fn holds(&self, problem: &Problem) -> bool {
         self.op == problem.op
             && self.dtype == problem.dtype.as_str()
@@ -95,31 +95,32 @@ impl fmt::Display for Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// Of the format of this file: 1.
+    /// Version of the file's schema: 1.
     pub schema: u32,
-    /// The device's name; `any GPU` or `any CPU` for what is used where nothing was measured.
+    /// Name of the device; `any GPU` or `any CPU` for the fallback of unmeasured devices.
     pub device: String,
-    /// Where a table for any device was measured: `AMD EPYC, 2 threads`. None where that is `device` itself.
+    /// The measured device of a table for any device: `AMD EPYC, 2 threads`. `None` if that is `device`
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_on: Option<String>,
-    /// Driver of the GPU that was measured.
+    /// Driver of the measured GPU.
     pub driver: Option<String>,
-    /// Of the program that measured.
+    /// Version of the measuring program.
     pub version: String,
-    /// When: `2026-11-21`.
+    /// Date: `2026-11-21`.
     pub date: String,
-    /// The first that holds wins.
+    /// Rules; the first match wins.
     pub rules: Vec<Rule>,
 }
 
-/// Of a table: the only one so far.
+/// Version of the schema.
 pub const SCHEMA: u32 = 1;
 
 impl Table {
-    /// Reads a table.
+    /// Parses a table.
     ///
     /// # Errors
-    /// What is wrong with the text, in one line.
+    /// The problem in the text, in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let table: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
         match table.schema {
@@ -128,10 +129,10 @@ impl Table {
         }
     }
 
-    /// Reads a file; none where there is none.
+    /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// What is wrong with it, in one line that names the file.
+    /// The problem, in one line that names the file.
     pub fn load(path: &Path) -> Result<Option<Self>, String> {
         let named = |e: String| format!("{}: {e}", path.display());
         match std::fs::read_to_string(path) {
@@ -141,10 +142,10 @@ impl Table {
         }
     }
 
-    /// The file, a rule a line.
+    /// Formats the file with one rule per line.
     ///
     /// # Errors
-    /// When a number is not finite.
+    /// If a number is not finite.
     pub fn text(&self) -> serde_json::Result<String> {
         let head = serde_json::to_string_pretty(&Self {
             rules: vec![],
@@ -163,7 +164,7 @@ impl Table {
         Ok(head.replace("\"rules\": []", &rules) + "\n")
     }
 
-    /// The same as the table of all devices of its kind, which names the one that was measured.
+    /// Converts to the table for any device of the kind, which names the measured one.
     pub fn of_any(self, facts: &Facts) -> Self {
         let device = if facts.is_gpu() { ANY_GPU } else { ANY_CPU };
         Self {
@@ -173,7 +174,7 @@ impl Table {
         }
     }
 
-    /// The device that was measured: `NVIDIA H200`; `AMD EPYC, 2 threads`.
+    /// Returns the measured device: `NVIDIA H200`; `AMD EPYC, 2 threads`.
     pub fn measured_on(&self) -> &str {
         self.measured_on.as_deref().unwrap_or(&self.device)
     }
@@ -183,7 +184,7 @@ impl Table {
         self.device == facts.name || self.measured_on == Some(facts.measured())
     }
 
-    /// Where it comes from: `any CPU, measured on AMD EPYC, 2 threads, 2026-11-22`;
+    /// Describes its origin: `any CPU, measured on AMD EPYC, 2 threads, 2026-11-22`;
     /// `NVIDIA H200, driver 580.159.04, 2026-11-23`.
     pub fn origin(&self) -> String {
         let mut text = self.device.clone();
@@ -196,12 +197,12 @@ impl Table {
         format!("{text}, {}", self.date)
     }
 
-    /// The first rule that holds.
+    /// Returns the first matching rule.
     pub fn rule(&self, problem: &Problem) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.holds(problem))
     }
 
-    /// The name of its file in the cache folder: of the device and its driver, of a CPU its threads, in letters,
+    /// Returns its file name in the cache folder: device and driver, or for a CPU the threads, in letters,
     /// digits and `-`.
     pub fn file_name(facts: &Facts) -> String {
         let second = match (&facts.driver, facts.is_gpu()) {

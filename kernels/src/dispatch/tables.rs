@@ -9,31 +9,31 @@ use candle_core::Device;
 use super::{Facts, Table};
 use crate::error::mismatch;
 
-/// The device of the table for GPUs on which nothing was measured.
+/// Device name of the table for unmeasured GPUs.
 pub const ANY_GPU: &str = "any GPU";
-/// The device of the table for CPUs on which nothing was measured.
+/// Device name of the table for unmeasured CPUs.
 pub const ANY_CPU: &str = "any CPU";
 
-/// As `tune` wrote them.
+/// Committed tables, as written by `tune`.
 const COMMITTED: &[&str] = &[
     include_str!("tables/cpu.json"),
     include_str!("tables/gpu.json"),
     include_str!("tables/h200.json"),
 ];
 
-/// The folder of the user's own tables; none where the system does not say.
+/// Folder of the user's own tables; `None` if the system has no such folder.
 pub fn folder() -> Option<PathBuf> {
     Some(dirs::cache_dir()?.join("candlepower"))
 }
 
-/// The tables of a device, which are read once.
+/// Tables of a device, read once.
 struct Read {
     tables: Vec<Table>,
-    /// Lines for the user.
+    /// Notes for the user.
     remarks: Vec<String>,
 }
 
-/// By the file name of a device's table.
+/// Tables by the file name of a device's table.
 static READ: LazyLock<Mutex<HashMap<String, &'static Read>>> = LazyLock::new(Mutex::default);
 
 fn read(facts: &Facts) -> &'static Read {
@@ -49,23 +49,24 @@ fn read(facts: &Facts) -> &'static Read {
     })
 }
 
-/// The tables of a device, in the order in which they are asked: the user's own, the committed one of this device, the
-/// one of any. Read once; a file of the user's that cannot be read is passed over, and [`remarks`] say why.
+/// Returns the tables of a device in order of precedence: the user's, the committed one of this device, the
+/// one for any device. They are read once; an invalid user's file is skipped, and [`remarks`] says why.
 pub fn tables(facts: &Facts) -> &'static [Table] {
     &read(facts).tables
 }
 
-/// Lines for the user about [`tables`]: a file that was passed over, and that no table is of this device. The programs print
-/// them; this crate prints nothing.
+/// Returns notes for the user about [`tables`]: a skipped file, and that no table is of this device. Programs
+/// print them; this crate prints nothing.
 pub fn remarks(facts: &Facts) -> &'static [String] {
     &read(facts).remarks
 }
 
-/// Picks kernels on `device` by `table` alone from now on, or without one by the order of each registry, whatever files there
-/// are.
+/// Picks kernels on `device` by `table` only from now on; with `None` by the order of each registry. Files
+/// are ignored.
 ///
 /// # Errors
-/// When tables were read for this device before, because a kernel was picked; and when the driver does not answer.
+/// If tables were already read for this device, because a kernel was picked; or if the driver does not
+/// respond.
 pub fn use_table(device: &Device, table: Option<Table>) -> candle_core::Result<()> {
     insert(Table::file_name(Facts::of(device)?), table)
 }
@@ -87,7 +88,7 @@ pub fn is_tuned(facts: &Facts, tables: &[Table]) -> bool {
     tables.iter().any(|table| table.is_of(facts))
 }
 
-/// What to say where no table was measured on this device; nothing of the simulator, which has no times.
+/// Returns a note if no table was measured on this device; `None` for the simulator, which measures no times.
 fn foreign(facts: &Facts, tables: &[Table]) -> Option<String> {
     if facts.simulated || is_tuned(facts, tables) {
         return None;
@@ -107,7 +108,7 @@ fn foreign(facts: &Facts, tables: &[Table]) -> Option<String> {
     ))
 }
 
-/// The command that measures a device, from the folder of the repository.
+/// Returns the command that measures a device, from the repository's folder.
 pub fn tune_command(facts: &Facts) -> &'static str {
     if facts.is_gpu() {
         "cargo run --release --features cuda -- tune"
@@ -116,14 +117,14 @@ pub fn tune_command(facts: &Facts) -> &'static str {
     }
 }
 
-/// Those for a device, and what is wrong with the user's own.
+/// Finds the tables for a device, and any problem in the user's own.
 fn find(facts: &Facts, folder: Option<&Path>, committed: &[&str]) -> (Vec<Table>, Option<String>) {
     let own = folder.map(|folder| own(facts, &folder.join(Table::file_name(facts))));
     let (own, complaint) = match own.unwrap_or(Ok(None)) {
         Ok(table) => (table, None),
         Err(complaint) => (None, Some(complaint)),
     };
-    // A test reads them all.
+    // A test parses all of them.
     let committed: Vec<_> = committed.iter().flat_map(|t| Table::parse(t)).collect();
     let any = if facts.is_gpu() { ANY_GPU } else { ANY_CPU };
     let of = |device: &str| committed.iter().find(|t| t.device == device).cloned();
@@ -163,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_named_before_a_kernel_is_picked() -> candle_core::Result<()> {
+    fn a_table_must_be_set_before_a_kernel_is_picked() -> candle_core::Result<()> {
         let rules = vec![];
         let own = Table {
             rules,
             ..Table::parse(&table("mine", "1")).expect("a table")
         };
-        // Of its own name, because other tests pick kernels on this CPU.
+        // A unique name, because other tests pick kernels on this CPU.
         let facts = Facts::cpu("a CPU of this test", 2);
         let file = Table::file_name(&facts);
         assert!(insert(file.clone(), Some(own.clone())).is_ok());
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_comes_first() -> std::io::Result<()> {
+    fn the_users_table_comes_first() -> std::io::Result<()> {
         let folder = tempfile::tempdir()?;
         let facts = Facts::cpu("a CPU", 2);
         let file = folder.path().join("a-cpu-2-threads.json");
@@ -228,14 +229,15 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_has_the_table_of_any_gpu() {
+    fn an_unmeasured_gpu_uses_the_table_for_any_gpu() {
         let committed = [table(ANY_GPU, "1"), table(ANY_CPU, "2")];
         let committed: Vec<&str> = committed.iter().map(String::as_str).collect();
         let (found, _) = find(&Facts::any_gpu((8, 6), 40), None, &committed);
         assert_eq!(names(&found), [(ANY_GPU, "1")]);
     }
 
-    /// A CPU of another number of threads is another device: a table of two threads says little of thirty-two.
+    /// A CPU with another number of threads is another device: a table of two threads says little about
+    /// thirty-two.
     #[test]
     fn a_table_of_another_device_is_called_so() {
         let measured = |facts: &Facts| {
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_ones_are_whole() {
+    fn the_committed_tables_are_complete() {
         for text in COMMITTED {
             let table = Table::parse(text).expect("a table");
             assert!(!table.rules.is_empty(), "{}", table.device);

@@ -1,4 +1,4 @@
-//! Measures every kernel that can, on a grid of shapes, and makes rules of the fastest.
+//! Measures all kernels on a grid of shapes, and makes rules of the fastest.
 
 mod calls;
 mod grid;
@@ -14,48 +14,48 @@ use calls::{CallOn, calls};
 pub use grid::{Axis, Grid};
 use sampler::Sampler;
 
-/// What was measured of a problem.
+/// Measurements of a problem.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// The problem.
     pub problem: Problem,
     /// Kernels and microseconds, in the order of the registry.
     pub times: Vec<(&'static str, f64)>,
-    /// The same where each call comes after a rest of a library's threads.
+    /// The same, but each call follows a rest of the library's threads.
     rested: Vec<f64>,
 }
 
-/// How much faster than what runs without a table a kernel has to be, or the difference is noise.
+/// Minimum speed-up over the kernel that runs without a table; smaller differences are noise.
 const MARGIN: f64 = 1.05;
 
-/// Samples of each kernel, taken in turns of any order: what disturbs one disturbs all.
+/// Samples per kernel, taken in turns in random order, so that disturbances affect all alike.
 const SAMPLES: usize = 7;
 
-/// Of kernels that take longer than so many microseconds, whose times vary less.
+/// Samples per kernel for slow kernels, whose times vary less.
 const FEW: usize = 3;
 const LONG: f64 = 1e3;
 
 impl Measured {
-    /// Of each kernel that can, on fresh operands, by the fastest of a few samples.
+    /// Measures each kernel that can run, on new operands; the fastest of a few samples counts.
     ///
     /// # Errors
-    /// What a kernel says.
+    /// The errors of the kernels.
     pub fn new(problem: Problem, device: &Device) -> Result<Self> {
         let mut all = calls(&problem, device)?;
         all.truncate(all.iter().take_while(|call| call.name != PICKED).count());
         Self::of(problem, device, all, SAMPLES, fastest)
     }
 
-    /// The same by the median of as many samples, with the kernel that is picked, and what picking costs, as
-    /// [`PICKED`], and candle's product of matrices.
+    /// Measures by the median of `samples` samples, and adds the picked kernel including the cost of picking,
+    /// as [`PICKED`], and candle's matmul.
     ///
     /// # Errors
-    /// What a kernel says.
+    /// The errors of the kernels.
     pub fn with_picked(problem: Problem, device: &Device, samples: usize) -> Result<Self> {
         Self::of(problem, device, calls(&problem, device)?, samples, median)
     }
 
-    /// Of the kernel with this name, microseconds.
+    /// Returns the microseconds of the kernel with this name.
     pub fn us(&self, name: &str) -> Option<f64> {
         let (_, us) = self.times.iter().find(|(known, _)| *known == name)?;
         Some(*us)
@@ -78,7 +78,7 @@ impl Measured {
             if done >= FEW && runs.iter().any(slow) {
                 break;
             }
-            // Each is measured in what the one before has left: caches, and threads that are still awake.
+            // Each kernel finds the caches and threads as the previous one left them.
             let mut turn: Vec<_> = runs.iter_mut().collect();
             turn.shuffle(&mut rand::rng());
             for (_, sampler, us, rested) in turn {
@@ -97,11 +97,12 @@ impl Measured {
     }
 
     // ANCHOR: places
-    /// The places of the fastest and of the next.
+    /// Indices of the fastest and the second fastest kernel.
     fn places(&self) -> (usize, Option<usize>) {
         let us = |&i: &usize| self.times[i].1;
-        // What runs without a table is first in its registry. It is left for what is faster whether the threads are
-        // awake, as between two long products, or have to be woken, as after an op of one thread.
+        // The first kernel of a registry runs without a table. Another one replaces it only if it is faster
+        // both with awake threads, as between two long matmuls, and with sleeping ones, as after a
+        // single-threaded op.
         let faster =
             |&i: &usize| us(&i) * MARGIN < us(&0) && self.rested[i] * MARGIN < self.rested[0];
         let mut order: Vec<usize> = (0..self.times.len()).collect();
@@ -113,7 +114,7 @@ impl Measured {
     // ANCHOR_END: places
 }
 
-/// What disturbs a sample makes it longer, never shorter.
+/// Disturbances only make a sample longer.
 fn fastest(us: &[f64]) -> f64 {
     us.iter().copied().fold(f64::INFINITY, f64::min)
 }
@@ -124,10 +125,10 @@ fn median(us: &[f64]) -> f64 {
     us[us.len() / 2]
 }
 
-/// The rules of all grids, in their order; `seen` is told of every problem.
+/// Returns the rules of all grids, in order; calls `seen` with every measurement.
 ///
 /// # Errors
-/// What a kernel or the driver says.
+/// The errors of the kernels and the driver.
 pub fn tune(device: &Device, grids: &[Grid], mut seen: impl FnMut(&Measured)) -> Result<Vec<Rule>> {
     let facts = Facts::of(device)?;
     let mut rules = vec![];
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_left_for_what_is_faster_awake_and_rested() {
+    fn the_first_kernel_is_replaced_only_if_slower_awake_and_rested() {
         let places = |rested: [f64; 3]| {
             let mut measured = measured(&[("a", 3.0), ("b", 2.0), ("c", 2.5)]);
             measured.rested = rested.to_vec();
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_no_reason_to_leave_the_first() {
+    fn noise_does_not_replace_the_first_kernel() {
         let places = |times: &[_]| measured(times).places();
         assert_eq!(places(&[("a", 3.0), ("b", 2.0), ("c", 2.5)]), (1, Some(2)));
         assert_eq!(places(&[("a", 2.05), ("b", 2.0), ("c", 2.5)]), (0, Some(1)));
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_becomes_rules_that_hold_where_it_was_measured() -> Result<()> {
+    fn a_grid_becomes_rules_for_the_measured_shapes() -> Result<()> {
         let sizes = |sizes: &[usize]| Axis::up_to(sizes);
         let grid = Grid {
             op: Op::Matmul,

@@ -1,4 +1,4 @@
-//! Both levels on a CPU: the tensors as slices, and the nodes cut into tasks of equal work.
+//! Both levels on a CPU: tensors as slices, and nodes divided into tasks of equal work.
 
 pub(super) mod level3;
 pub(super) mod level4;
@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::error::mismatch;
 use crate::output;
 
-/// The rows of a matrix, or of a view whose first stride is free.
+/// Rows of a matrix, or of a view with any stride between rows.
 #[derive(Clone, Copy)]
 struct Rows<'a, T> {
     elements: &'a [T],
@@ -37,11 +37,11 @@ impl<'a, T> Rows<'a, T> {
     }
 }
 
-/// What the loops read.
+/// Operands of the loops.
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
     size: Size,
-    q: Rows<'a, T>,        // (N, H·D), and so are the next four
+    q: Rows<'a, T>,        // (N, H·D), as are the next four
     k: Rows<'a, T>,        //
     v: Rows<'a, T>,        //
     skip: Rows<'a, T>,     //
@@ -58,13 +58,13 @@ impl<T> Inputs<'_, T> {
         1. / (self.size.head_dim as f32).sqrt()
     }
 
-    /// The incoming edges of a node.
+    /// Returns the incoming edges of a node.
     #[inline(always)]
     fn incoming(&self, node: usize) -> Range<usize> {
         self.row_ptr[node] as usize..self.row_ptr[node + 1] as usize
     }
 
-    /// The channels of a head.
+    /// Returns the channels of a head.
     #[inline(always)]
     fn channels(&self, head: usize) -> Range<usize> {
         head * self.size.head_dim..(head + 1) * self.size.head_dim
@@ -72,7 +72,8 @@ impl<T> Inputs<'_, T> {
 }
 
 impl<T: Element> Inputs<'_, T> {
-    /// Wₑᵀ, (Fe, H·D) in f32: the weights of one feature for neighbouring channels lie side by side.
+    /// Returns Wₑᵀ, (Fe, H·D) in f32, so that the weights of one feature for neighbouring channels are
+    /// adjacent.
     fn transposed_w(&self) -> Vec<f32> {
         let channels = self.size.heads * self.size.head_dim;
         let mut transposed = vec![0.; self.size.features * channels];
@@ -88,7 +89,7 @@ impl<T: Element> Inputs<'_, T> {
 /// Nodes, and their rows of y.
 type Task<'a, T> = (Range<usize>, &'a mut [MaybeUninit<T>]);
 
-/// Calls `prepare` once, and what it returns for every task.
+/// Calls `prepare` once, and the returned function for every task.
 fn run<T: Element, F>(
     params: &Params,
     size: Size,
@@ -133,12 +134,12 @@ where
         let tasks = tasks(&row_ptr, &mut y, channels);
         parallel::for_each(tasks.into_iter(), |task| kernel(inputs, task));
     }
-    // SAFETY: the tasks have all nodes among them, and the kernel writes the row of each.
+    // SAFETY: the tasks cover all nodes, and the kernel writes the row of each.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (size.nodes, channels), &Device::Cpu)
 }
 
-/// Cuts the nodes into runs that have about as many nodes and edges each.
+/// Splits the nodes into ranges with about equal numbers of nodes and edges.
 fn tasks<'a, T>(
     row_ptr: &[u32],
     mut y: &'a mut [MaybeUninit<T>],
@@ -161,7 +162,7 @@ fn tasks<'a, T>(
     tasks
 }
 
-/// The rows follow one another up to E, and every source is a node.
+/// Checks that row pointers ascend to E, and that every source is a node.
 fn check_graph(row_ptr: &[u32], col_idx: &[u32]) -> Result<()> {
     const KERNEL: &str = "edge_attention";
     let ends = (row_ptr[0] as usize, row_ptr[row_ptr.len() - 1] as usize);

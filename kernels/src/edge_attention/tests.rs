@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! All levels against the oracle, on every device.
 
 mod case;
 mod errors;
@@ -29,7 +29,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
                 features: case[3],
                 dtype: DTYPES[case[4]],
             };
-            // At most 2²⁰ products with w.
+            // At most 2²⁰ multiply-adds with w.
             let most = (1 << 20) / (shape.channels() * shape.features * case[0]);
             let degrees: Vec<usize> = (0..case[0])
                 .map(|i| [4, 0, 1, 3, 9][i % 5].min(most))
@@ -45,9 +45,9 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// q, k, v, skip and edges lie on 16 bytes, the residual does not.
+/// q, k, v, skip and edges are aligned to 16 bytes, the residual is not.
 #[test]
-fn a_residual_beside_16_bytes_equals_the_oracle() -> Result<()> {
+fn a_misaligned_residual_equals_the_oracle() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for (head_dim, degree) in [(32, 3), (136, 3), (32, 1100)] {
@@ -67,7 +67,7 @@ fn a_residual_beside_16_bytes_equals_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// A hub beside nodes of few edges: 1000 is more than a block takes at once at any level.
+/// A hub among nodes with few edges: 1000 edges exceed a block's chunk at any level.
 #[test]
 fn hubs_equal_the_oracle() -> Result<()> {
     let mut rng = rng();
@@ -90,8 +90,8 @@ fn hubs_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Nodes of more edges than a block takes at level 5: they begin and end beside the bounds of its chunks of 1024 and
-/// on them, one follows the other, and some span several.
+/// Nodes with more edges than a level-5 block takes: they start and end at, before and after the bounds of
+/// its chunks of 1024, and some span several chunks.
 #[test]
 fn nodes_of_many_chunks_equal_the_oracle() -> Result<()> {
     let mut rng = rng();
@@ -118,7 +118,7 @@ fn nodes_of_many_chunks_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// A hub of 100000 edges among nodes of three; of fewer under a sanitizer.
+/// A hub of 100000 edges among nodes of three; fewer under a sanitizer.
 #[test]
 fn a_hub_of_100_000_edges() -> Result<()> {
     let mut rng = rng();
@@ -138,7 +138,7 @@ fn a_hub_of_100_000_edges() -> Result<()> {
 }
 
 #[test]
-fn no_edges_are_the_skip_and_the_residual() -> Result<()> {
+fn without_edges_the_result_is_skip_plus_residual() -> Result<()> {
     let mut rng = rng();
     let shape = Shape {
         heads: 2,
@@ -159,10 +159,10 @@ fn no_edges_are_the_skip_and_the_residual() -> Result<()> {
     Ok(())
 }
 
-/// Node 0 and its one edge, which is edge 0, are NaN or ∞: what does not read them is as if they were not. Degrees are odd, so that
-/// a kernel that takes edges by twos has a last one that is missing.
+/// Node 0 and its one edge, edge 0, are NaN or ∞; nodes that do not read them must not change. Degrees are
+/// odd, so that a kernel that takes edges in pairs has an incomplete last pair.
 #[test]
-fn a_node_that_is_not_finite_does_nothing_to_others() -> Result<()> {
+fn nan_and_infinity_stay_within_their_node() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for (head_dim, dtype) in [(32, DType::F32), (32, DType::BF16), (7, DType::F32)] {
@@ -223,7 +223,7 @@ fn a_repeated_edge_counts_twice() -> Result<()> {
     Ok(())
 }
 
-/// Every score of a node higher or lower by 200, where e²⁰⁰ is no f32: the maximum is a true one.
+/// Scores of a node differ by ±200, where e²⁰⁰ overflows f32, so the maximum must be subtracted.
 #[test]
 fn scores_may_be_large() -> Result<()> {
     let mut rng = rng();
@@ -250,14 +250,15 @@ fn scores_may_be_large() -> Result<()> {
         let w = uniform(&mut rng, &[c, 7], DType::F32, &device)?;
         let case = Case::new(shape, incoming, (tensor, x), edges, w)?;
         for (level, kernel) in KERNELS {
-            // A score of 200 is known to 200·2⁻²⁴ at the best, and that is the weights' error.
+            // A score of 200 has an error of at least 200·2⁻²⁴, which is the weights' error.
             assert_close(level, &case.run(kernel)?, &case.oracle(), 1e-3)?;
         }
     }
     Ok(())
 }
 
-/// Node i becomes node order[i]: so does its row of y. Its edges keep their order, so y has the same bits.
+/// If node i becomes node order[i], its row of y moves there. Its edges keep their order, so y has equal
+/// bits.
 #[test]
 fn the_order_of_nodes_does_not_matter() -> Result<()> {
     let mut rng = rng();
@@ -317,7 +318,7 @@ fn permuted(case: &Case, order: &[usize], inverse: &[usize]) -> Result<Case> {
     )
 }
 
-/// The constants that the launches have in common with the kernels.
+/// Constants that launches share with the kernels.
 #[test]
 fn launches_have_the_constants_of_the_kernels() {
     let file4 = KernelFile::read("edge_attention/level4", "sm_75");

@@ -1,7 +1,7 @@
-//! Both levels on a CPU: a row is copied with `copy_from_slice`, that is `memcpy`, which already moves the
-//! widest registers that the CPU has. Level 4 has nothing to add to level 3.
+//! Both levels on a CPU: `copy_from_slice` copies a row by `memcpy`, which already uses the widest registers,
+//! so level 4 adds nothing.
 //!
-//! Against candle's `index_select`: rows in parallel, where it copies them on one thread.
+//! Compared with candle's `index_select`: rows are copied in parallel, not on one thread.
 
 use candle_core::{Result, Tensor};
 
@@ -10,7 +10,7 @@ use crate::element::Element;
 use crate::error::mismatch;
 use crate::output;
 
-/// The rows of w that ids names, as `shape`.
+/// Gathers the rows of w by ids into a tensor of `shape`.
 pub fn gather<T: Element>(
     kernel: &str,
     ids: &Tensor,

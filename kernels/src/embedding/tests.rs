@@ -1,4 +1,4 @@
-//! Both levels against the rows themselves, on every device that is here.
+//! Both levels against the rows themselves, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Weight;
@@ -22,7 +22,7 @@ fn ids(rng: &mut ChaCha8Rng, rows: usize, vocab: usize) -> Vec<u32> {
         .collect()
 }
 
-/// w begins `offset` elements after a multiple of 16 bytes. The result is exact.
+/// w starts `offset` elements after a multiple of 16 bytes. The result is exact.
 fn compare(
     rng: &mut ChaCha8Rng,
     [rows, vocab, c, offset]: [usize; 4],
@@ -77,7 +77,7 @@ proptest! {
 }
 
 #[test]
-fn no_ids_are_no_work() -> Result<()> {
+fn no_ids_launch_nothing() -> Result<()> {
     for device in devices() {
         let ids = Tensor::zeros((2, 0), DType::U32, &device)?;
         let w = Weight::new(Tensor::zeros((4, 8), DType::F32, &device)?);
@@ -89,7 +89,7 @@ fn no_ids_are_no_work() -> Result<()> {
 }
 
 #[test]
-fn an_unknown_id_is_an_error_that_names_it() -> Result<()> {
+fn an_invalid_id_is_an_error_that_names_it() -> Result<()> {
     let ids = Tensor::new(&[3u32, 7], &Device::Cpu)?;
     let w = Weight::new(Tensor::zeros((7, 2), DType::F32, &Device::Cpu)?);
     for (_, kernel) in KERNELS {
@@ -107,7 +107,7 @@ fn an_unknown_id_is_an_error_that_names_it() -> Result<()> {
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
-fn an_unknown_id_is_nan_on_a_gpu() -> Result<()> {
+fn an_invalid_id_gives_nan_on_a_gpu() -> Result<()> {
     let device = gpu()?;
     let ids = Tensor::new(&[1u32, 7, u32::MAX, 2], &device)?;
     for (c, dtype) in [

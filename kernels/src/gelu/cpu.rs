@@ -1,12 +1,12 @@
 //! Both levels on a CPU.
 //!
-//! - Level 3, against candle's `gelu_erf`: an erf that the compiler can put in vector registers
-//!   (`cpu::math`), where candle's takes one element at a time and a table of cases.
-//! - Level 4: the lanes are explicit, with fused multiply-adds: the fifteen terms of erf are fifteen
-//!   instructions, where they are thirty without.
+//! - Level 3, compared with candle's `gelu_erf`: an erf that the compiler vectorises (`cpu::math`), where
+//!   candle's takes one element at a time and a table of cases.
+//! - Level 4: explicit lanes with fused multiply-adds, so the fifteen terms of erf take fifteen instructions
+//!   instead of thirty.
 //!
-//! From memory the bound is the bytes, and a copy of as many takes about as long. To be faster, apply it
-//! where the elements are made, as `linear` does.
+//! Outside the caches it is memory-bound: a copy of as many bytes takes about as long. To be faster, apply
+//! GELU where the elements are made, as `linear` does.
 
 use std::mem::MaybeUninit;
 
@@ -31,7 +31,7 @@ pub fn level3<T: Element>(x: &Tensor) -> Result<Tensor> {
     })
 }
 
-/// Level 4: a register as the warp.
+/// Level 4: explicit SIMD lanes.
 pub fn level4<T: Element>(x: &Tensor) -> Result<Tensor> {
     in_pieces(x, |x: &[T], y| Arch::new().dispatch(InLanes(x, y)))
 }
@@ -62,7 +62,7 @@ fn in_pieces<T: Element>(
     let n = parallel::rows_per_task(from.len(), 1);
     let mut y = output::uninit::<T>(from.len());
     parallel::for_each(from.chunks(n).zip(y.chunks_mut(n)), |(x, y)| task(x, y));
-    // SAFETY: y has chunks as long as those of x, and `task` writes all of its own.
+    // SAFETY: y has chunks as long as those of x, and `task` writes each of its chunk's elements.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())
 }

@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! Both levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ proptest! {
 }
 
 #[test]
-fn far_from_zero_it_is_x_or_nothing() -> Result<()> {
+fn far_from_zero_gelu_is_x_or_zero() -> Result<()> {
     for device in devices() {
         let x = Tensor::new(
             &[1e30f32, 100., -100., -1e30, f32::NAN, f32::INFINITY],
@@ -84,7 +84,7 @@ fn far_from_zero_it_is_x_or_nothing() -> Result<()> {
 }
 
 #[test]
-fn the_shape_stays_and_nothing_is_no_work() -> Result<()> {
+fn the_shape_is_kept_and_an_empty_tensor_launches_nothing() -> Result<()> {
     for device in devices() {
         for shape in [&[2, 0, 3][..], &[2, 5, 3]] {
             let x = Tensor::zeros(shape, DType::F32, &device)?;
@@ -97,7 +97,7 @@ fn the_shape_stays_and_nothing_is_no_work() -> Result<()> {
 }
 
 #[test]
-fn other_formats_are_errors() -> Result<()> {
+fn other_dtypes_are_errors() -> Result<()> {
     let x = Tensor::zeros((2, 8), DType::F64, &Device::Cpu)?;
     for (_, kernel) in KERNELS {
         let error = kernel(&x).map(|_| ()).unwrap_err();

@@ -5,7 +5,7 @@
 
 use candle_core::{Result, Tensor};
 
-/// Bytes of a chunk, which one instruction loads.
+/// Bytes of a chunk, loaded by one instruction.
 pub(super) const CHUNK: usize = 16;
 
 /// Whether the first element of each of `tensors` is 16-byte aligned.

@@ -1,4 +1,4 @@
-//! Launches on a GPU through the driver.
+//! Launches on a GPU by the driver.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, RwLock};
@@ -46,7 +46,7 @@ enum Value {
     F32(f32),
 }
 
-/// Launches on the stream of the device of the tensors.
+/// Launches on the stream of the tensors' device.
 pub(super) fn execute(launch: &Launch) -> Result<()> {
     let device = device(launch)?;
     let stream = device.cuda_stream();
@@ -193,7 +193,7 @@ fn compile(context: &Arc<CudaContext>, module: &'static Module, entry: &str) -> 
     };
     let function = compiled(context, module)?.load_function(entry).w()?;
     let static_smem = function.get_attribute(STATIC).w()?;
-    // Beyond 48 KiB a kernel has to ask; it may have all that the GPU grants a block.
+    // Beyond 48 KiB a kernel must opt in; it may use the GPU's maximum per block.
     let dynamic = context.attribute(MAX_SMEM).w()? - static_smem;
     function.set_attribute(DYNAMIC, dynamic).w()?;
     Ok(Loaded {
@@ -203,7 +203,7 @@ fn compile(context: &Arc<CudaContext>, module: &'static Module, entry: &str) -> 
     })
 }
 
-/// The driver compiles all entries of a module at once.
+/// Compiles all entries of a module at once.
 fn compiled(context: &Arc<CudaContext>, module: &'static Module) -> Result<Arc<CudaModule>> {
     let key = key(context, module);
     let known = MODULES.read().ok().and_then(|m| m.get(&key).cloned());

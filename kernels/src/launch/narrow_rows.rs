@@ -1,4 +1,4 @@
-//! Which kernel takes a row that fits in one warp, its grid and its block: the host's side of `common/narrow_row.cuh`.
+//! Launches of kernels for rows that fit in one warp: the host side of `common/narrow_row.cuh`.
 
 use super::Launch;
 use super::alignment::CHUNK;

@@ -1,4 +1,4 @@
-//! A list of launches in order, on whatever device they ran.
+//! A list of launches in order, on any device.
 
 use std::cell::RefCell;
 
@@ -8,8 +8,8 @@ thread_local! {
     static NOTED: RefCell<Option<Vec<Launched>>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` and returns what it launched on this thread, in the order of the launches. A trace lists them by op instead:
-/// there the launches of an op come before those of the ops inside it.
+/// Runs `f` and returns its launches on this thread, in order. A trace instead lists launches by op, those of
+/// an op before those of the ops inside it.
 pub fn noted<T>(f: impl FnOnce() -> T) -> (T, Vec<Launched>) {
     let before = NOTED.replace(Some(vec![]));
     scopeguard::defer! { NOTED.set(before) }
@@ -17,7 +17,7 @@ pub fn noted<T>(f: impl FnOnce() -> T) -> (T, Vec<Launched>) {
     (value, NOTED.take().unwrap_or_default())
 }
 
-/// Notes a launch here and in the trace, where either is being recorded.
+/// Records a launch here and in the trace, if either is recording.
 pub(super) fn launched(launch: impl Fn() -> Launched) {
     NOTED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.push(launch())));
     trace::launched(launch);
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_are_in_order_whatever_spans_are_open() {
+    fn launches_are_in_order_in_any_span() {
         launched(|| panic!("no list is open"));
         let ((), noted) = noted(|| {
             {

@@ -1,4 +1,4 @@
-//! Launches as text, for files of cases: the entry, the grid and the arguments of a simulated kernel.
+//! Records simulated launches as text for files of cases: entry, grid and arguments.
 
 use std::cell::RefCell;
 
@@ -13,9 +13,9 @@ use crate::error::mismatch;
 /// A simulated launch.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// Where the kernel is.
+    /// Module of the kernel.
     pub module: &'static Module,
-    /// The launch. Floats are random numbers of the same range; integers, which are indices, are themselves.
+    /// The launch. Floats are random numbers of the same range; integers, which are indices, are kept.
     pub case: Case,
 }
 
@@ -31,7 +31,7 @@ pub fn recorded<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Recorded>
     (value, RECORDED.take().unwrap_or_default())
 }
 
-/// Adds a launch that is about to run, inside of [`recorded`].
+/// Records a launch inside of [`recorded`] before it runs.
 pub(super) fn note(launch: &Launch) -> Result<()> {
     if RECORDED.with_borrow(Option::is_none) {
         return Ok(());
@@ -61,7 +61,7 @@ fn case(launch: &Launch) -> Result<Case> {
     })
 }
 
-/// `storages` are those of the arguments before, each with its argument's number.
+/// Converts an argument; `storages` are those of earlier arguments, each with its argument's index.
 fn argument(
     launch: &Launch,
     number: usize,
@@ -95,7 +95,7 @@ fn argument(
     })
 }
 
-/// Whether an argument reads this storage. One that none reads is poisoned.
+/// Whether an argument reads this storage; storages that are only written are poisoned.
 fn is_read(launch: &Launch, storage: usize) -> bool {
     launch.args.iter().any(|arg| match arg {
         Arg::Read(x) | Arg::View(x) => key(&x.storage_and_layout().0) == storage,
@@ -136,14 +136,14 @@ fn contents(x: &Tensor, host: &CpuStorage, read: bool) -> Result<Contents> {
     })
 }
 
-/// Maximum number of floats that a case lists because many are equal.
+/// Maximum number of floats listed in a case because many are equal.
 const LISTED: usize = 2048;
 
-/// Maximum number of floats that a case lists because one is not finite.
+/// Maximum number of floats listed in a case because one is not finite.
 const FEW: usize = 64;
 
-/// Random numbers as large as these. The numbers themselves if many are equal, as ties and masks are, or if they are few
-/// and one is NaN. NaN among many numbers is memory that no kernel reads.
+/// Returns random numbers of the same range. Returns the numbers themselves if many are equal, as in ties and
+/// masks, or if there are few and one is NaN. NaN among many numbers is memory that no kernel reads.
 fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fill {
     let len = x.len();
     let mut distinct: Vec<u32> = x.clone().map(f32::to_bits).collect();
@@ -159,8 +159,8 @@ fn floats(element: Element, x: impl ExactSizeIterator<Item = f32> + Clone) -> Fi
     Fill::Random((most > 1.).then_some(most.into()))
 }
 
-/// Maximum number of integers that a case lists: indices and packed weights. Tensors of 8-bit activations have more, and
-/// there random ones do.
+/// Maximum number of integers listed in a case: indices and packed weights. Tensors of 8-bit activations have
+/// more, and random ones are as good.
 const INTEGERS: usize = 8192;
 
 fn integers<T: Copy + Into<u64>>(x: &[T]) -> Fill {

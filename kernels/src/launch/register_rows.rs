@@ -1,4 +1,4 @@
-//! Grid and block of level 4's kernels for rows: the host's side of `common/row.cuh`.
+//! Launches of level 4's row kernels: the host side of `common/row.cuh`.
 
 use super::Launch;
 use super::alignment::CHUNK;
@@ -6,42 +6,42 @@ use super::alignment::CHUNK;
 /// Bytes of a row in one thread's registers: `CHUNKS_PER_THREAD` of `row.cuh`, four chunks.
 const BYTES_PER_THREAD: usize = 4 * CHUNK;
 
-/// Maximum number of columns that the registers of a block hold: 1024 threads of f32, or 512 of bf16.
+/// Maximum number of columns in a block's registers: 1024 threads of f32, or 512 of bf16.
 const MAX_COLUMNS: usize = 16384;
 
-/// Threads of a block, unless one row takes more.
+/// Threads per block, unless one row needs more.
 const THREADS: usize = 256;
 
 /// Blocks from which on a block gets more than one row. About the number of SMs of a large GPU: with fewer blocks, some
 /// SMs would be idle.
 const MIN_BLOCKS: usize = 128;
 
-/// Rows per block whose rows take `threads` threads each. Few rows are spread over many blocks.
+/// Returns the rows per block if a row takes `threads` threads. Few rows are spread over many blocks.
 pub fn rows_a_block(rows: usize, threads: usize) -> usize {
     (THREADS / threads).min(rows.div_ceil(MIN_BLOCKS)).max(1)
 }
 
-/// Whether the registers of a block hold a row of `columns` elements of `size` bytes: whole chunks, at most `MAX_COLUMNS`
-/// columns.
+/// Whether a block's registers hold a row of `columns` elements of `size` bytes: whole chunks, at most
+/// `MAX_COLUMNS` columns.
 pub fn fits_in_registers(columns: usize, size: usize) -> bool {
     (columns * size).is_multiple_of(CHUNK) && columns <= MAX_COLUMNS
 }
 
-/// Threads for a row of whole chunks: as few warps as hold it, one up to 512 columns of f32 or 1024 of bf16. Their number
-/// is a power of two.
+/// Returns the threads for a row of whole chunks: the fewest warps that hold it, one up to 512 columns of f32
+/// or 1024 of bf16. The number is a power of two.
 fn register_threads(columns: usize, size: usize) -> usize {
     let warps = (columns * size).div_ceil(32 * BYTES_PER_THREAD);
     (32 * warps.next_power_of_two()).min(MAX_COLUMNS * size / BYTES_PER_THREAD)
 }
 
 impl Launch<'_> {
-    /// Grid and block for `rows` rows of `columns` elements of `size` bytes that fit in registers (`fits_in_registers`):
-    /// one warp or several per row, and as many rows per block as there is room for.
+    /// Sets grid and block for `rows` rows of `columns` elements of `size` bytes that fit in registers
+    /// (`fits_in_registers`): one or several warps per row, and as many rows per block as fit.
     pub fn register_rows(self, rows: usize, columns: usize, size: usize) -> Self {
         self.rows(rows, register_threads(columns, size))
     }
 
-    /// Grid and block for rows of any length, which a kernel reads from memory element by element.
+    /// Sets grid and block for rows of any length, which a kernel reads from memory element by element.
     pub fn memory_rows(self, rows: usize, columns: usize, size: usize) -> Self {
         let threads = if (columns * size).is_multiple_of(CHUNK) {
             register_threads(columns, size)
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_as_few_warps_as_hold_it() {
+    fn a_row_gets_the_fewest_warps_that_hold_it() {
         for (columns, size, threads) in [
             (4, 4, 32),
             (512, 4, 32),

@@ -1,4 +1,4 @@
-//! Launches without a GPU: the simulator runs the same PTX over tensors in the host's memory.
+//! Launches without a GPU: the simulator runs the same PTX on tensors in the host's memory.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,8 +24,8 @@ thread_local! {
     static SIMULATION: RefCell<Option<Simulation>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. Returns the report of
-/// each launch too.
+/// Runs `f` with every kernel of this thread simulated: tensors are the host's, kernels are the PTX. Also
+/// returns the report of each launch.
 pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>) {
     let before = begin(options);
     let value = f();
@@ -33,7 +33,7 @@ pub fn simulated<T>(options: Options, f: impl FnOnce() -> T) -> (T, Vec<Report>)
     (value, reports)
 }
 
-/// The simulation before one; dropping it goes back to it.
+/// The previous simulation; dropping it restores that one.
 pub(crate) struct Before(Option<Simulation>);
 
 impl Drop for Before {
@@ -125,7 +125,7 @@ fn of_simulator(error: simt::Error) -> candle_core::Error {
     candle_core::Error::Msg(error.to_string())
 }
 
-/// Parses and prepares an entry once. A module is known by its address, because it lives for ever.
+/// Parses and prepares an entry once. A module's address identifies it, because modules are static.
 fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
     struct Prepared {
         module: simt::Module,
@@ -149,12 +149,12 @@ fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
     Ok(kernel)
 }
 
-/// The identity of a storage: equal for two views of one tensor.
+/// Returns the identity of a storage, equal for two views of one tensor.
 pub(super) fn key(storage: &Storage) -> usize {
     std::ptr::from_ref(storage).addr()
 }
 
-/// Returns the address of a tensor's first element. Its storage becomes a buffer if it is none yet.
+/// Returns the address of a tensor's first element. Its storage becomes a buffer on first use.
 fn address(
     x: &Tensor,
     name: &str,
@@ -181,7 +181,8 @@ fn address(
             buffers.len() - 1
         }
     };
-    // A tensor that is only written starts uninitialised: the simulator reports a read before the first write.
+    // A tensor that is only written starts uninitialised, so the simulator reports reads before the first
+    // write.
     buffers[i].1.initialised |= read;
     Ok(simt::Arg::Inside(i, offset))
 }
@@ -200,7 +201,7 @@ fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
     })
 }
 
-/// Copies bytes to a tensor.
+/// Copies bytes into a tensor.
 struct Take<'a>(&'a [u8]);
 
 impl InplaceOp1 for Take<'_> {

@@ -1,7 +1,7 @@
-//! What Hopper's TMA has to know of a tensor: a *tensor map*, 128 bytes that the driver encodes.
+//! Tensor maps: descriptions of tensors for Hopper's TMA, 128 bytes that the driver encodes.
 //!
-//! TMA, the Tensor Memory Accelerator, is a unit of a multiprocessor that copies boxes of a tensor between global and
-//! shared memory by itself. "CUDA driver API", `cuTensorMapEncodeTiled`.
+//! TMA, the Tensor Memory Accelerator, is a unit of an SM that copies boxes of a tensor between global and
+//! shared memory. "CUDA driver API", `cuTensorMapEncodeTiled`.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -13,17 +13,18 @@ use candle_core::{DType, Result, Tensor};
 use super::Heads;
 use crate::error::mismatch;
 
-/// Passed to a kernel by value.
+/// A tensor map, passed to a kernel by value.
 #[repr(transparent)]
 pub struct TensorMap(sys::CUtensorMap);
 
 // SAFETY: it is the driver's own type for this parameter, plain words, which a kernel gets as they are.
 unsafe impl DeviceRepr for TensorMap {}
 
-/// Of a contiguous bf16 tensor (…, columns) at `address` as a matrix, in boxes of so many rows and columns.
+/// Encodes a contiguous bf16 tensor (…, columns) at `address` as a matrix, with boxes of this many rows and
+/// columns.
 ///
 /// # Errors
-/// As of [`encode`].
+/// See [`encode`].
 pub fn of_matrix(
     kernel: &str,
     x: &Tensor,
@@ -40,10 +41,10 @@ pub fn of_matrix(
     encode(kernel, x.dtype(), address, &boxes)
 }
 
-/// Of a bf16 view (B, T, H, D) at `address`, in boxes of 64 channels of one head and so many tokens.
+/// Encodes a bf16 view (B, T, H, D) at `address`, with boxes of 64 channels of one head and this many tokens.
 ///
 /// # Errors
-/// As of [`encode`].
+/// See [`encode`].
 pub fn of_heads(
     kernel: &str,
     x: &Tensor,
@@ -52,7 +53,7 @@ pub fn of_heads(
     tokens: usize,
 ) -> Result<TensorMap> {
     let [sequences, length, heads, channels] = dims;
-    // A step that is never taken: any that the driver accepts.
+    // A stride that is never used, but must be valid for the driver.
     let [sequence, token, head] = steps.map(|step| if step == 0 { channels } else { step });
     let boxes = Boxes {
         dims: [channels, heads, length, sequences],
@@ -62,19 +63,20 @@ pub fn of_heads(
     encode(kernel, x.dtype(), address, &boxes)
 }
 
-/// A tensor and its boxes, from the innermost dimension out.
+/// A tensor and its boxes; dimensions start with the innermost.
 struct Boxes<'a, const RANK: usize> {
     dims: [usize; RANK],
-    /// Elements from one to the next, of all dimensions but the innermost.
+    /// Elements between neighbours, for all dimensions except the innermost.
     steps: &'a [usize],
     size: [usize; RANK],
 }
 
-/// A row of a box is 64 or 128 bytes, whose 16-byte chunks change places by the number of the row. What a box has
-/// beyond the tensor is read as zeros and not written.
+/// Encodes a map. A box's row has 64 or 128 bytes, whose 16-byte chunks are swizzled by the row number. Parts
+/// of a box outside the tensor read as zeros and are not written.
 ///
 /// # Errors
-/// When the driver refuses it: an address or a step that is not a multiple of 16 bytes, a box of more than 256 rows.
+/// If the driver rejects it: an address or a stride that is not a multiple of 16 bytes, or a box of more than
+/// 256 rows.
 fn encode<const RANK: usize>(
     kernel: &str,
     dtype: DType,

@@ -6,8 +6,8 @@ use simt::Options;
 use super::*;
 use crate::testing::gpu_if_built;
 
-/// A module whose one entry writes a number a thread, made by `$value` of the thread's own in %r1: a launch that is not
-/// refused is seen.
+/// A module with one entry in which each thread writes `$value` of its number in %r1, so that a launch that
+/// ran is visible.
 macro_rules! numbers {
     ($name:literal, $value:literal) => {
         Module::new(
@@ -39,7 +39,7 @@ macro_rules! numbers {
 static MODULE: Module = numbers!("launch_tests", "mov.u32 %r2, %r1;");
 static TWICE: Module = numbers!("launch_tests_twice", "add.u32 %r2, %r1, %r1;");
 
-/// In turns, in the simulator and on a GPU: what was loaded for one is not the other's.
+/// Alternates between simulator and GPU: one must not use functions loaded for the other.
 #[test]
 fn entries_of_two_modules_may_share_a_name() -> Result<()> {
     let run = |device: &Device| {
@@ -73,7 +73,7 @@ fn a_launch_within_the_limits_runs() -> Result<()> {
 }
 
 #[test]
-fn a_grid_beyond_the_limits_is_refused() -> Result<()> {
+fn a_grid_beyond_the_limits_is_an_error() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
     for (grid, found) in [
         ([1 << 31, 1, 1], "2147483648 × 1 × 1"),
@@ -94,7 +94,7 @@ fn a_grid_beyond_the_limits_is_refused() -> Result<()> {
 }
 
 #[test]
-fn the_largest_grids_are_not_refused() -> Result<()> {
+fn the_largest_grids_are_valid() -> Result<()> {
     let most = i32::MAX as usize;
     for [x, y, z] in [[most, 1, 1], [1, 65535, 1], [1, 1, 65535]] {
         launch().grid(x, y, z).check()?;
@@ -103,7 +103,7 @@ fn the_largest_grids_are_not_refused() -> Result<()> {
 }
 
 #[test]
-fn sizes_beyond_32_bits_are_refused() {
+fn sizes_beyond_32_bits_are_errors() {
     let large = 1 << 32;
     for launch in [
         launch().block(large, 1, 1),
@@ -121,7 +121,7 @@ fn sizes_beyond_32_bits_are_refused() {
 }
 
 #[test]
-fn a_grid_without_blocks_is_no_launch() -> Result<()> {
+fn a_grid_without_blocks_launches_nothing() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
     let run = || launch().grid(1, 0, 1).write(&y).launch();
     let (ran, cases) = recorded(Options::default(), run);
@@ -131,7 +131,7 @@ fn a_grid_without_blocks_is_no_launch() -> Result<()> {
 }
 
 #[test]
-fn a_panic_ends_what_it_was_in() -> Result<()> {
+fn a_panic_ends_a_simulation() -> Result<()> {
     let y = Tensor::zeros(32, DType::U32, &Device::Cpu)?;
     let run = || launch().write(&y).launch();
     let (ran, cases) = recorded(Options::default(), || {
@@ -148,7 +148,7 @@ fn a_panic_ends_what_it_was_in() -> Result<()> {
 }
 
 #[test]
-fn only_targets_of_one_architecture_refuse_newer_gpus() {
+fn only_architecture_specific_targets_reject_newer_gpus() {
     static HOPPER: Module = Module::new("m", &[".version 8.0\n.target sm_90a\n"]);
     static AMPERE: Module = Module::new("m", &[".target sm_80"]);
     for (module, runs_on, not_on, expected, level) in [
@@ -179,7 +179,7 @@ fn only_targets_of_one_architecture_refuse_newer_gpus() {
 }
 
 #[test]
-fn a_gpu_runs_the_highest_target_that_it_can() -> Result<()> {
+fn a_gpu_runs_the_highest_target_it_supports() -> Result<()> {
     static MODULE: Module = Module::new("m", &[".target sm_75", ".target sm_80", ".target sm_90a"]);
     for (found, text) in [
         ((7, 5), ".target sm_75"),

@@ -1,11 +1,11 @@
-//! Levels 3 and 4 on a CPU. A row comes from memory once; what is read again is in the first-level cache.
+//! Levels 3 and 4 on a CPU. A row is read from memory once; later reads hit the L1 cache.
 //!
 //! - Level 3: plain loops with partial sums side by side (`cpu::loops`), which the compiler puts in vector registers.
 //! - Level 4: the lanes are explicit (`cpu::lanes`), with fused multiply-adds and four registers of
 //!   partial sums, so that the additions need not wait for each other.
 //!
-//! The bytes are the same at both, and from memory both are near what a copy of as many bytes takes. To
-//! be faster, a norm has to stay in the cache between its producer and its consumer.
+//! Both levels have the same traffic, and for data in memory both take about as long as a copy of as many
+//! bytes. To be faster, a norm must stay in the cache between its producer and its consumer.
 
 use std::mem::MaybeUninit;
 
@@ -52,7 +52,7 @@ fn norm<T: Element>(x: &[T], Parameters { w, b, eps }: Parameters<T>, y: &mut [M
     }
 }
 
-/// Level 4: a register as the warp.
+/// Level 4: explicit SIMD lanes.
 pub fn level4<T: Element>(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
     let (w, b, eps) = (&*Slice::<T>::new(w)?, &*Slice::<T>::new(b)?, eps as f32);
     norm_rows(x, |rows| {
@@ -95,7 +95,7 @@ fn norm_in_lanes<S: Simd, T: Element>(
         x.len(),
         #[inline(always)]
         |sum, i| {
-            // A lane without an element deviates by nothing.
+            // A lane without an element must have deviation 0.
             let deviation = simd.sub_f32s(lanes::load_or(simd, &x[i], mean), means);
             simd.mul_add_e_f32s(deviation, deviation, sum)
         },

@@ -1,4 +1,4 @@
-//! All levels against the oracle, on every device that is here.
+//! All levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ const KERNELS: [(&str, Kernel); 3] = [
 
 const EPS: f64 = 1e-6;
 
-/// y in f64.
+/// Returns y in f64.
 fn oracle(x: &[f64], w: &[f64], b: &[f64]) -> Vec<f64> {
     let rows = x.chunks(w.len()).flat_map(|row| {
         let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -42,7 +42,7 @@ struct Case {
     rows: usize,
     c: usize,
     dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of x.
+    /// Offset of x from a multiple of 16 bytes, in elements.
     offset: usize,
 }
 
@@ -85,8 +85,8 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
-/// does not begin at a multiple of 16 bytes.
+/// Level 4 uses the fallback if a row is not a multiple of 16 bytes, is too long for the registers, or
+/// belongs to a tensor that does not start at a multiple of 16 bytes.
 #[test]
 fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
     let mut rng = rng();
@@ -127,8 +127,8 @@ fn entries_are_named_by_lanes_and_chunks() {
     }
 }
 
-/// A block has four rows of two warps each, and the last block one: rows wait at barriers of their own, and a row that does
-/// not exist returns before them.
+/// A block has four rows of two warps each, and the last block one row: rows wait at separate barriers, and
+/// missing rows return before them.
 #[test]
 fn rows_of_several_warps_share_a_block() -> Result<()> {
     let mut rng = rng();
@@ -170,25 +170,26 @@ proptest! {
     }
 }
 
-/// Where the mean is a thousand times the deviations, mean(x²) − m² would keep one digit of the variance.
+/// With a mean of a thousand times the deviations, mean(x²) − m² would keep one digit of the variance.
 ///
-/// What a kernel may lose is the rounding of its mean m. Each of the additions that an element goes through
-/// rounds by 2⁻²⁴ of the sum at most, so m is off by their number · 2⁻²⁴ · m, and y by that over the deviation:
-/// for 64 columns 2e-3 at most, where mean(x²) − m² is off by 1e-1 and more.
+/// A kernel may lose only the rounding of its mean m. Each addition on an element's path rounds by at most
+/// 2⁻²⁴ of the sum, so m is off by their number · 2⁻²⁴ · m, and y by that over the deviation: at most 2e-3
+/// for 64 columns, where mean(x²) − m² is off by 1e-1 and more.
 #[test]
 fn a_large_mean_costs_no_digits() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for c in [64, 1000] {
-            // Multiples of 2⁻¹⁰ up to 1025 are f32 exactly: the rounding is the kernel's own.
+            // Multiples of 2⁻¹⁰ up to 1025 are exact in f32, so all rounding is the kernel's.
             let (x, _) = uniform(&mut rng, &[4, c], DType::F32, &device)?;
             let x = (((x * 1024.)?.round()? / 1024.)? + 1024.)?;
             let (w, b) = (x.ones_like()?.narrow(0, 0, 1)?, x.zeros_like()?);
             let (w, b) = (w.flatten_all()?, b.narrow(0, 0, 1)?.flatten_all()?);
             let y = oracle(&host(&x)?, &host(&w)?, &host(&b)?);
-            // A chain a lane, the fewest lanes being four registers of four, and a tree over the lanes.
+            // One chain of additions per lane, with at least four registers of four lanes, and a tree over
+            // the lanes.
             let additions = (c / 16 + 8) as f64;
-            // Of values within 1 of 1024, in rows whose deviation is 0.58 on average and never under 0.4.
+            // Values are within 1 of 1024; rows have a deviation of 0.58 on average and never under 0.4.
             let bound = additions * 2f64.powi(-24) * 1025. / 0.4;
             for (level, kernel) in KERNELS {
                 let found = kernel(&x, &w, &b, EPS)?;
@@ -201,7 +202,7 @@ fn a_large_mean_costs_no_digits() -> Result<()> {
 }
 
 #[test]
-fn no_rows_are_no_work() -> Result<()> {
+fn an_empty_tensor_launches_nothing() -> Result<()> {
     for device in devices() {
         let x = Tensor::zeros((0, 8), DType::F32, &device)?;
         let w = Tensor::zeros(8, DType::F32, &device)?;

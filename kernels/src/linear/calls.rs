@@ -1,10 +1,11 @@
 //! Calls of the linear layers.
 
-use candle_core::{Result, Tensor};
-use operands::Linear;
+use candle_core::{Error, Result, Tensor};
+use operands::{Linear, Norm};
 
 use super::{level4, level5};
 use crate::calls::{BOTH, Inputs, List};
+use crate::error::mismatch;
 
 /// M, N, K: one row, a few, and enough for tiles, whole or not.
 const SHAPES: [[usize; 3]; 6] = [
@@ -18,6 +19,9 @@ const SHAPES: [[usize; 3]; 6] = [
 
 /// M, N, K of few rows, for level 5's split over K.
 const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
+
+/// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
+const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
 
 pub fn add(list: &mut List) {
     for size @ [m, n, k] in SHAPES {
@@ -51,6 +55,27 @@ pub fn add(list: &mut List) {
             }
         }
     }
+    for [n, k] in ROWS {
+        list.kernel("norm_linear", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {
+            let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
+            let w = Linear::new(i.tensor(&[n, k])?, Some(i.tensor(&[n])?));
+            level5::norm_linear(&x, &norm, &w)?.ok_or_else(no_kernel)
+        });
+        list.kernel("norm_swiglu", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {
+            let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
+            let gate_up = Linear::new(i.tensor(&[2 * n, k])?, None);
+            level5::norm_swiglu(&x, &norm, &gate_up)?.ok_or_else(no_kernel)
+        });
+    }
+}
+
+fn rms(i: &mut Inputs, k: usize) -> Result<Norm> {
+    let (weight, eps) = (i.tensor(&[k])?, 1e-5);
+    Ok(Norm::Rms { weight, eps })
+}
+
+fn no_kernel() -> Error {
+    mismatch("norm_gemv", "a kernel for this row", "none")
 }
 
 fn operands(i: &mut Inputs, [m, n, k]: [usize; 3]) -> Result<(Tensor, Linear)> {

@@ -1,10 +1,9 @@
-//! The two ideas on a CPU, and what they share: y is cut into rectangles, one a task.
+//! Both levels' ideas on a CPU, and their common part: y is split into rectangles, one per task.
 //!
-//! - Level 3 (`cpu/level3.rs`): the library multiplies a rectangle, and what follows the product is done to
-//!   it before it has left the cache.
-//! - Level 4 (`cpu/level4.rs`): a product of our own. `cpu/panels.rs` puts the weight in the order in which
-//!   it is read, `cpu/tile.rs` multiplies in registers, `cpu/block.rs` cuts the work to the caches and the
-//!   threads.
+//! - Level 3 (`cpu/level3.rs`): the library multiplies a rectangle, and the epilogue runs on it while it is
+//!   in the cache.
+//! - Level 4 (`cpu/level4.rs`): a hand-written matmul. `cpu/panels.rs` packs the weight in reading order,
+//!   `cpu/tile.rs` multiplies in registers, `cpu/block.rs` blocks the work for caches and threads.
 
 pub(crate) mod block;
 pub(crate) mod level3;
@@ -15,25 +14,25 @@ mod tile;
 #[cfg(test)]
 mod tests;
 
-/// Multiply-adds that are worth a thread: waking one takes as long as this many.
+/// Multiply-adds per thread; waking a thread takes as long as this many.
 pub(crate) const WORTH: usize = 1 << 17;
 
-/// Threads for as many multiply-adds.
+/// Returns the threads for `work` multiply-adds.
 pub(crate) fn threads(work: usize) -> usize {
     (work / WORTH).clamp(1, rayon::current_num_threads())
 }
 
-/// A rectangle of y (M, N): what one task writes.
+/// A rectangle of y (M, N), written by one task.
 pub(crate) struct Rectangle<'a, T> {
-    /// Its first row in y.
+    /// Index of its first row in y.
     pub row: usize,
-    /// Its first column in y.
+    /// Index of its first column in y.
     pub column: usize,
-    /// Its part of each of its rows.
+    /// Its part of each row.
     pub rows: Vec<&'a mut [T]>,
 }
 
-/// Cuts y (M, N) into rectangles of `rows` by `columns`, smaller at its right and lower edge.
+/// Splits y (M, N) into rectangles of `rows` by `columns`, smaller at the right and lower edge.
 pub(crate) fn rectangles<T>(
     y: &mut [T],
     n: usize,

@@ -1,4 +1,4 @@
-//! Every level, and every entry of level 5, against the oracle, on every device that is here.
+//! Every level, and every entry of level 5, against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Linear;
@@ -22,12 +22,12 @@ use crate::testing::{
     relative_error, rng, skip, tolerance, uniform,
 };
 
-/// Maximum number of multiply-adds of a case. Larger ones are [`large_shapes_equal_the_oracle`]'s.
+/// Maximum multiply-adds of a case; [`large_shapes_equal_the_oracle`] has larger ones.
 const LIMIT: usize = 1 << 24;
 
 type Narrow = fn(&Tensor, &Linear) -> Result<Tensor>;
 
-/// One product of each kind, of one level.
+/// One linear layer of each kind, at one level.
 struct Level {
     name: &'static str,
     linear: Narrow,
@@ -60,7 +60,7 @@ const LEVELS: [Level; 3] = [
     },
 ];
 
-/// x (M, K), w (2N, K), of which all but the gated product take the upper half, b (N), the residual (M, N).
+/// Operands: x (M, K), w (2N, K), of which all but SwiGLU use the upper half, b (N), and the residual (M, N).
 fn compare(
     rng: &mut ChaCha8Rng,
     (m, n, k, bias): (usize, usize, usize, bool),
@@ -77,7 +77,7 @@ fn compare(
     compare_with(&operands, (m, n, k, bias), dtype, device)
 }
 
-/// [`compare`] of operands and their values.
+/// Same as [`compare`] for given operands and values.
 fn compare_with(
     [(x, x64), (w, w64), (b, b64), (r, r64)]: &[(Tensor, Vec<f64>); 4],
     (m, n, k, bias): (usize, usize, usize, bool),
@@ -143,7 +143,7 @@ fn compare_with(
     Ok(())
 }
 
-/// Whether a sanitizer can watch `entry`, if there is one.
+/// Whether a sanitizer, if there is one, can watch `entry`.
 fn watchable(entry: &Entry<level5::Run>, dtype: DType) -> bool {
     let library = matches!(entry.run, level5::Run::Candle | level5::Run::CublasLt);
     let watchable = !(library && dtype == DType::BF16 && is_sanitized());
@@ -165,7 +165,7 @@ fn large_shapes_equal_the_oracle() -> Result<()> {
     compare_all(hardware(), |multiply_adds| multiply_adds > LIMIT)
 }
 
-/// Shapes that cover all pairs of sizes, those whose number of multiply-adds is `taken`.
+/// Tests shapes that cover all pairs of sizes, if their number of multiply-adds is `taken`.
 fn compare_all(devices: Devices, taken: fn(usize) -> bool) -> Result<()> {
     let mut rng = rng();
     let rows = [1, 2, 31, 33, 197];
@@ -217,8 +217,8 @@ fn operands_begin_anywhere() -> Result<()> {
     Ok(())
 }
 
-/// Every tile, whatever the size would choose. The shapes end inside a tile; K is a multiple of a step, of a chunk of
-/// 16 bytes, and of neither.
+/// Every tile, not only the one for the size. The shapes end inside a tile; K is a multiple of a step, of a
+/// chunk of 16 bytes, and of neither.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),
@@ -262,8 +262,8 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Three products of TF32 are a product of f32: over a long K, too, whose sums the tensor cores would cut off. A single
-/// product of TF32 has 10 bits of each factor, too few for this.
+/// Three TF32 matmuls are as accurate as one in f32, also over a long K, whose sums tensor cores would
+/// truncate. A single TF32 matmul has 10 bits per factor, too few for this.
 #[test]
 fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
     let (m, n, k) = (33, 31, 3076);
@@ -285,7 +285,7 @@ fn split_tf32_is_as_accurate_as_f32() -> Result<()> {
     Ok(())
 }
 
-/// GELU where it bends, where it is nearly zero and where it is nearly x, by each kernel: sums of one product.
+/// Each kernel computes GELU where it is curved, near zero, and near x.
 #[test]
 fn gelu_over_its_range() -> Result<()> {
     let (m, n, k) = (641, 8, 8);
@@ -341,7 +341,7 @@ fn leading_dimensions_are_kept() -> Result<()> {
     Ok(())
 }
 
-/// One weight may be a layer of its own and the two halves of a gate: the packed forms differ.
+/// One weight may be used as a layer and as the two halves of a gate: the packed forms differ.
 #[test]
 fn a_weight_serves_both_orders() -> Result<()> {
     let (x, _) = uniform(&mut rng(), &[3, 5], DType::F32, &Device::Cpu)?;

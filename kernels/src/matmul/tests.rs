@@ -1,4 +1,4 @@
-//! Every kernel against the oracle, on every device that is here.
+//! Every kernel against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -10,11 +10,11 @@ use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::testing::{Expected, assert_close, cases, devices, host, pairwise, rng, uniform};
 
-/// In f64; errors scale with Σ|a||b|.
+/// Computes the result in f64; errors scale with Σ|a||b|.
 fn oracle(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Expected> {
     let ((batch, m, k), n) = (a.dims3()?, b.dim(2)?);
     let elements = |x: &Tensor| match x.elem_count() {
-        0 => Ok(vec![]), // candle panics at a strided view of nothing
+        0 => Ok(vec![]), // candle panics on an empty strided view
         _ => host(&x.contiguous()?),
     };
     let (a, b) = (elements(a)?, elements(b)?);
@@ -31,7 +31,8 @@ fn oracle(a: &Tensor, b: &Tensor, bias: Option<&Tensor>) -> Result<Expected> {
     Ok(Expected { values, scales })
 }
 
-/// How a matrix lies: contiguous, transposed, part of a larger one, every other element, or one for all.
+/// Layout of a matrix: contiguous, transposed, part of a larger one, every other element, or one element for
+/// all.
 #[derive(Debug, Clone, Copy)]
 enum Lies {
     Rows,
@@ -98,7 +99,7 @@ fn compare(rng: &mut ChaCha8Rng, case: Case, device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Those of our own that run on `device`, or are simulated.
+/// Own kernels that run on `device`, or are simulated.
 fn kernels(device: &Device) -> impl Iterator<Item = &'static Entry<Run>> {
     let cpu = on_cpu(device);
     let here = move |entry: &&Entry<Run>| match entry.run {
@@ -118,7 +119,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Columns in as many vectors as a CPU's registers hold sums of, and some more; the same of rows for one column.
+/// Columns in as many vectors as a CPU has accumulators, and some more; the same for rows with one column.
 #[test]
 fn few_rows_and_one_column_equal_the_oracle() -> Result<()> {
     let (few, many) = (

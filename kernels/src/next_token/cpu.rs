@@ -1,9 +1,9 @@
-//! Level 4 on a CPU: the greatest in lanes; the k greatest by a threshold that rises, in one sweep.
+//! Level 4 on a CPU: a vectorised argmax, and a top-k in one pass with a rising threshold.
 //!
-//! Against level 2, which sorts V probabilities for a draw: here a register of logits is compared with the
-//! least of the k that were found so far, and mostly none is greater: V/16 comparisons. What is greater is
-//! kept; when twice k are, the k greatest of them are selected and the threshold rises. The exponentials of
-//! the softmax are in lanes, those of the result k.
+//! Compared with level 2, which sorts V probabilities for a draw: a register of logits is compared with the
+//! minimum of the k best so far, and mostly none is larger: V/16 comparisons. Larger ones are kept; when
+//! there are 2k, the k largest are selected and the threshold rises. The exponentials of the softmax are
+//! vectorised; those of the result are only k.
 
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
@@ -12,7 +12,7 @@ use super::not_finite;
 use crate::cpu::{Slice, lanes, math};
 use crate::element::Element;
 
-/// The first index of the greatest logit.
+/// Returns the first index of the maximum logit.
 pub fn argmax<T: Element>(logits: &Tensor) -> Result<u32> {
     let x = Slice::<T>::new(logits)?;
     let Some(max) = Arch::new().dispatch(Max(&x)) else {
@@ -24,7 +24,7 @@ pub fn argmax<T: Element>(logits: &Tensor) -> Result<u32> {
         .ok_or_else(|| not_finite("argmax_level4"))
 }
 
-/// The k most probable tokens, of equals the lower first; NaN where the logits have no softmax.
+/// Returns the k most probable tokens, lower ones first among equals; NaN if the logits have no softmax.
 pub fn top_k<T: Element>(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
     let x = Slice::<T>::new(logits)?;
     let Some(max) = Arch::new().dispatch(Max(&x)) else {
@@ -39,7 +39,7 @@ pub fn top_k<T: Element>(logits: &Tensor, k: usize, temperature: f64) -> Result<
     Ok(kept)
 }
 
-/// The greatest, if none is NaN.
+/// The maximum, if no logit is NaN.
 struct Max<'a, T>(&'a [T]);
 
 impl<T: Element> WithSimd for Max<'_, T> {
@@ -48,7 +48,7 @@ impl<T: Element> WithSimd for Max<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Option<f32> {
         let x = self.0;
-        // A maximum in lanes may pass over NaN, so those are counted.
+        // A vector maximum may ignore NaN, so NaNs are counted.
         let (zero, one) = (simd.splat_f32s(0.), simd.splat_f32s(1.));
         let nan = lanes::sum(
             simd,
@@ -100,7 +100,8 @@ impl<T: Element> WithSimd for ExpSum<'_, T> {
     }
 }
 
-/// The k greatest with their indices, greatest first, of equals the lower index first. None is NaN.
+/// The k largest with their indices, in descending order; among equals the lower index comes first. None is
+/// NaN.
 struct Greatest<'a, T> {
     x: &'a [T],
     k: usize,
@@ -123,7 +124,7 @@ impl<T: Element> WithSimd for Greatest<'_, T> {
             }
             let start = k + n * S::F32_LANES;
             let indexed = (start as u32..).zip(register.iter().map(|x| x.widen()));
-            // An equal one is later than those that are kept: it stays out.
+            // An equal logit comes later than the kept ones, so it is dropped.
             kept.extend(indexed.filter(|&(_, x)| x > least));
             if kept.len() >= 2 * k {
                 least = least_of(&mut kept, k);
@@ -135,14 +136,14 @@ impl<T: Element> WithSimd for Greatest<'_, T> {
     }
 }
 
-/// Leaves the k greatest, in any order, and tells the least of them.
+/// Keeps the k largest, in any order, and returns their minimum.
 fn least_of(kept: &mut Vec<(u32, f32)>, k: usize) -> f32 {
     let (_, &mut (_, least), _) = kept.select_nth_unstable_by(k - 1, descending);
     kept.truncate(k);
     least
 }
 
-/// −0 and 0 are the same.
+/// Orders descending; −0 and 0 are equal.
 fn descending(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
     let by_value = (b.1 + 0.).total_cmp(&(a.1 + 0.));
     by_value.then(a.0.cmp(&b.0))

@@ -1,4 +1,4 @@
-//! Tokens against a sort, probabilities against a softmax in f64.
+//! Tokens compared with a sort, and probabilities with a softmax in f64.
 
 use candle_core::{DType, Result, Tensor};
 use proptest::prelude::*;
@@ -10,7 +10,8 @@ use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::testing::{KernelFile, cases, devices, host, pairwise, rng, tolerance, uniform};
 
-/// All tokens with their probabilities, most probable first, of equals the lower first.
+/// Returns all tokens with their probabilities, the most probable first; among equals the lower token comes
+/// first.
 fn oracle(logits: &[f64], temperature: f64) -> Vec<(u32, f64)> {
     let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let exp: Vec<f64> = logits
@@ -54,13 +55,13 @@ fn compare(logits: &Tensor, k: usize, temperature: f64) -> Result<()> {
 }
 
 #[test]
-fn tokens_and_probabilities_are_those_of_a_sort() -> Result<()> {
+fn tokens_and_probabilities_equal_those_of_a_sort() -> Result<()> {
     let mut rng = rng();
     let vocab = [1, 7, 64, 65, 513, 1000, 10_000, 49_152];
     for device in devices() {
         for shape in pairwise(&[&vocab, &[1, 2, 40, 1024], &[0, 1]]) {
             let dtype = [DType::F32, DType::BF16][shape[2]];
-            // In bf16 thousands of logits are equal: the order of equals decides.
+            // In bf16 thousands of logits are equal, so the order of equals decides.
             let (logits, _) = uniform(&mut rng, &[shape[0]], dtype, &device)?;
             compare(&logits, shape[1], rng.random_range(0.1..3.))?;
         }
@@ -84,7 +85,8 @@ proptest! {
     }
 }
 
-/// Of (token, probability), most probable first: what reaches `top_p`, and of it where the sum passes `uniform`.
+/// Draws from (token, probability), in descending order: keeps those that reach `top_p`, and returns where
+/// the sum passes `uniform`.
 fn drawn(kept: &[(u32, f32)], uniform: f64, top_p: f64) -> u32 {
     let sum = |n: usize| kept[..n].iter().map(|&(_, p)| f64::from(p)).sum::<f64>();
     let reaches = |n: &usize| sum(*n) >= top_p * sum(kept.len());
@@ -98,7 +100,7 @@ fn drawn(kept: &[(u32, f32)], uniform: f64, top_p: f64) -> u32 {
 }
 
 #[test]
-fn a_draw_is_the_one_that_the_host_would_make() -> Result<()> {
+fn a_draw_equals_the_hosts() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         if on_cpu(&device) {
@@ -137,7 +139,7 @@ fn a_draw_is_the_one_that_the_host_would_make() -> Result<()> {
 }
 
 #[test]
-fn a_draw_of_what_it_cannot_is_an_error() -> Result<()> {
+fn an_unsupported_draw_is_an_error() -> Result<()> {
     for device in devices() {
         let logits = Tensor::zeros(3000, DType::F32, &device)?;
         let token = Tensor::zeros(1, DType::U32, &device)?;
@@ -170,7 +172,7 @@ fn a_draw_of_what_it_cannot_is_an_error() -> Result<()> {
 }
 
 #[test]
-fn what_has_no_greatest_is_an_error() -> Result<()> {
+fn logits_without_a_maximum_are_an_error() -> Result<()> {
     for device in devices() {
         for bad in [&[1., f32::NAN, 2.][..], &[f32::NAN], &[0., f32::INFINITY]] {
             let logits = Tensor::new(bad, &device)?;
@@ -191,7 +193,7 @@ fn what_has_no_greatest_is_an_error() -> Result<()> {
 }
 
 #[test]
-fn more_than_a_block_sorts_is_level_2s() -> Result<()> {
+fn level_2_handles_more_tokens_than_a_block_sorts() -> Result<()> {
     for device in devices() {
         let logits = Tensor::rand(0f32, 1., 2000, &device)?;
         match (top_k(&logits, 1025, 1.), on_cpu(&device)) {
@@ -206,7 +208,7 @@ fn more_than_a_block_sorts_is_level_2s() -> Result<()> {
     Ok(())
 }
 
-/// The constants that the launches have in common with the kernels.
+/// Constants that launches share with the kernels.
 #[test]
 fn launches_have_the_threads_and_the_maximum_k_of_the_kernels() {
     let file = KernelFile::read("next_token/level4", "sm_75");

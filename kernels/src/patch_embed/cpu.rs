@@ -1,9 +1,9 @@
-//! The two ideas on a CPU: the product of `linear::cpu`, whose rows are patches and whose bias has rows.
+//! Both levels on a CPU: the matmul of `linear::cpu`, with patches as rows and a bias per row.
 //!
-//! A patch is P lines of each colour, which lie apart in the picture; level 2 cuts all pictures into patches
-//! first, 3·H·W elements read and written, and joins the class token and adds the positions after the product,
-//! each another pass over y. Here a block's patches are gathered into its own rows, which the product reads while
-//! they are in the cache, and what is added is added before y is written, once.
+//! A patch is P lines of each colour, which are apart in the image. Level 2 first splits all images into
+//! patches, with 3·H·W elements read and written, and after the matmul joins the class token and adds the
+//! positions, each in a pass over y. Here a block's patches are gathered and multiplied while they are in the
+//! cache, and the terms are added before y is written, once.
 
 pub mod level3;
 pub mod level4;
@@ -16,7 +16,7 @@ use super::{Added, Shape};
 use crate::cpu::Slice;
 use crate::element::Element;
 
-/// Pictures, and how they are cut.
+/// Images and their patches.
 #[derive(Clone, Copy)]
 struct Patches<'a, T> {
     pixels: &'a [T],
@@ -24,7 +24,7 @@ struct Patches<'a, T> {
 }
 
 impl<T: Element> Patches<'_, T> {
-    /// Writes the patch, K pixels, of row `row` of y; zeros for a class token.
+    /// Copies the patch of y's row `row`, K pixels; zeros for a class token.
     fn copy(&self, row: usize, to: &mut [MaybeUninit<f32>]) {
         let (picture, place) = (row / self.shape.tokens(), row % self.shape.tokens());
         let Some(patch) = place.checked_sub(1) else {
@@ -42,7 +42,7 @@ impl<T: Element> Patches<'_, T> {
     }
 }
 
-/// What is added to the products, as slices.
+/// Terms added to the matmul, as slices.
 struct Terms<'a, T> {
     b: Slice<'a, T>,
     class: Slice<'a, T>,

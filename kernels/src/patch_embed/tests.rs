@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! All levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Linear;
@@ -16,7 +16,7 @@ const KERNELS: [(&str, Kernel); 2] = [
     ("level 4", level4::patch_embed),
 ];
 
-/// Pictures, their rows and columns of patches, the patch's size, and channels of a token.
+/// Number of images, rows and columns of patches, patch size, and channels per token.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     batch: usize,
@@ -58,7 +58,7 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
     Expected { values, scales }
 }
 
-/// Random operands, and what they make.
+/// Random operands and their result.
 struct Inputs {
     pixels: Tensor,
     patch: Linear,
@@ -125,7 +125,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
             let [batch, rows, columns, patch, c, dtype] = shape[..] else {
                 unreachable!()
             };
-            // Few pictures where they are large.
+            // Few images if they are large.
             let batch = if rows * columns * patch * patch * c > 1 << 21 {
                 1
             } else {
@@ -143,8 +143,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Each tile, whichever the size would choose, with rows of patches in whole chunks of 16 bytes and
-/// not.
+/// Each tile, not only the one for the size; rows of patches are whole chunks of 16 bytes, or not.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),
@@ -176,7 +175,7 @@ fn every_tile_on_a_gpu_equals_the_oracle() -> Result<()> {
 }
 
 #[test]
-fn no_pictures_are_no_work() -> Result<()> {
+fn an_empty_batch_launches_nothing() -> Result<()> {
     for device in devices() {
         let case = Case {
             batch: 0,

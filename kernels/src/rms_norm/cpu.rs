@@ -1,11 +1,11 @@
-//! Levels 3 and 4 on a CPU. A row comes from memory once; what is read again is in the first-level cache.
+//! Levels 3 and 4 on a CPU. A row is read from memory once; later reads hit the L1 cache.
 //!
 //! - Level 3: plain loops with partial sums side by side (`cpu::loops`), which the compiler puts in vector registers.
 //! - Level 4: the lanes are explicit (`cpu::lanes`), with fused multiply-adds and four registers of
 //!   partial sums, so that the additions need not wait for each other.
 //!
-//! The bytes are the same at both, and from memory both are near what a copy of as many bytes takes. To
-//! be faster, a norm has to stay in the cache between its producer and its consumer.
+//! Both levels have the same traffic, and for data in memory both take about as long as a copy of as many
+//! bytes. To be faster, a norm must stay in the cache between its producer and its consumer.
 
 use std::mem::MaybeUninit;
 
@@ -45,7 +45,7 @@ fn norm<T: Element>(x: &[T], w: &[T], eps: f32, y: &mut [MaybeUninit<T>]) {
     }
 }
 
-/// Level 4: a register as the warp.
+/// Level 4: explicit SIMD lanes.
 pub fn level4<T: Element>(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     let w = &*Slice::<T>::new(w)?;
     norm_rows(x, |rows| Arch::new().dispatch(InLanes(rows, w, eps as f32)))

@@ -1,4 +1,4 @@
-//! All levels against the oracle, on every device that is here.
+//! All levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ const KERNELS: [(&str, Kernel); 3] = [
 
 const EPS: f64 = 1e-6;
 
-/// y in f64.
+/// Returns y in f64.
 fn oracle(x: &[f64], w: &[f64]) -> Vec<f64> {
     let rows = x.chunks(w.len()).flat_map(|row| {
         let mean = row.iter().map(|x| x * x).sum::<f64>() / row.len() as f64;
@@ -38,7 +38,7 @@ struct Case {
     rows: usize,
     c: usize,
     dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of x.
+    /// Offset of x from a multiple of 16 bytes, in elements.
     offset: usize,
 }
 
@@ -80,8 +80,8 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
-/// does not begin at a multiple of 16 bytes.
+/// Level 4 uses the fallback if a row is not a multiple of 16 bytes, is too long for the registers, or
+/// belongs to a tensor that does not start at a multiple of 16 bytes.
 #[test]
 fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
     let mut rng = rng();
@@ -159,8 +159,8 @@ fn entries_are_named_by_lanes_and_chunks() {
     }
 }
 
-/// A block has four rows of two warps each, and the last block one: rows wait at barriers of their own, and a row that does
-/// not exist returns before them.
+/// A block has four rows of two warps each, and the last block one row: rows wait at separate barriers, and
+/// missing rows return before them.
 #[test]
 fn rows_of_several_warps_share_a_block() -> Result<()> {
     let mut rng = rng();
@@ -203,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn no_rows_are_no_work() -> Result<()> {
+fn an_empty_tensor_launches_nothing() -> Result<()> {
     for device in devices() {
         let x = Tensor::zeros((0, 8), DType::F32, &device)?;
         let w = Tensor::zeros(8, DType::F32, &device)?;

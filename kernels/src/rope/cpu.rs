@@ -1,4 +1,4 @@
-//! Rotation and append on a CPU: what both levels share, which is who writes what.
+//! Rotation and append on a CPU: the division of work, which both levels share.
 
 pub mod level3;
 pub mod level4;
@@ -14,10 +14,10 @@ use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
 use crate::output;
 
-/// Tokens of a task: as many as a block of a level-4 cache.
+/// Tokens per task: those of a block in a level-4 cache.
 const TOKENS: usize = 64;
 
-/// What is rotated and appended.
+/// Operands of the rotation and the append.
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
     q: Rows<'a, T>,
@@ -29,13 +29,13 @@ struct Inputs<'a, T> {
     tokens: usize,
     heads: usize,
     head_dim: usize,
-    /// Of the first token.
+    /// Position of the first token.
     position: usize,
 }
 
-/// What one task writes.
+/// Output of a task.
 enum Task<'a, T> {
-    /// Queries, a row a head, from row `first` of (B, T, H) on.
+    /// Queries, one row per head, from row `first` of (B, T, H) on.
     Rotate {
         first: usize,
         y: &'a mut [MaybeUninit<T>],
@@ -50,14 +50,14 @@ enum Task<'a, T> {
 }
 
 impl<'a, T: Element> Inputs<'a, T> {
-    /// (x₁, x₂) is rotated by the angles of a token, (cos, sin).
+    /// Returns the angles of a token (cos, sin), which rotate (x₁, x₂).
     fn angles(&self, token: usize) -> (&'a [T], &'a [T]) {
         let half = self.head_dim / 2;
         let at = token * half..(token + 1) * half;
         (&self.cos[at.clone()], &self.sin[at])
     }
 
-    /// Row i of (B, T, H) of the queries, and its angles.
+    /// Returns row i of (B, T, H) of the queries, and its angles.
     fn query(&self, i: usize) -> (&'a [T], (&'a [T], &'a [T])) {
         let (token, head) = (i / self.heads, i % self.heads);
         let (batch, token) = (token / self.tokens, token % self.tokens);
@@ -65,7 +65,7 @@ impl<'a, T: Element> Inputs<'a, T> {
     }
 }
 
-/// Rotates q and k, writes k and v to the cache, and returns q: `run` does one task.
+/// Rotates q and k, writes k and v to the cache, and returns q; `run` performs one task.
 fn rope_append<T: Element>(
     x: &Params,
     cache: &mut Cache,
@@ -107,7 +107,7 @@ fn rope_append<T: Element>(
         let elements = batch * tokens * (heads + kv_heads) * head_dim;
         Threads::for_work(elements, parallel::ALONE).for_each(tasks, |task| run(inputs, task));
     }
-    // SAFETY: the tasks that rotate have all heads among them, and write each.
+    // SAFETY: the rotating tasks cover all heads, and write each.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, (batch, tokens, heads, head_dim), &Device::Cpu)
 }

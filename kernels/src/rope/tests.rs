@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! Both levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -34,12 +34,12 @@ struct Case {
     kv_heads: usize,
     d: usize,
     dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of the product that q, k and v are cut from.
+    /// Offset of q, k and v's shared tensor from a multiple of 16 bytes, in elements.
     offset: usize,
 }
 
 impl Case {
-    /// q, k and v, views of one product.
+    /// Returns q, k and v, as views of one tensor.
     fn cut(&self, product: &Tensor) -> Result<[Tensor; 3]> {
         let (h, h_kv) = (self.heads, self.kv_heads);
         let len = product.elem_count() - self.offset;
@@ -49,7 +49,7 @@ impl Case {
         Ok([cut(0, h)?, cut(h, h_kv)?, cut(h + h_kv, h_kv)?])
     }
 
-    /// In f64: q (B, T, H, D), k and v (B, Hkv, T, D) from the product, cos and sin.
+    /// Returns q (B, T, H, D), k and v (B, Hkv, T, D), in f64.
     fn oracle(&self, product: &[f64], cos: &[f64], sin: &[f64]) -> [Vec<f64>; 3] {
         let (half, heads) = (self.d / 2, self.heads + 2 * self.kv_heads);
         let [mut q, mut k, mut v] = [vec![], vec![], vec![]];
@@ -174,7 +174,7 @@ proptest! {
 }
 
 #[test]
-fn no_tokens_are_no_work() -> Result<()> {
+fn no_tokens_launch_nothing() -> Result<()> {
     for device in devices() {
         let x = Tensor::zeros((1, 0, 2, 8), DType::F32, &device)?;
         let angles = Tensor::zeros((0, 4), DType::F32, &device)?;
@@ -219,7 +219,7 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     Ok(())
 }
 
-/// The constants that the launches have in common with the kernels.
+/// Constants that launches share with the kernels.
 #[test]
 fn launches_have_the_threads_of_the_kernels() {
     for (file, entries) in [

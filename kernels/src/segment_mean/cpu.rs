@@ -1,14 +1,14 @@
-//! Both levels on a CPU: a graph and a block of channels at a time, whose sums stay in registers.
+//! Both levels on a CPU: a graph and a block of channels at a time, with accumulators in registers.
 //!
-//! Level 3 against level 2: one walk over x. Level 2 copies it into f32, adds it up row by row into an array in memory,
-//! and divides that in a further pass, on one thread; here the block's sums are an array that the compiler keeps in registers, and blocks are divided among
-//! the threads, so that a single graph is too.
+//! Level 3 compared with level 2: one pass over x. Level 2 copies it to f32, adds it up row by row in memory,
+//! and divides in another pass, all on one thread. Here a block's sums stay in registers, and blocks are
+//! divided among the threads, even for a single graph.
 //!
-//! Level 4 against level 3: the sums are registers by name, twice as many, so that 128 channels of a node
-//! are read in one piece. Both do one addition for four bytes read: where x is not in the caches, memory
-//! sets the pace of both, and there is nothing for lanes to win.
+//! Level 4 compared with level 3: explicit registers, twice as many, so that 128 channels of a node are read
+//! at once. Both do one addition per four bytes, so outside the caches both are memory-bound, and lanes gain
+//! nothing.
 //!
-//! To be faster: to be part of the op that makes x, and never to read it from memory.
+//! To be faster, it must be part of the op that makes x, and never read x from memory.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -24,10 +24,10 @@ use crate::element::Element;
 use crate::error::mismatch;
 use crate::output;
 
-/// Channels whose sums are held at once, at levels 3 and 4.
+/// Channels per block at levels 3 and 4.
 const BLOCK: [usize; 2] = [64, 128];
 
-/// Registers of sums of level 4: eight of AVX-512 hold 128 channels.
+/// Accumulator registers of level 4: eight of AVX-512 hold 128 channels.
 const TILE: usize = 8;
 
 pub(super) fn level3<T: Element>(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
@@ -35,7 +35,7 @@ pub(super) fn level3<T: Element>(x: &Tensor, offsets: &Tensor, size: Size) -> Re
         widest(
             #[inline(always)]
             || match y.len() {
-                // Told apart so that the compiler sees a constant length.
+                // A separate branch gives the compiler a constant length.
                 64 => part.mean(y, 64),
                 len => part.mean(y, len),
             },
@@ -49,7 +49,7 @@ pub(super) fn level4<T: Element>(x: &Tensor, offsets: &Tensor, size: Size) -> Re
     })
 }
 
-/// A graph's nodes, from one channel on.
+/// Nodes of a graph, from one channel on.
 #[derive(Clone, Copy)]
 struct Part<'a, T> {
     x: &'a [T],      // (nodes, C)
@@ -58,7 +58,7 @@ struct Part<'a, T> {
 }
 
 impl<T: Element> Part<'_, T> {
-    /// 1/nodes, or 0.
+    /// Returns 1/nodes, or 0 without nodes.
     #[inline(always)]
     fn share(self) -> f32 {
         match self.nodes().len() {
@@ -67,13 +67,13 @@ impl<T: Element> Part<'_, T> {
         }
     }
 
-    /// The graph's nodes.
+    /// Returns the graph's nodes.
     #[inline(always)]
     fn nodes(&self) -> Range<usize> {
         0..self.x.len() / self.channels
     }
 
-    /// `len` channels of a node, from `at` on.
+    /// Returns `len` channels of a node, from `at` on.
     #[inline(always)]
     fn row(&self, node: usize, at: usize, len: usize) -> &[T] {
         let at = node * self.channels + self.first + at;
@@ -121,7 +121,7 @@ impl<T: Element> WithSimd for Lanes<'_, T> {
     }
 }
 
-/// As many channels as `N` registers have lanes, the last of them perhaps not all.
+/// Computes as many channels as `N` registers have lanes; the last register may be partial.
 #[inline(always)]
 fn mean_tile<S: Simd, T: Element, const N: usize>(
     simd: S,
@@ -129,7 +129,7 @@ fn mean_tile<S: Simd, T: Element, const N: usize>(
     at: usize,
     y: &mut [MaybeUninit<T>],
 ) {
-    // Only a single register may have lanes behind the last channel.
+    // Only a single register may have unused lanes.
     let len = if N > 1 { N * S::F32_LANES } else { y.len() };
     let mut sums = [simd.splat_f32s(0.); N];
     for node in part.nodes() {
@@ -169,7 +169,7 @@ fn run<T: Element>(
     let mut parts: Vec<_> = graphs
         .flat_map(|(g, y)| y.chunks_mut(block).enumerate().map(move |(b, y)| (g, b, y)))
         .collect();
-    // What a part reads, on average.
+    // Average number of elements per part.
     let elements = size.nodes * channels / parts.len().max(1);
     let share = parallel::rows_per_task(parts.len(), elements);
     parallel::for_each(parts.chunks_mut(share), |parts| {
@@ -183,7 +183,7 @@ fn run<T: Element>(
     Tensor::from_vec(y, (size.graphs, channels), &Device::Cpu)
 }
 
-/// The graphs follow one another, and end with the nodes.
+/// Checks that offsets ascend and end with the number of nodes.
 fn check_offsets(offsets: &[u32], nodes: usize) -> Result<()> {
     let ends = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
     if ends != (0, nodes) || !offsets.is_sorted() {

@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! Both levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use operands::Segments;
@@ -19,7 +19,7 @@ const KERNELS: [(&str, Kernel); 2] = [
 
 const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
 
-/// The mean of x, and of |x|, over each graph's nodes.
+/// Returns the mean of x, and of |x|, over each graph's nodes.
 fn oracle(x: &[f64], graphs: &[usize], c: usize) -> Expected {
     let mut all = Expected {
         values: vec![0.; graphs.len() * c],
@@ -37,14 +37,14 @@ fn oracle(x: &[f64], graphs: &[usize], c: usize) -> Expected {
     all
 }
 
-/// Of graphs with these numbers of nodes.
+/// Segments of graphs with these numbers of nodes.
 fn segments(graphs: &[usize], device: &Device) -> Result<Segments> {
     let of_nodes = |(g, &nodes): (usize, &usize)| std::iter::repeat_n(g as u32, nodes);
     let index: Vec<u32> = graphs.iter().enumerate().flat_map(of_nodes).collect();
     Ok(Segments::new(graphs.len(), &index, device)?)
 }
 
-/// `graphs` has the number of nodes of each.
+/// Compares; `graphs` has each graph's number of nodes.
 fn compare(
     rng: &mut ChaCha8Rng,
     graphs: &[usize],
@@ -83,7 +83,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Long enough that level 4 splits it over blocks, with other graphs beside it and without.
+/// Long enough that level 4 splits it over blocks, with and without other graphs.
 #[test]
 fn a_long_graph_equals_the_oracle() -> Result<()> {
     let mut rng = rng();
@@ -98,7 +98,7 @@ fn a_long_graph_equals_the_oracle() -> Result<()> {
 }
 
 #[test]
-fn no_nodes_are_zeros() -> Result<()> {
+fn without_nodes_the_mean_is_zero() -> Result<()> {
     for device in devices() {
         for graphs in [0, 1, 3] {
             let x = Tensor::zeros((0, 8), DType::F32, &device)?;

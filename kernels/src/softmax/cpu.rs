@@ -1,4 +1,4 @@
-//! Both levels on a CPU. A row comes from memory once; what is read again is in the first-level cache.
+//! Both levels on a CPU. A row is read from memory once; later reads hit the L1 cache.
 //!
 //! - Level 3, against candle's fused op: an exponential that the compiler can put in vector registers
 //!   (`cpu::math`), where candle calls the C library's for one element at a time; and the scale in the
@@ -6,9 +6,9 @@
 //! - Level 4: the lanes are explicit (`cpu::lanes`), with fused multiply-adds in the exponential and four
 //!   registers of partial sums.
 //!
-//! The exponentials wait in a row of f32 of the task's own, whatever the storage: they are rounded once,
-//! as probabilities. The bound is the exponential, about 16 instructions a register, and after it memory.
-//! To be faster: do not write probabilities at all, as attention does not.
+//! The exponentials are kept in a row of f32 per task, for any dtype, so probabilities are rounded once. The
+//! exponential, about 16 instructions per register, is the bottleneck, and after it memory. To be faster, do
+//! not write probabilities at all, as in attention.
 
 use std::mem::MaybeUninit;
 
@@ -52,7 +52,7 @@ fn row<T: Element>(x: &[T], scale: f32, e: &mut [MaybeUninit<f32>], y: &mut [May
     }
 }
 
-/// Level 4: a register as the warp.
+/// Level 4: explicit SIMD lanes.
 pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
     each_row(x, |task: Rows<T>| {
         Arch::new().dispatch(InLanes(task, scale as f32))
@@ -127,7 +127,7 @@ struct Rows<'a, T> {
 }
 
 impl<T: Element> Rows<'_, T> {
-    /// Calls `f(x, e, y)` for each row, with room for its exponentials.
+    /// Calls `f(x, e, y)` for each row; e is the buffer of its exponentials.
     #[inline(always)]
     fn each(self, mut f: impl FnMut(&[T], &mut [MaybeUninit<f32>], &mut [MaybeUninit<T>])) {
         let mut e = output::uninit::<f32>(self.c);
@@ -144,7 +144,7 @@ fn each_row<T: Element>(x: &Tensor, task: impl Fn(Rows<T>) + Send + Sync) -> Res
     let from = Slice::<T>::new(x)?;
     let pieces = from.chunks(n).zip(y.chunks_mut(n));
     parallel::for_each(pieces.map(|(x, y)| Rows { x, y, c }), task);
-    // SAFETY: the tasks have all rows among them, and write each.
+    // SAFETY: the tasks cover all rows, and write each.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())
 }

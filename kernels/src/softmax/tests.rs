@@ -1,4 +1,4 @@
-//! Both levels against the oracle, on every device that is here.
+//! Both levels against the oracle, on every device.
 
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ const KERNELS: [(&str, Kernel); 2] = [
     ("level 4", super::level4::softmax),
 ];
 
-/// In f64; errors scale with the probability itself and with the maximum of the row.
+/// Computes the result in f64; errors scale with the probability and with the maximum of the row.
 fn oracle(x: &[f64], c: usize, scale: f64) -> Expected {
     let (mut values, mut scales) = (Vec::new(), Vec::new());
     for row in x.chunks(c) {
@@ -40,7 +40,7 @@ struct Case {
     c: usize,
     scale: f64,
     dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of x.
+    /// Offset of x from a multiple of 16 bytes, in elements.
     offset: usize,
 }
 
@@ -78,8 +78,8 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Level 4 runs the fallback where a row is no multiple of 16 bytes, longer than the registers hold, or in a tensor that
-/// does not begin at a multiple of 16 bytes.
+/// Level 4 uses the fallback if a row is not a multiple of 16 bytes, is too long for the registers, or
+/// belongs to a tensor that does not start at a multiple of 16 bytes.
 #[test]
 fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
     let mut rng = rng();
@@ -113,8 +113,8 @@ fn rows_that_do_not_fit_in_registers_have_a_fallback() -> Result<()> {
     Ok(())
 }
 
-/// A block has four rows of two warps each, and the last block one: rows wait at barriers of their own, and a row that does
-/// not exist returns before them.
+/// A block has four rows of two warps each, and the last block one row: rows wait at separate barriers, and
+/// missing rows return before them.
 #[test]
 fn rows_of_several_warps_share_a_block() -> Result<()> {
     let mut rng = rng();
@@ -159,7 +159,7 @@ proptest! {
 }
 
 #[test]
-fn masked_columns_get_nothing() -> Result<()> {
+fn masked_columns_have_probability_0() -> Result<()> {
     for device in devices() {
         for c in [5, 1000, 2500] {
             let mut x = vec![f32::NEG_INFINITY; c];
@@ -196,7 +196,7 @@ fn a_row_with_nan_is_nan() -> Result<()> {
 }
 
 #[test]
-fn no_rows_are_no_work() -> Result<()> {
+fn an_empty_tensor_launches_nothing() -> Result<()> {
     for device in devices() {
         let x = Tensor::zeros((0, 8), DType::F32, &device)?;
         for (_, kernel) in KERNELS {
@@ -207,7 +207,7 @@ fn no_rows_are_no_work() -> Result<()> {
 }
 
 #[test]
-fn other_formats_are_errors() -> Result<()> {
+fn other_dtypes_are_errors() -> Result<()> {
     let x = Tensor::zeros((2, 8), DType::F64, &Device::Cpu)?;
     for (_, kernel) in KERNELS {
         let error = kernel(&x, 1.).map(|_| ()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the kernels on a CPU share: rows of weights in parallel, and y from its transpose.
+//! Common part of the CPU kernels: parallel rows of weights, and y from its transpose.
 
 mod int8;
 mod lut;
@@ -23,16 +23,16 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The bytes of each row.
+    /// Iterates over the bytes of each row.
     fn iter(&self) -> std::slice::ChunksExact<'_, u8> {
         self.codes.chunks_exact(self.stride)
     }
 }
 
-/// y (…, N) from `block`, which fills yᵀ (rows, M) of some rows of the weights.
+/// Computes y (…, N) by `block`, which fills yᵀ (rows, M) for some rows of the weights.
 ///
-/// With `threads`, several of them share the rows. Each reads its rows of weights for all M, one after
-/// another, and its part of yᵀ is one slice.
+/// With `threads`, several threads divide the rows. Each reads its rows of weights for all M, and its part of
+/// yᵀ is contiguous.
 fn product<T: Element>(
     sizes: &Sizes,
     w: &Ternary,
@@ -72,8 +72,8 @@ fn product<T: Element>(
     Tensor::from_vec(y, sizes.y.as_slice(), &Device::Cpu)
 }
 
-/// Four tasks a thread, so that one that is late holds up little; not so few rows that the tables of
-/// [`lut`] are not worth making.
+/// Returns the rows per task: four tasks per thread, so that a late one delays little, but enough rows to
+/// repay the tables of [`lut`].
 fn rows_per_task(n: usize, threads: bool) -> usize {
     if !threads {
         return n;

@@ -1,4 +1,4 @@
-//! Packing, and both kernels against their oracles on every device that is here.
+//! Packing, and both kernels against their oracles, on every device.
 
 mod packing;
 
@@ -36,7 +36,8 @@ impl Weights {
         }
     }
 
-    /// As the contract packs them, written anew: four a byte, the first lowest, and 3 in the padding.
+    /// Packs as the contract says, independently of the crate: four codes per byte, the first lowest, and 3
+    /// in the padding.
     fn pack(&self, device: &Device) -> Result<Ternary> {
         let byte = |t: &[f64]| {
             let code = |i: usize| t.get(i).map_or(3, |t| (t + 1.) as u8);
@@ -50,7 +51,7 @@ impl Weights {
         Ternary::from_packed(&codes, &Tensor::new(scales, device)?, self.k)
     }
 
-    /// s_n·Σ_k x_mk·t_nk·`unit`_m, with |s|·Σ|x||t|·`unit` to scale errors by.
+    /// Returns s_n·Σ_k x_mk·t_nk·`unit`_m, with |s|·Σ|x||t|·`unit` as the scale of errors.
     fn product(&self, x: &[f64], unit: &[f64]) -> Expected {
         let of = |sum: fn(f64, f64) -> f64| {
             let rows = x.chunks(self.k).zip(unit).flat_map(move |(x, unit)| {
@@ -68,7 +69,7 @@ impl Weights {
     }
 }
 
-/// Rows of x as the contract rounds them: q, and 1/c for each row.
+/// Rounds rows of x as the contract says: q, and 1/c for each row.
 fn quantized(x: &[f64], k: usize) -> (Vec<f64>, Vec<f64>) {
     let scale = |row: &[f64]| {
         let max = row.iter().fold(0., |max: f64, x| max.max(x.abs()));
@@ -83,7 +84,7 @@ fn quantized(x: &[f64], k: usize) -> (Vec<f64>, Vec<f64>) {
     (q.collect(), unit.collect())
 }
 
-/// Both kernels on x (M, K) against their oracles, and dp4a against the exact product.
+/// Compares both kernels on x (M, K) with their oracles, and dp4a with the exact result.
 fn compare(what: &str, x: &Tensor, weights: &Weights) -> Result<()> {
     let (x64, k) = (host(x)?, weights.k);
     let ones = vec![1.; x64.len() / k];
@@ -108,7 +109,7 @@ fn compare(what: &str, x: &Tensor, weights: &Weights) -> Result<()> {
         tolerance(x.dtype(), 1e-6),
     )?;
 
-    // Each activation is off by at most half a step, and y by its own rounding.
+    // Each activation is off by at most half a step, in addition to the rounding of y.
     let half_steps = weights.product(&vec![0.5; q.len()], &unit).scales;
     let slack = |value: &f64| value.abs() * tolerance(x.dtype(), 1e-5);
     let bounds = half_steps.iter().zip(&rounded.scales);
@@ -146,8 +147,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
     Ok(())
 }
 
-/// Sizes at which the threads of a CPU share the rows, and at which a row of x outgrows a GPU's shared
-/// memory.
+/// Sizes at which a CPU's threads divide the rows, and at which a row of x exceeds a GPU's shared memory.
 #[test]
 fn large_sizes_equal_the_oracle() -> Result<()> {
     let mut rng = rng();
@@ -197,7 +197,7 @@ fn zeros_give_zeros() -> Result<()> {
     Ok(())
 }
 
-/// From the smallest numbers to the largest, a row of each, and rows of both.
+/// From the smallest numbers to the largest, one row of each, and mixed rows.
 #[test]
 fn extreme_activations() -> Result<()> {
     let mut rng = rng();
@@ -223,13 +223,13 @@ fn extreme_activations() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_finite() -> Result<()> {
+fn nan_and_infinity() -> Result<()> {
     for device in devices() {
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut x = vec![1f32; 2 * 70];
             x[70 + 65] = value;
             let x = Tensor::from_vec(x, (2, 70), &device)?;
-            // Row 0 leaves column 65 out, row 1 has it.
+            // Row 0 skips column 65, row 1 uses it.
             let mut t = vec![1.; 2 * 70];
             t[65] = 0.;
             let s = vec![1., 1.];
@@ -270,7 +270,7 @@ fn views_of_contiguous_rows() -> Result<()> {
 }
 
 #[test]
-fn no_rows_are_no_work() -> Result<()> {
+fn no_rows_launch_nothing() -> Result<()> {
     for device in devices() {
         let w = Ternary::quantize(&Tensor::ones((3, 8), DType::F32, &device)?)?;
         let x = Tensor::zeros((0, 8), DType::F32, &device)?;

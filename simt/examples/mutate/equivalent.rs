@@ -1,4 +1,4 @@
-//! Mutants that are no mistakes, as people have found them to be.
+//! Mutants that people have found to be equivalent to the original.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,26 +8,26 @@ use simt::mutate::Mutant;
 
 use crate::file::read;
 
-/// Those with one reason.
+/// Equivalent mutants with a common reason.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
-    /// Why nothing that a kernel promises changes.
+    /// Why no guaranteed result changes.
     reason: String,
     mutants: Vec<Known>,
 }
 
-/// By what is written there, and not by line: a text that moves stays known, one that changes does not.
+/// A mutant, identified by its text and not by its line, so that it stays known when lines move.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
-    /// The end of the path.
+    /// End of the file's path.
     file: String,
     entry: String,
     was: String,
-    /// Empty for an instruction that is left out.
+    /// The replacement; empty for a deleted instruction.
     now: String,
-    /// Which it is of those in the entry that read the same, from 1 on.
+    /// Its index, from 1, among mutants of the entry with the same text.
     #[serde(default = "first")]
     nth: usize,
 }
@@ -36,16 +36,16 @@ fn first() -> usize {
     1
 }
 
-/// The list.
+/// All equivalent mutants.
 #[derive(Debug, Default)]
 pub struct Equivalents(Vec<Group>);
 
-/// What of the list is about one text: by entry, line and what stands there.
+/// Reasons for the mutants of one text, by entry, line and replacement.
 #[derive(Debug, Default)]
 pub struct Reasons<'a>(HashMap<(&'a str, u32, &'a str), &'a str>);
 
 impl Equivalents {
-    /// Reads the list.
+    /// Reads the JSON list.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = read(path)?;
         let groups = serde_json::from_str(&text);
@@ -54,8 +54,8 @@ impl Equivalents {
             .map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// The reasons of a text's mutants. Each of the list that names `file` has to be one of them: the list does not
-    /// outlive what it is about.
+    /// Returns the reasons for the mutants of `file`. It is an error if the list names a mutant of this file
+    /// that does not exist.
     pub fn of<'a>(&'a self, file: &str, all: &[&'a Mutant]) -> Result<Reasons<'a>, String> {
         let mut reasons = HashMap::new();
         for group in &self.0 {
@@ -81,7 +81,7 @@ impl Equivalents {
 }
 
 impl Reasons<'_> {
-    /// Why a mutant is none, if it is listed.
+    /// Returns why a mutant is equivalent, if it is listed.
     pub fn reason(&self, mutant: &Mutant) -> Option<&str> {
         let key = (&*mutant.entry, mutant.line, &*mutant.now);
         self.0.get(&key).copied()

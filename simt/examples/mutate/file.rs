@@ -1,4 +1,4 @@
-//! One text: its kernels, their cases, their mutants.
+//! Mutation tests of one text: its kernels, their cases and their mutants.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,7 @@ fn cases(path: &Path) -> Result<Vec<Case>, String> {
     Ok(cases.into_iter().map(|(_, case)| case).collect())
 }
 
-/// A file's text.
+/// Reads a file as text.
 pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -1,18 +1,18 @@
-//! Makes mutants of kernels, one small mistake each, runs them over the kernels' cases, and says which
-//! of them a test or a finding shows.
+//! Mutation-tests kernels: makes mutants with one small defect each, runs them on the kernels' cases, and
+//! reports which ones an output or a finding reveals.
 //!
 //! ```text
 //! cargo run --release -p simt --example mutate -- kernels/src/softmax/level3.ptx
 //! ```
 //!
-//! Of all kernels of the project, some of each text's, which is what `simt/mutants.json` holds:
+//! A sample for each text of the project, as recorded in `simt/mutants.json`:
 //!
 //! ```text
 //! cargo run --release -p simt --example mutate -- --sample 25 --json simt/mutants.json \
 //!     --equivalent simt/equivalent-mutants.json $(find kernels -name '*.ptx' ! -name '*.sm_90a.ptx' | sort)
 //! ```
 //!
-//! Exit code 0 when each mutant is killed or known to be no mistake, 1 when others survive, 2 for bad input.
+//! Exit code: 0 if each mutant is killed or known to be equivalent, 1 if others survive, 2 for bad input.
 
 mod equivalent;
 mod file;
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many mutants survive and are not known to be equivalent.
+/// Returns the number of mutants that survive and are not known to be equivalent.
 fn run(options: &Options) -> Result<usize, String> {
     if options.cases.is_some() && options.files.len() > 1 {
         return Err(format!(

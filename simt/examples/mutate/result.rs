@@ -1,22 +1,22 @@
-//! What became of the mutants, and its figures.
+//! Results of the mutants, and their totals.
 
 use serde::Serialize;
 use simt::Finding;
 use simt::mutate::{Difference, Mutant, OPERATORS};
 
-/// Of one mutant.
+/// The fate of a mutant.
 #[derive(Debug)]
 pub enum Fate {
     Killed {
         oracle: Option<Difference>,
         diagnosis: Option<Finding>,
     },
-    /// Survived, and is listed, with the reason.
+    /// Survived, but is listed as equivalent, with the reason.
     Equivalent(String),
     Survived {
         reached: bool,
     },
-    /// No kernel any more: an assembler would refuse it. It is in no figure.
+    /// No longer a valid kernel: an assembler would reject it. Totals do not count it.
     Refused(String),
 }
 
@@ -27,20 +27,20 @@ pub struct Judged {
     pub fate: Fate,
 }
 
-/// Of one text.
+/// The results of one text.
 #[derive(Debug)]
 pub struct FileResult {
     pub name: String,
     pub kernels: usize,
     pub cases: usize,
-    /// Mutants that there are.
+    /// Number of possible mutants.
     pub possible: usize,
-    /// Those that were run.
+    /// Mutants that were run.
     pub mutants: Vec<Judged>,
 }
 
-/// How many came to which end. A mutant is run until the first launch that shows it: `both` are those of which
-/// that launch said it in both ways.
+/// Counts by fate. A mutant runs until the first launch that reveals it; `both` counts those that this launch
+/// reveals by output and finding.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct Tally {
     pub made: usize,
@@ -52,7 +52,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of some mutants.
+    /// Counts the fates of some mutants.
     pub fn of<'a>(mutants: impl Iterator<Item = &'a Judged>) -> Self {
         let mut tally = Self::default();
         for judged in mutants {
@@ -72,18 +72,18 @@ impl Tally {
         tally
     }
 
-    /// Of those that are mistakes, the share that was killed.
+    /// Returns the share of non-equivalent mutants that were killed.
     pub fn killed(&self) -> f64 {
         let killed = self.killed_by_oracle + self.killed_by_diagnosis + self.killed_by_both;
         killed as f64 / (self.made - self.equivalent).max(1) as f64
     }
 }
 
-/// The figures, as they are written.
+/// The totals in JSON.
 #[derive(Debug, Serialize)]
 pub struct Totals {
     pub all: Tally,
-    /// Of the mutants that are mistakes.
+    /// Share of non-equivalent mutants that were killed.
     pub share_killed: f64,
     pub operators: Vec<Row>,
     pub files: Vec<Row>,
@@ -110,7 +110,7 @@ pub struct Survivor {
 }
 
 impl Totals {
-    /// Over all files.
+    /// Totals over all files.
     pub fn new(results: &[FileResult]) -> Self {
         let all = || results.iter().flat_map(|file| &file.mutants);
         let tally = Tally::of(all());
@@ -132,7 +132,7 @@ impl Totals {
     }
 }
 
-/// Those of a file that are not known to be equivalent.
+/// Lists the surviving mutants of a file that are not known to be equivalent.
 pub fn survivors(file: &FileResult) -> Vec<Survivor> {
     let survivor = |judged: &Judged| {
         let Fate::Survived { reached } = judged.fate else {

@@ -1,4 +1,4 @@
-//! Some of many mutants.
+//! Samples of mutants.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -7,8 +7,8 @@ use simt::mutate::{Judge, Mutant, OPERATORS};
 
 type Candidate<'a> = (&'a Judge, &'a Mutant);
 
-/// `count` of them, of each operator as many as long as there are, in the order of the text. Those whose line
-/// no case executes are not left out: that they survive is worth to know.
+/// Returns `count` mutants in source order, spread evenly over the operators. Mutants on lines that no case
+/// executes are included, because their survival matters.
 pub fn sample(all: Vec<Candidate>, count: Option<usize>, seed: u64) -> Vec<Candidate> {
     let Some(count) = count.filter(|count| *count < all.len()) else {
         return all;

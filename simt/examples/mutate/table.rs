@@ -1,4 +1,4 @@
-//! The figures for people.
+//! Printed tables.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub fn heading(file: &FileResult) -> String {
     )
 }
 
-/// A line a mutant.
+/// One line per mutant.
 pub fn fates(file: &FileResult) -> String {
     let line = |judged: &Judged| {
         let m = &judged.mutant;
@@ -56,7 +56,7 @@ const COLUMNS: [&str; 8] = [
     "killed",
 ];
 
-/// A row an operator.
+/// One row per operator.
 pub fn operators(totals: &Totals) -> String {
     let mut text = cells(&COLUMNS.map(str::to_owned));
     let all = Row {
@@ -89,7 +89,7 @@ fn cells(cells: &[String; 8]) -> String {
     format!("{name:<16}{numbers}\n")
 }
 
-/// A line each.
+/// One line per surviving mutant.
 pub fn survivors(files: &[FileResult]) -> String {
     let mut text = String::new();
     for s in files.iter().flat_map(result::survivors) {
@@ -103,7 +103,7 @@ pub fn survivors(files: &[FileResult]) -> String {
         } else {
             format!("becomes `{}`", s.now)
         };
-        // Writing into a string does not fail.
+        // Writing into a string cannot fail.
         let _ = writeln!(
             text,
             "survived: {}:{}: {}: {}: `{}` {became}{unreached}",

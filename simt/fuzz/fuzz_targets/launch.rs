@@ -1,4 +1,4 @@
-//! Every kernel of a text is launched; the first bytes say how.
+//! Launches each kernel of a text; the first bytes choose the launch.
 
 #![no_main]
 

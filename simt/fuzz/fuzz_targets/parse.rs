@@ -1,4 +1,4 @@
-//! Any bytes are read, and every kernel in them prepared: a module or an error, and no panic.
+//! Parses any bytes and prepares each kernel: a module or an error, without a panic.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! `.approx`: functions that the processor computes with a few bits less than the type has.
+//! `.approx` and `.full`: functions that a GPU computes with a few bits less than the type has.
 //!
-//! Here they are computed in `f64` and rounded once, so that they are better than what they stand for, and
-//! differ from a GPU in the last bits. What the PTX ISA says of infinities, zeros and subnormals holds.
+//! This module computes them in `f64` and rounds once, so results are more accurate than a GPU's and differ
+//! from them in the last bits. Infinities, zeros and subnormals follow the PTX ISA.
 
 use half::{bf16, f16};
 
@@ -22,7 +22,7 @@ macro_rules! single {
     };
 }
 
-/// The same of a type of 16 bits.
+/// An [`Alu`] of a 16-bit type from a function of `f64`.
 macro_rules! narrow {
     ($lanes:ident, $T:ty, $ftz:expr, |$a:ident| $f:expr) => {
         Some(each_bool!($ftz, FTZ => $lanes!($T, |$a| {
@@ -32,7 +32,7 @@ macro_rules! narrow {
     };
 }
 
-/// The function of an opcode with `.approx` or `.full`, its type and that modifier read already.
+/// Returns the function of an opcode with `.approx` or `.full`; its type and that modifier are read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let ftz = mods.take("ftz");
     let alu = match ty {
@@ -48,7 +48,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
     Some(Selected::new(alu, ty, elements))
 }
 
-/// `div.full`, the quotient of the whole range.
+/// `div.full`: the quotient, over the full range of divisors.
 pub(super) fn full(mods: &mut Mods, ty: Type) -> Option<Selected> {
     let alu = single!(mods.take("ftz"), |a, b| a / b)?;
     (ty == Type::F32).then(|| Selected::new(alu, ty, 1))
@@ -69,7 +69,7 @@ fn of_f32(opcode: &str, ftz: bool) -> Option<Alu> {
     }
 }
 
-/// Of a divisor beyond 2^126 the reciprocal is taken for zero: infinity by it is no number.
+/// The reciprocal of a divisor beyond 2^126 counts as zero, and infinity times zero is NaN.
 #[inline]
 fn quotient(a: f64, b: f64) -> f64 {
     let beyond = b.is_finite() && b.abs() > 2f64.powi(126);
@@ -85,12 +85,12 @@ fn of_f64(opcode: &str, ftz: bool) -> Option<Alu> {
     })
 }
 
-/// A function of the high word of a number, of whose result the high word is kept.
+/// Applies `f` to the high word of `a`, and keeps the high word of the result.
 #[inline]
 fn gross(a: f64, f: impl Fn(f64) -> f64) -> f64 {
     let high = |x: f64| f64::from_bits(x.to_bits() >> 32 << 32);
     let result = finish(f(high(a.flush())), true, Clamp::None);
-    // What is no number stays so without its low word.
+    // A NaN whose payload is in the low word must stay NaN.
     if a.is_nan() {
         f64::CANONICAL_NAN
     } else {
@@ -122,14 +122,14 @@ mod tests {
 
     const INF: f32 = f32::INFINITY;
 
-    /// Whether two numbers are a few steps apart at most, which is what functions of `f32` may be wrong by.
+    /// Whether two numbers are a few units in the last place apart at most, the error of `f32` functions.
     fn is_near(a: f32, b: f32) -> bool {
         a.is_nan() && b.is_nan() || a == b || a.to_bits().abs_diff(b.to_bits()) <= 3
     }
 
     proptest! {
         #[test]
-        fn near_what_f32_gives(a in singles(), b in singles()) {
+        fn results_are_close_to_the_f32_functions(a in singles(), b in singles()) {
             let near = |form: &str, expected: f32| {
                 let result = run32(form, &[a, b]);
                 assert!(is_near(result, expected), "{form} {a} {b}: {result}, not {expected}");
@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn f64_by_high_words(a: f64) {
+        fn f64_approximations_are_close(a: f64) {
             prop_assume!(a.is_normal() && (1.0 / a).is_normal());
             let result = run64("rcp.approx.ftz.f64", &[a]);
             prop_assert!((result * a - 1.0).abs() < 1e-5 && result.to_bits() as u32 == 0);
@@ -160,7 +160,7 @@ mod tests {
         }
 
         #[test]
-        fn of_halves(a: u32) {
+        fn f16_functions_round_the_f64_result(a: u32) {
             let nearest = |half: u32, f: fn(f64) -> f64| {
                 let x = f16::from_bits(half as u16);
                 let y = f16::from_f32(f(x.to_f64()) as f32);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn special_values_as_in_the_tables_of_the_isa() {
+    fn special_values_follow_the_tables_of_the_isa() {
         let subnormal = f32::from_bits(1);
         let table = [
             ("ex2.approx.f32", -INF, 0.0),

@@ -10,7 +10,7 @@ use super::rounding::{Clamp, Mode};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// An [`Alu`] of f32 or f64 in any direction; `$FTZ` and `$C` are for f32 only.
+/// An [`Alu`] of f32 or f64 with any rounding mode; `$FTZ` and `$C` are for f32 only.
 macro_rules! wide {
     ($form:expr, |$($a:ident),+; $M:ident| $f:expr) => {
         match $form.ty {
@@ -30,7 +30,7 @@ macro_rules! wide {
     };
 }
 
-/// An [`Alu`] of a type of 16 bits or a pair of them, to nearest.
+/// An [`Alu`] of a 16-bit type or a pair of them, rounded to nearest.
 macro_rules! narrow {
     ($form:expr, |$($a:ident),+; $M:ident| $f:expr) => {
         if $form.mode != Mode::Nearest {
@@ -61,7 +61,7 @@ macro_rules! any {
     };
 }
 
-/// What the modifiers say.
+/// The modifiers of an instruction.
 struct Form {
     ty: Type,
     mode: Mode,
@@ -70,7 +70,7 @@ struct Form {
 }
 
 impl Form {
-    /// Of the modifiers before the type; `None` if the type has no such form.
+    /// Reads the modifiers before the type; `None` if the type has no such form.
     fn read(mods: &mut Mods, ty: Type, default: Option<Mode>) -> Option<Self> {
         let form = Self {
             ty,
@@ -89,7 +89,7 @@ impl Form {
     }
 }
 
-/// The function of an opcode of this file, its type read already.
+/// Returns the function of an opcode of this file; its type is read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let default = matches!(opcode, "add" | "sub" | "mul").then_some(Mode::Nearest);
     let form = Form::read(mods, ty, default)?;
@@ -98,7 +98,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
         "sub" => difference(&form),
         "mul" => product(&form),
         "fma" => fused(&form),
-        // Once two roundings, for decades the same as `fma`.
+        // `mad` rounded twice on the first GPUs; since then it is `fma`.
         "mad" => matches!(ty, Type::F32 | Type::F64).then(|| fused(&form))?,
         _ if form.clamp != Clamp::None => None,
         "div" => quotient(&form),
@@ -153,7 +153,7 @@ fn root(form: &Form) -> Option<Alu> {
     wide!(form, |a; M| Divides::sqrt(a, M))
 }
 
-/// 1, of the type of another number.
+/// Returns 1 in the type of the argument.
 #[inline(always)]
 fn one<T: Float>(_like: T) -> T {
     T::ONE

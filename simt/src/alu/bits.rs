@@ -1,11 +1,11 @@
-//! Bits: logic, shifts and counts. Predicates are not words; the machine has its own logic of them.
+//! Logic, shifts and bit counts of words. The machine has its own logic for predicates.
 
 use super::forms::{self, Mods, each_bits};
 use super::lane::{Lane, Register, lanes, map};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// The function of an opcode of this file, its type read already.
+/// Returns the function of an opcode of this file; its type is read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let alu = match opcode {
         "and" => each_bits!(ty, T => lanes!(T, |a, b| a & b)),
@@ -33,7 +33,7 @@ fn logic_of_three(ty: Type) -> Option<Alu> {
     (ty == Type::B32).then_some(alu)
 }
 
-/// A table of eight bits says what the result is for each combination of three.
+/// Computes a bitwise function of three words: bit 4a + 2b + c of `table` is the result for bits a, b and c.
 #[inline(always)]
 fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
     let mut result = 0;
@@ -45,7 +45,7 @@ fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
     result
 }
 
-/// Amounts beyond the width leave zeros.
+/// Shifts left; an amount beyond the width gives zero.
 fn shift_left(ty: Type) -> Option<Alu> {
     Some(match ty {
         Type::B16 => map!(WW, |a: u16, n: u32| (a as u32).checked_shl(n).unwrap_or(0)
@@ -60,7 +60,7 @@ fn shift_left(ty: Type) -> Option<Alu> {
     })
 }
 
-/// Amounts beyond the width leave zeros, or copies of the sign.
+/// Shifts right; an amount beyond the width leaves zeros, or copies of the sign bit.
 fn shift_right(ty: Type) -> Option<Alu> {
     Some(match ty {
         Type::B16 | Type::U16 => map!(WW, |a: u16, n: u32| (a as u32 >> n.min(31)) as u16),
@@ -77,7 +77,7 @@ fn shift_right(ty: Type) -> Option<Alu> {
     })
 }
 
-/// `shf`: a is the low word of two and b the high one; the amount is at most 32, or counts modulo 32.
+/// `shf`: a is the low word, b the high word. The amount is clamped to 32 or taken modulo 32.
 fn funnel(mods: &mut Mods, ty: Type) -> Option<Alu> {
     let left = mods.choice(&[("l", true), ("r", false)])?;
     let clamp = mods.choice(&[("clamp", true), ("wrap", false)])?;
@@ -100,7 +100,7 @@ fn funnel_left(low: u32, high: u32, n: u32) -> u32 {
     (pair(low, high) << n >> 32) as u32
 }
 
-/// `popc` and `clz` count in a word, whatever is counted.
+/// `popc` and `clz`: the count is a word for both widths.
 fn count(opcode: &str, ty: Type) -> Option<Alu> {
     Some(match (opcode, ty) {
         ("popc", Type::B32) => map!(W, |a: u32| a.count_ones()),
@@ -113,15 +113,15 @@ fn count(opcode: &str, ty: Type) -> Option<Alu> {
     })
 }
 
-/// `bfind`: where the first bit is that is not the sign, from below, or from above with `.shiftamt`; all ones
-/// if there is none.
+/// `bfind`: the position of the highest bit that differs from the sign, or with `.shiftamt` its distance from
+/// the top; all ones if there is none.
 fn find(from_above: bool, ty: Type) -> Option<Alu> {
     Some(match (ty, from_above) {
         (Type::U32, true) => map!(W, |a: u32| found(a.leading_zeros(), 32)),
         (Type::S32, true) => map!(W, |a: i32| found((a ^ a >> 31).leading_zeros(), 32)),
         (Type::U64, true) => map!(DtoW, |a: u64| found(a.leading_zeros(), 64)),
         (Type::S64, true) => map!(DtoW, |a: i64| found((a ^ a >> 63).leading_zeros(), 64)),
-        // One less than nothing is all ones.
+        // For zero, 31 − 32 wraps to all ones.
         (Type::U32, false) => map!(W, |a: u32| 31u32.wrapping_sub(a.leading_zeros())),
         (Type::S32, false) => map!(W, |a: i32| 31u32
             .wrapping_sub((a ^ a >> 31).leading_zeros())),
@@ -132,13 +132,13 @@ fn find(from_above: bool, ty: Type) -> Option<Alu> {
     })
 }
 
-/// A number of leading zeros, all ones if there is nothing else.
+/// Returns the number of leading zeros; all ones if no bit is set.
 #[inline(always)]
 fn found(zeros: u32, width: u32) -> u32 {
     if zeros == width { !0 } else { zeros }
 }
 
-/// `mov` of a register.
+/// `mov` between registers.
 fn identity(ty: Type) -> Option<Alu> {
     Some(match ty {
         Type::Pred | Type::B128 => return None,
@@ -157,7 +157,7 @@ mod tests {
         x >> i & 1 == 1
     }
 
-    /// A number by its bits.
+    /// Builds a number from its bits.
     fn from_bits(width: u32, f: impl Fn(u32) -> bool) -> u64 {
         (0..width).map(|i| u64::from(f(i)) << i).sum()
     }
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn shifts(a in integers(), n in prop_oneof![0u32..70, any::<u32>()]) {
+        fn shifts_bit_by_bit(a in integers(), n in prop_oneof![0u32..70, any::<u32>()]) {
             for width in [16, 32, 64] {
                 let left = from_bits(width, |i| i >= n && bit(a, i - n));
                 prop_assert_eq!(run(&format!("shl.b{width}"), &[a, n.into()]), left);

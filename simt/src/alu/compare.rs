@@ -1,4 +1,4 @@
-//! Comparisons, which are a bit for each lane: what `setp` does.
+//! Comparisons: `setp` gives one bit for each lane.
 
 use super::Compare;
 use super::compare;
@@ -7,7 +7,7 @@ use super::forms::{self, each_bool, each_float};
 use super::lane::{Lane, Register};
 use crate::ast::Type;
 
-/// An operator. Those after `Ge` hold for unordered numbers too, or for these only.
+/// A comparison operator. Those after `Ge` also hold for unordered numbers, or only for those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Eq,
@@ -27,7 +27,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// By name, if it exists for the type.
+    /// Returns the operator of this name if the type has it.
     pub fn parse(name: &str, ty: Type) -> Option<Self> {
         use Operator::*;
         let is_unsigned = matches!(ty, Type::U16 | Type::U32 | Type::U64);
@@ -92,13 +92,13 @@ pub(super) fn holds<T: PartialOrd>(operator: Operator, a: T, b: T) -> bool {
     }
 }
 
-/// A bit for each lane.
+/// Collects one bit for each lane.
 #[inline(always)]
 fn bits(lane: impl Fn(usize) -> bool) -> u32 {
     (0..32).fold(0, |bits, i| bits | u32::from(lane(i)) << i)
 }
 
-/// `$body` with the constant `$OP` of an operator.
+/// Evaluates `$body` with the constant `$OP`, an operator.
 macro_rules! each_operator {
     ($operator:expr, $OP:ident => $body:expr) => {
         compare::each_operator!($operator, $OP => $body; Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan)
@@ -115,7 +115,7 @@ macro_rules! each_operator {
 
 pub(super) use each_operator;
 
-/// `Some($body)` with the type `$T` of an integer of 16 bits or more; `b32` counts as unsigned.
+/// `Some($body)`, where `$T` is an integer type of at least 16 bits; `b32` counts as unsigned.
 macro_rules! each_whole {
     ($ty:expr, $T:ident => $body:expr) => {
         match $ty {
@@ -130,7 +130,7 @@ macro_rules! each_whole {
     };
 }
 
-/// A [`Compare`] from a function of a lane's values.
+/// A [`Compare`] from a function of one lane's values.
 macro_rules! compare {
     ($T:ty, |$a:ident, $b:ident| $f:expr) => {
         <<$T as Lane>::Register as Register>::compare(|x, y| {
@@ -142,7 +142,7 @@ macro_rules! compare {
     };
 }
 
-/// The comparison of `setp`.
+/// Returns the comparison of `setp`.
 pub(super) fn select(operator: &str, ty: Type, ftz: bool) -> Option<Compare> {
     let operator = Operator::parse(operator, ty)?;
     if ftz && !matches!(ty, Type::F32 | Type::F16) {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use std::cmp::Ordering::{self, *};
 
-    /// What an operator asks of an order.
+    /// The expected result of an operator for two numbers in this order.
     fn expected(operator: &str, order: Option<Ordering>) -> bool {
         let unordered = order.is_none();
         match operator {
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn of_integers(a in integers(), b in integers()) {
+        fn integer_comparisons_follow_the_order(a in integers(), b in integers()) {
             let unsigned = [Type::U16, Type::U32, Type::U64].map(|ty| (ty, 64 - 8 * ty.bytes()));
             for (ty, cut) in unsigned {
                 let order = Some((a << cut).cmp(&(b << cut)));
@@ -207,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn of_floats(a in singles(), b in singles(), c in doubles(), d in doubles()) {
+        fn float_comparisons_follow_the_order(a in singles(), b in singles(), c in doubles(), d in doubles()) {
             for operator in ALL {
                 let of = |ty, ftz, a: u64, b: u64| holds(operator, ty, ftz, a, b);
                 let (x, y) = (a.to_bits().into(), b.to_bits().into());
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there() {
+    fn operators_that_a_type_lacks() {
         assert!(select("lt", Type::B32, false).is_none());
         assert!(select("lo", Type::S32, false).is_none());
         assert!(select("ltu", Type::S32, false).is_none());

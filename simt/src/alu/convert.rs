@@ -1,4 +1,4 @@
-//! `cvt`, from every number type to every other.
+//! `cvt` between all number types.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use super::rounding::{Mode, direct, integral, to_odd};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// `Some($body)` with the type `$T` of an integer.
+/// `Some($body)`, where `$T` is an integer type.
 macro_rules! each_whole {
     ($ty:expr, $T:ident => $body:expr) => {
         match $ty {
@@ -28,7 +28,8 @@ macro_rules! each_whole {
 
 mod floats;
 
-/// `cvt` with its modifiers: the last is the type from which, the one before it the type to which.
+/// Returns the function of `cvt`. The last modifier is the source type, the one before it the destination
+/// type.
 pub(super) fn select(mods: &mut Mods) -> Option<Selected> {
     let from = mods.ty()?;
     let alu = if mods.take("tf32") {
@@ -52,7 +53,7 @@ fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::Bf16 | Type::F32 | Type::F64)
 }
 
-/// What does not fit is cut off, or with `.sat` replaced by the nearest that fits.
+/// Converts between integers: high bits are cut off, or with `.sat` the result is the nearest that fits.
 fn between_integers(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     if mods.take("sat") {
         return each_whole!(from, S => each_whole!(to, T => convert!(S, T, |a| {
@@ -62,7 +63,7 @@ fn between_integers(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     each_whole!(from, S => each_whole!(to, T => convert!(S, T, |a| a as T)))?
 }
 
-/// An integer from a whole `f64`.
+/// An integer from an `f64` without a fraction.
 macro_rules! whole {
     ($S:ty, $T:ty, |$a:ident| $f:expr) => {
         convert!($S, $T, |$a| {
@@ -77,8 +78,8 @@ macro_rules! whole {
     };
 }
 
-/// The nearest that fits, with `.sat` or without. What is no number becomes zero; but the sign bit alone if
-/// one of the types has 64 bits (of a result of 64 bits, or from f64).
+/// Converts to the nearest integer that fits, with `.sat` or without. NaN becomes zero, or only the sign bit
+/// if the result has 64 bits or the source is f64.
 fn to_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let mode = mods.integral_mode()?;
     let ftz = mods.take("ftz");
@@ -90,7 +91,7 @@ fn to_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     each_float!(from, S => each_whole!(to, T => each_mode!(mode, M => whole!(S, T, |a| integral(a.wide(), M)))))?
 }
 
-/// Integers of 64 bits may have more digits than an f64.
+/// Converts from an integer. 64-bit integers may have more digits than an f64.
 fn from_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let mode = mods.mode()?;
     if to == Type::F64 {
@@ -103,7 +104,7 @@ fn from_integer(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     }))))?
 }
 
-/// How an integer compares with its nearest f64, and how far it is from it.
+/// Returns the nearest f64 of an integer, how the integer compares with it, and the distance between them.
 fn beyond(a: i128) -> (f64, Ordering, f64) {
     let nearest = a as f64;
     let missing = a - nearest as i128;

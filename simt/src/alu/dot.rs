@@ -1,11 +1,11 @@
-//! `dp4a` and `dp2a`: products of the parts of words, summed up.
+//! `dp4a` and `dp2a`: dot products of the bytes and halves of words.
 
 use super::forms::Mods;
 use super::lane::{Lane, Register, lanes};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// The function of an opcode of this file: `dp4a.s32.u32`, `dp2a.lo.u32.u32`.
+/// Returns the function of an opcode of this file: `dp4a.s32.u32`, `dp2a.lo.u32.u32`.
 pub(super) fn select(opcode: &str, mods: &mut Mods) -> Option<Selected> {
     let b_is_signed = is_signed(mods)?;
     let a_is_signed = is_signed(mods)?;
@@ -55,14 +55,14 @@ fn half(x: u32, i: u32, signed: bool) -> i32 {
     }
 }
 
-/// c plus the products of four bytes and four bytes.
+/// Returns c plus the dot product of four bytes and four bytes.
 #[inline(always)]
 fn dp4a(a: u32, b: u32, c: u32, signed: [bool; 2]) -> u32 {
     let product = |i| byte(a, i, signed[0]) * byte(b, i, signed[1]);
     c.wrapping_add((product(0) + product(1) + product(2) + product(3)) as u32)
 }
 
-/// c plus the products of two halves and two bytes, those from `first` on.
+/// Returns c plus the dot product of two halves and two bytes, the bytes from `first` on.
 #[inline(always)]
 fn dp2a(a: u32, b: u32, c: u32, first: u32, signed: [bool; 2]) -> u32 {
     let product = |i| half(a, i, signed[0]) * byte(b, first + i, signed[1]);
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_of_products(a: u32, b: u32, c: u32) {
+        fn dot_products_equal_the_sum_over_parts(a: u32, b: u32, c: u32) {
             for (sa, sb) in [(false, false), (false, true), (true, false), (true, true)] {
                 let types = format!("{}.{}", if sa { "s32" } else { "u32" }, if sb { "s32" } else { "u32" });
                 let operands = [a, b, c].map(u64::from);

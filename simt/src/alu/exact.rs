@@ -1,18 +1,18 @@
-//! Sums of products of `f64` without any rounding: as integers that are long enough for every bit.
+//! Exact sums of products of `f64`, computed with integers long enough for every bit.
 //!
-//! Slow, and used only for the directed roundings of `f64`, which programs hardly ever ask for.
+//! This is slow. Only the directed roundings of `f64`, which programs rarely use, need it.
 
 use std::cmp::Ordering;
 
-/// The product of the two smallest numbers is 2^-2148: the unit of the integers.
+/// Exponent of the integers' unit: the product of the two smallest numbers is 2^-2148.
 const UNIT: i32 = -2148;
-/// The greatest products are below 2^2048; there is room for sums of some.
+/// Limbs of an integer: the largest products are below 2^2048, and a few of them can be added.
 const LIMBS: usize = (2048 - UNIT) as usize / 64 + 2;
 
-/// An unsigned integer, lowest part first.
+/// An unsigned integer, least significant limb first.
 type Long = [u64; LIMBS];
 
-/// The sign of a sum of products of finite numbers, as a comparison with zero.
+/// Compares a sum of products of finite numbers with zero.
 pub(super) fn sign_of(products: &[(f64, f64)]) -> Ordering {
     let (mut positive, mut negative): (Long, Long) = ([0; LIMBS], [0; LIMBS]);
     for &(a, b) in products {
@@ -28,7 +28,7 @@ pub(super) fn sign_of(products: &[(f64, f64)]) -> Ordering {
     positive.iter().rev().cmp(negative.iter().rev())
 }
 
-/// The magnitude of a number as an integer and a power of two.
+/// Splits the magnitude of a number into an integer and a power of two.
 fn decode(x: f64) -> (u64, i32) {
     let exponent = (x.to_bits() >> 52 & 0x7ff) as i32;
     let fraction = x.to_bits() & ((1 << 52) - 1);
@@ -38,10 +38,10 @@ fn decode(x: f64) -> (u64, i32) {
     }
 }
 
-/// `sum += value << shift`, of a value below 2^106.
+/// Computes `sum += value << shift`; `value` is below 2^106.
 fn add(sum: &mut Long, value: u128, shift: i32) {
     let (limb, bit) = (shift as usize / 64, shift as usize % 64);
-    // Moved by less than a limb, the value reaches into a third one.
+    // A shift within a limb spreads the value over up to three limbs.
     let low = value << bit;
     let high = (value >> 64) << bit >> 64;
     let mut carry = false;
@@ -62,7 +62,7 @@ mod tests {
     use Ordering::*;
 
     #[test]
-    fn nothing_is_lost() {
+    fn the_smallest_products_are_kept() {
         assert_eq!(sign_of(&[(1e300, 1e300), (-1e300, 1e300)]), Equal);
         let tiny = f64::from_bits(1);
         let huge = f64::MAX;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn as_integers_of_128_bits_say() {
+    fn sums_equal_those_of_128_bit_integers() {
         for i in 0..1000i128 {
             let f = |k: i128| (i * k % (1 << 53)) as f64;
             let (a, b, c) = (f(0x1f_3a2b_5c7d), -f(0x13_57bd_f024), f(0x0f_edcb_a987));

@@ -1,11 +1,11 @@
-//! Fields of bits inside of words and doubles, and bytes picked from two words.
+//! Bit fields of 32-bit and 64-bit words, and byte permutations of two words.
 
 use super::forms::Mods;
 use super::lane::{Lane, Register, lanes, map};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// The function of an opcode of this file, its type read already.
+/// Returns the function of an opcode of this file; its type is read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let alu = match opcode {
         "bfe" => extract(ty),
@@ -18,7 +18,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
     Some(Selected::new(alu, ty, 0))
 }
 
-/// `count` ones at the lower end, of at most 64.
+/// Returns `count` ones in the low bits; `count` is at most 64.
 #[inline(always)]
 fn ones(count: u32) -> u64 {
     if count < 64 { (1 << count) - 1 } else { !0 }
@@ -37,7 +37,7 @@ fn extract(ty: Type) -> Option<Alu> {
     })
 }
 
-/// Of position and length the lowest byte counts. Beyond the width there are zeros.
+/// `bfe`, unsigned. Only the low bytes of position and length count; bits beyond the width are zeros.
 #[inline(always)]
 fn extract_unsigned(a: u64, at: u32, n: u32) -> u64 {
     let (at, n) = (at & 0xff, n & 0xff);
@@ -45,17 +45,18 @@ fn extract_unsigned(a: u64, at: u32, n: u32) -> u64 {
     moved & ones(n)
 }
 
-/// A field that ends beyond the last bit is extended with that bit, which is the sign; an empty one is zero.
+/// `bfe`, signed. A field that ends beyond the last bit is filled with that bit, the sign; an empty field is
+/// zero.
 #[inline(always)]
 fn extract_signed(a: i64, at: u32, n: u32, last: u32) -> i64 {
     let (at, n) = (at & 0xff, n & 0xff);
     let moved = a >> at.min(last);
-    // Bits above the field are pushed out and come back as copies of its uppermost.
+    // Shifting left and back right fills the high bits with copies of the field's top bit.
     let above = 64 - n.clamp(1, 64);
     if n == 0 { 0 } else { moved << above >> above }
 }
 
-/// `bfi f, a, b, at, n`: the lowest n bits of a take the place of those of b from `at` on.
+/// `bfi f, a, b, at, n`: replaces the n bits of b from position `at` on by the low n bits of a.
 fn insert(ty: Type) -> Option<Alu> {
     Some(match ty {
         Type::B32 => {
@@ -81,7 +82,7 @@ fn inserted(a: u64, b: u64, at: u32, n: u32) -> u64 {
     b & !field | a << at & field
 }
 
-/// Whether numbers beyond 31 count as 32, or modulo 32.
+/// Whether numbers beyond 31 count as 32 (`.clamp`) or modulo 32 (`.wrap`).
 fn clamps(mods: &mut Mods) -> Option<bool> {
     mods.choice(&[("clamp", true), ("wrap", false)])
 }
@@ -97,7 +98,7 @@ fn mask(mods: &mut Mods, ty: Type) -> Option<Alu> {
     (ty == Type::B32).then_some(alu)
 }
 
-/// `szext`: the lowest n bits, extended with zeros or with their sign.
+/// `szext`: zero- or sign-extends the low n bits.
 fn extend(mods: &mut Mods, ty: Type) -> Option<Alu> {
     Some(match (ty, clamps(mods)?) {
         (Type::U32, true) => lanes!(u32, |a, n| extract_unsigned(a.into(), 0, n.min(32)) as u32),
@@ -112,7 +113,7 @@ fn extend(mods: &mut Mods, ty: Type) -> Option<Alu> {
     })
 }
 
-/// `prmt`: the bytes of a are numbered 0 to 3, those of b 4 to 7. A mode says which is byte i of the result.
+/// `prmt`: selects bytes. The bytes of a have numbers 0 to 3, those of b 4 to 7; a mode derives them from c.
 fn permute(mods: &mut Mods, ty: Type) -> Option<Alu> {
     let mode = mods.choice(&[
         ("f4e", 1),
@@ -134,7 +135,8 @@ fn permute(mods: &mut Mods, ty: Type) -> Option<Alu> {
     (ty == Type::B32).then_some(alu)
 }
 
-/// Four bytes, each by its number among eight; 8 added to the number spreads the byte's sign over it.
+/// Builds a word of four bytes by their numbers among eight; adding 8 to a number fills the byte with its
+/// sign.
 #[inline(always)]
 fn bytes(a: u32, b: u32, number: impl Fn(u32) -> u32) -> u32 {
     let all = u64::from(a) | u64::from(b) << 32;
@@ -224,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn modes_as_the_tables_of_the_isa() {
-        // For each selector the numbers of the bytes, the uppermost first, which here are the bytes.
+    fn permute_modes_follow_the_tables_of_the_isa() {
+        // Byte numbers for each selector, highest first; in this test each byte's value is its number.
         let tables = [
             ("f4e", ["3210", "4321", "5432", "6543"]),
             ("b4e", ["5670", "6701", "7012", "0123"]),

@@ -1,7 +1,7 @@
-//! Floating-point types: what an operation gives, in each of the four directions.
+//! Floating-point types: their operations in each of the four rounding modes.
 //!
-//! A result that is no number is the canonical one of its type, `0x7fffffff` of an f32. Of an f64 some
-//! processors keep the bits of an operand; here it is `0x7ff8000000000000`.
+//! NaN results are the canonical NaN of the type, `0x7fffffff` for f32. For f64 some GPUs keep the bits of an
+//! operand; this crate gives `0x7ff8000000000000`.
 
 use std::cmp::Ordering;
 
@@ -13,31 +13,31 @@ use super::rounding::{
 
 /// A floating-point type.
 pub(super) trait Float: Lane + PartialOrd {
-    /// What is no number.
+    /// NaN, as operations return it.
     const CANONICAL_NAN: Self;
     /// 0
     const ZERO: Self;
     /// 1
     const ONE: Self;
-    /// As an `f64`, exactly.
+    /// Converts to `f64`, exactly.
     fn wide(self) -> f64;
-    /// From an `f64`, rounded; one rounded [`to_odd`] may stand for one that has more digits.
+    /// Rounds an `f64`. A number rounded with [`to_odd`] gives the correctly rounded result of the exact one.
     fn rounded(x: f64, mode: Mode) -> Self;
-    /// Subnormals become zeros of their sign.
+    /// Turns subnormals into zeros of the same sign.
     fn flush(self) -> Self;
-    /// The sign bit.
+    /// Whether the sign bit is set.
     fn has_minus(self) -> bool;
-    /// The sign bit turned.
+    /// Flips the sign bit.
     fn negate(self) -> Self;
     /// The sum.
     fn add(self, b: Self, mode: Mode) -> Self;
     /// The product.
     fn mul(self, b: Self, mode: Mode) -> Self;
-    /// self × b + c, rounded once.
+    /// Returns self × b + c, rounded once.
     fn fma(self, b: Self, c: Self, mode: Mode) -> Self;
 }
 
-/// A type in which the processor divides.
+/// A type with division and square root.
 pub(super) trait Divides: Float {
     /// The quotient.
     fn div(self, b: Self, mode: Mode) -> Self;
@@ -45,7 +45,7 @@ pub(super) trait Divides: Float {
     fn sqrt(self, mode: Mode) -> Self;
 }
 
-/// What `.ftz`, `.sat` and `.relu` make of a result.
+/// Applies `.ftz`, `.sat` and `.relu` to a result.
 #[inline(always)]
 pub(super) fn finish<T: Float>(x: T, ftz: bool, clamp: Clamp) -> T {
     let x = if ftz { x.flush() } else { x };
@@ -58,20 +58,20 @@ pub(super) fn finish<T: Float>(x: T, ftz: bool, clamp: Clamp) -> T {
     }
 }
 
-/// An operand under `.ftz`.
+/// Flushes an operand under `.ftz`.
 #[inline(always)]
 pub(super) fn operand<T: Float>(x: T, ftz: bool) -> T {
     if ftz { x.flush() } else { x }
 }
 
-/// One value for all that is no number.
+/// Replaces any NaN by the canonical one.
 #[inline(always)]
 #[allow(clippy::eq_op)]
 pub(super) fn canonical<T: Float>(x: T) -> T {
     if x == x { x } else { T::CANONICAL_NAN }
 }
 
-/// A sum of two terms, of which the signs are given, in a direction.
+/// Rounds a sum of two terms in a directed mode; the signs of the terms are given.
 #[inline]
 fn directed_sum<T: Float + Neighbours>(
     nearest: T,
@@ -130,7 +130,7 @@ impl Float for f32 {
 
     #[inline(always)]
     fn mul(self, b: Self, mode: Mode) -> Self {
-        // Of two numbers of 24 bits the product has 48, and an f64 has 53.
+        // A product of two 24-bit significands has 48 bits; an f64 has 53.
         let exact = f64::from(self) * f64::from(b);
         let nearest = self * b;
         direct(nearest, order(exact, nearest.into()), mode)
@@ -154,7 +154,7 @@ impl Divides for f32 {
     #[inline(always)]
     fn div(self, b: Self, mode: Mode) -> Self {
         let nearest = self / b;
-        // The quotient is too great if its product with b, which an f64 holds, is beyond self.
+        // Comparing self with nearest × b, which is exact in f64, tells the side; a negative b reverses it.
         let exact = order(self.into(), f64::from(nearest) * f64::from(b));
         direct(nearest, if b < 0.0 { exact.reverse() } else { exact }, mode)
     }
@@ -253,7 +253,7 @@ impl Divides for f64 {
     }
 }
 
-/// How a sum of products compares with its result to nearest.
+/// Compares a sum of products with its nearest `f64`.
 fn beyond(nearest: f64, products: &[(f64, f64)]) -> Ordering {
     if products
         .iter()

@@ -1,23 +1,23 @@
-//! Modifiers, and the way from what they say to a constant of the program: a function pointer carries no
-//! values, so each combination is a function of its own.
+//! Modifiers, and macros that turn them into constants of a function. Function pointers capture no values, so
+//! each combination of modifiers is a function of its own.
 
 use super::rounding::{Clamp, Mode};
 use crate::ast::Type;
 
-/// The modifiers of an instruction that nobody has read yet.
+/// The modifiers of an instruction that are not read yet.
 pub(super) struct Mods<'a> {
     rest: Vec<&'a str>,
 }
 
 impl<'a> Mods<'a> {
-    /// All of them.
+    /// Starts with all modifiers unread.
     pub fn new(mods: &[&'a str]) -> Self {
         Self {
             rest: mods.to_vec(),
         }
     }
 
-    /// Whether a modifier is there; it counts as read.
+    /// Whether a modifier is present; it then counts as read.
     pub fn take(&mut self, name: &str) -> bool {
         match self.rest.iter().position(|&m| m == name) {
             Some(i) => {
@@ -28,7 +28,7 @@ impl<'a> Mods<'a> {
         }
     }
 
-    /// The first that is there of several choices.
+    /// Returns the first of several choices that is present.
     pub fn choice<T: Copy>(&mut self, choices: &[(&str, T)]) -> Option<T> {
         let found = choices.iter().find(|&&(name, _)| self.rest.contains(&name));
         found.map(|&(name, value)| {
@@ -37,19 +37,19 @@ impl<'a> Mods<'a> {
         })
     }
 
-    /// The last one.
+    /// Takes the last modifier.
     pub fn last(&mut self) -> Option<&'a str> {
         self.rest.pop()
     }
 
-    /// The last one, which is a type.
+    /// Takes the last modifier as a type.
     pub fn ty(&mut self) -> Option<Type> {
         let ty = Type::parse(self.rest.last()?)?;
         self.rest.pop();
         Some(ty)
     }
 
-    /// `.rn`, `.rz`, `.rm`, `.rp`.
+    /// Takes `.rn`, `.rz`, `.rm` or `.rp`.
     pub fn mode(&mut self) -> Option<Mode> {
         self.choice(&[
             ("rn", Mode::Nearest),
@@ -59,7 +59,7 @@ impl<'a> Mods<'a> {
         ])
     }
 
-    /// `.rni`, `.rzi`, `.rmi`, `.rpi`: to an integer.
+    /// Takes `.rni`, `.rzi`, `.rmi` or `.rpi`: rounding to an integer.
     pub fn integral_mode(&mut self) -> Option<Mode> {
         self.choice(&[
             ("rni", Mode::Nearest),
@@ -69,19 +69,19 @@ impl<'a> Mods<'a> {
         ])
     }
 
-    /// `.sat`, `.relu`, or neither.
+    /// Takes `.sat` or `.relu`, if either is present.
     pub fn clamp(&mut self) -> Clamp {
         let clamps = [("sat", Clamp::Unit), ("relu", Clamp::Positive)];
         self.choice(&clamps).unwrap_or(Clamp::None)
     }
 
-    /// Whether all have been read.
+    /// Whether all modifiers are read.
     pub fn done(&self) -> bool {
         self.rest.is_empty()
     }
 }
 
-/// `$body` with the constant `$M` of a rounding mode.
+/// Evaluates `$body` with the constant `$M`, a rounding mode.
 macro_rules! each_mode {
     ($mode:expr, $M:ident => $body:expr) => {
         match $mode {
@@ -105,7 +105,7 @@ macro_rules! each_mode {
     };
 }
 
-/// `$body` with the constant `$C` of a [`Clamp`].
+/// Evaluates `$body` with the constant `$C`, a [`Clamp`].
 macro_rules! each_clamp {
     ($clamp:expr, $C:ident => $body:expr) => {
         match $clamp {
@@ -125,7 +125,7 @@ macro_rules! each_clamp {
     };
 }
 
-/// `$body` with the constant `$B`, true or false.
+/// Evaluates `$body` with the constant `$B`, true or false.
 macro_rules! each_bool {
     ($flag:expr, $B:ident => $body:expr) => {
         if $flag {
@@ -138,7 +138,7 @@ macro_rules! each_bool {
     };
 }
 
-/// `Some($body)` with the types `$T` and `$Wide`, which is twice as wide, of an integer of 16 bits or more.
+/// `Some($body)`, where `$T` is an integer type of at least 16 bits and `$Wide` is twice as wide.
 macro_rules! each_integer {
     ($ty:expr, $T:ident, $Wide:ident => $body:expr) => {
         match $ty {
@@ -153,7 +153,7 @@ macro_rules! each_integer {
     };
 }
 
-/// `Some($body)` with the unsigned type `$T` of 16, 32 or 64 bits.
+/// `Some($body)`, where `$T` is an unsigned type of 16, 32 or 64 bits.
 macro_rules! each_bits {
     ($ty:expr, $T:ident => $body:expr) => {
         match $ty {
@@ -165,7 +165,7 @@ macro_rules! each_bits {
     };
 }
 
-/// `Some($body)` with the type `$T` of a floating-point number.
+/// `Some($body)`, where `$T` is a floating-point type.
 macro_rules! each_float {
     ($ty:expr, $T:ident => $body:expr) => {
         match $ty {

@@ -1,8 +1,7 @@
-//! `fma.rn` of f32 and f64 without modifiers: what products of matrices are made of.
+//! `fma.rn` of f32 and f64 without modifiers, the instruction that dominates matmuls.
 //!
-//! A processor with an instruction for it does eight lanes or more at once, but a program compiled for any
-//! processor calls a function for each lane. `pulp` compiles the loop several times, and takes the one for the
-//! processor that it runs on.
+//! CPUs with an FMA instruction handle eight lanes or more at once, but portable code calls a function for
+//! each lane. `pulp` compiles the loop for several instruction sets and picks one at run time.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -54,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Lane by lane what the standard library gives, on every processor.
+        /// Each lane equals the standard library's `mul_add`, on every CPU.
         #[test]
         fn rounded_once(a in singles(), b in singles(), c in singles(), x in doubles(), y in doubles(), z in doubles()) {
             let (Alu::WWW(single), Alu::DDD(double)) = (SINGLE, DOUBLE) else { panic!() };

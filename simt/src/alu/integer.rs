@@ -1,12 +1,13 @@
-//! Arithmetic of integers. What does not fit is cut off; nothing traps: x / 0 gives all ones and x % 0 gives x,
-//! as NVIDIA's processors do.
+//! Integer arithmetic. Overflow wraps, and nothing traps: x / 0 is all ones and x % 0 is x, as on NVIDIA's
+//! GPUs.
 
 use super::forms::{self, Mods, each_integer};
 use super::lane::{Lane, Register, lanes, pairs};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// The function of an opcode of this file, its type read already; products are in [`super::product`].
+/// Returns the function of an opcode of this file; its type is read already. Products are in
+/// [`super::product`].
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let alu = match opcode {
         "add" | "sub" if mods.take("sat") => saturating(opcode, ty),
@@ -27,7 +28,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
     Some(Selected::new(alu, ty, 0))
 }
 
-/// `add`, `min` and `max` of `.u16x2` and `.s16x2`, which no [`Type`] names: a constant is a word.
+/// `add`, `min` and `max` of `.u16x2` and `.s16x2`, which are no [`Type`]; a constant operand is a word.
 pub(super) fn select_pairs(opcode: &str, mods: &mut Mods, is_signed: bool) -> Option<Selected> {
     let alu = match (opcode, is_signed) {
         ("add", _) => pairs!(u16, |a, b| a.wrapping_add(b)),
@@ -51,7 +52,7 @@ fn saturating(opcode: &str, ty: Type) -> Option<Alu> {
     }
 }
 
-/// `min.relu`, `max.relu`: nothing below zero.
+/// `min.relu`, `max.relu`: negative results become zero.
 fn clamped(opcode: &str, ty: Type) -> Option<Alu> {
     match (opcode, ty) {
         ("min", Type::S32) => Some(lanes!(i32, |a, b| a.min(b).max(0))),
@@ -68,7 +69,7 @@ fn remainder(ty: Type) -> Option<Alu> {
     each_integer!(ty, T, Wide => lanes!(T, |a, b| if b == 0 { a } else { a.wrapping_rem(b) }))
 }
 
-/// The smallest number has no opposite, and stays.
+/// `abs`; the minimum wraps to itself.
 fn magnitude(ty: Type) -> Option<Alu> {
     match ty {
         Type::S16 => Some(lanes!(i16, |a| a.wrapping_abs())),
@@ -92,7 +93,7 @@ mod tests {
     use super::super::testing::{integers, run};
     use proptest::prelude::*;
 
-    /// Name, bits, and whether it has a sign.
+    /// Name, bits, and whether the type is signed.
     const TYPES: [(&str, u32, bool); 6] = [
         ("u16", 16, false),
         ("s16", 16, true),
@@ -102,7 +103,7 @@ mod tests {
         ("s64", 64, true),
     ];
 
-    /// What a register means.
+    /// The number in a register.
     fn value(bits: u64, width: u32, signed: bool) -> i128 {
         let x = i128::from(bits) & ((1 << width) - 1);
         if signed && x >> (width - 1) == 1 {
@@ -130,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_long_integers_say(a in integers(), b in integers(), c in integers()) {
+        fn results_equal_128_bit_arithmetic(a in integers(), b in integers(), c in integers()) {
             for (ty, width, signed) in TYPES {
                 let [x, y, z] = [a, b, c].map(|bits| value(bits, width, signed));
                 for opcode in ["add", "sub", "min", "max", "div", "rem", "sad", "abs", "neg"] {
@@ -145,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn saturating_sums(a: i32, b: i32) {
+        fn saturating_sums_stay_in_range(a: i32, b: i32) {
             let operands = [a, b].map(|x| x as u32 as u64);
             let clamp = |x: i64| x.clamp(i32::MIN.into(), i32::MAX.into()) as u32 as u64;
             prop_assert_eq!(run("add.sat.s32", &operands), clamp(i64::from(a) + i64::from(b)));
@@ -155,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn pairs_are_two_numbers(a: u32, b: u32) {
+        fn pairs_are_computed_half_by_half(a: u32, b: u32) {
             for opcode in ["add", "min", "max"] {
                 for ty in ["u16", "s16"] {
                     let half = |shift: u32| run(&format!("{opcode}.{ty}"), &[(a >> shift).into(), (b >> shift).into()]);

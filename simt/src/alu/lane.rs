@@ -1,7 +1,7 @@
-//! From a function of one lane's values to a function of registers.
+//! Builds functions of registers from functions of one lane's values.
 //!
-//! A line such as `lanes!(i32, |a, b| a.wrapping_add(b))` is an [`Alu`]: a loop over the 32 lanes which reads
-//! both registers as `i32`, and writes the sum. The loop is plain, so that the compiler makes vectors of it.
+//! A line such as `lanes!(i32, |a, b| a.wrapping_add(b))` is an [`Alu`]: a loop over the 32 lanes that reads
+//! both registers as `i32` and writes the sum. The compiler vectorises these plain loops.
 
 use half::{bf16, f16};
 
@@ -10,16 +10,16 @@ use super::{Alu, Compare, D, W};
 /// The values of all lanes.
 type Lanes<T> = [T; 32];
 
-/// What one lane of a register holds: `u32` of a word, `u64` of a double.
+/// Bits of one lane in a register: `u32` in a word, `u64` in a double.
 pub(super) trait Register: Copy {
-    /// A function of one register, of the same file.
+    /// Wraps a function of one register, with a result in the same file.
     fn one(f: fn(&Lanes<Self>) -> Lanes<Self>) -> Alu;
-    /// A function of two registers.
+    /// Wraps a function of two registers.
     fn two(f: fn(&Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
-    /// A function of three registers.
+    /// Wraps a function of three registers.
     #[allow(clippy::type_complexity)]
     fn three(f: fn(&Lanes<Self>, &Lanes<Self>, &Lanes<Self>) -> Lanes<Self>) -> Alu;
-    /// A comparison of two registers.
+    /// Wraps a comparison of two registers.
     fn compare(f: fn(&Lanes<Self>, &Lanes<Self>) -> u32) -> Compare;
 }
 
@@ -55,7 +55,7 @@ impl Register for u64 {
 
 /// A conversion from one file to another, or within one.
 pub(super) trait Converts<To>: Register {
-    /// A function of one register.
+    /// Wraps a function of one register.
     fn alu(f: fn(&Lanes<Self>) -> Lanes<To>) -> Alu;
 }
 
@@ -83,18 +83,18 @@ impl Converts<u64> for u64 {
     }
 }
 
-/// A type as a register holds it. What is narrower than a word lies in its low bits: others are not read, and
-/// are written as zeros.
+/// A type as a register holds it. A value narrower than a word is in the low bits; the high bits are ignored
+/// when reading and zero when writing.
 pub(super) trait Lane: Copy {
-    /// In which file.
+    /// The register file.
     type Register: Register;
-    /// The value in a register.
+    /// Reads the value from a register.
     fn read(bits: Self::Register) -> Self;
-    /// The register with a value.
+    /// Returns the register's bits for the value.
     fn write(self) -> Self::Register;
 }
 
-/// A [`Lane`] by two expressions.
+/// Implements [`Lane`] with two expressions.
 macro_rules! lane {
     ($T:ty, $Register:ty, $read:expr, $write:expr) => {
         impl Lane for $T {
@@ -114,7 +114,7 @@ macro_rules! lane {
 }
 
 lane!(u8, u32, |bits| bits as u8, |value| value.into());
-// Of a signed byte, its 16-bit register holds the sign too.
+// A 16-bit register holds a signed byte with its sign extension.
 lane!(i8, u32, |bits| bits as i8, |value| (value as u16).into());
 lane!(u16, u32, |bits| bits as u16, |value| value.into());
 lane!(i16, u32, |bits| bits as i16, |value| (value as u16).into());
@@ -133,8 +133,8 @@ lane!(bf16, u32, |bits| bf16::from_bits(bits as u16), |value| {
 
 /// Returns `f` of lanes 0 to 31.
 ///
-/// A plain loop, because `std::array::from_fn` is unrolled by the optimiser: for the 1,743 instructions that are made
-/// of it, this took 40% of the crate's compile time.
+/// This is a plain loop because the optimiser unrolls `std::array::from_fn`: with it, the 1,743 functions
+/// built from this one took 40% of the crate's compile time.
 #[inline(always)]
 pub(super) fn each_lane<T: Copy + Default>(f: impl Fn(usize) -> T) -> Lanes<T> {
     let mut lanes = [T::default(); 32];
@@ -175,7 +175,7 @@ macro_rules! lanes {
     };
 }
 
-/// The same for words that are pairs: `$f` is done with the low halves, and with the high halves.
+/// The same for pairs: `$f` is applied to the low halves and to the high halves.
 macro_rules! pairs {
     ($T:ty, |$($a:ident),+| $f:expr) => {
         lanes!(u32, |$($a),+| {
@@ -187,7 +187,8 @@ macro_rules! pairs {
     };
 }
 
-/// An [`Alu`] of any kind, every operand with its type: `map!(WWtoD, |a: u32, b: u32| a as u64 * b as u64)`.
+/// An [`Alu`] of any kind; each operand has its own type:
+/// `map!(WWtoD, |a: u32, b: u32| a as u64 * b as u64)`.
 macro_rules! map {
     ($kind:ident, |$($a:ident: $T:ty),+| $f:expr) => {
         Alu::$kind(|$($a),+| {
@@ -219,27 +220,27 @@ pub fn pack64(low: &W, high: &W) -> D {
     std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32)
 }
 
-/// The first of `mov.b64 {low, high}, a`.
+/// The low word of `mov.b64 {low, high}, a`.
 pub fn low(a: &D) -> W {
     a.map(|x| x as u32)
 }
 
-/// The second of `mov.b64 {low, high}, a`.
+/// The high word of `mov.b64 {low, high}, a`.
 pub fn high(a: &D) -> W {
     a.map(|x| (x >> 32) as u32)
 }
 
-/// `mov.b32 d, {low, high}`, of halves in the low bits of words.
+/// `mov.b32 d, {low, high}`; the halves are in the low bits of words.
 pub fn pack16(low: &W, high: &W) -> W {
     std::array::from_fn(|i| low[i] & 0xffff | high[i] << 16)
 }
 
-/// The first of `mov.b32 {low, high}, a`.
+/// The low half of `mov.b32 {low, high}, a`.
 pub fn low16(a: &W) -> W {
     a.map(|x| x & 0xffff)
 }
 
-/// The second of `mov.b32 {low, high}, a`.
+/// The high half of `mov.b32 {low, high}, a`.
 pub fn high16(a: &W) -> W {
     a.map(|x| x >> 16)
 }
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_apart_again() {
+    fn unpacking_reverses_packing() {
         let a: W = std::array::from_fn(|i| 0xdead_0000 + i as u32);
         let b: W = std::array::from_fn(|i| 0x0234_5678 * i as u32);
         assert_eq!(pack64(&a, &b)[3], u64::from(b[3]) << 32 | u64::from(a[3]));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_values_leave_the_rest_of_the_word_zero() {
+    fn narrow_values_clear_the_rest_of_the_word() {
         assert_eq!(i16::read(0x7777_8000), i16::MIN);
         assert_eq!(i16::MIN.write(), 0x8000);
         assert_eq!((-1i8).write(), 0xffff);

@@ -1,4 +1,4 @@
-//! `min`, `max`, `abs`, `neg`, `copysign` of floating-point numbers: nothing is rounded.
+//! `min`, `max`, `abs`, `neg` and `copysign` of floating-point numbers, which need no rounding.
 
 use half::{bf16, f16};
 
@@ -29,7 +29,7 @@ macro_rules! any {
     };
 }
 
-/// The function of an opcode of this file, its type read already.
+/// Returns the function of an opcode of this file; its type is read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let ftz = mods.take("ftz");
     if ftz && matches!(ty, Type::F64 | Type::Bf16 | Type::Bf16x2) {
@@ -55,7 +55,7 @@ fn copysign(ty: Type) -> Option<Alu> {
     }
 }
 
-/// `.NaN` and `.xorsign.abs` are rare: four functions for each of the two.
+/// `min` and `max`. The rare forms `.NaN` and `.xorsign.abs` have functions of their own.
 fn extremum(is_max: bool, mods: &mut Mods, ty: Type, ftz: bool) -> Option<Alu> {
     let (nan, xorsign) = (mods.take("NaN"), mods.take("xorsign"));
     if xorsign && !mods.take("abs") {
@@ -69,13 +69,13 @@ fn extremum(is_max: bool, mods: &mut Mods, ty: Type, ftz: bool) -> Option<Alu> {
     })
 }
 
-/// The sign bit cleared.
+/// Clears the sign bit.
 #[inline(always)]
 fn absolute<T: Float>(a: T) -> T {
     if a.has_minus() { a.negate() } else { a }
 }
 
-/// The greater or smaller; if one is no number, the other. −0 is smaller than +0.
+/// Returns the larger or smaller number; if one is NaN, the other. −0 is smaller than +0.
 #[inline(always)]
 fn number<T: Float>(a: T, b: T, max: bool) -> T {
     let a_wins = if max {
@@ -86,7 +86,7 @@ fn number<T: Float>(a: T, b: T, max: bool) -> T {
     canonical(if a_wins || is_nan(b) { a } else { b })
 }
 
-/// The greater or smaller; no number if one is none.
+/// Returns the larger or smaller number; NaN if either is NaN.
 #[inline(always)]
 fn number_or_nan<T: Float>(a: T, b: T, max: bool) -> T {
     if is_nan(a) || is_nan(b) {
@@ -96,7 +96,7 @@ fn number_or_nan<T: Float>(a: T, b: T, max: bool) -> T {
     }
 }
 
-/// A magnitude, negative if one of a and b is.
+/// Returns `magnitude`, negative if exactly one of a and b is.
 #[inline(always)]
 fn xor_sign<T: Float>(a: T, b: T, magnitude: T) -> T {
     if a.has_minus() != b.has_minus() && !is_nan(magnitude) {
@@ -106,7 +106,7 @@ fn xor_sign<T: Float>(a: T, b: T, magnitude: T) -> T {
     }
 }
 
-/// What differs from itself.
+/// Whether a number is NaN, which differs from itself.
 #[inline(always)]
 #[allow(clippy::eq_op)]
 fn is_nan<T: Float>(a: T) -> bool {
@@ -133,7 +133,7 @@ mod tests {
                 prop_assert_eq!((bits("min.f32"), bits("max.f32")), (other.to_bits(), other.to_bits()));
                 prop_assert_eq!((bits("min.NaN.f32"), bits("max.NaN.f32")), (NAN, NAN));
             } else {
-                // In the total order −0 is smaller than +0.
+                // `total_cmp` orders −0 before +0.
                 let (least, greatest) = if a.total_cmp(&b).is_le() { (a, b) } else { (b, a) };
                 prop_assert_eq!((bits("min.f32"), bits("max.f32")), (least.to_bits(), greatest.to_bits()));
                 prop_assert_eq!((bits("min.NaN.f32"), bits("max.NaN.f32")), (least.to_bits(), greatest.to_bits()));
@@ -144,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn of_f64(a in doubles(), b in doubles()) {
+        fn extrema_of_f64(a in doubles(), b in doubles()) {
             prop_assume!(!a.is_nan() && !b.is_nan());
             let least = if a.total_cmp(&b).is_le() { a } else { b };
             prop_assert_eq!(run64("min.f64", &[a, b]).to_bits(), least.to_bits());
@@ -162,7 +162,7 @@ mod tests {
         }
 
         #[test]
-        fn of_halves(a: u32, b: u32) {
+        fn extrema_of_16_bit_types(a: u32, b: u32) {
             let half = |x: u32, shift: u32| f16::from_bits((x >> shift) as u16);
             let expected = |shift| {
                 let (a, b) = (half(a, shift), half(b, shift));

@@ -1,4 +1,4 @@
-//! What an instruction computes: a function of the values of 32 lanes.
+//! Instructions as functions of the values of 32 lanes.
 
 mod approx;
 mod arithmetic;
@@ -27,13 +27,13 @@ pub use self::lane::{high, high16, low, low16, pack16, pack64};
 use self::forms::Mods;
 use crate::ast::Type;
 
-/// The values of a warp's lanes in a register of 32 bits.
+/// The values of a 32-bit register in the lanes of a warp.
 pub type W = [u32; 32];
-/// The values of a warp's lanes in a register of 64 bits.
+/// The values of a 64-bit register in the lanes of a warp.
 pub type D = [u64; 32];
 
-/// A function of registers of words and doubles. Each computes all 32 lanes; the machine keeps those that are
-/// active, so no input may panic.
+/// A function of words and doubles. It computes all 32 lanes, and the machine keeps the active ones, so no
+/// input may panic.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, clippy::upper_case_acronyms)]
 pub enum Alu {
@@ -60,7 +60,7 @@ pub enum Alu {
     DDWWtoD(fn(&D, &D, &W, &W) -> D),
 }
 
-/// A comparison: a bit a lane.
+/// A comparison, with one bit per lane.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Compare {
@@ -68,14 +68,14 @@ pub enum Compare {
     D(fn(&D, &D) -> u32),
 }
 
-/// A function with what lowering has to know of it.
+/// A function and what lowering needs to know about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Selected {
     /// The function.
     pub alu: Alu,
-    /// How a constant among the operands is read: as a float of this type, or as an integer.
+    /// Type of constant operands: a float of this type, or an integer.
     pub ty: Type,
-    /// Floating-point operations a lane.
+    /// Floating-point operations per lane.
     pub flops: u32,
 }
 
@@ -85,15 +85,15 @@ impl Selected {
     }
 }
 
-/// The function of an opcode and its modifiers, its type among them: `("fma", ["rn", "f32"])`. `None` for what
-/// is no such function, or one that is not supported.
+/// Returns the function of an opcode and its modifiers, including the type: `("fma", ["rn", "f32"])`. `None`
+/// if there is no such function or this crate does not support it.
 pub fn select(opcode: &str, mods: &[&str]) -> Option<Selected> {
     let mods = &mut Mods::new(mods);
     let selected = match opcode {
         "cvt" => convert::select(mods),
         "set" => set::select(mods),
         "dp4a" | "dp2a" => dot::select(opcode, mods),
-        // Its mode follows the type.
+        // `prmt` has its mode after the type.
         "prmt" if mods.take("b32") => fields::select(opcode, mods, Type::B32),
         _ if mods.take("s16x2") => integer::select_pairs(opcode, mods, true),
         _ if mods.take("u16x2") => integer::select_pairs(opcode, mods, false),
@@ -102,7 +102,7 @@ pub fn select(opcode: &str, mods: &[&str]) -> Option<Selected> {
     mods.done().then_some(selected)
 }
 
-/// Of an opcode with one type, which is its last modifier.
+/// Returns the function of an opcode whose only type is its last modifier.
 fn by_type(opcode: &str, mods: &mut Mods) -> Option<Selected> {
     use Type::*;
     let ty = mods.ty()?;
@@ -127,13 +127,13 @@ fn by_type(opcode: &str, mods: &mut Mods) -> Option<Selected> {
     }
 }
 
-/// The comparison of `setp` and `set`: `("lt", Type::F32, false)`. The last says whether subnormals count as
-/// zero (`.ftz`).
+/// Returns the comparison of `setp` and `set`: `("lt", Type::F32, false)`. The last argument says whether
+/// subnormals count as zero (`.ftz`).
 pub fn compare(operator: &str, ty: Type, ftz: bool) -> Option<Compare> {
     compare::select(operator, ty, ftz)
 }
 
-/// The property of `testp`: `("finite", Type::F32)`.
+/// Returns the property of `testp`: `("finite", Type::F32)`.
 pub fn test(name: &str, ty: Type) -> Option<Compare> {
     testp::select(name, ty)
 }
@@ -142,7 +142,7 @@ pub fn test(name: &str, ty: Type) -> Option<Compare> {
 mod tests {
     use super::*;
 
-    /// All arithmetic of the workbook's own kernels.
+    /// All arithmetic of the workbook's kernels.
     const OF_KERNELS: &str = "
         abs.f32 add.f32 add.s16 add.s32 add.s64 add.u32 add.u64 and.b16 and.b32 and.b64 bfe.u32 bfi.b32
         copysign.f32 cvt.rn.bf16x2.f32 cvt.rn.f32.s32 cvt.rn.f32.u32 cvt.rni.s32.f32 cvt.s64.s32
@@ -155,7 +155,7 @@ mod tests {
         shr.u64 sqrt.rn.f32 sub.f32 sub.s16 sub.s32 sub.u32 xor.b32 xor.b64
     ";
 
-    /// What is common elsewhere.
+    /// Common arithmetic of other kernels.
     const OF_OTHERS: &str = "
         fma.rn.f16x2 fma.rn.bf16x2 fma.rz.f32 fma.rn.f64 add.f16x2 mul.f64 mul.hi.s64 cvt.f32.f16
         cvt.rn.f16x2.f32 cvt.rzi.f32.f32 cvt.rn.f64.s64 cvt.rn.f32.f64 cvt.rni.f32.f32 cvt.rmi.f32.f32
@@ -163,7 +163,7 @@ mod tests {
         lg2.approx.f32 set.eq.f16x2.f16x2
     ";
 
-    /// A form of each opcode with most modifiers.
+    /// One form of each opcode, with most modifiers.
     const RARE: &str = "
         add.rm.ftz.sat.f32 sub.rp.f64 fma.rn.relu.bf16 fma.rn.sat.f16x2 mul.rz.f64 mad.rn.f32
         div.full.ftz.f32 div.approx.f32 rcp.approx.ftz.f32 rcp.approx.ftz.f64 rsqrt.approx.f64
@@ -173,21 +173,21 @@ mod tests {
         szext.clamp.s32 cvt.rna.tf32.f32 cvt.rn.relu.f16x2.f32 cvt.sat.u8.s32 dp2a.hi.s32.u32
     ";
 
-    /// The comparisons of the workbook's own kernels.
+    /// The comparisons of the workbook's kernels.
     const COMPARISONS: &str = "
         eq.b32 eq.f32 eq.s16 eq.s32 eq.s64 eq.u32 eq.u64 ge.f32 ge.s32 ge.u32 ge.u64 gt.f32 gt.s32 gt.u32
         gt.u64 le.f32 le.s32 le.u32 le.u64 lt.f32 lt.s32 lt.u32 lt.u64 ltu.f32 nan.f32 ne.s32 ne.s64 ne.u32
         ne.u64
     ";
 
-    /// `fma.rn.f32`, taken apart and selected.
+    /// Selects a form as text: `fma.rn.f32`.
     fn selected(form: &str) -> Option<Selected> {
         let (opcode, mods) = form.split_once('.')?;
         select(opcode, &mods.split('.').collect::<Vec<_>>())
     }
 
     #[test]
-    fn forms_that_are_there() {
+    fn supported_forms() {
         for form in [OF_KERNELS, OF_OTHERS, RARE]
             .iter()
             .flat_map(|forms| forms.split_whitespace())
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_are_not_there() {
+    fn unsupported_forms() {
         let forms = "fma.f32 add.ftz.f64 add.sat.f64 add.rn.s32 mul.s32 neg.u32 shl.s32 ex2.f32 cvt.s32.f32
             cvt.f16.f32 add.rm.f16 mad.rn.f16 tanh.approx.f64 min.lo.s32 mov.pred lop3.b64 hello.f32 add.u8
             popc.u32 dp4a.s32.f32 cvt.rn.f16x2.f64 add.bf16.f32 sqrt.rn.sat.f32";

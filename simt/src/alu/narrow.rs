@@ -1,5 +1,5 @@
-//! The types of 16 bits. An operation is done in `f64`, where a product of two is exact, and a sum rounded to
-//! odd; then it is rounded to 16 bits, which is the only rounding that shows: see [`to_odd`].
+//! The 16-bit types. Operations run in `f64`, where a product of two is exact and a sum is rounded to odd;
+//! rounding that to 16 bits is the only visible rounding: see [`to_odd`].
 
 use half::{bf16, f16};
 
@@ -21,7 +21,7 @@ macro_rules! narrow_float {
 
             #[inline(always)]
             fn rounded(x: f64, mode: Mode) -> Self {
-                // Rounded already, the number is one of the narrow type's: the conversion changes nothing.
+                // `narrow` has rounded to a number of the type, so the conversion is exact.
                 <$T>::from_f32(narrow(x, &$format, mode) as f32)
             }
 
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_greatest_numbers() {
+    fn overflow_gives_infinity_or_the_maximum() {
         assert_eq!(f16::rounded(f64::INFINITY, Mode::Zero), f16::INFINITY);
         assert_eq!(f16::rounded(1e9, Mode::Zero), f16::MAX);
         assert_eq!(f16::rounded(1e9, Mode::Nearest), f16::INFINITY);
@@ -99,15 +99,15 @@ mod tests {
     }
 
     #[test]
-    fn one_rounding_not_two() {
-        // 1 + 2^-11 is a tie of f16; a little more is not.
+    fn results_are_rounded_once() {
+        // 1 + 2^-11 is a tie in f16; slightly more is not.
         let (one, tie) = (f16::ONE, f16::from_f32(2f32.powi(-11)));
         assert_eq!(one.fma(one, tie, Mode::Nearest).to_bits(), 0x3c00);
         let tiny = f16::from_bits(1);
         assert_eq!(tiny.fma(tiny, one, Mode::Nearest).to_bits(), 0x3c00);
         let above = f16::from_f32(1.0 + 2f32.powi(-10));
         assert_eq!(tie.fma(above, one, Mode::Nearest).to_bits(), 0x3c01);
-        // As bf16 the smallest product is far below what an f64 keeps of 1 + 2^-8.
+        // bf16 has products far below the last digit of 1 + 2^-8 in f64.
         let (one, tiny) = (bf16::ONE, bf16::from_f32(1e-30));
         let tie = bf16::from_f32(1.0 + 2f32.powi(-7));
         let half = bf16::from_f32(2f32.powi(-8));
@@ -116,14 +116,14 @@ mod tests {
         assert!(tie.to_bits() == 0x3f81 && tiny.fma(tiny, one, Mode::Up) == tie);
     }
 
-    /// The value of rounded numbers around an exact sum in units of 2^-48, which is the smallest product's.
+    /// A number in units of 2^-48, the smallest product.
     fn f16_units(x: f16) -> i128 {
         (x.wide() * 2f64.powi(48)) as i128
     }
 
     proptest! {
         #[test]
-        fn f16_fma_is_the_nearest_of_all(a: u16, b: u16, c: u16) {
+        fn f16_fma_is_the_nearest_number(a: u16, b: u16, c: u16) {
             let [a, b, c] = [a, b, c].map(f16::from_bits);
             let d = a.fma(b, c, Mode::Nearest);
             prop_assume!(a.is_finite() && b.is_finite() && c.is_finite() && d.is_finite());
@@ -138,7 +138,7 @@ mod tests {
         }
 
         #[test]
-        fn from_f32_as_half_rounds(bits: u32) {
+        fn rounding_from_f32_equals_the_half_crate(bits: u32) {
             let x = f32::from_bits(bits);
             prop_assume!(!x.is_nan());
             prop_assert_eq!(bf16::rounded(x.into(), Mode::Nearest).to_bits(), bf16::from_f32(x).to_bits());
@@ -146,8 +146,8 @@ mod tests {
         }
 
         #[test]
-        fn bf16_sums_as_in_f32(a: u16, b: u16) {
-            // Sums whose terms are of similar size are exact in an f32.
+        fn bf16_sums_equal_rounded_f32_sums(a: u16, b: u16) {
+            // Sums of terms of similar size are exact in f32.
             let (a, b) = (bf16::from_bits(a), bf16::from_bits(b & 0x807f | a & 0x7f80));
             prop_assume!(a.is_finite() && b.is_finite());
             let sum = bf16::from_f32(a.to_f32() + b.to_f32());

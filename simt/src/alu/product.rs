@@ -1,11 +1,11 @@
-//! Products of integers: the low half, the high half, or all of it, with or without a sum.
+//! Integer products: the low half, the high half or the full product, optionally with an addend.
 
 use super::forms::{self, Mods, each_integer};
 use super::lane::{Lane, Register, lanes, map};
 use super::{Alu, Selected};
 use crate::ast::Type;
 
-/// Which part of a product is kept.
+/// The part of a product that is kept.
 #[derive(Clone, Copy)]
 enum Part {
     Low,
@@ -13,7 +13,7 @@ enum Part {
     Wide,
 }
 
-/// `mul`, `mad`, `mul24`, `mad24`, their type read already.
+/// Returns the function of `mul`, `mad`, `mul24` or `mad24`; its type is read already.
 pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected> {
     let part = mods.choice(&[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)])?;
     let alu = match (opcode, part) {
@@ -34,7 +34,7 @@ pub(super) fn select(opcode: &str, mods: &mut Mods, ty: Type) -> Option<Selected
     Some(Selected::new(alu, ty, 0))
 }
 
-/// The upper half of a product.
+/// The high half of a product.
 macro_rules! high_half {
     ($T:ident, $Wide:ident, $a:expr, $b:expr) => {
         (($a as $Wide * $b as $Wide) >> $T::BITS) as $T
@@ -80,13 +80,13 @@ fn wide_sum(ty: Type) -> Option<Alu> {
     })
 }
 
-/// The product of the low 24 bits, 48 bits long.
+/// The 48-bit product of the low 24 bits.
 #[inline(always)]
 fn unsigned24(a: u32, b: u32) -> u64 {
     u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
 }
 
-/// The same with a sign, which is bit 23.
+/// The same for signed numbers; bit 23 is the sign.
 #[inline(always)]
 fn signed24(a: i32, b: i32) -> i64 {
     i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
@@ -96,7 +96,7 @@ fn product24(part: Part, ty: Type) -> Option<Alu> {
     Some(match (part, ty) {
         (Part::Low, Type::U32) => lanes!(u32, |a, b| unsigned24(a, b) as u32),
         (Part::Low, Type::S32) => lanes!(i32, |a, b| signed24(a, b) as i32),
-        // Bits 16 to 47.
+        // The high part is bits 16 to 47.
         (Part::High, Type::U32) => lanes!(u32, |a, b| (unsigned24(a, b) >> 16) as u32),
         (Part::High, Type::S32) => lanes!(i32, |a, b| (signed24(a, b) >> 16) as i32),
         _ => return None,
@@ -129,7 +129,7 @@ mod tests {
     use super::super::testing::{integers, run};
     use proptest::prelude::*;
 
-    /// The exact product of two registers, in bits: of numbers of 64 bits it has 128.
+    /// The exact product of two registers; 64-bit numbers need 128 bits.
     fn product(a: u64, b: u64, width: u32, signed: bool) -> u128 {
         if signed {
             let extend = |x: u64| i128::from((x << (64 - width)) as i64 >> (64 - width));
@@ -160,7 +160,7 @@ mod tests {
         }
 
         #[test]
-        fn of_24_bits(a: u32, b: u32, c: u32) {
+        fn products_of_24_bits(a: u32, b: u32, c: u32) {
             for signed in [false, true] {
                 let ty = if signed { "s32" } else { "u32" };
                 let exact = product(a.into(), b.into(), 24, signed);
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn saturating(a: i32, b: i32, c: i32) {
+        fn saturating_mad(a: i32, b: i32, c: i32) {
             let operands = [a, b, c].map(|x| x as u32 as u64);
             let clamp = |x: i64| x.clamp(i32::MIN.into(), i32::MAX.into()) as u32 as u64;
             let high = (i64::from(a) * i64::from(b)) >> 32;

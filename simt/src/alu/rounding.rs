@@ -1,11 +1,11 @@
-//! Rounding in the four directions of IEEE 754.
+//! The four rounding modes of IEEE 754.
 //!
-//! The processor rounds to nearest. The other directions start from its result: an operation says on which
-//! side of it the exact one lies, and [`direct`] takes the neighbour on that side if the direction asks for it.
+//! The CPU rounds to nearest. The other modes start from that result: each operation compares it with the
+//! exact one, and [`direct`] moves to the neighbour on that side if the mode asks for it.
 
 use std::cmp::Ordering;
 
-/// A direction.
+/// A rounding mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// `.rn`: to nearest, ties to even.
@@ -18,24 +18,24 @@ pub(super) enum Mode {
     Up,
 }
 
-/// What is done with a result.
+/// Post-processing of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clamp {
-    /// Nothing.
+    /// None.
     None,
-    /// `.sat`: into [0, 1]; what is no number becomes zero.
+    /// `.sat`: clamps to [0, 1]; NaN becomes zero.
     Unit,
-    /// `.relu`: what is negative becomes zero.
+    /// `.relu`: negative numbers become zero.
     Positive,
 }
 
-/// The numbers next to a number.
+/// Access to the adjacent numbers.
 pub(super) trait Neighbours: Copy {
     /// Whether the sign bit is set.
     fn has_sign(self) -> bool;
     /// The next smaller number.
     fn down(self) -> Self;
-    /// The next greater number.
+    /// The next larger number.
     fn up(self) -> Self;
 }
 
@@ -63,7 +63,7 @@ impl Neighbours for f64 {
     }
 }
 
-/// The result in a direction, from the one to nearest and from how the exact one compares with it.
+/// Returns the result in a mode, given the nearest number and how the exact result compares with it.
 #[inline]
 pub(super) fn direct<T: Neighbours>(nearest: T, exact: Ordering, mode: Mode) -> T {
     let (may_sink, may_rise) = match mode {
@@ -79,14 +79,14 @@ pub(super) fn direct<T: Neighbours>(nearest: T, exact: Ordering, mode: Mode) -> 
     }
 }
 
-/// Whether a sum that came out as +0 is −0 instead: rounded down, terms that cancel give −0. Only the sum of
-/// two positive zeros stays +0.
+/// Whether a sum that came out as +0 must be −0. Rounding down, terms that cancel give −0; only two positive
+/// zeros give +0.
 #[inline]
 pub(super) fn cancels_to_minus_zero(mode: Mode, exact: Ordering, negative: [bool; 2]) -> bool {
     mode == Mode::Down && exact == Ordering::Equal && (negative[0] || negative[1])
 }
 
-/// The sum to nearest and what is missing from it: their sum is exact unless the first overflows.
+/// Returns the sum to nearest and its error; the two add up to the exact sum unless the first overflows.
 #[inline(always)]
 pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -95,33 +95,33 @@ pub(super) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - a_part) + (b - b_part))
 }
 
-/// How `sum + missing`, a result of [`two_sum`], compares with a number that is near it. What is missing is
-/// less than the distance to the next `f64`, so that it counts only if the numbers are equal.
+/// Compares `sum + missing`, a result of [`two_sum`], with a number near it. `missing` is smaller than the
+/// distance to the next `f64`, so it matters only if `sum` equals the number.
 #[inline]
 pub(super) fn compare_sum(sum: f64, missing: f64, other: f64) -> Ordering {
     order(sum, other).then(order(missing, 0.0))
 }
 
-/// How two numbers compare; equal if there is no order, as then there is nothing to round.
+/// Compares two numbers. Unordered numbers count as equal, because NaN needs no rounding.
 #[inline]
 pub(super) fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
-/// A sum rounded to odd: if something is missing, the last bit is set. Rounding it once more to a type of
-/// 51 bits or fewer gives what rounding the exact sum gives: the last bit remembers that it was not a tie.
+/// Rounds a sum to odd: sets the last bit if `missing` is not zero. Rounding the result again to 51 bits or
+/// fewer gives the correctly rounded sum, because the last bit marks that it was no tie.
 #[inline]
 pub(super) fn to_odd(sum: f64, missing: f64) -> f64 {
     let bits = sum.to_bits();
     if missing == 0.0 || missing.is_nan() || bits & 1 == 1 {
         return sum;
     }
-    // One step away from zero, or towards it; a sum of zero misses nothing.
+    // One step away from zero or towards it; a sum of zero has no error.
     let away = (missing > 0.0) == (sum > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// To an integer.
+/// Rounds to an integer.
 #[inline]
 pub(super) fn integral(x: f64, mode: Mode) -> f64 {
     match mode {
@@ -132,30 +132,30 @@ pub(super) fn integral(x: f64, mode: Mode) -> f64 {
     }
 }
 
-/// A format narrower than `f64`.
+/// A floating-point format narrower than `f64`.
 pub(super) struct Format {
-    /// Bits of the significand, the hidden one among them.
+    /// Bits of the significand, including the hidden one.
     pub digits: i32,
     /// Exponent of the smallest normal number.
     pub min_exponent: i32,
-    /// The greatest finite number.
+    /// Largest finite number.
     pub max: f64,
 }
 
-/// A number rounded to a format, as an `f64`, which holds it exactly.
+/// Rounds to a format; the result is exact as an `f64`.
 #[inline]
 pub(super) fn narrow(x: f64, format: &Format, mode: Mode) -> f64 {
     if !x.is_finite() {
         return x;
     }
     let exponent = (x.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-    // What the last digit counts, which is the same for all subnormals.
+    // The unit of the last digit, equal for all subnormals.
     let last = power_of_two(exponent.max(format.min_exponent) - format.digits + 1);
     let rounded = integral(x / last, mode) * last;
     if rounded.abs() <= format.max {
         return rounded;
     }
-    // The exact number is finite: infinity is one of its neighbours, the greatest number the other.
+    // The exact number is finite and lies between the largest number and infinity.
     let infinite = match mode {
         Mode::Nearest => true,
         Mode::Zero => false,
@@ -166,7 +166,7 @@ pub(super) fn narrow(x: f64, format: &Format, mode: Mode) -> f64 {
     magnitude.copysign(x)
 }
 
-/// 2^exponent, of a normal number.
+/// Returns 2^exponent for the exponent of a normal number.
 #[inline]
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
@@ -184,7 +184,7 @@ mod tests {
     };
 
     #[test]
-    fn directions() {
+    fn rounding_modes_choose_a_neighbour() {
         use Ordering::*;
         assert_eq!(direct(1.0f32, Less, Mode::Nearest), 1.0);
         assert_eq!(direct(1.0f32, Less, Mode::Down), 1.0f32.next_down());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_sums_remember_that_they_are_no_ties() {
+    fn rounding_to_odd_keeps_ties_apart() {
         assert_eq!(to_odd(1.0, 1e-30), 1.0f64.next_up());
         assert_eq!(to_odd(1.0, -1e-30), 1.0f64.next_down());
         assert_eq!(to_odd(-1.0, -1e-30), -1.0f64.next_up());
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn narrow_to_f32_is_the_processors(bits: u64) {
+        fn narrowing_to_f32_equals_the_cpus(bits: u64) {
             let x = f64::from_bits(bits);
             let expected = x as f32;
             let rounded = narrow(x, &F32, Mode::Nearest) as f32;
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn narrow_in_other_directions_is_a_neighbour(bits: u64, exponent in 870u64..1160) {
+        fn directed_narrowing_gives_a_neighbour(bits: u64, exponent in 870u64..1160) {
             let x = f64::from_bits(bits & !(0x7ff << 52) | exponent << 52);
             let (down, up) = (narrow(x, &F32, Mode::Down) as f32, narrow(x, &F32, Mode::Up) as f32);
             prop_assert!(f64::from(down) <= x && x <= f64::from(up));

@@ -1,4 +1,4 @@
-//! `set`: a comparison whose result is a number, all ones or 1.0.
+//! `set`: a comparison whose result is a number; true is all ones or 1.0.
 
 use half::{bf16, f16};
 
@@ -15,14 +15,14 @@ const ONE_F32: u32 = 0x3f80_0000;
 const ONE_F16: u32 = 0x3c00;
 const ONE_BF16: u32 = 0x3f80;
 
-/// An [`Alu`] that writes `$one` where `$OP` holds between two words' values.
+/// An [`Alu`] that writes `$one` where `$OP` holds between the values of two words.
 macro_rules! where_holds {
     ($operator:expr, $T:ty, $one:expr) => {
         each_operator!($operator, OP => map!(WW, |a: $T, b: $T| if holds(OP, a, b) { $one } else { 0u32 }))
     };
 }
 
-/// The same of floating-point numbers.
+/// The same for floating-point numbers.
 macro_rules! where_float_holds {
     ($operator:expr, $ftz:expr, $T:ty, $one:expr) => {
         each_bool!($ftz, FTZ => each_operator!($operator, OP => map!(WW, |a: $T, b: $T| {
@@ -31,7 +31,7 @@ macro_rules! where_float_holds {
     };
 }
 
-/// The same of pairs: `$one` is what stands in a half.
+/// The same for pairs; `$one` is the value of a half.
 macro_rules! where_pair_holds {
     ($operator:expr, $ftz:expr, $T:ty, $one:expr) => {
         each_bool!($ftz, FTZ => each_operator!($operator, OP => map!(WW, |a: u32, b: u32| {
@@ -44,8 +44,8 @@ macro_rules! where_pair_holds {
     };
 }
 
-/// `set.lt.f32.s32`: the operator, the type of the result and the type of what is compared. Numbers of 64 bits
-/// are compared by a predicate, when the instruction is lowered.
+/// `set.lt.f32.s32`: the operator, the type of the result and the type of the operands. For 64-bit operands,
+/// lowering uses a predicate instead.
 pub(super) fn select(mods: &mut Mods) -> Option<Selected> {
     let (from, to) = (mods.ty()?, mods.ty()?);
     let ftz = mods.take("ftz");
@@ -118,7 +118,7 @@ mod tests {
         }
 
         #[test]
-        fn of_halves(a: u32, b: u32) {
+        fn comparisons_of_16_bit_types(a: u32, b: u32) {
             let bits = [a, b].map(u64::from);
             let less = |shift: u32| f16::from_bits((a >> shift) as u16) < f16::from_bits((b >> shift) as u16);
             let half = |shift, one: u64| if less(shift) { one } else { 0 };

@@ -1,11 +1,12 @@
-//! What the tests of this folder share: a form is run on one value an operand.
+//! Helpers of this folder's tests, which run a form on one value per operand.
 
 use proptest::prelude::*;
 
 use super::{Alu, Compare, W, compare, select};
 use crate::ast::Type;
 
-/// The result of an instruction, the same operands in all lanes but a different one in the first.
+/// Returns the result of an instruction in the last lane; the operands are in all lanes but the first, which
+/// has zeros.
 pub(super) fn run(form: &str, operands: &[u64]) -> u64 {
     let mut parts = form.split('.');
     let opcode = parts.next().unwrap();
@@ -36,13 +37,13 @@ pub(super) fn run(form: &str, operands: &[u64]) -> u64 {
     }
 }
 
-/// The same of f32: operands and result as numbers.
+/// The same for f32, with operands and result as numbers.
 pub(super) fn run32(form: &str, operands: &[f32]) -> f32 {
     let bits: Vec<u64> = operands.iter().map(|x| x.to_bits().into()).collect();
     f32::from_bits(run(form, &bits) as u32)
 }
 
-/// The same of f64.
+/// The same for f64.
 pub(super) fn run64(form: &str, operands: &[f64]) -> f64 {
     let bits: Vec<u64> = operands.iter().map(|x| x.to_bits()).collect();
     f64::from_bits(run(form, &bits))
@@ -60,7 +61,7 @@ pub(super) fn holds(operator: &str, ty: Type, ftz: bool, a: u64, b: u64) -> bool
     mask != 0
 }
 
-/// Integers with many at the ends of the ranges.
+/// Integers, many of them at the ends of the ranges.
 pub(super) fn integers() -> impl Strategy<Value = u64> {
     let edges = vec![
         0,
@@ -93,7 +94,7 @@ pub(super) fn integers() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// f32 with many that are special, and many of similar size.
+/// f32 numbers, many of them special values or of similar size.
 pub(super) fn singles() -> impl Strategy<Value = f32> {
     let edges = vec![
         0,
@@ -112,7 +113,7 @@ pub(super) fn singles() -> impl Strategy<Value = f32> {
     prop_oneof![1 => edge, 2 => any::<u32>(), 2 => similar].prop_map(f32::from_bits)
 }
 
-/// f64 in the same way.
+/// f64 numbers of the same kinds.
 pub(super) fn doubles() -> impl Strategy<Value = f64> {
     let similar = any::<u64>()
         .prop_map(|x| f64::from_bits(x & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000));

@@ -1,9 +1,9 @@
-//! `testp`: which kind of number a float is.
+//! `testp`: the class of a float.
 
 use super::{Compare, D, W};
 use crate::ast::Type;
 
-/// A bit for each lane whose value has a property.
+/// Collects one bit for each lane whose value has a property.
 fn lanes<T: Copy>(values: &[T; 32], has: impl Fn(T) -> bool) -> u32 {
     let bit = |(lane, &value): (usize, &T)| u32::from(has(value)) << lane;
     values.iter().enumerate().map(bit).fold(0, |a, b| a | b)
@@ -30,7 +30,7 @@ macro_rules! property {
     };
 }
 
-/// The property of this name, as a comparison that reads its first operand only. Zeros count as normal.
+/// Returns the property of this name, as a comparison that ignores its second operand. Zeros count as normal.
 pub(super) fn select(name: &str, ty: Type) -> Option<Compare> {
     match name {
         "finite" => property!(ty, |x| x.is_finite()),

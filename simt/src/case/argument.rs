@@ -10,57 +10,58 @@ use super::element::Element;
 use super::list;
 use super::npy::MAX_DIMENSIONS;
 
-/// Bytes of a buffer at most: more is a slip of the finger, and each byte has a shadow besides.
+/// Maximum bytes of a buffer. A larger size is probably a typing error, and each byte needs shadow memory,
+/// too.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What a kernel is given for one of its parameters. As text:
+/// The value of a kernel parameter. As text:
 ///
 /// | text | what |
 /// |---|---|
 /// | `i32:64`, `f32:1e-5`, `u64:0xff` | a number |
 /// | `null` | the null pointer |
 /// | `hex:0a0b0c0d` | a struct, by its bytes |
-/// | `f32:4096:random` | the address of a buffer of that many numbers, and what is in it: see [`Fill`] |
+/// | `f32:4096:random` | the address of a buffer of that many numbers, and its contents: see [`Fill`] |
 /// | `f32:64x64:random` | the same with a shape, which a saved file keeps |
 /// | `u32:[0,3,5]`, `u32:[100*0,4]`, `f32:FILE.npy` | a buffer as long as its content |
-/// | `f32:4096:zeros@16` | an address inside a buffer: that of its element 16 |
-/// | `same:0`, `same:0@16` | an address in the buffer of argument 0, counted in its elements |
+/// | `f32:4096:zeros@16` | an address inside a buffer: of element 16 |
+/// | `same:0`, `same:0@16` | an address in the buffer of argument 0, offset in its elements |
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A number.
     Scalar(Element, u64),
     /// A struct.
     Bytes(Vec<u8>),
-    /// The null pointer.
+    /// A null pointer.
     Null,
-    /// An address in a buffer of its own.
+    /// An address in a new buffer.
     Buffer {
-        /// What it holds.
+        /// Contents of the buffer.
         contents: Contents,
         /// The element whose address is passed.
         offset: u64,
     },
-    /// An address in the buffer of another argument before it.
+    /// An address in the buffer of an earlier argument.
     Same {
-        /// The other's number, from 0.
+        /// Index of the other argument, from 0.
         argument: usize,
         /// The element whose address is passed.
         offset: u64,
     },
 }
 
-/// A buffer before the launch.
+/// The contents of a buffer before the launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contents {
-    /// Of each number.
+    /// Type of the elements.
     pub element: Element,
-    /// Outermost first; `None` where the file says it.
+    /// Shape, outermost dimension first; `None` if the file has it.
     pub shape: Option<Vec<u64>>,
     /// The numbers.
     pub fill: Fill,
 }
 
-/// What is in a buffer.
+/// The source of a buffer's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fill {
     /// `random`: floats uniform in [-1, 1), integers uniform over their type.
@@ -68,13 +69,13 @@ pub enum Fill {
     Random(Option<f64>),
     /// `iota`: 0, 1, 2, …; an integer wraps, a float rounds.
     Iota,
-    /// `poison`: nothing; to read it before it is written is a finding.
+    /// `poison`: uninitialised; reading it before writing is a finding.
     Poison,
-    /// `zeros`, or any number: everywhere the same bits.
+    /// `zeros`, or any number: the same bits in every element.
     Value(u64),
     /// `[0,3,5]`; `[100*0,4]` is a hundred zeros and a four.
     List(Vec<u64>),
-    /// The array of a .npy file of the same type; bf16, which NumPy lacks, by its bits as uint16.
+    /// A .npy file of the same type; NumPy lacks bf16, whose bits are stored as uint16.
     File(PathBuf),
 }
 
@@ -106,7 +107,7 @@ impl FromStr for Argument {
             let expected = format!("a type: {}", Element::NAMES);
             return wrong(text, expected, head);
         };
-        // `@` may be part of a file's name: it is an offset when a number follows.
+        // `@` may be part of a file name; it starts an offset only before a number.
         let (rest, offset) = match rest.rsplit_once('@') {
             Some((before, digits)) if digits.parse::<u64>().is_ok() => (before, Some(digits)),
             _ => (rest, None),
@@ -152,7 +153,7 @@ fn same(text: &str, rest: &str) -> Result<Argument> {
     })
 }
 
-/// A number of elements or of an argument; small enough that adding and multiplying two stays exact.
+/// Parses a count of elements or an argument's index. The limit keeps sums and products of two exact.
 fn number(text: &str, digits: &str) -> Result<u64> {
     match digits.parse::<u32>() {
         Ok(n) => Ok(n.into()),
@@ -161,7 +162,7 @@ fn number(text: &str, digits: &str) -> Result<u64> {
 }
 
 impl Contents {
-    /// What stands behind the type, or `None` for what can only be a number.
+    /// Parses the text after the type; `None` if it can only be a number.
     fn parse(text: &str, element: Element, rest: &str) -> Result<Option<Self>> {
         if let Some(list) = rest.strip_prefix('[') {
             let Some(list) = list.strip_suffix(']') else {

@@ -1,11 +1,11 @@
-//! The types that arguments and the elements of buffers have.
+//! Types of arguments and of buffer elements.
 
 use std::fmt;
 use std::str::FromStr;
 
 use half::{bf16, f16};
 
-/// A number's type. `i32` and PTX's `s32` are two names of one.
+/// A number's type. `i32` and PTX's `s32` are two names for the same type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Element {
@@ -25,7 +25,7 @@ pub enum Element {
 
 use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
 
-/// Types, their names and, for integers, their ranges.
+/// Types and their names.
 const ALL: [(Element, &str); 12] = [
     (U8, "u8"),
     (U16, "u16"),
@@ -62,10 +62,10 @@ impl fmt::Display for Element {
 }
 
 impl Element {
-    /// The names, for people.
+    /// The names, for messages.
     pub(super) const NAMES: &str = "u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32 or f64";
 
-    /// Bytes of one.
+    /// Size in bytes.
     pub fn bytes(self) -> usize {
         match self {
             U8 | I8 => 1,
@@ -75,12 +75,12 @@ impl Element {
         }
     }
 
-    /// Whether it has fractions.
+    /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
         matches!(self, F16 | Bf16 | F32 | F64)
     }
 
-    /// The least and the greatest integer.
+    /// Smallest and largest integer.
     fn range(self) -> (i128, i128) {
         let bits = 8 * self.bytes();
         match self {
@@ -89,11 +89,12 @@ impl Element {
         }
     }
 
-    /// The bits of a number as it is written: `-3`, `0xff`, `1e-5`, `nan`; `None` if it is none of this type.
+    /// Parses a number into its bits: `-3`, `0xff`, `1e-5`, `nan`. `None` if the text is no number of this
+    /// type.
     pub fn parse(self, text: &str) -> Option<u64> {
         if self.is_float() {
             return Some(match self {
-                // Once rounded: not by way of f64.
+                // Parsing as f64 first would round twice.
                 F32 => text.parse::<f32>().ok()?.to_bits().into(),
                 _ => self.from_f64(text.parse().ok()?),
             });
@@ -110,7 +111,7 @@ impl Element {
             .then_some(self.masked(number as u64))
     }
 
-    /// The bits of a number as `parse` reads it.
+    /// Formats bits as `parse` reads them.
     pub fn text(self, bits: u64) -> String {
         match self {
             U8 | U16 | U32 | U64 => bits.to_string(),
@@ -123,7 +124,7 @@ impl Element {
         }
     }
 
-    /// The bits of the integer `i`, without what the type has no room for; of a float, the nearest.
+    /// Converts an integer into bits: wraps for an integer type, rounds to nearest for a float.
     pub fn from_u64(self, i: u64) -> u64 {
         if self.is_float() {
             self.from_f64(i as f64)
@@ -132,7 +133,7 @@ impl Element {
         }
     }
 
-    /// The bits of `x`, rounded to nearest; of an integer, what is before the point.
+    /// Converts `x` into bits: rounds to nearest for a float, towards zero for an integer.
     pub fn from_f64(self, x: f64) -> u64 {
         match self {
             F16 => f16::from_f64(x).to_bits().into(),
@@ -143,7 +144,7 @@ impl Element {
         }
     }
 
-    /// The number that `bits` are.
+    /// Converts bits into a number.
     pub fn to_f64(self, bits: u64) -> f64 {
         match self {
             U8 | U16 | U32 | U64 => bits as f64,
@@ -158,7 +159,7 @@ impl Element {
         }
     }
 
-    /// `bits` as memory has them.
+    /// The bytes of a number in memory.
     pub fn to_bytes(self, bits: u64) -> Vec<u8> {
         bits.to_le_bytes()[..self.bytes()].to_vec()
     }

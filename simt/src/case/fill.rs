@@ -1,4 +1,4 @@
-//! The bytes of a buffer before the launch.
+//! Contents of a buffer before the launch.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::argument::{Contents, Fill};
 use super::element::Element;
 use super::npy::{self, Array};
 
-/// The array that `contents` describes; of poison, NaN in every float format.
+/// Returns the array that `contents` describes. Poison is NaN in every float type.
 pub fn array(contents: &Contents, seed: u64, folder: &Path) -> Result<Array> {
     let element = contents.element;
     if let Fill::File(file) = &contents.fill {
@@ -52,7 +52,7 @@ fn from_file(contents: &Contents, path: &Path) -> Result<Array> {
     Ok(array)
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): the same numbers for the same seed, on every machine.
+/// SplitMix64 (Steele, Lea and Flood 2014): the same seed gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -64,10 +64,10 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// See [`Fill::Random`].
+    /// Draws one number: see [`Fill::Random`].
     fn draw(&mut self, element: Element, bound: Option<f64>) -> u64 {
         let bits = self.next();
-        // 53 bits are a double's; uniform in [0, 1).
+        // The 53 bits of an f64's significand, uniform in [0, 1).
         let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
         match (element.is_float(), bound) {
             (true, bound) => element.from_f64((2. * unit - 1.) * bound.unwrap_or(1.)),

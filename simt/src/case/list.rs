@@ -1,13 +1,13 @@
-//! Numbers one after the other: `0,3,5`, or `100*0,4` where many are equal.
+//! Lists of numbers: `0,3,5`, or `100*0,4` with a repeat count.
 
 use super::element::Element;
 
-/// Numbers of a list at most.
+/// Maximum length of a list.
 const MOST: usize = 1 << 20;
-/// Equal numbers beside each other from which on they are counted.
+/// Equal numbers in a row from which on a repeat count is written.
 const MANY: usize = 3;
 
-/// Their bits; `None` if one is no number of this type, or they are too many.
+/// Parses a list into bits; `None` if a number is not of this type or there are too many.
 pub fn parse(element: Element, text: &str) -> Option<Vec<u64>> {
     let mut all = vec![];
     for part in text.split(',') {
@@ -18,7 +18,7 @@ pub fn parse(element: Element, text: &str) -> Option<Vec<u64>> {
     Some(all)
 }
 
-/// As `parse` reads it.
+/// Formats a list as `parse` reads it.
 pub fn text(element: Element, values: &[u64]) -> String {
     let run = |run: &[u64]| {
         let number = element.text(run[0]);

@@ -1,7 +1,7 @@
-//! NumPy's file of one array, as far as kernels need it: numbers, least significant byte first, in C order.
+//! NumPy's .npy file as far as kernels need it: one little-endian array in C order.
 //!
-//! Format: "NEP 1, A Simple File Format for NumPy Arrays". By hand, because what is read of it is a header of
-//! three keys; the crates for it bring a parser of Python literals or ndarray.
+//! Format: "NEP 1, A Simple File Format for NumPy Arrays". Hand-written because only a header of three keys
+//! is read; the crates for it depend on a parser of Python literals or on ndarray.
 
 use crate::error::{Error, Result};
 
@@ -9,21 +9,21 @@ use super::element::Element;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// NumPy has no more.
+/// NumPy's limit.
 pub(super) const MAX_DIMENSIONS: usize = 64;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Of each number.
+    /// Type of the elements.
     pub element: Element,
-    /// Outermost first; empty for a single number.
+    /// Shape, outermost dimension first; empty for a scalar.
     pub shape: Vec<u64>,
-    /// In C order.
+    /// The data, in C order.
     pub bytes: Vec<u8>,
 }
 
-/// What NumPy calls a type. It has no bfloat16; its bits are saved as integers.
+/// NumPy's name of a type. NumPy lacks bfloat16, whose bits are saved as integers.
 fn descr(element: Element) -> &'static str {
     match element {
         Element::U8 => "|u1",
@@ -40,10 +40,10 @@ fn descr(element: Element) -> &'static str {
     }
 }
 
-/// The whole file.
+/// Writes an array as a file.
 pub fn write(array: &Array) -> Vec<u8> {
     let sizes: Vec<String> = array.shape.iter().map(u64::to_string).collect();
-    // Python's tuple of one is `(64,)`.
+    // A Python tuple of one element is `(64,)`.
     let comma = if sizes.len() == 1 { "," } else { "" };
     let (descr, sizes) = (descr(array.element), sizes.join(", "));
     let mut header =
@@ -60,10 +60,10 @@ pub fn write(array: &Array) -> Vec<u8> {
     file
 }
 
-/// What `file` holds, which has to be of type `element`; `name` is the file's, for complaints.
+/// Reads an array of type `element` from the bytes of a file; error messages use `name`.
 ///
 /// # Errors
-/// [`Error::Launch`] when it is no such array, or is cut off.
+/// [`Error::Launch`] if the bytes are no such array or are truncated.
 pub fn read(name: &str, file: &[u8], element: Element) -> Result<Array> {
     let wrong = |expected: &str, found: String| Error::Launch {
         what: name.to_owned(),
@@ -104,7 +104,7 @@ pub fn read(name: &str, file: &[u8], element: Element) -> Result<Array> {
     })
 }
 
-/// Header and data, of format 1, 2 or 3.
+/// Splits a file of format 1, 2 or 3 into header and data.
 fn split(file: &[u8]) -> Option<(&str, &[u8])> {
     let rest = file.strip_prefix(MAGIC)?;
     let (&[version, _], rest) = rest.split_first_chunk()?;

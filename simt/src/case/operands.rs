@@ -1,4 +1,4 @@
-//! The buffers and arguments that a case describes.
+//! The buffers and arguments of a case.
 
 use std::path::Path;
 
@@ -10,14 +10,15 @@ use super::element::Element;
 use super::npy::{self, Array};
 use super::{Case, fill, wrong};
 
-/// A case whose buffers exist: what [`Kernel::launch`](crate::Kernel::launch) takes, and what is saved afterwards.
+/// A case with its buffers: the input of [`Kernel::launch`](crate::Kernel::launch), and the results to save
+/// afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operands {
-    /// Of the launch.
+    /// Size of the launch.
     pub dim: Dim,
-    /// In the order of the arguments that have one of their own.
+    /// Buffers, in the order of the arguments that own one.
     pub buffers: Vec<Buffer>,
-    /// In the order of the parameters.
+    /// Arguments in parameter order.
     pub args: Vec<Arg>,
     /// Type and shape of each buffer.
     pub layouts: Vec<(Element, Vec<u64>)>,
@@ -50,7 +51,8 @@ impl Operands {
             Argument::Bytes(bytes) => Ok(Arg::Bytes(bytes.clone())),
             Argument::Null => Ok(Arg::Null),
             Argument::Buffer { contents, offset } => {
-                // SplitMix64 steps by an odd number: states this far apart share nothing for 2⁴⁸ steps.
+                // SplitMix64 advances by an odd constant, so states this far apart share nothing for 2⁴⁸
+                // steps.
                 let seed = seed ^ (number as u64) << 48;
                 let Array {
                     element,
@@ -77,7 +79,7 @@ impl Operands {
         }
     }
 
-    /// The buffer that argument `number` points into.
+    /// Returns the index of the buffer that argument `number` points into.
     pub fn buffer(&self, number: usize) -> Option<usize> {
         match self.args.get(number)? {
             Arg::Buffer(buffer) | Arg::Inside(buffer, _) => Some(*buffer),
@@ -85,10 +87,10 @@ impl Operands {
         }
     }
 
-    /// The whole buffer that argument `number` points into, as a .npy file.
+    /// Returns the whole buffer that argument `number` points into, as a .npy file.
     ///
     /// # Errors
-    /// [`Error::Launch`](crate::Error::Launch) when it points into none.
+    /// [`Error::Launch`](crate::Error::Launch) if it points into none.
     pub fn npy(&self, number: usize) -> Result<Vec<u8>> {
         let expected = "the number of an argument that has a buffer, from 0";
         let buffer = (self.buffer(number)).ok_or_else(|| wrong("an array", expected, number))?;

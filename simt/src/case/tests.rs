@@ -1,4 +1,4 @@
-//! Text to launch and back.
+//! Parsing and formatting of launches.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn floats(line: &str) -> Vec<f32> {
 }
 
 #[test]
-fn a_line_is_a_launch() {
+fn a_line_describes_a_launch() {
     let line =
         "--entry scale --grid 4,2 --block=256,1,1 --smem 64 --arg i32:-3 --arg f32:1e-5 --arg null";
     let case = Case::parse(line).unwrap();
@@ -41,7 +41,7 @@ fn scalars_have_the_bytes_of_their_type() {
         ("f16:1.5", vec![0x00, 0x3e]),
         ("bf16:1.5", vec![0xc0, 0x3f]),
         ("f64:0.1", 0.1f64.to_le_bytes().into()),
-        // Not the double's nearest f32's neighbour: rounded once.
+        // This number is a tie of f32 and rounds to even.
         ("f32:16777217", 16_777_216f32.to_le_bytes().into()),
         ("hex:00ff10", vec![0, 255, 16]),
     ] {
@@ -56,7 +56,7 @@ fn scalars_have_the_bytes_of_their_type() {
 }
 
 #[test]
-fn buffers_hold_what_is_said() {
+fn buffers_have_the_contents_they_ask_for() {
     assert_eq!(floats("--arg f32:3:iota"), [0., 1., 2.]);
     assert_eq!(floats("--arg f32:3:zeros"), [0.; 3]);
     assert_eq!(floats("--arg f32:2x2:-0.5"), [-0.5; 4]);
@@ -71,7 +71,7 @@ fn buffers_hold_what_is_said() {
 }
 
 #[test]
-fn random_numbers_fill_their_range_and_are_those_of_the_seed() {
+fn random_numbers_cover_their_range_and_depend_on_the_seed_alone() {
     let drawn = floats("--arg f32:4096:random");
     let mean = drawn.iter().sum::<f32>() / 4096.;
     assert!(drawn.iter().all(|x| (-1. ..1.).contains(x)) && mean.abs() < 0.05);
@@ -100,7 +100,7 @@ fn addresses_inside_and_shared() {
 }
 
 #[test]
-fn arrays_of_numpy_come_and_go() {
+fn npy_files_are_read_and_written() {
     let folder = tempfile::tempdir().unwrap();
     for text in [
         "f32:2x3:random",
@@ -118,7 +118,7 @@ fn arrays_of_numpy_come_and_go() {
     }
 }
 
-/// As NumPy 2 writes `np.array([[1, 2]], np.int32)`.
+/// NumPy 2's file of `np.array([[1, 2]], np.int32)`.
 #[test]
 fn the_bytes_of_an_array_are_numpys() {
     let saved = operands("--arg i32:1x2:iota").unwrap().npy(0).unwrap();
@@ -130,7 +130,7 @@ fn the_bytes_of_an_array_are_numpys() {
 }
 
 #[test]
-fn arrays_that_are_something_else_are_refused() {
+fn npy_files_of_other_contents_are_errors() {
     let array = |shape: &[u64]| npy::Array {
         element: Element::I32,
         shape: shape.to_vec(),
@@ -156,7 +156,7 @@ fn arrays_that_are_something_else_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_the_problem() {
     for (line, parts) in [
         ("--arg f32:x:random", ["--arg f32:x:random", "found \"x\""]),
         (
@@ -212,7 +212,7 @@ fn a_kernel_file_has_one_file_of_cases() {
 }
 
 #[test]
-fn a_reading_version_stands_beside_hand_written_ptx() {
+fn a_reading_version_is_next_to_hand_written_ptx() {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
     for (file, expected) in [
         ("src/rms_norm/level3.cu", true),
@@ -234,7 +234,7 @@ fn a_file_of_cases_has_comments() {
 }
 
 #[test]
-fn the_kernel_may_be_left_out_where_there_is_one() {
+fn the_entry_is_optional_in_a_module_with_one_kernel() {
     let text = |names: &[&str]| {
         let entry = |name| format!(".visible .entry {name}() {{ ret; }}\n");
         let entries: String = names.iter().map(entry).collect();
@@ -256,7 +256,7 @@ fn the_kernel_may_be_left_out_where_there_is_one() {
 }
 
 proptest! {
-    /// No text makes it panic, and what is read is written so that it is read again.
+    /// Parsing never panics, and what parses is formatted so that it parses again.
     #[test]
     fn any_text_is_read_or_refused(line in "(--(arg|grid|smem)[ =][a-z0-9:x@,.\\[\\]-]{0,24} ?){0,3}") {
         if let Ok(case) = Case::parse(&line) {
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn arguments_are_written_as_they_are_read(
+    fn arguments_parse_as_they_are_formatted(
         element in "(u8|i32|f16|bf16|f32|f64|u64)",
         shape in prop::sample::select(vec!["7", "2x3", "0"]),
         fill in prop::sample::select(vec!["random", "random:3", "iota", "poison", "zeros", "1", "a.npy"]),
@@ -279,7 +279,7 @@ proptest! {
 }
 
 #[test]
-fn equal_numbers_of_a_list_are_counted() {
+fn equal_numbers_in_a_row_get_a_repeat_count() {
     for (text, shown) in [
         ("u32:[7,7,7,7,1,1,0]", "u32:[4*7,1,1,0]"),
         ("f32:[3*NaN,-0.0,0.0]", "f32:[3*NaN,-0.0,0.0]"),

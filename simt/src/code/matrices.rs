@@ -1,8 +1,8 @@
-//! Products of matrices, and what they are made of.
+//! Matmul instructions and their fragments.
 
 use super::{Address, Reg};
 
-/// Elements of a matrix product.
+/// Element type of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Element {
@@ -15,45 +15,45 @@ pub enum Element {
     S32,
 }
 
-/// A product of a warp.
+/// A matmul by a warp: d = a·b + c.
 #[derive(Debug, Clone)]
 pub struct Mma {
     /// M, N, K.
     pub shape: (u32, u32, u32),
-    /// Of a and b.
+    /// Element type of a.
     pub a: Element,
-    /// Of a and b.
+    /// Element type of b.
     pub b: Element,
-    /// Of c and d.
+    /// Element type of c and d.
     pub c: Element,
-    /// Registers of each fragment.
+    /// Registers of fragment d.
     pub d_regs: Vec<Reg>,
-    /// Registers of each fragment.
+    /// Registers of fragment a.
     pub a_regs: Vec<Reg>,
-    /// Registers of each fragment.
+    /// Registers of fragment b.
     pub b_regs: Vec<Reg>,
-    /// Registers of each fragment.
+    /// Registers of fragment c.
     pub c_regs: Vec<Reg>,
-    /// Whether the fragments are `wmma`'s, whose layout only `wmma.load` and `wmma.store` know.
+    /// Whether the fragments have the layout of `wmma`, which only `wmma.load` and `wmma.store` know.
     pub wmma: bool,
 }
 
-/// A fragment of `wmma` in memory.
+/// A load or store of a `wmma` fragment.
 #[derive(Debug, Clone)]
 pub struct WmmaMemory {
     /// `a`, `b`, `c` or `d`.
     pub matrix: char,
     /// M, N, K.
     pub shape: (u32, u32, u32),
-    /// Of the elements.
+    /// Element type.
     pub element: Element,
-    /// `.col`: columns lie side by side.
+    /// `.col`: the elements of a column are adjacent.
     pub column_major: bool,
-    /// Of the first element.
+    /// Address of the first element.
     pub at: Address,
-    /// Elements from a row (or column) to the next.
+    /// Elements from the start of a row (or column) to the start of the next.
     pub stride: Option<Reg>,
-    /// The fragment.
+    /// Registers of the fragment.
     pub regs: Vec<Reg>,
     /// Whether it is a store.
     pub store: bool,

@@ -1,65 +1,66 @@
-//! What an instruction does, and the parts of which that is said.
+//! Operations of instructions, and their operands.
 
 use super::{Address, Atomic, CarryOp, Logic, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory};
 use crate::alu::{Alu, Compare};
 
-/// What an instruction does. Registers that are written come first.
+/// The operation of an instruction. Written registers come first.
 #[derive(Debug, Clone)]
 pub enum Op {
-    /// A function of registers, lane by lane: see [`Alu`] for how many there are and of which file.
+    /// A function of registers, lane by lane; the variant of [`Alu`] tells the operands' number and files.
     Alu {
         /// The function.
         alu: Alu,
-        /// What it writes.
+        /// Destination.
         d: Slot,
-        /// What it reads, as many as it has, in the order of the text.
+        /// Operands in source order.
         from: Vec<Slot>,
-        /// Floating-point operations a lane: 0, 1, or 2 for an `fma`; 2, 4 for packed pairs.
+        /// Floating-point operations per lane: 0, 1, or 2 for `fma`; 2 or 4 for packed pairs.
         flops: u32,
     },
     /// `add.cc` and the like: d = op(from, carry).
     Carry {
-        /// What is done.
+        /// The operation.
         op: CarryOp,
         /// Destination, as wide as the operands.
         d: Slot,
-        /// Two operands, or three of a product and a sum.
+        /// Two operands, or three for a multiply-add.
         from: Vec<Slot>,
         /// The carry flag: a predicate.
         flag: Reg,
-        /// Whether the flag is added, or as a borrow subtracted.
+        /// Whether the flag is an input, as a carry or a borrow.
         reads: bool,
         /// Whether the flag is written.
         writes: bool,
     },
-    /// `setp`: d = (a ∘ b) combined with c; the second destination is the same of the negated comparison.
+    /// `setp`: d = (a ∘ b) combined with c. The second destination gets the negated comparison, combined with
+    /// c.
     Setp {
         /// The comparison.
         compare: Compare,
-        /// The destinations; the second is rarely there.
+        /// Destinations; the second is rare.
         d: (Option<Reg>, Option<Reg>),
-        /// What is compared.
+        /// First operand.
         a: Slot,
-        /// With what.
+        /// Second operand.
         b: Slot,
-        /// `.and`, `.or`, `.xor`, the predicate and whether it is negated.
+        /// `.and`, `.or` or `.xor`, with a predicate and whether it is negated.
         combine: Option<(Logic, Reg, bool)>,
     },
-    /// `selp`, of either file: d = p ? a : b.
+    /// `selp` of words or doubles: d = p ? a : b.
     Selp {
         /// Destination.
         d: Slot,
-        /// Where p holds.
+        /// Value where p holds.
         a: Slot,
-        /// Where it does not.
+        /// Value where p does not hold.
         b: Slot,
         /// The predicate.
         p: Reg,
     },
-    /// `and.pred` and the like; `mov.pred` is `a and a`. (`not.pred` is a `setp` that always holds, combined
-    /// with `.and !a`.)
+    /// `and.pred` and the like; `mov.pred` is `a and a`. (`not.pred` is a comparison that always holds,
+    /// combined with `.and !a`.)
     Logic {
-        /// Which.
+        /// The operation.
         logic: Logic,
         /// Destination.
         d: Reg,
@@ -72,10 +73,10 @@ pub enum Op {
     PredConstant {
         /// Destination.
         d: Reg,
-        /// For all lanes.
+        /// Value for all lanes.
         value: bool,
     },
-    /// `mov` from `%clock`, `%clock64`, `%globaltimer`: steps of the warp so far.
+    /// `mov` from `%clock`, `%clock64` or `%globaltimer`: the warp's steps so far.
     Clock {
         /// Destination.
         d: Slot,
@@ -85,56 +86,56 @@ pub enum Op {
         /// Destination.
         d: Reg,
     },
-    /// A load; 1, 2 or 4 destinations side by side in memory. `None` is `_`.
+    /// A load of 1, 2 or 4 adjacent elements. A destination `None` is `_`.
     Load {
         /// Destinations.
         d: Vec<Option<Slot>>,
-        /// Bytes of each: 1, 2, 4, 8.
+        /// Bytes of an element: 1, 2, 4 or 8.
         bytes: u32,
-        /// Whether what is narrower than the register is sign-extended.
+        /// Whether elements narrower than the register are sign-extended.
         signed: bool,
-        /// From where.
+        /// Source address.
         from: Address,
         /// `.volatile`, `.relaxed` and stronger: not a plain access.
         strong: bool,
     },
     /// A store.
     Store {
-        /// To where.
+        /// Destination address.
         to: Address,
-        /// What, side by side.
+        /// Adjacent elements to store.
         from: Vec<Slot>,
-        /// Bytes of each.
+        /// Bytes of an element.
         bytes: u32,
-        /// As for a load.
+        /// `.volatile`, `.relaxed` and stronger: not a plain access.
         strong: bool,
-        /// `.release`: a fence of this scope comes before it.
+        /// `.release`: a fence of this scope precedes it.
         release: Option<Scope>,
     },
     /// `atom` and `red`.
     Atomic {
-        /// Destination, if the old value is wanted.
+        /// Destination of the old value, if it is used.
         d: Option<Slot>,
-        /// Of the update.
+        /// The update.
         atomic: Atomic,
-        /// Where.
+        /// Address.
         at: Address,
-        /// Operands: one, or two of `cas` (compare, value).
+        /// Operands: one, or two for `cas` (compare, value).
         from: Vec<Slot>,
-        /// Bytes: 2, 4, 8.
+        /// Bytes: 2, 4 or 8.
         bytes: u32,
-        /// Whether it is acquire and release besides (`.acq_rel`, `.acquire`, `.release`).
+        /// Whether it is also ordered (`.acq_rel`, `.acquire`, `.release`).
         ordered: bool,
     },
-    /// `cp.async`: bytes from global to shared memory; those beyond `size` are zeros.
+    /// `cp.async`: copies from global to shared memory; bytes beyond `size` are zeros.
     CopyAsync {
-        /// In shared memory.
+        /// Destination, in shared memory.
         to: Address,
-        /// In global memory.
+        /// Source, in global memory.
         from: Address,
-        /// 4, 8 or 16.
+        /// Size in bytes: 4, 8 or 16.
         bytes: u32,
-        /// The source size if one is given.
+        /// Source size in bytes, if given.
         size: Option<Reg>,
     },
     /// `cp.async.commit_group`.
@@ -145,11 +146,11 @@ pub enum Op {
     Shuffle {
         /// Destination.
         d: Reg,
-        /// Whether the source lane was in range.
+        /// Destination: whether the source lane was in range.
         p: Option<Reg>,
-        /// Which lane is read.
+        /// How the source lane is found.
         mode: Shuffle,
-        /// What it holds.
+        /// The value that lanes exchange.
         a: Reg,
         /// The lane, the distance or the mask.
         b: Reg,
@@ -158,15 +159,15 @@ pub enum Op {
         /// Member mask.
         members: Reg,
     },
-    /// `vote.sync`: a word for `ballot`, a predicate for the others.
+    /// `vote.sync`: the result is a word for `ballot`, otherwise a predicate.
     Vote {
-        /// Which.
+        /// The kind of vote.
         mode: Vote,
-        /// Destination of `ballot`.
+        /// Destination for `ballot`.
         word: Option<Reg>,
-        /// Destination of the others.
+        /// Destination for the other kinds.
         pred: Option<Reg>,
-        /// What is asked.
+        /// The predicate to vote on.
         a: Reg,
         /// Whether it is negated.
         negated: bool,
@@ -175,24 +176,24 @@ pub enum Op {
     },
     /// `match.any.sync`, `match.all.sync`.
     Match {
-        /// Whether all have to be equal.
+        /// Whether all values must be equal.
         all: bool,
         /// Destination.
         d: Reg,
-        /// Whether all were equal.
+        /// Destination: whether all were equal.
         p: Option<Reg>,
-        /// What is compared.
+        /// The value to compare.
         a: Slot,
         /// Member mask.
         members: Reg,
     },
     /// `redux.sync`.
     Redux {
-        /// Of two values.
+        /// The operation on two values.
         atomic: Atomic,
         /// Destination.
         d: Reg,
-        /// What is reduced.
+        /// The value to reduce.
         a: Reg,
         /// Member mask.
         members: Reg,
@@ -204,78 +205,77 @@ pub enum Op {
     },
     /// `bar.sync`, `barrier.sync`, `bar.arrive`, `bar.red`.
     Barrier {
-        /// Which of 16.
+        /// Number of the barrier, 0 to 15.
         id: Reg,
-        /// Threads that take part; all of the block if none is given.
+        /// Number of participating threads; the whole block if absent.
         threads: Option<Reg>,
         /// Whether it waits.
         wait: bool,
-        /// Whether all threads of a warp have to come together: not for `barrier` without `.aligned`.
+        /// Whether all threads of a warp must arrive together; not for `barrier` without `.aligned`.
         aligned: bool,
-        /// `bar.red`: what, of which predicate (negated or not), and into which destination: a predicate,
-        /// or a word for `popc`.
+        /// `bar.red`: the operation, its predicate (with negation), and the destination: a predicate, or a
+        /// word for `popc`.
         reduce: Option<(Vote, Reg, bool, Result<Reg, Reg>)>,
     },
-    /// `membar`, `fence`: the scope.
+    /// `membar` or `fence`, with its scope.
     Fence(Scope),
     /// `ldmatrix`.
     LoadMatrix {
-        /// 1, 2 or 4 destinations.
+        /// Destinations: 1, 2 or 4.
         d: Vec<Reg>,
-        /// Whether matrices are transposed.
+        /// Whether the matrices are transposed.
         transposed: bool,
-        /// Where this lane's row begins.
+        /// Start of this lane's row.
         from: Address,
     },
     /// `stmatrix`.
     StoreMatrix {
-        /// Where this lane's row begins.
+        /// Start of this lane's row.
         to: Address,
-        /// 1, 2 or 4 blocks.
+        /// Sources: 1, 2 or 4.
         from: Vec<Reg>,
-        /// Whether matrices are transposed.
+        /// Whether the matrices are transposed.
         transposed: bool,
     },
     /// `mma.sync`, `wmma.mma.sync`: d = a·b + c.
     Mma(Box<Mma>),
-    /// `wmma.load` and `wmma.store`: rows of a fragment.
+    /// `wmma.load` or `wmma.store`.
     WmmaMemory(Box<WmmaMemory>),
-    /// A jump. Without a guard all active lanes go.
+    /// A branch. Without a guard, all active lanes take it.
     Branch {
         /// Index of the next instruction.
         to: u32,
-        /// Where lanes that part here meet again at the latest: the immediate post-dominator; none if they
-        /// meet at the end only.
+        /// Where diverging lanes reconverge at the latest: the immediate post-dominator. `None` if that is
+        /// the end of the kernel.
         meet: Option<u32>,
     },
-    /// `brx.idx`: a jump by index.
+    /// `brx.idx`: an indexed branch.
     BranchIndex {
         /// The index.
         index: Reg,
-        /// Where it may go.
+        /// The possible targets.
         to: Vec<u32>,
-        /// As for a branch.
+        /// As for `Branch`.
         meet: Option<u32>,
     },
-    /// `ret` and `exit` of the kernel.
+    /// `ret` or `exit` of the kernel.
     Exit,
     /// `trap`.
     Trap,
-    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`, `griddepcontrol`: nothing that can be seen.
+    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`, `griddepcontrol`: no visible effect.
     Nothing,
-    /// `call vprintf`: the format's address and the arguments' address (generic), and the destination of
-    /// its result.
+    /// `call vprintf`, with generic addresses of the format and the arguments.
     Print {
-        /// Destination.
+        /// Destination of the result.
         d: Option<Reg>,
-        /// Of a text that ends with zero.
+        /// Address of the zero-terminated format.
         format: Slot,
-        /// Of the values, side by side.
+        /// Address of the arguments, which are adjacent.
         values: Slot,
     },
     /// `call __assertfail`: message, file, line, function.
     AssertFail {
-        /// Addresses of texts; the third is the line.
+        /// Addresses of the texts; the third operand is the line number.
         from: Vec<Slot>,
     },
 }

@@ -1,20 +1,20 @@
-//! What the parts of an instruction say.
+//! Parts of an instruction.
 
-/// What has a carry.
+/// An operation with a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum CarryOp {
     Add,
     Sub,
-    /// The low half of a product, and a sum.
+    /// The low half of a product, plus an addend.
     MadLow,
-    /// The high half.
+    /// The high half of a product, plus an addend.
     MadHigh {
         signed: bool,
     },
 }
 
-/// Of predicates.
+/// A logic operation of predicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Logic {
@@ -23,7 +23,7 @@ pub enum Logic {
     Xor,
 }
 
-/// The lane that a shuffle reads.
+/// How a shuffle finds its source lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Shuffle {
@@ -33,7 +33,7 @@ pub enum Shuffle {
     Index,
 }
 
-/// What is asked of all lanes.
+/// A question to all lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Vote {
@@ -41,11 +41,11 @@ pub enum Vote {
     Any,
     Uniform,
     Ballot,
-    /// Of `bar.red` only.
+    /// For `bar.red` only.
     Popc,
 }
 
-/// Threads to which a fence holds.
+/// The threads that a fence applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Scope {
@@ -54,7 +54,7 @@ pub enum Scope {
     System,
 }
 
-/// The function of an atomic update: new = f(old, operand), and its type.
+/// An atomic update new = f(old, operand), with its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Atomic {

@@ -1,4 +1,4 @@
-//! What goes into a function and comes out of it.
+//! Arguments and results of inlined functions.
 
 use crate::ast::{Operand, Space, Type, Variable};
 use crate::code::{Address, Op, Slot};
@@ -10,7 +10,8 @@ use super::operands::text;
 use super::registers::Width;
 
 impl<'a> Lowering<'a> {
-    /// What each parameter of a function is: memory of the caller, or a register with the argument's value.
+    /// Binds each parameter of a function: to memory of the caller, or to a register with the argument's
+    /// value.
     pub fn arguments(
         &mut self,
         params: &'a [Variable],
@@ -31,7 +32,7 @@ impl<'a> Lowering<'a> {
         arguments.collect()
     }
 
-    /// What each result of a function is: memory of the caller, or new.
+    /// Binds each result of a function: to memory of the caller, or to a new register or memory.
     pub fn results(
         &mut self,
         results: &'a [Variable],
@@ -51,7 +52,7 @@ impl<'a> Lowering<'a> {
         results.collect()
     }
 
-    /// A register or memory for a parameter.
+    /// A new register or memory for a parameter.
     fn room(&mut self, variable: &'a Variable) -> Result<Binding<'a>> {
         match variable.space {
             Space::Reg => self.new_registers(variable),
@@ -59,7 +60,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The local memory that a name means.
+    /// The local memory that an operand names.
     fn local(&self, operand: &Operand) -> Option<Binding<'a>> {
         match operand {
             Operand::Name(name) => self
@@ -70,7 +71,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The value of an argument: of a register, a constant, or memory.
+    /// The value of an argument: a register, a constant, or memory.
     pub fn value(&mut self, operand: &Operand, ty: Type) -> Result<Slot> {
         let width = Width::of(ty);
         match self.local(operand) {
@@ -121,7 +122,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Moves a result to where the caller wants it, if it is not there.
+    /// Moves a result to the caller's operand, unless it is there already.
     pub fn give_back(&mut self, variable: &Variable, from: Binding, to: &Operand) -> Result<()> {
         let to = match (to, self.names.find(&text(to))) {
             (Operand::Name(name), None) if name == "_" => return Ok(()),

@@ -11,7 +11,7 @@ use super::registers::Width;
 
 use Width::{Double as D, Word as W};
 
-/// The width of what a function writes, and of what it reads.
+/// Returns the width of a function's result and of its operands.
 pub(super) fn widths(alu: Alu) -> (Width, &'static [Width]) {
     match alu {
         Alu::W(_) => (W, &[W]),
@@ -32,7 +32,7 @@ pub(super) fn widths(alu: Alu) -> (Width, &'static [Width]) {
 }
 
 impl Lowering<'_> {
-    /// Whatever the functions of [`alu`] compute, but for `cvt`.
+    /// Lowers all functions of [`alu`] except `cvt`.
     pub fn arithmetic(&mut self, i: &Instruction) -> Result<()> {
         let Selected { alu, ty, flops } = self.select(i)?;
         let (to, widths) = widths(alu);
@@ -53,12 +53,12 @@ impl Lowering<'_> {
         })
     }
 
-    /// The function of an instruction.
+    /// Selects the function of an instruction.
     pub fn select(&self, i: &Instruction) -> Result<Selected> {
         alu::select(&i.opcode, &mods(i)).ok_or_else(|| self.not_selected(i))
     }
 
-    /// A function without floating-point operations.
+    /// Emits a function without floating-point operations.
     pub fn emit_alu(&mut self, alu: Alu, d: Slot, from: Vec<Slot>) {
         self.emit(Op::Alu {
             alu,
@@ -69,7 +69,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether what is narrower than its register is sign-extended.
+/// Whether values narrower than their register are sign-extended.
 pub(super) fn is_signed(ty: Type) -> bool {
     matches!(ty, Type::S8 | Type::S16 | Type::S32 | Type::S64)
 }

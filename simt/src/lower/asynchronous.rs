@@ -9,7 +9,7 @@ use super::modifiers::{has, mods};
 use super::names::Binding;
 
 impl Lowering<'_> {
-    /// All of `cp.async`.
+    /// Lowers all forms of `cp.async`.
     pub fn copy_async(&mut self, i: &Instruction) -> Result<()> {
         match mods(i).as_slice() {
             ["async", "commit_group"] => self.emit_only(Op::CopyCommit),
@@ -32,7 +32,7 @@ impl Lowering<'_> {
     fn copy(&mut self, i: &Instruction) -> Result<()> {
         let ([to, from, bytes], more) = self.operands_and_more::<3>(i)?;
         let bytes = self.literal(bytes)?;
-        // Past the first-level cache go whole chunks.
+        // `.cg` bypasses the L1 cache and copies 16 bytes.
         let (sizes, expected): (&[u32], _) = if has(i, "cg") {
             (&[16], "16 bytes")
         } else {
@@ -65,7 +65,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A number that the instruction has to know.
+    /// A number that must be a constant.
     fn literal(&self, operand: &Operand) -> Result<u32> {
         match operand {
             Operand::Immediate(Immediate::Int(value)) => Ok(*value as u32),

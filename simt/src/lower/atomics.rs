@@ -8,7 +8,7 @@ use super::Lowering;
 use super::modifiers::{has, is_cache_hint, scope, space, space_of};
 use super::registers::Width;
 
-/// The update of this name.
+/// Returns the update of this name.
 pub(super) fn update(name: &str, ty: Type) -> Option<Atomic> {
     Some(match name {
         "add" => Atomic::Add(ty),
@@ -30,7 +30,7 @@ fn is_float(ty: Type) -> bool {
     matches!(ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64)
 }
 
-/// Whether a modifier changes nothing but what is looked at here.
+/// Whether a modifier has no effect in this machine or is handled elsewhere.
 fn is_known(name: &str, ty: Type) -> bool {
     let others = ["relaxed", "acquire", "release", "acq_rel", "noftz"];
     others.contains(&name)
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// What is done to memory.
+    /// Returns the update of an instruction.
     fn update(&self, i: &Instruction, ty: Type) -> Result<Atomic> {
         if has(i, "async") {
             return Err(self.unsupported(": this machine has no barriers in memory"));
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         update.filter(|_| known).ok_or_else(|| self.unsupported(""))
     }
 
-    /// Where the old value goes; `None` for `_`.
+    /// Destination of the old value; `None` for `_`.
     fn old_value(&mut self, d: &Operand, ty: Type) -> Result<Option<Slot>> {
         match self.written(d)? {
             None => Ok(None),

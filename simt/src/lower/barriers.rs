@@ -7,7 +7,7 @@ use crate::error::Result;
 use super::Lowering;
 use super::modifiers::{has, mods, scope};
 
-/// What `bar.red` makes of a predicate: see [`Op::Barrier`].
+/// The reduction of `bar.red`: see [`Op::Barrier`].
 type Reduce = (Vote, Reg, bool, std::result::Result<Reg, Reg>);
 
 impl Lowering<'_> {
@@ -86,7 +86,7 @@ impl Lowering<'_> {
             .iter()
             .any(|m| m.starts_with("proxy") || m.starts_with("mbarrier"))
         {
-            return Err(self.unsupported(": this machine has one way to memory"));
+            return Err(self.unsupported(": this machine has no memory proxies"));
         }
         match i.mods.iter().find_map(|m| scope(m)) {
             Some(scope) => self.emit_only(Op::Fence(scope)),

@@ -1,4 +1,4 @@
-//! Blocks of 8×8 elements between shared memory and registers.
+//! `ldmatrix` and `stmatrix`: 8×8 blocks between shared memory and registers.
 
 use crate::ast::Instruction;
 use crate::code::Op;
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// How many blocks the modifiers say.
+    /// Number of blocks, from the modifiers.
     fn blocks(&self, i: &Instruction) -> Result<usize> {
         match mods(i).as_slice() {
             ["sync", "aligned", "m8n8", "x1", .., "b16"] => Ok(1),

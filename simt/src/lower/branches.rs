@@ -1,4 +1,4 @@
-//! Jumps and returns.
+//! Branches and returns.
 
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::Op;
@@ -9,7 +9,7 @@ use super::names::Binding;
 use super::operands::text;
 
 impl<'a> Lowering<'a> {
-    /// `bra target`; where lanes meet again is found out when all instructions are there.
+    /// `bra target`. The reconvergence point is computed after all instructions are lowered.
     pub fn branch(&mut self, i: &Instruction) -> Result<()> {
         let [target] = self.operands::<1>(i)?;
         let to = self.target(target)?;
@@ -17,7 +17,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `brx.idx index, list` of a `list: .branchtargets a, b;`, or with the targets themselves: `{a, b}`.
+    /// `brx.idx index, list`, with `list: .branchtargets a, b;` or the targets themselves: `{a, b}`.
     pub fn branch_index(&mut self, i: &'a Instruction) -> Result<()> {
         let [index, targets] = self.operands::<2>(i)?;
         let listed = match targets {
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `ret`: the end of the kernel, or of an inlined function.
+    /// `ret`: ends the kernel, or an inlined function.
     pub fn ret(&mut self) -> Result<()> {
         match self.returns.last() {
             None => self.emit(Op::Exit),
@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The number of a label.
+    /// Returns the number of a label.
     fn target(&self, operand: &Operand) -> Result<u32> {
         match self.binding(operand) {
             Some(Binding::Label(label)) => Ok(label),

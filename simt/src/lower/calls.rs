@@ -1,7 +1,7 @@
-//! Calls: the body of the function stands in place of the call, with registers of its own.
+//! Calls: the body of the function replaces the call, with new registers.
 //!
-//! A `.param` variable lies in the thread's local memory; a parameter of the function is the same memory as
-//! the variable that is given for it, so that arrays need no copy.
+//! A `.param` variable is in the thread's local memory. A function's parameter is the same memory as the
+//! variable passed for it, so arrays need no copy.
 
 use crate::ast::{Function, Instruction, Operand, Statement};
 use crate::code::Op;
@@ -17,7 +17,7 @@ pub(super) struct Call<'a> {
     pub arguments: &'a [Operand],
 }
 
-/// `None` if something stands behind the arguments, as for an indirect call.
+/// Splits the operands of a call; `None` if anything follows the arguments, as in an indirect call.
 fn parts(operands: &[Operand]) -> Option<Call<'_>> {
     match operands {
         [Operand::Name(name)] => Some(Call {
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Puts the body of a function here. Under a guard, the lanes that do not call it go around.
+    /// Inlines the body of a function. Under a guard, lanes that do not call it branch around it.
     fn inline(
         &mut self,
         call: &Call<'a>,
@@ -103,7 +103,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The body, in which nothing is known but the parameters, the results and the module. `ret` goes behind it.
+    /// Lowers the body, which sees only the parameters, the results and the module. `ret` branches to its
+    /// end.
     fn inline_body(
         &mut self,
         function: &'a Function,

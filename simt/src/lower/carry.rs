@@ -1,4 +1,4 @@
-//! Additions of several words: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi.cc`.
+//! Multi-word arithmetic: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi.cc`.
 
 use crate::ast::{Instruction, Type};
 use crate::code::{CarryOp, Op};
@@ -9,7 +9,7 @@ use super::modifiers::mods;
 use super::registers::Width;
 
 impl Lowering<'_> {
-    /// `add.cc.u32 d, a, b`, `madc.hi.cc.u32 d, a, b, c`: the flag is a predicate that all share.
+    /// `add.cc.u32 d, a, b`, `madc.hi.cc.u32 d, a, b, c`. All share one predicate as the carry flag.
     pub fn carry(&mut self, i: &Instruction) -> Result<()> {
         let ty = self.last_type(i)?;
         let mods = mods(i);

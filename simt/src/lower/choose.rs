@@ -1,4 +1,4 @@
-//! `slct`, `testp`, and those forms of `set` that are not a function of words: a predicate and a choice.
+//! `slct`, `testp`, and the forms of `set` that need a predicate and a selection.
 
 use crate::alu::{self, Compare};
 use crate::ast::{Immediate, Instruction, Operand, Type};
@@ -11,7 +11,7 @@ use super::predicates::logic;
 use super::registers::Width;
 
 impl Lowering<'_> {
-    /// `slct.f32.s32 d, a, b, c`: a where c >= 0, else b.
+    /// `slct.f32.s32 d, a, b, c`: a where c >= 0, otherwise b.
     pub fn slct(&mut self, i: &Instruction) -> Result<()> {
         let [d, a, b, c] = self.operands::<4>(i)?;
         let of_c = self.last_type(i)?;
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         self.emit_only(Op::Selp { d, a, b, p })
     }
 
-    /// Whether a `set` compares values of 64 bits, or takes a predicate besides.
+    /// Whether a `set` compares 64-bit values or has a predicate operand.
     pub fn is_set_by_predicate(&self, i: &Instruction) -> bool {
         let from = i.mods.last().and_then(|m| Type::parse(m));
         i.operands.len() == 4 || from.is_some_and(|ty| ty.bytes() == 8)
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         self.emit_only(Op::Selp { d, a, b, p })
     }
 
-    /// A new predicate that holds a comparison, combined with another predicate as `setp` does.
+    /// A new predicate with the result of a comparison, combined with another predicate as in `setp`.
     fn compared(
         &mut self,
         operator: &str,

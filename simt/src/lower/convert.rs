@@ -44,7 +44,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `cvt.u32.u16` may read a register of 64 bits: its lower half.
+    /// The source of `cvt`; `cvt.u32.u16` may read the low half of a 64-bit register.
     fn cvt_source(&mut self, width: Width, operand: &Operand, ty: Type) -> Result<Slot> {
         match (width, self.binding(operand)) {
             (Width::Word, Some(Binding::Register(wide @ Slot::Double(_), _))) => {
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The word itself, or a new one that stands for a double.
+    /// Returns the word itself, or for a double a new word.
     fn word_for(&mut self, slot: Slot) -> Slot {
         match slot {
             Slot::Word(_) => slot,
@@ -64,8 +64,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Fills a register that is wider than the result, which is in a word: `cvt.s16.s8` may write one of 32 or
-    /// 64 bits.
+    /// Fills a register that is wider than the result, which is in a word: `cvt.s16.s8` may write a 32-bit or
+    /// 64-bit register.
     fn extend(&mut self, i: &Instruction, word: Slot, wide: Slot, declared: Type) {
         let to = i.mods.iter().find_map(|m| Type::parse(m));
         let signed = to.is_some_and(is_signed);

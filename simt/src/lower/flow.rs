@@ -1,12 +1,12 @@
-//! Where lanes that part meet again: at the immediate post-dominator of the branch, which is the first
-//! place that every way from the branch to the end goes through.
+//! Reconvergence points. Diverging lanes meet again at the immediate post-dominator of the branch: the first
+//! instruction that every path from the branch to the end goes through.
 //!
-//! A lane that leaves by a guarded `exit` does not come back, so the others need not wait for it: only the
-//! way of those that stay counts.
+//! Lanes that leave by a guarded `exit` do not return, so the others need not wait for them. Only the paths
+//! of the remaining lanes count.
 
 use crate::code::{Op, Step};
 
-/// Fills in `meet` of the branches. Branches name indices of `code`, whose last step does not fall through.
+/// Fills in `meet` of the branches. Targets are indices of `code`, whose last step does not fall through.
 pub(super) fn find_meeting_points(code: &mut [Step]) {
     let graph = Graph::of(code);
     let post_dominators = graph.post_dominators();
@@ -23,11 +23,11 @@ pub(super) fn find_meeting_points(code: &mut [Step]) {
     }
 }
 
-/// Blocks of instructions that run one after the other, and a last, empty one for the end.
+/// Basic blocks, and a last, empty block for the end.
 struct Graph {
-    /// The first instruction of each block, and behind them the number of instructions.
+    /// First instruction of each block, then the number of instructions.
     first: Vec<u32>,
-    /// Blocks that may be next.
+    /// Successors of each block.
     next: Vec<Vec<usize>>,
 }
 
@@ -57,8 +57,8 @@ impl Graph {
         self.next.len()
     }
 
-    /// The immediate post-dominator of each block that can reach the end: the nearest block that the
-    /// post-dominators of all successors have in common, until nothing changes.
+    /// Computes the immediate post-dominator of each block that can reach the end. It repeats until nothing
+    /// changes: each block gets the nearest block common to the post-dominators of all its successors.
     fn post_dominators(&self) -> Vec<Option<usize>> {
         let order = self.reversed_postorder();
         let mut rank = vec![usize::MAX; self.blocks() + 1];
@@ -83,8 +83,8 @@ impl Graph {
         nearest
     }
 
-    /// The blocks that can reach the end, the end first, each before those that lead to it wherever there is
-    /// no loop: the reverse postorder of the graph with its arrows turned around.
+    /// Lists the blocks that can reach the end in reverse postorder of the reversed graph: the end first, and
+    /// without loops each block before its predecessors.
     fn reversed_postorder(&self) -> Vec<usize> {
         let mut previous = vec![Vec::new(); self.blocks() + 1];
         for (block, next) in self.next.iter().enumerate() {
@@ -110,7 +110,7 @@ impl Graph {
     }
 }
 
-/// The nearest block that post-dominates both.
+/// Returns the nearest block that post-dominates both.
 fn meeting(nearest: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize) -> usize {
     while a != b {
         let farther = if rank[a] > rank[b] { &mut a } else { &mut b };
@@ -119,7 +119,7 @@ fn meeting(nearest: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize
     a
 }
 
-/// The first instructions of blocks: where branches lead, and behind branches and ends.
+/// Returns the first instructions of blocks: branch targets, and instructions after branches and exits.
 fn starts(code: &[Step]) -> Vec<u32> {
     let mut starts = vec![0];
     for (index, step) in code.iter().enumerate() {
@@ -137,7 +137,7 @@ fn starts(code: &[Step]) -> Vec<u32> {
     starts
 }
 
-/// The instructions that may be next; `None` where threads end.
+/// Returns the instructions that may be next; `None` where threads end.
 fn successors(index: u32, step: &Step) -> Option<Vec<u32>> {
     let guarded = step.guard.is_some();
     let behind = guarded.then_some(index + 1);

@@ -1,4 +1,4 @@
-//! Fragments of `wmma` in memory.
+//! `wmma.load` and `wmma.store`.
 
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Op, Reg, WmmaMemory};
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         self.emit_only(Op::WmmaMemory(Box::new(memory)))
     }
 
-    /// The address, the fragment and the stride.
+    /// Returns the address, the fragment and the stride.
     fn wmma_operands<'i>(
         &mut self,
         i: &'i Instruction,

@@ -1,4 +1,4 @@
-//! Instructions that lack a modifier: what they would be with it.
+//! Instructions with a missing modifier, and suggestions for it.
 
 use crate::alu;
 use crate::ast::{Instruction, Type};
@@ -7,13 +7,13 @@ use crate::error::Error;
 use super::Lowering;
 use super::modifiers::{has, mods};
 
-/// Rounding modifiers, the usual one first.
+/// Rounding modifiers, the most common first.
 const ROUNDINGS: [&str; 4] = ["rn", "approx", "rzi", "rni"];
-/// Types, the usual ones first.
+/// Types, the most common first.
 const TYPES: [&str; 4] = ["u32", "f32", "b32", "f64"];
 
 impl Lowering<'_> {
-    /// The error of an instruction that computes nothing known.
+    /// The error of an instruction without a matching function.
     pub fn not_selected(&self, i: &Instruction) -> Error {
         if is_half_missing(i) {
             return self.unsupported(": a product of integers needs .lo, .hi or .wide");
@@ -25,7 +25,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether a product of integers does not say which half of it is meant.
+/// Whether an integer product lacks `.lo`, `.hi` or `.wide`.
 fn is_half_missing(i: &Instruction) -> bool {
     let any = |of: &[&str]| of.iter().any(|name| has(i, name));
     let is_product = matches!(&*i.opcode, "mul" | "mad");
@@ -33,7 +33,7 @@ fn is_half_missing(i: &Instruction) -> bool {
     is_product && is_integer && !any(&["lo", "hi", "wide"])
 }
 
-/// The missing modifier of an instruction, and the complete form.
+/// Returns the missing modifier of an instruction and the complete form.
 fn completed(i: &Instruction) -> Option<(&'static str, String)> {
     let has_type = i.mods.last().is_some_and(|m| Type::parse(m).is_some());
     let types: Vec<Option<&str>> = if has_type {

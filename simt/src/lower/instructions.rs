@@ -1,4 +1,4 @@
-//! Which part of the pass lowers an instruction.
+//! Dispatch of instructions to the functions that lower them.
 
 use crate::ast::{Instruction, Operand};
 use crate::code::Op;
@@ -8,7 +8,7 @@ use super::Lowering;
 use super::modifiers::mods;
 
 impl<'a> Lowering<'a> {
-    /// One instruction.
+    /// Lowers one instruction.
     pub fn instruction(&mut self, i: &'a Instruction) -> Result<()> {
         let mods = mods(i);
         match (i.opcode.as_str(), mods.as_slice()) {
@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What lanes do together, and what nobody sees.
+    /// Lowers instructions of a whole warp, and those without a visible effect.
     fn warp_instruction(&mut self, i: &'a Instruction, mods: &[&str]) -> Result<()> {
         match (i.opcode.as_str(), mods) {
             ("shfl", ["sync", ..]) => self.shuffle(i),
@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `createpolicy`: a number that only hints to a cache read.
+    /// `createpolicy`: a value that only cache hints read.
     fn policy(&mut self, i: &Instruction) -> Result<()> {
         let (d, _) = self.operands_and_more::<1>(i)?;
         self.mov_bits(
@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What changes nothing that a program can see.
+/// Whether an opcode has no visible effect.
 fn is_silent(opcode: &str) -> bool {
     let silent = [
         "brkpt",
@@ -91,7 +91,7 @@ fn is_silent(opcode: &str) -> bool {
     silent.contains(&opcode)
 }
 
-/// Why an instruction is not run that has no place in this machine.
+/// Returns why this machine does not run an instruction.
 fn missing(opcode: &str, mods: &[&str]) -> Option<&'static str> {
     Some(match opcode {
         "wgmma" | "setmaxnreg" => ": this machine has no warp groups",

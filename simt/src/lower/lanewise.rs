@@ -1,4 +1,4 @@
-//! Functions of lanes that lowering itself needs, besides those of [`alu`](crate::alu).
+//! Lane functions that only lowering needs, in addition to those of [`alu`](crate::alu).
 
 use crate::alu::{D, W};
 use crate::code::WINDOW;
@@ -13,22 +13,22 @@ pub(super) fn same_double(a: &D) -> D {
     *a
 }
 
-/// A word as a double.
+/// Zero-extends a word to a double.
 pub(super) fn widen(a: &W) -> D {
     std::array::from_fn(|i| u64::from(a[i]))
 }
 
-/// A word as a double, with its sign.
+/// Sign-extends a word to a double.
 pub(super) fn widen_signed(a: &W) -> D {
     std::array::from_fn(|i| i64::from(a[i] as i32) as u64)
 }
 
-/// A half of a word as a word, with its sign.
+/// Sign-extends the low half of a word.
 pub(super) fn extend16(a: &W) -> W {
     std::array::from_fn(|i| i32::from(a[i] as i16) as u32)
 }
 
-/// `cvta`: a window's start is added or taken away.
+/// `cvta`: adds or subtracts the base of a window.
 pub(super) fn add(a: &D, b: &D) -> D {
     std::array::from_fn(|i| a[i].wrapping_add(b[i]))
 }
@@ -38,12 +38,12 @@ pub(super) fn always(_: &W, _: &W) -> u32 {
     u32::MAX
 }
 
-/// `isspacep`: whether a generic address is in the window that begins at the other.
+/// `isspacep`: whether a generic address is in the window with base `b`.
 pub(super) fn in_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW == b[i] / WINDOW)
 }
 
-/// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.
+/// `isspacep.global`: whether a generic address is above all windows; `b` is the base of the last one.
 pub(super) fn behind_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW > b[i] / WINDOW)
 }
@@ -58,7 +58,7 @@ mod tests {
     use crate::code::{PARAM_WINDOW, SHARED_WINDOW};
 
     #[test]
-    fn windows() {
+    fn addresses_are_in_one_window() {
         let mut addresses = [SHARED_WINDOW + 4; 32];
         addresses[1] = 5 * WINDOW;
         addresses[2] = 0;

@@ -1,11 +1,11 @@
-//! Where variables lie: parameters, shared memory and the module's constants.
+//! Memory layout of parameters, shared variables and the module's constants.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Function, Instruction, Module, Operand, Space, Statement, Variable};
 use crate::code::{Param, Region};
 
-/// Bytes of a whole variable; 0 for `x[]`.
+/// Size of a variable in bytes; 0 for `x[]`.
 pub(super) fn size(variable: &Variable) -> u64 {
     let element = u64::from(variable.ty.bytes()) * u64::from(variable.vector.max(1));
     variable
@@ -14,7 +14,7 @@ pub(super) fn size(variable: &Variable) -> u64 {
         .fold(element, |bytes, n| bytes.saturating_mul(*n))
 }
 
-/// What its address is a multiple of.
+/// Alignment of a variable in bytes.
 fn align(variable: &Variable) -> u64 {
     let vector = if variable.vector > 1 {
         variable.ty.bytes() * variable.vector
@@ -24,19 +24,19 @@ fn align(variable: &Variable) -> u64 {
     u64::from(variable.align.max(vector))
 }
 
-/// The next multiple, or the end of all numbers: what is so large is an error elsewhere.
+/// Rounds up to a multiple, saturating; sizes that large are rejected elsewhere.
 fn aligned(offset: u64, align: u64) -> u64 {
     offset.checked_next_multiple_of(align).unwrap_or(u64::MAX)
 }
 
-/// Puts a variable behind `end`: where it begins. `end` is then behind it.
+/// Places a variable at the first aligned offset from `end` on, returns the offset, and moves `end` past it.
 pub(super) fn place(variable: &Variable, end: &mut u64) -> u64 {
     let offset = aligned(*end, align(variable));
     *end = offset.saturating_add(size(variable));
     offset
 }
 
-/// The parameters of an entry and the bytes of all.
+/// Lays out the parameters of an entry; returns them and the total bytes.
 pub(super) fn params(entry: &Function) -> (Vec<Param>, u64) {
     let mut end = 0;
     let param = |variable: &Variable| Param {
@@ -49,7 +49,7 @@ pub(super) fn params(entry: &Function) -> (Vec<Param>, u64) {
     (params, end)
 }
 
-/// The module's `.const` variables in one piece, and where each begins.
+/// Lays out the module's `.const` variables; returns their bytes and offsets.
 pub(super) fn constants(module: &Module) -> (Vec<u8>, Vec<(&Variable, u64)>) {
     let mut bytes = Vec::new();
     let mut offsets = Vec::new();
@@ -64,7 +64,8 @@ pub(super) fn constants(module: &Module) -> (Vec<u8>, Vec<(&Variable, u64)>) {
     (bytes, offsets)
 }
 
-/// What a source calls the variable that C++ compilers name `_ZZ…E`, the length of the name, and the name.
+/// Returns the source name of a variable. C++ compilers mangle it as `_ZZ…E`, the length of the name, and the
+/// name.
 fn source_name(name: &str) -> &str {
     let within = |(at, _): (usize, &str)| {
         let rest = &name[at + 1..];
@@ -78,20 +79,21 @@ fn source_name(name: &str) -> &str {
     ends.find_map(within).unwrap_or(name)
 }
 
-/// The shared memory of a kernel. A variable is known by its line and name: a function that is inlined
-/// twice has its variables once.
+/// The shared memory of a kernel. Variables are identified by line and name, so a function inlined twice has
+/// its variables once.
 #[derive(Debug, Default)]
 pub(super) struct Shared<'a> {
-    /// Where each variable begins.
+    /// Offset of each variable.
     pub offsets: HashMap<(u32, &'a str), u64>,
-    /// Those whose size is known.
+    /// Variables of known size.
     pub regions: Vec<Region>,
-    /// Bytes before the memory whose size the launch says.
+    /// Bytes before the memory whose size the launch gives.
     pub bytes: u64,
 }
 
 impl<'a> Shared<'a> {
-    /// Of an entry and the functions that it calls. `.extern` variables all begin where the others end.
+    /// Lays out the shared variables of an entry and the functions it calls. `.extern` variables all start
+    /// where the others end.
     pub fn of(module: &'a Module, entry: &'a Function) -> Self {
         let uses = Uses::of(module, entry);
         let of_module = module
@@ -126,7 +128,7 @@ impl<'a> Shared<'a> {
         shared
     }
 
-    /// Where a variable begins, if this kernel uses it.
+    /// Offset of a variable, if this kernel uses it.
     pub fn offset(&self, variable: &'a Variable) -> Option<u64> {
         self.offsets
             .get(&(variable.line, variable.name.as_str()))
@@ -134,7 +136,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The names and the variables in the bodies of an entry and of the functions that it calls.
+/// Names and variables in the bodies of an entry and the functions it calls.
 #[derive(Default)]
 struct Uses<'a> {
     names: HashSet<&'a str>,
@@ -196,7 +198,7 @@ mod tests {
     use crate::ast::Type;
 
     #[test]
-    fn parameters_lie_at_multiples_of_their_alignment() {
+    fn parameters_are_aligned() {
         let mut vector = variable(Space::Param, Type::F32, "c", &[]);
         vector.vector = 4;
         let params = vec![
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_one_piece() {
+    fn constants_are_laid_out_in_order() {
         let mut first = variable(Space::Const, Type::B8, "first", &[3]);
         first.init = vec![1, 2];
         let second = variable(Space::Const, Type::U32, "second", &[2]);

@@ -1,23 +1,23 @@
-//! How large a kernel may be: beyond that a text is refused, so that no text takes all memory.
+//! Size limits of a kernel, which keep a text from using up the host's memory.
 
 use crate::ast::{Function, Space, Variable};
 use crate::error::Result;
 
 use super::{Lowering, layout};
 
-/// Bytes of a variable, and of all variables of a space.
+/// Maximum bytes of a variable, and of all variables of a space.
 const LARGEST: u64 = 1 << 30;
-/// Registers of one declaration.
+/// Maximum registers of a declaration.
 const MOST_REGISTERS: u32 = 1 << 20;
-/// Registers of a kernel, those of inlined functions among them.
+/// Maximum registers of a kernel, including inlined functions.
 const MOST_REGISTERS_IN_ALL: u32 = 1 << 22;
-/// Instructions of a kernel, those of inlined functions among them.
+/// Maximum instructions of a kernel, including inlined functions.
 const MOST_STEPS: usize = 1 << 20;
-/// Calls in a function that is called in a function …
+/// Maximum depth of nested calls.
 const MOST_CALLS: usize = 64;
 
 impl Lowering<'_> {
-    /// Whether all of these fit into a device, and their sizes into numbers.
+    /// Checks that each variable fits a device and its size can be computed.
     pub fn check_sizes<'v>(
         &mut self,
         variables: impl IntoIterator<Item = &'v Variable>,
@@ -26,13 +26,13 @@ impl Lowering<'_> {
             let registers = variable.range.unwrap_or(1);
             if layout::size(variable) > LARGEST || registers > MOST_REGISTERS {
                 self.begin_variable(variable);
-                return Err(self.unsupported(": so much memory"));
+                return Err(self.unsupported(": too much memory"));
             }
         }
         Ok(())
     }
 
-    /// The same of the variables of the module together, space by space, and of the parameters.
+    /// Checks the same for the module's variables together, space by space, and for the parameters.
     pub fn check_module(&mut self, entry: &Function) -> Result<()> {
         let module = self.module;
         self.check_sizes(module.variables.iter().chain(&entry.params))?;
@@ -43,35 +43,34 @@ impl Lowering<'_> {
                 layout::place(variable, &mut end);
                 if end > LARGEST {
                     self.begin_variable(variable);
-                    return Err(self.unsupported(": so much memory"));
+                    return Err(self.unsupported(": too much memory"));
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether the shared memory of all functions together is not too much; one variable's is judged where it
-    /// is declared.
+    /// Checks the shared memory of all functions together. Single variables are checked at their declaration.
     pub fn check_shared(&self) -> Result<()> {
         if self.shared.bytes > LARGEST {
-            Err(self.unsupported(": so much shared memory in all"))
+            Err(self.unsupported(": too much shared memory"))
         } else {
             Ok(())
         }
     }
 
-    /// Whether what has been lowered so far is not too much.
+    /// Checks the size of the code and registers so far.
     pub fn check_growth(&self) -> Result<()> {
         let registers = &self.registers;
         let registers = [registers.words, registers.doubles, registers.preds];
         let why = if registers.iter().any(|&n| n > MOST_REGISTERS_IN_ALL) {
-            ": so many registers"
+            ": too many registers"
         } else if self.local_bytes > LARGEST {
-            ": so much memory"
+            ": too much memory"
         } else if self.code.len() > MOST_STEPS {
-            ": so many instructions"
+            ": too many instructions"
         } else if self.calls.len() > MOST_CALLS {
-            ": calls so deep"
+            ": calls nested too deeply"
         } else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! `mma` and `wmma.mma`.
 
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Element, Mma, Op, Reg};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use super::Lowering;
 use super::modifiers::mods;
 
-/// `bf16` …
+/// Parses an element type: `bf16` …
 pub(super) fn element(name: &str) -> Option<Element> {
     Some(match name {
         "f16" => Element::F16,
@@ -32,8 +32,8 @@ pub(super) fn shape(name: &str) -> Option<Shape> {
     Some((parse(m)?, parse(n)?, parse(k)?))
 }
 
-/// Whether there is a product of this shape, of elements of a and b, with these sums. m8n8k4, which is four products
-/// at once, is not.
+/// Whether this crate has a matmul of this shape and these element types. m8n8k4, which is four matmuls at
+/// once, is not supported.
 fn is_there(wmma: bool, shape: Shape, (a, b): (Element, Element), c: Element) -> bool {
     use Element::{Bf16, F16, F32, S8, S32, Tf32, U8};
     let of_16_bits = matches!((a, b, c), (F16, F16, F16 | F32) | (Bf16, Bf16, F32));
@@ -50,7 +50,7 @@ fn is_there(wmma: bool, shape: Shape, (a, b): (Element, Element), c: Element) ->
     }
 }
 
-/// Words of a lane, if each of the 32 has an equal share of the elements.
+/// Words per lane if the 32 lanes share the elements equally.
 fn share(rows: u32, columns: u32, element: Element) -> usize {
     let bytes = match element {
         Element::S8 | Element::U8 => 1,
@@ -60,7 +60,7 @@ fn share(rows: u32, columns: u32, element: Element) -> usize {
     (rows * columns * bytes / 128) as usize
 }
 
-/// The same of a matrix of `wmma`; a and b of f16 have twice as many as they need.
+/// Words per lane of a `wmma` matrix; a and b of f16 have twice as many as they need.
 pub(super) fn of_wmma(matrix: char, (rows, columns): (u32, u32), element: Element) -> usize {
     match (matrix, element) {
         ('a' | 'b', Element::F16) => 8,
@@ -82,7 +82,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 d, a, b, c`: of f16 unless more types are named.
+    /// `wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 d, a, b, c`. The inputs are f16 unless more types are
+    /// given.
     pub fn wmma(&mut self, i: &Instruction) -> Result<()> {
         match mods(i).as_slice() {
             ["mma", "sync", "aligned", _, _, shape, d, c] => {
@@ -128,7 +129,8 @@ impl Lowering<'_> {
         self.emit_only(Op::Mma(Box::new(mma)))
     }
 
-    /// Whether the fragments have as many registers as the shape needs. a and b of f16 have twice as many in `wmma`.
+    /// Checks the number of registers of each fragment. In `wmma`, a and b of f16 have twice as many as they
+    /// need.
     fn check_fragments(&self, mma: &Mma) -> Result<()> {
         let (m, n, k) = mma.shape;
         let operand = |rows, columns, element| {
@@ -151,7 +153,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The words of a fragment that is read.
+    /// Words of a source fragment.
     pub fn fragment(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
         registers(operand)
             .iter()
@@ -159,7 +161,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// The words of a fragment that is written.
+    /// Words of a destination fragment.
     pub fn fragment_destination(&mut self, operand: &Operand) -> Result<Vec<Reg>> {
         registers(operand)
             .iter()
@@ -168,7 +170,7 @@ impl Lowering<'_> {
     }
 }
 
-/// `{a, b}`, or a register alone.
+/// The registers of `{a, b}`, or a single register.
 fn registers(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(registers) => registers,

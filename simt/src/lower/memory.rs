@@ -12,13 +12,13 @@ use super::names::Binding;
 use super::operands::text;
 use super::registers::Width;
 
-/// What the modifiers of a load or a store say.
+/// The modifiers of a load or a store.
 struct Access {
     space: Space,
     vector: usize,
     ty: Type,
     strong: bool,
-    /// Of a store.
+    /// `.release`, for a store.
     release: Option<Scope>,
 }
 
@@ -53,7 +53,7 @@ impl Lowering<'_> {
         Ok(access)
     }
 
-    /// The elements of a vector, or the one operand that is none.
+    /// The elements of a vector, or the only operand.
     fn elements<'i>(&self, access: &Access, operand: &'i Operand) -> Result<&'i [Operand]> {
         let elements = match operand {
             Operand::Vector(elements) => elements,
@@ -98,7 +98,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A register that is loaded, with its own type, which may be wider than what is loaded.
+    /// A destination and its declared type, which may be wider than the loaded one.
     fn loaded(&self, operand: &Operand, ty: Type) -> Result<Option<(Slot, Type)>> {
         match self.written(operand)? {
             Some((_, declared)) if declared.bytes() < ty.bytes() => {
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A register of 16 bits keeps zeros above them.
+    /// Clears the upper bits of 16-bit registers.
     fn cut_to_16_bits(&mut self, slots: Vec<Option<Slot>>) {
         for slot in slots.into_iter().flatten() {
             self.emit_alu(Alu::W(alu::low16), slot, vec![slot]);
@@ -134,7 +134,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// What is stored: a register that may be wider than the type, or a constant.
+    /// The value to store: a register, which may be wider than the type, or a constant.
     fn stored(&mut self, operand: &Operand, ty: Type) -> Result<Slot> {
         let declared = match self.binding(operand) {
             Some(Binding::Register(slot, declared)) => Some((slot, declared)),

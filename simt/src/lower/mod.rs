@@ -1,5 +1,5 @@
-//! From [`ast`](crate::ast) to [`code`](crate::code): names become numbers, functions are inlined, branches
-//! know where their lanes meet again.
+//! Lowers [`ast`](crate::ast) to [`code`](crate::code): replaces names by numbers, inlines functions, and
+//! computes reconvergence points.
 
 mod arguments;
 mod arithmetic;
@@ -46,7 +46,7 @@ use layout::Shared;
 use names::{Binding, Names};
 use registers::Registers;
 
-/// The kernel of this name.
+/// Lowers the kernel of this name.
 pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
     let named = module
         .functions
@@ -74,7 +74,7 @@ pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
     Ok(lowering.finish(entry, constants))
 }
 
-/// What is known while the instructions of a kernel are lowered one after the other.
+/// State while a kernel's instructions are lowered in order.
 struct Lowering<'a> {
     module: &'a Module,
     files: HashMap<u32, &'a str>,
@@ -83,15 +83,15 @@ struct Lowering<'a> {
     registers: Registers,
     shared: Shared<'a>,
     local_bytes: u64,
-    /// Branches name labels by number until all positions are known.
+    /// Steps so far; branches refer to labels until all positions are known.
     code: Vec<Step>,
-    /// The position of each label.
+    /// Position of each label.
     labels: Vec<Option<u32>>,
-    /// The functions that are being lowered, the entry first.
+    /// Functions being lowered, the entry first.
     calls: Vec<&'a str>,
-    /// Of each inlined function: the label behind it, where `ret` goes.
+    /// For each inlined function, the label after it, where `ret` goes.
     returns: Vec<u32>,
-    /// Of the instruction that is being lowered.
+    /// Location of the instruction being lowered.
     place: Place,
     form: String,
     guard: Option<(Reg, bool)>,
@@ -137,7 +137,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Declares the variables of the module; returns the bytes of those in constant memory.
+    /// Declares the module's variables; returns the bytes of constant memory.
     fn module_variables(&mut self) -> Vec<u8> {
         let (bytes, constants) = layout::constants(self.module);
         for (variable, offset) in constants {
@@ -168,7 +168,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// An exit behind the last instruction, for threads that come so far.
+    /// Emits an exit after the last instruction, for threads that reach it.
     fn end(&mut self) {
         let at_the_end = self.labels.contains(&Some(self.code.len() as u32));
         let last = self.code.last();
@@ -205,7 +205,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Appends a step of the instruction that is being lowered, under its guard.
+    /// Appends a step of the current instruction, under its guard.
     fn emit(&mut self, op: Op) {
         let (place, form) = (self.place.clone(), self.form.clone());
         self.code.push(Step {
@@ -222,7 +222,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The error of an instruction that is not run; `why` is empty or begins with `: `.
+    /// The error of an unsupported instruction; `why` is empty or begins with `: `.
     fn unsupported(&self, why: &str) -> Error {
         Error::Unsupported {
             place: self.place.clone(),
@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The error of a name, or another operand, that is not what it should be.
+    /// The error of an invalid name or other operand.
     fn wrong(&self, expected: &str, found: &str) -> Error {
         Error::Name {
             place: self.place.clone(),

@@ -6,12 +6,12 @@ use crate::error::Result;
 
 use super::Lowering;
 
-/// The modifiers as texts.
+/// Returns the modifiers as string slices.
 pub(super) fn mods(instruction: &Instruction) -> Vec<&str> {
     instruction.mods.iter().map(String::as_str).collect()
 }
 
-/// Whether a modifier is there.
+/// Whether an instruction has a modifier.
 pub(super) fn has(instruction: &Instruction, name: &str) -> bool {
     instruction.mods.iter().any(|m| m == name)
 }
@@ -34,7 +34,7 @@ pub(super) fn space_of(instruction: &Instruction) -> Space {
     named.unwrap_or(Space::Generic)
 }
 
-/// `cta`, `gpu`, `sys`; a cluster is a part of the device.
+/// `cta`, `gpu`, `sys`; a cluster counts as the device.
 pub(super) fn scope(name: &str) -> Option<Scope> {
     Some(match name {
         "cta" => Scope::Block,
@@ -44,14 +44,14 @@ pub(super) fn scope(name: &str) -> Option<Scope> {
     })
 }
 
-/// What says how likely a line of a cache is used again: `ca`, `L1::no_allocate`, `L2::128B`.
+/// Whether a modifier is only a cache hint: `ca`, `L1::no_allocate`, `L2::128B`.
 pub(super) fn is_cache_hint(name: &str) -> bool {
     let operators = ["ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc"];
     operators.contains(&name) || name.starts_with("L1::") || name.starts_with("L2::")
 }
 
 impl Lowering<'_> {
-    /// The type that stands last.
+    /// Returns the last modifier as a type.
     pub fn last_type(&self, instruction: &Instruction) -> Result<Type> {
         let last = instruction.mods.last().and_then(|name| Type::parse(name));
         match last {
@@ -61,7 +61,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// All operands, if there are so many.
+    /// Returns all operands; an error if their number is not `N`.
     pub fn operands<'i, const N: usize>(
         &self,
         instruction: &'i Instruction,
@@ -72,7 +72,7 @@ impl Lowering<'_> {
             .map_err(|_| self.count_error(N, operands.len()))
     }
 
-    /// The first operands, and those that may follow.
+    /// Returns the first `N` operands and the remaining ones.
     pub fn operands_and_more<'i, const N: usize>(
         &self,
         instruction: &'i Instruction,

@@ -1,4 +1,4 @@
-//! `mov`: of registers, constants, addresses and special registers, and of parts into a whole and back.
+//! `mov`: copies registers, constants, addresses and special registers, and packs or unpacks vectors.
 
 use crate::alu::{Alu, high, high16, low, low16, pack16, pack64};
 use crate::ast::{Instruction, Operand, Type};
@@ -10,7 +10,7 @@ use super::lanewise::{same_double, same_word, widen};
 use super::registers::{Width, special};
 
 impl Lowering<'_> {
-    /// All of `mov` but that of predicates.
+    /// Lowers `mov`, except for predicates.
     pub fn mov(&mut self, i: &Instruction) -> Result<()> {
         let [d, a] = self.operands::<2>(i)?;
         let ty = self.last_type(i)?;
@@ -31,7 +31,7 @@ impl Lowering<'_> {
         self.functions.contains_key(name) && self.names.find(name).is_none()
     }
 
-    /// A register, a constant or an address.
+    /// Moves a register, a constant or an address.
     pub fn mov_bits(&mut self, d: &Operand, a: &Operand, ty: Type) -> Result<()> {
         let width = Width::of(ty);
         let a = self.source(width, a, ty)?;
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Between registers of one width, or from a word to a double.
+    /// Emits a copy between registers of the same width, or from a word to a double.
     pub fn emit_move(&mut self, d: Slot, a: Slot) {
         let alu = match (d, a) {
             (Slot::Word(_), Slot::Word(_)) => Alu::W(same_word),
@@ -51,7 +51,7 @@ impl Lowering<'_> {
         self.emit_alu(alu, d, vec![a]);
     }
 
-    /// From what has no declaration: clocks, special registers, functions.
+    /// Moves a name without a declaration: a clock, a special register or a function.
     fn mov_special(&mut self, d: &Operand, name: &str, ty: Type) -> Result<()> {
         if self.is_function(name) {
             return Err(self.unsupported(": indirect calls"));
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         d
     }
 
-    /// The type of each of so many parts.
+    /// The type of each of `parts` equal parts.
     fn part_type(&self, parts: usize, ty: Type) -> Result<Type> {
         match (ty.bytes(), parts) {
             (8, 2) => Ok(Type::B32),

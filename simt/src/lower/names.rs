@@ -1,20 +1,20 @@
-//! What a name means: the declarations of the blocks around it, the innermost first.
+//! Name resolution: declarations of the enclosing blocks, the innermost first.
 
 use std::collections::HashMap;
 
 use crate::ast::{Operand, Space, Type};
 use crate::code::{Reg, Slot};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Binding<'a> {
     /// A predicate.
     Pred(Reg),
     /// A register of words or doubles, with its declared type.
     Register(Slot, Type),
-    /// A variable that lies so many bytes from the start of its space.
+    /// A variable: its space and its offset in bytes.
     Memory(Space, u64),
-    /// A variable of the module in global memory, whose address the launch knows.
+    /// A module variable in global memory, whose address the launch sets.
     Global(&'a str),
     /// A label, by its number.
     Label(u32),
@@ -23,7 +23,7 @@ pub(super) enum Binding<'a> {
 }
 
 impl Binding<'_> {
-    /// Of `%f<9>`: from `%f0` to `%f3`.
+    /// The register `n` places further in a range: from `%f0` to `%f3`.
     fn plus(self, n: Reg) -> Self {
         match self {
             Binding::Pred(p) => Binding::Pred(p + n),
@@ -38,7 +38,7 @@ impl Binding<'_> {
 #[derive(Debug, Default)]
 struct Scope<'a> {
     names: HashMap<&'a str, Binding<'a>>,
-    /// `%f<9>`: the name before the digits, the number of registers and the first one.
+    /// `%f<9>`: the prefix, the number of registers and the first register.
     ranges: HashMap<&'a str, (u32, Binding<'a>)>,
 }
 
@@ -50,7 +50,8 @@ impl<'a> Scope<'a> {
             .or_else(|| self.find_in_ranges(name))
     }
 
-    /// `%f12` is number 12 of `%f<…>`, or number 2 of `%f1<…>`: every split between digits is tried.
+    /// Finds a register in a range. `%f12` is number 12 of `%f<…>` or number 2 of `%f1<…>`, so every split
+    /// between digits is tried.
     fn find_in_ranges(&self, name: &str) -> Option<Binding<'a>> {
         if self.ranges.is_empty() {
             return None;
@@ -66,8 +67,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The names of the module, and those of the functions that are being lowered. A function sees its own
-/// blocks and the module, and nothing of its caller.
+/// The names of the module and of the functions being lowered. A function sees its own blocks and the module,
+/// but nothing of its caller.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     module: Scope<'a>,
@@ -75,36 +76,36 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The body of a function begins.
+    /// Opens the scope of a function.
     pub fn enter_function(&mut self) {
         self.functions.push(vec![Scope::default()]);
     }
 
-    /// It ends.
+    /// Closes the scope of a function.
     pub fn leave_function(&mut self) {
         self.functions.pop();
     }
 
-    /// A block begins.
+    /// Opens the scope of a block.
     pub fn enter_block(&mut self) {
         if let Some(blocks) = self.functions.last_mut() {
             blocks.push(Scope::default());
         }
     }
 
-    /// It ends.
+    /// Closes the scope of a block.
     pub fn leave_block(&mut self) {
         if let Some(blocks) = self.functions.last_mut() {
             blocks.pop();
         }
     }
 
-    /// Declares a name in the innermost block; false if that block has one of this name.
+    /// Declares a name in the innermost block; returns false if the block has it already.
     pub fn declare(&mut self, name: &'a str, binding: Binding<'a>) -> bool {
         self.innermost().names.insert(name, binding).is_none()
     }
 
-    /// Declares `name0` to `name(count - 1)`, as registers in a row.
+    /// Declares `name0` to `name(count - 1)` as consecutive registers.
     pub fn declare_range(&mut self, name: &'a str, count: u32, first: Binding<'a>) -> bool {
         self.innermost()
             .ranges
@@ -112,7 +113,7 @@ impl<'a> Names<'a> {
             .is_none()
     }
 
-    /// What a name means here.
+    /// Returns what a name means here.
     pub fn find(&self, name: &str) -> Option<Binding<'a>> {
         let blocks = self.functions.last().into_iter().flatten().rev();
         blocks
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_a_row_of_registers() {
+    fn a_range_is_consecutive_registers() {
         let mut names = Names::default();
         names.enter_function();
         names.declare_range("%r", 12, word(100));

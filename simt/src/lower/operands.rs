@@ -1,4 +1,4 @@
-//! Operands: what is read, what is written, and addresses.
+//! Operands: sources, destinations and addresses.
 
 use crate::ast::{Immediate, Operand, Space, Type};
 use crate::code::{Address, Reg, Slot};
@@ -8,11 +8,12 @@ use super::Lowering;
 use super::names::Binding;
 use super::registers::{Width, bits, special};
 
-/// Of `Op::Logic` and the like: a predicate, and whether it is negated.
+/// A predicate and whether it is negated, for `Op::Logic` and the like.
 pub(super) type Condition = (Reg, bool);
 
 impl Lowering<'_> {
-    /// A register that is read, or the one that holds a constant, an address or a special register.
+    /// The register to read: the operand itself, or one that holds a constant, an address or a special
+    /// register.
     pub fn source(&mut self, width: Width, operand: &Operand, ty: Type) -> Result<Slot> {
         match operand {
             Operand::Immediate(immediate) => self.constant(width, *immediate, ty),
@@ -22,7 +23,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A word that is read.
+    /// The word to read.
     pub fn word(&mut self, operand: &Operand, ty: Type) -> Result<Reg> {
         match self.source(Width::Word, operand, ty)? {
             Slot::Word(reg) => Ok(reg),
@@ -75,7 +76,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Of all instructions `mov`, and `cvt` between integers.
+    /// Whether the instruction may read special registers: only `mov`, and `cvt` between integers.
     fn reads_special(&self) -> bool {
         match self.form.split_once('.') {
             Some(("mov", _)) => true,
@@ -95,14 +96,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// The error of a register, of type `ty`, that is too wide or too narrow.
+    /// The error of a register of type `ty` with the wrong width.
     fn wrong_width(&self, width: Width, name: &str, ty: Type) -> Error {
         let (register, form, bits) = (width.register(), &self.form, 8 * ty.bytes());
         let expected = format!("{register} as this operand of `{form}` (this one has {bits})");
         self.wrong(&expected, name)
     }
 
-    /// A predicate that is read, and whether it is negated.
+    /// The predicate to read, and whether it is negated.
     pub fn condition(&mut self, operand: &Operand) -> Result<Condition> {
         match operand {
             Operand::Name(name) => Ok((self.pred_named(name)?, false)),
@@ -127,7 +128,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A register that is written and its type; `None` for `_`.
+    /// A destination register and its type; `None` for `_`.
     pub fn written(&self, operand: &Operand) -> Result<Option<(Slot, Type)>> {
         match operand {
             Operand::Name(name) if name == "_" => Ok(None),
@@ -139,7 +140,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A register of this width that is written; for `_` one that nobody reads.
+    /// A destination register of this width; for `_` an unused one.
     pub fn destination(&mut self, width: Width, operand: &Operand) -> Result<Slot> {
         match self.written(operand)? {
             None => Ok(self.registers.new_slots(width, 1)),
@@ -148,7 +149,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A word that is written; for `_` one that nobody reads.
+    /// A destination word; for `_` an unused one.
     pub fn word_destination(&mut self, operand: &Operand) -> Result<Reg> {
         match self.destination(Width::Word, operand)? {
             Slot::Word(reg) => Ok(reg),
@@ -156,7 +157,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A predicate that is written; `None` for `_`.
+    /// A destination predicate; `None` for `_`.
     pub fn pred_destination(&self, operand: &Operand) -> Result<Option<Reg>> {
         match operand {
             Operand::Name(name) if name == "_" => Ok(None),
@@ -165,7 +166,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a name among the operands means.
+    /// The binding of an operand that is a name.
     pub fn binding(&self, operand: &Operand) -> Option<Binding<'_>> {
         match operand {
             Operand::Name(name) => self.names.find(name),
@@ -173,7 +174,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `[base+offset]` in the space that the instruction names, or in that of the variable if it names none.
+    /// `[base+offset]` in the space that the instruction names, otherwise in that of the variable.
     pub fn address(&mut self, space: Space, operand: &Operand) -> Result<Address> {
         let Operand::Address(base, offset) = operand else {
             return Err(self.wrong("an address", &text(operand)));
@@ -188,7 +189,7 @@ impl Lowering<'_> {
         };
         match self.names.find(name) {
             Some(Binding::Register(slot, _)) => {
-                // The parameters of an inlined function are in its caller's local memory.
+                // The parameters of an inlined function are in the thread's local memory.
                 let in_function = space == Space::Param && self.calls.len() > 1;
                 let space = if in_function { Space::Local } else { space };
                 Ok(Address {
@@ -215,7 +216,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The special register that a name of CUDA, or one without its `%`, stands for.
+/// Suggests the special register for a CUDA name or a name without its `%`.
 fn meant(name: &str) -> Option<String> {
     let (base, axis) = name.split_at(name.find('.').unwrap_or(name.len()));
     let known = match base.trim_start_matches('%') {
@@ -230,8 +231,8 @@ fn meant(name: &str) -> Option<String> {
     Some(format!("{known}{axis}")).filter(|name| special(name).is_some())
 }
 
-/// Whether an instruction for one space may name a variable of another: `ld.param` reads what a function
-/// was given, which is in local memory.
+/// Whether an instruction for one space may name a variable of another: in a function, `ld.param` reads local
+/// memory.
 fn fits(instruction: Space, variable: Space) -> bool {
     instruction == variable
         || instruction == Space::Generic
@@ -245,7 +246,7 @@ fn variable_of(space: Space) -> String {
     }
 }
 
-/// An operand roughly as it is written, for errors.
+/// An operand approximately as written, for errors.
 pub(super) fn text(operand: &Operand) -> String {
     let list = |of: &[Operand]| of.iter().map(text).collect::<Vec<_>>().join(", ");
     match operand {

@@ -1,4 +1,4 @@
-//! Instructions that write or read predicates.
+//! Instructions that read or write predicates.
 
 use crate::alu::{self, Compare};
 use crate::ast::{Instruction, Operand, Type};
@@ -59,7 +59,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A predicate that is written; for `_` one that nobody reads.
+    /// A destination predicate; for `_` an unused one.
     fn pred_or_unread(&mut self, operand: &Operand) -> Result<Reg> {
         match self.pred_destination(operand)? {
             Some(reg) => Ok(reg),
@@ -120,7 +120,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A predicate that holds what is read, negated if need be.
+    /// A predicate register with the operand's value, negated if necessary.
     fn pred_source(&mut self, operand: &Operand) -> Result<Reg> {
         let (reg, negated) = self.condition(operand)?;
         if !negated {
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         Ok(d)
     }
 
-    /// d = a, or d = not a: true and not a.
+    /// Emits d = a or d = !a; the latter is `true and !a`.
     fn emit_copy(&mut self, d: Reg, (a, negated): Condition) {
         if !negated {
             self.emit(Op::Logic {
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         });
     }
 
-    /// `isspacep.shared p, a`: which window an address is in.
+    /// `isspacep.shared p, a`: whether an address is in a window.
     pub fn isspacep(&mut self, i: &Instruction) -> Result<()> {
         let [p, a] = self.operands::<2>(i)?;
         let space = i.mods.first().and_then(|m| super::modifiers::space(m));

@@ -1,12 +1,12 @@
-//! The registers of a kernel: those that it declares, those that lowering adds, and those that hold a
-//! constant or a special register, one for each value.
+//! Registers of a kernel: declared ones, temporaries of lowering, and one for each constant and each special
+//! register that it uses.
 
 use std::collections::HashMap;
 
 use crate::ast::{Immediate, Type};
 use crate::code::{Named, Reg, Slot, Special};
 
-/// Which of two files a value is in.
+/// The register file of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// Up to 32 bits.
@@ -16,7 +16,7 @@ pub(super) enum Width {
 }
 
 impl Width {
-    /// The file of a type that is no predicate and fits a register.
+    /// The file of a type that fits a register and is no predicate.
     pub fn of(ty: Type) -> Self {
         if ty.bytes() > 4 {
             Self::Double
@@ -25,7 +25,7 @@ impl Width {
         }
     }
 
-    /// That of a register.
+    /// The file of a register.
     pub fn of_slot(slot: Slot) -> Self {
         match slot {
             Slot::Word(_) => Self::Word,
@@ -33,7 +33,7 @@ impl Width {
         }
     }
 
-    /// In words, for errors.
+    /// Describes the register, for errors.
     pub fn register(self) -> &'static str {
         match self {
             Self::Word => "a register of at most 32 bits",
@@ -42,7 +42,7 @@ impl Width {
     }
 }
 
-/// Numbers of registers given out so far, and what they hold from the start.
+/// Registers allocated so far, and their initial values.
 #[derive(Debug, Default)]
 pub(super) struct Registers {
     pub words: Reg,
@@ -57,7 +57,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// So many new registers in a row: the first.
+    /// Allocates `count` consecutive registers and returns the first.
     pub fn new_slots(&mut self, width: Width, count: u32) -> Slot {
         match width {
             Width::Word => Slot::Word(take(&mut self.words, count)),
@@ -65,12 +65,12 @@ impl Registers {
         }
     }
 
-    /// A new word.
+    /// Allocates a word.
     pub fn new_word(&mut self) -> Reg {
         take(&mut self.words, 1)
     }
 
-    /// So many new predicates in a row: the first.
+    /// Allocates `count` consecutive predicates and returns the first.
     pub fn new_preds(&mut self, count: u32) -> Reg {
         take(&mut self.preds, count)
     }
@@ -101,7 +101,7 @@ impl Registers {
             .or_insert_with(|| take(doubles, 1))
     }
 
-    /// The double that holds the address of a module's variable.
+    /// The double that holds the address of a module variable.
     pub fn global(&mut self, name: &str, offset: i64) -> Reg {
         let doubles = &mut self.doubles;
         *self
@@ -110,7 +110,7 @@ impl Registers {
             .or_insert_with(|| take(doubles, 1))
     }
 
-    /// The predicate that is the carry flag.
+    /// The predicate of the carry flag.
     pub fn carry(&mut self) -> Reg {
         let preds = &mut self.preds;
         *self.carry.get_or_insert_with(|| take(preds, 1))
@@ -125,7 +125,7 @@ impl Registers {
             .or_insert_with(|| take(words, 1))
     }
 
-    /// In the order of the registers, as are the lists of the others.
+    /// Words with initial values, sorted by register, as are the other lists.
     pub fn word_constants(&self) -> Vec<(Reg, u32)> {
         sorted(
             self.word_constants
@@ -170,8 +170,8 @@ fn sorted<T>(entries: impl Iterator<Item = (Reg, T)>) -> Vec<(Reg, T)> {
     entries
 }
 
-/// The bits of a constant that is read as a value of a type and put in a register of this width; `None`
-/// if it cannot be read so.
+/// Bits of a constant in a register of this width, read as a value of type `ty`; `None` if the type has no
+/// such value.
 pub(super) fn bits(immediate: Immediate, ty: Type, width: Width) -> Option<u64> {
     use Type::{Bf16, Bf16x2, F16, F16x2, F64};
     let half = matches!(ty, F16 | F16x2 | Bf16 | Bf16x2);
@@ -188,8 +188,7 @@ pub(super) fn bits(immediate: Immediate, ty: Type, width: Width) -> Option<u64> 
     })
 }
 
-/// The bits that a type has of a word; all if the type is wider, as that of `shl.b64`, whose distance is
-/// a word.
+/// Bits of a word that a type covers. A wider type covers all, as in `shl.b64`, whose distance is a word.
 fn mask(ty: Type) -> u64 {
     match ty.bytes() {
         1 => 0xff,
@@ -198,7 +197,7 @@ fn mask(ty: Type) -> u64 {
     }
 }
 
-/// The special register of this name.
+/// Returns the special register of this name.
 pub(super) fn special(name: &str) -> Option<Special> {
     let axis = |n: &str| ["x", "y", "z"].iter().position(|axis| *axis == n);
     if let Some((of, n)) = name.split_once('.') {
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_are_read_by_their_type() {
+    fn the_type_decides_how_a_constant_is_read() {
         let word = |immediate, ty| bits(immediate, ty, Width::Word);
         assert_eq!(word(Immediate::Int(-1), Type::S32), Some(0xffff_ffff));
         assert_eq!(word(Immediate::Int(-1), Type::S16), Some(0xffff));
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_one_register() {
+    fn equal_constants_share_a_register() {
         let mut registers = Registers::default();
         let first = registers.word(7);
         assert_eq!(registers.word(7), first);

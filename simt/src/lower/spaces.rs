@@ -10,7 +10,7 @@ use super::lanewise;
 use super::modifiers::{has, space};
 use super::registers::Width;
 
-/// Where the generic addresses of a space begin; `None` for global, whose addresses are generic as they are.
+/// Base of a space's window; `None` for global, whose addresses are generic already.
 pub(super) fn window(space: Space) -> Option<u64> {
     match space {
         Space::Shared => Some(SHARED_WINDOW),
@@ -22,7 +22,7 @@ pub(super) fn window(space: Space) -> Option<u64> {
 }
 
 impl Lowering<'_> {
-    /// `cvta.shared.u64 d, a` adds the window's start, `cvta.to.shared.u64 d, a` takes it away.
+    /// `cvta.shared.u64 d, a` adds the window's base; `cvta.to.shared.u64 d, a` subtracts it.
     pub fn cvta(&mut self, i: &Instruction) -> Result<()> {
         let [d, a] = self.operands::<2>(i)?;
         let ty = self.last_type(i)?;
@@ -36,7 +36,7 @@ impl Lowering<'_> {
             };
         }
         if space == Space::Param && self.calls.len() > 1 {
-            space = Space::Local; // Where the parameters of an inlined function are.
+            space = Space::Local; // Parameters of an inlined function are in local memory.
         }
         match window(space) {
             Some(start) if has(i, "to") => self.move_address(d, a, start.wrapping_neg()),

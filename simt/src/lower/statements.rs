@@ -1,4 +1,4 @@
-//! Bodies: blocks, declarations, labels and instructions.
+//! Bodies of functions: blocks, declarations, labels and instructions.
 
 use crate::ast::{Instruction, Space, Statement, Type, Variable};
 use crate::code::{Named, Op};
@@ -9,7 +9,7 @@ use super::registers::Width;
 use super::{Lowering, layout};
 
 impl<'a> Lowering<'a> {
-    /// The statements of a block whose scope is open. Its labels are known from its start.
+    /// Lowers the statements of an open block. Labels are visible in the whole block.
     pub fn body(&mut self, statements: &'a [Statement]) -> Result<()> {
         for (statement, next) in statements
             .iter()
@@ -53,11 +53,11 @@ impl<'a> Lowering<'a> {
         self.check_growth()
     }
 
-    /// Notes where an instruction stands, and its guard.
+    /// Records the location of an instruction and its guard.
     fn begin(&mut self, instruction: &Instruction) -> Result<()> {
         let named = |(file, line): &(u32, u32)| Some((*self.files.get(file)?, *line));
         let places: Vec<(&str, u32)> = instruction.loc.iter().filter_map(named).collect();
-        // Where the instruction is from a function of CUDA's own, who calls it wants to know.
+        // For code in a header of the CUDA toolkit, the calling line is more useful.
         let own = places.iter().find(|(file, _)| !is_of_toolkit(file));
         let source = own
             .or(places.first())
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A declaration in a body.
+    /// Lowers a declaration in a body.
     pub fn variable(&mut self, variable: &'a Variable) -> Result<()> {
         self.begin_variable(variable);
         self.check_sizes([variable])?;
@@ -92,7 +92,7 @@ impl<'a> Lowering<'a> {
         self.declare(variable, binding)
     }
 
-    /// Notes where a declaration stands.
+    /// Records the location of a declaration.
     pub fn begin_variable(&mut self, variable: &Variable) {
         self.place = Place {
             line: variable.line,
@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
     }
 
-    /// Declares a register, or a row of them.
+    /// Declares a register or a range.
     fn register(&mut self, variable: &'a Variable) -> Result<()> {
         let first = self.new_registers(variable)?;
         match variable.range {
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// New registers for a declaration: the first.
+    /// Allocates the registers of a declaration and returns the first.
     pub fn new_registers(&mut self, variable: &Variable) -> Result<Binding<'a>> {
         let count = variable.range.unwrap_or(1);
         match variable.ty {
@@ -133,30 +133,30 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A place for a variable in the thread's local memory.
+    /// Allocates a variable in the thread's local memory.
     pub fn new_local(&mut self, variable: &Variable) -> Binding<'a> {
         Binding::Memory(Space::Local, layout::place(variable, &mut self.local_bytes))
     }
 
-    /// Declares a name, once in its block.
+    /// Declares a name, which must be new in its block.
     pub fn declare(&mut self, variable: &'a Variable, binding: Binding<'a>) -> Result<()> {
         let new = self.names.declare(&variable.name, binding);
         new.then_some(())
             .ok_or_else(|| self.wrong("a name that is declared once", &variable.name))
     }
 
-    /// The number of a label whose position is not known yet.
+    /// Allocates a label whose position is not known yet.
     pub fn new_label(&mut self) -> u32 {
         self.labels.push(None);
         self.labels.len() as u32 - 1
     }
 
-    /// The label stands before the next step.
+    /// Places a label before the next step.
     pub fn set_label(&mut self, label: u32) {
         self.labels[label as usize] = Some(self.code.len() as u32);
     }
 
-    /// Branches name positions from now on.
+    /// Replaces labels in branches by positions.
     pub fn resolve_labels(&mut self) {
         let end = self.code.len() as u32 - 1;
         let position = |label: &mut u32| *label = self.labels[*label as usize].unwrap_or(end);
@@ -170,7 +170,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether nvcc found a header by itself: it names the folder from its own, `cuda/bin/../include`.
+/// Whether a file belongs to the CUDA toolkit; nvcc names it from its own folder, `cuda/bin/../include`.
 fn is_of_toolkit(file: &str) -> bool {
     file.replace('\\', "/").contains("/bin/../")
 }

@@ -1,4 +1,4 @@
-//! Functions that the device's system has and no text defines.
+//! System functions of the device, which no text defines.
 
 use crate::ast::{Operand, Type};
 use crate::code::{Op, Reg, Slot};

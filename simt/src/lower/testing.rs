@@ -1,10 +1,10 @@
-//! What the tests of this part share.
+//! Helpers of this folder's tests.
 
 use crate::ast::{Function, Module, Space, Statement, Type, Variable};
 use crate::code::{Kernel, Op};
 use crate::error::{Error, Result};
 
-/// A variable without initial value, aligned as its elements are.
+/// A variable without an initialiser and with the alignment of its elements.
 pub fn variable(space: Space, ty: Type, name: &str, dims: &[u64]) -> Variable {
     Variable {
         space,
@@ -20,7 +20,7 @@ pub fn variable(space: Space, ty: Type, name: &str, dims: &[u64]) -> Variable {
     }
 }
 
-/// A kernel of this body, `k`.
+/// A kernel `k` with this body.
 pub fn entry(body: Vec<Statement>) -> Function {
     Function {
         name: "k".into(),
@@ -34,7 +34,7 @@ pub fn entry(body: Vec<Statement>) -> Function {
     }
 }
 
-/// A text with a header.
+/// Parses a text after adding a header.
 pub fn module(text: &str) -> Module {
     let text = format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}");
     crate::parse::module(&text).unwrap()
@@ -43,8 +43,8 @@ pub fn module(text: &str) -> Module {
 const REGISTERS: &str = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; \
      .reg .b64 %d<9>;";
 
-/// What the kernel `k` of a module with these declarations and this body becomes. The body has registers
-/// `%p`, `%h`, `%r`, `%f` and `%d`, and begins in line 5.
+/// Lowers the kernel `k` of a module with these declarations and this body. The body declares the registers
+/// `%p`, `%h`, `%r`, `%f` and `%d`, and starts in line 5.
 pub fn lower_with(declarations: &str, body: &str) -> Result<Kernel> {
     let declarations = declarations.replace('\n', " ");
     let text = format!(
@@ -53,7 +53,7 @@ pub fn lower_with(declarations: &str, body: &str) -> Result<Kernel> {
     super::kernel(&module(&text), "k")
 }
 
-/// The operations of the kernel with this body.
+/// Operations of the kernel with this body.
 pub fn ops(body: &str) -> Vec<Op> {
     lower_with("", body)
         .unwrap()
@@ -63,7 +63,7 @@ pub fn ops(body: &str) -> Vec<Op> {
         .collect()
 }
 
-/// The text of the error of the kernel with this body.
+/// Error message of the kernel with this body.
 pub fn error(body: &str) -> String {
     lower_with("", body)
         .map(|_| ())

@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together.
+//! Instructions that the lanes of a warp execute together.
 
 use crate::ast::{Instruction, Operand, Type};
 use crate::code::{Op, Shuffle, Vote};

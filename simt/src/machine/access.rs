@@ -1,4 +1,4 @@
-//! Loads and stores: where an address lies, and bytes of whichever space it is.
+//! Loads and stores: state spaces of addresses, and reads and writes of any space.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::code::{Address, Slot};
 use super::block::Block;
 use super::coalesce::{self, Group, lanes};
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Read,
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words.
+    /// Describes an access of this kind.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -28,27 +28,27 @@ impl Kind {
     }
 }
 
-/// Lanes of an instruction that access the same space.
+/// The lanes of an instruction that access one space.
 #[derive(Debug, Clone, Copy)]
 pub struct Lanes<'a> {
-    /// Of the block.
+    /// Warp of the block.
     pub w: usize,
     /// The instruction.
     pub pc: u32,
-    /// Which.
+    /// The lanes, one bit each.
     pub mask: u32,
-    /// Where.
+    /// The state space.
     pub space: Space,
-    /// The first byte of each lane; the same in all lanes of a group.
+    /// Offset of each lane's first byte; equal for all lanes of a group.
     pub at: &'a D,
-    /// Those that have the same address.
+    /// The lanes by their addresses.
     pub groups: &'a [Group],
-    /// Whether it is an atomic or another strong access.
+    /// Whether it is an atomic or other strong access.
     pub strong: bool,
 }
 
 impl<'a> Lanes<'a> {
-    /// One lane, that of `group`; all of `at` is its address.
+    /// A single lane, that of `group`; `at` holds its address in every element.
     pub fn one(w: usize, pc: u32, space: Space, at: &'a D, group: &'a Group, strong: bool) -> Self {
         Self {
             w,
@@ -62,7 +62,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Lanes by the space that their addresses lie in.
+/// Lanes by the space of their addresses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spaces([u32; SPACES.len()]);
 
@@ -83,7 +83,7 @@ impl Spaces {
         }
     }
 
-    /// Those with a lane.
+    /// Iterates over the spaces that have a lane.
     pub fn iter(self) -> impl Iterator<Item = (Space, u32)> {
         let all = SPACES.into_iter().zip(self.0);
         all.filter(|&(_, mask)| mask != 0)
@@ -91,8 +91,8 @@ impl Spaces {
 }
 
 impl Block<'_> {
-    /// The active lanes' addresses and, for each space among them, its lanes. Others have the address of an
-    /// active lane.
+    /// Returns the active lanes' addresses, and for each space its lanes. Inactive lanes get the address of
+    /// an active one.
     pub fn resolve(&mut self, w: usize, pc: u32, active: u32, address: &Address) -> (D, Spaces) {
         if let Some(base) = address.base {
             self.check_read(w, pc, active, &[base]);
@@ -218,8 +218,8 @@ impl Block<'_> {
         }
     }
 
-    /// Counts an access of `bytes` bytes a lane. What is wrong with a lane is a finding, and the others go on:
-    /// they are returned by their addresses.
+    /// Counts an access of `bytes` bytes per lane and reports defects. The remaining lanes go on and are
+    /// returned grouped by address.
     pub fn admit(&mut self, on: &mut Lanes, bytes: u32, kind: Kind) -> Rc<[Group]> {
         let groups = self.count(on, bytes, kind == Kind::Read);
         if self.all_fine(on, bytes, kind) {
@@ -229,7 +229,7 @@ impl Block<'_> {
         coalesce::groups(on.at, on.mask).into()
     }
 
-    /// What the lanes read: `N` elements of `bytes` bytes each, side by side, which are inside and aligned.
+    /// Reads `N` adjacent elements of `bytes` bytes per lane; the addresses are in bounds and aligned.
     pub fn read_lanes<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
         match on.space {
             Space::Global => self.read_global(on, bytes),
@@ -247,7 +247,7 @@ impl Block<'_> {
         }
     }
 
-    /// The lanes write an element each, which is inside and aligned.
+    /// Writes one element per lane; the addresses are in bounds and aligned.
     pub fn write_lanes(&mut self, on: Lanes, bytes: u32, value: &D) {
         match on.space {
             Space::Global => self.write_global(on, bytes, value),
@@ -257,7 +257,7 @@ impl Block<'_> {
         }
     }
 
-    /// One lane's element, inside and aligned.
+    /// Reads one lane's element; the address is in bounds and aligned.
     #[allow(clippy::too_many_arguments)]
     pub fn read(
         &mut self,
@@ -274,7 +274,7 @@ impl Block<'_> {
         self.read_lanes::<1>(on, bytes)[0][lane]
     }
 
-    /// The same, written.
+    /// Writes one lane's element; the address is in bounds and aligned.
     #[allow(clippy::too_many_arguments)]
     pub fn write(
         &mut self,
@@ -293,7 +293,7 @@ impl Block<'_> {
     }
 }
 
-/// The lanes of `mask` from another's values.
+/// Replaces the lanes of `mask` by the values of `other`.
 pub fn merge<const N: usize>(values: &mut [D; N], other: &[D; N], mask: u32) {
     if mask == !0 {
         *values = *other;

@@ -1,4 +1,4 @@
-//! Arguments of a launch, and whether the kernel's parameters take them.
+//! Arguments of a launch, and checks against the kernel's parameters.
 
 use crate::ast::Type;
 use crate::case::Element;
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 use super::global::{Buffer, Global};
 
-/// The value of a kernel parameter at launch.
+/// The value of a kernel parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// 4 bytes.
@@ -20,20 +20,20 @@ pub enum Arg {
     F32(f32),
     /// 8 bytes.
     F64(f64),
-    /// A number of any type, by its bits.
+    /// A number of any type, as bits.
     Number(Element, u64),
-    /// The address of a buffer of the launch, by number.
+    /// The address of a buffer, by its index in the launch.
     Buffer(usize),
-    /// An address inside a buffer: its number, and bytes from its start.
+    /// An address in a buffer: the buffer's index and an offset in bytes.
     Inside(usize, u64),
-    /// The null pointer.
+    /// A null pointer.
     Null,
-    /// A struct, or whatever else has these bytes.
+    /// A struct or other value, as bytes.
     Bytes(Vec<u8>),
 }
 
 impl Arg {
-    /// The bytes in the parameter block.
+    /// Returns the bytes for the parameter block.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::U32(x) => x.to_le_bytes().to_vec(),
@@ -49,7 +49,7 @@ impl Arg {
         }
     }
 
-    /// The type of a number; `None` for an address and for bytes.
+    /// Type of a number; `None` for an address and for bytes.
     fn element(&self) -> Option<Element> {
         Some(match self {
             Self::U32(_) => Element::U32,
@@ -62,7 +62,7 @@ impl Arg {
         })
     }
 
-    /// In words, for errors.
+    /// Describes the argument, for errors.
     fn words(&self) -> String {
         match self {
             Self::Buffer(_) | Self::Inside(..) => "a buffer".into(),
@@ -72,7 +72,7 @@ impl Arg {
         }
     }
 
-    /// Whether a parameter of this type can be given this: the size is the same, and a float is not an integer.
+    /// Whether a parameter accepts the argument: sizes must be equal, and a float is not an integer.
     fn fits(&self, param: &Param) -> bool {
         let Some(ty) = param.ty else {
             return self.to_bytes().len() == param.bytes as usize;
@@ -89,7 +89,7 @@ impl Arg {
     }
 }
 
-/// Whether the kernel takes these arguments.
+/// Checks the arguments against the kernel's parameters.
 pub fn check(kernel: &Kernel, buffers: &[Buffer], args: &[Arg]) -> Result<()> {
     let wrong = |what: &str, expected: String, found: String| {
         Err(Error::Launch {
@@ -119,12 +119,12 @@ pub fn check(kernel: &Kernel, buffers: &[Buffer], args: &[Arg]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a type says nothing but a size.
+/// Whether a type gives only a size.
 fn is_untyped(ty: Type) -> bool {
     matches!(ty, Type::B8 | Type::B16 | Type::B32 | Type::B64)
 }
 
-/// The number that a type of floating-point numbers holds.
+/// The floating-point type of a parameter.
 fn float(ty: Type) -> Option<Element> {
     Some(match ty {
         Type::F16 => Element::F16,
@@ -135,7 +135,7 @@ fn float(ty: Type) -> Option<Element> {
     })
 }
 
-/// The values that a parameter accepts, in words.
+/// Describes the values that a parameter accepts.
 fn words(param: &Param) -> String {
     let name = type_name(param);
     let number = match param.ty {
@@ -150,7 +150,7 @@ fn words(param: &Param) -> String {
     }
 }
 
-/// The type of a parameter as PTX names it, without its dot; the size of a struct.
+/// The PTX type of a parameter without its dot, or the size of a struct.
 fn type_name(param: &Param) -> String {
     match param.ty {
         Some(ty) => format!("{ty:?}").to_lowercase(),
@@ -158,7 +158,7 @@ fn type_name(param: &Param) -> String {
     }
 }
 
-/// The parameters with their types, as in `x: pointer or u64, n: u32`.
+/// Lists the parameters with their types, as in `x: pointer or u64, n: u32`.
 fn named(params: &[Param]) -> String {
     let each = params.iter().map(|param| {
         let name = type_name(param);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_of_the_kind_of_its_parameter() {
+    fn numbers_must_match_their_parameter() {
         let float = Arg::F32(1.);
         let whole = Arg::Number(Element::I32, 1);
         for (ty, takes_float, takes_whole) in [

@@ -67,7 +67,7 @@ impl Block<'_> {
         let grid = self.grid;
         grid.global.exclusively(at, || {
             let old = self.read(w, pc, lane, space, at, bytes, true);
-            // Of f32, the units of global memory add subnormals as zeros (PTX ISA, `atom`).
+            // For f32, atomic units of global memory flush subnormals to zero (PTX ISA, `atom`).
             let new = match atomic {
                 Atomic::Add(Type::F32) => {
                     let flushed = add(Type::F32, flush(old), flush(a));
@@ -81,7 +81,7 @@ impl Block<'_> {
     }
 }
 
-/// new = f(old, a), for `cas` b where old is a; values of fewer bytes lie in the low ones.
+/// Returns f(old, a); for `cas`, b if old equals a. Narrower values are in the low bytes.
 pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {
     match atomic {
         Atomic::Add(ty) => add(ty, old, a),
@@ -127,7 +127,7 @@ pub fn update(atomic: Atomic, old: u64, a: u64, b: u64) -> u64 {
     }
 }
 
-/// A subnormal f32 becomes the zero of its sign.
+/// Flushes a subnormal f32 to a zero of the same sign.
 fn flush(x: u64) -> u64 {
     if f32::from_bits(x as u32).is_subnormal() {
         x & 0x8000_0000
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn updates() {
+    fn updates_of_each_kind() {
         let u = |atomic, old: u32, a: u32| update(atomic, u64::from(old), u64::from(a), 9) as u32;
         assert_eq!(u(Atomic::Add(Type::U32), u32::MAX, 2), 1);
         assert_eq!(u(Atomic::Min(Type::S32), 1, u32::MAX), u32::MAX);

@@ -1,4 +1,4 @@
-//! Barriers of the block, and who is released when.
+//! Barriers of a block: arrivals and releases.
 
 use crate::code::{Op, Vote};
 use crate::report::Class;
@@ -8,23 +8,23 @@ use super::findings::names;
 use super::known::Known;
 use super::warp::{Fragment, State, Warp};
 
-/// Barriers of a block.
+/// Number of barriers per block.
 const BARRIERS: u32 = 16;
 
-/// Threads that arrive at a barrier before anyone waits there, at most: 16 times the largest block.
+/// Maximum threads that arrive at a barrier before any thread waits there: 16 times the largest block.
 const MOST_ARRIVALS: u32 = 1 << 14;
 
-/// A warp that came to a barrier and went on.
+/// A warp that arrived at a barrier without waiting.
 pub struct Arrival {
     pub barrier: u32,
     pub warp: usize,
     pub threads: u32,
-    /// What it did before this time, those who wait know afterwards.
+    /// Time of arrival; threads released by the barrier know what the warp did before it.
     pub time: u32,
 }
 
-/// How many threads of a warp a barrier counts: all 32 of one whose lanes, as many as there are, have all come. A barrier knows
-/// warps, and its count is a multiple of their size (PTX ISA, `barrier`).
+/// Number of threads of a warp that a barrier counts: 32 once all its live lanes have arrived, because a
+/// barrier counts whole warps (PTX ISA, `barrier`).
 fn arrived(warp: &Warp, here: u32) -> u32 {
     match here {
         0 => 0,
@@ -34,7 +34,7 @@ fn arrived(warp: &Warp, here: u32) -> u32 {
 }
 
 impl Block<'_> {
-    /// `bar.sync`, `bar.arrive`, `bar.red` at `pc`.
+    /// Executes `bar.sync`, `bar.arrive` or `bar.red` at `pc`.
     pub fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
         let Op::Barrier {
             id,
@@ -65,7 +65,7 @@ impl Block<'_> {
             return Next::Step;
         }
         if self.warps[w].fragments[i].mask != active {
-            // Lanes whose guard does not hold pass by.
+            // Lanes whose guard is false skip the barrier.
             self.warps[w].part(i, active, pc + 1);
         }
         if let Some((_, p, ..)) = reduce {
@@ -76,7 +76,7 @@ impl Block<'_> {
         Next::Moved
     }
 
-    /// Not all lanes of a warp come to a barrier.
+    /// Reports that some lanes of a warp are missing at a barrier.
     fn parted(&mut self, w: usize, pc: u32, here: u32) {
         let others = self.warps[w].live & !here;
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
@@ -89,8 +89,9 @@ impl Block<'_> {
         });
     }
 
-    /// Who waits at a barrier, when it is complete or nobody can go on: whole warps, each at one instruction,
-    /// and all warps if it is the block's. Until then lanes may come one after the other.
+    /// Checks the threads that wait at a barrier once it is complete or the block is stuck. Whole warps must
+    /// wait, each at one instruction, and all warps if the barrier is the block's. Before that, lanes may
+    /// still arrive.
     pub fn check_barrier(&mut self, id: u32, complete: bool) {
         let gone: Vec<u32> = self.warps.iter().map(|w| w.born & !w.live).collect();
         let first_gone = gone.iter().position(|&lanes| lanes != 0);
@@ -120,7 +121,7 @@ impl Block<'_> {
         }
     }
 
-    /// When no warp can run: barriers that are complete, or lanes that wait for others that cannot come.
+    /// When no warp can run, releases complete barriers and lanes that wait for others which cannot come.
     pub fn wake(&mut self) -> bool {
         if self.release_barriers() {
             return true;
@@ -132,12 +133,12 @@ impl Block<'_> {
         any
     }
 
-    /// Lets those go on whose barrier is complete: whether any was.
+    /// Releases complete barriers; returns whether there was one.
     pub fn release_barriers(&mut self) -> bool {
         (0..16).any(|id| self.release_barrier(id))
     }
 
-    /// The same of one.
+    /// Releases a barrier if it is complete; returns whether it was.
     pub fn release_barrier(&mut self, id: u32) -> bool {
         let waiting = |warp: &Warp| -> u32 {
             let waits = |f: &&Fragment| f.state == State::Barrier(id);
@@ -171,7 +172,7 @@ impl Block<'_> {
         true
     }
 
-    /// How many threads the barrier that somebody waits at is for.
+    /// Number of threads of a barrier, from those that wait there.
     fn barrier_threads(&self, id: u32) -> u32 {
         let all: u32 = self.warps.iter().map(|warp| arrived(warp, warp.live)).sum();
         let given = self.warps.iter().find_map(|warp| {
@@ -192,7 +193,7 @@ impl Block<'_> {
         given.unwrap_or(all)
     }
 
-    /// Comes to a barrier and does not wait.
+    /// Arrives at a barrier without waiting.
     pub fn arrive_only(&mut self, w: usize, id: u32, active: u32) {
         let clock = &mut self.clock;
         self.warps[w].known.fence(w, active, clock, true);
@@ -207,7 +208,7 @@ impl Block<'_> {
         }
     }
 
-    /// More threads come to a barrier and go on than a block has: nobody waits there for them.
+    /// Reports a barrier with more arrivals than a block could produce while no thread waits.
     fn check_arrivals(&mut self, w: usize, id: u32, active: u32) {
         let came = self.arrivals.iter().filter(|a| a.barrier == id);
         let came: u32 = came.map(|a| a.threads).sum();
@@ -231,7 +232,7 @@ impl Block<'_> {
         }
     }
 
-    /// `bar.red`: what all threads that wait at a barrier ask, and the answer for each.
+    /// `bar.red`: reduces the predicates of all waiting threads and gives each the result.
     fn reduce(&mut self, id: u32) {
         let kernel = self.grid.kernel;
         let mut asked = vec![];

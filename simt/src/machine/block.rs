@@ -1,4 +1,4 @@
-//! A block: its warps, what they share, and whose turn it is.
+//! A block: its warps, their shared state, and their scheduling.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
 use super::{Options, Schedule};
 
-/// What all blocks of a launch have in common.
+/// State that all blocks of a launch share.
 pub struct Grid<'a> {
     pub kernel: &'a Kernel,
     pub shape: Shape,
@@ -22,57 +22,57 @@ pub struct Grid<'a> {
     pub global: Global,
     pub board: Board,
     pub options: Options,
-    /// Addresses of the module's own variables, by number of the kernel's list.
+    /// Addresses of the module's variables, in the order of the kernel's list.
     pub addresses: Vec<u64>,
-    /// Instructions of all blocks so far.
+    /// Instructions executed by all blocks so far.
     pub spent: AtomicU64,
-    /// Whether a block was endless: the others do not go on.
+    /// Whether a block ran out of fuel, which stops the others.
     pub halted: AtomicBool,
 }
 
-/// A block that runs.
+/// A running block.
 pub struct Block<'a> {
     pub grid: &'a Grid<'a>,
     pub id: [u32; 3],
     pub number: u32,
     pub warps: Vec<Warp>,
     pub shared: Shared,
-    /// Ticks when lanes synchronise.
+    /// Logical time; ticks whenever lanes synchronise.
     pub clock: u32,
     pub acquired: Acquired,
     pub counts: Vec<Counts>,
-    /// For each instruction.
+    /// Last address pattern of each instruction.
     pub patterns: Vec<Option<Box<Pattern>>>,
     pub findings: Vec<(u32, Finding)>,
     pub printed: String,
-    /// Instructions that are left.
+    /// Instructions left before the block counts as endless.
     pub fuel: u64,
-    /// Who came to a barrier by `bar.arrive` and does not wait.
+    /// Warps that arrived by `bar.arrive` and do not wait.
     pub arrivals: Vec<Arrival>,
-    /// What was published through shared memory.
+    /// Knowledge published through shared memory.
     pub board: Board,
-    /// What the watched warp did.
+    /// Steps of the watched warp.
     pub trace: Vec<Step>,
-    /// Whether the addresses of the current instruction are kept.
+    /// Whether the current instruction's addresses are recorded.
     pub recording: bool,
-    /// The state of the schedule's random numbers.
+    /// Random state of the schedule.
     pub random: u64,
     stopped: bool,
 }
 
-/// What comes after an instruction.
+/// The continuation after an instruction.
 pub enum Next {
-    /// The next one.
+    /// Go on with the next instruction.
     Step,
-    /// Whatever the fragments say: it has been moved, split or stopped.
+    /// The fragment was moved, split or stopped; continue from the warp's fragments.
     Moved,
 }
 
-/// Instructions that a warp runs before the next one has its turn.
+/// Instructions that a warp runs before the next warp's turn.
 const SLICE: u64 = 4096;
 
 impl<'a> Block<'a> {
-    /// Before its first instruction.
+    /// A block before its first instruction.
     pub fn new(grid: &'a Grid<'a>, id: [u32; 3], number: u32) -> Self {
         let kernel = grid.kernel;
         let threads = grid.shape.block.iter().product::<u32>();
@@ -108,7 +108,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// To the end, or to where it cannot go on.
+    /// Runs until all warps return or none can go on.
     pub fn run(&mut self) {
         while !self.stopped && self.warps.iter().any(|w| w.live != 0) {
             let before = self.fuel;
@@ -125,7 +125,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs a warp until it waits, returns or has had its turn.
+    /// Runs a warp until it waits, returns or its turn ends.
     fn run_warp(&mut self, w: usize) {
         let before = self.fuel;
         let until = before.saturating_sub(SLICE);
@@ -150,7 +150,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs fragment `i` until it splits, waits or returns.
+    /// Runs fragment `i` until it splits, waits, returns or its turn ends.
     fn run_fragment(&mut self, w: usize, i: usize, until: u64) {
         let kernel = self.grid.kernel;
         let random = self.grid.options.schedule != Schedule::PostDominator;
@@ -197,14 +197,14 @@ impl<'a> Block<'a> {
                     return;
                 }
             }
-            // Other schedules look for another fragment now and then.
+            // The random schedule switches fragments now and then.
             if random && steps == 8 && self.warps[w].fragments.len() > 1 {
                 return;
             }
         }
     }
 
-    /// Lanes of fragment `i` return.
+    /// The lanes return.
     pub fn exit(&mut self, w: usize, i: usize, lanes: u32) {
         let warp = &mut self.warps[w];
         let fragment = &mut warp.fragments[i];
@@ -218,12 +218,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Ends the block: what comes after would be wrong anyway.
+    /// Stops the block, because later results would be wrong.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Which of a space's window an address lies in, and its offset there.
+    /// Splits a generic address into its space and its offset there.
     pub fn space_of(address: u64) -> (Space, u64) {
         use crate::code::{CONST_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
         let window = address & !(WINDOW - 1);

@@ -1,4 +1,4 @@
-//! Whether an access is inside of what was given, aligned and allowed.
+//! Checks of accesses: bounds, alignment and permission.
 
 use crate::ast::Space;
 use crate::report::Class;
@@ -9,7 +9,7 @@ use super::coalesce::lanes;
 use super::global::{Found, Global, Range};
 
 impl Block<'_> {
-    /// Whether an access is aligned and inside; what is wrong is a finding.
+    /// Whether an access is aligned and in bounds; reports a finding if not.
     #[allow(clippy::too_many_arguments)]
     pub fn is_fine(
         &mut self,
@@ -43,7 +43,7 @@ impl Block<'_> {
         false
     }
 
-    /// The lanes whose `bytes` bytes are aligned and inside; what is wrong with the others is a finding.
+    /// Returns the lanes whose `bytes` bytes are aligned and in bounds; reports the others.
     pub fn fine_lanes(&mut self, on: &Lanes, bytes: u32, kind: Kind) -> u32 {
         let fine =
             |lane: &usize| self.is_fine(on.w, on.pc, *lane, on.space, on.at[*lane], bytes, kind);
@@ -52,7 +52,7 @@ impl Block<'_> {
             .fold(0, |mask, lane| mask | 1 << lane)
     }
 
-    /// Whether all lanes are fine, those that do not count among them, and in one buffer.
+    /// Whether all lanes, including inactive ones, are aligned, in bounds and in one buffer.
     pub fn all_fine(&self, on: &Lanes, bytes: u32, kind: Kind) -> bool {
         let (start, size) = match on.space {
             Space::Const | Space::Param if kind != Kind::Read => return false,
@@ -78,7 +78,7 @@ impl Block<'_> {
         }
     }
 
-    /// Bytes of a space other than global memory.
+    /// Size in bytes of a space other than global memory.
     fn size(&self, space: Space) -> u64 {
         match space {
             Space::Shared => self.shared.memory.bytes.len() as u64,
@@ -89,7 +89,7 @@ impl Block<'_> {
         }
     }
 
-    /// An address in words: byte, buffer and its size.
+    /// Describes an address: byte, buffer and size.
     fn place(&self, space: Space, at: u64) -> String {
         if space != Space::Global {
             let (name, size) = (name(space), self.size(space));
@@ -106,7 +106,7 @@ impl Block<'_> {
     }
 }
 
-/// An offset in a space of 32 bits; one that wrapped around is negative.
+/// An offset in a 32-bit space; one that wrapped around is negative.
 pub fn distance(at: u64) -> i64 {
     match u32::try_from(at) {
         Ok(narrow) => i64::from(narrow as i32),
@@ -114,7 +114,7 @@ pub fn distance(at: u64) -> i64 {
     }
 }
 
-/// A space in words.
+/// Name of a space in messages.
 fn name(space: Space) -> &'static str {
     match space {
         Space::Global => "global memory",

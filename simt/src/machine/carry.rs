@@ -1,4 +1,4 @@
-//! Sums with a carry in and out.
+//! Arithmetic with a carry.
 
 use crate::code::{CarryOp, Op, Slot};
 
@@ -51,7 +51,7 @@ impl Block<'_> {
     }
 }
 
-/// The sum of `bits` bits, 32 or 64, and its carry; of a difference, its borrow.
+/// Returns a sum of `bits` (32 or 64) bits and its carry, or a difference and its borrow.
 fn sum(op: CarryOp, bits: u32, [a, b, c]: [u64; 3], carry: bool) -> (u64, bool) {
     let mask = u64::MAX >> (64 - bits);
     let sign = |x: u64| i128::from((x << (64 - bits)) as i64 >> (64 - bits));
@@ -61,7 +61,7 @@ fn sum(op: CarryOp, bits: u32, [a, b, c]: [u64; 3], carry: bool) -> (u64, bool) 
     };
     let (first, second) = match op {
         CarryOp::Add => (a, b),
-        // a - b - borrow = a + !b + 1 - borrow, whose carry is the opposite of the borrow.
+        // a - b - borrow = a + !b + 1 - borrow; its carry is the inverse of the borrow.
         CarryOp::Sub => (a, !b & mask),
         CarryOp::MadLow => (product as u64 & mask, c),
         CarryOp::MadHigh { .. } => ((product >> bits) as u64 & mask, c),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A number of 256 bits, word by word, of which the lowest are first.
+    /// The words of a 256-bit number, least significant first.
     fn words(x: [u128; 2]) -> Vec<u64> {
         x.iter()
             .flat_map(|x| (0..4).map(move |i| (x >> (32 * i)) as u64 & 0xffff_ffff))
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_chain_is_one_long_sum(a: u128, b: u128) {
+        fn a_chain_of_additions_is_one_long_sum(a: u128, b: u128) {
             for (op, expected, out) in [
                 (CarryOp::Add, a.wrapping_add(b), a.checked_add(b).is_none()),
                 (CarryOp::Sub, a.wrapping_sub(b), a < b),
@@ -101,7 +101,7 @@ mod tests {
         }
 
         #[test]
-        fn products(a: u64, b: u64, c: u64, carry: bool) {
+        fn multiply_add_with_carry(a: u64, b: u64, c: u64, carry: bool) {
             let exact = u128::from(a) * u128::from(b);
             let low = u128::from(exact as u64) + u128::from(c) + u128::from(carry);
             prop_assert_eq!(sum(CarryOp::MadLow, 64, [a, b, c], carry), (low as u64, low >> 64 != 0));

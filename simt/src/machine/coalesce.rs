@@ -1,20 +1,20 @@
-//! What an access of a warp costs: sectors of global memory, passes over the banks of shared memory.
+//! Cost of a warp's accesses: sectors of global memory, wavefronts of shared memory.
 //!
-//! The rules are those that an H200's counters follow.
+//! The rules reproduce the counters of an H200.
 //! - Global: the distinct 32-byte sectors that the lanes touch, whatever the width of the access.
-//! - Shared: words of 4 bytes lie in 32 banks, and a pass takes one word of each bank for all lanes that want it.
-//!   Accesses of 4 bytes or less are taken together for the warp, of 8 bytes for each half of it, of 16 bytes for
-//!   each quarter. Of loads, two halves (quarters) are taken together when each lane has the address of its
-//!   neighbour t^1, or each that of t^2.
+//! - Shared: 4-byte words are spread over 32 banks. A wavefront serves one word of each bank, for all lanes
+//!   that want it. Accesses of up to 4 bytes per lane are served for the whole warp, of 8 bytes for each half
+//!   warp, of 16 bytes for each quarter warp. For loads, two halves (or quarters) share a wavefront if each
+//!   lane has the address of its neighbour t^1, or each that of t^2.
 
 use super::shadow::PAGE;
 
-/// Bytes of a sector.
+/// Size of a sector in bytes.
 const SECTOR: u64 = 32;
-/// Banks of shared memory.
+/// Number of banks of shared memory.
 const BANKS: usize = 32;
 
-/// The distinct sectors of `bytes` bytes at each active lane's address.
+/// Counts the distinct sectors of `bytes` bytes at each active lane's address.
 #[inline]
 pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
     let mut found = [0; 64];
@@ -42,13 +42,13 @@ pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
     (n - repeated) as u64
 }
 
-/// The fewest sectors that hold what the active lanes access.
+/// Minimum sectors for the bytes that the active lanes access.
 #[inline]
 pub fn ideal_sectors(mask: u32, bytes: u32) -> u64 {
     (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(SECTOR)
 }
 
-/// Passes over the banks for an access of `bytes` bytes a lane.
+/// Wavefronts of an access of `bytes` bytes per lane.
 #[inline]
 pub fn wavefronts(addresses: &[u64; 32], mask: u32, bytes: u32, load: bool) -> u64 {
     let group = match bytes {
@@ -68,14 +68,14 @@ pub fn wavefronts(addresses: &[u64; 32], mask: u32, bytes: u32, load: bool) -> u
     total
 }
 
-/// The fewest passes: what the widths alone need.
+/// Minimum wavefronts for the width of the access.
 #[inline]
 pub fn ideal_wavefronts(mask: u32, bytes: u32) -> u64 {
     let words = u64::from(mask.count_ones()) * u64::from(bytes.max(4)) / 4;
     words.div_ceil(BANKS as u64)
 }
 
-/// Whether each active lane t has the address of lane t^distance, unless that one is inactive.
+/// Whether each active lane t has the address of lane t^distance, or that lane is inactive.
 fn pairs(addresses: &[u64; 32], mask: u32, distance: usize) -> bool {
     lanes(mask).all(|t| {
         let other = t ^ distance;
@@ -83,7 +83,7 @@ fn pairs(addresses: &[u64; 32], mask: u32, distance: usize) -> bool {
     })
 }
 
-/// The largest number of distinct words in one bank.
+/// Maximum number of distinct words in one bank.
 fn passes(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
     let mut words = [0u64; 128];
     let mut n = 0;
@@ -108,17 +108,17 @@ fn passes(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
     u64::from(in_bank.into_iter().max().unwrap_or(0))
 }
 
-/// Lanes that have the same address.
+/// Lanes with the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// The first of them.
+    /// The first lane.
     pub lane: u8,
-    /// All of them, a bit each.
+    /// All lanes, one bit each.
     pub mask: u32,
 }
 
 impl Group {
-    /// Of one lane.
+    /// A group of one lane.
     pub fn one(lane: usize) -> Self {
         Self {
             lane: lane as u8,
@@ -127,7 +127,7 @@ impl Group {
     }
 }
 
-/// The active lanes by their addresses, in the order of the first ones.
+/// Groups the active lanes by address, ordered by first lane.
 pub fn groups(addresses: &[u64; 32], mask: u32) -> Vec<Group> {
     let mut left = mask;
     let mut found = vec![];
@@ -141,7 +141,7 @@ pub fn groups(addresses: &[u64; 32], mask: u32) -> Vec<Group> {
     found
 }
 
-/// Runs of groups that lie in one page of the shadow.
+/// Splits groups into runs that lie in one page of the shadow.
 #[inline]
 pub fn pages<'a>(
     addresses: &'a [u64; 32],
@@ -152,14 +152,14 @@ pub fn pages<'a>(
     groups.chunk_by(same).map(move |run| (page(&run[0]), run))
 }
 
-/// The lanes whose address has a property.
+/// Returns the lanes whose address satisfies `has`.
 #[inline]
 pub fn those(addresses: &[u64; 32], has: impl Fn(u64) -> bool) -> u32 {
     let bit = |(lane, &at): (usize, &u64)| u32::from(has(at)) << lane;
     addresses.iter().enumerate().map(bit).fold(0, |a, b| a | b)
 }
 
-/// The active lanes, ascending.
+/// Iterates over the active lanes in ascending order.
 #[inline]
 pub fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut left = mask;
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(wavefronts(&at(|l| 8 * l), !0, 8, true), 2);
         assert_eq!(wavefronts(&at(|l| 16 * l), !0, 16, true), 4);
         assert_eq!(wavefronts(&at(|l| l), !0, 1, true), 1);
-        // Neighbours read the same 8 bytes: 16 addresses in one pass.
+        // Neighbours read the same 8 bytes, so 16 addresses fit in one wavefront.
         assert_eq!(wavefronts(&at(|l| l / 2 * 8), !0, 8, true), 1);
         assert_eq!(wavefronts(&at(|l| l / 2 * 8), !0, 8, false), 2);
     }

@@ -1,4 +1,4 @@
-//! What lanes of a warp do together, once all members are there: shuffles, votes, matches, reductions,
+//! Warp collectives, executed once all members have arrived: shuffles, votes, matches, reductions,
 //! `bar.warp.sync`.
 
 use crate::alu::{D, W};
@@ -10,7 +10,7 @@ use super::block::Block;
 use super::coalesce::lanes;
 
 impl Block<'_> {
-    /// The instruction happens for all parts at once: each its instruction and its active lanes.
+    /// Executes the instruction for all parts at once. A part is an instruction and its active lanes.
     pub fn happen(&mut self, w: usize, parts: &[(u32, u32)]) {
         let kernel = self.grid.kernel;
         let together = parts.iter().fold(0, |all, (_, mask)| all | mask);
@@ -80,7 +80,7 @@ impl Block<'_> {
                 let (from, fine) = source_lane(*mode, lane as u32, b[lane], c[lane]);
                 value[lane] = source[from as usize];
                 in_range |= u32::from(fine) << lane;
-                // A member that met this lane elsewhere has been found: see `check_members`.
+                // `check_members` has reported a member that met this lane elsewhere.
                 let is_missing = fine && together >> from & 1 == 0;
                 let member = wanted[lane] & 1 << from;
                 if is_missing && (member == 0 || self.out_of_step(w, pc, lane, member).is_none()) {
@@ -187,7 +187,7 @@ impl Block<'_> {
     }
 }
 
-/// The lane that `lane` reads, and whether it is in its segment; otherwise it reads itself.
+/// Returns the lane that `lane` reads, and whether it is in its segment; otherwise `lane` reads itself.
 fn source_lane(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let b = b & 31;
     let (clamp, segment) = (c & 31, (c >> 8) & 31);
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(source_lane(Shuffle::Down, 3, 4, 31), (7, true));
         assert_eq!(source_lane(Shuffle::Up, 3, 4, 0), (3, false));
         assert_eq!(source_lane(Shuffle::Up, 9, 4, 0), (5, true));
-        // Segments of 8: width 8 is ((32 - 8) << 8) | 31, or 0 for up.
+        // Segments of 8 lanes: c is ((32 - 8) << 8) | 31, or (32 - 8) << 8 for `up`.
         let down = 0x181f;
         assert_eq!(source_lane(Shuffle::Down, 6, 4, down), (6, false));
         assert_eq!(source_lane(Shuffle::Index, 13, 2, down), (10, true));

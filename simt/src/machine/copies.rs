@@ -11,7 +11,7 @@ use super::own::little_endian;
 use super::shared::State;
 use super::warp::Copy;
 
-/// Copies of a warp that are on their way, at most: one that starts more does not end.
+/// Maximum copies in flight per warp, to bound memory in an endless loop.
 const MOST_COPIES: usize = 1 << 16;
 
 impl Block<'_> {
@@ -64,7 +64,7 @@ impl Block<'_> {
                 chunk.copy_from_slice(&value.to_le_bytes()[..unit]);
             }
             let at = to[lane] as usize;
-            // It may write at any time from now on, and does at the wait at the latest.
+            // The copy may land at any time from now on; this machine performs it at the wait.
             self.start_copy(w, pc, lane, at, bytes);
             self.warps[w].copies.push(Copy {
                 lane,
@@ -76,7 +76,8 @@ impl Block<'_> {
         }
     }
 
-    /// How many bytes each lane's source has: more than the copy's are undefined.
+    /// Returns each lane's source size in bytes. A size beyond the copy's is undefined behaviour and
+    /// reported.
     fn source_sizes(&mut self, w: usize, pc: u32, active: u32, r: Reg, bytes: u32) -> [u32; 32] {
         self.check_read(w, pc, active, &[Slot::Word(r)]);
         let sizes = self.warps[w].words[r as usize];
@@ -89,7 +90,7 @@ impl Block<'_> {
         sizes
     }
 
-    /// The source of a copy: aligned as the copy, inside as far as it is read.
+    /// Checks the source of a copy: aligned to the copy's size, and in bounds as far as it is read.
     fn is_fine_copy(
         &mut self,
         w: usize,
@@ -118,7 +119,7 @@ impl Block<'_> {
         }
     }
 
-    /// `cp.async.wait_group n`: all but the last n groups are there; `None` for all copies.
+    /// `cp.async.wait_group n`: waits for all but the last n groups; `None` waits for all copies.
     pub fn copy_wait(&mut self, w: usize, active: u32, pending: Option<u32>) {
         let warp = &mut self.warps[w];
         let groups = warp.groups;

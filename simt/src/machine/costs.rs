@@ -1,5 +1,4 @@
-//! What accesses cost, counted; a cost that came out for the same pattern of addresses before is not
-//! computed again.
+//! Counts the cost of accesses. If an instruction repeats its last address pattern, the cost is reused.
 
 use std::rc::Rc;
 
@@ -10,12 +9,12 @@ use super::access::Lanes;
 use super::block::Block;
 use super::coalesce::{Group, groups, ideal_sectors, ideal_wavefronts, sectors, wavefronts};
 
-/// The last pattern of an instruction: how far each lane's address is from the first one's.
+/// The last address pattern of an instruction: each lane's distance from the first address.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     mask: u32,
     space: Space,
-    /// Of the first address, in its sector or its word.
+    /// Offset of the first address in its sector or word.
     phase: u64,
     distances: D,
     cost: u64,
@@ -23,7 +22,7 @@ pub struct Pattern {
 }
 
 impl Block<'_> {
-    /// Counts an access of `bytes` bytes a lane: which lanes have the same address.
+    /// Counts an access of `bytes` bytes per lane; returns the lanes grouped by address.
     pub fn count(&mut self, on: &Lanes, bytes: u32, load: bool) -> Rc<[Group]> {
         let (cost, groups) = match on.space {
             Space::Global => self.cost(on, 31, |at| sectors(at, on.mask, bytes)),
@@ -62,7 +61,8 @@ impl Block<'_> {
         groups
     }
 
-    /// As computed, or as known: the same for patterns that are moved by whole sectors, or whole words.
+    /// Returns the cost of a pattern, computed or cached. Moving a pattern by whole sectors or words keeps
+    /// its cost.
     fn cost(&mut self, on: &Lanes, phase: u64, compute: impl Fn(&D) -> u64) -> (u64, Rc<[Group]>) {
         let phase = on.at[0] & phase;
         let distances = on.at.map(|at| at.wrapping_sub(on.at[0]));

@@ -1,4 +1,4 @@
-//! What is wrong, in words: kept once for each class and instruction.
+//! Findings: one for each class and instruction.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,7 +9,7 @@ use super::coalesce::lanes;
 use super::warp::{Fragment, State};
 
 impl Block<'_> {
-    /// Who lane `lane` is, for a report.
+    /// Identifies lane `lane` in a report.
     pub fn thread(&self, w: usize, lane: usize) -> Thread {
         let shape = &self.grid.shape;
         let [x, y, _] = shape.block;
@@ -21,7 +21,7 @@ impl Block<'_> {
         }
     }
 
-    /// Something is wrong at `pc`: kept once for each class and instruction.
+    /// Reports a defect at `pc`; repeated ones of the same class and instruction are counted.
     pub fn find(
         &mut self,
         class: Class,
@@ -51,7 +51,7 @@ impl Block<'_> {
         self.findings.push((pc, finding));
     }
 
-    /// A register is read that nobody wrote.
+    /// Reports a read of an unwritten register.
     pub fn unwritten_register(&mut self, w: usize, pc: u32, lanes: u32, what: &str) {
         let lane = lanes.trailing_zeros() as usize;
         self.find(Class::Uninitialised, w, pc, lane, || {
@@ -59,7 +59,7 @@ impl Block<'_> {
         });
     }
 
-    /// The block, or the launch, has used up its instructions.
+    /// Reports that the block, or the launch, has run out of fuel.
     pub fn endless(&mut self, w: usize, whose: &str, fuel: u64) {
         let fragment = self.warps[w].fragments.first().cloned();
         if let Some(Fragment { pc, mask, .. }) = fragment {
@@ -77,7 +77,7 @@ impl Block<'_> {
         self.stop();
     }
 
-    /// Nobody can go on: each who waits is a finding.
+    /// Reports each thread that waits when none can go on.
     pub fn deadlock(&mut self) {
         if self.find_out_of_step() {
             return self.stop();
@@ -104,7 +104,7 @@ impl Block<'_> {
         self.stop();
     }
 
-    /// That lanes are waited for, and where the first of them is instead.
+    /// Describes the missing lanes and where the first of them is.
     fn absent(&self, w: usize, wanted: u32) -> String {
         let warp = &self.warps[w];
         let first = 1 << wanted.trailing_zeros();
@@ -125,7 +125,7 @@ impl Block<'_> {
     }
 }
 
-/// Lanes in words: `lane 3`, `lanes 0 to 15`, `lanes 0, 2, 4 and 13 more`.
+/// Describes lanes: `lane 3`, `lanes 0 to 15`, `lanes 0, 2, 4 and 13 more`.
 pub fn names(mask: u32) -> String {
     const MOST: usize = 3;
     let starts = lanes(mask & !(mask << 1));
@@ -151,7 +151,7 @@ pub fn names(mask: u32) -> String {
 }
 
 #[test]
-fn lanes_have_names() {
+fn lanes_are_listed_in_words() {
     for (mask, expected) in [
         (1 << 3, "lane 3"),
         (0xffff, "lanes 0 to 15"),

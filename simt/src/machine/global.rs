@@ -1,8 +1,7 @@
-//! Global memory: buffers, each in a range of its own.
+//! Global memory: buffers, each in an address range of its own.
 //!
-//! Blocks run on several threads, so a word is an atomic, read and written without any order: as on a GPU,
-//! and as cheap as a plain one. What has been written, and who wrote and read a word last, stands in pages
-//! beside them.
+//! Blocks run on several threads, so memory consists of atomic words with relaxed loads and stores, which
+//! cost as much as plain ones. Shadow pages record which bytes are written and who accessed a word last.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -14,28 +13,28 @@ use super::pages::Pages;
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE};
 
-/// Where buffers begin; below lie the windows of the other spaces.
+/// Address of the first buffer; the windows of the other spaces lie below.
 pub const BASE: u64 = 5 << 40;
-/// From a buffer to the next: no index that is wrong lands in the neighbour.
+/// Distance of buffers, as a power of two: no wrong index reaches the next buffer.
 const STRIDE_BITS: u32 = 36;
-/// Of the addresses between two buffers half are before the second, half beyond the first.
+/// Addresses between two buffers: half count as before the second, half as past the end of the first.
 const BEFORE: u64 = 1 << (STRIDE_BITS - 1);
-/// Atomic updates of one word wait for each other, of few others.
+/// Number of locks for atomic updates; updates of the same word, and a few others, share one.
 const STRIPES: usize = 64;
 
-/// Memory that the host gives to kernels and looks at afterwards.
+/// Memory shared by the host and kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {
-    /// What it is called in a report.
+    /// Name in reports.
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Whether the host wrote them: reading what nobody wrote is a finding.
+    /// Whether the host wrote the bytes; if not, reading them before a write is a finding.
     pub initialised: bool,
 }
 
 impl Buffer {
-    /// Of these bytes.
+    /// A buffer with these bytes.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self {
             name: name.into(),
@@ -44,8 +43,8 @@ impl Buffer {
         }
     }
 
-    /// Of this size, which a kernel has to write before it reads it; filled with 0xff, which is NaN in every
-    /// float format.
+    /// A buffer of this size that a kernel must write before reading. It is filled with 0xff, which is NaN in
+    /// every float type.
     pub fn uninitialised(name: impl Into<String>, bytes: usize) -> Self {
         Self {
             name: name.into(),
@@ -54,22 +53,22 @@ impl Buffer {
         }
     }
 
-    /// Of floats.
+    /// A buffer of floats.
     pub fn f32s(name: impl Into<String>, values: &[f32]) -> Self {
         Self::new(name, values.iter().flat_map(|x| x.to_le_bytes()).collect())
     }
 
-    /// Of integers.
+    /// A buffer of integers.
     pub fn u32s(name: impl Into<String>, values: &[u32]) -> Self {
         Self::new(name, values.iter().flat_map(|x| x.to_le_bytes()).collect())
     }
 
-    /// As floats; what is left of a last one is left out.
+    /// Returns the bytes as floats; trailing bytes are ignored.
     pub fn to_f32s(&self) -> Vec<f32> {
         self.to_u32s().into_iter().map(f32::from_bits).collect()
     }
 
-    /// As integers.
+    /// Returns the bytes as integers; trailing bytes are ignored.
     pub fn to_u32s(&self) -> Vec<u32> {
         let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         self.bytes.chunks_exact(4).map(word).collect()
@@ -84,45 +83,45 @@ pub struct Range {
     pages: Pages,
 }
 
-/// What is wrong with a read: lanes and bytes.
+/// The defects of a read: lanes and bytes.
 #[derive(Default)]
 pub struct Wrong {
-    /// Of what nobody wrote.
+    /// Reads of unwritten bytes.
     pub unwritten: Vec<(usize, u64)>,
     /// Races.
     pub conflicts: Conflicts,
 }
 
-/// All of them.
+/// All buffers of a launch.
 pub struct Global {
     pub ranges: Vec<Range>,
     stripes: Vec<Mutex<()>>,
 }
 
-/// Where an address lies.
+/// The location of an address.
 pub enum Found {
-    /// Buffer and byte in it.
+    /// In a buffer: its index and the byte.
     Inside(usize, u64),
-    /// Before or beyond a buffer: its number, and the byte counted from its start.
+    /// Before or past a buffer: its index, and the offset from its start.
     Beyond(usize, i64),
-    /// In none.
+    /// In no buffer.
     Nowhere,
 }
 
 impl Global {
-    /// Takes the buffers' bytes.
+    /// Copies the bytes of the buffers.
     pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>) -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
         let ranges = buffers.map(Range::new).collect();
         Self { ranges, stripes }
     }
 
-    /// The address of a buffer's first byte.
+    /// Address of a buffer's first byte.
     pub fn address(index: usize) -> u64 {
         BASE + ((index as u64) << STRIDE_BITS)
     }
 
-    /// Where `bytes` bytes from `address` lie.
+    /// Locates `bytes` bytes from `address` on.
     #[inline]
     pub fn find(&self, address: u64, bytes: u32) -> Found {
         let distance = address.wrapping_sub(BASE - BEFORE);
@@ -140,7 +139,7 @@ impl Global {
         }
     }
 
-    /// The buffer that an address is nearest to, and the byte counted from its start.
+    /// Returns the nearest buffer to an address, and the offset from its start.
     pub fn place(&self, address: u64) -> Option<(&Range, i64)> {
         match self.find(address, 0) {
             Found::Inside(i, offset) => Some((&self.ranges[i], offset as i64)),
@@ -149,13 +148,13 @@ impl Global {
         }
     }
 
-    /// Bytes that its shadow takes.
+    /// Size of the shadow in bytes.
     #[cfg(test)]
     pub fn shadow_bytes(&self) -> usize {
         self.ranges.iter().map(|range| range.pages.bytes()).sum()
     }
 
-    /// Runs `update` while no other atomic update of this word does.
+    /// Runs `update` exclusively among the atomic updates of this word.
     pub fn exclusively<T>(&self, address: u64, update: impl FnOnce() -> T) -> T {
         let stripe = (address / 8) as usize % STRIPES;
         let _guard = self.stripes[stripe].lock();
@@ -178,7 +177,7 @@ impl Range {
         }
     }
 
-    /// 1, 2, 4 or 8 bytes, aligned.
+    /// Reads 1, 2, 4 or 8 aligned bytes.
     #[inline]
     pub fn load(&self, offset: u64, bytes: u32) -> u64 {
         let index = (offset / 4) as usize;
@@ -191,7 +190,7 @@ impl Range {
         }
     }
 
-    /// The same, written.
+    /// Writes 1, 2, 4 or 8 aligned bytes.
     #[inline]
     fn store(&self, offset: u64, bytes: u32, value: u64) {
         let index = (offset / 4) as usize;
@@ -205,11 +204,11 @@ impl Range {
         let shift = (offset % 4 * 8) as u32;
         let mask = ((1u32 << (8 * bytes)) - 1) << shift;
         let merge = |old: u32| Some((old & !mask) | (((value as u32) << shift) & mask));
-        // The closure always gives a value, so there is no other outcome.
+        // The closure always returns a value, so the update cannot fail.
         let _ = self.words[index].fetch_update(Relaxed, Relaxed, merge);
     }
 
-    /// Lanes read `N` elements of `bytes` bytes each, side by side; `access` where races are looked for.
+    /// Reads `N` adjacent elements of `bytes` bytes for each lane; `access` is given if races are checked.
     pub fn read<const N: usize>(
         &self,
         access: Option<&Access>,
@@ -242,7 +241,7 @@ impl Range {
         (values, wrong)
     }
 
-    /// Lanes write an element of `bytes` bytes each, one after the other.
+    /// Writes an element of `bytes` bytes for each lane, in lane order.
     pub fn write(
         &self,
         access: Option<&Access>,
@@ -275,7 +274,7 @@ impl Range {
         conflicts
     }
 
-    /// The bytes, for the host.
+    /// Copies the bytes out for the host.
     pub fn to_bytes(&self) -> Vec<u8> {
         let words = self.words.iter();
         let mut bytes: Vec<u8> = words.flat_map(|w| w.load(Relaxed).to_le_bytes()).collect();

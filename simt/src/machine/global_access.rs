@@ -1,4 +1,4 @@
-//! Reads and writes of global memory, and its races.
+//! Reads, writes and races of global memory.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use super::coalesce::{Group, groups, lanes, those};
 use super::global::{Found, Global, Wrong};
 
 impl Block<'_> {
-    /// Elements that are inside, aligned.
+    /// Reads elements that are in bounds and aligned.
     pub fn read_global<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
         if !on.strong {
             return self.read_buffers(on, bytes);
         }
-        // What a lane comes to know counts for itself and for those after it.
+        // A value that a lane reads counts for it and the lanes after it.
         self.warps[on.w].spins = true;
         let mut values = [[0; 32]; N];
         for lane in lanes(on.mask) {
@@ -32,7 +32,7 @@ impl Block<'_> {
         values
     }
 
-    /// Buffer by buffer.
+    /// Reads buffer by buffer.
     fn read_buffers<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
         let mut values = [[0; 32]; N];
         let mut left = on.mask;
@@ -50,7 +50,7 @@ impl Block<'_> {
         values
     }
 
-    /// Elements that are inside, aligned.
+    /// Writes elements that are in bounds and aligned.
     pub fn write_global(&mut self, on: Lanes, bytes: u32, value: &D) {
         if on.strong {
             let known = &self.warps[on.w].known;
@@ -73,7 +73,7 @@ impl Block<'_> {
         }
     }
 
-    /// The buffer of the first of these lanes, those of them that have their addresses in it too, and where.
+    /// Returns the buffer of the first of these lanes, the lanes in the same buffer, and their offsets.
     fn buffer(&self, at: &D, left: u32) -> Option<(usize, u32, D)> {
         if left == 0 {
             return None;
@@ -102,7 +102,7 @@ impl Block<'_> {
     }
 }
 
-/// The groups of those lanes that access the same buffer.
+/// The groups of the lanes that access one buffer.
 fn of_buffer<'a>(on: &Lanes<'a>, here: u32) -> Cow<'a, [Group]> {
     if here == on.mask {
         on.groups.into()

@@ -1,8 +1,9 @@
-//! What lanes know of each other: up to which time what another did is before what they do next.
+//! Happens-before knowledge: up to which time one lane's accesses are ordered before another lane's next
+//! ones.
 //!
-//! Barriers and `bar.warp.sync` tell all who take part. Fences and atomics tell one another: who writes a
-//! word by an atomic or another strong access publishes there what it knew at its last fence, and who reads
-//! the word by such an access knows it from then on.
+//! Barriers and `bar.warp.sync` order all participants. Fences and atomics order pairs: a lane that writes a
+//! word by an atomic or other strong access publishes what it knew at its last fence. A lane that reads the
+//! word by such an access acquires that knowledge.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,24 +11,24 @@ use std::sync::{Arc, Mutex};
 use super::coalesce::lanes;
 use super::race::Stamp;
 
-/// What one lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
+/// What a lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
-    /// Whether it came through a fence of the device or the system: other blocks see it.
+    /// Whether the fence had device or system scope, so that other blocks may acquire it.
     device: bool,
     warps: Vec<u32>,
     lanes: HashMap<u32, [u32; 32]>,
 }
 
 impl Knowledge {
-    /// Whether it includes what was done at this time.
+    /// Whether it includes an access with this stamp.
     pub fn knows(&self, other: Stamp) -> bool {
         let of_warp = self.warps.get(other.warp as usize);
         let of_lane = self.lanes.get(&other.warp).map(|l| &l[other.lane as usize]);
         of_warp.into_iter().chain(of_lane).any(|&t| other.time < t)
     }
 
-    /// Adds another's.
+    /// Merges other knowledge into it.
     fn join(&mut self, other: &Self) {
         self.device |= other.device;
         self.warps
@@ -39,33 +40,33 @@ impl Knowledge {
     }
 }
 
-/// The later of two times, one by one.
+/// Element-wise maximum of times.
 fn later(mine: &mut [u32], other: &[u32]) {
     for (mine, other) in mine.iter_mut().zip(other) {
         *mine = (*mine).max(*other);
     }
 }
 
-/// What a block knows of others.
+/// Knowledge of other blocks, by block.
 pub type Acquired = HashMap<u32, Knowledge>;
 
-/// What a warp knows of its block.
+/// A warp's knowledge of its block.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// All lanes of this warp know all others of it up to here.
+    /// Time up to which all lanes of this warp know each other.
     together: u32,
-    /// What lane i knows of lane j, where lanes synchronised in parts.
+    /// Times that lane i knows of lane j, once lanes have synchronised in parts.
     lanes: Option<Box<[[u32; 32]; 32]>>,
-    /// Of the other warps of the block.
+    /// Times of the other warps of the block.
     pub warps: Vec<u32>,
-    /// What each lane knew at its last fence.
+    /// Each lane's knowledge at its last fence.
     fenced: [Option<Arc<Knowledge>>; 32],
-    /// When each lane last synchronised.
+    /// Time when each lane last synchronised.
     pub now: [u32; 32],
 }
 
 impl Known {
-    /// Of one of this many warps, at the start.
+    /// The initial knowledge in a block of this many warps.
     pub fn new(warps: usize) -> Self {
         Self {
             together: 1,
@@ -83,12 +84,12 @@ impl Known {
             || (self.lanes.as_ref()).is_some_and(|l| time < l[lane as usize][other as usize])
     }
 
-    /// Whether each lane knows what all others of the warp did at `time`.
+    /// Whether every lane knows what all others of the warp did at `time`.
     pub fn knows_all_lanes(&self, time: u32) -> bool {
         time < self.together
     }
 
-    /// Whether lanes synchronised in parts, and not all know the same.
+    /// Whether lanes have synchronised in parts and differ in their knowledge.
     pub fn has_parts(&self) -> bool {
         self.lanes.is_some()
     }
@@ -98,8 +99,8 @@ impl Known {
         self.now == [self.now[0]; 32]
     }
 
-    /// The lanes of `mask` synchronise, of a warp with the lanes `born`. Those that have returned and are not named did not:
-    /// what they did last is in no order with what follows.
+    /// Synchronises the lanes of `mask`, of a warp with the lanes `born`. Lanes that have returned and are
+    /// not named do not take part: their last accesses are unordered with what follows.
     pub fn sync_lanes(&mut self, mask: u32, born: u32, clock: &mut u32) {
         *clock += 1;
         for lane in lanes(mask) {
@@ -127,8 +128,8 @@ impl Known {
         }
     }
 
-    /// All lanes of these warps synchronise, and know what those did who came and went on: each a warp, and
-    /// the time when it came.
+    /// Synchronises all lanes of these warps. They also learn what the warps that arrived without waiting did
+    /// before their arrival (warp and time).
     pub fn barrier(
         all: &mut [&mut Known],
         members: &[usize],
@@ -156,8 +157,8 @@ impl Known {
         }
     }
 
-    /// A fence by the lanes of `mask` of warp `warp`: what each of them knows may be published,
-    /// to other blocks too if the fence is the device's.
+    /// A fence by the lanes of `mask` of warp `warp`. What each lane knows may be published, and to other
+    /// blocks if the fence has device scope.
     pub fn fence(&mut self, warp: usize, mask: u32, clock: &mut u32, device: bool) {
         *clock += 1;
         let mut warps = self.warps.clone();
@@ -174,12 +175,12 @@ impl Known {
         }
     }
 
-    /// Lane `lane` of warp `warp` comes to know what another of the block knew.
+    /// Lane `lane` of warp `warp` acquires knowledge of another lane of the block.
     fn learn(&mut self, warp: usize, lane: usize, knowledge: &Knowledge) {
         later(&mut self.warps, &knowledge.warps);
         for (&other, times) in &knowledge.lanes {
             if other as usize != warp {
-                // Of other warps a warp knows no single lanes.
+                // A warp keeps one time for each other warp, not one per lane.
                 let latest = times.iter().copied().max().unwrap_or(0);
                 self.warps[other as usize] = self.warps[other as usize].max(latest);
                 continue;
@@ -190,7 +191,7 @@ impl Known {
     }
 }
 
-/// What several know, if they know anything.
+/// Merges the knowledge of several lanes; `None` if none has any.
 fn joined<'a>(mut all: impl Iterator<Item = &'a Arc<Knowledge>>) -> Option<Arc<Knowledge>> {
     let mut sum = all.next()?.clone();
     for one in all {
@@ -201,15 +202,15 @@ fn joined<'a>(mut all: impl Iterator<Item = &'a Arc<Knowledge>>) -> Option<Arc<K
     Some(sum)
 }
 
-/// What was published through an address, by which block.
+/// Knowledge published through an address, by block.
 type Published = HashMap<u64, Vec<(u32, Arc<Knowledge>)>>;
 
-/// Addresses (generic ones) and what was published through them.
+/// Published knowledge by generic address.
 #[derive(Debug, Default)]
 pub struct Board(Mutex<Published>);
 
 impl Board {
-    /// Lane `lane` of `block` writes to `address` by a strong access.
+    /// Lane `lane` of `block` publishes by a strong write to `address`.
     pub fn publish(&self, address: u64, block: u32, known: &Known, lane: usize) {
         let Some(fenced) = &known.fenced[lane] else {
             return;
@@ -223,7 +224,7 @@ impl Board {
         }
     }
 
-    /// A lane reads `address` by a strong access: its warp and block know what was published there.
+    /// A lane acquires by a strong read of `address`; its warp and block learn what was published there.
     pub fn acquire(
         &self,
         address: u64,
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_know_those_they_met() {
+    fn lanes_know_the_lanes_they_synchronised_with() {
         let mut known = Known::new(1);
         let mut clock = 1;
         let before = stamp(0, 1, &known);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_publishes_what_its_lane_knew_and_no_more() {
+    fn a_fence_publishes_exactly_what_its_lane_knew() {
         let (mut writer, mut reader) = (Known::new(2), Known::new(2));
         let (board, mut acquired, mut clock) = (Board::default(), Acquired::new(), 1);
         let [own, neighbour] = [0, 1].map(|lane| stamp(0, lane, &writer));
@@ -286,7 +287,7 @@ mod tests {
         // Another block.
         board.acquire(64, (1, 0, 0), &mut Known::new(2), &mut acquired);
         assert!(acquired[&0].knows(own) && !acquired[&0].knows(neighbour));
-        // Another warp, through another address and through this one.
+        // Another warp acquires nothing through another address, and the knowledge through this one.
         board.acquire(68, (0, 1, 0), &mut reader, &mut acquired);
         assert!(!in_order(stamp(1, 0, &reader), own, &reader, &acquired));
         board.acquire(64, (0, 1, 0), &mut reader, &mut acquired);

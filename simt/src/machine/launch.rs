@@ -1,4 +1,4 @@
-//! What a launch is given: its size and its arguments, and whether a GPU would take them.
+//! Size and arguments of a launch, and checks that a GPU would accept them.
 
 use crate::code::Kernel;
 use crate::error::{Error, Result};
@@ -8,26 +8,26 @@ use super::Options;
 use super::argument::{self, Arg};
 use super::global::Buffer;
 
-/// Shared memory of a block, static and dynamic, at most: what an H100 grants.
+/// Maximum bytes of shared memory per block, static and dynamic: the limit of an H100.
 const MAX_SHARED: u64 = 227 << 10;
 
-/// Of it, bytes that a kernel may declare (ptxas).
+/// Maximum bytes of static shared memory (ptxas).
 const MAX_DECLARED_SHARED: u64 = 48 << 10;
-/// Threads of a block at most.
+/// Maximum threads per block.
 const MAX_THREADS: u64 = 1024;
 
-/// How many blocks of how many threads.
+/// The size of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim {
-    /// Blocks.
+    /// Number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block along x, y and z.
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub smem: u32,
 }
 
-/// Whether a GPU takes this launch.
+/// Checks that a GPU would accept this launch.
 pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Result<()> {
     let wrong = |what: &str, expected: String, found: String| {
         Err(Error::Launch {
@@ -51,13 +51,17 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     if dim.block[2] > 64 {
         return wrong(
             "block",
-            "64 layers at most".into(),
+            "at most 64 threads along z".into(),
             dim.block[2].to_string(),
         );
     }
     if dim.grid[1].max(dim.grid[2]) > 0xffff {
         let found = format!("{} and {}", dim.grid[1], dim.grid[2]);
-        return wrong("grid", "65535 rows and layers at most".into(), found);
+        return wrong(
+            "grid",
+            "at most 65535 blocks along y and along z".into(),
+            found,
+        );
     }
     if count(&dim.grid) == 0 || count(&dim.grid) > u64::from(u32::MAX >> 10) {
         return wrong(
@@ -99,14 +103,14 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     argument::check(kernel, buffers, args)
 }
 
-/// Whether a launch takes no more memory than it may: see [`Options::memory`].
+/// Checks that a launch stays within [`Options::memory`].
 pub fn check_memory(
     kernel: &Kernel,
     dim: &Dim,
     buffers: impl Iterator<Item = u64>,
     options: &Options,
 ) -> Result<()> {
-    // Registers and local memory have what was written beside them.
+    // Registers and local memory include flags for what has been written.
     let registers = 132 * u64::from(kernel.words) + 260 * u64::from(kernel.doubles);
     let warp = registers + 8 * u64::from(kernel.preds) + 64 * u64::from(kernel.local_bytes);
     let warps = u64::from(dim.block.iter().product::<u32>().div_ceil(32));
@@ -117,7 +121,7 @@ pub fn check_memory(
     } else {
         1
     };
-    // Twice, as they are copied in and out.
+    // Twice, because buffers are copied in and out.
     let buffers: u64 = 2 * buffers.sum::<u64>();
     let bytes = (warps * warp + shared + counts)
         .saturating_mul(side_by_side)
@@ -132,7 +136,7 @@ pub fn check_memory(
     })
 }
 
-/// The parameter block.
+/// Builds the parameter block.
 pub fn parameters(kernel: &Kernel, args: &[Arg]) -> Vec<u8> {
     let mut params = vec![0; kernel.param_bytes as usize];
     for (param, arg) in kernel.params.iter().zip(args) {

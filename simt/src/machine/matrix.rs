@@ -1,4 +1,4 @@
-//! Products of small matrices by a warp, and the loads and stores that bring their operands into place.
+//! Matmuls by a warp, and the loads and stores of their fragments.
 
 mod blocks;
 mod fragment;
@@ -11,7 +11,7 @@ use super::block::{Block, Next};
 use fragment::{Layout, gather, scatter};
 
 impl Block<'_> {
-    /// `ldmatrix`, `stmatrix`, `mma.sync`, `wmma.*`: all lanes of the warp together.
+    /// Executes `ldmatrix`, `stmatrix`, `mma.sync` and `wmma.*` for all lanes of the warp.
     pub fn matrix(&mut self, w: usize, pc: u32, active: u32) -> Next {
         if active != !0 {
             let lane = active.trailing_zeros() as usize;
@@ -41,7 +41,8 @@ impl Block<'_> {
         Next::Step
     }
 
-    /// d = a·b + c. Products are summed in f64 and rounded once: hardware sums in f32, in an order of its own.
+    /// Computes d = a·b + c. Sums are computed in f64 and rounded once; hardware sums in f32 in an order of
+    /// its own.
     fn mma(&mut self, w: usize, pc: u32, mma: &Mma) {
         for regs in [&mma.a_regs, &mma.b_regs, &mma.c_regs] {
             for &r in regs {

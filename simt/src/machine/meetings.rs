@@ -1,9 +1,9 @@
-//! Where the lanes of a warp part, and where they meet again.
+//! Divergence and reconvergence of a warp's lanes.
 
 use super::warp::{Fragment, Meet, State, Warp};
 
 impl Warp {
-    /// Lanes return: nobody waits for them any longer.
+    /// The lanes return, and no other lane waits for them any longer.
     pub fn retire(&mut self, mask: u32) {
         self.live &= !mask;
         for meet in 0..self.meets.len() {
@@ -12,8 +12,8 @@ impl Warp {
         }
     }
 
-    /// Fragment `i` has come to where its lanes meet others, or the last of those has returned: whoever is
-    /// there goes on when all are.
+    /// Fragment `i` has reached its meeting point, or the last missing lane has returned. Once all expected
+    /// lanes are there, they go on.
     pub fn arrive(&mut self, i: usize) {
         let fragment = &self.fragments[i];
         let Some(meet) = fragment.meet else { return };
@@ -25,7 +25,7 @@ impl Warp {
         self.go_on(meet);
     }
 
-    /// Lets those go on that are at a complete meeting.
+    /// Resumes the lanes of a complete meeting.
     pub fn go_on(&mut self, meet: usize) {
         let Meet {
             pc,
@@ -41,7 +41,7 @@ impl Warp {
         self.resume(pc, arrived, parent);
     }
 
-    /// Lanes go on at `pc`, or wait again if others meet there too.
+    /// Lanes go on at `pc`, or wait if their outer meeting is at the same place.
     fn resume(&mut self, pc: u32, mask: u32, meet: Option<usize>) {
         self.fragments.push(Fragment {
             pc,
@@ -52,21 +52,21 @@ impl Warp {
         self.arrive(self.fragments.len() - 1);
     }
 
-    /// Fragment `i` splits at a branch: the lanes of `taken` go to `to`, the others to the next instruction,
+    /// Splits fragment `i` at a branch: the lanes of `taken` go to `to`, the others to the next instruction,
     /// and all meet at `meet`.
     pub fn split(&mut self, i: usize, taken: u32, to: u32, meet: Option<u32>) {
         let rest = self.fragments[i].pc + 1;
         self.split_to(i, (taken, to), rest, meet);
     }
 
-    /// The same; the others go to `rest`.
+    /// The same, but the other lanes go to `rest`.
     pub fn split_to(&mut self, i: usize, (taken, to): (u32, u32), rest: u32, meet: Option<u32>) {
         let Fragment {
             mask, meet: outer, ..
         } = self.fragments.swap_remove(i);
         let meet = match meet {
             None => outer,
-            // A loop whose lanes leave it one after the other has one place where they meet.
+            // Lanes that leave a loop one after another share one meeting.
             Some(pc) if outer.is_some_and(|m| self.meets[m].pc == pc) => outer,
             Some(pc) => Some(self.new_meet(Meet {
                 pc,
@@ -92,7 +92,7 @@ impl Warp {
         }
     }
 
-    /// Those who wait at a meeting wait no longer: whether there were any.
+    /// Releases lanes that wait at meetings; returns whether there were any.
     pub fn stop_waiting(&mut self) -> bool {
         let mut any = false;
         for meet in 0..self.meets.len() {
@@ -108,13 +108,13 @@ impl Warp {
             any = true;
             self.meets[meet].arrived = 0;
             self.meets[meet].expected &= !arrived;
-            // Those who meet here later do not wait for these, and these meet whoever the parent expects.
+            // Lanes that arrive later no longer wait for these; these go to the parent meeting.
             self.resume(pc, arrived, parent);
         }
         any
     }
 
-    /// Only the lanes of `here` stay in fragment `i`; the others go on by themselves at `pc`.
+    /// Keeps only the lanes of `here` in fragment `i`; the others go on at `pc`.
     pub fn part(&mut self, i: usize, here: u32, pc: u32) {
         let mut others = self.fragments[i].clone();
         others.mask &= !here;
@@ -124,7 +124,7 @@ impl Warp {
         self.arrive(self.fragments.len() - 1);
     }
 
-    /// Ready fragments that have come to where they meet others.
+    /// Moves ready fragments that are at their meeting point into the meeting.
     pub fn arrive_all(&mut self) {
         for i in (0..self.fragments.len()).rev() {
             if self
@@ -137,7 +137,7 @@ impl Warp {
         }
     }
 
-    /// Ready fragments at the same instruction, on the way to the same meeting, go on as one.
+    /// Merges ready fragments at the same instruction with the same next meeting.
     pub fn merge(&mut self) {
         let mut i = 0;
         while i < self.fragments.len() {
@@ -156,7 +156,7 @@ impl Warp {
         }
     }
 
-    /// Who waits at a barrier of the block: instructions, and the lanes at each.
+    /// Lanes that wait at a barrier of the block, by instruction.
     pub fn waiting_at(&self, id: u32) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = vec![];
         for f in self
@@ -172,7 +172,7 @@ impl Warp {
         all
     }
 
-    /// The barrier is complete: those who waited there go on, together if they came one after the other.
+    /// Resumes the lanes that waited at a barrier and merges those at the same instruction.
     pub fn leave_barrier(&mut self, id: u32) {
         let waits = |f: &&mut Fragment| f.state == State::Barrier(id);
         let mut any = false;

@@ -1,7 +1,7 @@
-//! Who takes part in a shuffle, a vote, a match, a reduction or `bar.warp.sync`.
+//! Member masks of shuffles, votes, matches, reductions and `bar.warp.sync`.
 //!
-//! Each names its members. Lanes that come one after the other wait until all members that have not
-//! returned are there; then it happens for all of them at once.
+//! Lanes that arrive one after another wait until all members that have not returned are there. Then the
+//! instruction runs for all of them at once.
 
 use crate::code::{Atomic, Op, Reg, Shuffle, Vote};
 use crate::report::Class;
@@ -12,7 +12,7 @@ use super::findings::names;
 use super::warp::State;
 
 impl Block<'_> {
-    /// A `*.sync` at `pc`: at once if all members are here.
+    /// Executes a `*.sync` at `pc`; at once if all members are here.
     pub fn sync(&mut self, w: usize, i: usize, pc: u32, active: u32, members: Reg) -> Next {
         let warp = &self.warps[w];
         let masks = warp.words[members as usize];
@@ -38,14 +38,14 @@ impl Block<'_> {
         if active != alike {
             self.warps[w].part(i, alike, pc);
         } else if wanted & here & !active != 0 {
-            // Members whose guard does not hold go on; whether they come later is seen then.
+            // Members whose guard is false go on; they may still arrive later.
             self.warps[w].part(i, active, pc + 1);
         }
         self.warps[w].fragments[i].state = State::Lanes(wanted);
         Next::Moved
     }
 
-    /// A member mask that names lanes which are not there any more, or never were.
+    /// Reports a member mask that names lanes which have returned or never existed.
     pub fn check_members(&mut self, w: usize, pc: u32, first: usize) {
         let Some(members) = members(&self.grid.kernel.code[pc as usize].op) else {
             return;
@@ -71,7 +71,7 @@ impl Block<'_> {
         }
     }
 
-    /// Lets the lanes go on that wait at a `*.sync` and whose members are all there.
+    /// Runs the waiting `*.sync` instructions whose members have all arrived.
     pub fn meet_at_sync(&mut self, w: usize) {
         while let Some((wanted, kind)) = self.complete(w) {
             let kernel = self.grid.kernel;
@@ -93,7 +93,7 @@ impl Block<'_> {
         }
     }
 
-    /// A member mask all of whose live lanes wait at the same kind of instruction.
+    /// Finds a member mask whose live lanes all wait at the same kind of instruction.
     fn complete(&self, w: usize) -> Option<(u32, Kind)> {
         let warp = &self.warps[w];
         let kernel = self.grid.kernel;
@@ -112,7 +112,7 @@ impl Block<'_> {
     }
 }
 
-/// What has to be alike for lanes to meet: the instruction and its qualifiers.
+/// The instruction and qualifiers that lanes must share to meet.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Shuffle(Shuffle),
@@ -134,7 +134,7 @@ fn kind_of(op: &Op) -> Kind {
     }
 }
 
-/// The register that holds the member mask.
+/// The register of the member mask.
 fn members(op: &Op) -> Option<Reg> {
     match op {
         Op::Shuffle { members, .. }

@@ -1,8 +1,8 @@
-//! Lanes that met at a `*.sync` although they stood at different instructions.
+//! Lanes that met at a `*.sync` from different instructions.
 //!
-//! Hardware lets them, and after a branch it may be meant: each side has a shuffle of its own. But a shuffle that a
-//! guard keeps some of its members from is answered by their next one, and so is each that follows, until the last
-//! one waits for lanes that never come. The fault is where the lanes fell out of step, not where that shows.
+//! Hardware allows this, and after a branch it may be intended: each side has its own shuffle. But if a guard
+//! keeps some members from a shuffle, their next shuffle answers it, and so on until the last one waits
+//! forever. The defect is where the lanes fell out of step, not where the deadlock shows.
 
 use crate::report::Class;
 
@@ -10,11 +10,11 @@ use super::block::Block;
 use super::findings::names;
 use super::warp::State;
 
-/// Meetings that are kept.
+/// Maximum number of recorded meetings.
 const MOST: usize = 256;
 
 impl Block<'_> {
-    /// Keeps a meeting of lanes at several instructions.
+    /// Records a meeting of lanes at several instructions.
     pub fn keep_mixed(&mut self, w: usize, parts: &[(u32, u32)]) {
         let mixed = &mut self.warps[w].mixed;
         let first = parts.first().map(|(pc, _)| *pc);
@@ -24,8 +24,8 @@ impl Block<'_> {
         }
     }
 
-    /// Where `lane`, which is at `pc`, fell out of step with the lanes `others`, and the instruction at which they
-    /// were then; `None` where they never met it elsewhere.
+    /// Returns where `lane`, now at `pc`, fell out of step with the lanes `others`, and their instruction at
+    /// that time; `None` if they never met at different instructions.
     pub fn out_of_step(&self, w: usize, pc: u32, lane: usize, others: u32) -> Option<(u32, u32)> {
         let mut seen = vec![pc];
         let mut origin = None;
@@ -47,7 +47,8 @@ impl Block<'_> {
         }
     }
 
-    /// Finds that `lane`, which is at `pc`, fell out of step with `others` of its member mask; whether it did.
+    /// Reports that `lane`, now at `pc`, fell out of step with `others` of its member mask; returns whether
+    /// it did.
     pub fn find_mixed(&mut self, w: usize, pc: u32, lane: usize, wanted: u32, others: u32) -> bool {
         let Some((own, theirs)) = self.out_of_step(w, pc, lane, others) else {
             return false;
@@ -64,7 +65,7 @@ impl Block<'_> {
         true
     }
 
-    /// Finds who waits for lanes that it fell out of step with; whether anyone does.
+    /// Reports lanes that wait for lanes out of step; returns whether there were any.
     pub fn find_out_of_step(&mut self) -> bool {
         let waiting = self.warps.iter().enumerate().flat_map(|(w, warp)| {
             let fragments = warp.fragments.iter();

@@ -52,43 +52,42 @@ use launch::{check, check_memory, parameters};
 use warp::Shape;
 pub use watch::Watch;
 
-/// How lanes that part take turns. A right kernel gives the same result under all.
+/// Scheduling of diverged lanes. A correct kernel gives the same result under all schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// Each side of a branch runs to where the sides meet: what hardware mostly does.
+    /// Each side of a branch runs to the reconvergence point, as hardware mostly does.
     #[default]
     PostDominator,
-    /// The lanes that are furthest behind first.
+    /// The lanes with the lowest instruction index first.
     MinPc,
-    /// The lanes that are furthest ahead first, and the last warp before the others.
+    /// The lanes with the highest instruction index first, and the last warp first.
     MaxPc,
-    /// By chance, the same for the same seed.
+    /// Random, but reproducible by seed.
     Random,
 }
 
-/// What a launch may do and how it goes about it.
+/// Limits and settings of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Instructions of a block (a warp's counts one) before it is called endless.
+    /// Maximum warp instructions of a block before it counts as endless.
     pub fuel: u64,
-    /// The same of all blocks together.
+    /// Maximum warp instructions of all blocks together.
     pub launch_fuel: u64,
-    /// Bytes that a launch may take: copies of the buffers, and registers, local and shared memory of the
-    /// blocks that run side by side. What is known of each byte comes on top: at most 12 times the bytes of
-    /// the pages (of 512 bytes) that are accessed.
+    /// Maximum bytes of memory: copies of the buffers, plus registers, local and shared memory of the blocks
+    /// that run in parallel. Shadow memory is extra: at most 12 times the accessed pages of 512 bytes.
     pub memory: u64,
     /// How lanes take turns.
     pub schedule: Schedule,
-    /// Of the random schedule.
+    /// Seed of the random schedule.
     pub seed: u64,
-    /// Whether accesses are checked for races.
+    /// Whether to check for races.
     pub races: bool,
-    /// Whether blocks run side by side. If anything is found they run once more, one after the other, so that
-    /// a report is the same each time, whatever the number of threads.
+    /// Whether blocks run in parallel. If there is a finding, they run again one after another, so that the
+    /// report does not depend on the number of threads.
     pub parallel: bool,
-    /// Bytes of `printf` that are kept: those of the first blocks.
+    /// Maximum bytes of `printf` output to keep; the first ones are kept.
     pub printed: usize,
-    /// A warp whose steps are kept; none by default, and then it costs nothing.
+    /// A warp whose steps are recorded; `None` by default, which costs nothing.
     pub trace: Option<Watch>,
 }
 
@@ -108,10 +107,10 @@ impl Default for Options {
     }
 }
 
-/// Runs a kernel over `buffers`, which it leaves changed.
+/// Runs a kernel on `buffers`, which it may modify.
 ///
 /// # Errors
-/// When the launch is one that no GPU takes: see [`Error::Launch`].
+/// If no GPU accepts the launch: see [`Error::Launch`].
 pub fn launch(
     kernel: &Kernel,
     variables: &[Buffer],
@@ -139,7 +138,7 @@ pub fn launch(
     Ok(report)
 }
 
-/// Everything as it is before the first instruction.
+/// Builds the state before the first instruction.
 fn prepare<'a>(
     kernel: &'a Kernel,
     variables: &[Buffer],
@@ -171,7 +170,7 @@ fn prepare<'a>(
     }
 }
 
-/// What came of one block.
+/// The results of one block.
 struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,
@@ -211,7 +210,7 @@ fn run(grid: &Grid, dim: Dim, parallel: bool) -> Report {
     report(grid, dim, done)
 }
 
-/// Two blocks' as one.
+/// Merges the results of two blocks.
 fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
@@ -223,7 +222,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
             None => a.findings.push((pc, finding)),
         }
     }
-    // Blocks are joined in their order: what is kept is the beginning of all that they print.
+    // Blocks are merged in order, so the kept text is the start of the whole output.
     if a.printed.len() < printed {
         a.printed.push_str(&b.printed);
     }

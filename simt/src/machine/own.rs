@@ -1,4 +1,4 @@
-//! Memory that no other thread writes: local, constant, and the parameters.
+//! Memory that no other thread writes: local memory, constants and parameters.
 
 use crate::alu::D;
 use crate::ast::Space;
@@ -9,7 +9,7 @@ use super::block::Block;
 use super::coalesce::lanes;
 
 impl Block<'_> {
-    /// One lane's bytes.
+    /// Reads one lane's bytes.
     pub fn read_own(&mut self, on: &Lanes, lane: usize, at: usize, bytes: usize) -> u64 {
         match on.space {
             Space::Local => {
@@ -40,7 +40,7 @@ impl Block<'_> {
     }
 }
 
-/// Bytes as a number.
+/// Converts bytes to a number.
 pub fn little_endian(bytes: &[u8]) -> u64 {
     let shifted = bytes
         .iter()

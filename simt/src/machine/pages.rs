@@ -1,38 +1,38 @@
-//! The pages of a buffer's shadow, each made when one of its bytes is first accessed.
+//! Shadow pages of a buffer, each allocated at the first access.
 //!
-//! Blocks run on several threads: a page is locked as long as an instruction of a warp visits it.
+//! Blocks run on several threads, so an instruction locks a page while it uses it.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::shadow::{PAGE, Page};
 
-/// Pages that lie side by side in the directory.
+/// Pages per chunk of the directory.
 const CHUNK: usize = 32;
 
-/// What is known of the bytes of a page.
+/// State of a page's bytes.
 #[derive(Debug)]
 pub struct Sheet {
-    /// A bit a byte: whether it has been written.
+    /// One bit per byte: whether it is written.
     written: [u64; PAGE / 64],
-    /// Who accessed it.
+    /// Accesses to the page.
     pub races: Page,
 }
 
 type Chunk = Box<[Mutex<Option<Box<Sheet>>>]>;
 
-/// All pages of a buffer.
+/// All shadow pages of a buffer.
 #[derive(Debug)]
 pub struct Pages {
     chunks: Vec<OnceLock<Chunk>>,
-    /// Whether the host wrote all of the buffer.
+    /// Whether the host wrote the whole buffer.
     initialised: bool,
 }
 
-/// A page that this thread alone uses for now.
+/// A page locked by this thread.
 pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, bool);
 
 impl Pages {
-    /// Of a buffer of this size.
+    /// Shadow pages for a buffer of this size.
     pub fn new(bytes: usize, initialised: bool) -> Self {
         let chunks = bytes.div_ceil(CHUNK * PAGE);
         Self {
@@ -41,7 +41,7 @@ impl Pages {
         }
     }
 
-    /// Page `number`.
+    /// Locks page `number`.
     pub fn lock(&self, number: usize) -> Locked<'_> {
         let chunk = self.chunks[number / CHUNK]
             .get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
@@ -52,7 +52,7 @@ impl Pages {
         )
     }
 
-    /// Bytes that the shadow takes.
+    /// Size of the shadow in bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         let directory = self.chunks.capacity() * size_of::<OnceLock<Chunk>>();
@@ -66,7 +66,7 @@ impl Pages {
 }
 
 impl Locked<'_> {
-    /// What is known of it; made if it is not there yet.
+    /// Returns the state of the page, allocated on first use.
     #[inline]
     pub fn sheet(&mut self) -> &mut Sheet {
         let written = if self.1 { !0 } else { 0 };
@@ -80,14 +80,14 @@ impl Locked<'_> {
 }
 
 impl Sheet {
-    /// Whether all of `bytes` bytes at `at` of the page were written; aligned.
+    /// Whether `bytes` aligned bytes at `at` of the page are written.
     #[inline]
     pub fn is_written(&self, at: usize, bytes: u32) -> bool {
         let wanted = mask(at, bytes);
         self.written[at / 64] & wanted == wanted
     }
 
-    /// They are.
+    /// Marks them as written.
     #[inline]
     pub fn write(&mut self, at: usize, bytes: u32) {
         self.written[at / 64] |= mask(at, bytes);

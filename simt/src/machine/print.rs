@@ -1,4 +1,4 @@
-//! `printf`: the format and the values lie in memory, as `vprintf` takes them.
+//! `printf`, with format and values in memory as `vprintf` takes them.
 
 use crate::ast::Space;
 use crate::code::{Reg, Slot};
@@ -7,11 +7,11 @@ use super::access::Kind;
 use super::block::Block;
 use super::coalesce::lanes;
 
-/// Characters of a text at most.
+/// Maximum length of a text.
 const LONGEST: u64 = 4096;
 
 impl Block<'_> {
-    /// Every active lane prints, in order.
+    /// Prints for every active lane, in order.
     pub fn print(
         &mut self,
         w: usize,
@@ -34,7 +34,7 @@ impl Block<'_> {
         }
     }
 
-    /// The text at a register's generic address, up to its zero.
+    /// Returns the zero-terminated text at a register's generic address.
     pub fn text_at(&mut self, w: usize, slot: Option<Slot>, lane: usize) -> String {
         let Some(slot) = slot else {
             return String::new();
@@ -46,7 +46,7 @@ impl Block<'_> {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// A byte at a generic address, if there is one.
+    /// Returns the byte at a generic address, if there is one.
     fn byte(&self, w: usize, lane: usize, at: u64) -> Option<u8> {
         use super::global::Found;
         let (space, offset) = Self::space_of(at);
@@ -65,7 +65,8 @@ impl Block<'_> {
         }
     }
 
-    /// `%d`, `%u`, `%x`, `%c`, `%f`, `%e`, `%g`, `%s`, `%p` with width and precision; anything else stays as it is.
+    /// Formats `%d`, `%u`, `%x`, `%c`, `%f`, `%e`, `%g`, `%s` and `%p` with width and precision; other text
+    /// is kept.
     fn formatted(&mut self, w: usize, pc: u32, lane: usize, format: &str, mut at: u64) -> String {
         let mut out = String::new();
         let mut rest = format;

@@ -1,61 +1,61 @@
-//! Races: two accesses to the same bytes, at least one of them a write, that nothing puts in order.
+//! Races: unordered accesses to the same bytes, at least one of them a write.
 //!
-//! What puts accesses in order is counted by a clock of the block: it ticks at each barrier, each
-//! `bar.warp.sync` and each fence. An access carries the time at which its lane last synchronised; a lane
-//! knows of another up to a time, and what the other did earlier than that is before it ("FastTrack:
-//! efficient and precise dynamic race detection", Flanagan and Freund 2009). What lanes know stands in
-//! `known`, who accessed a cell of memory last in `shadow`.
+//! Each block has a logical clock that ticks at each barrier, `bar.warp.sync` and fence. An access is stamped
+//! with the time at which its lane last synchronised. A lane knows of another lane up to some time; earlier
+//! accesses of that lane are ordered before its own ("FastTrack: efficient and precise dynamic race
+//! detection", Flanagan and Freund 2009). `known` keeps what lanes know, `shadow` who accessed a memory cell
+//! last.
 //!
-//! What the lanes of a warp do by one instruction has all in common but the lane: that is an [`Epoch`], and
-//! whether it is before another warp's instruction is asked once for all lanes where it can be.
+//! The accesses of a warp's lanes by one instruction differ only in the lane, so they share an [`Epoch`].
+//! Where possible, one comparison with another warp's instruction covers all lanes.
 
 use super::coalesce::lanes;
 use super::known::{Acquired, Known};
 
-/// Who accesses, and when.
+/// The author and time of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// Number of the block in the grid.
     pub block: u32,
-    /// Of the block.
+    /// Warp in the block.
     pub warp: u32,
-    /// Of the warp.
+    /// Lane in the warp.
     pub lane: u32,
     /// The block's clock when the lane last synchronised.
     pub time: u32,
 }
 
-/// How many threads a record stands for, besides the one that it names.
+/// The threads that a record stands for, in addition to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
     One,
-    /// Lanes of its warp.
+    /// Other lanes of its warp.
     Lanes,
-    /// Warps of its block.
+    /// Other warps of its block.
     Warps,
     /// Other blocks.
     Blocks,
 }
 
-/// What accesses by the lanes of a warp have in common.
+/// The common part of accesses by the lanes of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Epoch {
     /// Number of the block in the grid.
     pub block: u32,
-    /// As of a stamp.
+    /// The block's clock when the lanes last synchronised.
     pub time: u32,
     /// The instruction.
     pub pc: u32,
-    /// Of the block.
+    /// Warp in the block.
     pub warp: u8,
-    /// Whether it is an atomic or another strong access: two of those are no race.
+    /// Whether it is an atomic or other strong access; two of those do not race.
     pub strong: bool,
-    /// For how many it stands.
+    /// The threads that it stands for.
     pub spread: Spread,
 }
 
 impl Epoch {
-    /// Of one lane.
+    /// The stamp of one lane.
     pub fn stamp(&self, lane: usize) -> Stamp {
         Stamp {
             block: self.block,
@@ -71,20 +71,20 @@ impl Epoch {
 pub struct Access<'a> {
     /// Number of the block in the grid.
     pub block: u32,
-    /// Of the block.
+    /// Warp in the block.
     pub warp: u8,
     /// The instruction.
     pub pc: u32,
-    /// By an atomic or another strong operation.
+    /// Whether it is an atomic or other strong access.
     pub strong: bool,
-    /// What the warp knows.
+    /// The warp's knowledge of its block.
     pub known: &'a Known,
-    /// What the block knows of others.
+    /// The block's knowledge of other blocks.
     pub acquired: &'a Acquired,
 }
 
 impl Access<'_> {
-    /// One lane's.
+    /// The epoch of one lane.
     pub fn epoch(&self, lane: usize, spread: Spread) -> Epoch {
         Epoch {
             block: self.block,
@@ -96,7 +96,7 @@ impl Access<'_> {
         }
     }
 
-    /// How what an epoch stands for lies to this access, as far as that is the same for all lanes.
+    /// Returns how an earlier epoch is ordered with this access, as far as all lanes share the answer.
     pub fn order(&self, epoch: &Epoch) -> Order {
         if epoch.strong && self.strong {
             return Order::Before;
@@ -128,7 +128,7 @@ impl Access<'_> {
         }
     }
 
-    /// Whether lane `mine` comes after all of what an epoch stands for: by one lane, or by `readers`.
+    /// Whether lane `mine` comes after all accesses of an epoch: of one lane, or of `readers`.
     pub fn is_after(&self, epoch: &Epoch, lane: usize, readers: u32, mine: usize) -> bool {
         let after = |other| {
             let stamp = self.epoch(mine, Spread::One).stamp(mine);
@@ -139,7 +139,7 @@ impl Access<'_> {
             ..epoch.stamp(lane)
         };
         match epoch.spread {
-            // Who they were is not kept; the first of them stands for all.
+            // The other readers are not recorded; the first one stands for all.
             Spread::One | Spread::Blocks => after(epoch.stamp(lane)),
             Spread::Lanes => lanes(readers).all(|l| after(epoch.stamp(l))),
             Spread::Warps => lanes(readers).all(|w| {
@@ -154,24 +154,24 @@ impl Access<'_> {
     }
 }
 
-/// How an earlier epoch lies to an access.
+/// The order of an earlier epoch and an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Before it, or no order is needed.
+    /// Ordered before it, or no order is needed.
     Before,
-    /// Nothing puts them in order.
+    /// Unordered.
     Unordered,
-    /// Of the same warp: before those of the same lane only.
+    /// Same warp: ordered only for the same lane.
     SameLane,
-    /// Of several lanes of the same warp: before it if there is no other than the lane that accesses.
+    /// Several lanes of the same warp: ordered only if the accessing lane is the only one.
     SameLanes,
-    /// Of several warps: these are not in order with it.
+    /// Several warps: the given ones are unordered.
     Warps(u32),
-    /// Lane by lane: see [`Access::is_after`].
+    /// Different for each lane: see [`Access::is_after`].
     Ask,
 }
 
-/// Whether an access of `mine` comes after `other`'s.
+/// Whether an access stamped `mine` comes after one stamped `other`.
 pub fn in_order(mine: Stamp, other: Stamp, known: &Known, acquired: &Acquired) -> bool {
     if mine.block != other.block {
         return acquired.get(&other.block).is_some_and(|k| k.knows(other));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is said for all lanes at once is what each lane by itself finds.
+        /// The common answer for all lanes equals the answer for each lane.
         #[test]
         fn an_order_is_that_of_its_lanes(
             (block, time, warp, strong) in (0..2u32, 1..12u32, 0..4u8, any::<bool>()),

@@ -1,10 +1,10 @@
-//! Who accessed each word of memory last, and what an access does to that.
+//! Shadow memory: who accessed each word last.
 //!
-//! Memory is shadowed in pages, each made when its first byte is accessed. A page has a table of epochs and
-//! a cell for each word; once a part of a word is accessed, for each half of its words or for each byte. A
-//! cell of 8 bytes names its last writer and the readers since then: numbers of the table, and lanes.
+//! Memory is shadowed in pages, each allocated at the first access. A page has a table of epochs and one cell
+//! per word; accesses to parts of a word split the page's cells into halves or bytes. A cell of 8 bytes names
+//! its last writer and the readers since then, as indices of the table and lanes.
 //!
-//! Shadow of a page of 512 bytes: 1, 2 or 4 KiB of cells, and 16 bytes an epoch that some cell names.
+//! Shadow of a 512-byte page: 1, 2 or 4 KiB of cells, and 16 bytes per epoch in use.
 
 #[cfg(test)]
 mod tests;
@@ -14,16 +14,16 @@ mod visit;
 use super::race::{Access, Epoch, Order, Spread, Stamp};
 pub use visit::Visit;
 
-/// Bytes of memory that a page stands for.
+/// Bytes of memory per page.
 pub const PAGE: usize = 512;
 
-/// Epochs of a page that are kept before those are dropped that no cell names.
+/// Number of epochs in a page from which on unused ones are dropped.
 const FEW: usize = 32;
-/// At most that many: a record's number has 11 bits, and a visit adds at most one for each lane and word,
-/// of a vector of 8 words, for its reader and its writer.
+/// Maximum number of epochs: a record has 11 bits for it. A visit adds at most one per lane and word of an
+/// 8-word vector, for reader and writer.
 const MANY: usize = (1 << 11) - 1 - 2 * 32 * 8;
 
-/// Number of an epoch in its page, from 1, and a lane; 0 is no access.
+/// Index of an epoch in its page, from 1, and a lane; 0 means no access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Record(u16);
 
@@ -45,40 +45,40 @@ impl Record {
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     writer: Record,
-    /// A read since then; its epoch says for how many others it stands.
+    /// A read since then; its epoch says for which others it stands.
     reader: Record,
-    /// A bit for each of the lanes, or warps, that read.
+    /// The lanes, or warps, that read; one bit each.
     readers: u32,
 }
 
-/// An access that is not in order with an earlier one.
+/// An earlier access that conflicts with the current one.
 #[derive(Debug, Clone, Copy)]
 pub struct Conflict {
-    /// The earlier one.
+    /// Stamp of the earlier access.
     pub other: Stamp,
-    /// Its instruction.
+    /// Instruction of the earlier access.
     pub pc: u32,
     /// Whether it was a write.
     pub wrote: bool,
-    /// Whether it stands for others, too: then `other` may even be the thread that it is in conflict with.
+    /// Whether it stands for others, too. Then `other` may even be the current thread.
     pub spread: Spread,
 }
 
-/// What lanes do wrong: the lane, its byte, and the access that it is not in order with.
+/// Races of lanes: the lane, its byte, and the conflicting access.
 pub type Conflicts = Vec<(usize, u64, Conflict)>;
 
-/// The shadow of some bytes.
+/// The shadow of one page.
 #[derive(Debug)]
 pub struct Page {
     epochs: Vec<Epoch>,
     cells: Vec<Cell>,
-    /// A cell stands for 1, 2 or 4 bytes: the logarithm.
+    /// Logarithm of the bytes per cell, which are 1, 2 or 4.
     grain: u32,
-    /// Epochs beyond which those are dropped that no cell names.
+    /// Number of epochs from which on unused ones are dropped.
     room: usize,
 }
 
-/// Nobody has accessed it; its cells are made by the first who does.
+/// An untouched page; the first access allocates its cells.
 impl Default for Page {
     fn default() -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Default for Page {
 }
 
 impl Page {
-    /// An instruction of a warp accesses it.
+    /// Starts a visit by an instruction of a warp.
     pub fn visit<'a>(&'a mut self, access: &'a Access<'a>) -> Visit<'a> {
         if self.cells.is_empty() {
             self.cells = vec![Cell::default(); PAGE / 4];
@@ -110,7 +110,7 @@ impl Page {
         }
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
@@ -118,7 +118,7 @@ impl Page {
             + self.cells.capacity() * size_of::<Cell>()
     }
 
-    /// A cell for each `1 << grain` bytes.
+    /// Splits the cells to `1 << grain` bytes each.
     #[cold]
     fn refine(&mut self, grain: u32) {
         let times = 1 << (self.grain - grain);
@@ -152,14 +152,14 @@ impl Page {
         self.epochs = kept;
     }
 
-    /// The number of an epoch.
+    /// Returns the index of an epoch, adding it if necessary.
     fn number(&mut self, epoch: Epoch) -> usize {
         let last = self.epochs.len().saturating_sub(4);
         if let Some(i) = self.epochs[last..].iter().position(|&e| e == epoch) {
             return last + i + 1;
         }
         if self.epochs.len() == self.epochs.capacity() {
-            // Pages are many and small: not twice as many.
+            // Pages are many and small, so the table does not double.
             self.epochs.reserve_exact(8);
         }
         self.epochs.push(epoch);

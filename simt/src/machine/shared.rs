@@ -1,4 +1,4 @@
-//! Shared memory of one block, with what was written and by whom.
+//! Shared memory of a block, with the state and the authors of its bytes.
 
 use crate::alu::D;
 
@@ -6,18 +6,18 @@ use super::coalesce::{Group, lanes, pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE, Page};
 
-/// What is known of a byte.
+/// State of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nobody wrote it.
+    /// Unwritten.
     Empty,
     /// It has a value.
     Written,
-    /// An asynchronous copy may write it at any time.
+    /// An asynchronous copy in flight may write it at any time.
     InFlight,
 }
 
-/// Bytes, and what is known of each.
+/// Bytes and their states.
 pub struct Memory {
     pub bytes: Vec<u8>,
     pub states: Vec<State>,
@@ -30,7 +30,7 @@ pub struct Shared {
 }
 
 impl Memory {
-    /// Bytes from `at`, as an integer; they are inside.
+    /// Reads bytes from `at` as an integer; they are in bounds.
     #[inline]
     pub fn load(&self, at: usize, bytes: u32) -> u64 {
         if let (4, Some(word)) = (bytes, self.bytes[at..].first_chunk()) {
@@ -40,7 +40,7 @@ impl Memory {
         (0..bytes as usize).map(of).sum()
     }
 
-    /// The same, written.
+    /// Writes bytes from `at`; they are in bounds.
     #[inline]
     pub fn store(&mut self, at: usize, bytes: u32, value: u64) {
         let n = bytes as usize;
@@ -52,7 +52,7 @@ impl Memory {
         self.states[at..at + n].fill(State::Written);
     }
 
-    /// The first state among these bytes that is not `Written`.
+    /// Returns the first state among these bytes that is not `Written`.
     #[inline]
     pub fn state(&self, at: usize, bytes: u32) -> State {
         let states = &self.states[at..at + bytes as usize];
@@ -63,7 +63,7 @@ impl Memory {
         other.copied().unwrap_or(State::Written)
     }
 
-    /// Lanes read `N` elements of `bytes` bytes each, side by side.
+    /// Reads `N` adjacent elements of `bytes` bytes for each lane.
     pub fn read<const N: usize>(&self, at: &D, groups: &[Group], bytes: u32) -> [D; N] {
         let mut values = [[0; 32]; N];
         for group in groups {
@@ -76,7 +76,7 @@ impl Memory {
         values
     }
 
-    /// Those of the elements that are not all `Written`: lane, first byte, and state.
+    /// Returns the elements that are not fully `Written`: lane, first byte, and state.
     pub fn unready(
         &self,
         at: &D,
@@ -98,7 +98,7 @@ impl Memory {
 }
 
 impl Shared {
-    /// Of this size.
+    /// Shared memory of this size in bytes.
     pub fn new(bytes: usize) -> Self {
         Self {
             memory: Memory {
@@ -109,7 +109,7 @@ impl Shared {
         }
     }
 
-    /// The races of a read of `n` elements of `bytes` bytes each, side by side.
+    /// Races of a read of `n` adjacent elements of `bytes` bytes each.
     pub fn read_races(
         &mut self,
         access: &Access,
@@ -128,7 +128,7 @@ impl Shared {
         conflicts
     }
 
-    /// Lanes write an element of `bytes` bytes each; where races are looked for, one after the other.
+    /// Writes an element of `bytes` bytes for each lane; if races are checked, in lane order.
     pub fn write(
         &mut self,
         access: Option<&Access>,

@@ -1,4 +1,4 @@
-//! Reads and writes of shared memory, and its races.
+//! Reads, writes and races of shared memory.
 
 use crate::alu::D;
 use crate::ast::Space;
@@ -13,7 +13,7 @@ use super::shared::State;
 use super::warp::Copy;
 
 impl Block<'_> {
-    /// An access for the shadow, if races are looked for.
+    /// Describes an access for the shadow, if races are checked.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
         self.grid.options.races.then(|| Access {
             block: self.number,
@@ -25,7 +25,7 @@ impl Block<'_> {
         })
     }
 
-    /// Elements that are inside, aligned.
+    /// Reads elements that are in bounds and aligned.
     pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
         let kernel = self.grid.kernel;
         for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
@@ -76,7 +76,7 @@ impl Block<'_> {
         self.report_shared(&on, false, conflicts);
     }
 
-    /// Elements that are inside, aligned.
+    /// Writes elements that are in bounds and aligned.
     pub fn write_shared(&mut self, on: Lanes, bytes: u32, value: &D) {
         for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, 1)) {
             if state == State::InFlight {
@@ -109,7 +109,7 @@ impl Block<'_> {
         }
     }
 
-    /// A copy to `bytes` bytes at `at` begins, of one lane: for the shadow it is a write.
+    /// One lane starts a copy to `bytes` bytes at `at`; the shadow records a write.
     pub fn start_copy(&mut self, w: usize, pc: u32, lane: usize, at: usize, bytes: u32) {
         let group = Group::one(lane);
         for word in (at as u64..).step_by(4).take(bytes as usize / 4) {
@@ -118,7 +118,7 @@ impl Block<'_> {
             if self.shared.memory.state(word as usize, 4) == State::InFlight {
                 self.in_flight(&on, lane, word as usize, "copy");
             }
-            // Not the value counts, which it has later, but that it may be written from now on.
+            // The value is not known yet; the shadow needs the write because it may happen from now on.
             let old = self.shared.memory.load(word as usize, 4);
             self.write_shared(on, 4, &[!old; 32]);
             self.shared.memory.store(word as usize, 4, old);
@@ -126,7 +126,7 @@ impl Block<'_> {
         self.shared.memory.states[at..at + bytes as usize].fill(State::InFlight);
     }
 
-    /// An access to bytes that a copy has not yet brought.
+    /// Reports an access to bytes of a copy in flight.
     fn in_flight(&mut self, on: &Lanes, lane: usize, at: usize, verb: &str) {
         let here = |c: &&Copy| (c.to..c.to + c.bytes.len()).contains(&at);
         let copies =
@@ -144,7 +144,7 @@ impl Block<'_> {
         });
     }
 
-    /// Two accesses between which there is no order; of atomic ones there need not be any.
+    /// Reports two unordered accesses.
     pub fn report_race(
         &mut self,
         on: &Lanes,

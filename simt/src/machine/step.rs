@@ -1,4 +1,4 @@
-//! One instruction of a fragment.
+//! Execution of one instruction of a fragment.
 
 use crate::alu::{Alu, Compare, D, W};
 use crate::code::{Logic, Op, Reg, Scope, Slot};
@@ -8,7 +8,7 @@ use super::block::{Block, Next};
 use super::warp::Warp;
 
 impl Block<'_> {
-    /// Executes instruction `pc` for the lanes of `active`, those of `mask` whose guard holds.
+    /// Executes instruction `pc` for the lanes `active`, those of `mask` whose guard is true.
     pub fn step(&mut self, w: usize, i: usize, pc: u32, mask: u32, active: u32) -> Next {
         let op = &self.grid.kernel.code[pc as usize].op;
         match op {
@@ -21,7 +21,7 @@ impl Block<'_> {
                         Next::Moved
                     }
                     _ => {
-                        // The others go on, behind the returned.
+                        // The remaining lanes go on after those that returned.
                         self.warps[w].fragments[i].pc += 1;
                         self.exit(w, i, active);
                         Next::Moved
@@ -158,7 +158,7 @@ impl Block<'_> {
         known.fence(w, active, clock, scope != Scope::Block);
     }
 
-    /// A predicate that nobody wrote is a finding.
+    /// Reports a read of an unwritten predicate.
     #[inline]
     pub fn check_pred(&mut self, w: usize, pc: u32, active: u32, p: Reg, what: &str) {
         let missing = active & !self.warps[w].preds_written[p as usize];
@@ -167,7 +167,7 @@ impl Block<'_> {
         }
     }
 
-    /// A register that nobody wrote is a finding.
+    /// Reports a read of an unwritten register.
     #[inline]
     pub fn check_read(&mut self, w: usize, pc: u32, active: u32, from: &[Slot]) {
         for (n, &slot) in from.iter().enumerate() {
@@ -184,10 +184,10 @@ impl Block<'_> {
         self.check_pred(w, pc, active, p, "the predicate");
         let warp = &self.warps[w];
         let p = warp.preds[p as usize];
-        // Only the operand that is taken is read.
+        // Only the selected operand is read.
         let missing = warp.unwritten(from.0, active & p) | warp.unwritten(from.1, active & !p);
         if missing != 0 {
-            self.unwritten_register(w, pc, missing, "what is selected");
+            self.unwritten_register(w, pc, missing, "the selected operand");
         }
         let warp = &mut self.warps[w];
         let (a, b) = (warp.wide(from.0), warp.wide(from.1));
@@ -232,8 +232,8 @@ impl Block<'_> {
         meet: Option<u32>,
     ) -> Next {
         self.check_read(w, pc, active, &[Slot::Word(index)]);
-        // The first active lane's target splits off those that share it; the others come again, and those whose
-        // guard does not hold go on.
+        // Splits off the lanes that share the first active lane's target. The others repeat the instruction;
+        // lanes whose guard is false go on.
         let values = self.warps[w].words[index as usize];
         let lane = active.trailing_zeros() as usize;
         let Some(&target) = to.get(values[lane] as usize) else {
@@ -257,7 +257,7 @@ impl Block<'_> {
     }
 }
 
-/// d = f(from), lane by lane.
+/// Computes d = f(from), lane by lane.
 #[inline]
 fn alu_step(warp: &mut Warp, alu: &Alu, d: Slot, from: &[Slot], active: u32) {
     let word = |n: usize| -> &W {

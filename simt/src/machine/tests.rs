@@ -1,16 +1,16 @@
-//! How much memory the shadow takes.
+//! Memory use of the shadow.
 
 use super::*;
 use crate::Module;
 
-/// Bytes of memory for each of which something is known together.
+/// Bytes per shadow page.
 const PAGE: usize = 512;
 const BLOCKS: usize = 256;
-/// From a page that is accessed to the next one.
+/// Distance in bytes between accessed pages.
 const STRIDE: usize = 32 * PAGE;
 
-/// A block of 512 threads for each page that is accessed: a thread writes element i of it, and, after a
-/// barrier, reads what a thread of another warp wrote.
+/// A kernel with a block of 512 threads per accessed page: each thread writes element i and, after a barrier,
+/// reads the element of a thread in another warp.
 fn text(ty: &str, bytes: usize) -> String {
     let elements = PAGE / bytes;
     format!(
@@ -40,7 +40,7 @@ fn text(ty: &str, bytes: usize) -> String {
     )
 }
 
-/// Bytes of shadow for each byte that is accessed.
+/// Returns bytes of shadow per accessed byte.
 fn ratio(text: &str, elements: usize) -> f64 {
     let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
     let dim = Dim {
@@ -66,7 +66,7 @@ fn ratio(text: &str, elements: usize) -> f64 {
 }
 
 #[test]
-fn the_shadow_of_a_sparse_buffer_is_at_most_12_times_what_is_accessed() {
+fn a_sparse_buffers_shadow_is_at_most_12_times_the_accessed_bytes() {
     for (ty, bytes, most) in [("u32", 4, 6.0), ("u16", 2, 8.0), ("u64", 8, 6.0)] {
         let found = ratio(&text(ty, bytes), PAGE / bytes);
         assert!(found > 2.0 && found < most, "{ty}: {found}");

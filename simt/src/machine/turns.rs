@@ -1,16 +1,16 @@
-//! Whose turn it is: which warp of a block goes on, and which of a warp's fragments.
+//! Scheduling: the order of a block's warps and of a warp's fragments.
 
 use super::Schedule;
 use super::block::Block;
 use super::warp::State;
 
-/// Turns after which lanes that wait to meet others wait no longer.
+/// Turns after which lanes at a meeting stop waiting.
 const PATIENCE: u64 = 64;
-/// The same if the others may be spinning until these have done something.
+/// The same if the running lanes may be spinning on the waiting ones.
 const SPINNING: u64 = 2;
 
 impl Block<'_> {
-    /// The order in which warps have their turns.
+    /// Order of the warps' turns.
     pub(super) fn order(&mut self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.warps.len()).collect();
         match self.grid.options.schedule {
@@ -25,7 +25,7 @@ impl Block<'_> {
         order
     }
 
-    /// A random number below `n`: xorshift, the same for the same seed and block.
+    /// Returns a random number below `n` (xorshift), reproducible by seed and block.
     fn draw(&mut self, n: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -33,7 +33,7 @@ impl Block<'_> {
         (self.random % n as u64) as usize
     }
 
-    /// Which of a warp's fragments goes on, if any can.
+    /// Chooses the warp's next fragment, if any can run.
     pub(super) fn choose(&mut self, w: usize) -> Option<usize> {
         let fragments = &self.warps[w].fragments;
         if let [one] = &fragments[..] {
@@ -44,7 +44,7 @@ impl Block<'_> {
         let turns = self.warps[w].turns as usize;
         match self.grid.options.schedule {
             Schedule::PostDominator => ready.last().copied(),
-            // Every second turn another one: whoever is behind may be waiting for who is ahead.
+            // Every second turn picks another fragment, because one that is behind may wait for one ahead.
             Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
                 Some(ready[turns / 2 % ready.len()])
             }
@@ -58,11 +58,11 @@ impl Block<'_> {
         }
     }
 
-    /// After a whole turn another fragment goes first; after some, those who wait to meet go on: lanes may be
-    /// spinning until these, which wait for them, have done something.
+    /// After a full turn another fragment goes first. After several, lanes waiting at a meeting go on,
+    /// because the running lanes may be spinning until those have done something.
     pub(super) fn take_turns(&mut self, w: usize) {
         let warp = &mut self.warps[w];
-        // It may have returned with its last instruction.
+        // The warp may have returned with its last instruction.
         if !warp.fragments.is_empty() {
             warp.fragments.rotate_right(1);
         }

@@ -1,8 +1,8 @@
-//! A warp: the registers of its 32 lanes, and where each lane is.
+//! A warp: the registers and positions of its 32 lanes.
 //!
-//! Lanes at the same instruction run together, as a *fragment*. A branch that only some of them take splits
-//! it; the parts wait for each other where the paths meet again, at the immediate post-dominator. If
-//! nothing else can go on, they stop waiting: lanes make progress each for itself, as on GPUs since Volta.
+//! Lanes at the same instruction run together as a *fragment*. A divergent branch splits it, and the parts
+//! wait for each other at the reconvergence point, the immediate post-dominator. If no other lane can go on,
+//! they stop waiting: lanes make progress independently, as on GPUs since Volta.
 
 use crate::alu::{D, W};
 use crate::code::{Kernel, Reg, Slot, Special};
@@ -14,50 +14,50 @@ use super::known::Known;
 pub struct Fragment {
     /// Index of the next instruction.
     pub pc: u32,
-    /// Which lanes.
+    /// The lanes, one bit each.
     pub mask: u32,
-    /// Where they meet others next.
+    /// The next meeting of these lanes.
     pub meet: Option<usize>,
-    /// What they wait for.
+    /// The reason to wait.
     pub state: State,
 }
 
-/// What a fragment waits for.
+/// The reason why a fragment waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
+    /// None; it can run.
     Ready,
-    /// Other lanes of the warp, at a `*.sync`: the lanes that have to come.
+    /// Other lanes of the warp, at a `*.sync`; the value is the lanes that must arrive.
     Lanes(u32),
     /// Other warps, at a barrier of the block.
     Barrier(u32),
 }
 
-/// A place where the parts of a fragment wait for each other.
+/// A reconvergence point, where the parts of a fragment wait for each other.
 #[derive(Debug, Clone)]
 pub struct Meet {
-    /// Where.
+    /// Index of the instruction.
     pub pc: u32,
-    /// Who is to come.
+    /// Lanes that must arrive.
     pub expected: u32,
-    /// Who is there.
+    /// Lanes that have arrived.
     pub arrived: u32,
-    /// The meeting after this one.
+    /// The enclosing meeting.
     pub parent: Option<usize>,
 }
 
-/// An asynchronous copy of one lane.
+/// An asynchronous copy by one lane.
 #[derive(Debug, Clone)]
 pub struct Copy {
     pub lane: usize,
     pub to: usize,
     pub bytes: Vec<u8>,
-    /// Which group; `None` until it is committed.
+    /// Index of the group; `None` until committed.
     pub group: Option<u32>,
     pub pc: u32,
 }
 
-/// 32 lanes.
+/// A warp of 32 lanes.
 pub struct Warp {
     pub index: usize,
     /// Lanes that exist and have not returned.
@@ -72,25 +72,25 @@ pub struct Warp {
     pub preds_written: Vec<u32>,
     pub fragments: Vec<Fragment>,
     pub meets: Vec<Meet>,
-    /// Meetings that are over.
+    /// Indices of finished meetings, for reuse.
     pub free: Vec<usize>,
-    /// Local memory, one lane's after the other's.
+    /// Local memory, lane by lane.
     pub local: Vec<u8>,
     pub local_written: Vec<bool>,
     pub copies: Vec<Copy>,
-    /// Groups of copies that each lane has committed.
+    /// Number of copy groups that each lane has committed.
     pub groups: [u32; 32],
     pub known: Known,
-    /// Meetings at a `*.sync` of lanes that stood at different instructions: who stood where.
+    /// Meetings at a `*.sync` of lanes at different instructions: instructions and their lanes.
     pub mixed: Vec<Vec<(u32, u32)>>,
     pub steps: u64,
-    /// Turns that it used up.
+    /// Full turns used.
     pub turns: u64,
-    /// Whether it read by an atomic or another strong access in this turn: it may be waiting for a lane.
+    /// Whether it made a strong read in this turn; it may be spinning on another lane.
     pub spins: bool,
 }
 
-/// What a launch says of every warp.
+/// Launch properties common to all warps.
 pub struct Shape {
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -99,7 +99,7 @@ pub struct Shape {
 }
 
 impl Warp {
-    /// Number `index` of a block, before its first instruction.
+    /// Warp `index` of a block, before its first instruction.
     pub fn new(kernel: &Kernel, shape: &Shape, block: [u32; 3], index: usize) -> Self {
         let threads = shape.block.iter().product::<u32>();
         let lanes = (threads - 32 * index as u32).min(32);
@@ -147,7 +147,7 @@ impl Warp {
         warp
     }
 
-    /// Writes the lanes of `mask`.
+    /// Writes a word in the lanes of `mask`.
     #[inline]
     pub fn set_word(&mut self, r: Reg, mask: u32, value: W) {
         let r = r as usize;
@@ -161,7 +161,7 @@ impl Warp {
         }
     }
 
-    /// Writes the lanes of `mask`.
+    /// Writes a double in the lanes of `mask`.
     #[inline]
     pub fn set_double(&mut self, r: Reg, mask: u32, value: D) {
         let r = r as usize;
@@ -175,7 +175,7 @@ impl Warp {
         }
     }
 
-    /// Writes the lanes of `mask`.
+    /// Writes a predicate in the lanes of `mask`.
     #[inline]
     pub fn set_pred(&mut self, r: Reg, mask: u32, value: u32) {
         let r = r as usize;
@@ -183,7 +183,7 @@ impl Warp {
         self.preds[r] = (self.preds[r] & !mask) | (value & mask);
     }
 
-    /// A register of either file, as doubles.
+    /// Reads a word or double, widened to doubles.
     #[inline]
     pub fn wide(&self, slot: Slot) -> D {
         match slot {
@@ -192,7 +192,7 @@ impl Warp {
         }
     }
 
-    /// Writes a register of either file; a word takes the low half.
+    /// Writes a word or double; a word takes the low half.
     #[inline]
     pub fn set(&mut self, slot: Slot, mask: u32, value: D) {
         match slot {
@@ -201,7 +201,7 @@ impl Warp {
         }
     }
 
-    /// The lanes of `mask` for which nobody has written this register.
+    /// Returns the lanes of `mask` whose register is unwritten.
     #[inline]
     pub fn unwritten(&self, slot: Slot, mask: u32) -> u32 {
         let written = match slot {
@@ -213,7 +213,7 @@ impl Warp {
 }
 
 impl Shape {
-    /// A special register's value in one lane.
+    /// Returns the value of a special register in one lane.
     fn special(&self, special: Special, block: [u32; 3], warp: usize, lane: usize) -> u32 {
         let thread = 32 * warp as u32 + lane as u32;
         let [x, y, _] = self.block;

@@ -1,4 +1,4 @@
-//! What one warp does, step by step, for pictures.
+//! Step-by-step recording of one warp, for figures.
 
 use crate::alu::D;
 use crate::ast::Space;
@@ -8,25 +8,25 @@ use super::block::Block;
 use super::bounds::distance;
 use super::coalesce::lanes;
 
-/// Which warp is watched, and for how long.
+/// The warp to record, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// Of the grid.
+    /// Block in the grid.
     pub block: [u32; 3],
-    /// Of the block.
+    /// Warp in the block.
     pub warp: u32,
-    /// Steps that are kept, at most: those from the start.
+    /// Maximum number of steps to keep, from the start.
     pub steps: usize,
 }
 
 impl Block<'_> {
-    /// The watch of this warp, if it is the one and has steps left.
+    /// The settings, if this warp is watched and has steps left.
     fn watch(&self, w: usize) -> Option<Watch> {
         let watch = self.grid.options.trace?;
         (watch.block == self.id && watch.warp as usize == w).then_some(watch)
     }
 
-    /// An instruction of a block that is watched.
+    /// Records an instruction of a watched warp.
     pub fn record(&mut self, w: usize, pc: u32, active: u32) {
         let Some(watch) = self.watch(w) else { return };
         self.recording = self.trace.len() < watch.steps;
@@ -43,7 +43,7 @@ impl Block<'_> {
         });
     }
 
-    /// Addresses of the instruction that was recorded last; global ones buffer by buffer.
+    /// Records the addresses of the last recorded instruction; global ones buffer by buffer.
     pub fn record_addresses(&mut self, w: usize, space: Space, at: &D, mask: u32) {
         if !self.recording || self.watch(w).is_none() {
             return;

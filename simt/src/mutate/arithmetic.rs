@@ -1,11 +1,11 @@
-//! Mistakes in what is computed.
+//! Mutations of computations.
 
 use super::{Change, Site};
 use crate::ast::{Immediate, Instruction, Operand};
 
-/// Operations whose two sources have different parts.
+/// Operations whose two sources are not interchangeable.
 const ORDERED: &[&str] = &["sub", "div", "rem", "shl", "shr", "selp"];
-/// Operations whose two sources may change places; taking one of them twice is a mistake.
+/// Operations whose two sources are interchangeable; the mutant uses one of them twice.
 const UNORDERED: &[&str] = &["add", "mul", "min", "max", "and", "or", "xor"];
 /// a·b + c
 const PRODUCT_AND_SUM: &[&str] = &["fma", "mad"];
@@ -14,7 +14,7 @@ const PRODUCT_AND_SUM: &[&str] = &["fma", "mad"];
 pub fn operand(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let is = |list: &[&str]| list.contains(&i.opcode.as_str());
-    // `mul.wide` and `mad.wide` have a sum of another size, and shifts an amount of another type.
+    // `mul.wide` and `mad.wide` have an addend of another size, and shifts an amount of another type.
     let is_wide = site.has("wide");
     let mut now = i.clone();
     match i.operands.len() {
@@ -26,7 +26,7 @@ pub fn operand(site: &Site) -> Vec<Change> {
     if now == *i { vec![] } else { vec![now.into()] }
 }
 
-/// An operation and what it is confused with.
+/// Operations and what replaces them.
 const NEIGHBOURS: &[(&str, &str)] = &[
     ("add", "sub"),
     ("sub", "add"),
@@ -40,7 +40,7 @@ const NEIGHBOURS: &[(&str, &str)] = &[
     ("div", "mul"),
 ];
 
-/// a + b → a − b, max → min …; a product of floats becomes a sum, and the sum in `fma` a difference.
+/// a + b → a − b, max → min …; a float product becomes a sum, and the sum in `fma` a difference.
 pub fn operation(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let ty = i.mods.last().map_or("", String::as_str);
@@ -60,20 +60,20 @@ pub fn operation(site: &Site) -> Vec<Change> {
     }
 }
 
-/// The modifiers that the other operation takes.
+/// The modifiers of the replacement.
 fn mods(i: &Instruction, other: &str, ty: &str) -> Vec<String> {
     let integer = ty.starts_with(['u', 's', 'b']);
     match other {
         "mov" => vec![ty.into()],
         "mul" if integer => vec!["lo".into(), ty.into()],
         "mul" => i.mods.iter().filter(|m| *m != "full").cloned().collect(),
-        // Shifts to the left know no sign.
+        // `shl` takes untyped bits, without a sign.
         "shl" => vec![format!("b{}", &ty[1..])],
         _ => i.mods.clone(),
     }
 }
 
-/// Whether a source is 0: adding it and taking it off are the same.
+/// Whether a source is 0, so that a sum and a difference are equal.
 fn sum_with_nothing(i: &Instruction) -> bool {
     let is_zero = |o: &Operand| match o {
         Operand::Immediate(Immediate::Int(x)) => *x == 0,
@@ -83,13 +83,13 @@ fn sum_with_nothing(i: &Instruction) -> bool {
     i.operands.iter().skip(2).any(is_zero)
 }
 
-/// Whose constants are sizes, steps, masks, factors.
+/// Operations whose constants are sizes, steps, masks or factors.
 const WITH_CONSTANTS: &[&str] = &[
     "add", "sub", "mul", "mad", "fma", "div", "rem", "shl", "shr", "and", "or", "xor", "min",
     "max", "mov", "selp",
 ];
 
-/// One more in the place of an integer, twice as much in that of a float, 1 in that of 0.0 and 0 in that of ∞.
+/// Increments an integer and doubles a float; 0.0 becomes 1, and ∞ becomes 0.
 pub fn constant(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     if !WITH_CONSTANTS.contains(&i.opcode.as_str()) {

@@ -1,9 +1,9 @@
-//! Mistakes in comparisons: `setp.lt.u32 %p, a, b`.
+//! Mutations of comparisons: `setp.lt.u32 %p, a, b`.
 
 use super::{Change, Site};
 use crate::ast::Instruction;
 
-/// Each comparison and its opposite; those with `u` are true when an operand is NaN.
+/// Comparisons and their opposites; those with `u` are true if an operand is NaN.
 const OPPOSITES: &[(&str, &str)] = &[
     ("eq", "ne"),
     ("lt", "ge"),
@@ -15,7 +15,7 @@ const OPPOSITES: &[(&str, &str)] = &[
     ("leu", "gtu"),
 ];
 
-/// With the bound and without it.
+/// Strict comparisons and their inclusive forms.
 const BOUNDS: &[(&str, &str)] = &[("lt", "le"), ("gt", "ge"), ("lo", "ls"), ("hi", "hs")];
 
 /// `lt` → `ge`
@@ -23,7 +23,7 @@ pub fn flip(site: &Site) -> Vec<Change> {
     replace(site.instruction, OPPOSITES)
 }
 
-/// `lt` → `le`, of integers: among floats a bound is rarely met exactly.
+/// `lt` → `le`, for integers only: floats rarely equal their bound.
 pub fn off_by_one(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let is_integer = |ty: &String| ty.starts_with(['u', 's']);
@@ -34,7 +34,7 @@ pub fn off_by_one(site: &Site) -> Vec<Change> {
     }
 }
 
-/// The comparison changed into the other of its pair.
+/// Replaces a comparison by its partner.
 fn replace(i: &Instruction, pairs: &[(&str, &str)]) -> Vec<Change> {
     let Some(was) = i
         .mods

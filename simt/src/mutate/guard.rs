@@ -1,11 +1,11 @@
-//! Mistakes in predicates: `@%p`.
+//! Mutations of guards: `@%p`.
 
 use super::{Change, Site};
 use crate::ast::Instruction;
 
 /// `@%p st …` → `st …`
 ///
-/// Of a branch too: a loop without an end, a body that all skip.
+/// Guards of branches, too: an endless loop, or a body that all lanes skip.
 pub fn drop(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let without = |_| {
@@ -25,7 +25,7 @@ pub fn negate(site: &Site) -> Vec<Change> {
     i.guard.iter().map(negated).collect()
 }
 
-/// Nothing in the place of `@%p bra …`
+/// Deletes `@%p bra …`.
 pub fn drop_branch(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     if i.guard.is_some() && i.opcode == "bra" {

@@ -1,4 +1,4 @@
-//! What becomes of a mutant: its launches beside those of the right kernel.
+//! Judges mutants by their launches, compared with those of the original kernel.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::case::Operands;
 use crate::error::{Error, Result};
 use crate::{Case, Class, Finding, Kernel, Module, Options, Report, Schedule};
 
-/// How often each case runs: under the schedule that hardware mostly has on fresh numbers, then under the
-/// others, where a `bar.warp.sync` that is missing shows.
+/// Runs per case, as schedules and seeds: the usual schedule on new numbers, then the other schedules, which
+/// reveal a missing `bar.warp.sync`.
 const ROUNDS: [(Schedule, u64); 6] = [
     (Schedule::PostDominator, 1),
     (Schedule::PostDominator, 2),
@@ -20,31 +20,30 @@ const ROUNDS: [(Schedule, u64); 6] = [
     (Schedule::Random, 2),
 ];
 
-/// Instructions of a mutant's block, as a multiple of those of all the right kernel's blocks, before it is
-/// called endless.
+/// Fuel of a mutant's block, as a multiple of the instructions of all blocks of the original kernel.
 const PATIENCE: u64 = 10;
 
-/// The same for the smallest kernels: a loop of theirs may run a few times more.
+/// Minimum fuel, so that loops of the smallest kernels may run a few more times.
 const LEAST_FUEL: u64 = 10_000;
 
-/// What became of a mutant.
+/// The verdict on a mutant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// A launch showed it, in one way or in both.
+    /// A launch revealed it, by its output, a finding, or both.
     Killed {
-        /// A result that is not the right kernel's.
+        /// An output that differs from the original kernel's.
         oracle: Option<Difference>,
-        /// What the machine reported.
+        /// A finding of the machine.
         diagnosis: Option<Finding>,
     },
-    /// No launch did.
+    /// No launch revealed it.
     Survived {
-        /// Whether any launch executes the instruction that was changed.
+        /// Whether a launch executes the changed instruction.
         reached: bool,
     },
 }
 
-/// A kernel's launches, and what they give when the kernel is right.
+/// A kernel's launches and their correct results.
 #[derive(Debug)]
 pub struct Judge {
     runs: Vec<Run>,
@@ -55,17 +54,18 @@ struct Run {
     before: Operands,
     after: Operands,
     options: Options,
-    /// Those of the text that are executed.
+    /// Lines that the launches execute.
     lines: HashSet<u32>,
     /// Instructions of all warps.
     cost: u64,
 }
 
 impl Judge {
-    /// Runs the right kernel on each case; files of cases are looked for in `folder`.
+    /// Runs the original kernel on each case. Relative file names start from `folder`.
     ///
     /// # Errors
-    /// Those of the cases, and [`Error::Launch`] when the right kernel has a finding: no mutant could be told from it.
+    /// The errors of the cases, and [`Error::Launch`] if the original kernel has a finding, because no mutant
+    /// could be told from it.
     pub fn new(module: &Module, entry: &str, cases: &[Case], folder: &Path) -> Result<Self> {
         let kernel = module.kernel(entry)?;
         let mut runs = vec![];
@@ -90,11 +90,11 @@ impl Judge {
         self.runs.iter().any(|run| run.lines.contains(&line))
     }
 
-    /// Runs a mutant of `module` until a launch shows it: the cheapest first, and none that does not get to
-    /// where it differs.
+    /// Runs a mutant of `module` until a launch reveals it: the cheapest launch first, and only those that
+    /// execute the changed line.
     ///
     /// # Errors
-    /// When the mutant is no kernel that this machine runs.
+    /// If this machine cannot run the mutant.
     pub fn verdict(&self, module: &Module, mutant: &Mutant) -> Result<Verdict> {
         let kernel = mutant.apply(module).kernel(&mutant.entry)?;
         let mut reached = false;
@@ -133,12 +133,12 @@ impl Run {
         })
     }
 
-    /// What tells a mutant from the right kernel.
+    /// Compares a mutant with the original kernel by output and findings.
     fn compare(&self, mutant: &Kernel) -> Result<(Option<Difference>, Option<Finding>)> {
         let mut found = self.before.clone();
         let report = launch(mutant, &mut found, &self.options)?;
         let worst = |f: &Finding| f.class == Class::Endless;
-        // What ran out of fuel is an endless loop first, whatever else it did on its way.
+        // Running out of fuel comes first, whatever else the mutant did.
         let endless = report.findings.iter().find(|f| worst(f));
         let diagnosis = endless.or(report.findings.first()).cloned();
         Ok((difference(&self.after, &found), diagnosis))

@@ -1,12 +1,12 @@
-//! Mistakes in accesses to memory.
+//! Mutations of memory accesses.
 
 use super::{Change, Site};
 use crate::ast::{Instruction, Operand, Space, Statement, Type, Variable};
 
-/// Bytes of an access: of all elements of a vector, of a matrix's row, of a copy.
+/// Bytes of an access: a whole vector, the row of a matrix, or a copy.
 fn bytes(site: &Site) -> Option<i64> {
     match site.instruction.opcode.as_str() {
-        // Of an 8×8 matrix of 16-bit elements.
+        // A row of an 8×8 matrix of 16-bit elements.
         "ldmatrix" | "stmatrix" => return Some(16),
         "cp" if site.has("async") => return site.integer(2).and_then(|n| n.try_into().ok()),
         "ld" | "st" | "atom" | "red" if !site.has("param") => {}
@@ -21,9 +21,9 @@ fn bytes(site: &Site) -> Option<i64> {
     Some(i64::from(element * elements))
 }
 
-/// Each address an element further on: `[%rd1]` → `[%rd1+4]`.
+/// Moves an address by one element: `[%rd1]` → `[%rd1+4]`.
 ///
-/// A vector moves by its own size: by less it would be misaligned, which is too easy to find.
+/// A vector moves by its own size, because a smaller step would be misaligned and too easy to find.
 pub fn shift(site: &Site) -> Vec<Change> {
     let i = site.instruction;
     let Some(bytes) = bytes(site) else {
@@ -40,7 +40,7 @@ pub fn shift(site: &Site) -> Vec<Change> {
     i.operands.iter().enumerate().filter_map(shifted).collect()
 }
 
-/// Nothing in the place of a store, an update without a result, or the start of a copy.
+/// Deletes a store, an atomic update without a result, or the start of a copy.
 pub fn drop_store(site: &Site) -> Vec<Change> {
     let opcode = site.instruction.opcode.as_str();
     let copies = opcode == "cp" && bytes(site).is_some();

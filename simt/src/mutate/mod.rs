@@ -1,7 +1,7 @@
-//! Mutants of a kernel: the same text with one small mistake, to see whether a test or a finding shows it.
+//! Mutation testing of kernels: a mutant has one small defect, which a test or a finding should reveal.
 //!
-//! [`mutants`] lists those of an entry, [`OPERATORS`] says which mistakes are made, and [`Judge`] runs mutants
-//! over launches and says what became of each. Where it is known beforehand that nothing changes, no mutant is made.
+//! [`mutants`] lists the mutants of an entry, [`OPERATORS`] the kinds of defects, and [`Judge`] runs mutants
+//! and judges them. Mutants that are known to be equivalent to the original are not generated.
 
 mod arithmetic;
 mod compare;
@@ -26,25 +26,25 @@ pub use site::{Constants, Site};
 use crate::Module;
 use crate::ast::{self, Statement};
 
-/// A kernel with a mistake in it.
+/// A kernel with one defect.
 #[derive(Debug, Clone)]
 pub struct Mutant {
-    /// The kernel.
+    /// Name of the kernel.
     pub entry: String,
     /// Name of the mutation operator.
     pub operator: &'static str,
     /// Line of the text.
     pub line: u32,
-    /// The instruction.
+    /// The original instruction.
     pub was: String,
-    /// What stands in its place; empty if nothing does.
+    /// The replacement; empty if the instruction is deleted.
     pub now: String,
-    /// Where it stands: a number in the body, and one more for each block that it is in.
+    /// Position in the body: one index per enclosing block, and one in the innermost.
     path: Vec<usize>,
     change: Change,
 }
 
-/// Those of an entry, in the order of the text; none of a kernel that is not there.
+/// Lists the mutants of an entry in source order; empty if there is no such entry.
 pub fn mutants(module: &Module, entry: &str) -> Vec<Mutant> {
     let mut found = vec![];
     let functions = module.ast.functions.iter();
@@ -81,7 +81,7 @@ fn collect(
     }
 }
 
-/// Those of an instruction.
+/// Lists the mutants of an instruction.
 fn at(entry: &str, site: &Site, path: &[usize]) -> Vec<Mutant> {
     let was = text::instruction(site.instruction);
     let one = |operator: &'static str, change: Change| Mutant {
@@ -101,7 +101,7 @@ fn at(entry: &str, site: &Site, path: &[usize]) -> Vec<Mutant> {
 }
 
 impl Mutant {
-    /// The module with this mistake, and with no other entry.
+    /// Returns the module with this defect and without its other entries.
     pub fn apply(&self, module: &Module) -> Module {
         let functions = module.ast.functions.iter();
         let kept = functions.filter(|f| !f.is_entry || f.name == self.entry);

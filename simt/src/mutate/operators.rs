@@ -1,14 +1,14 @@
-//! The mutation operators: each is a mistake that people make, as a rewriting of one instruction.
+//! Mutation operators: common mistakes, as rewrites of one instruction.
 
 use super::{Site, arithmetic, compare, guard, memory, shuffle, sync};
 use crate::ast::{Instruction, Statement};
 
-/// What an operator makes of an instruction: a statement in its place, or nothing.
+/// A rewrite of an instruction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// The instruction is left out.
+    /// The instruction is deleted.
     Dropped,
-    /// Another stands in its place.
+    /// A statement replaces the instruction.
     Becomes(Statement),
 }
 
@@ -18,19 +18,19 @@ impl From<Instruction> for Change {
     }
 }
 
-/// A way to go wrong.
+/// A mutation operator.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator {
     /// `flip-comparison`
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in one line.
     pub what: &'static str,
-    /// The changed instructions; none where it does not apply, or where the change would be none: a comparison
-    /// turned into one that is true of the same values, a shuffle that stays in a narrower width anyway.
+    /// Returns the changed instructions. Empty if the operator does not apply or has no effect, as for a
+    /// comparison that stays true for the same values, or a shuffle that stays within a narrower width.
     pub changes: fn(&Site) -> Vec<Change>,
 }
 
-/// All, in the order in which mutants of an instruction are listed.
+/// All operators, in the order in which an instruction's mutants are listed.
 pub const OPERATORS: &[Operator] = &[
     Operator {
         name: "drop-barrier",
@@ -39,7 +39,7 @@ pub const OPERATORS: &[Operator] = &[
     },
     Operator {
         name: "wait-less",
-        what: "a wait for copies leaves one group more in flight",
+        what: "a wait for copies leaves one more group in flight",
         changes: sync::wait_less,
     },
     Operator {
@@ -49,7 +49,7 @@ pub const OPERATORS: &[Operator] = &[
     },
     Operator {
         name: "shuffle-width",
-        what: "a shuffle stays within as many lanes as it should cross",
+        what: "a shuffle stays within segments that it should cross",
         changes: shuffle::width,
     },
     Operator {
@@ -59,7 +59,7 @@ pub const OPERATORS: &[Operator] = &[
     },
     Operator {
         name: "shift-index",
-        what: "an access is one element further",
+        what: "an access moves by one element",
         changes: memory::shift,
     },
     Operator {
@@ -79,17 +79,17 @@ pub const OPERATORS: &[Operator] = &[
     },
     Operator {
         name: "off-by-one",
-        what: "a comparison of integers counts its bound in, or no longer",
+        what: "an integer comparison includes or excludes its bound",
         changes: compare::off_by_one,
     },
     Operator {
         name: "drop-guard",
-        what: "what a predicate guards happens always",
+        what: "a guarded instruction always runs",
         changes: guard::drop,
     },
     Operator {
         name: "negate-guard",
-        what: "what a predicate guards happens when it must not",
+        what: "a guarded instruction runs when its guard is false",
         changes: guard::negate,
     },
     Operator {
@@ -99,17 +99,17 @@ pub const OPERATORS: &[Operator] = &[
     },
     Operator {
         name: "wrong-operand",
-        what: "two sources change places, or the first is taken twice",
+        what: "two sources are swapped, or the first is used twice",
         changes: arithmetic::operand,
     },
     Operator {
         name: "wrong-operation",
-        what: "an operation becomes a neighbour of it: a sum a difference, a maximum a minimum",
+        what: "a similar operation: a difference for a sum, a minimum for a maximum",
         changes: arithmetic::operation,
     },
     Operator {
         name: "wrong-constant",
-        what: "an integer is one more, a float twice as much",
+        what: "an integer is incremented, a float doubled",
         changes: arithmetic::constant,
     },
 ];

@@ -1,11 +1,11 @@
-//! Whether two launches left the same behind.
+//! Comparison of two launches' outputs.
 
 use std::fmt;
 
 use crate::case::{Element, Operands};
 
-/// The share of its scale by which a number may differ: in the wide formats what tests of kernels allow for sums
-/// in another order, in the narrow ones less than a unit in the last place.
+/// Relative tolerance of a number: for wide types as tests of kernels allow for reordered sums, for narrow
+/// types less than one unit in the last place.
 fn tolerance(element: Element) -> f64 {
     match element {
         Element::F64 => 1e-12,
@@ -21,11 +21,11 @@ fn tolerance(element: Element) -> f64 {
 pub struct Difference {
     /// The buffer's name.
     pub buffer: String,
-    /// Which number of it.
+    /// Index of the number.
     pub index: usize,
-    /// The right kernel's.
+    /// Value of the original kernel.
     pub expected: f64,
-    /// The mutant's.
+    /// Value of the mutant.
     pub found: f64,
 }
 
@@ -39,8 +39,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first number, of any buffer, that is not the expected one within the tolerance of its format. An error
-/// scales with the number itself, and of small numbers with the mean magnitude of their buffer.
+/// Returns the first number of any buffer that differs by more than the tolerance of its type. The tolerance
+/// scales with the number, or for small numbers with the mean magnitude of the buffer.
 pub fn difference(expected: &Operands, found: &Operands) -> Option<Difference> {
     let buffers = expected.buffers.iter().zip(&found.buffers);
     let mut all = buffers.zip(&expected.layouts);
@@ -48,7 +48,7 @@ pub fn difference(expected: &Operands, found: &Operands) -> Option<Difference> {
         if expected.bytes == found.bytes {
             return None;
         }
-        // Poison is NaN in every float format: a NaN that the kernel writes is not what it leaves alone.
+        // Poison is NaN in every float type, and a NaN that the kernel writes differs from untouched poison.
         let poison = u64::MAX >> (64 - 8 * element.bytes());
         let numbers = |bytes: &[u8]| -> Vec<(f64, bool)> {
             let all = bytes.chunks_exact(element.bytes()).map(bits);
@@ -71,13 +71,13 @@ pub fn difference(expected: &Operands, found: &Operands) -> Option<Difference> {
     })
 }
 
-/// Least significant byte first.
+/// Assembles a little-endian number.
 fn bits(bytes: &[u8]) -> u64 {
     let digits = bytes.iter().rev();
     digits.fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
-/// Over those that are finite.
+/// Mean magnitude of the finite numbers.
 fn mean_magnitude(numbers: &[(f64, bool)]) -> f64 {
     let finite = numbers.iter().filter(|(x, _)| x.is_finite());
     let (count, sum) = finite.fold((0usize, 0.), |(n, sum), (x, _)| (n + 1, sum + x.abs()));

@@ -1,12 +1,12 @@
-//! Mistakes in `shfl.sync d, a, lane, width, mask`.
+//! Mutations of `shfl.sync d, a, lane, width, mask`.
 
 use super::{Change, Site};
 
-/// Operands of a shuffle, by number.
+/// Operand indices of a shuffle.
 const LANE: usize = 2;
 const WIDTH: usize = 3;
 
-/// How far a shuffle goes, or for `idx` from which lane it reads, if that is a constant.
+/// Returns the distance of a shuffle, or for `idx` the source lane, if it is a constant.
 fn distance(site: &Site) -> Option<i128> {
     if site.instruction.opcode == "shfl" {
         site.integer(LANE)
@@ -15,9 +15,9 @@ fn distance(site: &Site) -> Option<i128> {
     }
 }
 
-/// Segments as long as the distance, so that no lane reaches the one that it needs; of 16 lanes for `idx`.
+/// Narrows the segments to the distance, so that no lane reaches its source; for `idx` to 16 lanes.
 ///
-/// Longer segments would often be no mistake: a butterfly over 4 lanes never leaves segments of 8.
+/// Wider segments would often change nothing: a butterfly over 4 lanes never leaves segments of 8.
 pub fn width(site: &Site) -> Vec<Change> {
     let (Some(distance), Some(c)) = (distance(site), site.integer(WIDTH)) else {
         return vec![];
@@ -26,12 +26,12 @@ pub fn width(site: &Site) -> Vec<Change> {
     if !matches!(lanes, 1 | 2 | 4 | 8 | 16) {
         return vec![];
     }
-    // PTX keeps the clamp in bits 0 to 4, and in bits 8 to 12 those of a lane's number that name its segment.
+    // PTX keeps the clamp in bits 0 to 4, and the mask of segment bits in bits 8 to 12.
     let narrow = (c & 0x1f) | ((32 - lanes) << 8);
     with(site, WIDTH, narrow, c)
 }
 
-/// Half the distance of `bfly`, `up` and `down`; the lane after that of `idx`.
+/// Halves the distance of `bfly`, `up` and `down`; `idx` reads the next lane.
 pub fn lane(site: &Site) -> Vec<Change> {
     let Some(distance) = distance(site) else {
         return vec![];
@@ -44,7 +44,7 @@ pub fn lane(site: &Site) -> Vec<Change> {
     with(site, LANE, now, distance)
 }
 
-/// The instruction with another constant, if it is another.
+/// Replaces a constant if the new one differs.
 fn with(site: &Site, place: usize, now: i128, was: i128) -> Vec<Change> {
     if now == was {
         vec![]

@@ -1,19 +1,19 @@
-//! Where a mutation happens: an instruction, and the constants that its kernel keeps in registers.
+//! The site of a mutation: an instruction, and the constants in its kernel's registers.
 
 use std::collections::HashMap;
 
 use crate::ast::{Immediate, Instruction, Operand, Statement};
 
-/// What writes no register, and whose first operand may be one that it reads.
+/// Opcodes that write no register; their first operand may be one that they read.
 const WITHOUT_RESULT: &[&str] = &["bar", "barrier", "bra", "call"];
 
-/// Registers that hold one number as long as the kernel runs: `mov.u32 %r400, -1`. nvcc keeps the masks and
-/// widths of shuffles there.
+/// Registers that hold one number for the whole kernel: `mov.u32 %r400, -1`. nvcc keeps masks and widths of
+/// shuffles in such registers.
 #[derive(Debug, Default)]
 pub struct Constants(HashMap<String, Option<i128>>);
 
 impl Constants {
-    /// Of a body: what one unguarded `mov` writes and nothing else.
+    /// Collects the registers of a body that a single unguarded `mov` writes.
     pub fn of(body: &[Statement]) -> Self {
         let mut constants = Self::default();
         constants.read(body);
@@ -42,7 +42,7 @@ impl Constants {
             }
             _ => None,
         };
-        // Of what is written twice nothing is known.
+        // A register with two writes is not constant.
         for name in i.operands.first().into_iter().flat_map(names) {
             let known = self.0.entry(name.to_owned());
             known.and_modify(|x| *x = None).or_insert(value);
@@ -60,17 +60,17 @@ fn names(operand: &Operand) -> Vec<&str> {
     }
 }
 
-/// What an operator looks at.
+/// An instruction with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct Site<'a> {
-    /// To be changed.
+    /// The instruction to change.
     pub instruction: &'a Instruction,
-    /// Of its kernel.
+    /// Constants of the kernel.
     pub constants: &'a Constants,
 }
 
 impl Site<'_> {
-    /// An operand that is an integer, as it stands or in a register.
+    /// The value of an integer operand, given directly or in a register.
     pub fn integer(&self, place: usize) -> Option<i128> {
         match self.instruction.operands.get(place)? {
             Operand::Immediate(Immediate::Int(x)) => Some(*x),
@@ -79,12 +79,12 @@ impl Site<'_> {
         }
     }
 
-    /// Whether the opcode is followed by this.
+    /// Whether the opcode has this modifier.
     pub fn has(&self, modifier: &str) -> bool {
         self.instruction.mods.iter().any(|m| m == modifier)
     }
 
-    /// The instruction with another integer in this place.
+    /// Replaces an operand by an integer.
     pub fn with_integer(&self, place: usize, value: i128) -> Instruction {
         let mut now = self.instruction.clone();
         now.operands[place] = Operand::Immediate(Immediate::Int(value));

@@ -1,10 +1,10 @@
-//! Mistakes in what keeps threads together.
+//! Mutations of synchronisation.
 
 use super::{Change, Site};
 
-/// Nothing in the place of `bar.sync`, `bar.warp.sync`, `membar`, `fence`, `cp.async.wait_group` …
+/// Deletes `bar.sync`, `bar.warp.sync`, `membar`, `fence`, `cp.async.wait_group` …
 ///
-/// Not of `bar.red`: without its result the mutant would be another mistake.
+/// `bar.red` stays, because its result would be missing, too, which is another defect.
 pub fn drop(site: &Site) -> Vec<Change> {
     let opcode = site.instruction.opcode.as_str();
     let orders = matches!(opcode, "bar" | "barrier" | "membar" | "fence") && !site.has("red");
@@ -16,7 +16,7 @@ pub fn drop(site: &Site) -> Vec<Change> {
     }
 }
 
-/// `cp.async.<step>`
+/// Whether the instruction is `cp.async.<step>`.
 fn is_copy(site: &Site, step: &str) -> bool {
     site.instruction.opcode == "cp" && site.has("async") && site.has(step)
 }
@@ -31,9 +31,9 @@ pub fn wait_less(site: &Site) -> Vec<Change> {
     }
 }
 
-/// A member mask that is a constant, without the last lane that it names.
+/// Removes the last lane from a constant member mask.
 ///
-/// Masks that are computed have mistakes of their own.
+/// The operators of the instructions that compute a mask cover the other masks.
 pub fn shrink_mask(site: &Site) -> Vec<Change> {
     let operands = site.instruction.operands.len();
     let place = match site.instruction.opcode.as_str() {

@@ -1,11 +1,11 @@
-//! Each operator on instructions as text, and mutants of small kernels that have to be found.
+//! Examples of each operator, and mutants of small kernels that must be found.
 
 mod kernels;
 mod outputs;
 
 use super::*;
 
-/// What the operator of this name makes of an instruction, in a kernel that keeps 31 in `%r31` and −1 in `%all`.
+/// Applies an operator to an instruction, in a kernel with 31 in `%r31` and −1 in `%all`.
 fn changed(operator: &str, instruction: &str) -> Vec<String> {
     let text = format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {{
@@ -20,10 +20,10 @@ fn changed(operator: &str, instruction: &str) -> Vec<String> {
     of.map(|m| m.now.clone()).collect()
 }
 
-/// What stands in the place of an instruction that is left out.
+/// The replacement of a deleted instruction.
 const DROPPED: &str = "";
 
-/// An operator, an instruction, and what the one makes of the other.
+/// An operator, an instruction, and the results.
 const EXAMPLES: &[(&str, &str, &[&str])] = &[
     ("drop-barrier", "bar.sync 0", &[DROPPED]),
     ("drop-barrier", "bar.warp.sync -1", &[DROPPED]),
@@ -207,7 +207,7 @@ const EXAMPLES: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn operators_rewrite_what_they_are_for_and_nothing_else() {
+fn operators_rewrite_exactly_what_they_are_for() {
     for (operator, was, now) in EXAMPLES {
         assert_eq!(changed(operator, was), *now, "{operator}: {was}");
     }
@@ -222,7 +222,7 @@ fn each_operator_has_an_example() {
 }
 
 #[test]
-fn no_mutant_is_the_kernel_itself() {
+fn no_mutant_equals_the_original() {
     let module = Module::parse(kernels::REVERSE).unwrap();
     for mutant in mutants(&module, "reverse") {
         assert_ne!(mutant.was, mutant.now);

@@ -1,10 +1,10 @@
-//! Statements as they would be written: what a mutant was and what it became, in a reader's terms.
+//! Formats statements as PTX, to show a mutant's original and changed instruction.
 
 use std::fmt::Write;
 
 use crate::ast::{Immediate, Instruction, Operand, Statement};
 
-/// `@%p ld.global.f32 %f1, [%rd1+4]`; what is no instruction, a block, as its instructions in a row.
+/// `@%p ld.global.f32 %f1, [%rd1+4]`; a block becomes its instructions on one line.
 pub fn statement(statement: &Statement) -> String {
     match statement {
         Statement::Label(name) => format!("{name}:"),
@@ -27,7 +27,7 @@ pub fn instruction(i: &Instruction) -> String {
     text.push_str(&i.form());
     let operands: Vec<String> = i.operands.iter().map(operand).collect();
     if !operands.is_empty() {
-        // Writing into a string does not fail.
+        // Writing into a string cannot fail.
         let _ = write!(text, " {}", operands.join(", "));
     }
     text

@@ -6,17 +6,16 @@ use super::{directive, operand, variable};
 use crate::ast::{Instruction, Operand, Statement};
 use crate::error::Result;
 
-/// File and line of the last `.loc`, and behind it those of the calls that it was inlined into.
+/// File and line of the last `.loc`, then those of the calls that it was inlined into.
 type Loc = Vec<(u32, u32)>;
 
-/// Calls in calls that are kept: more than compilers write.
+/// Maximum number of nested calls to keep, which is more than compilers emit.
 const CALLS: usize = 32;
 
-/// `{ … }` of a function.
+/// Parses a function's `{ … }`.
 ///
 /// # Errors
-///
-/// The first statement that is none, blocks in more than 64 levels, and a `}` that is missing.
+/// The first invalid statement, blocks nested more than 64 levels deep, or a missing `}`.
 pub(super) fn body(cursor: &mut Cursor) -> Result<Vec<Statement>> {
     block(cursor, &mut vec![])
 }
@@ -32,7 +31,7 @@ fn block(cursor: &mut Cursor, loc: &mut Loc) -> Result<Vec<Statement>> {
     })
 }
 
-/// Any statement; some put none into the list, and a declaration of several names puts several.
+/// Parses a statement. Some add nothing to the list; a declaration of several names adds several.
 fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>) -> Result<()> {
     match cursor.peek() {
         Token::Mark('{') => statements.push(Statement::Block(block(cursor, loc)?)),
@@ -44,14 +43,14 @@ fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>
             let variables = variable::declaration(cursor, false)?;
             statements.extend(variables.into_iter().map(Statement::Variable));
         }
-        // An empty statement, which inline assembly leaves behind.
+        // Inline assembly leaves empty statements.
         Token::Mark(';') => _ = cursor.advance()?,
         _ => return cursor.error("a statement or `}`"),
     }
     Ok(())
 }
 
-/// A place, and the call it was inlined into, of which the `.loc` before may say more.
+/// Records a location and the call it was inlined into; the `.loc` before may add outer calls.
 fn move_to((place, call): ((u32, u32), Option<(u32, u32)>), loc: &mut Loc) {
     let mut calls = std::mem::take(loc);
     loc.push(place);
@@ -63,8 +62,8 @@ fn move_to((place, call): ((u32, u32), Option<(u32, u32)>), loc: &mut Loc) {
     }
 }
 
-/// `name:` or `opcode.mods operands;`. A list of targets, `name: .branchtargets a, b;`, is a label and an
-/// instruction that does nothing.
+/// Parses `name:` or `opcode.mods operands;`. A list of targets, `name: .branchtargets a, b;`, becomes a
+/// label and an instruction without effect.
 fn label_or_instruction(
     cursor: &mut Cursor,
     loc: &Loc,
@@ -91,7 +90,7 @@ fn label_or_instruction(
     Ok(())
 }
 
-/// `@%p opcode.mods operands;`, `@!%p …`
+/// Parses `@%p opcode.mods operands;` or `@!%p …`.
 fn guarded(cursor: &mut Cursor, loc: &Loc) -> Result<Statement> {
     cursor.expect('@')?;
     let negated = cursor.take('!')?;
@@ -106,7 +105,7 @@ fn guarded(cursor: &mut Cursor, loc: &Loc) -> Result<Statement> {
     }
 }
 
-/// What stands behind the opcode, which is at `place`.
+/// Parses an instruction after its opcode, which is at `place`.
 fn instruction(
     cursor: &mut Cursor,
     guard: Option<(String, bool)>,
@@ -130,12 +129,12 @@ fn instruction(
     }))
 }
 
-/// The operands of an instruction whose modifiers end in `line`, and its `;`.
+/// Parses the operands of an instruction whose modifiers end in `line`, and its `;`.
 fn operands(cursor: &mut Cursor, line: u32) -> Result<Vec<Operand>> {
     if cursor.take(';')? {
         return Ok(Vec::new());
     }
-    // Operands may stand in the next line, but what begins there is seldom one: an instruction whose `;` is missing.
+    // Operands may start on the next line, but a line that starts another instruction suggests a missing `;`.
     let missing = (cursor.line() > line).then(|| cursor.unended(line));
     let read = cursor.list(operand::operand).and_then(|operands| {
         cursor.end_list(';')?;
@@ -147,7 +146,7 @@ fn operands(cursor: &mut Cursor, line: u32) -> Result<Vec<Operand>> {
     }
 }
 
-/// Whether an opcode can be written like this: `ld`, `dp4a`, not `%r1` nor `$L_1`.
+/// Whether a word has the form of an opcode: `ld`, `dp4a`, but not `%r1` or `$L_1`.
 fn is_opcode(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
 }

@@ -1,14 +1,14 @@
-//! One token ahead, and what all rules of the grammar need.
+//! A token stream with one token of lookahead, and helpers for all grammar rules.
 
 use super::lexer::{Lexer, Token};
 use super::number;
 use crate::ast::Immediate;
 use crate::error::{Error, Result};
 
-/// Braces inside of braces; the functions that read them call themselves as often.
+/// Maximum nesting of braces, which bounds the parser's recursion.
 const MAX_LEVELS: u32 = 64;
 
-/// A place in the text: the token that is next, and all behind it.
+/// A position in the text: the next token and the text after it.
 pub(super) struct Cursor<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
@@ -19,7 +19,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first token.
+    /// Starts at the first token.
     pub(super) fn new(text: &'a str) -> Result<Self> {
         let mut lexer = Lexer::new(text);
         let (token, line) = lexer.next()?;
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         self.last_line
     }
 
-    /// Takes the next token, whatever it is.
+    /// Takes the next token.
     pub(super) fn advance(&mut self) -> Result<Token<'a>> {
         let token = self.token;
         self.last_line = self.line;
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         Ok(there)
     }
 
-    /// Takes `mark`, or the error that it is missing.
+    /// Takes `mark`; an error if it is missing.
     pub(super) fn expect(&mut self, mark: char) -> Result<()> {
         if self.take(mark)? {
             Ok(())
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the `mark` that ends a list, or the error that it is missing.
+    /// Takes the `mark` that ends a list; an error if it is missing.
     pub(super) fn end_list(&mut self, mark: char) -> Result<()> {
         match self.take(mark)? {
             true => Ok(()),
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The error that the statement whose last line is `line` does not end there, but goes on with the next token.
+    /// The error of a statement without its end: its last line is `line`, and the next token follows.
     pub(super) fn unended<T>(&self, line: u32) -> Result<T> {
         Err(Error::Syntax {
             line,
@@ -121,12 +121,12 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// Takes an integer without a sign that fits into a `T`.
+    /// Takes an unsigned integer that fits into a `T`.
     pub(super) fn unsigned<T: TryFrom<i128>>(&mut self, expected: &str) -> Result<T> {
         self.unsigned_if(expected, |_| true)
     }
 
-    /// Takes an integer without a sign that fits into a `T` and of which `is_fine` holds.
+    /// Takes an unsigned integer that fits into a `T` and satisfies `is_fine`.
     pub(super) fn unsigned_if<T: TryFrom<i128>>(
         &mut self,
         expected: &str,
@@ -138,8 +138,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Takes an integer of 64 bits, with a sign or without. What is above the largest `i64` wraps, as
-    /// addresses do.
+    /// Takes a 64-bit integer with an optional sign. Values above `i64::MAX` wrap, as addresses do.
     pub(super) fn offset(&mut self) -> Result<i64> {
         self.constant("an integer", |value| match value {
             Immediate::Int(value) => Some(value as i64),
@@ -147,7 +146,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Takes a number, with a sign or without, that `read` can use.
+    /// Takes a number with an optional sign that `read` accepts.
     pub(super) fn constant<T>(
         &mut self,
         expected: &str,
@@ -160,7 +159,7 @@ impl<'a> Cursor<'a> {
         self.number(negative, expected, read)
     }
 
-    /// Takes a number whose sign is taken already.
+    /// Takes a number after its sign.
     fn number<T>(
         &mut self,
         negative: bool,
@@ -182,7 +181,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Takes `{`, what `inside` reads, and `}`.
+    /// Takes `{`, the contents by `inside`, and `}`.
     pub(super) fn braces<T>(&mut self, inside: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.levels == MAX_LEVELS {
             return self.error(&format!("at most {MAX_LEVELS} levels of braces"));
@@ -195,7 +194,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Takes what `item` reads, once or more, with commas between.
+    /// Takes one or more items, separated by commas.
     pub(super) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T>,

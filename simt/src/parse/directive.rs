@@ -1,5 +1,5 @@
-//! Directives that are neither a function nor a variable. Each function takes the whole of one, whose first
-//! token is the next.
+//! Directives other than functions and variables. Each function parses one whole directive, starting at its
+//! first token.
 
 use super::cursor::Cursor;
 use super::lexer::Token;
@@ -50,7 +50,7 @@ pub(super) fn file(cursor: &mut Cursor) -> Result<(u32, String)> {
 }
 
 /// `.loc 2 23 3, function_name $L__info_string0, inlined_at 1 6 3` → (2, 23), (1, 6): file and line of the
-/// code itself, and those of the call that it was inlined into.
+/// code, and those of the call it was inlined into.
 pub(super) fn loc(cursor: &mut Cursor) -> Result<(Position, Option<Position>)> {
     cursor.advance()?;
     let place = position(cursor)?;
@@ -92,7 +92,7 @@ fn function_name(cursor: &mut Cursor) -> Result<()> {
     Ok(())
 }
 
-/// `.section .debug_str { … }`, whatever is inside.
+/// Skips `.section .debug_str { … }` with its contents.
 pub(super) fn section(cursor: &mut Cursor) -> Result<()> {
     cursor.advance()?;
     let (Token::Word(_) | Token::Dot(_)) = cursor.peek() else {
@@ -122,7 +122,7 @@ pub(super) fn alias(cursor: &mut Cursor) -> Result<()> {
     cursor.end_list(';')
 }
 
-/// From `open` to the `close` that ends it.
+/// Skips from `open` to the matching `close`.
 fn skip(cursor: &mut Cursor, open: char, close: char) -> Result<()> {
     cursor.expect(open)?;
     let mut levels = 1_usize;

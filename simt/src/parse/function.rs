@@ -6,11 +6,11 @@ use super::{body, directive, variable};
 use crate::ast::Function;
 use crate::error::Result;
 
-/// `.entry name(…) .maxntid 256 { … }`, `.func (…) name(…) { … }`, or with `;` in place of the body.
+/// Parses `.entry name(…) .maxntid 256 { … }` or `.func (…) name(…) { … }`, or a declaration with `;` instead
+/// of a body.
 ///
 /// # Errors
-///
-/// What is no function, and any that its body has.
+/// An invalid header, or the first error of the body.
 pub(super) fn function(cursor: &mut Cursor) -> Result<Function> {
     let is_entry = cursor.advance()? == Token::Dot("entry");
     while cursor.peek() == Token::Dot("attribute") {
@@ -43,8 +43,8 @@ pub(super) fn function(cursor: &mut Cursor) -> Result<Function> {
     Ok(function)
 }
 
-/// A directive between the parameters and the body. But for the number of threads they are hints to ptxas:
-/// a word and perhaps integers.
+/// Parses a directive between the parameters and the body. Except for the number of threads, these are hints
+/// for ptxas: a word and optional integers.
 fn tuning(cursor: &mut Cursor, word: &str, function: &mut Function) -> Result<()> {
     if word == "pragma" {
         return directive::pragma(cursor);

@@ -1,4 +1,4 @@
-//! What stands behind the `=` of a variable, as bytes.
+//! Initialisers of variables, as bytes.
 
 use super::cursor::Cursor;
 use super::lexer::Token;
@@ -6,13 +6,12 @@ use crate::ast::{Immediate, Type, Variable};
 use crate::error::Result;
 use half::{bf16, f16};
 
-/// `{1, 2, 0f3f800000}`, `{{1, 2}, {3, 4}}`, of a scalar `1`: becomes the variable's bytes, and the first
-/// dimension of a `[]` counts them.
+/// Parses `{1, 2, 0f3f800000}`, `{{1, 2}, {3, 4}}`, or for a scalar `1` into the variable's bytes. For `[]`,
+/// the number of rows becomes the first dimension.
 ///
 /// # Errors
-///
-/// A number that does not fit its type, more of them than the variable holds, and a row that is not full
-/// unless it is the last.
+/// A number that does not fit its type, more numbers than the variable holds, or an incomplete row other than
+/// the last.
 pub(super) fn initialiser(cursor: &mut Cursor, variable: &mut Variable) -> Result<()> {
     let mut shape = variable.dims.clone();
     if variable.vector > 1 {
@@ -31,7 +30,7 @@ pub(super) fn initialiser(cursor: &mut Cursor, variable: &mut Variable) -> Resul
     Ok(())
 }
 
-/// `{ … }` of an array: constants, or rows, which are lists again.
+/// Parses `{ … }` of an array: constants, or nested lists for its rows.
 fn list(cursor: &mut Cursor, ty: Type, shape: &[u64], bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
     let row = size(ty, &shape[1..]);
@@ -59,12 +58,12 @@ fn list(cursor: &mut Cursor, ty: Type, shape: &[u64], bytes: &mut Vec<u8>) -> Re
     })
 }
 
-/// Bytes of an array.
+/// Size of an array in bytes.
 fn size(ty: Type, shape: &[u64]) -> u64 {
     shape.iter().product::<u64>() * u64::from(ty.bytes())
 }
 
-/// A number as an element; a float whose bits are written keeps them in a type of as many.
+/// Parses a number as an element; float bits are kept in an integer type of the same size.
 fn constant(cursor: &mut Cursor, ty: Type, bytes: &mut Vec<u8>) -> Result<()> {
     let expected = "a constant that its type can hold";
     let element = cursor.constant(expected, |value| match (value, ty) {
@@ -78,7 +77,7 @@ fn constant(cursor: &mut Cursor, ty: Type, bytes: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// An integer as an element; of a float type, the float of that value.
+/// Converts an integer to an element; for a float type, the float of that value.
 fn integer(ty: Type, value: i128) -> Option<Vec<u8>> {
     if let Some(element) = float(ty, value as f64) {
         return Some(element);
@@ -88,7 +87,7 @@ fn integer(ty: Type, value: i128) -> Option<Vec<u8>> {
     fits.then(|| value.to_le_bytes()[..ty.bytes() as usize].to_vec())
 }
 
-/// A float as an element, rounded; `None` for a type that is no float's.
+/// Converts a float to an element and rounds; `None` if the type is no float type.
 fn float(ty: Type, value: f64) -> Option<Vec<u8>> {
     Some(match ty {
         Type::F16 => f16::from_f64(value).to_le_bytes().to_vec(),

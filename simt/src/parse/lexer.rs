@@ -1,27 +1,27 @@
-//! From characters to tokens.
+//! Splits PTX into tokens.
 
 use crate::error::{Error, Result};
 use std::fmt;
 
-/// A word of the text.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A name or an opcode: `%r1`, `$L__BB0_2`, `ld`.
     Word(&'a str),
     /// A directive, a type or a modifier, without its dot: `global`, `L1::no_allocate`.
     Dot(&'a str),
-    /// What starts with a digit: `12`, `0x1f`, `0f3F800000`, `1.5e-3`.
+    /// A word that starts with a digit: `12`, `0x1f`, `0f3F800000`, `1.5e-3`.
     Number(&'a str),
-    /// Between quotes, and without them.
+    /// The contents of a quoted string.
     Text(&'a str),
     /// Any other character.
     Mark(char),
-    /// Nothing is left.
+    /// The end of the text.
     End,
 }
 
 impl fmt::Display for Token<'_> {
-    /// The token as it stands in the text, in 40 characters at most.
+    /// Formats the token as written, in at most 40 characters.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let whole = match self {
             Token::Word(word) | Token::Number(word) => shortened(word),
@@ -34,7 +34,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// The first 39 characters and `…` of what has more than 40.
+/// Shortens text of more than 40 characters to its first 39 and `…`.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         None => text.to_string(),
@@ -42,14 +42,14 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What is left of the text.
+/// The remaining text.
 pub(super) struct Lexer<'a> {
     rest: &'a str,
     line: u32,
 }
 
 impl<'a> Lexer<'a> {
-    /// Before the first token.
+    /// Starts before the first token.
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             rest: text,
@@ -57,11 +57,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token and its line, from 1; [`Token::End`] again and again after the last one.
+    /// Returns the next token and its line, from 1; after the last one, always [`Token::End`].
     ///
     /// # Errors
-    ///
-    /// A comment or a string that does not end.
+    /// An unterminated comment or string.
     pub(super) fn next(&mut self) -> Result<(Token<'a>, u32)> {
         self.skip_blanks()?;
         let Some(first) = self.rest.chars().next() else {
@@ -82,7 +81,7 @@ impl<'a> Lexer<'a> {
         Ok((token, self.line))
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn skip_blanks(&mut self) -> Result<()> {
         loop {
             let blank = self.rest.len() - self.rest.trim_start().len();
@@ -100,7 +99,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string, whose quote is next; `\"` does not end it.
+    /// Takes a string, whose quote is next; `\"` does not end it.
     fn text(&mut self) -> Result<Token<'a>> {
         let mut escaped = false;
         let end = self.rest[1..].find(|c| {
@@ -116,7 +115,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `.name` with any number of `::name` after it; a dot alone is a mark.
+    /// Takes `.name` with any number of `::name` after it; a dot alone is a mark.
     fn dot(&mut self) -> Token<'a> {
         let mut length = 1 + name_length(&self.rest[1..]);
         while self.rest[length..].starts_with("::") {
@@ -128,20 +127,20 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next `length` bytes, which hold no line's end.
+    /// Takes the next `length` bytes, which contain no newline.
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
         taken
     }
 
-    /// Passes over `length` bytes and counts their lines.
+    /// Skips `length` bytes and counts their lines.
     fn pass(&mut self, length: usize) {
         let passed = self.take(length);
         self.line += passed.bytes().filter(|&b| b == b'\n').count() as u32;
     }
 
-    /// The error for what starts here and does not end with `end`.
+    /// The error of a comment or string that starts here without its `end`.
     fn unfinished<T>(&self, end: &str) -> Result<T> {
         let start = self.rest.lines().next().unwrap_or_default();
         Err(Error::Syntax {
@@ -152,18 +151,18 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether names are made of it; a `%` is only their first character.
+/// Whether a name may contain the character; `%` can only be its first one.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Bytes that `text` starts with and that can be in a name.
+/// Returns the length in bytes of the name that `text` starts with.
 fn name_length(text: &str) -> usize {
     text.find(|c| !is_name(c)).unwrap_or(text.len())
 }
 
-/// Bytes of the number that `text` starts with, well formed or not. A sign is part of it only in the
-/// exponent of a decimal: `1e-5` is one number, `0x1e-5` is two.
+/// Returns the length in bytes of the number that `text` starts with, valid or not. A sign is part of it only
+/// in a decimal's exponent: `1e-5` is one number, `0x1e-5` is two.
 fn number_length(text: &str) -> usize {
     let mut decimal = true;
     let mut exponent = false;

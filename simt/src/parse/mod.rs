@@ -1,6 +1,5 @@
-//! From text to [`ast::Module`](crate::ast::Module): a lexer, and a function for each rule of the grammar
-//! that looks one token ahead and never back. Names are not looked up and operands not counted here;
-//! [`lower`](crate::lower) does that.
+//! Parses text into [`ast::Module`](crate::ast::Module): a lexer, and one function per grammar rule with one
+//! token of lookahead and no backtracking. [`lower`](crate::lower) resolves names and counts operands.
 
 mod body;
 mod cursor;
@@ -20,14 +19,13 @@ use crate::error::{Error, Result};
 use cursor::Cursor;
 use lexer::Token;
 
-/// Reads a text, as nvcc, NVRTC or a person writes it. What only tools read is skipped: sections with
-/// debug information, `.pragma`, `.alias`, and what `.entry` says for ptxas to tune.
+/// Parses a text by nvcc, NVRTC or a person. Skips what only tools read: debug sections, `.pragma`, `.alias`,
+/// and hints of `.entry` for ptxas.
 ///
 /// # Errors
-///
-/// [`Error::Syntax`](crate::Error::Syntax) for the first thing that is not PTX, or that no part of this
-/// crate understands: addresses in initialisers, `.callprototype`, textures. A text
-/// without `.version` or `.target` is no error; its module has zeros and an empty name there.
+/// [`Error::Syntax`](crate::Error::Syntax) for the first part that is not PTX, or that this crate does not
+/// understand: addresses in initialisers, `.callprototype`, textures. Without `.version` or `.target`, the
+/// module has zeros and an empty name there.
 pub fn module(text: &str) -> Result<Module> {
     let mut cursor = Cursor::new(text)?;
     let mut module = Module::default();
@@ -40,10 +38,10 @@ pub fn module(text: &str) -> Result<Module> {
     Ok(module)
 }
 
-/// Line in which a function ended just before.
+/// Line on which a function has just ended.
 type Ended = Option<u32>;
 
-/// Reads what stands outside of functions: a directive, a function or variables.
+/// Parses an item outside functions: a directive, a function or variables.
 fn item(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     let Token::Dot(word) = cursor.peek() else {
         return outside(cursor, module, ended);
@@ -61,7 +59,7 @@ fn item(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     Ok(())
 }
 
-/// Reads a function or variables, and how other texts see them: `.visible`, `.extern` and their like.
+/// Parses a function or variables with their linkage: `.visible`, `.extern` and the like.
 fn linked(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     let mut is_extern = false;
     while let Token::Dot(word @ ("visible" | "extern" | "weak" | "common")) = cursor.peek() {
@@ -80,8 +78,7 @@ fn linked(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> 
     Ok(())
 }
 
-/// The error of what cannot stand outside of functions. Where a function has ended just before, its `}` may be one too
-/// many.
+/// The error of text that cannot stand outside functions. After a function, the cause may be an extra `}`.
 fn outside(cursor: &Cursor, module: &Module, ended: Ended) -> Result<()> {
     let of_a_body = match cursor.peek() {
         Token::Word(_) => true,

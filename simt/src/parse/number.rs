@@ -1,9 +1,9 @@
-//! Constants in the forms of PTX.
+//! PTX constants.
 
 use crate::ast::Immediate;
 
-/// What a number stands for: `12`, `017`, `0x1F`, `0b101`, any of them with `U`; `0f` and 8 or `0d` and 16
-/// hexadecimal digits; `1.5`, `2e-3`. `None` for what is no number or an integer of more than 64 bits.
+/// Parses a number: `12`, `017`, `0x1F`, `0b101`, each with an optional `U`; `0f` and 8 or `0d` and 16
+/// hexadecimal digits; `1.5`, `2e-3`. `None` if it is no number, or an integer of more than 64 bits.
 pub(super) fn immediate(text: &str, negative: bool) -> Option<Immediate> {
     let (prefix, digits) = text.split_at_checked(2).unwrap_or((text, ""));
     match prefix {
@@ -28,7 +28,7 @@ pub(super) fn immediate(text: &str, negative: bool) -> Option<Immediate> {
     }
 }
 
-/// Digits and perhaps a `U`.
+/// Parses digits with an optional `U`.
 fn integer(text: &str, radix: u32, negative: bool) -> Option<Immediate> {
     let digits = text.strip_suffix('U').unwrap_or(text);
     let value = i128::from(u64::from_str_radix(digits, radix).ok()?);
@@ -39,7 +39,7 @@ fn integer(text: &str, radix: u32, negative: bool) -> Option<Immediate> {
     }
 }
 
-/// Exactly `count` hexadecimal digits.
+/// Parses exactly `count` hexadecimal digits.
 fn bits(digits: &str, count: usize) -> Option<u64> {
     if digits.len() != count {
         return None;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn no_numbers() {
+    fn words_that_are_no_numbers() {
         for text in [
             "08",
             "1x",

@@ -5,11 +5,10 @@ use super::lexer::Token;
 use crate::ast::Operand;
 use crate::error::Result;
 
-/// Any operand.
+/// Parses an operand.
 ///
 /// # Errors
-///
-/// What is none, or an address with more in its brackets than a base and an offset.
+/// Text that is no operand, or an address with more in its brackets than a base and an offset.
 pub(super) fn operand(cursor: &mut Cursor) -> Result<Operand> {
     match cursor.peek() {
         Token::Mark('[') => address(cursor),
@@ -38,7 +37,7 @@ fn address(cursor: &mut Cursor) -> Result<Operand> {
     Ok(address)
 }
 
-/// `+16`, `+-16` or `-16`, if the next token is a sign.
+/// Parses `+16`, `+-16` or `-16` if the next token is a sign.
 fn moved(cursor: &mut Cursor) -> Result<Option<i64>> {
     let there = cursor.take('+')? || cursor.peek() == Token::Mark('-');
     there.then(|| cursor.offset()).transpose()
@@ -55,7 +54,7 @@ fn group(cursor: &mut Cursor, open: char, close: char) -> Result<Vec<Operand>> {
     Ok(operands)
 }
 
-/// An operand without brackets: a name alone or in one of its forms, or a constant.
+/// Parses an operand without brackets: a name in one of its forms, or a constant.
 fn single(cursor: &mut Cursor) -> Result<Operand> {
     match cursor.peek() {
         Token::Mark('!') => {
@@ -83,7 +82,7 @@ fn named(cursor: &mut Cursor) -> Result<Operand> {
     })
 }
 
-/// A name with what a dot joins to it: `%tid.x` is one.
+/// Parses a name with its dotted parts: `%tid.x` is one.
 fn name(cursor: &mut Cursor) -> Result<String> {
     let mut name = cursor.word("a name")?.to_string();
     while let Token::Dot(part) = cursor.peek() {

@@ -1,4 +1,4 @@
-//! What several of these files do together.
+//! Tests of several modules of the parser together.
 
 mod errors;
 mod kernels;

@@ -19,12 +19,11 @@ pub(super) fn space(word: &str) -> Option<Space> {
     })
 }
 
-/// `.reg .b32 %r<9>, %x;`, `.global .align 4 .b32 table[2][2] = {1, 2, 3, 4};`
+/// Parses `.reg .b32 %r<9>, %x;` or `.global .align 4 .b32 table[2][2] = {1, 2, 3, 4};`.
 ///
 /// # Errors
-///
-/// What is no declaration, an array of more bytes than an `i64` counts, and an initialiser that does not
-/// fit its variable.
+/// An invalid declaration, an array whose size in bytes exceeds `i64::MAX`, or an initialiser that does not
+/// fit.
 pub(super) fn declaration(cursor: &mut Cursor, is_extern: bool) -> Result<Vec<Variable>> {
     let mut head = head(cursor)?;
     head.is_extern = is_extern;
@@ -39,11 +38,10 @@ pub(super) fn declaration(cursor: &mut Cursor, is_extern: bool) -> Result<Vec<Va
     Ok(variables)
 }
 
-/// `(.param .u64 x, .param .u32 n)`: a function's parameters, or what it returns.
+/// Parses `(.param .u64 x, .param .u32 n)`: a function's parameters or results.
 ///
 /// # Errors
-///
-/// What is none.
+/// An invalid parameter.
 pub(super) fn parameters(cursor: &mut Cursor) -> Result<Vec<Variable>> {
     cursor.expect('(')?;
     if cursor.take(')')? {
@@ -57,7 +55,7 @@ pub(super) fn parameters(cursor: &mut Cursor) -> Result<Vec<Variable>> {
     Ok(parameters)
 }
 
-/// What stands before the names: `.param .u64 .ptr .global .align 16`, `.shared .align 16 .b8`.
+/// Parses the part before the names: `.param .u64 .ptr .global .align 16`, `.shared .align 16 .b8`.
 fn head(cursor: &mut Cursor) -> Result<Variable> {
     let space = dot(cursor, "a state space", space)?;
     let mut align = None;
@@ -88,7 +86,7 @@ fn head(cursor: &mut Cursor) -> Result<Variable> {
     })
 }
 
-/// Takes a [`Token::Dot`] that `read` knows.
+/// Takes a [`Token::Dot`] that `read` accepts.
 fn dot<T>(cursor: &mut Cursor, expected: &str, read: impl Fn(&str) -> Option<T>) -> Result<T> {
     let value = match cursor.peek() {
         Token::Dot(word) => read(word),
@@ -107,7 +105,7 @@ fn alignment(cursor: &mut Cursor) -> Result<u32> {
     cursor.unsigned_if("a power of two", |align: &u32| align.is_power_of_two())
 }
 
-/// What `.ptr` says about where a parameter points, which nothing reads: `.global .align 16`.
+/// Skips the attributes of `.ptr`: `.global .align 16`.
 fn pointer(cursor: &mut Cursor) -> Result<()> {
     while let Token::Dot(word) = cursor.peek() {
         match word {
@@ -118,7 +116,7 @@ fn pointer(cursor: &mut Cursor) -> Result<()> {
     Ok(())
 }
 
-/// A name with its range or its dimensions.
+/// Parses a name with its range or dimensions.
 fn named(cursor: &mut Cursor, head: &Variable) -> Result<Variable> {
     let mut variable = head.clone();
     variable.line = cursor.line();
@@ -136,7 +134,7 @@ fn named(cursor: &mut Cursor, head: &Variable) -> Result<Variable> {
     Ok(variable)
 }
 
-/// `4]`, or `]` of the first dimension; all before it together have `bytes`.
+/// Parses `4]`, or `]` for the first dimension; the dimensions before it have `bytes` bytes in total.
 fn dimension(cursor: &mut Cursor, before: &[u64], bytes: u64) -> Result<u64> {
     let is_first = before.is_empty();
     if is_first && cursor.take(']')? {

@@ -1,8 +1,8 @@
-//! A text of a wrong kernel and its right twin: how it is read, run and judged.
+//! Parsing, running and judging a text with a defective kernel and its correct twin.
 
 use simt::{Arg, Buffer, Class, Dim, Module, Options, Report, Schedule};
 
-/// One of the two kernels of a text, with its lines where they stand in the file.
+/// One of the two kernels of a text; its lines keep their positions in the file.
 pub struct Twin {
     text: String,
     /// Lines marked `fault`.
@@ -10,7 +10,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// The lines of the one, and empty ones for those of the other.
+    /// Takes one kernel's lines and blanks those of the other.
     pub fn new(file: &str, bad: bool) -> Self {
         let other = if bad { "good" } else { "bad" };
         let kept = |line: &str| {
@@ -98,7 +98,7 @@ impl Twin {
         (buffers, args)
     }
 
-    /// What it leaves in its buffers, and what is reported.
+    /// Returns the final contents of its buffers and the report.
     pub fn run(
         &self,
         schedule: (Schedule, u64),
@@ -117,7 +117,7 @@ impl Twin {
         Ok((buffers, report))
     }
 
-    /// Why what was found is not the defect.
+    /// Returns why the findings do not match the defect, if so.
     pub fn misses(&self, report: &Report) -> Option<String> {
         let also: Vec<&str> = self.header("also").unwrap_or("").split(' ').collect();
         let expected = self.header("finds").expect("a class");
@@ -133,7 +133,7 @@ impl Twin {
         (hits == 0).then(|| format!("nothing found at {:?}", self.faults))
     }
 
-    /// Why this is not what a right kernel does.
+    /// Returns why the run does not match a correct kernel, if so.
     pub fn wrongs(&self, buffers: &[Buffer], report: &Report) -> Option<String> {
         if let Some(finding) = report.findings.first() {
             return Some(format!("found: {:?}: {finding}", finding.class));
@@ -156,7 +156,7 @@ impl Twin {
     }
 }
 
-/// The words of a last comment if it has no others than these.
+/// The words of a trailing comment, if they are all tags.
 fn tags(line: &str) -> Vec<&str> {
     let Some((_, comment)) = line.rsplit_once("//") else {
         return vec![];
@@ -174,7 +174,7 @@ fn width(ty: &str) -> usize {
     ty[1..].parse::<usize>().expect("a type's bits") / 8
 }
 
-/// Numbers as they are written in a text, as bytes.
+/// Converts numbers as written in a text to bytes.
 fn bytes(ty: &str, values: &str) -> Vec<u8> {
     let number = |x: f64| match ty {
         "f32" => (x as f32).to_le_bytes().to_vec(),
@@ -202,7 +202,7 @@ fn numbers(values: &str) -> Vec<f64> {
     all
 }
 
-/// A class as a report writes it.
+/// A class as reports write it.
 pub fn kebab(class: Class) -> String {
     let value = serde_json::to_value(class).expect("a class");
     value.as_str().expect("a word").to_owned()

@@ -1,10 +1,10 @@
-//! Instructions that are lowered to several, or share a flag, against numbers computed here.
+//! Instructions that lower to several steps or share a flag, checked against numbers computed here.
 
 use simt::{Arg, Buffer, Dim, Module, Options};
 
 use super::floor::note;
 
-/// What a body leaves in `%d0` of each of 64 threads; `%i` is the thread.
+/// Returns `%d0` of each of 64 threads; `%i` is the thread.
 fn run(body: &str) -> Vec<u64> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64
@@ -57,7 +57,7 @@ fn sums_of_two_words() {
 
 #[test]
 fn products_of_two_words() {
-    // (i << 32 | 0xfffffff0 + i) × 0xdeadbeef, of 64 bits.
+    // (i << 32 | 0xfffffff0 + i) × 0xdeadbeef, in 64 bits.
     let body = "add.u32 %r0, %i, 0xfffffff0; mov.u32 %r7, 0xdeadbeef;
         mul.lo.u32 %r2, %r0, %r7; mul.lo.u32 %r3, %i, %r7;
         mad.hi.cc.u32 %r3, %r0, %r7, %r3; mov.b64 %d0, {%r2, %r3};";
@@ -68,7 +68,7 @@ fn products_of_two_words() {
 }
 
 #[test]
-fn jumps_by_a_list_of_targets() {
+fn indexed_branches() {
     let body = "and.b32 %r0, %i, 3;
         list: .branchtargets zero, one, two, one;
         brx.idx %r0, list;
@@ -80,7 +80,7 @@ fn jumps_by_a_list_of_targets() {
 }
 
 #[test]
-fn choices_by_sign() {
+fn selection_by_sign() {
     let body = "sub.s32 %r0, %i, 5; slct.u64.s32 %d0, 100, 200, %r0;";
     check(body, |i| if i >= 5 { 100 } else { 200 });
     let body = "cvt.rn.f32.u32 %f0, %i; sub.f32 %f0, %f0, 0f40A00000; neg.f32 %f1, %f0;
@@ -93,7 +93,7 @@ fn choices_by_sign() {
 }
 
 #[test]
-fn comparisons_of_64_bits_as_numbers() {
+fn comparisons_of_64_bits() {
     let body = "cvt.u64.u32 %d1, %i; shl.b64 %d1, %d1, 40; mov.u64 %d2, 0x50000000000;
         set.lt.u32.u64 %r0, %d1, %d2; setp.ge.u32 %p0, %i, 2;
         set.lt.and.f32.u64 %f0, %d1, %d2, %p0; mov.b32 %r1, %f0; mov.b64 %d0, {%r0, %r1};";
@@ -105,7 +105,7 @@ fn comparisons_of_64_bits_as_numbers() {
 }
 
 #[test]
-fn kinds_of_numbers() {
+fn classes_of_floats() {
     let kinds = [
         "finite",
         "infinite",
@@ -114,7 +114,7 @@ fn kinds_of_numbers() {
         "normal",
         "subnormal",
     ];
-    // Of thread i: its number in the highest bits, so that all kinds are there.
+    // Thread i puts its number in the high bits, so that all classes occur.
     let values = |i: u64| f32::from_bits((i as u32) << 26 | u32::from(i.is_multiple_of(3)));
     let tests: String = (0..kinds.len())
         .map(|n| {
@@ -145,7 +145,7 @@ fn kinds_of_numbers() {
             ];
             (0..6).fold(0, |bits, n| bits | u64::from(all[n]) << n)
         };
-        // As an f64 none of them is subnormal.
+        // As an f64, none of them is subnormal.
         of(x.is_subnormal()) | of(false) << 6
     });
 }

@@ -1,4 +1,4 @@
-//! Bits: logic, shifts, counts, fields, and what moves them.
+//! Logic, shifts, bit counts, bit fields, and moves.
 
 use super::harness::{bytes, check, mask};
 
@@ -174,7 +174,7 @@ fn fields() {
     }
 }
 
-/// Byte n of b:a, or eight times its sign.
+/// Byte n of b:a, or the byte filled with its sign.
 fn byte(x: &[u64], selector: u64) -> u64 {
     let byte = (x[1] << 32 | x[0]) >> (8 * (selector & 7)) & 0xff;
     match (selector & 8 != 0, byte & 0x80 != 0) {
@@ -193,7 +193,7 @@ fn permutations() {
     check("prmt.b32 {d}, {0}, {1}, {2};", &types, "b32", |x| {
         Some(of(x, [0, 4, 8, 12].map(|shift| x[2] >> shift & 15)))
     });
-    // For each of the values 0 to 3 of the lowest bits: bytes 3, 2, 1, 0 of the manual's table.
+    // For each value of the low two bits: bytes 3, 2, 1, 0 of the manual's table.
     let tables: [(&str, [[u64; 4]; 4]); 6] = [
         (
             "f4e",

@@ -1,7 +1,7 @@
-//! `ldmatrix` and `stmatrix`: each element where the PTX manual has it, and what an access costs.
+//! `ldmatrix` and `stmatrix`: positions of the elements in the PTX manual, and costs.
 //!
-//! Element (row, column) of block b is the number 64·b + 8·row + column. Lane i has columns 2·(i % 4) and the next
-//! of row i / 4, which are the numbers 64·b + 2·i and one more.
+//! Element (row, column) of block b is the number 64·b + 8·row + column. Lane i has the columns 2·(i % 4) and
+//! the next one of row i / 4, which are the numbers 64·b + 2·i and the next one.
 
 use simt::{Arg, Buffer, Class, Dim, Module, Options, Report};
 
@@ -10,8 +10,8 @@ use super::floor::note;
 /// Bytes of shared memory, at most 32 rows 128 bytes apart.
 const SHARED: u32 = 32 * 128;
 
-/// A warp whose lane i has, of block b, its pair of elements in `%v{b}`, and the address of row i in `%row`, `pitch`
-/// bytes from the next. After `body` all of shared memory goes to `out`.
+/// Runs a warp whose lane i has its pair of elements of block b in `%v{b}`, and the address of row i in
+/// `%row`; rows are `pitch` bytes apart. After `body`, shared memory is copied to `out`.
 fn run(pitch: u32, body: &str) -> (Vec<u32>, Report) {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64
@@ -23,7 +23,7 @@ fn run(pitch: u32, body: &str) -> (Vec<u32>, Report) {
         .shared .align 16 .b8 rows[{SHARED}];
         ld.param.u64 %out, [out];
         mov.u32 %i, %tid.x;
-        // Zeros first.
+        // Clears shared memory first.
         mov.u32 %at, rows;
         mad.lo.u32 %at, %i, 4, %at;
         mov.u32 %k, 0;
@@ -34,7 +34,7 @@ fn run(pitch: u32, body: &str) -> (Vec<u32>, Report) {
         setp.lt.u32 %p, %k, 32;
         @%p bra ZEROS;
         bar.warp.sync -1;
-        // Two numbers of 16 bits in a word: 2·i and the next.
+        // Two 16-bit numbers in a word: 2·i and the next one.
         mul.lo.u32 %v0, %i, 0x20002;
         add.u32 %v0, %v0, 0x10000;
         add.u32 %v1, %v0, 0x400040;
@@ -110,10 +110,10 @@ fn blocks_are_stored() {
 }
 
 #[test]
-fn blocks_are_loaded_as_they_were_stored() {
+fn loading_reverses_storing() {
     for (blocks, count, registers) in REGISTERS {
         for trans in ["", ".trans"] {
-            // Rows of the second store are those of the first, one block after the other.
+            // Row r of the second store is row r of the first, one block after the other.
             let body = format!(
                 "stmatrix.sync.aligned.m8n8.{count}.shared.b16 [%row], {registers};
                 bar.warp.sync -1;
@@ -134,7 +134,7 @@ fn blocks_are_loaded_as_they_were_stored() {
     }
 }
 
-/// A pass takes 32 banks of 4 bytes: eight rows side by side need one, eight in the same banks eight.
+/// A wavefront covers 32 banks of 4 bytes: eight adjacent rows need one, eight rows in the same banks eight.
 #[test]
 fn rows_in_the_same_banks_cost_passes() {
     for (pitch, passes) in [(16, 1), (128, 8), (32, 2), (80, 1)] {
@@ -164,12 +164,12 @@ fn rows_in_the_same_banks_cost_passes() {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn defects_are_found() {
     let store = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%row], {%v0, %v1, %v2, %v3};";
     let cases = [
         (8, store.to_owned(), Class::Misaligned),
         (256, store.to_owned(), Class::OutOfBounds),
-        // Row 0 of all blocks at one address: eight lanes write to it.
+        // Row 0 of all blocks at one address, which eight lanes write.
         (
             16,
             format!("and.b32 %row, %row, -128; {store}"),

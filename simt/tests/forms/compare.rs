@@ -1,4 +1,4 @@
-//! Comparisons, and the lesser and the greater of two.
+//! Comparisons, minima and maxima.
 
 use super::floats::value;
 use super::harness::{check, is_nan, mask};
@@ -17,7 +17,7 @@ const ORDERED: [(&str, Holds<f64>); 6] = [
     ("ge", |a, b| a >= b),
 ];
 
-/// Of integers; those of unsigned ones alone have names of their own besides.
+/// Integer comparisons; unsigned integers have additional names.
 const OF_INTEGERS: [(&str, bool, Holds<i128>); 10] = [
     ("eq", false, |a, b| a == b),
     ("ne", false, |a, b| a != b),
@@ -34,7 +34,7 @@ const OF_INTEGERS: [(&str, bool, Holds<i128>); 10] = [
 type OfBits = Box<dyn Fn(u64, u64) -> bool>;
 type Comparison = (String, OfBits);
 
-/// Each comparison of a type, with whether it holds.
+/// The comparisons of a type, as functions.
 fn comparisons(ty: &'static str) -> Vec<Comparison> {
     if TYPES.contains(&ty) {
         let named = OF_INTEGERS
@@ -79,7 +79,7 @@ fn predicates() {
             let body =
                 format!("setp.{name}.{ty} {{p}}, {{0}}, {{1}}; selp.u32 {{d}}, 1, 0, {{p}};");
             check(&body, &[ty, ty], "u32", |x| Some(holds(x[0], x[1]).into()));
-            // Equal numbers too.
+            // Equal numbers are included.
             let body =
                 format!("setp.{name}.{ty} {{p}}, {{0}}, {{0}}; selp.u32 {{d}}, 1, 0, {{p}};");
             check(&body, &[ty], "u32", |x| Some(holds(x[0], x[0]).into()));
@@ -109,7 +109,7 @@ fn predicates_combined_with_another() {
 }
 
 #[test]
-fn flushed_before_they_are_compared() {
+fn ftz_flushes_before_comparing() {
     let body = "setp.eq.ftz.f32 {p}, {0}, 0f00000000; selp.u32 {d}, 1, 0, {p};";
     check(body, &["f32"], "u32", |x| {
         Some((value("f32", x[0]).abs() < f32::MIN_POSITIVE.into()).into())
@@ -117,7 +117,7 @@ fn flushed_before_they_are_compared() {
 }
 
 #[test]
-fn masks_and_ones() {
+fn results_of_all_ones_or_one() {
     for ty in COMPARED
         .into_iter()
         .filter(|ty| !["f16", "bf16"].contains(ty))
@@ -150,7 +150,7 @@ fn masks_and_ones() {
     }
 }
 
-/// The lesser or the greater: -0 is below +0, and of NaN and a number it is the number.
+/// The minimum or maximum. -0 is below +0, and of NaN and a number the result is the number unless `nan`.
 fn extreme(ty: &str, greater: bool, nan: bool, a: u64, b: u64) -> u64 {
     let (x, y) = (value(ty, a), value(ty, b));
     let not_a_number = match ty {
@@ -171,7 +171,7 @@ fn extreme(ty: &str, greater: bool, nan: bool, a: u64, b: u64) -> u64 {
 }
 
 #[test]
-fn the_lesser_and_the_greater() {
+fn minima_and_maxima() {
     for ty in ["f32", "f64", "f16", "bf16"] {
         for (form, greater) in [("min", false), ("max", true)] {
             let check_one = |how: &str, of: &dyn Fn(&[u64]) -> u64| {

@@ -1,4 +1,4 @@
-//! Conversions between all formats.
+//! Conversions between all types.
 
 use super::exact::{Exact, MODES, Mode, format};
 use super::floats::{bits, value};
@@ -7,7 +7,7 @@ use super::integers::{number, range};
 
 const INTEGERS: [&str; 8] = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
 
-/// What a register for a type is: none has 8 bits.
+/// The register type of a type; there are no 8-bit registers.
 fn register(ty: &str) -> &str {
     match bytes(ty) {
         1 => "b32",
@@ -15,7 +15,7 @@ fn register(ty: &str) -> &str {
     }
 }
 
-/// The bits of an integer in its register: extended by its sign.
+/// The bits of an integer in its register, sign-extended.
 fn in_register(ty: &str, x: i128) -> u64 {
     number(ty, x as u64) as u64 & mask(register(ty))
 }
@@ -85,7 +85,7 @@ fn integers_to_floats() {
     }
 }
 
-/// An integer of a float, in a direction.
+/// Rounds a float to an integer in a rounding mode.
 fn integral(x: f64, mode: &str) -> f64 {
     match mode {
         "rni" => x.round_ties_even(),
@@ -106,7 +106,7 @@ fn floats_to_integers() {
                     register(to),
                     |x| {
                         if is_nan(from, x[0]) {
-                            // Zero, but for what 64 bits take part in: 1 and zeros.
+                            // NaN becomes zero; with 64-bit types, only the top bit.
                             let long = from == "f64" || bytes(to) == 8;
                             let first = 1i128 << (8 * bytes(to) - 1);
                             return Some(in_register(to, if long { first } else { 0 }));
@@ -122,7 +122,7 @@ fn floats_to_integers() {
 }
 
 #[test]
-fn floats_to_integers_of_the_same_format() {
+fn floats_to_integers_of_the_same_type() {
     for ty in ["f16", "f32", "f64"] {
         for mode in ["rni", "rzi", "rmi", "rpi"] {
             check(
@@ -189,7 +189,7 @@ fn between_floats() {
             for (how, relu) in [("", false), (".relu", true)] {
                 let one = |x: u64| {
                     let x = Exact(value("f32", x), 0.).round(format(to), *mode);
-                    // NaN stays what it is.
+                    // NaN stays NaN.
                     bits(to, if relu && x <= 0. { 0. } else { x })
                 };
                 let pair = &*format!("{to}x2");
@@ -202,7 +202,7 @@ fn between_floats() {
             }
         }
     }
-    // To the nearest of 10 bits of the fraction, of a tie away from zero.
+    // Rounds to 10 fraction bits, ties away from zero.
     check("cvt.rna.tf32.f32 {d}, {0};", &["f32"], "b32", |x| {
         let finite = value("f32", x[0]).is_finite();
         finite.then(|| (x[0] + 0x1000) & 0xffff_e000)

@@ -1,6 +1,6 @@
-//! Exact values of sums, products and quotients as two f64, and one rounding to a format.
+//! Exact sums, products and quotients as two f64, and a single rounding to a type.
 
-/// How a value between two numbers of a format is rounded.
+/// A rounding mode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mode {
     Nearest,
@@ -9,7 +9,7 @@ pub enum Mode {
     Up,
 }
 
-/// As PTX names them.
+/// The names of PTX.
 pub const MODES: [(&str, Mode); 4] = [
     ("rn", Mode::Nearest),
     ("rz", Mode::Zero),
@@ -17,8 +17,8 @@ pub const MODES: [(&str, Mode); 4] = [
     ("rp", Mode::Up),
 ];
 
-/// A format narrower than f64: bits of the fraction with the leading one, the exponents of the least normal and of
-/// the greatest number.
+/// A type narrower than f64: bits of the significand with the leading one, exponents of the smallest normal
+/// and of the largest number.
 #[derive(Debug, Clone, Copy)]
 pub struct Format(i32, i32, i32);
 
@@ -35,7 +35,7 @@ pub fn format(ty: &str) -> Format {
     }
 }
 
-/// x + rest, of which rest is below half a unit in the last place of x.
+/// x + rest; the rest is below half a unit in the last place of x.
 #[derive(Debug, Clone, Copy)]
 pub struct Exact(pub f64, pub f64);
 
@@ -49,12 +49,12 @@ pub fn sum(a: f64, b: f64) -> Exact {
     Exact(s, (a - (s - other)) + (b - other))
 }
 
-/// a·b of numbers of 26 bits at the most, and so exact.
+/// a·b for numbers of at most 26 bits, which is exact.
 pub fn product(a: f64, b: f64) -> f64 {
     a * b
 }
 
-/// a / b: what is left of a says on which side of the quotient it lies.
+/// a / b; the remainder of a tells on which side of the rounded quotient the exact one lies.
 pub fn quotient(a: f64, b: f64) -> Exact {
     let q = a / b;
     if !q.is_finite() || q == 0. || !b.is_finite() {
@@ -74,21 +74,21 @@ pub fn root(a: f64) -> Exact {
 }
 
 impl Exact {
-    /// The number of a format that it is rounded to.
+    /// Rounds to a type.
     pub fn round(self, Format(digits, least, greatest): Format, mode: Mode) -> f64 {
         let Self(x, rest) = self;
         if x == 0. || !x.is_finite() {
             return x;
         }
-        // Just below a power of two the neighbours are nearer to each other.
+        // Just below a power of two, numbers are half as far apart.
         let is_power = x.to_bits() << 12 == 0;
         let below = i32::from(is_power && rest != 0. && (rest < 0.) != (x < 0.));
         let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023 - below).max(least);
-        // The distance of two neighbours of the format.
+        // The distance of adjacent numbers.
         let unit = 2f64.powi(exponent - digits + 1);
         let scaled = x / unit;
         let (mut below, mut part) = (scaled.floor(), scaled - scaled.floor());
-        // What is left is too little to count but between two neighbours, or in the middle.
+        // The rest matters only at a number of the type or halfway between two.
         let nudge = 2f64.powi(-30);
         if part == 0. && rest < 0. {
             (below, part) = (below - 1., 1. - nudge);
@@ -118,7 +118,7 @@ impl Exact {
 }
 
 #[test]
-fn one_rounding() {
+fn values_are_rounded_once() {
     let near = |x: f64| Exact(x, 0.).round(F32, Mode::Nearest);
     for x in [1.1, -0.1, 1e-45, 3.5e38, 1e-40, 16_777_217., 0.] {
         assert_eq!(near(x).to_bits(), f64::from(x as f32).to_bits(), "{x}");

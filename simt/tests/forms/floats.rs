@@ -1,12 +1,12 @@
-//! Sums, products, quotients and roots of floats: rounded once, in each direction, bit by bit; and the approximate
-//! functions within what the manual grants them.
+//! Float arithmetic, checked bit by bit in each rounding mode, and the approximate functions within the
+//! manual's error bounds.
 
 use half::{bf16, f16};
 
 use super::exact::{Exact, MODES, Mode, format, product, quotient, root, sum};
 use super::harness::{check, run};
 
-/// The number that bits are, of a format narrower than f64.
+/// The number that these bits represent, in a type narrower than f64.
 pub fn value(ty: &str, bits: u64) -> f64 {
     match ty {
         "f16" => f16::from_bits(bits as u16).to_f64(),
@@ -16,7 +16,7 @@ pub fn value(ty: &str, bits: u64) -> f64 {
     }
 }
 
-/// The bits of a number that the format has.
+/// The bits of a number that the type holds exactly.
 pub fn bits(ty: &str, x: f64) -> u64 {
     match ty {
         "f16" => f16::from_f64(x).to_bits().into(),
@@ -26,7 +26,7 @@ pub fn bits(ty: &str, x: f64) -> u64 {
     }
 }
 
-/// Zero with its sign for what is below the normal numbers of f32.
+/// Flushes numbers below the normal numbers of f32 to zeros of the same sign.
 fn flushed(x: f64) -> f64 {
     if x.abs() < f32::MIN_POSITIVE.into() {
         0f64.copysign(x)
@@ -35,12 +35,12 @@ fn flushed(x: f64) -> f64 {
     }
 }
 
-/// To 0..1, NaN to 0.
+/// Clamps to [0, 1]; NaN becomes 0.
 fn saturated(x: f64) -> f64 {
     if x > 0. { x.min(1.) } else { 0. }
 }
 
-/// a + b, with the sign of a zero that it makes of numbers that are none.
+/// a + b, with the sign of a zero sum of operands that are not zero.
 fn added(a: f64, b: f64, mode: Mode) -> Exact {
     let total = sum(a, b);
     let cancels = a == -b && (a != 0. || a.is_sign_negative() != b.is_sign_negative());
@@ -55,7 +55,7 @@ type Of = fn(&[f64], Mode) -> Exact;
 type Function = fn(&[f64]) -> f64;
 type OfOne = fn(f64) -> f64;
 type Within = fn(f64) -> bool;
-/// What is left of the operands when the rounded result is taken off.
+/// The operands' exact result minus the rounded one.
 type Rest = fn(&[f64], f64) -> f64;
 
 const FORMS: [(&str, usize, Of); 4] = [
@@ -71,7 +71,7 @@ fn text(form: &str, operands: usize) -> String {
 }
 
 #[test]
-fn of_f32_in_every_direction() {
+fn f32_in_every_rounding_mode() {
     let f32s = ["f32"; 3];
     for (name, mode) in MODES {
         for (form, count, of) in FORMS {
@@ -86,7 +86,7 @@ fn of_f32_in_every_direction() {
                     let flush = |x| if ftz { flushed(x) } else { x };
                     let x: Vec<f64> = x.iter().map(|&x| flush(value("f32", x))).collect();
                     let y = of(&x, mode).round(super::exact::F32, mode);
-                    // At the least normal number it matters whether it is flushed before it is rounded.
+                    // At the smallest normal number it matters whether flushing precedes rounding.
                     if ftz && y.abs() == f32::MIN_POSITIVE.into() {
                         return None;
                     }
@@ -124,7 +124,7 @@ fn of_f32_in_every_direction() {
 }
 
 #[test]
-fn of_f64_without_a_direction() {
+fn f64_without_a_rounding_mode() {
     let forms: [(&str, Function); 3] = [
         ("add", |x| x[0] + x[1]),
         ("sub", |x| x[0] - x[1]),
@@ -139,7 +139,7 @@ fn of_f64_without_a_direction() {
 }
 
 #[test]
-fn of_halves() {
+fn types_of_16_bits() {
     for ty in ["f16", "bf16"] {
         for (form, count, of) in FORMS {
             let one = |x: &[u64], shift: u32| {
@@ -158,7 +158,7 @@ fn of_halves() {
     }
 }
 
-/// The neighbour of a number that is nearest, towards which the rest points, where the direction asks for it.
+/// The adjacent number in the direction of the rest, if the rounding mode asks for it.
 fn directed(x: f64, rest: f64, mode: Mode) -> f64 {
     match mode {
         Mode::Down if rest < 0. => x.next_down(),
@@ -169,14 +169,15 @@ fn directed(x: f64, rest: f64, mode: Mode) -> f64 {
     }
 }
 
-/// Far enough from both ends that what is left of a product or a quotient is a number too.
+/// Whether operands are far enough from both ends of the range that errors of products and quotients are
+/// normal numbers.
 fn moderate(x: &[f64]) -> bool {
     x.iter()
         .all(|x| *x == 0. || (1e-100..1e100).contains(&x.abs()))
 }
 
 #[test]
-fn of_f64_in_every_direction() {
+fn f64_in_every_rounding_mode() {
     let f64s = ["f64"; 3];
     let forms: [(&str, usize, Function, Rest); 7] = [
         ("add", 2, |x| x[0] + x[1], |x, _| sum(x[0], x[1]).1),
@@ -218,7 +219,7 @@ fn of_f64_in_every_direction() {
                 if mode == Mode::Nearest {
                     return Some(y.to_bits());
                 }
-                // Which zero a sum is that vanishes was tested above.
+                // The sign of a zero sum is tested above.
                 let known = moderate(&x) && y.is_finite() && y != 0.;
                 known.then(|| directed(y, rest(&x, y), mode).to_bits())
             });
@@ -227,7 +228,7 @@ fn of_f64_in_every_direction() {
 }
 
 #[test]
-fn signs() {
+fn absolute_values_and_negation() {
     for (ty, sign) in [
         ("f16", 1 << 15),
         ("bf16", 1 << 15),
@@ -259,8 +260,8 @@ fn signs() {
     }
 }
 
-/// Largest error of an approximate form over operands of which `of` is finite and normal: relative, or absolute
-/// where the manual says so.
+/// Maximum error of an approximate form over operands for which `of` is finite and normal; relative, or
+/// absolute where the manual says so.
 fn error(
     body: &str,
     ty: &str,
@@ -308,7 +309,7 @@ fn approximate_functions() {
         ("div.full", 2, |x| x[0] / x[1], two(-22)),
     ];
     for (form, count, of, granted) in forms {
-        // A quotient by what is beyond 2^126 is 0 there.
+        // For a divisor beyond 2^126 the quotient is 0.
         let near = |x: &[f64]| {
             x.iter()
                 .all(|x| x.abs() < two(126))
@@ -324,7 +325,7 @@ fn approximate_functions() {
         );
         assert!(worst <= granted, "{form}: {worst:e} of {granted:e}");
     }
-    // Absolute errors, of the range for which the manual has them.
+    // Absolute errors in the range for which the manual states them.
     let forms: [(&str, OfOne, Within); 3] = [
         ("lg2.approx", |x| x.log2(), |x| (0.5..2.).contains(&x)),
         ("sin.approx", |x| x.sin(), |x| x.abs() < 3.),
@@ -348,7 +349,7 @@ fn approximate_functions() {
     }
 }
 
-/// `rcp` and `rsqrt` of f64 look at the high words alone.
+/// `rcp` and `rsqrt` of f64 read only the high words.
 #[test]
 fn approximate_functions_of_f64() {
     for (form, of) in [

@@ -1,5 +1,5 @@
-//! Each form of `floor.txt` is executed by a test of this binary: the tests run once more, in a process of its own,
-//! and note what their launches execute.
+//! Checks that a test of this binary executes each form of `floor.txt`: the tests run again in another
+//! process, which records the forms that their launches execute.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,10 +12,10 @@ use simt::Report;
 
 const FLOOR: &str = include_str!("floor.txt");
 
-/// The file that the forms go to, where they are noted.
+/// Environment variable with the file for executed forms.
 const FILE: &str = "SIMT_EXECUTED";
 
-/// Notes the forms that a thread executed.
+/// Records the forms that a thread executed.
 pub fn note(report: &Report) {
     let Some(path) = env::var_os(FILE) else {
         return;
@@ -24,17 +24,17 @@ pub fn note(report: &Report) {
     let forms: BTreeSet<&str> = lines.map(|line| &*line.form).collect();
     let text: String = forms.iter().map(|form| format!("{form}\n")).collect();
     let file = OpenOptions::new().create(true).append(true).open(path);
-    // One write: the tests are threads.
+    // One write, because the tests run in parallel.
     file.unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// The forms of the floor.
+/// The forms of `floor.txt`.
 fn floor() -> BTreeSet<&'static str> {
     let lines = FLOOR.lines().filter(|line| !line.starts_with('#'));
     lines.flat_map(str::split_whitespace).collect()
 }
 
-/// What the tests execute, all but those of this file; they have to pass.
+/// Runs all tests except those of this file, which must pass; returns the forms they execute.
 fn executed() -> BTreeSet<String> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}", std::process::id()));
     let tests = Command::new(env::current_exe().unwrap())
@@ -49,7 +49,7 @@ fn executed() -> BTreeSet<String> {
 }
 
 #[test]
-fn all_of_the_floor_is_executed() {
+fn the_tests_execute_all_forms_of_the_floor() {
     let (floor, executed) = (floor(), executed());
     assert!(floor.len() > 200, "{}", floor.len());
     let missing: Vec<_> = floor.iter().filter(|&&f| !executed.contains(f)).collect();

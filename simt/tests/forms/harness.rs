@@ -7,7 +7,7 @@ use simt::{Arg, Buffer, Dim, Module, Options};
 
 use super::floor::note;
 
-/// Threads, each with operands of its own.
+/// Number of threads; each has its own operands.
 const THREADS: usize = 512;
 
 /// Bytes of a type: `s32` → 4, `f16x2` → 4.
@@ -22,12 +22,12 @@ fn register(ty: &str, n: usize) -> String {
     format!("%{letter}{n}")
 }
 
-/// All bits of a type.
+/// A mask of all bits of a type.
 pub fn mask(ty: &str) -> u64 {
     u64::MAX >> (64 - 8 * bytes(ty))
 }
 
-/// Numbers of 64 bits, most at the ends of a range.
+/// 64-bit numbers, mostly at the ends of ranges.
 fn integer(rng: &mut ChaCha8Rng) -> u64 {
     let bits = rng.random_range(0..=64u32);
     let end = (1u128 << bits) as u64;
@@ -38,7 +38,7 @@ fn integer(rng: &mut ChaCha8Rng) -> u64 {
     }
 }
 
-/// Special values of a format, numbers as large as each other, and any.
+/// Special values, numbers of similar size, and arbitrary ones.
 fn single(rng: &mut ChaCha8Rng) -> f32 {
     let edges = [
         0,
@@ -72,7 +72,7 @@ fn double(rng: &mut ChaCha8Rng) -> f64 {
     }
 }
 
-/// An operand of a type.
+/// A random operand of a type.
 fn operand(ty: &str, rng: &mut ChaCha8Rng) -> u64 {
     let half = |rng: &mut ChaCha8Rng| match rng.random_range(0..3) {
         0 => rng.random::<u16>(),
@@ -90,8 +90,8 @@ fn operand(ty: &str, rng: &mut ChaCha8Rng) -> u64 {
     }
 }
 
-/// The results of `body`, an instruction or a few of `{0}`, `{1}` … and the result `{d}`, with `{p}` and `{q}` for
-/// predicates, beside its operands.
+/// Returns operands and results of `body`: instructions with the operands `{0}`, `{1}` …, the result `{d}`,
+/// and the predicates `{p}` and `{q}`.
 pub fn run(body: &str, operands: &[&str], result: &str) -> Vec<(Vec<u64>, u64)> {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let all: Vec<Vec<u64>> = (0..THREADS)
@@ -162,8 +162,7 @@ pub fn is_nan(ty: &str, bits: u64) -> bool {
     }
 }
 
-/// Each result is the expected one, bit by bit; one NaN is as good as another. Where nothing is expected PTX leaves
-/// it open.
+/// Checks each result bit by bit; any NaN matches NaN. `None` means that PTX leaves the result open.
 pub fn check(
     body: &str,
     operands: &[&str],

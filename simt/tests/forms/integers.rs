@@ -1,4 +1,4 @@
-//! Sums, products, quotients and the like of integers, against those of 128 bits.
+//! Integer arithmetic, checked against 128-bit integers.
 
 use super::harness::{bytes, check, mask};
 
@@ -8,7 +8,7 @@ pub fn is_signed(ty: &str) -> bool {
     ty.starts_with('s')
 }
 
-/// The number that bits are.
+/// The number that these bits represent.
 pub fn number(ty: &str, bits: u64) -> i128 {
     let shift = 128 - 8 * bytes(ty) as u32;
     if is_signed(ty) {
@@ -22,7 +22,7 @@ fn wrapped(ty: &str, x: i128) -> Option<u64> {
     Some(x as u64 & mask(ty))
 }
 
-/// The least and the greatest of a type.
+/// Minimum and maximum of a type.
 pub fn range(ty: &str) -> (i128, i128) {
     let bits = 8 * bytes(ty) as u32;
     if is_signed(ty) {
@@ -35,7 +35,7 @@ pub fn range(ty: &str) -> (i128, i128) {
 type Of2 = fn(i128, i128) -> i128;
 
 #[test]
-fn of_two() {
+fn operations_of_two_operands() {
     let forms: [(&str, Of2); 5] = [
         ("add", |a, b| a + b),
         ("sub", |a, b| a - b),
@@ -50,7 +50,7 @@ fn of_two() {
                 wrapped(ty, of(number(ty, x[0]), number(ty, x[1])))
             });
         }
-        // Of zero nothing is said.
+        // The result of division by zero is unspecified.
         for (form, of) in [("div", (|a, b| a / b) as Of2), ("rem", |a, b| a % b)] {
             let body = format!("{form}.{ty} {{d}}, {{0}}, {{1}};");
             check(&body, &[ty, ty], ty, |x| {
@@ -81,7 +81,7 @@ fn of_two() {
     }
 }
 
-/// The part of a product that a form keeps, of a type with so many bits.
+/// The part of a product that a form keeps, for a type of `bits` bits.
 fn part(form: &str, bits: u32, product: i128) -> i128 {
     match form {
         "hi" => product >> bits,
@@ -90,10 +90,10 @@ fn part(form: &str, bits: u32, product: i128) -> i128 {
 }
 
 #[test]
-fn products_and_sums() {
+fn products_and_multiply_add() {
     for ty in TYPES {
         let bits = 8 * bytes(ty) as u32;
-        // Of 64 bits the product of two unsigned numbers has 128, which i128 has only as bits.
+        // The product of two unsigned 64-bit numbers needs all 128 bits of an i128.
         let product = |a: u64, b: u64| number(ty, a).wrapping_mul(number(ty, b));
         let high = |a, b| match (ty, product(a, b)) {
             ("u64", p) => (p as u128 >> 64) as i128,
@@ -136,7 +136,7 @@ fn products_and_sums() {
 }
 
 #[test]
-fn saturating() {
+fn saturating_sums() {
     let ty = "s32";
     let clamped = |x: i128| wrapped(ty, x.clamp(range(ty).0, range(ty).1));
     let n = |x: u64| number(ty, x);
@@ -155,7 +155,7 @@ fn saturating() {
 }
 
 #[test]
-fn signs() {
+fn absolute_values_and_negation() {
     for ty in ["s16", "s32", "s64"] {
         check(&format!("neg.{ty} {{d}}, {{0}};"), &[ty], ty, |x| {
             wrapped(ty, -number(ty, x[0]))
@@ -167,7 +167,7 @@ fn signs() {
 }
 
 #[test]
-fn sums_of_small_products() {
+fn dot_products_of_bytes_and_halves() {
     let part = |x: u64, i: u32, bits: u32, ty: &str| {
         let x = x >> (bits * i) & ((1 << bits) - 1);
         match ty {

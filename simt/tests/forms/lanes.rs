@@ -1,10 +1,10 @@
-//! What the lanes of a warp do together, against the PTX manual's own words for a lane.
+//! Warp instructions, checked against the PTX manual's definition for a single lane.
 
 use simt::{Arg, Buffer, Dim, Module, Options};
 
 use super::floor::note;
 
-/// What each lane leaves in `%r0`; `%i` is its number, `%x` a number of its own.
+/// Returns each lane's `%r0`; `%i` is the lane's number, `%x` a value of its own.
 fn run(body: &str) -> Vec<u32> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64
@@ -44,7 +44,7 @@ fn check(body: &str, expected: impl Fn(u32) -> u32) {
     assert_eq!(run(body), expected, "{body}");
 }
 
-/// `shfl.sync`: the lane that is read, and whether it is in range.
+/// `shfl.sync`: the source lane, and whether it is in range.
 fn source(mode: &str, lane: i32, b: i32, c: i32) -> (u32, bool) {
     let (bval, cval, mask) = (b & 0x1f, c & 0x1f, (c >> 8) & 0x1f);
     let most = (lane & mask) | (cval & !mask);
@@ -73,7 +73,7 @@ fn shuffles() {
             }
         }
     }
-    // Each lane from another.
+    // Each lane reads a different one.
     check(
         "xor.b32 %r1, %i, 21; shfl.sync.idx.b32 %r0, %x, %r1, 31, -1;",
         |lane| x(lane ^ 21),
@@ -149,14 +149,14 @@ fn reductions() {
     ] {
         check(&format!("redux.sync.{form} %r0, %x, -1;"), |_| expected);
     }
-    // Of the lanes of a mask.
+    // A mask of some lanes.
     let low = (0..8).map(x).fold(0u32, u32::wrapping_add);
     let body = "mov.u32 %r0, 0; setp.lt.u32 %p, %i, 8; @%p redux.sync.add.u32 %r0, %x, 255;";
     check(body, |lane| if lane < 8 { low } else { 0 });
 }
 
 #[test]
-fn who_is_here() {
+fn active_masks() {
     check("activemask.b32 %r0;", |_| !0);
     let body = "mov.u32 %r0, 0; setp.lt.u32 %p, %i, 5; @%p bra HERE; bra.uni THERE;
         HERE: activemask.b32 %r0;

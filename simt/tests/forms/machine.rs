@@ -1,4 +1,4 @@
-//! How a grid runs: lanes that part and meet again, barriers, shuffles, fuel, launches, `printf`.
+//! Execution of a grid: divergence, barriers, shuffles, fuel, launches, `printf`.
 
 use simt::{Arg, Buffer, Class, Dim, Error, Module, Options, Report, Schedule};
 
@@ -13,7 +13,7 @@ const SCHEDULES: [(Schedule, u64); 6] = [
     (Schedule::Random, 3),
 ];
 
-/// A kernel of one buffer, `out`: `%i` is the thread, `%to` where its element lies.
+/// A kernel with one buffer, `out`: `%i` is the thread, `%to` the address of its element.
 fn text(declared: &str, body: &str) -> String {
     format!(
         ".version 8.4\n.target sm_90\n.address_size 64\n
@@ -46,13 +46,13 @@ fn launch(text: &str, dim: Dim, options: &Options) -> simt::Result<(Vec<u32>, Re
     Ok((buffers[0].to_u32s(), report))
 }
 
-/// The classes of what is found in a kernel, in one block of this many threads.
+/// Classes of the findings of a kernel, in one block of this many threads.
 fn found(threads: u32, declared: &str, body: &str) -> Vec<Class> {
     let (_, report) = launch(&text(declared, body), dim(1, threads), &Options::default()).unwrap();
     report.findings.iter().map(|f| f.class).collect()
 }
 
-/// Lanes whose guard does not hold are not taken along, whatever the others choose.
+/// Lanes whose guard is false do not branch, whatever the other lanes do.
 #[test]
 fn a_guarded_branch_by_index() {
     let targets = "ts: .branchtargets A, B;";
@@ -73,7 +73,7 @@ fn a_guarded_branch_by_index() {
     assert_eq!(found(8, targets, &body("")), [Class::Uninitialised]);
 }
 
-/// A barrier counts warps: one of fewer lanes, or whose others have returned, is a whole one.
+/// A barrier counts warps: one with fewer lanes, or whose other lanes have returned, counts as a whole.
 #[test]
 fn a_barrier_with_a_count_counts_warps() {
     let sync = "mov.u32 %x, 1; bar.sync 1, 64; st.global.u32 [%to], %x;";
@@ -83,7 +83,7 @@ fn a_barrier_with_a_count_counts_warps() {
 }
 
 #[test]
-fn predicates_that_nobody_wrote() {
+fn unwritten_predicates_are_found() {
     for body in [
         "selp.b32 %x, 1, 2, %q;",
         "setp.eq.and.u32 %p, %i, %i, %q;",
@@ -95,9 +95,9 @@ fn predicates_that_nobody_wrote() {
     }
 }
 
-/// Two shuffles are one only if they are of one kind.
+/// Two shuffles meet only if their qualifiers are equal.
 #[test]
-fn what_meets_has_the_same_qualifiers() {
+fn shuffles_meet_only_with_equal_qualifiers() {
     let body = |a: &str, b: &str| {
         format!("setp.lt.u32 %p, %i, 16; @%p bra A; {a} bra E; A: {b} E: st.global.u32 [%to], %x;")
     };
@@ -107,7 +107,7 @@ fn what_meets_has_the_same_qualifiers() {
     assert!(!found(32, "", &body(up, down)).is_empty());
 }
 
-/// Sums of f32 in global memory have no subnormals; in shared memory they have.
+/// Atomic f32 sums flush subnormals in global memory, but not in shared memory.
 #[test]
 fn atomic_sums_of_subnormals() {
     let add = "mov.b32 %x, 1; red.global.add.f32 [%out], %x;";
@@ -117,8 +117,8 @@ fn atomic_sums_of_subnormals() {
     check(32, ".shared .align 4 .b32 s;", shared, |_| 32);
 }
 
-/// One block of this many threads; nothing may be found, and element i has to be `expected(i)`, under every
-/// schedule.
+/// Runs one block of this many threads under every schedule: there must be no findings, and element i must be
+/// `expected(i)`.
 fn check(threads: u32, declared: &str, body: &str, expected: impl Fn(u32) -> u32) {
     let text = text(declared, body);
     for (schedule, seed) in SCHEDULES {
@@ -224,7 +224,7 @@ fn some_lanes_return_in_a_loop() {
     check(40, "", body, |i| i);
 }
 
-/// The owner of the lock and those who wait for it are lanes of one warp: both have to make progress.
+/// The lock's owner and the waiting lanes are in one warp, so both must make progress.
 #[test]
 fn a_spin_lock_within_a_warp() {
     let body = "
@@ -248,7 +248,7 @@ fn a_spin_lock_within_a_warp() {
     check(64, ".shared .b32 lock; .shared .b32 count;", body, |_| 64);
 }
 
-/// The second warp waits for a flag that the first one raises behind what it wrote.
+/// The second warp waits for a flag that the first one sets after its data and a fence.
 #[test]
 fn a_message_behind_a_fence() {
     for fence in [
@@ -290,7 +290,7 @@ fn a_message_behind_a_fence() {
 
 #[test]
 fn barriers_with_counts() {
-    // Each pair of warps swaps through shared memory, at a barrier of its own.
+    // Each pair of warps swaps values through shared memory, with a barrier of its own.
     let body = "
         mov.u32 %k, tile;
         mad.lo.u32 %k, %i, 4, %k;
@@ -306,7 +306,7 @@ fn barriers_with_counts() {
     check(128, ".shared .b32 tile[128];", body, |i| i ^ 32);
 }
 
-/// `barrier` is `bar` for lanes that come from different places.
+/// `barrier` works as `bar` for lanes that arrive from different instructions.
 #[test]
 fn a_barrier_in_both_branches() {
     let body = "
@@ -358,7 +358,7 @@ fn a_barrier_that_reduces() {
     check(96, "", body, |_| 1000 + 100 + 24);
 }
 
-/// Members of a shuffle come from different places: they wait for each other.
+/// Members of a shuffle that arrive from different instructions wait for each other.
 #[test]
 fn shuffles_in_both_branches() {
     let body = "
@@ -373,8 +373,8 @@ fn shuffles_in_both_branches() {
 }
 
 #[test]
-fn shuffles_of_halves() {
-    // One instruction, two member masks: each half is by itself.
+fn two_member_masks_split_a_shuffle() {
+    // One instruction with two member masks: each half shuffles separately.
     let body = "
         setp.lt.u32 %p, %i, 16;
         selp.u32 %n, 0x0000ffff, 0xffff0000, %p;
@@ -388,7 +388,7 @@ fn shuffles_of_halves() {
 
 #[test]
 fn a_shuffle_in_a_loop_that_lanes_leave() {
-    // Who still is in the loop asks those who are: the mask is that of the active lanes.
+    // The mask names the active lanes, which are those still in the loop.
     let body = "
         mov.u32 %k, 0;
         again: setp.lt.u32 %p, %k, %i;
@@ -400,7 +400,7 @@ fn a_shuffle_in_a_loop_that_lanes_leave() {
     check(32, "", body, |i| i);
 }
 
-/// Of a function's own registers and parameters, by all lanes and by some.
+/// A function's registers and parameters, with all lanes and with some.
 #[test]
 fn calls() {
     let function = ".func (.param .f32 sum) twice(.param .f32 a, .param .b64 b)\n{
@@ -497,7 +497,7 @@ fn launches_that_no_gpu_takes() {
     assert!(error(dim(1, 32), &[Arg::Buffer(3)]).contains("number 3"));
 }
 
-/// `.maxntid` is a limit; of `.reqntid` each axis has to agree.
+/// `.maxntid` is a limit; with `.reqntid`, each axis must be equal.
 #[test]
 fn a_block_of_another_size_than_the_kernel_asks_for_is_refused() {
     let launch = |directive: &str, block: [u32; 3]| {
@@ -538,7 +538,7 @@ fn a_block_of_another_size_than_the_kernel_asks_for_is_refused() {
     }
 }
 
-/// The text of nvcc for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
+/// nvcc's output for `if (threadIdx.x < 2) printf("thread %d: %f\n", threadIdx.x, 0.5);`.
 const PRINTS: &str = include_str!("printf.ptx");
 
 #[test]
@@ -570,7 +570,7 @@ fn a_serial_report_is_the_same_each_time() {
     }
 }
 
-/// From one line a student has to find the bug: buffer and byte, the other thread and its line.
+/// A student finds the bug from one line, which names the buffer and byte, the other thread and its line.
 #[test]
 fn findings_name_bytes_threads_and_lines() {
     let options = Options {
@@ -615,7 +615,7 @@ fn barriers_have_numbers_below_16() {
     assert_eq!(found("-1"), [(Class::OutOfBounds, expected.to_owned())]);
 }
 
-/// Of several variables in shared memory, that which has the byte, by the name that a C++ compiler made of its own.
+/// With several shared variables, a finding names the one with the byte by its C++ name.
 #[test]
 fn findings_name_variables() {
     let body = "ld.shared.u32 %x, [_ZZ6kernelE4sums+4]; st.global.u32 [%to], %x;";
@@ -634,7 +634,7 @@ fn findings_name_variables() {
     );
 }
 
-/// Many read a word, and one of them writes it: it races with the others, never with itself.
+/// If many lanes read a word and one writes it, the race is between different lanes.
 #[test]
 fn a_race_is_with_others() {
     let body = "ld.global.u32 %x, [%out];
@@ -648,7 +648,7 @@ fn a_race_is_with_others() {
 
 #[test]
 fn a_warp_may_return_with_the_last_instruction_of_its_turn() {
-    // A turn is 4096 instructions; 3 of each round and up to 12 besides.
+    // A turn is 4096 instructions; a round has 3, plus up to 12 more.
     for extra in 0..6 {
         let body = format!(
             "mov.u32 %n, 0;

@@ -1,12 +1,12 @@
-//! Products of a warp, of every shape and format: the fragments are filled and read here by the tables of the PTX
-//! manual, and the products are sums of integers, which every format holds exactly.
+//! Matmuls by a warp in every shape and type. Fragments are filled and read by the tables of the PTX manual,
+//! and the results are integers that every type holds exactly.
 
 use half::{bf16, f16};
 use simt::{Arg, Buffer, Dim, Kernel, Module, Options, Schedule};
 
 use super::floor::note;
 
-/// A format: its name, its bytes, and its bits of an integer.
+/// An element type: its name, its bytes, and the bits of an integer.
 #[derive(Clone, Copy)]
 struct Format {
     name: &'static str,
@@ -45,10 +45,10 @@ const S32: Format = Format {
     bits: |x| x as u32,
 };
 
-/// M, N, K, and the formats of a, b, and of c and d.
+/// M, N, K, and the types of a, of b, and of c and d.
 type Product = ([usize; 3], Format, Format, Format);
 
-/// What `mma.sync` has, as far as this machine: the others are errors.
+/// The forms of `mma.sync` that this machine supports; the others are errors.
 const MMA: [Product; 17] = [
     ([16, 8, 8], F16, F16, F16),
     ([16, 8, 8], F16, F16, F32),
@@ -69,7 +69,7 @@ const MMA: [Product; 17] = [
     ([16, 8, 32], S8, S8, S32),
 ];
 
-/// What `wmma` has.
+/// The forms of `wmma`.
 const WMMA: [Product; 17] = [
     ([16, 16, 16], F16, F16, F16),
     ([16, 16, 16], F16, F16, F32),
@@ -90,7 +90,7 @@ const WMMA: [Product; 17] = [
     ([16, 16, 16], F16, F16, F32),
 ];
 
-/// An element that tells its place; small, and below zero here and there where the format has that.
+/// An element that identifies its position; small, and sometimes negative if the type is signed.
 fn number(format: Format, matrix: usize, row: usize, column: usize) -> i32 {
     let x = ((7 * row + 3 * column + 5 * matrix) % 11) as i32;
     if format.name == "u8" { x } else { x - 5 }
@@ -116,8 +116,8 @@ impl Matrices {
     }
 }
 
-/// Elements of a fragment of `mma`, in the order of the manual, of a lane: (row, column). `groupID` is lane / 4
-/// and `threadID_in_group` lane % 4.
+/// Positions (row, column) of a lane's elements in a fragment of `mma`, in the order of the manual. `groupID`
+/// is lane / 4 and `threadID_in_group` lane % 4.
 fn fragment_a(lane: usize, [m, _, k]: [usize; 3], format: Format) -> Vec<(usize, usize)> {
     let (group, of_group, per) = (lane / 4, lane % 4, 4 / format.bytes);
     let count = m * k / 32;
@@ -142,7 +142,7 @@ fn fragment_c(lane: usize, [m, n, _]: [usize; 3]) -> Vec<(usize, usize)> {
     (0..m * n / 32).map(place).collect()
 }
 
-/// Elements side by side in words.
+/// Packs elements into words.
 fn packed(elements: &[u32], format: Format) -> Vec<u32> {
     let word = |part: &[u32]| {
         let bits = part.iter().enumerate();
@@ -173,7 +173,7 @@ fn kernel(body: &str) -> simt::Result<Kernel> {
     Module::parse(&text)?.kernel("kernel")
 }
 
-/// What a warp leaves in `words` words.
+/// Runs one warp and returns its output of `words` words.
 fn run(kernel: &Kernel, input: &[u32], words: usize) -> Vec<u32> {
     let mut buffers = [
         Buffer::u32s("in", input),
@@ -263,7 +263,7 @@ fn mma() {
     }
 }
 
-/// Registers of a fragment of `wmma`, by the manual's table: a and b of f16 have 8, with each element twice.
+/// Number of registers of a `wmma` fragment, by the manual's table: a and b of f16 have 8, with each element twice.
 fn registers(matrix: char, [m, n, k]: [usize; 3], format: Format) -> usize {
     match (matrix, format.name) {
         ('a' | 'b', "f16") => 8,
@@ -273,7 +273,7 @@ fn registers(matrix: char, [m, n, k]: [usize; 3], format: Format) -> usize {
     }
 }
 
-/// Matrices in memory, row by row or column by column, each row a few elements longer than it has to be.
+/// Matrices in memory, row-major or column-major, with padding after each row.
 #[test]
 fn wmma() {
     for (number, product) in WMMA.into_iter().enumerate() {
@@ -281,7 +281,7 @@ fn wmma() {
         let all = Matrices { product };
         let column_major = number % 2 == 1;
         let layout = |swap: bool| if swap != column_major { "col" } else { "row" };
-        // b the other way round.
+        // b has the opposite layout.
         let [la, lb, lc] = [false, true, false].map(layout);
         let sizes = [(m, k, a, la), (k, n, b, lb), (m, n, c, lc), (m, n, c, lc)];
         let stride = |(rows, columns, format, layout): (usize, usize, Format, &str)| {
@@ -369,7 +369,7 @@ fn wmma() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error() {
+fn unsupported_forms_are_errors() {
     for (form, named) in [
         (
             "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7},

@@ -1,14 +1,14 @@
-//! Loads, stores and atomic updates of every type in every space, against the bytes that were put there.
+//! Loads, stores and atomic updates of every type in every space, checked against the bytes in memory.
 
 use half::{bf16, f16};
 use simt::{Arg, Buffer, Dim, Module, Options};
 
 use super::floor::note;
 
-/// Bytes of a thread.
+/// Bytes per thread.
 const CELL: usize = 16;
 
-/// Name, bytes, and whether it has a sign that a wider register keeps.
+/// Name, bytes, and whether wider registers are sign-extended.
 const TYPES: [(&str, usize, bool); 14] = [
     ("b8", 1, false),
     ("u8", 1, false),
@@ -26,7 +26,7 @@ const TYPES: [(&str, usize, bool); 14] = [
     ("f64", 8, false),
 ];
 
-/// 16 bytes a thread, none like its neighbours, and the signs of both kinds.
+/// 16 bytes per thread, different from the neighbours' and of both signs.
 fn bytes() -> Vec<u8> {
     (0..32 * CELL).map(|i| (i * 37 + i / 7) as u8).collect()
 }
@@ -36,8 +36,8 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(word).collect()
 }
 
-/// What a body leaves in `out`, 16 bytes a thread: `%in` and `%out` are those of the thread, `%s` is its place in
-/// shared memory and `%l` one in local memory.
+/// Runs a body and returns `out`, 16 bytes per thread. `%in` and `%out` are the thread's addresses, `%s` its
+/// address in shared memory and `%l` one in local memory.
 fn run(parameters: &str, body: &str, input: &[u8]) -> Vec<u8> {
     let text = format!(
         ".version 8.4\n.target sm_90\n.address_size 64
@@ -82,18 +82,18 @@ fn run(parameters: &str, body: &str, input: &[u8]) -> Vec<u8> {
     found.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-/// A register as wide as the type, or wider where there is none; the n-th.
+/// The n-th register that is as wide as the type, or wider if there is none.
 fn register(bytes: usize, n: usize) -> String {
     let letter = ["h", "h", "w", "d"][bytes.ilog2() as usize];
     format!("%{letter}{n}")
 }
 
-/// `{%w0, %w1}`, or a register alone.
+/// `{%w0, %w1}`, or a single register.
 fn vector(bytes: usize, n: usize) -> String {
     vector_from(bytes, 0, n)
 }
 
-/// The same from a register on.
+/// The same, starting with register `first`.
 fn vector_from(bytes: usize, first: usize, n: usize) -> String {
     let all: Vec<String> = (first..first + n).map(|i| register(bytes, i)).collect();
     match n {
@@ -102,7 +102,7 @@ fn vector_from(bytes: usize, first: usize, n: usize) -> String {
     }
 }
 
-/// The place, and what stands between `ld` or `st` and the vector.
+/// The address, and the modifiers between `ld` or `st` and the vector.
 const PLACES: [(&str, &str, &str); 14] = [
     ("%g", "global", "global"),
     ("%g", "volatile.global", "volatile.global"),
@@ -120,7 +120,7 @@ const PLACES: [(&str, &str, &str); 14] = [
     ("%l", "local", "local"),
 ];
 
-/// The first bytes of each cell of `all`, and zeros behind them.
+/// The first bytes of each cell of `all`, followed by zeros.
 fn firsts(all: &[u8], count: usize) -> Vec<u8> {
     let cells = all.chunks(CELL);
     let first = |cell: &[u8]| {
@@ -131,7 +131,7 @@ fn firsts(all: &[u8], count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_stored_is_loaded() {
+fn loads_return_what_was_stored() {
     let input = bytes();
     for (ty, bytes, _) in TYPES {
         for n in [1, 2, 4].into_iter().filter(|n| n * bytes <= CELL) {
@@ -151,7 +151,7 @@ fn what_is_stored_is_loaded() {
     }
 }
 
-/// What is stored in a space is read by the generic address, and by what that is in the space.
+/// A value stored in a space can be read by its generic address and by the space's own address.
 #[test]
 fn addresses_of_each_space() {
     let input = bytes();
@@ -169,13 +169,13 @@ fn addresses_of_each_space() {
     }
 }
 
-/// Copies of all sizes, of which each group is waited for by itself.
+/// Copies of all sizes, with a wait for each group.
 #[test]
 fn copies_to_shared_memory() {
     let input = bytes();
     for (cache, size) in [("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)] {
         for waits in [["wait_group 1", "wait_group 0"], ["wait_all", "wait_all"]] {
-            // The second group copies the neighbour's cell; what comes out is a ⊕ b, word by word.
+            // The second group copies the neighbour's cell; the result is a ⊕ b, word by word.
             let count = size / 4;
             let (a, b) = (vector(4, count), vector_from(4, 4, count));
             let v = ["", ".v2", "", ".v4"][count - 1];
@@ -203,7 +203,7 @@ fn copies_to_shared_memory() {
     }
 }
 
-/// A copy of fewer bytes than its size has zeros behind them.
+/// A copy with a source smaller than its size is filled with zeros.
 #[test]
 fn copies_of_a_part() {
     let input = bytes();
@@ -222,7 +222,7 @@ fn copies_of_a_part() {
     }
 }
 
-/// A type's bytes in a register of 64 bits.
+/// A type's bytes in a 64-bit register.
 fn extended(cell: &[u8], bytes: usize, signed: bool) -> [u8; 8] {
     let mut all = [0; 8];
     all[..bytes].copy_from_slice(&cell[..bytes]);
@@ -235,7 +235,7 @@ fn extended(cell: &[u8], bytes: usize, signed: bool) -> [u8; 8] {
 }
 
 #[test]
-fn what_is_narrower_than_its_register_is_extended() {
+fn narrow_values_are_extended() {
     let input = bytes();
     for (ty, bytes, signed) in TYPES.into_iter().filter(|(ty, ..)| !ty.starts_with('f')) {
         let body = format!("ld.global.{ty} %d0, [%in+4]; st.global.u64 [%out], %d0;");
@@ -252,7 +252,7 @@ fn what_is_narrower_than_its_register_is_extended() {
         });
         let expected: Vec<u8> = expected.collect();
         assert_eq!(run("", &body, &input), expected, "{ty}");
-        // And cut off again.
+        // The store truncates again.
         let body = format!("ld.global.u64 %d0, [%in]; st.global.{ty} [%out], %d0;");
         assert_eq!(run("", &body, &input), firsts(&input, bytes), "{ty}");
     }
@@ -307,7 +307,7 @@ fn add_bf16(old: u64, a: u64) -> u64 {
     bf16::from_f32(b(old) + b(a)).to_bits().into()
 }
 
-/// Operation, type, bytes, and what becomes of the old value.
+/// Operation, type, bytes, and the new value.
 const UPDATES: [(&str, &str, usize, Update); 29] = [
     ("and", "b32", 4, |old, a| old & a),
     ("and", "b64", 8, |old, a| old & a),
@@ -350,12 +350,12 @@ const UPDATES: [(&str, &str, usize, Update); 29] = [
     ("max", "u64", 8, |old, a| old.max(a)),
     ("min", "s64", 8, |old, a| (old as i64).min(a as i64) as u64),
     ("max", "s64", 8, |old, a| (old as i64).max(a as i64) as u64),
-    // Thread by thread the operand is the old value, or is not.
+    // Some threads' operands equal the old value, and some do not.
     ("cas", "b32", 4, |old, a| if old == a { 77 } else { old }),
     ("cas", "b64", 8, |old, a| if old == a { 77 } else { old }),
 ];
 
-/// The old value and the operand of each thread, as numbers of the type that are no NaN.
+/// The old value and the operand of each thread, without NaN.
 fn operands(ty: &str, bytes: usize) -> Vec<u8> {
     let small = |i: u64| (i as f32 - 13.5) * if i % 4 == 1 { 1024. } else { 0.375 };
     let number = |i: u64| -> u64 {

@@ -1,9 +1,9 @@
-//! Texts that are nearly kernels.
+//! Texts that resemble kernels.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Numbers that are at the edge of something.
+/// Numbers at the edges of ranges.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",
@@ -19,7 +19,7 @@ const NUMBERS: [&str; 12] = [
     "18446744073709551615",
 ];
 
-/// A text of the corpus with some changes; lines and words may come from others of it.
+/// Returns a text of the corpus with random changes; lines and words may come from other texts.
 pub fn mutated(corpus: &[String], rng: &mut ChaCha8Rng) -> String {
     let any = |rng: &mut ChaCha8Rng| &corpus[rng.random_range(0..corpus.len())];
     let mut lines: Vec<String> = any(rng).lines().map(str::to_owned).collect();
@@ -45,7 +45,7 @@ pub fn mutated(corpus: &[String], rng: &mut ChaCha8Rng) -> String {
     lines.join("\n")
 }
 
-/// A number of the line becomes another.
+/// Replaces a number of the line.
 fn with_number(line: &str, rng: &mut ChaCha8Rng) -> String {
     let digits: Vec<(usize, &str)> = line.match_indices(|c: char| c.is_ascii_digit()).collect();
     if digits.is_empty() {
@@ -57,7 +57,7 @@ fn with_number(line: &str, rng: &mut ChaCha8Rng) -> String {
     format!("{}{number}{}", &line[..start], &line[start + length..])
 }
 
-/// A part of the line, up to a dot, a comma or a space, becomes a part of another line.
+/// Replaces a part of the line, up to a dot, comma or space, by a part of another line.
 fn with_word(line: &str, other: &str, rng: &mut ChaCha8Rng) -> String {
     let is_mark = |c: char| " .,\t[]{}".contains(c);
     let words: Vec<&str> = line.split(is_mark).filter(|w| !w.is_empty()).collect();
@@ -69,7 +69,7 @@ fn with_word(line: &str, other: &str, rng: &mut ChaCha8Rng) -> String {
     line.replacen(word, others[rng.random_range(0..others.len())], 1)
 }
 
-/// A byte becomes another.
+/// Replaces a byte.
 fn with_byte(line: &str, rng: &mut ChaCha8Rng) -> String {
     let mut bytes = line.as_bytes().to_vec();
     if !bytes.is_empty() {

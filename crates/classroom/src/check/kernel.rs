@@ -1,4 +1,4 @@
-//! Kernels in the simulator: findings, results on odd shapes, and what a counted launch costs.
+//! Checks of kernels in the simulator: findings, results on odd shapes, and the cost of a counted launch.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use crate::printed::last;
 use crate::problem::Launch;
 use crate::spec::{KernelSpec, Kind, Sizes};
 
-/// A submission, as its check sees it.
+/// A submission and its context.
 pub struct Submission<'a> {
     /// The learner's file.
     pub path: &'a Path,
-    /// What stands in it.
+    /// The text of the file.
     pub text: &'a str,
-    /// What the learner answered in it.
+    /// The learner's answers in it.
     pub answers: Answers,
 }
 
-/// The reports of the counted launches, in the order of the kernels.
+/// Reports of the counted launches, in the order of the kernels.
 pub type Counted<'a> = Vec<(&'a KernelSpec, Report)>;
 
-/// Checks `ptx`, which is `text` or was compiled from it; `first` are the learner's first predictions.
+/// Checks `ptx`, which is `text` or compiled from it; `first` are the learner's first predictions.
 pub fn check(
     exercise: &Exercise,
     path: &Path,
@@ -84,7 +84,7 @@ pub fn check(
     })
 }
 
-/// Far above what an exercise needs, and a second or two at most.
+/// Limits far above an exercise's needs, reached after a second or two.
 fn options(schedule: Schedule, seed: u64) -> Options {
     Options {
         fuel: 2_000_000,
@@ -97,7 +97,7 @@ fn options(schedule: Schedule, seed: u64) -> Options {
 }
 
 impl Submission<'_> {
-    /// Launches a kernel once; the report of a launch with no finding and the right result.
+    /// Launches a kernel once; returns its report if there is no finding and the result is right.
     fn run(
         &self,
         kernel: &KernelSpec,
@@ -145,7 +145,7 @@ impl Submission<'_> {
         })
     }
 
-    /// Line `number` of the file, from 1.
+    /// Returns line `number` of the file, from 1.
     pub fn line(&self, number: u32) -> &str {
         self.text
             .lines()
@@ -154,24 +154,24 @@ impl Submission<'_> {
             .trim()
     }
 
-    /// A line of the learner's file and `FILE:LINE`: the source's where the PTX names it.
+    /// Returns a line of the learner's file and `FILE:LINE`; the source line if the PTX names it.
     pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (u32, String) {
         let own = source.filter(|(file, _)| self.is_own(file));
         let line = own.map_or(line, |(_, line)| *line);
         (line, format!("{}:{line}", self.path.display()))
     }
 
-    /// Whether a file that the PTX names is the learner's.
+    /// Whether a file named in the PTX is the learner's.
     fn is_own(&self, file: &str) -> bool {
         Path::new(file).file_name() == self.path.file_name()
     }
 
-    /// A learner's line `// launch = …` that is none.
+    /// The failure of an invalid line `// launch = …`.
     fn no_launch(&self, bad: &BadInput) -> Failure {
         Failure::new(Part::Text, self.launch_place(), bad)
     }
 
-    /// Where the learner chose the launch; the file, where its exercise does.
+    /// The location of the launch: the learner's line, or the file if the exercise fixes the launch.
     fn launch_place(&self) -> String {
         let line = self
             .answers
@@ -222,7 +222,7 @@ impl Submission<'_> {
             source,
             ..
         } = finding;
-        // What names another line of the file calls it as the compiler does: by its whole path.
+        // A finding names another line of the file by its full path, as the compiler does; shorten it.
         let own = self.path.display().to_string();
         let what = match source.as_ref().filter(|(file, _)| self.is_own(file)) {
             Some((file, _)) => what.replace(file, &own),
@@ -237,10 +237,10 @@ impl Submission<'_> {
     }
 }
 
-/// Causes before what follows from them: threads that miss a barrier, or never come to it, race with the others.
+/// Causes before their consequences: threads that miss a barrier, or never reach it, also race.
 const CAUSES: [Class; 3] = [Class::BarrierDivergence, Class::Endless, Class::Race];
 
-/// The finding to mend first.
+/// Returns the finding to fix first.
 fn worst(report: &Report) -> Option<&Finding> {
     let first = |class: &Class| report.findings.iter().find(|f| f.class == *class);
     let cause = CAUSES.iter().find_map(first);
@@ -253,7 +253,7 @@ pub fn named(sizes: &Sizes) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A number with the digits that an f32 has.
+/// Formats a number with the digits of an f32.
 fn digits(x: f64) -> String {
     let x = x as f32;
     if x == 0. || (1e-4..1e9).contains(&x.abs()) {
@@ -263,7 +263,7 @@ fn digits(x: f64) -> String {
     }
 }
 
-/// The first number of the output that is wrong and how many are, or an input that was changed.
+/// Describes the first wrong number of the output and counts the wrong ones, or describes a changed input.
 fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let found = after.values(kernel.output);
     let both: Vec<(f64, f64)> = found.into_iter().zip(before.expected.clone()).collect();
@@ -291,7 +291,7 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
     ))
 }
 
-/// An input that is no longer what it was.
+/// Describes an input that the kernel changed.
 fn changed_input(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let output = after.operands.buffer(kernel.output);
     let inputs = (0..after.case.args.len()).filter(|&k| after.operands.buffer(k) != output);

@@ -1,4 +1,4 @@
-//! What the counted launch may cost.
+//! Limits on the cost of the counted launch.
 
 use data::BadInput;
 use simt::Report;
@@ -9,7 +9,7 @@ use crate::exercise::Exercise;
 use crate::metric;
 use crate::spec::Limit;
 
-/// The first limit that is not kept, with the line of the file that costs most.
+/// Checks the limits; the failure names the line with the largest share of the cost.
 pub fn check(
     exercise: &Exercise,
     submission: &Submission,
@@ -37,8 +37,8 @@ pub fn check(
     Ok(Ok(()))
 }
 
-/// `FILE:54` and what stands there, where a line has most of the cost; else the file. Where others have as much, any of
-/// them may be the one too many.
+/// Returns `FILE:54` for the line with the largest share of the cost, and its text; the file if no line has
+/// any. Names the other lines with an equal share, because any of them may be the one to remove.
 fn most_of_it(limit: &Limit, submission: &Submission, report: &Report) -> (String, String) {
     let places = metric::costliest(&limit.of, report);
     let mut places: Vec<(u32, String)> = (places.iter())
@@ -61,7 +61,7 @@ fn most_of_it(limit: &Limit, submission: &Submission, report: &Report) -> (Strin
     (place.clone(), most)
 }
 
-/// What was expected, if `found` is not that.
+/// Returns what was expected if `found` violates the limit.
 fn broken(limit: &Limit, found: f64) -> Option<String> {
     if let Some(most) = limit.at_most.filter(|&most| found.is_nan() || found > most) {
         return Some(format!("at most {}", short(most)));
@@ -72,7 +72,7 @@ fn broken(limit: &Limit, found: f64) -> Option<String> {
     least.map(|least| format!("at least {}", short(least)))
 }
 
-/// Two digits behind the point, where there are any.
+/// Formats with at most two decimals.
 pub fn short(x: f64) -> String {
     let text = format!("{x:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

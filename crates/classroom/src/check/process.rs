@@ -1,4 +1,4 @@
-//! A program with a time limit.
+//! Programs with a time limit.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,28 +6,28 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Bytes of an output's beginning that are kept, and of its end.
+/// Bytes kept at the start of an output, and at its end.
 const KEPT: usize = 1 << 19;
 
-/// How long after the end of a program its output may still come: something that it started may hold it open.
+/// Time to wait for output after the program's end; a child process may keep the stream open.
 const STRAGGLERS: Duration = Duration::from_millis(500);
 
 /// A program that ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How; `None` for one that was killed after its time.
+    /// The exit status; `None` if it was killed at the time limit.
     pub status: Option<ExitStatus>,
-    /// The beginning and the end of its output.
+    /// Start and end of its stdout.
     pub stdout: String,
-    /// Those of its complaints.
+    /// Start and end of its stderr.
     pub stderr: String,
 }
 
-/// Runs a program to its end, or for `limit` and then kills it, with all that it has started. `input` is what it can
-/// read at once; its input ends only when somebody ends this process.
+/// Runs a program until it ends or `limit` is over, and kills it then with its child processes. It can read
+/// `input` at once; its stdin ends only with this process.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub fn run(mut command: Command, limit: Duration, input: &str) -> io::Result<Ended> {
     command
         .stdin(Stdio::piped())
@@ -37,7 +37,7 @@ pub fn run(mut command: Command, limit: Duration, input: &str) -> io::Result<End
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn()?;
     let mut stdin = child.stdin.take();
-    // One that has ended already reads nothing, which is no fault.
+    // A program that has already ended reads nothing, which is fine.
     let _ = stdin
         .as_mut()
         .map(|stdin| stdin.write_all(input.as_bytes()));
@@ -53,7 +53,7 @@ pub fn run(mut command: Command, limit: Duration, input: &str) -> io::Result<End
     })
 }
 
-/// How the program ended; `None` if it had to be killed.
+/// Waits for the program's end; `None` if it had to be killed.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let end = Instant::now() + limit;
     loop {
@@ -69,18 +69,18 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-/// Kills what the program has started and left, and the program if it still runs. On Windows nothing leads from a
-/// program that has ended to those that it started: they are killed only if it still runs.
+/// Kills the program, if it still runs, and its remaining child processes. On Windows, children of a program
+/// that has ended cannot be found and stay.
 fn end_group(child: &Child) {
     let mut kill = kill(child.id());
     kill.stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // That nobody is left is the rule.
+    // Usually no process is left.
     let _ = kill.status();
 }
 
-/// The system's program that ends a group of processes, by its leader's number.
+/// The command that kills a process group, by its leader's process id.
 fn kill(leader: u32) -> Command {
     let mut command;
     if cfg!(windows) {
@@ -93,7 +93,7 @@ fn kill(leader: u32) -> Command {
     command
 }
 
-/// A stream that is read to its end, so that who writes never waits.
+/// A stream that a thread reads to its end, so that the writer never blocks.
 struct Output(Arc<Mutex<Vec<u8>>>, JoinHandle<()>);
 
 impl Output {
@@ -108,7 +108,7 @@ impl Output {
         Self(kept, reader)
     }
 
-    /// What has come until the stream's end, or until `last`.
+    /// Returns the output up to the stream's end or the time `last`.
     fn text(&self, last: Instant) -> String {
         while !self.1.is_finished() && Instant::now() < last {
             thread::sleep(Duration::from_millis(1));
@@ -121,7 +121,7 @@ impl Output {
     }
 }
 
-/// Keeps the beginning and the end of a stream; what it was before an error is all that there is.
+/// Keeps the start and end of a stream, up to a read error.
 fn ends(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 1 << 13];
     while let Ok(count @ 1..) = stream.read(&mut chunk) {

@@ -1,4 +1,4 @@
-//! What the learner answered or predicted, held to the counters of the counted launch.
+//! Checks of answers and predictions against the counters of the counted launch.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::exercise::Exercise;
 use crate::metric;
 use crate::spec::{Kind, Question, Sizes, Truth};
 
-/// What a learner predicted, by the names of the questions.
+/// A learner's predictions by question.
 pub type Predictions = BTreeMap<String, String>;
 
-/// The predictions in a text, where the exercise wants some and all are there.
+/// Returns the predictions in a text if the exercise asks for some and all are there.
 pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
     let answers = Answers::read(text);
     let one = |question: &Question| {
@@ -28,7 +28,7 @@ pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
     predicts.then(|| exercise.spec.questions.iter().map(one).collect())?
 }
 
-/// The first prediction that is missing or none at all: where predictions come first, nothing runs before.
+/// Checks that each prediction is given and valid; nothing runs before that.
 pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failure> {
     for question in &exercise.spec.questions {
         let (line, answer) = given(&question.name, submission)?;
@@ -44,7 +44,7 @@ pub fn written(exercise: &Exercise, submission: &Submission) -> Result<(), Failu
     Ok(())
 }
 
-/// What may be answered, if `answer` may not.
+/// Returns the valid answers if `answer` is not one of them.
 fn unfit(answer: &str, question: &Truth) -> Option<String> {
     let options = options(question);
     if options.is_empty() {
@@ -59,7 +59,7 @@ fn number(answer: &str) -> Option<f64> {
     answer.parse().ok().filter(|x: &f64| x.is_finite())
 }
 
-/// `1` of `1.0`: a number as it is written here, any other answer as it is.
+/// Normalises a number, as `1` for `1.0`; other answers stay.
 fn plain(answer: &str) -> String {
     number(answer).map_or_else(|| answer.to_owned(), |x| x.to_string())
 }
@@ -76,7 +76,7 @@ fn at(submission: &Submission, line: usize) -> String {
     format!("{}:{line}", submission.path.display())
 }
 
-/// The line of an answer, and the answer.
+/// Returns the line of an answer, and the answer.
 fn given<'s>(name: &str, submission: &'s Submission) -> Result<(usize, &'s str), Failure> {
     submission.answers.get(name).ok_or_else(|| {
         let what =
@@ -85,18 +85,18 @@ fn given<'s>(name: &str, submission: &'s Submission) -> Result<(usize, &'s str),
     })
 }
 
-/// An answer beside what was counted.
+/// An answer and the counted value.
 struct Answered<'s> {
     name: &'s str,
     line: usize,
     answer: &'s str,
-    /// What is expected in place of a wrong one.
+    /// What was expected, if the answer is wrong.
     expected: Option<String>,
     figures: String,
 }
 
-/// The first answer that is missing or wrong; where all are right, what was counted beside each. A wrong number is told
-/// its direction, not the right one. Of predictions that are still the `first` ones it is told only how many hold.
+/// Checks the answers; if all are right, returns the counted values as notes. A wrong number gets a
+/// direction, not the right value. For unchanged first predictions, the failure only says how many are right.
 pub fn check(
     exercise: &Exercise,
     submission: &Submission,
@@ -127,12 +127,12 @@ pub fn check(
     })
 }
 
-/// Whether two answers say the same.
+/// Whether two answers are equal.
 fn same(one: &str, other: &str) -> bool {
     plain(one) == plain(other)
 }
 
-/// Whether no prediction has changed since the first ones.
+/// Whether all predictions are still the first ones.
 fn are_first(answered: &[Answered], first: Option<&Predictions>) -> bool {
     let is_first = |one: &Answered, first: &Predictions| {
         first
@@ -142,7 +142,7 @@ fn are_first(answered: &[Answered], first: Option<&Predictions>) -> bool {
     first.is_none_or(|first| answered.iter().all(|one| is_first(one, first)))
 }
 
-/// `3 of 5`, without saying which.
+/// The failure `3 of 5`, without naming them.
 fn how_many(answered: &[Answered], submission: &Submission) -> Failure {
     let right = answered.iter().filter(|one| one.expected.is_none()).count();
     let all = answered.len();
@@ -177,7 +177,7 @@ impl Answered<'_> {
     }
 }
 
-/// What is expected in place of a wrong answer.
+/// Returns what was expected if an answer is wrong.
 fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
     let unfit = unfit(answer, question);
     if unfit.is_some() || truths.iter().any(|truth| truth == answer) {
@@ -192,7 +192,7 @@ fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
             "further down",
             "further up",
         ),
-        // A total in place of a share is recognised by its formula.
+        // The formula tells a learner who gave a total that a share is asked for.
         Truth::Count { entry, of } => (format!("`{of}` of `{entry}` as counted"), "more", "less"),
         _ => ("what is counted".to_owned(), "more", "less"),
     };
@@ -204,7 +204,7 @@ fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
     }
 }
 
-/// What may be answered; nothing where it is a number.
+/// Returns the valid answers; empty if it is a number.
 pub fn options(question: &Truth) -> Vec<String> {
     match question {
         Truth::Count { .. } | Truth::Line { .. } => vec![],
@@ -214,7 +214,7 @@ pub fn options(question: &Truth) -> Vec<String> {
     }
 }
 
-/// The counter that a formula begins with.
+/// Returns the first counter of a formula.
 fn name(formula: &str) -> String {
     formula
         .split_whitespace()
@@ -223,11 +223,11 @@ fn name(formula: &str) -> String {
         .to_owned()
 }
 
-/// What the counters say.
+/// The right answers.
 struct Found {
-    /// The right answers: several where lines cost the same.
+    /// The answers: several if lines cost the same.
     answers: Vec<String>,
-    /// The figures that it comes from.
+    /// The counted figures behind them.
     figures: String,
 }
 

@@ -1,10 +1,10 @@
-//! Exercises in Rust: the submission and its check become one program, which has a time limit.
+//! Checks of Rust exercises: submission and check become one program with a time limit.
 //!
-//! The program that checks was built with the crate `exercise` (candle and the tools of the checks), so that this is
-//! compiled and lies beside it. A submission is one call of rustc against it, into a folder of its own.
+//! The checking program is built with the crate `exercise` (candle and helpers for checks), so the compiled
+//! library is next to it. One call of rustc compiles a submission against it, into a temporary folder.
 //!
-//! Endless loops, crashes and early ends are noticed. A submission that means to deceive can: it runs with the check
-//! in one process, as the user who checks, and may look for the check's word in its memory.
+//! Endless loops, crashes and early exits are detected. Deliberate deception is not prevented: a submission
+//! shares a process and a user with the check, and could find the check's secret word in memory.
 
 mod compile;
 
@@ -21,18 +21,18 @@ use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::last;
 
-/// What a compilation may take.
+/// Time limit of a compilation.
 pub const TO_COMPILE: Duration = Duration::from_secs(60);
 
-/// How exercises in Rust are compiled and run.
+/// Compiler and limits for Rust exercises.
 #[derive(Debug, Clone)]
 pub struct Rustc {
-    /// What a submission may run.
+    /// Time limit of a submission's run.
     pub limit: Duration,
 }
 
 impl Rustc {
-    /// What a check may take at the most.
+    /// Maximum time of a check.
     pub fn longest(&self) -> Duration {
         TO_COMPILE + self.limit
     }
@@ -48,9 +48,9 @@ impl Rustc {
         let here = folder.path().join("here");
         fs::create_dir(&here).map_err(|e| BadInput::new(here.display(), "a new folder", e))?;
         let mut command = Command::new(program);
-        // What a submission writes without a path lies in no folder of anybody's, and is gone with this one.
+        // Relative paths of a submission lead to this temporary folder, which is deleted afterwards.
         command.current_dir(here);
-        // candle's errors say where they come from; what panics does so by itself.
+        // candle's errors need a backtrace to name their location; a panic names it anyway.
         command
             .arg(seed.to_string())
             .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "1")]);
@@ -59,14 +59,14 @@ impl Rustc {
     }
 }
 
-/// Runs a program, which has to be there.
+/// Runs a program that must exist.
 fn run(command: Command, limit: Duration, input: &str) -> Result<Ended, BadInput> {
     let name = command.get_program().to_string_lossy().into_owned();
     process::run(command, limit, input)
         .map_err(|e| BadInput::new(name, "a program that can be started", e))
 }
 
-/// A submission that does not end.
+/// The failure of a submission that does not end.
 fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     let what = format!(
         "expected it to end within {} s, but it still {what}",
@@ -75,7 +75,7 @@ fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     Failure::new(Part::Time, path.display(), what)
 }
 
-/// What the last line of the program says, or why there is none; and what was printed besides.
+/// Reads the verdict in the program's last line, or explains why there is none; other output becomes notes.
 fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<Notes, Failure> {
     let (printed, said) = match ended.stdout.split_once(word) {
         Some((printed, said)) => (printed, said.trim()),
@@ -99,7 +99,7 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<No
     Err(Failure { notes, ..failure })
 }
 
-/// `LINE WHY`, as the check's program says it.
+/// Parses the check's message `LINE WHY`.
 fn failed(path: &Path, said: &str) -> Failure {
     match said.split_once(' ') {
         Some((line, why)) if line != "0" => {
@@ -110,7 +110,7 @@ fn failed(path: &Path, said: &str) -> Failure {
     }
 }
 
-/// A submission that ended its program: by a panic, which says where, or in another way.
+/// The failure of a submission that ended the program, by a panic or otherwise.
 fn ended_early(path: &Path, status: ExitStatus, panic: &str, complained: &str) -> Failure {
     if let Some((place, why)) = place_of(panic, path) {
         return Failure::new(Part::Crash, place, why);
@@ -126,7 +126,8 @@ fn ended_early(path: &Path, status: ExitStatus, panic: &str, complained: &str) -
     Failure::new(Part::Crash, path.display(), what)
 }
 
-/// `thread 'main' has …` of `thread 'main' (5504) has …`: the number differs from run to run.
+/// Removes the thread number, which changes between runs: `thread 'main' has …` for
+/// `thread 'main' (5504) has …`.
 fn without_number(line: &str) -> String {
     let (name, rest) = line.split_once("' (").unwrap_or((line, ""));
     match rest.split_once(") ") {
@@ -137,8 +138,8 @@ fn without_number(line: &str) -> String {
     }
 }
 
-/// Where the submission panicked, and why, of what a panic prints: `… panicked at FILE:LINE:COLUMN:`, the reason and, of
-/// `assert_eq!`, what was on its two sides.
+/// Finds location and reason in a panic message: `… panicked at FILE:LINE:COLUMN:`, the reason, and for
+/// `assert_eq!` both sides.
 fn place_of(panic: &str, path: &Path) -> Option<(String, String)> {
     let (_, panic) = panic.split_once("panicked at ")?;
     let (place, why) = panic.split_once(":\n")?;

@@ -1,14 +1,13 @@
-//! Words that a region may not have: they read another file while a submission is compiled, or place its code where
-//! the check's program begins.
+//! Forbidden words in regions: they read other files at compile time, or run code before the check.
 //!
-//! A grade is no proof, and this does not make it one: what a submission reads when it runs is its own affair. It keeps
-//! the solution of a clone from being handed in by its path.
+//! This does not make grades tamper-proof, because a submission may still read files at run time. It prevents
+//! handing in a clone's solution by its path.
 
 use crate::exercise::Language;
 use crate::source::regions;
 
-/// Of Rust: other files as code (a `#[path]` is nothing without its `mod`) or as constants, code that runs before `main`,
-/// and names that the linker sees.
+/// Words of Rust: other files as code (`#[path]` needs `mod`) or as constants, code before `main`, and names
+/// for the linker.
 const OF_RUST: [&str; 7] = [
     "include",
     "include_str",
@@ -19,7 +18,7 @@ const OF_RUST: [&str; 7] = [
     "export_name",
 ];
 
-/// Of CUDA.
+/// Words of CUDA.
 const OF_CUDA: [&str; 2] = ["include", "include_next"];
 
 fn words_of(language: Language) -> &'static [&'static str] {
@@ -30,7 +29,7 @@ fn words_of(language: Language) -> &'static [&'static str] {
     }
 }
 
-/// Says which words a region may not have, for a person; nothing of PTX.
+/// Lists the forbidden words of a language for a person; `None` for PTX.
 pub fn forbidden(language: Language) -> Option<String> {
     let more = match language {
         Language::Rust => "",
@@ -43,7 +42,7 @@ pub fn forbidden(language: Language) -> Option<String> {
     ))
 }
 
-/// The first line of a region with such a word, and what to say of it.
+/// Returns the first line of a region with a forbidden word, and the message.
 pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
     let words = words_of(language);
     if words.is_empty() {
@@ -57,9 +56,9 @@ pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
         .next()
 }
 
-/// What a line has that it may not have.
+/// Returns the forbidden word of a line.
 fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
-    // A word may be cut in two where a line goes on in the next one.
+    // A backslash at the end of a line may split a word.
     if language == Language::Cuda && code.trim_end().ends_with('\\') {
         return Some("expected no \\ at the end of a line, found one".into());
     }
@@ -70,8 +69,8 @@ fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
     ))
 }
 
-/// A line without the comment at its end. A `//` may also stand in a string or in a longer comment, which goes on behind
-/// it: but then a `"` or a `*/` has to come before any code does.
+/// Strips the comment at the end of a line. A `//` may also be in a string or a block comment, which ends
+/// with `"` or `*/` before any code follows.
 fn code(line: &str) -> &str {
     let is_comment = |rest: &str| !rest.contains('"') && !rest.contains("*/");
     let mut ends = line.match_indices("//").map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! What is in a folder that was handed in. Links are told apart, and not followed.
+//! Contents of a folder that was handed in. Links are recognised and not followed.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::names::name_of;
 
-/// What is in a folder, but for hidden things, in the order of the names.
+/// The visible contents of a folder, sorted by name.
 #[derive(Debug, Default)]
 pub struct Entries {
     pub folders: Vec<PathBuf>,
@@ -34,7 +34,7 @@ impl Entries {
         Ok(found)
     }
 
-    /// What is in a folder; one that cannot be read is noted.
+    /// Reads a folder; an unreadable one is recorded in `unread`.
     pub fn noted(folder: &Path, unread: &mut Vec<(PathBuf, String)>) -> Self {
         Self::of(folder).unwrap_or_else(|error| {
             unread.push((folder.into(), format!("it cannot be read: {error}")));
@@ -43,7 +43,7 @@ impl Entries {
     }
 }
 
-/// The files in a folder and in those below it, down to `deepest`.
+/// Lists the files of a folder and its subfolders, down to depth `deepest`.
 pub fn files_below(folder: &Path, deepest: usize) -> Vec<PathBuf> {
     let Entries { folders, files, .. } = Entries::of(folder).unwrap_or_default();
     let is_deeper = |_: &&PathBuf| deepest > 1;

@@ -1,10 +1,10 @@
-//! What a file seems to be, by its name.
+//! Guesses from file names.
 
 use std::path::Path;
 
 use crate::exercise::{Exercise, Language, nearest};
 
-/// Endings of files that hold others.
+/// Extensions of archives.
 const ARCHIVES: [&str; 9] = ["zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar"];
 
 /// The last part of a path.
@@ -13,29 +13,31 @@ pub fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What a file's name ends in, in small letters.
+/// The extension of a file name, in lower case.
 fn extension(path: &Path) -> String {
     let extension = path.extension().unwrap_or_default();
     extension.to_string_lossy().to_lowercase()
 }
 
-/// Whether a name ends as those of submissions do.
+/// Whether a file has the extension of a submission.
 fn is_source(path: &Path) -> bool {
     Language::of_extension(&extension(path)).is_some()
 }
 
-/// A file that holds others.
+/// Whether a file is an archive.
 pub fn is_archive(path: &Path) -> bool {
     ARCHIVES.contains(&&*extension(path))
 }
 
-/// A file of one of the languages, also with another ending behind its own, as `22-fp8.rs.txt`; or one that holds files.
+/// Whether a file may be a submission: it has a language's extension, possibly followed by another as in
+/// `22-fp8.rs.txt`, or is an archive.
 pub fn looks_like_one(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default();
     is_source(path) || is_source(Path::new(stem)) || is_archive(path)
 }
 
-/// The exercise whose file this seems to be: of nearly that name, or a copy as browsers and desktops name them.
+/// Returns the exercise whose file this may be: its name is similar, or a copy's as browsers and desktops
+/// write it.
 pub fn meant<'e>(exercises: &'e [Exercise], file: &Path) -> Option<&'e Exercise> {
     let stem = Path::new(file.file_stem()?);
     if is_source(stem) && !is_source(file) {
@@ -45,7 +47,7 @@ pub fn meant<'e>(exercises: &'e [Exercise], file: &Path) -> Option<&'e Exercise>
     nearest(exercises, &format!("{name}.{}", extension(file)))
 }
 
-/// `tile` of `tile (2)`, `tile - Copy` and `tile - Copy (2)`.
+/// Removes the suffix of a copy: `tile` for `tile (2)`, `tile - Copy` and `tile - Copy (2)`.
 fn original(stem: &str) -> &str {
     let numbered = stem.strip_suffix(')').and_then(|s| s.rsplit_once(" ("));
     let is_number = |text: &str| text.parse::<u32>().is_ok();

@@ -1,5 +1,5 @@
-//! The solution of an exercise passes, its starter does not, and its check rejects each wrong solution, by the part that
-//! is meant to, and accepts the other right ones.
+//! Checks of each exercise's bank: the solution passes, the starter fails, each wrong solution is rejected by
+//! the expected part of the check, and other right solutions pass.
 
 use classroom::source::Edit;
 use classroom::spec::{Right, Wrong};
@@ -22,7 +22,7 @@ fn solutions_pass() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A starter is something that can be run: it fails for what it computes, not for how it is written.
+/// A starter runs: its result is wrong, not its syntax.
 #[test]
 fn starters_are_well_formed_and_fail() {
     let desk = Desk::new();
@@ -75,7 +75,7 @@ fn wrong_solutions_are_rejected() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A check is no copy of the solution: other ways to the same end pass as well.
+/// A check accepts any right solution, not only this project's.
 #[test]
 fn other_right_solutions_pass() {
     let desk = Desk::new();

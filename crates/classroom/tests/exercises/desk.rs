@@ -1,4 +1,4 @@
-//! Where submissions are checked.
+//! A folder and tools to check submissions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn no_cuda(path: &Path, _: &str) -> Result<Result<String, Failure>, BadInput> {
     Err(BadInput::new(path.display(), "NVRTC", "none"))
 }
 
-/// Where submissions are checked: a folder and what checks need.
+/// A folder for submissions, and the tools of checks.
 pub struct Desk {
     folder: TempDir,
     rust: Rustc,
@@ -41,12 +41,12 @@ impl Desk {
         }
     }
 
-    /// `name` tells submissions of one exercise apart.
+    /// Checks a submission; `name` tells submissions of one exercise apart.
     pub fn check(&self, exercise: &Exercise, name: &str, text: impl AsRef<[u8]>) -> Outcome {
         self.check_after(None, exercise, name, text)
     }
 
-    /// The same for a learner whose first predictions were `first`.
+    /// The same for a learner with the first predictions `first`.
     pub fn check_after(
         &self,
         first: Option<&Predictions>,
@@ -66,7 +66,7 @@ impl Desk {
     }
 }
 
-/// Exercises in CUDA are checked where the compiler is: by the tests of the command.
+/// Exercises without CUDA; those in CUDA are checked by the tests of the command, which has the compiler.
 pub fn here() -> Vec<Exercise> {
     all()
         .into_iter()

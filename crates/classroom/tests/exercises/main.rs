@@ -1,4 +1,4 @@
-//! Every exercise, held to what is promised of all.
+//! Tests of all exercises.
 
 mod bank;
 mod desk;

@@ -1,4 +1,4 @@
-//! Submissions that are odd, that say something or that leave something behind.
+//! Unusual submissions: with odd bytes, with output, or with processes that outlive them.
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,15 @@ fn named(name: &str) -> Exercise {
     exercise::find(&all, name).unwrap().clone()
 }
 
-/// The last line of the solution of swiglu.
+/// The last line of swiglu's solution.
 const LAST: &str = "    gate.silu()? * up";
 
-/// That solution with a line before its last one.
+/// The solution with a line inserted before its last one.
 fn with_line(exercise: &Exercise, line: &str) -> String {
     solution(exercise).replace(LAST, &format!("    {line}\n{LAST}"))
 }
 
-/// The simulator would take it, and no GPU.
+/// The simulator would accept it, but no GPU would.
 #[test]
 fn a_comment_in_ptx_is_ascii() {
     let exercise = &named("guard");
@@ -38,7 +38,7 @@ fn a_comment_in_ptx_is_ascii() {
     );
 }
 
-/// What is no text at all is a failure like others.
+/// Bytes that are no text are an ordinary failure.
 #[test]
 fn bytes_are_no_submission() {
     for exercise in here().iter().take(3) {
@@ -53,7 +53,7 @@ fn bytes_are_no_submission() {
     }
 }
 
-/// What would take long to read is not read.
+/// A file that would take long to read is rejected unread.
 #[test]
 fn a_submission_is_short() {
     for exercise in here().iter().take(3) {
@@ -68,7 +68,7 @@ fn a_submission_is_short() {
     }
 }
 
-/// Who asks for ever more is stopped before the machine has no memory left.
+/// A submission that keeps allocating is stopped before the machine runs out of memory.
 #[test]
 fn memory_ends_before_the_machines_does() {
     let exercise = &named("swiglu");
@@ -88,7 +88,7 @@ fn memory_ends_before_the_machines_does() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
-/// Editors that begin a file with a byte order mark, or put other blanks into a line, change nothing.
+/// A byte order mark or other white space changes nothing.
 #[test]
 fn blanks_and_marks_change_nothing() {
     let exercise = &named("guard");
@@ -98,7 +98,7 @@ fn blanks_and_marks_change_nothing() {
     assert_eq!(outcome, Ok(vec![]));
 }
 
-/// A learner who prints sees it, and what stood on both sides of an `assert_eq!`.
+/// The learner sees the submission's output, and both sides of an `assert_eq!`.
 #[test]
 fn what_is_printed_is_shown() {
     let exercise = &named("swiglu");
@@ -137,8 +137,7 @@ fn what_is_printed_is_shown() {
     );
 }
 
-/// A submission cannot be waited for longer than it may run, whatever it leaves behind; nor does its word stand where it
-/// can read it.
+/// A submission ends at its time limit with all processes it has started, and cannot read its secret word.
 #[test]
 #[cfg_attr(windows, ignore = "it starts `sleep`")]
 fn what_a_submission_starts_ends_with_it() {
@@ -163,7 +162,7 @@ fn what_a_submission_starts_ends_with_it() {
     assert_eq!(with("word", word).unwrap_err().by, Part::Crash);
 }
 
-/// Threads that never come to a barrier race with those that wait at it: the loop is the cause.
+/// Threads that never reach a barrier race with those that wait there; the reported cause is the loop.
 #[test]
 fn a_forgotten_step_is_an_endless_loop() {
     let exercise = &named("four-warps");
@@ -175,7 +174,7 @@ fn a_forgotten_step_is_an_endless_loop() {
     assert_eq!(failure.by.to_string(), "endless", "{}", failure.line);
 }
 
-/// What the check of a solution says after one change of it.
+/// The failure after one edit of a solution.
 fn failure(name: &str, replace: &str, with: &str) -> Failure {
     let exercise = &named(name);
     assert_eq!(solution(exercise).matches(replace).count(), 1, "{replace}");
@@ -184,7 +183,7 @@ fn failure(name: &str, replace: &str, with: &str) -> Failure {
     outcome.unwrap_err()
 }
 
-/// A wrong number is told by its index, and how many there are.
+/// A wrong number is reported with its index and the count of wrong numbers.
 #[test]
 fn a_wrong_number_has_its_index() {
     let turned = "mad.lo.u32      %at, %tx, 33, %ty;";
@@ -196,7 +195,7 @@ fn a_wrong_number_has_its_index() {
     );
 }
 
-/// What costs too much does so on a line.
+/// An exceeded limit is reported with the costliest line.
 #[test]
 fn a_cost_has_its_line() {
     let (barrier, twice) = (
@@ -216,7 +215,7 @@ fn a_cost_has_its_line() {
         at + 1
     );
     assert!(line.contains(&place) && line.ends_with(&said), "{line}");
-    // The weights are read again for each row: the load of `x`, which has to be, costs as much.
+    // The weights are read again for each row, so the necessary load of `x` costs as much.
     let (shared, global) = (
         "    ld.shared.f32   %weight, [%at];\n",
         "    mul.wide.u32    %offset, %column, 4;\n    add.u64         %offset, %w, %offset;\n    \
@@ -229,7 +228,7 @@ fn a_cost_has_its_line() {
     );
 }
 
-/// A region without its end is told at its beginning.
+/// A missing end of a region is reported at the region's start.
 #[test]
 fn a_region_without_its_end_is_told_at_its_beginning() {
     let line = failure("guard", "// END", "").line;
@@ -244,7 +243,7 @@ fn a_region_without_its_end_is_told_at_its_beginning() {
     );
 }
 
-/// The message differs for an element that no thread wrote and for NaN.
+/// The message distinguishes an unwritten element from NaN.
 #[test]
 fn nothing_written_is_not_the_same_as_nan() {
     let store = "    st.global.f32   [%y], %value;\n";
@@ -258,8 +257,8 @@ fn nothing_written_is_not_the_same_as_nan() {
     assert!(line.contains(", found NaN (not a number); "), "{line}");
 }
 
-/// Predictions are told how many hold as long as they are the first ones; then which does not, and in the end what was
-/// said first.
+/// Unchanged first predictions only get the number of right ones; later predictions are judged one by one,
+/// and the notes repeat the first ones.
 #[test]
 fn predictions_are_told_apart_once_they_change() {
     let (desk, exercise) = (Desk::new(), &named("tile-without-reuse"));

@@ -1,4 +1,4 @@
-//! What an exercise says, and how its files are written.
+//! Texts and files of exercises.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::desk::{all, repository, solution};
 use crate::skip::skip;
 
-/// ptxas and the drivers refuse anything else, even in a comment.
+/// ptxas and drivers reject non-ASCII text, even in comments.
 #[test]
 fn ptx_is_ascii() {
     for exercise in all().iter().filter(|e| e.language == Language::Ptx) {
@@ -45,7 +45,7 @@ fn an_exercise_stands_in_a_chapter_that_there_is() {
     }
 }
 
-/// A prediction that stands in a hint is none.
+/// A hint must not contain the right prediction.
 #[test]
 fn hints_predict_nothing() {
     let predicts = |e: &Exercise| e.spec.kind == Kind::OptimisationThatLoses;
@@ -61,7 +61,7 @@ fn hints_predict_nothing() {
     }
 }
 
-/// What the project promises of its exercises.
+/// The promised number of exercises of each kind.
 #[test]
 fn there_are_enough_of_each_kind() {
     if std::env::var_os("CANDLEPOWER_EXERCISE").is_some() {
@@ -89,7 +89,7 @@ fn there_are_enough_of_each_kind() {
     assert_eq!(places, expected, "no two exercises have one place");
 }
 
-/// What a session asks of everybody takes three hours at the most.
+/// The required work of a session takes at most three hours.
 #[test]
 fn a_session_takes_three_hours() {
     let chapter = repository().join("book/chapters/syllabus.md");
@@ -115,7 +115,7 @@ fn a_session_takes_three_hours() {
     }
 }
 
-/// The line of a session in the syllabus's table of minutes, which is read on GitHub, too.
+/// A session's row in the syllabus's table of minutes, which is also read on GitHub.
 fn row_of_session(number: u8, reading: u32, exercises: &[&Exercise]) -> String {
     let in_the_room = exercises.iter();
     let in_the_room: Vec<_> = in_the_room
@@ -142,7 +142,7 @@ fn row_of_session(number: u8, reading: u32, exercises: &[&Exercise]) -> String {
     )
 }
 
-/// The page has the starter as it is, every hint, and nothing of the solution that the starter has not.
+/// The page has the starter and all hints, but nothing of the solution that the starter lacks.
 #[test]
 fn pages_come_from_the_source() {
     for exercise in all() {
@@ -155,7 +155,7 @@ fn pages_come_from_the_source() {
     }
 }
 
-/// An editor that formats a file when it is saved changes no line that has to stay, whatever edition it takes it for.
+/// Formatting on save changes no line outside the regions, in any edition of Rust.
 #[test]
 fn rust_may_be_formatted() {
     let folder = TempDir::new().unwrap();

@@ -5,20 +5,20 @@ use candle_core::cuda::WrapErr;
 use cudarc::driver::result::{device, mem_pool};
 use cudarc::driver::sys::{CUmemPool_attribute, CUmemoryPool};
 
-/// Keeps freed memory in the pool instead of giving it back at the next synchronisation: candle
-/// frees every temporary, and would ask the driver for it again a moment later.
+/// Keeps freed memory in the pool instead of returning it at the next synchronisation, because candle frees
+/// every temporary and allocates it again soon.
 pub fn keep(ordinal: usize) -> Result<()> {
     let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
     set(pool(ordinal)?, threshold, u64::MAX)
 }
 
-/// Starts the count of [`peak_bytes`] again.
+/// Resets the peak of [`peak_bytes`].
 pub fn reset_peak(ordinal: usize) -> Result<()> {
     let high = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     set(pool(ordinal)?, high, 0)
 }
 
-/// The most bytes in use at once since [`reset_peak`].
+/// Returns the maximum bytes in use since [`reset_peak`].
 pub fn peak_bytes(ordinal: usize) -> Result<u64> {
     let high = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     let (pool, mut value) = (pool(ordinal)?, 0u64);
@@ -34,7 +34,7 @@ fn pool(ordinal: usize) -> Result<CUmemoryPool> {
     unsafe { device::get_mem_pool(device) }.w()
 }
 
-/// Sets a 64-bit attribute; USED_MEM_HIGH takes 0 alone.
+/// Sets a 64-bit attribute; USED_MEM_HIGH accepts only 0.
 fn set(pool: CUmemoryPool, attribute: CUmemPool_attribute, mut value: u64) -> Result<()> {
     // SAFETY: the pool is the device's own and lives as long as the driver; the attributes that are
     // set in this file are cuuint64_t, which is what `value` is, and the pointer is not kept.

@@ -1,4 +1,4 @@
-//! Graphs from files, or drawn.
+//! Input graphs, read from files or generated.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use super::GnnArgs;
 use crate::load::Request;
 
-/// `2 of 5 nodes have no edge, such as node 3`; `None` if each node has one.
+/// Describes isolated nodes: `2 of 5 nodes have no edge, such as node 3`; `None` if there are none.
 pub fn lonely(graph: &Graph) -> Option<String> {
     let mut has_edge = vec![false; graph.num_nodes];
     for node in graph.edges.iter().flatten() {
@@ -28,7 +28,7 @@ pub fn lonely(graph: &Graph) -> Option<String> {
     ))
 }
 
-/// A note for a graph in which no edge has its reverse; `None` if one has, or if all edges are self-loops.
+/// A note if no edge has its reverse; `None` if one has, or if all edges are self-loops.
 pub fn one_way(graph: &Graph) -> Option<&'static str> {
     let edges: HashSet<[u32; 2]> = graph.edges.iter().copied().collect();
     let mut between = edges.iter().filter(|[i, j]| i != j).peekable();
@@ -39,16 +39,16 @@ pub fn one_way(graph: &Graph) -> Option<&'static str> {
     (!has_reverse).then_some(note)
 }
 
-/// Graphs, and where they come from.
+/// Graphs and their origin.
 pub struct Source {
-    /// In the file's order.
+    /// Graphs in the file's order.
     pub graphs: Vec<Graph>,
-    /// The file or folder, for complaints; `None` when they were drawn.
+    /// Path of the file or folder, for errors; `None` for generated graphs.
     path: Option<String>,
 }
 
 impl Source {
-    /// What `args` asks for: a folder, a file, or one graph drawn from each family.
+    /// Reads the folder or file of `args`, or generates one graph per family.
     pub fn read(args: &GnnArgs) -> Result<Self, BadInput> {
         let from = |path: &std::path::Path, graphs| Self {
             graphs,
@@ -70,7 +70,7 @@ impl Source {
         }
     }
 
-    /// What `graph` is, when the file or the generator says so.
+    /// The true class of `graph`, if the file or the generator gives it.
     pub fn truth(&self, graph: &Graph) -> Option<String> {
         let label = graph.label?;
         match (&self.path, usize::try_from(label)) {
@@ -79,7 +79,7 @@ impl Source {
         }
     }
 
-    /// `graphs` side by side, with the features that the model of `config` takes.
+    /// Batches `graphs`, with the features that the model of `config` takes.
     pub fn batch(
         &self,
         graphs: &[Graph],
@@ -90,7 +90,7 @@ impl Source {
             .map_err(|error| self.named(error))
     }
 
-    /// Puts the file's name in front of a complaint.
+    /// Adds the file's name to an error.
     fn named(&self, error: models::Error) -> models::Error {
         match (error, &self.path) {
             (models::Error::Input(bad), Some(path)) => models::Error::Input(BadInput {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_without_an_edge_are_counted() {
+    fn isolated_nodes_are_counted() {
         assert_eq!(lonely(&Graph::undirected(2, &[[0, 1]])), None);
         let text = lonely(&Graph::undirected(5, &[[1, 4]]));
         assert_eq!(
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_go_one_way_are_noticed() {
+    fn one_way_edges_are_noticed() {
         let has_note = |edges: &[[u32; 2]]| {
             let graph = Graph {
                 num_nodes: 4,

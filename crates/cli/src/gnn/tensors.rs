@@ -12,7 +12,7 @@ use crate::load::Request;
 use crate::tensors::{Input, Named, write};
 use crate::trace::warm_up;
 
-/// Graphs in all that one file may hold: more would be a slip, and take all the memory.
+/// Maximum number of graphs in a file; more would be a mistake and exhaust memory.
 const MAX_GRAPHS: usize = 1 << 24;
 
 /// PyTorch Geometric's names: x (N, node_features), edge_index (2, E) with sources above
@@ -62,7 +62,7 @@ fn read(path: &Path, config: &Config, request: &Request) -> models::Result<Graph
     GraphBatch::new(place(x)?, &edges, &place(edge_attr)?, &batch, num_graphs)
 }
 
-/// One number, from 1.
+/// Reads one number, at least 1.
 fn num_graphs(input: &Input) -> models::Result<usize> {
     const NAME: &str = "num_graphs";
     let number = input.integers(NAME, &[Some(1)], "one number", MAX_GRAPHS)?;

@@ -1,4 +1,4 @@
-//! A text token by token, with its times.
+//! Generation of a text, with timing.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -13,23 +13,23 @@ use super::ids;
 use super::steps::{Steps, repeatable};
 use crate::tensors::finite;
 
-/// How tokens are read behind the prompt.
+/// Decoding after the prompt.
 enum Reader {
-    /// Given each token by the host.
+    /// The host passes each token to the model.
     Given(Steps),
-    /// Recorded with the choice of the next token in it.
+    /// A recorded step that also chooses the next token.
     Choosing(Box<Decoder>),
 }
 
-/// What a step leaves behind.
+/// The result of a step.
 enum Next {
-    /// Of the next token, (V).
+    /// Logits of the next token, (V).
     Logits(Tensor),
-    /// The token itself.
+    /// The next token.
     Token(u32),
 }
 
-/// A text in progress.
+/// A generation in progress.
 pub struct Generation<'a> {
     ops: &'a dyn Ops,
     model: &'a LanguageModel,
@@ -37,14 +37,14 @@ pub struct Generation<'a> {
     sampling: Sampling,
     next: Next,
     prompt: usize,
-    /// Tokens read after the prompt.
+    /// Number of tokens decoded after the prompt.
     decoded: usize,
     prefill: Duration,
     decode: Duration,
 }
 
 impl<'a> Generation<'a> {
-    /// Reads the prompt; `limit` more tokens will fit.
+    /// Reads the prompt; there is room for `limit` more tokens.
     pub fn start(
         ops: &'a dyn Ops,
         model: &'a LanguageModel,
@@ -78,21 +78,21 @@ impl<'a> Generation<'a> {
         })
     }
 
-    /// The token that the logits and the sampling choose.
+    /// Chooses the next token by the logits and the sampling.
     pub fn next(&mut self) -> anyhow::Result<u32> {
         let start = Instant::now();
         let token = match &self.next {
             Next::Logits(logits) => self.ops.next_token(logits, &mut self.sampling)?,
             Next::Token(token) => *token,
         };
-        // The first token belongs to neither: it is drawn from the prompt's logits.
+        // The first token comes from the prompt's logits, so neither time includes it.
         if self.decoded > 0 {
             self.decode += start.elapsed();
         }
         Ok(token)
     }
 
-    /// Reads a token.
+    /// Decodes a token.
     pub fn push(&mut self, token: u32) -> anyhow::Result<()> {
         let start = Instant::now();
         let (ops, model) = (self.ops, self.model);
@@ -110,7 +110,7 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// On stderr: how fast it was, where time counts. `warm`: a pass before this one has packed the weights.
+    /// Prints the speed on stderr, if times are measured. `warm`: an earlier pass has packed the weights.
     pub fn report(&self, level: &str, model: &str, warm: bool) -> std::io::Result<()> {
         if is_simulated() {
             return writeln!(std::io::stderr(), "{level}, {model}");

@@ -1,4 +1,4 @@
-//! `--prompt`: text in, text out, as it comes.
+//! `--prompt`: reads a text and prints its continuation as it is generated.
 
 use std::io::Write;
 
@@ -14,13 +14,13 @@ use crate::load::Loaded;
 use crate::note::note;
 use crate::trace::warm_up;
 
-/// What the model continues when nobody says what.
+/// Default of `--prompt`.
 const DEFAULT_PROMPT: &str = "When you want to";
 
-/// New tokens at most, when nobody says how many.
+/// Default of `--max-tokens`.
 const DEFAULT_TOKENS: usize = 120;
 
-/// The same where every kernel is simulated, which takes a thousand times as long.
+/// Default of `--max-tokens` in the simulator, which takes a thousand times as long.
 const SIMULATED_TOKENS: usize = 16;
 
 /// Prints the prompt and its continuation on stdout, and the speed on stderr.
@@ -75,7 +75,7 @@ pub fn run(
     Ok(())
 }
 
-/// Writes up to `limit` tokens as they come; returns how many there were before the end of the text.
+/// Prints up to `limit` tokens as they are generated; returns their number before the end of the text.
 fn stream_text(
     generation: &mut Generation,
     mut stream: Stream,
@@ -100,10 +100,10 @@ fn stream_text(
     Ok(count)
 }
 
-/// How many tokens fit behind a prompt of `length` tokens.
+/// Returns how many tokens fit after a prompt of `length` tokens.
 fn room(length: usize, context: usize) -> Result<usize, BadInput> {
     match context.checked_sub(length) {
-        // The last token is never read, so it needs no position.
+        // The last token is not fed back, so it needs no position.
         Some(left) => Ok(left + 1),
         None => {
             let expected = format!(
@@ -114,7 +114,8 @@ fn room(length: usize, context: usize) -> Result<usize, BadInput> {
     }
 }
 
-/// The tokens that end a text: `eos_token_id`, a number or a list, of `generation_config.json`, or else of `config.json`.
+/// Returns the end-of-text tokens: `eos_token_id`, a number or a list, of `generation_config.json`, or else
+/// of `config.json`.
 fn end_of_text(loaded: &Loaded<LanguageModel>) -> Result<Vec<u32>, BadInput> {
     for name in ["generation_config.json", "config.json"] {
         if let Some(path) = loaded.file(name)

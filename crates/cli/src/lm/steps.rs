@@ -1,4 +1,4 @@
-//! Decode steps: launch by launch, or one recorded step over and over.
+//! Decode steps: launched one by one, or recorded once and replayed.
 
 use candle_core::Tensor;
 use data::BadInput;
@@ -6,16 +6,16 @@ use models::lm::Logits;
 use models::{KvCache, LanguageModel, Ops};
 use replay::Decoder;
 
-/// How tokens are read behind a prompt.
+/// Decoding after a prompt.
 pub enum Steps {
-    /// Each launch by the host.
+    /// The host launches every kernel.
     Eager(Vec<KvCache>),
-    /// Recorded.
+    /// A recorded step is replayed.
     Recorded(Box<Decoder>),
 }
 
 impl Steps {
-    /// Behind the prompt in `caches`, of `batch` sequences.
+    /// Starts after the prompt in `caches`, with `batch` sequences.
     pub fn new(
         ops: &dyn Ops,
         model: &LanguageModel,
@@ -33,7 +33,7 @@ impl Steps {
         }
     }
 
-    /// ids (B, 1) → logits (B, 1, V), which the next step may write over.
+    /// ids (B, 1) → logits (B, 1, V); the next step may overwrite them.
     pub fn read(
         &mut self,
         ops: &dyn Ops,
@@ -47,7 +47,7 @@ impl Steps {
     }
 }
 
-/// Whether the steps of `ops` behind `caches` can be recorded.
+/// Checks that decode steps of `ops` with `caches` can be recorded.
 pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
     if Decoder::can_follow(caches) {
         Ok(())

@@ -35,7 +35,7 @@ pub fn run(
     write(output, &answer)
 }
 
-/// The logits of the tokens in `rows` (B, T, V), and `new` tokens more in each row.
+/// Returns the logits of the tokens in `rows` (B, T, V), and adds `new` tokens to each row.
 fn logits(
     ops: &dyn Ops,
     model: &LanguageModel,
@@ -64,7 +64,7 @@ fn logits(
     Ok(logits)
 }
 
-/// The rows of `input_ids`, none empty, with room for `new` more tokens each.
+/// Reads the rows of `input_ids`; none is empty, and each has room for `new` more tokens.
 fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<Vec<u32>>> {
     const NAME: &str = "input_ids";
     let config = model.config();
@@ -79,7 +79,7 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         let expected = format!("at most {context} tokens per row, the model's context");
         return Err(input.complain(NAME, &expected, length).into());
     }
-    // The last token is never read, so it needs no position.
+    // The last token is not fed back, so it needs no position.
     if new > context - length + 1 {
         let expected = format!(
             "at most {} after a prompt of {length} tokens",
@@ -94,7 +94,7 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         .collect())
 }
 
-/// The most probable next token of each row of `logits` (B, V).
+/// Returns the most probable next token of each row of `logits` (B, V).
 fn next_tokens(ops: &dyn Ops, logits: &Tensor) -> candle_core::Result<Vec<u32>> {
     let row = |b| ops.next_token(&logits.get(b)?, &mut Sampling::greedy());
     (0..logits.dim(0)?).map(row).collect()

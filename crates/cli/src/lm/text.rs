@@ -1,4 +1,4 @@
-//! From text to tokens and back.
+//! Tokenisation of text and back.
 
 use data::BadInput;
 use models::LanguageModel;
@@ -6,32 +6,32 @@ use tokenizers::Tokenizer;
 
 use crate::load::Loaded;
 
-/// How a model reads and writes.
+/// The tokenisation of a model.
 pub enum Text {
-    /// With the `tokenizer.json` of its folder.
+    /// The `tokenizer.json` of the model's folder.
     Tokenizer {
-        /// Of `tokenizer.json`.
+        /// The parsed tokenizer.
         tokenizer: Box<Tokenizer>,
-        /// The file, for complaints.
+        /// Path of the file, for errors.
         file: String,
     },
-    /// A preset has no tokenizer: its prompt is read as bytes, its answer written as numbers.
+    /// A preset has no tokenizer: its prompt is read as bytes, and its tokens are printed as numbers.
     Bytes,
 }
 
-/// Turns each new token into the text that it completes.
+/// Turns each new token into the text it completes.
 type Step<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Option<String>> + 'a>;
 
-/// New text, token by token: only complete characters before the end.
+/// A stream of new text; before the end, it has only complete characters.
 pub struct Stream<'a> {
     text: &'a Text,
     step: Step<'a>,
-    /// Tokens whose bytes complete no character yet.
+    /// Tokens whose bytes do not form complete characters yet.
     held: Vec<u32>,
 }
 
 impl Stream<'_> {
-    /// The text that `token` completes, often none.
+    /// Returns the text that `token` completes, which is often empty.
     pub fn push(&mut self, token: u32) -> anyhow::Result<String> {
         let text = (self.step)(token)?;
         if text.is_some() {
@@ -42,7 +42,7 @@ impl Stream<'_> {
         Ok(text.unwrap_or_default())
     }
 
-    /// The rest of the text: U+FFFD in place of bytes that form no complete character.
+    /// Returns the remaining text, with U+FFFD for bytes that form no complete character.
     pub fn end(self) -> anyhow::Result<String> {
         match self.text {
             Text::Bytes => Ok(String::new()),
@@ -55,7 +55,7 @@ impl Stream<'_> {
 }
 
 impl Text {
-    /// Of a loaded model.
+    /// The tokenisation of a loaded model.
     pub fn open(loaded: &Loaded<LanguageModel>) -> Result<Self, BadInput> {
         let Some(folder) = &loaded.folder else {
             return Ok(Self::Bytes);
@@ -67,7 +67,7 @@ impl Text {
             return Err(bad("no such file (a text prompt needs it)".to_string()));
         }
         let mut tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
-        // A prompt is read as it is: how a tokenizer cut and filled the rows that a model was trained on is no matter.
+        // Padding and truncation were for training rows; a prompt is read as it is.
         tokenizer.with_padding(None);
         tokenizer
             .with_truncation(None)
@@ -78,7 +78,7 @@ impl Text {
         })
     }
 
-    /// The tokens of `prompt`, all below `vocab_size`.
+    /// Returns the tokens of `prompt`, all below `vocab_size`.
     pub fn encode(&self, prompt: &str, vocab_size: usize) -> Result<Vec<u32>, BadInput> {
         let (ids, what) = match self {
             Self::Bytes => (prompt.bytes().map(u32::from).collect(), "--prompt"),
@@ -100,7 +100,7 @@ impl Text {
         }
     }
 
-    /// Text as it comes: only complete characters, and spaces as they are after `prompt`.
+    /// Starts a stream of text that continues `prompt`, with the same handling of spaces.
     pub fn stream(&self, prompt: &[u32]) -> anyhow::Result<Stream<'_>> {
         let step: Step = match self {
             Self::Bytes => Box::new(|token| Ok(Some(format!(" {token}")))),
@@ -137,7 +137,7 @@ mod tests {
         })?)
     }
 
-    /// The snowman takes three bytes. Cut after the second, they are shown at the end and not before.
+    /// The snowman has three bytes. After two of them, the incomplete character appears only at the end.
     #[test]
     fn bytes_of_no_complete_character_are_shown_at_the_end() -> anyhow::Result<()> {
         let loaded = golden("lm-tied-gqa")?;
@@ -156,7 +156,7 @@ mod tests {
         Ok(())
     }
 
-    /// Byte-level BPE as GPT-2's, Llama 3's and Qwen2's, held to the Python package `tokenizers`.
+    /// Byte-level BPE as in GPT-2, Llama 3 and Qwen2, checked against the Python package `tokenizers`.
     #[test]
     fn text_becomes_the_tokens_of_transformers() -> anyhow::Result<()> {
         for golden in ["lm-tied-gqa", "lm-llama3", "lm-qwen2"] {

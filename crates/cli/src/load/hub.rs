@@ -1,7 +1,7 @@
-//! `--model hf:ORG/NAME`: a checkpoint of the Hugging Face Hub, from its cache on this machine or downloaded into it.
+//! `--model hf:ORG/NAME`: a checkpoint of the Hugging Face Hub, from the local cache or downloaded into it.
 //!
-//! The cache is the one that Python's `huggingface_hub` uses, in the same place and layout: `refs/REVISION` holds a
-//! commit, `snapshots/COMMIT` its files.
+//! The cache has the location and layout of Python's `huggingface_hub`: `refs/REVISION` contains a commit,
+//! and `snapshots/COMMIT` its files.
 
 #[cfg(feature = "hub")]
 mod download;
@@ -18,12 +18,12 @@ use models::checkpoint::shards;
 
 pub use name::Name;
 
-/// How a program uses a checkpoint.
+/// The use of a checkpoint by a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
     /// The program: `lm` or `vit`.
     pub program: &'static str,
-    /// A file it reads next to the configuration and the weights.
+    /// A file that it needs in addition to configuration and weights.
     pub file: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ pub fn folder(model: &str, of: Use) -> Option<Result<PathBuf, BadInput>> {
     Some(name.and_then(|name| Hub::from_env()?.folder(&name, of)))
 }
 
-/// The hub and its cache, as the environment variables of `huggingface_hub` set them.
+/// The hub and its cache, configured by the environment variables of `huggingface_hub`.
 #[derive(Debug, Clone)]
 struct Hub {
     /// Folder of the cache.
@@ -42,7 +42,7 @@ struct Hub {
     /// URL of the hub.
     #[cfg_attr(not(feature = "hub"), expect(dead_code))]
     endpoint: String,
-    /// For private and gated models.
+    /// Access token for private and gated models.
     #[cfg_attr(not(feature = "hub"), expect(dead_code))]
     token: Option<String>,
     /// Whether downloads are forbidden.
@@ -67,7 +67,7 @@ impl Hub {
         })
     }
 
-    /// The folder of `name`. Without a network, one that lacks no more than the file of `of` is used as it is.
+    /// Returns the folder of `name`. Without a network, a cached folder may lack the file of `of`.
     fn folder(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
         let cached = self.snapshot(name).filter(|folder| has_model(folder));
         let Some(folder) = cached else {
@@ -75,7 +75,7 @@ impl Hub {
         };
         match of.file {
             Some(file) if !folder.join(file).exists() => self.fetch(name, of).or_else(|e| {
-                // Nobody is left to tell when this fails.
+                // If this fails, nothing can be printed.
                 let _ = writeln!(std::io::stderr(), "note: going on without {file}: {e}");
                 Ok(folder)
             }),
@@ -83,18 +83,18 @@ impl Hub {
         }
     }
 
-    /// The folder of all revisions of `name`.
+    /// Folder of all revisions of `name`.
     fn repo(&self, name: &Name) -> PathBuf {
         let folder = format!("models--{}", name.repo.replace('/', "--"));
         self.cache.join(folder)
     }
 
-    /// The folder of the files of `name` in the cache, complete or not.
+    /// Folder of the files of `name` in the cache, complete or not.
     fn snapshot(&self, name: &Name) -> Option<PathBuf> {
         let repo = self.repo(name);
         let commit = match std::fs::read_to_string(repo.join("refs").join(&name.revision)) {
             Ok(commit) => commit.trim().to_string(),
-            // A commit is its own reference.
+            // A commit has no reference.
             Err(_) => name.revision.clone(),
         };
         let folder = repo.join("snapshots").join(&commit);
@@ -125,7 +125,7 @@ impl Hub {
     }
 }
 
-/// Whether `folder` has a configuration and all weights. A malformed index is left to the loader, which names it.
+/// Whether `folder` has a configuration and all weights. The loader reports a malformed index.
 fn has_model(folder: &Path) -> bool {
     let index = folder.join("model.safetensors.index.json");
     let has_shards =
@@ -134,12 +134,12 @@ fn has_model(folder: &Path) -> bool {
     folder.join("config.json").exists() && has_weights
 }
 
-/// An environment variable that is set and not empty.
+/// Returns an environment variable that is set and not empty.
 fn set(variable: &str) -> Option<String> {
     env::var(variable).ok().filter(|value| !value.is_empty())
 }
 
-/// The folder of this user's caches; `huggingface_hub` uses the same on every system.
+/// Returns the user's cache folder, the same as for `huggingface_hub` on every system.
 fn caches() -> Result<PathBuf, BadInput> {
     let caches = || Some(env::home_dir()?.join(".cache"));
     set("XDG_CACHE_HOME")

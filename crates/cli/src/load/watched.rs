@@ -1,4 +1,4 @@
-//! Weights that count how many of them have been loaded.
+//! Weights that count loaded tensors.
 
 use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::Init;
@@ -6,13 +6,13 @@ use candle_nn::var_builder::{SimpleBackend, VarBuilder};
 
 use crate::progress::Progress;
 
-/// Passes everything on to `weights`.
+/// Forwards all requests to `weights`.
 struct Watched {
     weights: VarBuilder<'static>,
     progress: Progress,
 }
 
-/// `weights` with a progress bar; the model will ask for `tensors` of them.
+/// Adds a progress bar to `weights`; the model will request `tensors` of them.
 pub fn watched(weights: VarBuilder<'static>, tensors: usize) -> VarBuilder<'static> {
     let (dtype, device) = (weights.dtype(), weights.device().clone());
     let watched = Watched {

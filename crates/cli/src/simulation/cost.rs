@@ -1,4 +1,4 @@
-//! What the kernels of a run cost, by what the simulator counts.
+//! Costs of a run's kernels, from the simulator's counters.
 
 use simt::{Counts, Report};
 
@@ -7,9 +7,9 @@ use models::trace::table::{Line, aligned, digits, si};
 /// Bytes of a sector of global memory.
 const SECTOR: u64 = 32;
 
-/// All launches of one kernel.
+/// The sum of all launches of one kernel.
 pub struct Cost {
-    /// Name of its entry.
+    /// Name of the kernel.
     pub kernel: String,
     launches: usize,
     counts: Counts,
@@ -24,7 +24,7 @@ impl Cost {
         }
     }
 
-    /// One for each kernel, in the order of the first launches.
+    /// Returns one cost per kernel, in the order of first launches.
     pub fn by_kernel(reports: &[Report]) -> Vec<Self> {
         let mut costs: Vec<Self> = vec![];
         for report in reports {
@@ -43,7 +43,7 @@ impl Cost {
         self.counts.add(counts);
     }
 
-    /// FLOPs for each byte of the sectors that warps touch in global memory; 0 where they touch none.
+    /// FLOPs per byte of touched sectors of global memory; 0 if there are none.
     pub fn intensity(&self) -> f64 {
         let sectors = self.counts.global_load_sectors + self.counts.global_store_sectors;
         match sectors {
@@ -67,7 +67,7 @@ impl Cost {
     }
 }
 
-/// What the columns say, below the table.
+/// Explanation of the columns, below the table.
 pub const LEGEND: &str = "\
 requests, sectors: loads and stores of global memory, counted per warp, and the 32-byte sectors they touch.
 wavefronts: passes over the banks of shared memory. FLOPs: counted as executed, padding included. FLOP/B: FLOPs per
@@ -85,7 +85,7 @@ const TITLES: [&str; 7] = [
     "FLOP/B",
 ];
 
-/// A line a kernel, and their sum.
+/// Formats one line per kernel, and their sum.
 pub fn table(costs: &[Cost]) -> String {
     let mut all = Cost::new("all");
     costs.iter().for_each(|c| all.add(c.launches, &c.counts));
@@ -132,7 +132,7 @@ all                      3         3       40      4.50 k  1.02 k    0.80
     }
 
     #[test]
-    fn a_kernel_that_touches_nothing_has_no_intensity() {
+    fn a_kernel_without_global_memory_has_no_intensity() {
         assert_eq!(Cost::by_kernel(&[report("none", 0, 7)])[0].intensity(), 0.);
     }
 

@@ -1,4 +1,4 @@
-//! `--roofline`: the kernels of a run under the roof of a GPU.
+//! `--roofline`: a chart of a run's kernels below a GPU's roofline.
 
 use candle_core::DType;
 use charts::{Format, Intensity, Roof, RooflineChart, roofline_chart};
@@ -9,14 +9,14 @@ use crate::args::{ModelArgs, RunArgs};
 use crate::device::Choice;
 use crate::files::Output;
 
-/// Of an H200, measured: reading memory, TB/s, and products in f32 without tensor cores, TFLOP/s.
+/// Measured roof of an H200: read bandwidth in TB/s, and f32 matmul without tensor cores in TFLOP/s.
 const H200: (f64, f64) = (4.27, 51.);
 
-/// Below the chart.
+/// The note below the chart.
 const NOTE: &str = "The simulator measures no time: a dot marks the maximum at a kernel's intensity, \
                     in FLOPs per byte of the sectors it touches.";
 
-/// A chart that will be written.
+/// A chart to write.
 pub struct Roofline {
     output: Output,
     format: Format,
@@ -24,7 +24,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// What the options ask for; the file is looked at before any work.
+    /// Reads the options; the output path is checked before any work.
     pub fn new(model: &ModelArgs, run: &RunArgs) -> Result<Option<Self>, BadInput> {
         let Some(path) = &run.roofline else {
             return Ok(None);
@@ -47,12 +47,12 @@ impl Roofline {
         }))
     }
 
-    /// The file of the chart.
+    /// Path of the chart.
     pub fn path(&self) -> &std::path::Path {
         self.output.path()
     }
 
-    /// Draws what has an intensity.
+    /// Draws the kernels that have an intensity.
     pub fn write(&self, costs: &[Cost]) -> anyhow::Result<()> {
         let kernel = |cost: &Cost| Intensity {
             name: cost.kernel.clone(),
@@ -73,7 +73,7 @@ impl Roofline {
     }
 }
 
-/// Of the GPU that the options describe, or of the H200.
+/// The roof of the options, or of the H200.
 fn roof(dtype: DType, run: &RunArgs) -> Result<Roof, BadInput> {
     let positive = |option: &str, value: Option<f64>| match value {
         Some(x) if !(x.is_finite() && x > 0.) => {

@@ -8,7 +8,7 @@ use super::Row;
 use models::trace::table::{Line, aligned, digits, si};
 use results::runs_as_short;
 
-/// What the columns say, below the table.
+/// Explanation of the columns, below the table.
 pub const LEGEND: &str = "\
 ms: time on the host. The device is synchronised before and after each op; an untraced run does not wait.
 A warm-up pass, which is not counted, packed the weights and, on a GPU, compiled the kernels.
@@ -17,7 +17,7 @@ kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created 
 Indented: the kernels of an op, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
 ";
 
-/// Legend of the last column.
+/// Explanation of the last column.
 pub fn runs_as(on_gpu: bool) -> &'static str {
     if on_gpu {
         "runs as: candle's kernels at levels 1 and 2, PTX at 3, CUDA at 4; 5 picks from several.\n"
@@ -26,16 +26,16 @@ pub fn runs_as(on_gpu: bool) -> &'static str {
     }
 }
 
-/// Titles of the columns; what it runs as stands behind them.
+/// Titles of the columns; the last column, what a kernel runs as, follows.
 const TITLES: [&str; 9] = [
     "op", "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s",
 ];
 
-/// Different launches of one kernel that are listed under an op; a decode has another grid for each length.
+/// Maximum distinct launches to list per kernel; a decode has another grid for each length.
 const LAUNCHES: usize = 3;
 
-/// A line a row, the launches of a row below it, and the sum of the ops; the share is that of the time in
-/// all of them.
+/// Formats one line per row, with the row's launches below it, and the sum of the ops. The share is of the
+/// time of all ops.
 pub fn table(rows: &[Row], on_gpu: bool) -> String {
     let ops = || rows.iter().filter(|row| row.is_outer());
     let total = total(ops());
@@ -59,14 +59,14 @@ pub fn table(rows: &[Row], on_gpu: bool) -> String {
     aligned(&lines)
 }
 
-/// The level in the name of a kernel: 4 of `linear_level4`; 0 where it has none.
+/// The level in a kernel's name: 4 for `linear_level4`; 0 if there is none.
 fn level_of(kernel: &str) -> usize {
     let after = kernel.split_once("_level").map(|(_, after)| after);
     let digit = after.and_then(|after| after.chars().next()?.to_digit(10));
     digit.map_or(0, |digit| digit as usize)
 }
 
-/// A row for all of `rows` together.
+/// Adds up `rows`.
 fn total<'a>(rows: impl Iterator<Item = &'a Row>) -> Row {
     let empty = Row {
         path: vec!["all"],
@@ -108,7 +108,7 @@ fn cells(row: &Row, depth: usize, total: Duration) -> [String; 9] {
     ]
 }
 
-/// The commonest launches of each kernel, in the order of the first, and how many others there were.
+/// Lists the most frequent launches of each kernel, in the order of first use, and counts the others.
 fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
     let mut kernels: Vec<Vec<&(Launched, usize)>> = vec![];
     for launch in launches {
@@ -136,10 +136,10 @@ fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
     lines
 }
 
-/// Reasons of one kernel that are listed.
+/// Maximum reasons to list per kernel.
 const REASONS: usize = 4;
 
-/// Why a kernel was picked, the commonest first.
+/// Lists the reasons for picking a kernel, the most frequent first.
 fn reasons(reasons: &[(String, usize)], depth: usize) -> Vec<Line> {
     let mut reasons: Vec<_> = reasons.iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -163,7 +163,7 @@ fn line(launch: &Launched, count: usize, depth: usize) -> Line {
     }
 }
 
-/// `64×8`: the ones at the end are left out.
+/// Formats sizes without trailing ones: `64×8`.
 fn sizes([x, y, z]: [u32; 3]) -> String {
     match (y, z) {
         (1, 1) => x.to_string(),

@@ -30,7 +30,7 @@ fn launch(kernel: &'static str, blocks: u32) -> Launched {
 }
 
 #[test]
-fn events_are_added_up_where_they_nest() {
+fn nested_events_are_added_up() {
     let events = [
         priced("norm_qkv", 3, 1_500_000, 6_000_000_000),
         event("rms_norm_level2", 1, 1),
@@ -54,7 +54,7 @@ all                    3        6  3.00 M  12.0 G  10.000  100.0%  0.30     1200
 }
 
 #[test]
-fn launches_stand_below_their_op() {
+fn launches_are_below_their_op() {
     let mut events = [
         priced("linear_level4", 1, 10_000_000, 5),
         priced("linear_level4", 1, 10_000_000, 5),
@@ -118,7 +118,7 @@ fn the_table_and_its_legend_fit_a_terminal() {
     }
 }
 
-/// A CPU runs no PTX and no CUDA, whichever level's kernel it is that was called.
+/// A CPU runs no PTX and no CUDA, whatever the level of the kernel.
 #[test]
 fn on_a_cpu_the_levels_of_kernels_run_as_rust_twins() {
     let events = [
@@ -142,7 +142,7 @@ fn a_program_that_runs_no_kernel_has_an_empty_table() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A reason is a sentence, and moves no column of the launches.
+/// A long reason does not widen the columns of the launches.
 #[test]
 fn a_long_reason_leaves_the_launches_where_they_are() {
     let mut picked = event("linear_level4", 1, 1);
@@ -157,7 +157,7 @@ fn a_long_reason_leaves_the_launches_where_they_are() {
 }
 
 #[test]
-fn why_a_kernel_was_picked_stands_below_it() {
+fn reasons_are_below_their_kernel() {
     let picked = |why: &str| Event {
         why: Some(why.into()),
         ..event("candle", 1, 1)

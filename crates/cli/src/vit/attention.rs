@@ -1,21 +1,21 @@
-//! `--attention`: where the class token looks, painted over the picture.
+//! `--attention`: a heat map of the class token's attention over the image.
 
 use std::io::Cursor;
 
 use data::picture::{Filter, resize};
 use image::{ImageFormat, ImageResult, Rgb, RgbImage, imageops};
 
-/// Height and width of a painted picture, pixels.
+/// Height and width of an image in pixels.
 const SIDE: u32 = 288;
-/// Between pictures, pixels.
+/// Space between images in pixels.
 const GAP: u32 = 12;
-/// Pairs of pictures in a row of the sheet.
+/// Pairs of images per row of the sheet.
 const COLUMNS: usize = 2;
-/// How much of a pixel is the colour of its attention; the rest is the picture in grey.
+/// Opacity of the heat map; below it is the image in grey.
 const OPACITY: f32 = 0.6;
 
-/// The colour map "inferno" of matplotlib at 0, 1/8 … 1: its lightness only rises, so that it reads
-/// the same without colours.
+/// The colour map "inferno" of matplotlib at 0, 1/8 … 1. Its lightness increases monotonically, so it also
+/// works without colours.
 const INFERNO: [[u8; 3]; 9] = [
     [0, 0, 4],
     [33, 12, 74],
@@ -28,8 +28,8 @@ const INFERNO: [[u8; 3]; 9] = [
     [252, 255, 164],
 ];
 
-/// The picture, and beside it the attention to each of its patches, from black (the least) to yellow
-/// (the most); `attention` is row-major, as many patches high as wide.
+/// Draws the image, and next to it the attention to each of its patches, from black (minimum) to yellow
+/// (maximum). `attention` is a square, in row-major order.
 pub fn paint(picture: &RgbImage, attention: &[f32]) -> RgbImage {
     let picture = resize(picture, SIDE, SIDE, Filter::Bicubic);
     let heat = resize(&heat_map(attention), SIDE, SIDE, Filter::Bicubic);
@@ -44,7 +44,7 @@ pub fn paint(picture: &RgbImage, attention: &[f32]) -> RgbImage {
     pair
 }
 
-/// All pairs on one sheet.
+/// Arranges all pairs on one sheet.
 pub fn sheet(pairs: &[RgbImage]) -> RgbImage {
     let columns = pairs.len().min(COLUMNS) as u32;
     let rows = pairs.len().div_ceil(COLUMNS) as u32;
@@ -58,14 +58,14 @@ pub fn sheet(pairs: &[RgbImage]) -> RgbImage {
     sheet
 }
 
-/// The file's bytes.
+/// Encodes an image as PNG.
 pub fn png(picture: &RgbImage) -> ImageResult<Vec<u8>> {
     let mut bytes = Cursor::new(vec![]);
     picture.write_to(&mut bytes, ImageFormat::Png)?;
     Ok(bytes.into_inner())
 }
 
-/// A grey pixel a patch: 0 for the least attention, 255 for the most.
+/// Draws one grey pixel per patch: 0 for the minimum, 255 for the maximum.
 fn heat_map(attention: &[f32]) -> RgbImage {
     let side = attention.len().isqrt();
     let min = attention.iter().copied().fold(f32::INFINITY, f32::min);
@@ -77,7 +77,7 @@ fn heat_map(attention: &[f32]) -> RgbImage {
     })
 }
 
-/// [`INFERNO`] at `t` from 0 to 1, linear between its colours.
+/// Interpolates [`INFERNO`] at `t` from 0 to 1.
 fn colour(t: f32) -> [f32; 3] {
     let at = t * (INFERNO.len() - 1) as f32;
     let i = (at as usize).min(INFERNO.len() - 2);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_attention_is_the_brightest() {
+    fn the_maximum_attention_is_the_brightest() {
         let picture = RgbImage::from_pixel(4, 4, Rgb([128; 3]));
         let pair = paint(&picture, &[0.1, 0.2, 0.3, 0.4]);
         assert_eq!(pair.dimensions(), (2 * SIDE + GAP, SIDE));
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_attention_is_painted_too() {
+    fn equal_attention_is_drawn() {
         let picture = RgbImage::from_pixel(2, 2, Rgb([255; 3]));
         paint(&picture, &[0.25; 4]);
     }
 
     #[test]
-    fn a_sheet_has_room_for_all() -> ImageResult<()> {
+    fn a_sheet_has_room_for_all_pairs() -> ImageResult<()> {
         let pair = white(2 * SIDE + GAP, SIDE);
         let one = sheet(std::slice::from_ref(&pair));
         assert_eq!(one.dimensions(), (2 * SIDE + 3 * GAP, SIDE + 2 * GAP));

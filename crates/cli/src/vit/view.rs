@@ -1,4 +1,4 @@
-//! A picture as the model sees it.
+//! An image as the model sees it.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use models::VisionTransformer;
 
 use crate::load::{Loaded, Request};
 
-/// `96 × 64 pixels become 32 × 32, another shape`; `None` if size and colors stay. `from` is width and height, `to` height
-/// and width.
+/// Describes changes: `96 × 64 pixels become 32 × 32, another shape`; `None` if size and colours stay. `from`
+/// is width and height, `to` height and width.
 fn changes(from: (u32, u32), to: [u32; 2], transparent: bool) -> Option<String> {
     let ((width, height), [rows, columns]) = (from, to);
     let size = ((width, height) != (columns, rows)).then(|| {
@@ -24,14 +24,14 @@ fn changes(from: (u32, u32), to: [u32; 2], transparent: bool) -> Option<String> 
     (!changes.is_empty()).then(|| changes.join("; "))
 }
 
-/// From files to pixels of one size, and from these back to a picture.
+/// Converts files to pixels of the model's size, and those back to an image.
 pub struct View {
     preprocessor: Preprocessor,
     side: usize,
 }
 
 impl View {
-    /// By the model's `preprocessor_config.json`, or the defaults of Hugging Face without it.
+    /// Reads the model's `preprocessor_config.json`; without it, uses the defaults of Hugging Face.
     pub fn new(loaded: &Loaded<VisionTransformer>) -> Result<Self, BadInput> {
         let side = loaded.model.config().image_size;
         let preprocessor = match loaded.file("preprocessor_config.json") {
@@ -41,7 +41,7 @@ impl View {
         Ok(Self { preprocessor, side })
     }
 
-    /// The pixels (3, S, S) of a file, row-major, and what was changed to get them.
+    /// Returns the pixels (3, S, S) of a file in row-major order, and the changes made.
     pub fn read(&self, path: &Path) -> Result<(Vec<f32>, Option<String>), BadInput> {
         let (picture, transparent) = picture::read_flattened(path)?;
         let size = self
@@ -60,13 +60,13 @@ impl View {
         Ok((pixels, changes))
     }
 
-    /// One picture as pixel values (1, 3, S, S).
+    /// Returns one image as pixel values (1, 3, S, S).
     pub fn tensor(&self, pixels: &[f32], request: &Request) -> candle_core::Result<Tensor> {
         let shape = (1, 3, self.side, self.side);
         Tensor::from_slice(pixels, shape, &request.device)?.to_dtype(request.dtype)
     }
 
-    /// Undoes normalising and rescaling.
+    /// Reverses normalisation and rescaling.
     pub fn picture(&self, pixels: &[f32]) -> RgbImage {
         let side = self.side as u32;
         let plane = self.side * self.side;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_is_said() {
+    fn changes_are_described() {
         let text = |from, transparent| changes(from, [32, 32], transparent).unwrap_or_default();
         assert_eq!(text((32, 32), false), "");
         assert_eq!(text((96, 96), false), "96 × 96 pixels become 32 × 32");

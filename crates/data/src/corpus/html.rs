@@ -1,6 +1,6 @@
-//! Plain prose out of a page that mdBook wrote.
+//! Extracts plain prose from a page by mdBook.
 
-/// The prose in `<main>`, or `None` where there is no `<main>` or it has none.
+/// Returns the prose in `<main>`; `None` if there is no `<main>` or no prose in it.
 pub(super) fn prose(page: &str) -> Option<String> {
     let start = page.find("<main>")? + "<main>".len();
     let end = start + page[start..].find("</main>")?;
@@ -27,7 +27,7 @@ pub(super) fn prose(page: &str) -> Option<String> {
     (!out.done.is_empty()).then_some(out.done)
 }
 
-/// Elements that begin and end a paragraph; all others stay in the line.
+/// Elements that begin and end a paragraph; all others are inline.
 const BLOCKS: [&str; 20] = [
     "p",
     "h1",
@@ -51,7 +51,7 @@ const BLOCKS: [&str; 20] = [
     "dt",
 ];
 
-/// Paragraphs so far, and the one being read.
+/// Finished paragraphs, and the current one.
 #[derive(Default)]
 struct Blocks {
     done: String,
@@ -63,7 +63,7 @@ impl Blocks {
         self.block.push_str(&decode(html));
     }
 
-    /// White space becomes one blank, a block of white space alone (or a bare bullet) nothing.
+    /// Ends a paragraph: white space becomes one space, and a blank paragraph or a bare bullet is dropped.
     fn end_block(&mut self) {
         let words: Vec<&str> = self.block.split_whitespace().collect();
         if words.iter().any(|word| *word != "-") {
@@ -76,7 +76,7 @@ impl Blocks {
     }
 }
 
-/// The tag or comment that `html` begins with, and what follows it. A `>` in quotes ends nothing.
+/// Splits off the tag or comment that `html` begins with. A `>` in quotes does not end it.
 fn split_tag(html: &str) -> (&str, &str) {
     if html.starts_with("<!--") {
         let end = html.find("-->").map_or(html.len(), |i| i + 3);
@@ -94,7 +94,7 @@ fn split_tag(html: &str) -> (&str, &str) {
     (html, "")
 }
 
-/// `p` of `<p class="x">`, `/p` of `</p>`.
+/// Returns the name of a tag: `p` for `<p class="x">`, `/p` for `</p>`.
 fn name(tag: &str) -> &str {
     let inner = tag.trim_start_matches('<');
     let end = inner
@@ -102,13 +102,13 @@ fn name(tag: &str) -> &str {
     &inner[..end.unwrap_or(inner.len())]
 }
 
-/// What follows the end of the element `name`.
+/// Skips to the end of the element `name`.
 fn skip<'a>(html: &'a str, name: &str) -> &'a str {
     let end = format!("</{name}>");
     html.find(&end).map_or("", |i| &html[i + end.len()..])
 }
 
-/// Replaces the character references that HTML needs, and numeric ones; leaves others as they are.
+/// Decodes HTML's basic and numeric character references; leaves others.
 fn decode(html: &str) -> String {
     let mut parts = html.split('&');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_is_kept_and_code_is_not() {
+    fn prose_is_kept_and_code_is_dropped() {
         let page = r#"<nav>next</nav><main><h1 id="a"><a href="x > y">A  title</a></h1>
             <p>One &amp; <em>two</em>&#39;s <code>Vec&lt;T&gt;</code><!-- no > -->.</p>
             <pre><code>fn main() {}</code></pre><ul><li>first</li><li><p>second</p></li></ul>

@@ -11,7 +11,7 @@ use crate::file;
 
 mod keys;
 
-/// The longest side of the result, in pixels.
+/// Maximum side of the result in pixels.
 const MAX_OUTPUT: u32 = 4096;
 
 /// The size to resize to.
@@ -19,42 +19,42 @@ const MAX_OUTPUT: u32 = 4096;
 pub enum Size {
     /// `{"height": …, "width": …}`, or one number for both.
     Exact {
-        /// In pixels.
+        /// Height in pixels.
         height: u32,
-        /// In pixels.
+        /// Width in pixels.
         width: u32,
     },
-    /// `{"shortest_edge": …}`: the other side keeps the proportion, rounded down.
+    /// `{"shortest_edge": …}`: the other side keeps the aspect ratio, rounded down.
     ShortestEdge(u32),
 }
 
-/// How a picture becomes the pixels of a model: resize, crop, rescale, normalise, in this order.
+/// Converts an image to a model's pixels: resize, crop, rescale, normalise, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preprocessor {
     /// Whether to resize to `size`.
     pub do_resize: bool,
     /// The size after resizing.
     pub size: Size,
-    /// The filter that resizes.
+    /// The resampling filter.
     pub resample: Filter,
-    /// Whether to cut out the middle.
+    /// Whether to crop to the centre.
     pub do_center_crop: bool,
-    /// Height and width of the middle; a smaller picture gets a black border.
+    /// Height and width of the crop; a smaller image gets a black border.
     pub crop_size: [u32; 2],
     /// Whether to multiply by `rescale_factor`.
     pub do_rescale: bool,
-    /// What a channel of 0 to 255 is multiplied by.
+    /// Factor for channel values of 0 to 255.
     pub rescale_factor: f32,
     /// Whether to subtract `image_mean` and divide by `image_std`.
     pub do_normalize: bool,
-    /// Of the channels R, G, B.
+    /// Mean of the channels R, G, B.
     pub image_mean: [f32; 3],
-    /// Of the channels R, G, B.
+    /// Standard deviation of the channels R, G, B.
     pub image_std: [f32; 3],
 }
 
 impl Preprocessor {
-    /// The defaults of `ViTImageProcessor` for a model that takes `image_size` × `image_size`.
+    /// The defaults of `ViTImageProcessor` for a model with `image_size` × `image_size` pixels.
     pub fn new(image_size: u32) -> Self {
         Self {
             do_resize: true,
@@ -86,7 +86,7 @@ impl Preprocessor {
         keys::preprocessor(&keys::Keys { path, config })
     }
 
-    /// (height, width) of what [`apply`](Self::apply) makes of a picture of `height` × `width`.
+    /// Returns (height, width) of [`apply`](Self::apply)'s result for an image of `height` × `width`.
     pub fn output_size(&self, height: u32, width: u32) -> [u32; 2] {
         if self.do_center_crop {
             self.crop_size
@@ -95,11 +95,11 @@ impl Preprocessor {
         }
     }
 
-    /// The pixels as (3, H, W), row-major: for channel c,
+    /// Returns the pixels (3, H, W) in row-major order; channel c is
     /// `(value · rescale_factor − image_mean[c]) / image_std[c]`.
     ///
     /// # Errors
-    /// If a side would be longer than 4096 pixels, as `shortest_edge` makes of a long strip.
+    /// If a side would be longer than 4096 pixels, as for a long strip with `shortest_edge`.
     pub fn apply(&self, picture: &RgbImage) -> Result<Vec<f32>, BadInput> {
         let [height, width] = self.resized(picture.height(), picture.width());
         if self.do_resize && height.max(width) > MAX_OUTPUT {
@@ -150,9 +150,9 @@ impl Preprocessor {
     }
 }
 
-/// The middle `height` × `width` pixels, black where the picture has none.
+/// Crops to the central `height` × `width` pixels, black outside the image.
 fn center_crop(picture: &RgbImage, [height, width]: [u32; 2]) -> RgbImage {
-    // A picture that is smaller by an odd number gets the wider border on top and on the left.
+    // If the difference is odd, the wider border is at the top and the left.
     let start = |have: u32, want: u32| {
         if have >= want {
             i64::from((have - want) / 2)

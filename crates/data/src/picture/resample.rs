@@ -1,15 +1,15 @@
-//! Resampling as Pillow does it, bit for bit, because that is what models were trained with.
+//! Resampling that equals Pillow's bit by bit, because models were trained with it.
 //!
-//! A filter of support s (in source pixels) is stretched by the scale when it shrinks the picture,
-//! so that every source pixel counts (antialiasing). Rows first, then columns, each rounded to 8 bits;
-//! weights are fixed-point numbers with 22 fractional bits. Source: Pillow's `Resample.c`.
+//! When the image shrinks, a filter of support s (in source pixels) is stretched by the scale, so that every
+//! source pixel counts (antialiasing). Rows come first, then columns, each rounded to 8 bits; weights are
+//! fixed-point numbers with 22 fractional bits. Source: Pillow's `Resample.c`.
 
 use image::{Rgb, RgbImage};
 
 /// The filters of `resample` in `preprocessor_config.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// 0: the source pixel under the middle of the new one.
+    /// 0: the source pixel below the centre of the new one.
     Nearest,
     /// 1: sinc(x)·sinc(x/3), support 3.
     Lanczos,
@@ -29,7 +29,7 @@ impl Filter {
         }
     }
 
-    /// The weight of a source pixel at distance `x`; 0 from the support on.
+    /// Returns the weight of a source pixel at distance `x`; 0 from the support on.
     fn weight(self, x: f64) -> f64 {
         let x = x.abs();
         match self {
@@ -48,7 +48,7 @@ fn sinc(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { x.sin() / x }
 }
 
-/// The picture at `width` × `height` pixels, both at least 1.
+/// Resizes an image to `width` × `height` pixels, both at least 1.
 pub fn resize(picture: &RgbImage, width: u32, height: u32, filter: Filter) -> RgbImage {
     let columns = windows(picture.width(), width, filter);
     let rows = windows(picture.height(), height, filter);
@@ -60,10 +60,10 @@ pub fn resize(picture: &RgbImage, width: u32, height: u32, filter: Filter) -> Rg
     })
 }
 
-/// Fractional bits of a weight: 32, less 8 for a channel and 2 for the sign and overshoot.
+/// Fractional bits of a weight: 32, minus 8 for a channel and 2 for the sign and overshoot.
 const BITS: u32 = 32 - 8 - 2;
 
-/// The source pixels that make one new pixel: from `first` on, with these weights.
+/// The source pixels of a new pixel: index of the first, and weights.
 struct Window {
     first: u32,
     weights: Vec<i32>,
@@ -81,7 +81,7 @@ impl Window {
     }
 }
 
-/// The window of each of `to` pixels, when there are `from`.
+/// Returns the window of each of `to` pixels; there are `from` source pixels.
 fn windows(from: u32, to: u32, filter: Filter) -> Vec<Window> {
     let scale = f64::from(from) / f64::from(to);
     let stretch = scale.max(1.0);

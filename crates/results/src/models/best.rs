@@ -6,7 +6,7 @@ use crate::Results;
 /// The rows of one workload: every level, and other frameworks.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload<'a> {
-    /// At least one.
+    /// The rows; at least one.
     rows: &'a [Row],
 }
 
@@ -20,8 +20,8 @@ impl Results {
 }
 
 impl<'a> Workload<'a> {
-    /// A level's row in host time. For the highest level it is the faster one of the two, launch by launch or as a CUDA
-    /// graph; the other levels are shown launch by launch.
+    /// Returns a level's row by host time. For the highest level it is the faster of eager and CUDA graph;
+    /// the other levels are shown eager.
     pub fn level(&self, level: u8) -> Option<&'a Row> {
         let highest = self.rows.iter().map(|row| row.level).max();
         let is_level = |row: &&Row| row.system.is_none() && row.level == level;
@@ -29,7 +29,7 @@ impl<'a> Workload<'a> {
         fastest(self.rows.iter().filter(is_level).filter(is_shown))
     }
 
-    /// The fastest row of another framework in host time.
+    /// Returns the fastest row of another framework by host time.
     pub fn other(&self) -> Option<&'a Row> {
         fastest(self.rows.iter().filter(|row| row.system.is_some()))
     }

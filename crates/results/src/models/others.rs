@@ -1,9 +1,9 @@
-//! Other frameworks beside the levels: where they are ahead, and what of them was tried.
+//! Comparison with other frameworks: where they are faster, and what was not tried.
 
 use super::{Clock, Row};
 use crate::{Results, spoken};
 
-/// How other frameworks can run on a CPU, and on a GPU; PyG has layers for graphs alone.
+/// Systems of other frameworks on a CPU and on a GPU; PyG is for graphs only.
 const ON_CPU: [&str; 4] = [
     "pytorch_eager",
     "pytorch_compile",
@@ -20,23 +20,23 @@ const ON_GPU: [&str; 7] = [
     "pyg",
 ];
 
-/// Model, preset, workload, number format and system of a note that says that they failed.
+/// Model, preset, workload, dtype and system of a note about a failure.
 pub fn failed(note: &str) -> Option<[&str; 5]> {
     let (which, _) = note.split_once(" failed: ")?;
     which.split(' ').collect::<Vec<_>>().try_into().ok()
 }
 
 impl Results {
-    /// The workloads in which another framework is ahead of every level by `clock`: the fastest level, and the fastest
-    /// other.
+    /// Workloads in which another framework is faster than every level by `clock`: the fastest level, and the
+    /// fastest other system.
     pub fn behind(&self, clock: Clock) -> Vec<(&Row, &Row)> {
         let fastest = |rows| Some((fastest(rows, clock, true)?, fastest(rows, clock, false)?));
         let ahead = |(own, other): &(&Row, &Row)| other.ms(clock) < own.ms(clock);
         self.workloads().filter_map(fastest).filter(ahead).collect()
     }
 
-    /// What other frameworks could do here and was not tried, where others of them were: `PyG`, and in brackets
-    /// how many workloads are without.
+    /// Other frameworks' systems that were not tried although others were: `PyG`, with the number of
+    /// workloads without it in parentheses.
     pub fn not_tried(&self) -> Vec<String> {
         let systems = match self.machine.device.as_str() {
             "cpu" => &ON_CPU[..],
@@ -63,7 +63,7 @@ impl Results {
         }
     }
 
-    /// Whether `row` is that of a system, or the system failed at its workload.
+    /// Whether `row` is of a system, or the system failed at its workload.
     fn tried(&self, row: &Row, system: &str) -> bool {
         let Row { model, preset, .. } = row;
         let key = [model, preset, &row.workload, &row.dtype, system];
@@ -72,7 +72,7 @@ impl Results {
     }
 }
 
-/// The fastest of the levels, or of the others.
+/// Returns the fastest row of the levels, or of the others.
 fn fastest<'a>(rows: &'a [Row], clock: Clock, levels: bool) -> Option<&'a Row> {
     let timed = |row: &'a Row| Some((row, row.ms(clock)?));
     let rows = rows.iter().filter(|row| row.system.is_none() == levels);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_was_tried() {
+    fn a_failure_counts_as_tried() {
         let expected = [
             "PyTorch compile default (1 of 2 workloads)",
             "PyTorch compile reduce-overhead",

@@ -1,44 +1,45 @@
-//! What a device can do at the most: "Roofline", Williams, Waterman, Patterson, 2009.
+//! Limits of a device: "Roofline", Williams, Waterman, Patterson, 2009.
 
 use std::fmt;
 
 use super::Total;
 
-/// The two rates of a device, as somebody has measured them.
+/// Measured limits of a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Bytes a second of what is larger than the caches: copied, or on a CPU read, if that is the faster.
+    /// Bandwidth in bytes per second for data larger than the caches: of a copy, or on a CPU of a read if
+    /// that is faster.
     pub bytes_per_s: f64,
-    /// Floating-point operations a second, of a large matrix product.
+    /// FLOP/s of a large matmul.
     pub flops_per_s: f64,
 }
 
-/// Which of the two holds an op back, whatever its kernel.
+/// The limit of an op, independent of its kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// It has too few operations for its bytes.
+    /// Memory-bound: too few operations for its bytes.
     Memory,
-    /// It has operations enough to keep the arithmetic busy.
+    /// Compute-bound.
     Arithmetic,
 }
 
-/// How near an op comes to the limit that holds it back.
+/// How close an op comes to its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reached {
-    /// This share of the limit, at most 1.
+    /// Share of the limit, at most 1.
     Share(f64),
-    /// All of it: as fast as what measured the limit, or a little faster.
+    /// At the limit: as fast as the measurement of the limit, or slightly faster.
     All,
-    /// More than memory can deliver, because the operands were in the caches.
+    /// Above the memory limit, because the operands were in caches.
     InCache,
 }
 
-/// The most that a measured bandwidth may be exceeded by without caches: a copy reads and writes, and reading alone is
-/// faster on some GPUs.
+/// Maximum excess over a measured bandwidth without caches: a copy reads and writes, and on some GPUs reading
+/// alone is faster.
 const MARGIN: f64 = 1.1;
 
 impl Reached {
-    /// From the least time over the time taken.
+    /// Classifies the ratio of minimum to measured time.
     pub fn of(fraction: f64, limit: Limit) -> Self {
         match limit {
             _ if fraction <= 1. => Self::Share(fraction),
@@ -60,8 +61,8 @@ impl fmt::Display for Reached {
 }
 
 impl Limits {
-    /// Seconds that `needs` take at the least, the larger of bytes over bandwidth and FLOPs over rate, and which
-    /// that is.
+    /// Returns the minimum seconds for `needs`, the larger of bytes over bandwidth and FLOPs over FLOP/s, and
+    /// which of the two it is.
     pub fn least(&self, needs: Total) -> (f64, Limit) {
         let (memory, arithmetic) = (
             needs.bytes / self.bytes_per_s,

@@ -3,15 +3,15 @@
 use super::{Limits, Op, Profile, Reached, Spread};
 use crate::table::{Line, aligned, digits, si};
 
-/// Titles of the columns; what ran stands behind them.
+/// Titles of the columns; the names of what ran follow.
 const TITLES: [&str; 9] = [
     "op", "calls", "ms", "share", "bytes", "FLOPs", "GB/s", "GFLOP/s", "of limit",
 ];
 
 impl Profile {
-    /// A line an op, the most expensive first: calls, time, share, bytes and FLOPs at the least, the rates that these make,
-    /// and the part of the device's limit; below, the ops together beside the whole, on a GPU by its own
-    /// clock and by the host's.
+    /// Formats one line per op, the slowest first: calls, time, share, minimum bytes and FLOPs, the rates
+    /// they give, and the share of the device's limit. Below are the sum of the ops and the whole, on a GPU
+    /// by its own clock and by the host's.
     pub fn table(&self, limits: &Limits) -> String {
         let title = Line {
             cells: TITLES.map(str::to_string).into(),
@@ -51,7 +51,7 @@ impl Profile {
         }
     }
 
-    /// That a sum of ops is no forward pass.
+    /// Explains why the sum of the ops differs from the whole.
     fn sum(&self) -> String {
         let (ops, whole) = (self.together.median, self.whole.median);
         let Some(device) = self.device else {
@@ -82,14 +82,14 @@ impl Profile {
 }
 
 impl Profile {
-    /// How far apart the repetitions are, if that is too much to compare the recorded with the others.
+    /// Describes the spread of the repetitions if it is too large to compare recorded with unrecorded ones.
     fn noise(&self) -> Option<f64> {
         let spreads = [self.together, self.whole].map(Spread::noise);
         spreads.into_iter().flatten().reduce(f64::max)
     }
 }
 
-/// `6`, or `0.5` where calls are shared out.
+/// Formats calls: `6`, or `0.5` if they are divided.
 fn count(calls: f64) -> String {
     match calls.fract() {
         0. => format!("{calls}"),

@@ -33,13 +33,13 @@ fn launch(kernel: &'static str) -> Launched {
     }
 }
 
-/// 10 GB/s and 100 GFLOP/s: the ridge is at 10 FLOPs a byte.
+/// 10 GB/s and 100 GFLOP/s: the ridge is at 10 FLOPs per byte.
 const LIMITS: Limits = Limits {
     bytes_per_s: 10e9,
     flops_per_s: 100e9,
 };
 
-/// Two repetitions; times are medians over them of the sums within one.
+/// Two repetitions; a time is the median over both of the sum within each.
 fn profile() -> Profile {
     let pass = |ms: u64| {
         vec![
@@ -56,7 +56,7 @@ fn profile() -> Profile {
 }
 
 #[test]
-fn calls_of_a_repetition_are_added_and_repetitions_are_not() {
+fn calls_are_added_within_a_repetition_only() {
     let profile = profile();
     let [qkv, mean] = &profile.ops[..] else {
         panic!("expected two ops, found {}", profile.ops.len());
@@ -75,7 +75,7 @@ fn calls_of_a_repetition_are_added_and_repetitions_are_not() {
 }
 
 #[test]
-fn the_limit_is_the_larger_of_two_times() {
+fn the_limit_with_the_longer_time_counts() {
     let profile = profile();
     // 2 MB take 0.2 ms and 400 MFLOP 4 ms of the 10; 5 MB take 0.5 ms of the 2, and 5 MFLOP less.
     assert_eq!(
@@ -91,7 +91,7 @@ fn the_limit_is_the_larger_of_two_times() {
 }
 
 #[test]
-fn a_part_of_a_repetition_has_the_same_rates() {
+fn parts_of_a_repetition_have_the_same_rates() {
     let part = profile().per(4);
     assert_eq!((part.ops[0].calls, part.ops[0].ms.median), (0.5, 2.5));
     assert_eq!(
@@ -112,7 +112,7 @@ ops together 12.0000 ms, recorded one by one; the whole 13.0000 ms, unrecorded: 
     assert_eq!(profile().table(&LIMITS), expected);
 }
 
-/// Nothing exceeds a limit: what seems to was in the caches, or is as fast as what measured the limit.
+/// Nothing exceeds a limit: operands were in caches, or the op equals the measurement of the limit.
 #[test]
 fn no_op_is_above_its_limit() {
     for (fraction, limit, expected) in [
@@ -129,7 +129,7 @@ fn no_op_is_above_its_limit() {
             "{fraction}"
         );
     }
-    // 500 MB/s of limit: 5 MB take 10 ms at the least, and were done in 2.
+    // At 500 MB/s, 5 MB take at least 10 ms, but took 2.
     let slow = Limits {
         bytes_per_s: 5e8,
         flops_per_s: 100e9,
@@ -140,7 +140,7 @@ fn no_op_is_above_its_limit() {
     assert_eq!(words, ["segment_mean", "memory", "cache", "in"]);
 }
 
-/// On a GPU the whole has two times, and a device that was there first is named.
+/// On a GPU the whole has two times, and an idle device is reported.
 #[test]
 fn the_table_says_by_which_clock() {
     let pass = |late| Pass {
@@ -164,7 +164,7 @@ fn the_table_says_by_which_clock() {
     assert_eq!(below(true), format!("{line}\n{waited}"));
 }
 
-/// A busy machine gives no cause for the difference.
+/// On a busy machine the difference has no clear cause.
 #[test]
 fn noise_is_not_called_a_cost_of_recording() {
     let spread = Spread::of(&[1., 2.]);
@@ -183,7 +183,7 @@ fn noise_is_not_called_a_cost_of_recording() {
 }
 
 #[test]
-fn an_op_that_does_not_say_what_it_needs_has_no_rate() {
+fn an_op_without_needs_has_no_rate() {
     let events = vec![event("mystery", 0, 1), priced("mystery", 1, 1, 1)];
     let profile = Profile::of(&[2.], &[events]);
     assert_eq!(profile.ops[0].needs, None);
@@ -191,7 +191,7 @@ fn an_op_that_does_not_say_what_it_needs_has_no_rate() {
     assert!(profile.table(&LIMITS).contains("mystery"));
 }
 
-/// The state starts each repetition anew, outside what is timed and recorded.
+/// The state is created for each repetition, outside of timing and recording.
 #[test]
 fn work_is_prepared_recorded_and_timed() -> Result<()> {
     let mut prepared = 0;
@@ -214,14 +214,14 @@ fn work_is_prepared_recorded_and_timed() -> Result<()> {
             Ok(())
         },
     )?;
-    // Two of the warm-up, and three of each kind.
+    // Two warm-ups, and three repetitions of each kind.
     assert_eq!((prepared, profile.repeats), (8, 3));
     let [op] = &profile.ops[..] else {
         panic!("expected one op, found {:?}", profile.ops);
     };
     assert_eq!((op.name, op.calls), ("sleep", 1.));
     assert_eq!(op.kernels, ["kernel"]);
-    // A busy machine makes it longer, never shorter.
+    // A busy machine only makes times longer.
     assert!(op.ms.low >= 2. && profile.whole.low >= 2., "{profile:?}");
     assert_eq!(profile.device, None);
     Ok(())

@@ -1,4 +1,4 @@
-//! The README's results in brief: eight workloads on a GPU, compared with the fastest PyTorch.
+//! The README's brief results: eight workloads on a GPU, compared with the fastest PyTorch.
 
 use results::{HIGHEST, Machine, Results, Row, Workload, notes};
 
@@ -8,7 +8,7 @@ use super::tables::level_title;
 use super::wrap::wrapped;
 use crate::record::folder::Named;
 
-/// The workloads in brief.
+/// The workloads of the table.
 const ON_GPU: [&str; 8] = [
     "lm readme prefill",
     "lm readme prefill bf16",
@@ -19,18 +19,18 @@ const ON_GPU: [&str; 8] = [
     "vit b16 batch128 bf16",
     "gnn base graphs128",
 ];
-/// The levels in brief; the highest is compared with other frameworks.
+/// The levels of the table; the highest is compared with other frameworks.
 const LEVELS: [u8; 4] = [1, 3, 4, HIGHEST];
 
-/// Marks of the workloads of all commits but the first; more commits share the last one.
+/// Marks of workloads measured at another commit than the first; further commits share the last mark.
 const MARKS: [&str; 4] = ["¹", "²", "³", "⁴"];
 
-/// `commit abc, 2026-11-21`, for each commit at which one of the rows was measured.
+/// Lists `commit abc, 2026-11-21` for each commit of the rows.
 pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     distinct(machine, rows).join("; ")
 }
 
-/// The commits of the rows, each once, in the order of the rows.
+/// Lists the commits of the rows without duplicates, in order.
 fn distinct(machine: &Machine, rows: &[&Row]) -> Vec<String> {
     let mut commits: Vec<String> = vec![];
     for row in rows {
@@ -43,7 +43,7 @@ fn distinct(machine: &Machine, rows: &[&Row]) -> Vec<String> {
     commits
 }
 
-/// The mark of commit number `index` in a table; the first has none.
+/// Returns the mark of commit number `index`; the first has none.
 fn mark(index: usize) -> &'static str {
     match index {
         0 => "",
@@ -51,7 +51,7 @@ fn mark(index: usize) -> &'static str {
     }
 }
 
-/// `PyTorch 2.11.0+cu130`, for each version that one of the rows ran with.
+/// Lists `PyTorch 2.11.0+cu130` for each version of the rows.
 fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
     let version = |note: &String| {
         let (name, rest) = note.split_once(' ')?;
@@ -69,7 +69,7 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
     versions
 }
 
-/// The results in brief, or nothing where the GPU has no record.
+/// Formats the brief results; empty without a record of the GPU.
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Host time of one forward pass, median. *graph*: as one CUDA graph. *PyTorch, fastest*: \
@@ -81,7 +81,7 @@ pub fn brief(records: &Named<Row>) -> String {
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 
-/// The workloads of these titles that the record has, or nothing without any.
+/// Formats the workloads of these titles that the record has; `None` if it has none.
 fn table(results: &Results, titles: &[&str]) -> Option<String> {
     let workload = |title: &&str| Some((title.to_string(), results.workload(title)?));
     let workloads: Vec<(String, Workload)> = titles.iter().filter_map(workload).collect();
@@ -118,13 +118,13 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     Some(format!("{text}\n{caption}"))
 }
 
-/// The rows of a workload that the table shows.
+/// Rows of a workload that the table shows.
 fn shown(workload: Workload<'_>) -> Vec<&Row> {
     let levels = LEVELS.into_iter().filter_map(|level| workload.level(level));
     levels.chain(workload.other()).collect()
 }
 
-/// Times of the levels, the time of the fastest other framework with how it ran, and the ratio to the highest level.
+/// Times of the levels, time and mode of the fastest other framework, and its ratio to the highest level.
 fn cells(workload: Workload) -> Vec<String> {
     let level = |level| workload.level(level);
     let ms = |row: Option<&Row>| {

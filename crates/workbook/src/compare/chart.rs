@@ -1,23 +1,23 @@
-//! The figures as a picture.
+//! Charts of the results.
 
 use charts::{Axis, Bar, BarChart, Group};
 
 use super::significant;
 use results::{Clock, Machine, Results, Row};
 
-/// Ratios up to here fit on one linear axis.
+/// Maximum ratio on a linear axis.
 const LINEAR: f64 = 20.;
 
-/// How much faster than level 1 each level is, a group a workload.
+/// A chart of each level's speed-up over level 1, one group per workload.
 ///
-/// Times of different workloads differ a thousandfold; ratios fit on one axis, logarithmic where they
-/// too are far apart. The whiskers are the spread of the level's own samples.
+/// Times of different workloads differ a thousandfold, but ratios fit on one axis, which is logarithmic if
+/// even they are far apart. Whiskers show the spread of the level's samples.
 pub fn speed(results: &Results) -> BarChart {
     let title = format!("Speed of the levels on {}", results.machine.name);
     chart(title, results, &results.workloads().collect::<Vec<_>>())
 }
 
-/// The same, a chart a model and number format, each with a name for its files: `lm-f32`.
+/// The same as one chart per model and dtype, each with a file name: `lm-f32`.
 pub fn speed_by_model(results: &Results) -> Vec<(String, BarChart)> {
     let mut charts: Vec<(&Row, Vec<&[Row]>)> = vec![];
     for rows in results.workloads() {
@@ -99,7 +99,7 @@ mod tests {
         assert!(two.spread.0 < two.value && two.value < two.spread.1);
     }
 
-    /// A CPU runs no PTX and no CUDA, and a chart of it says so.
+    /// A CPU runs no PTX and no CUDA, and its chart says so.
     #[test]
     fn a_chart_of_a_cpu_names_rust_twins() {
         let mut results = example();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn each_model_and_format_has_a_chart() {
+    fn each_model_and_dtype_has_a_chart() {
         let mut results = example();
         let of = |model: &str, dtype: &str| Row {
             model: model.into(),

@@ -1,4 +1,4 @@
-//! The text below the tables: the meaning of the numbers on this machine, the next commands, and where to read on.
+//! The text below the tables: what the numbers mean on this machine, next commands, and further reading.
 
 use anyhow::Result;
 use candle_core::Device;
@@ -8,25 +8,25 @@ use results::{Results, Row};
 use super::Spread;
 use crate::doctor::simd;
 
-/// The facts that the text depends on.
+/// Facts that the text depends on.
 struct Here {
     facts: Facts,
-    /// `AVX-512`, where the processor is one of those whose vector registers are known.
+    /// `AVX-512`, if the processor's vector registers are known.
     simd: Option<&'static str>,
-    /// Whether level 5 has a table that was measured on this device.
+    /// Whether level 5 has a table measured on this device.
     tuned: bool,
 }
 
-/// Below this speed-up level 2 gains next to nothing.
+/// A speed-up of level 2 below this counts as no gain.
 const LITTLE: f64 = 1.15;
 
-/// Width of the names of the three parts.
+/// Width of the parts' names.
 const NAME: usize = 10;
 
-/// Three parts for a terminal of 80 columns.
+/// Formats three parts for a terminal of 80 columns.
 ///
 /// # Errors
-/// When the driver does not answer.
+/// If the driver does not respond.
 pub fn closing(results: &Results, device: &Device) -> Result<String> {
     let facts = Facts::of(device)?;
     let here = Here {
@@ -68,7 +68,7 @@ fn text(rows: &[Row], here: &Here) -> String {
     .concat()
 }
 
-/// A name, and its lines next to it.
+/// Formats a name with its lines next to it.
 fn part(name: &str, lines: &[String]) -> String {
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     let line = |(name, line): (&str, &String)| format!("{name:NAME$}{line}\n");
@@ -132,12 +132,12 @@ fn on_gpu(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// The speed-up of a row of level 2, as the start of a sentence.
+/// Describes the speed-up of a row of level 2, as the start of a sentence.
 fn gain(two: &Row) -> String {
     format!("Level 2 is {:.2}× in {}:", two.speedup, two.title())
 }
 
-/// How many times as long the slow tenth of a row's runs takes as its fast tenth, if that is too much to compare with.
+/// Returns the ratio of the 90% to the 10% quantile of a row if it is too large for comparisons.
 pub fn noisy(row: &Row) -> Option<f64> {
     let spread = Spread {
         low: row.low_ms,
@@ -147,7 +147,7 @@ pub fn noisy(row: &Row) -> Option<f64> {
     spread.noise()
 }
 
-/// The noisy rows: their number, and the worst one by name.
+/// Describes noisy rows: their number, and the worst one by name.
 fn noise(rows: &[Row]) -> Vec<String> {
     let all: Vec<(f64, &Row)> = rows
         .iter()
@@ -168,13 +168,13 @@ fn noise(rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// Level 1 of the same workload.
+/// Returns level 1 of the same workload.
 fn level_1<'a>(rows: &'a [Row], two: &Row) -> Option<&'a Row> {
     let same = |row: &&Row| row.level == 1 && !row.graph && row.title() == two.title();
     rows.iter().find(same)
 }
 
-/// Level 2 in a prefill, or else in the first workload.
+/// Returns level 2 of a prefill, otherwise of the first workload.
 fn level_2(rows: &[Row]) -> Option<&Row> {
     let mut of_level = rows.iter().filter(|row| row.level == 2 && !row.graph);
     let first = of_level.clone().next();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_follow_the_machine_and_the_numbers() {
+    fn the_text_depends_on_machine_and_numbers() {
         let plain = text(&rows(1.4), &here(cpu(), None, true));
         assert!(plain.contains("run Rust, not PTX"), "{plain}");
         assert!(
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_80_columns_and_names_chapters_that_are_there() -> Result<()> {
+    fn the_text_fits_80_columns_and_names_existing_chapters() -> Result<()> {
         let contents = crate::compare::root()?.join("book/chapters/SUMMARY.md");
         let contents = std::fs::read_to_string(contents)?;
         for facts in [cpu(), Facts::any_gpu((8, 6), 40)] {

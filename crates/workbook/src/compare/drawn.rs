@@ -1,4 +1,4 @@
-//! What is recorded of the models, as charts.
+//! Charts of the recorded models.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
     for (name, results) in records {
         for (model, chart) in chart::speed_by_model(results) {
             if chart.groups.is_empty() {
-                continue; // of a part in graphs alone
+                continue; // a part with graphs only
             }
             drawn.push(draw(root, name, &model, &BarGrid(&chart))?);
         }
@@ -23,7 +23,7 @@ pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
     Ok(drawn)
 }
 
-/// Draws `charts/overview`, and returns its path. Without a record of its workload it is skipped by name.
+/// Draws `charts/overview` and returns its path; prints that it is skipped if no record has its workload.
 pub fn overview(root: &Path, records: &Named<Row>) -> Result<Option<PathBuf>> {
     let chart = panels::chart(records);
     if chart.panels.is_empty() {

@@ -1,4 +1,4 @@
-//! The blocks of the README that come from the records: the table of the levels, and the results in brief.
+//! The README's blocks from the records: the table of the levels, and the brief results.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::wrap::wrapped;
 use super::{markers, significant};
 use crate::record::folder::Named;
 
-/// The idea of each level.
+/// Idea of each level.
 const IDEAS: [&str; HIGHEST as usize] = [
     "naive candle ops",
     "fused candle ops",
@@ -20,13 +20,13 @@ const IDEAS: [&str; HIGHEST as usize] = [
     "hand-written CUDA: warp shuffles, register tiles, tensor cores",
     "tuned dispatch and CUDA graphs",
 ];
-/// The preset of [`DECODE`].
+/// Preset of [`DECODE`].
 const README: &str = "readme";
 
-/// Whether the README has the markers of both blocks.
+/// Checks that the README has the markers of both blocks.
 ///
 /// # Errors
-/// One line that names the first marker that is missing.
+/// One line that names the first missing marker.
 pub fn has_places(root: &Path) -> Result<()> {
     rewritten(&root.join("README.md"), &Vec::new()).map(drop)
 }
@@ -50,7 +50,7 @@ fn rewritten(readme: &Path, records: &Named<Row>) -> Result<String> {
     )?)
 }
 
-/// The levels: what each is, what runs, and how fast it decodes.
+/// Formats the levels: idea, what runs, and speed of decoding.
 fn levels(records: &Named<Row>) -> String {
     let devices = [GPU, CPU].map(|name| record(records, name));
     let mut text =
@@ -66,17 +66,17 @@ fn levels(records: &Named<Row>) -> String {
     text + &decode_caption(devices)
 }
 
-/// The row of [`DECODE`] at a level.
+/// Returns the row of [`DECODE`] at a level.
 fn decode_row(results: Option<&Results>, level: u8) -> Option<&Row> {
     results?.workload(DECODE)?.level(level)
 }
 
-/// `3.6×`, the speed-up over level 1.
+/// Formats the speed-up over level 1: `3.6×`.
 fn decode(results: Option<&Results>, level: u8) -> String {
     decode_row(results, level).map_or("—".into(), |row| format!("{:.1}×", row.speedup))
 }
 
-/// Level 5's row of [`DECODE`] without a CUDA graph.
+/// Returns level 5's row of [`DECODE`] without a CUDA graph.
 fn without_graph(results: &Results) -> Option<&Row> {
     let is_eager = |row: &&Row| row.system.is_none() && row.level == HIGHEST && !row.graph;
     results
@@ -125,7 +125,7 @@ mod tests {
                          <!-- results:begin -->\n<!-- results:end -->\n";
 
     #[test]
-    fn both_blocks_are_written_and_nothing_else() -> Result<()> {
+    fn only_the_two_blocks_are_written() -> Result<()> {
         let root = tempfile::tempdir()?;
         let readme = root.path().join("README.md");
         std::fs::write(&readme, EMPTY)?;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_readme_without_a_block_is_refused() -> Result<()> {
+    fn a_readme_without_a_block_is_an_error() -> Result<()> {
         let root = tempfile::tempdir()?;
         for block in ["levels", "results"] {
             let begin = format!("<!-- {block}:begin -->");

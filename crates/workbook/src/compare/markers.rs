@@ -1,13 +1,13 @@
-//! Blocks of a page between two markers, which a command writes.
+//! Blocks between two markers of a page, which a command writes.
 
 use std::path::Path;
 
 use data::BadInput;
 
-/// `text` with `new` as the block of this name.
+/// Returns `text` with `new` as the block of this name.
 ///
 /// # Errors
-/// When a marker of the block is missing, or the second one comes first.
+/// If a marker of the block is missing, or the markers are in the wrong order.
 pub fn replaced(path: &Path, text: &str, block: &str, new: &str) -> Result<String, BadInput> {
     let [begin, end] = ["begin", "end"].map(|which| format!("<!-- {block}:{which} -->"));
     between(text, &begin, &end, new).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The measurement of a comparison: every workload of a model at every level.
+//! Measures every workload of a model at every level.
 
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
@@ -16,25 +16,26 @@ use super::stats::{Spread, relative_difference};
 use super::turns::{FEWEST, LONGEST, Timed, time, warm_up};
 use results::Row;
 
-/// Samples on the device's clock at most.
+/// Maximum number of samples on the device's clock.
 const ON_DEVICE: usize = 10;
 
-/// In milliseconds.
+/// A second in milliseconds.
 const SECOND: f64 = 1e3;
 
-/// Which variants of a level are compared.
+/// Variants of a level to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Graphs {
     /// Forward passes as CUDA graphs.
     On,
-    /// Launch by launch.
+    /// Forward passes launched kernel by kernel.
     Off,
     /// Both, for comparison.
     Both,
 }
 
 impl Graphs {
-    /// Of a level. The first is also launched one by one, asked for or not: all others are held against that.
+    /// Variants of a level. The first level always includes the eager one, because all others are compared
+    /// with it.
     fn variants(self, is_first: bool) -> Vec<bool> {
         match self {
             Self::On if !is_first => vec![true],
@@ -44,7 +45,7 @@ impl Graphs {
     }
 }
 
-/// One workload at one level, and what was measured of it.
+/// A workload at one level, and its measurements.
 struct Contender {
     level: u8,
     graph: bool,
@@ -57,15 +58,15 @@ struct Contender {
     device_ms: Option<f64>,
 }
 
-/// What was measured of one model.
+/// Measurements of one model.
 pub struct Measured {
-    /// A row a workload and level.
+    /// One row per workload and level.
     pub rows: Vec<Row>,
-    /// Each workload's input in words: `prefill: 1 × 128 tokens`.
+    /// Description of each workload's input: `prefill: 1 × 128 tokens`.
     pub inputs: Vec<String>,
 }
 
-/// Every workload of `model` at every level, `samples` timed runs each.
+/// Measures every workload of `model` at every level with `samples` timed runs each.
 pub fn compare(
     model: Model,
     request: &Request,
@@ -102,7 +103,7 @@ pub fn compare(
     Ok(Measured { rows, inputs })
 }
 
-/// All but the times. A level whose launches cannot be recorded is left out of the comparison, by name.
+/// Measures everything but times. A level whose launches cannot be recorded is skipped by name.
 fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
     let mut failure = None;
     contenders.retain_mut(|contender| match contender.inspect(request) {
@@ -123,7 +124,7 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
 }
 
 // ANCHOR: hold
-/// Whether all levels give what the first one gives, but for rounding; other frameworks are held to the same.
+/// Checks that all levels agree with the first up to rounding; other frameworks are checked the same way.
 fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
     let tolerance = if dtype == DType::BF16 { 5e-2 } else { 1e-4 };
     for Contender {
@@ -144,7 +145,7 @@ fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
 }
 // ANCHOR_END: hold
 
-/// From the workloads of each level to the levels of each workload.
+/// Regroups the workloads of each level into the levels of each workload.
 fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
     let mut workloads: Vec<Vec<Contender>> = vec![];
     for (level, graph, of_level) in variants {
@@ -175,7 +176,7 @@ impl Timed for Contender {
 }
 
 impl Contender {
-    /// All but the time, after the warm-up.
+    /// Measures everything but times, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
         let job = &mut self.workload.job;
         warm_up(job.as_mut())?;
@@ -206,7 +207,8 @@ impl Contender {
         Ok(())
     }
 
-    /// The other clock, when the host's has all its samples. What takes seconds is not launched any faster than it runs.
+    /// Samples the device's clock after all samples of the host's. Passes that take seconds gain nothing from
+    /// it and are skipped.
     fn time_on_device(&mut self, device: &Device) -> Result<()> {
         let ms = Spread::of(&self.ms).median;
         if ms >= SECOND {
@@ -224,7 +226,7 @@ fn values(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
-/// The figures of one workload, a row a level; the first level is the measure of the others.
+/// Summarises one workload, one row per level; speed-ups are over the first level.
 fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
     let first = &contenders[0];
     let of_first = Spread::of(&first.ms);
@@ -258,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// Sleeps, and gives two logits after two passes.
+    /// A job that sleeps, and returns two logits after two passes.
     struct Sleep(Duration, f32);
 
     impl Job for Sleep {
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn level_1_launch_by_launch_is_always_there() {
+    fn level_1_is_always_measured_eagerly() {
         for graphs in [Graphs::On, Graphs::Off, Graphs::Both] {
             assert!(!graphs.variants(true)[0], "{graphs:?}");
         }
@@ -335,13 +337,13 @@ mod tests {
         assert_eq!((one.speedup, one.max_difference), (1., 0.));
         assert_eq!((two.level, two.samples), (2, 3));
         assert_eq!(two.max_difference, 1. / 8.);
-        // A pass is half a run; a busy machine makes any of them longer, never shorter.
+        // A pass is half a run; a busy machine makes it only longer.
         assert!(one.median_ms >= 20. && two.median_ms >= 5.);
         assert!(two.speedup > 1., "{}", two.speedup);
         Ok(())
     }
 
-    /// Of two passes each: under five seconds it has three samples, above it one is enough.
+    /// Two passes per run: under five seconds there are three samples, above that one is enough.
     #[test]
     fn a_slow_level_drops_out_alone() -> Result<()> {
         for (before, samples) in [(vec![2499.; 2], 3), (vec![2501.], 1)] {
@@ -357,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_gives_something_else_is_not_timed() -> Result<()> {
+    fn a_level_with_another_answer_is_not_timed() -> Result<()> {
         let mut contenders = contenders();
         for contender in &mut contenders {
             contender.inspect(&request())?;
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_finite_is_an_error() {
+    fn a_non_finite_answer_is_an_error() {
         let mut contender = contenders().remove(1);
         contender.workload.job = Box::new(Sleep(Duration::ZERO, f32::NAN));
         let error = contender.inspect(&request()).unwrap_err().to_string();

@@ -1,28 +1,28 @@
-//! The most memory that a run needs at once, beyond what was there before it.
+//! Peak memory of a run, without what was allocated before.
 
 use candle_core::{DType, Device, Result, Tensor};
 use cli::device;
 use peak_alloc::PeakAlloc;
 
-/// Counts the live bytes of the heap, with two atomic additions an allocation.
+/// Counts live bytes of the heap, with two atomic additions per allocation.
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// A count that has begun.
+/// A count in progress.
 pub struct Peak<'a> {
     device: &'a Device,
     before: u64,
 }
 
 impl<'a> Peak<'a> {
-    /// Begins: what is alive now does not count.
+    /// Starts the count; bytes that are live now do not count.
     pub fn begin(device: &'a Device) -> Result<Self> {
         if device.is_cpu() {
             HEAP.reset_peak_usage();
             let before = HEAP.current_usage() as u64;
             return Ok(Self { device, before });
         }
-        // The driver's mark starts at zero, and rises to what is in use with the next allocation.
+        // The driver's mark starts at zero and rises to the bytes in use at the next allocation.
         device.synchronize()?;
         device::reset_peak(device)?;
         Tensor::zeros(1, DType::U8, device)?;
@@ -31,7 +31,7 @@ impl<'a> Peak<'a> {
         Ok(Self { device, before })
     }
 
-    /// The bytes: of the heap on a CPU, of the memory pool on a GPU.
+    /// Returns the peak in bytes: of the heap on a CPU, of the memory pool on a GPU.
     pub fn end(self) -> Result<u64> {
         self.device.synchronize()?;
         let peak = match device::peak_bytes(self.device)? {
@@ -53,7 +53,7 @@ mod tests {
         drop((&kept + 1.)?);
         drop((&kept + 2.)?);
         let bytes = peak.end()?;
-        // 32 MiB at a time, not 64. Other tests allocate and free a few meanwhile.
+        // 32 MiB at a time, not 64. Other tests allocate a little at the same time.
         assert!((24 << 20..48 << 20).contains(&bytes), "{bytes}");
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The chart of the README's first screen: one workload at every level and in PyTorch, on a GPU and on a CPU.
+//! The chart at the top of the README: one workload at every level and in PyTorch, on a GPU and on a CPU.
 
 use charts::{Axis, Bar, BarPanels, Group};
 use results::{HIGHEST, Results, Row, runs_as};
@@ -6,24 +6,24 @@ use results::{HIGHEST, Results, Row, runs_as};
 use super::significant;
 use crate::record::folder::Named;
 
-/// The workload: one token of a language model.
+/// The workload: decoding one token of a language model.
 pub const DECODE: &str = "lm readme decode";
-/// The records that the README shows.
+/// Name of the GPU's record in the README.
 pub const GPU: &str = "h200";
 pub const CPU: &str = "cpu";
 
-/// The record of this name.
+/// Returns the record of this name.
 pub fn record<'a>(records: &'a Named<Row>, name: &str) -> Option<&'a Results> {
     let (_, found) = records.iter().find(|(other, _)| other == name)?;
     Some(found)
 }
 
-/// Whether a GPU was measured.
+/// Whether the record is of a GPU.
 pub fn on_gpu(results: &Results) -> bool {
     results.machine.device == "cuda"
 }
 
-/// `NVIDIA H200`, or `AMD EPYC, 2 threads`.
+/// Formats the device: `NVIDIA H200`, or `AMD EPYC, 2 threads`.
 pub fn device(results: &Results) -> String {
     let machine = &results.machine;
     if on_gpu(results) {
@@ -33,7 +33,7 @@ pub fn device(results: &Results) -> String {
     }
 }
 
-/// A panel per device that has [`DECODE`], on one scale.
+/// Draws one panel per device that has [`DECODE`], on one scale.
 pub fn chart(records: &Named<Row>) -> BarPanels {
     let names = [GPU, CPU].into_iter();
     BarPanels {
@@ -91,7 +91,7 @@ pub mod tests {
     use super::*;
     use crate::compare::drawn::tests::example;
 
-    /// [`DECODE`] on a GPU and on a CPU: two levels, level 5 on the GPU as a graph too, and PyTorch.
+    /// [`DECODE`] on a GPU and a CPU: two levels, level 5 on the GPU also as a graph, and PyTorch.
     pub fn records() -> Named<Row> {
         let mut cpu = example();
         for row in &mut cpu.rows {

@@ -1,4 +1,4 @@
-//! The same models in PyTorch, measured by `benches/peers/peers.py` in the same run.
+//! The models in PyTorch, measured by `benches/peers/peers.py` in the same run.
 
 mod export;
 mod lines;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use lines::Line;
 use results::Results;
 
-/// The program, in the repository or a copy of what a measurement needs.
+/// Path of the program, in the repository or in a copy of the files for a measurement.
 const PROGRAM: &str = "benches/peers/peers.py";
 
 /// What other frameworks are measured, and how.
@@ -63,10 +63,10 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// What a CPU has: the others are about CUDA graphs.
+    /// Modes on a CPU; the others need CUDA graphs.
     const ON_CPU: [Self; 4] = [Self::Eager, Self::Compile, Self::MaxAutotune, Self::Pyg];
 
-    /// What a device has, without being asked.
+    /// Default modes of a device.
     fn all(device: &Device) -> Vec<Self> {
         if device.is_cpu() {
             Self::ON_CPU.to_vec()
@@ -88,7 +88,7 @@ impl Mode {
     }
 }
 
-/// Workloads that are written out, and the program that will measure them.
+/// Exported workloads, and the program that measures them.
 pub struct Peers {
     folder: TempDir,
     command: Command,
@@ -96,11 +96,12 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Writes every workload of `cases` to a temporary folder: its weights, its inputs, and the logits of level 1, to
-    /// which those of PyTorch are compared. Nothing if no other framework is asked for.
+    /// Writes every workload of `cases` to a temporary folder: weights, inputs, and the logits of level 1,
+    /// which PyTorch's are compared with. `None` if no other framework is asked for.
     ///
     /// # Errors
-    /// [`BadInput`] for a mode that the device has not, a Python without PyTorch, cases that are none.
+    /// [`BadInput`] for a mode that the device lacks, a Python without PyTorch, or filters that match no
+    /// workload.
     pub fn prepare(
         root: &Path,
         args: &PeerArgs,
@@ -137,10 +138,11 @@ impl Peers {
         }))
     }
 
-    /// Measures all of them, and puts the rows behind those of the levels; `keep` has the results after each.
+    /// Measures all workloads and appends the rows to those of the levels; calls `keep` with the results
+    /// after each.
     ///
     /// # Errors
-    /// When the program cannot be started, fails, or prints something else than its lines.
+    /// If the program cannot be started, fails, or prints invalid lines.
     pub fn measure(
         mut self,
         results: &mut Results,
@@ -162,7 +164,7 @@ impl Peers {
     }
 }
 
-/// What is asked for, or all that the device has.
+/// Returns the requested modes, or all modes of the device.
 fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
     let graphs = |mode: &&Mode| !Mode::ON_CPU.contains(mode);
     match (asked, asked.iter().find(graphs)) {
@@ -176,10 +178,10 @@ fn modes(asked: &[Mode], device: &Device) -> Result<Vec<Mode>, BadInput> {
     }
 }
 
-/// PyTorch's version, so that what cannot run at all is found before anything is measured.
+/// Returns PyTorch's version; finds an unusable Python before anything is measured.
 ///
 /// # Errors
-/// For a Python that cannot be started, or has not what the peers need.
+/// If Python cannot be started, or lacks the packages.
 pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
     let bad = |found: &str| {
         let expected = "a Python with torch and safetensors";
@@ -209,25 +211,25 @@ pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
     }
 }
 
-/// A program that ends with whoever started it.
+/// A child process that is killed on drop.
 pub struct Child(pub std::process::Child);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It has ended, or is to: nobody is left to tell when this fails.
+        // It has ended, or will; there is nothing to do on failure.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A Python whose memory is kept as ours is.
+/// A Python whose allocator keeps memory as ours does.
 pub fn interpreter(python: &str) -> Command {
     let mut command = Command::new(python);
     command.envs(memory::environment());
     command
 }
 
-/// PyTorch and its settings, in words.
+/// Describes PyTorch and its settings.
 pub fn described(version: &str, device: &Device) -> String {
     if !device.is_cpu() {
         return format!("PyTorch {version}, f32 without TF32");
@@ -268,7 +270,7 @@ fn command(
     command
 }
 
-/// As PyTorch calls it.
+/// PyTorch's name of a device.
 pub fn device_name(device: &Device) -> String {
     match device.location() {
         DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),

@@ -1,9 +1,9 @@
-//! From samples to figures.
+//! Statistics of samples.
 
 pub use models::trace::profile::Spread;
 pub use models::trace::quantile;
 
-/// The largest difference of two answers, as a share of the largest value of the first.
+/// Returns the maximum difference of two answers, relative to the maximum of the first.
 pub fn relative_difference(expected: &[f32], found: &[f32]) -> f64 {
     assert_eq!(expected.len(), found.len(), "answers of one workload");
     let largest = expected.iter().fold(0f32, |max, x| max.max(x.abs()));
@@ -15,7 +15,7 @@ pub fn relative_difference(expected: &[f32], found: &[f32]) -> f64 {
     }
 }
 
-/// Three significant digits.
+/// Formats with three significant digits.
 pub fn significant(x: f64) -> String {
     let digits = (2 - x.abs().log10().floor() as i32).clamp(0, 6) as usize;
     format!("{x:.digits$}")

@@ -1,4 +1,4 @@
-//! Figures for a terminal.
+//! Tables for a terminal.
 
 use super::closing::noisy;
 use super::measure::Measured;
@@ -6,10 +6,10 @@ use super::significant;
 use models::trace::profile::NOISY;
 use results::{Row, runs_as_short};
 
-/// A column: its title, and a row's cell; [`NONE`] where the device has no such figure.
+/// A column: its title, and the cell of a row; [`NONE`] if the device has no such figure.
 type Column = (&'static str, fn(&Row) -> String);
 
-/// A cell without a figure. A column of nothing else is left out.
+/// An empty cell. A column of only these is omitted.
 const NONE: &str = "–";
 
 /// Legend of the columns. The second line depends on the device.
@@ -29,7 +29,7 @@ pub fn legend(samples: u32, on_gpu: bool) -> String {
     )
 }
 
-/// The rows of one model, below what it is given.
+/// Formats the rows of one model below its inputs.
 pub fn model(measured: &Measured, on_gpu: bool) -> String {
     let rows = &measured.rows;
     let Some(first) = rows.first() else {
@@ -70,7 +70,7 @@ fn columns(on_gpu: bool) -> [Column; 9] {
     ]
 }
 
-/// The titles, and a line a row: the workload where it begins, and the columns that have a figure.
+/// Formats the titles and one line per row: the workload in its first line, and the columns with figures.
 fn lines(rows: &[Row], on_gpu: bool) -> Vec<Vec<String>> {
     let mut columns = columns(on_gpu).to_vec();
     columns.retain(|(_, cell)| rows.iter().any(|row| cell(row) != NONE));
@@ -90,7 +90,7 @@ fn lines(rows: &[Row], on_gpu: bool) -> Vec<Vec<String>> {
     lines
 }
 
-/// Names to the left, and with them what a level runs as; numbers to the right.
+/// Aligns names, with what a level runs as, to the left, and numbers to the right.
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let length = |text: &String| text.chars().count();
@@ -121,7 +121,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `1e-7`, and 0 for the same bits.
+/// `1e-7`, and 0 for equal bits.
 fn difference(difference: f64) -> String {
     match difference {
         0. => "0".into(),
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// A CPU has no clock of its own and launches nothing: those columns are left out.
+    /// A CPU has no device clock and no launches, so those columns are omitted.
     #[test]
     fn a_table_of_a_cpu_says_rust_twin() {
         let expected = "\
@@ -177,7 +177,7 @@ decode: a token
         assert_eq!(model(&measured(rows), true), expected);
     }
 
-    /// 80 columns on a CPU, 120 on a GPU, with the longest of all cells.
+    /// 80 columns on a CPU, 120 on a GPU, with the longest cells.
     #[test]
     fn tables_fit_a_terminal() {
         let long = |level, graph, on_gpu: bool| Row {

@@ -1,31 +1,31 @@
-//! Timing in turns, so that a machine that grows warm or busy hits all alike.
+//! Timing in turns, so that a machine that gets warm or busy affects all levels equally.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use benches::Job;
 
-/// Runs before the first that counts: they fill caches, start threads and pack weights.
+/// Runs before the first sample: they fill caches, start threads and pack weights.
 const WARM_UP: usize = 2;
-/// A level is sampled as often as asked for, or for as long as this.
+/// Maximum time to sample a level.
 pub const LONGEST: Duration = Duration::from_secs(10);
-/// But however long they take, there are that many samples, if one does not take half as long.
+/// Minimum number of samples, unless one takes half of that time.
 pub const FEWEST: usize = 3;
-/// A run that takes longer has the caches to itself for most of it, whoever ran before.
+/// From this duration on, the caches' initial contents do not matter.
 const UNTOUCHED: Duration = Duration::from_millis(50);
 
-/// What takes turns: a job, and the milliseconds of a forward pass in each of its samples.
+/// Something to time: a job, and the milliseconds of a forward pass in each sample.
 pub trait Timed {
-    /// Both of them.
+    /// Returns the job and the samples.
     fn timed(&mut self) -> (&mut dyn Job, &mut Vec<f64>);
 }
 
-/// What does not belong to a measurement.
+/// Runs the job before the measurement.
 pub fn warm_up(job: &mut dyn Job) -> Result<()> {
     // ANCHOR: warm_up
     let start = Instant::now();
     for round in 0..WARM_UP {
-        // What takes seconds is warm after one.
+        // A run of seconds is warm after one.
         if round == 0 || start.elapsed() < LONGEST / 10 {
             job.prepare()?;
             job.run()?;
@@ -36,7 +36,8 @@ pub fn warm_up(job: &mut dyn Job) -> Result<()> {
 }
 
 // ANCHOR: turns
-/// One sample of each level; another one begins each round. What is too slow for more of them drops out alone.
+/// Takes one sample of each level; another level starts each round. A level too slow for more samples drops
+/// out alone.
 pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
     let count = contenders.len();
     for turn in 0..count {
@@ -46,7 +47,7 @@ pub fn time(contenders: &mut [impl Timed], round: usize) -> Result<()> {
         }
         let mut elapsed = run(job)?;
         if elapsed < UNTOUCHED {
-            // That one found in the caches what the level before had left; this one finds its own.
+            // The first run found the previous level's data in the caches; this one finds its own.
             elapsed = run(job)?;
         }
         samples.push(elapsed.as_secs_f64() * 1e3 / job.forwards() as f64);
@@ -64,7 +65,7 @@ fn run(job: &mut dyn Job) -> Result<Duration> {
 }
 // ANCHOR_END: turns
 
-/// Whether it has the fewest samples and has run for the longest, or one sample was enough.
+/// Whether the job has the minimum of samples and its maximum time is over, or one sample was enough.
 fn has_enough(job: &dyn Job, samples: &[f64]) -> bool {
     let seconds = |ms: f64| ms * job.forwards() as f64 / 1e3;
     let (all, longest) = (samples.iter().sum(), LONGEST.as_secs_f64());

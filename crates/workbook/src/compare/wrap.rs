@@ -1,9 +1,9 @@
-//! Prose in Markdown.
+//! Wraps Markdown prose.
 
-/// Columns of a line, as everywhere in the repository.
+/// Maximum line width in the repository.
 const WIDTH: usize = 100;
 
-/// A paragraph in lines of at most 100 columns, a longer word on a line of its own.
+/// Wraps a paragraph at 100 columns; a longer word gets its own line.
 pub fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = vec![];
     for word in text.split_whitespace() {

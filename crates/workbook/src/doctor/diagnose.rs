@@ -1,10 +1,10 @@
-//! From what there is to what is wrong with it: a pure function, so that each fault has a test.
+//! Diagnoses a machine: a pure function, so that each fault has a test.
 
 use super::machine::{Machine, Nvrtc, Simd, Version};
 
 mod cuda;
 
-/// What of the workbook a finding is about.
+/// A part of the workbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The levels on a CPU.
@@ -15,51 +15,51 @@ pub enum Part {
     CudaFiles,
 }
 
-/// Something that is not as it could be.
+/// A problem of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which fault it is; one word or two.
+    /// The kind of fault, in one or two words.
     pub fault: Fault,
-    /// What it is about.
+    /// The affected part.
     pub part: Part,
-    /// Whether the part does not work; else it works with less.
+    /// Whether the part does not work; otherwise it is limited.
     pub blocks: bool,
-    /// What was found, with the numbers.
+    /// Facts, with numbers.
     pub found: String,
-    /// What to do about it: a command, or one sentence.
+    /// The fix: a command, or one sentence.
     pub fix: String,
 }
 
-/// The faults that are known.
+/// Known faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// A processor without 512-bit registers.
     NoAvx512,
-    /// One thread, whether the machine has more or not.
+    /// Only one thread, although the machine may have more.
     OneThread,
-    /// `RAYON_NUM_THREADS` is no number above 0.
+    /// `RAYON_NUM_THREADS` is not a positive number.
     BadThreads,
     /// No NVIDIA GPU.
     NoGpu,
-    /// A GPU and no driver.
+    /// A GPU without a driver.
     NoDriver,
-    /// libcuda does not initialise.
+    /// libcuda cannot be initialised.
     DriverRefuses,
-    /// The toolkit's libraries ask for a newer driver.
+    /// The toolkit's libraries need a newer driver.
     DriverOlderThanToolkit,
-    /// The driver compiles no PTX as new as that of the toolkit.
+    /// The driver does not compile the toolkit's PTX version.
     PtxNewerThanDriver,
     /// The GPU cannot run some of the levels.
     LowCapability,
-    /// `CUDA_COMPUTE_CAP` is none, or one that the toolkit does not compile for or the GPU does not run.
+    /// `CUDA_COMPUTE_CAP` is invalid, not supported by the toolkit, or not that of the GPU.
     CapabilityOfBuild,
-    /// Nothing says for which GPU candle's kernels are to be compiled.
+    /// The compute capability for candle's kernels is unknown.
     NoCapability,
-    /// No compiler.
+    /// No nvcc.
     NoNvcc,
-    /// The compiler is where no build looks.
+    /// nvcc is where no build looks.
     NvccAside,
-    /// The loader does not find a library of the toolkit.
+    /// The loader does not find one of the toolkit's libraries.
     NoLibrary,
     /// No NVRTC.
     NoNvrtc,
@@ -69,10 +69,10 @@ pub enum Fault {
     NvrtcFails,
 }
 
-/// The newest `.version` among the project's own PTX.
+/// The newest `.version` of the project's PTX.
 pub const OWN_PTX: Version = (7, 0);
 
-/// All that is wrong with a machine, the processor first.
+/// Lists all problems of a machine, the processor's first.
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
     let of = |part: Part| {
         move |(fault, blocks, found, fix): Fact| Finding {
@@ -96,7 +96,7 @@ pub fn diagnose(machine: &Machine) -> Vec<Finding> {
     cpu.chain(cuda).chain(files).collect()
 }
 
-/// Fault, whether it blocks, what was found, what to do.
+/// Fault, whether it blocks, facts, and fix.
 type Fact = (Fault, bool, String, String);
 
 fn cpu(machine: &Machine) -> Vec<Fact> {

@@ -1,4 +1,4 @@
-//! Asks the driver, where there is one: libcuda is looked for at run time, so that any build can.
+//! Queries the driver. libcuda is loaded at run time, so every build can do it.
 
 use std::ffi::{CStr, c_char};
 
@@ -13,7 +13,7 @@ const LIBRARY: &str = if cfg!(windows) {
     "libcuda.so.1"
 };
 
-/// The driver and the GPUs that it shows.
+/// Queries the driver and its GPUs.
 pub fn ask() -> Driver {
     // SAFETY: the library is the driver's own, or the stub of `scripts/cuda-toolkit.sh`; loading it runs no more
     // than its initialisers.
@@ -21,7 +21,7 @@ pub fn ask() -> Driver {
         return Driver::Missing;
     };
     let driver = Functions::of(&library).map(|functions| functions.ask());
-    // It leaves threads and handlers behind: not to be unloaded.
+    // The driver leaves threads and handlers behind, so it must stay loaded.
     std::mem::forget(library);
     driver.unwrap_or(Driver::Missing)
 }
@@ -36,7 +36,7 @@ type Attribute = unsafe extern "C" fn(*mut i32, i32, i32) -> i32;
 const MAJOR: i32 = 75;
 const MINOR: i32 = 76;
 
-/// The few functions that are needed, as `cuda.h` declares them.
+/// The necessary functions, as declared in `cuda.h`.
 struct Functions {
     init: Init,
     version: Number,
@@ -110,7 +110,7 @@ impl Functions {
     }
 }
 
-/// The int that `function` writes, or its error.
+/// Returns the int that `function` writes, or its error.
 ///
 /// # Safety
 /// `function` has to write one int and to keep no pointer.

@@ -1,4 +1,4 @@
-//! Looks at this machine: reads, loads and asks, and judges nothing.
+//! Collects facts about this machine, without judging them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::machine::{Cpu, Library, Machine, Nvcc, Nvrtc, Simd, Version};
 use crate::sim::nvrtc;
 use crate::toolkit;
 
-/// What a CUDA build is linked with, and the versions in the names under which the loader may know it.
+/// Libraries of a CUDA build, and the version suffixes that the loader may know.
 const LIBRARIES: [(&str, &[&str]); 4] = [
     ("libcudart", &["13", "12"]),
     ("libcublas", &["13", "12"]),
@@ -21,7 +21,8 @@ const LIBRARIES: [(&str, &[&str]); 4] = [
     ("libcurand", &["10"]),
 ];
 
-/// This machine. `threads` is the user's `RAYON_NUM_THREADS`, which the program sets where it is not.
+/// Describes this machine. `threads` is the user's `RAYON_NUM_THREADS`, because the program sets its own
+/// default.
 pub fn machine(threads: Option<String>) -> Machine {
     Machine {
         os: env::consts::OS,
@@ -54,7 +55,7 @@ fn cpu(asked: Option<String>) -> Cpu {
 #[cfg(target_arch = "x86_64")]
 pub fn simd() -> Option<Simd> {
     use std::arch::is_x86_feature_detected as has;
-    // All five: what the products here use of it.
+    // The five features that the matmuls use.
     let parts = [
         has!("avx512bw"),
         has!("avx512cd"),
@@ -73,8 +74,8 @@ pub fn simd() -> Option<Simd> {
     None
 }
 
-/// Whether a display or compute device of NVIDIA's is on the bus: its vendor's number there is 10de, and the
-/// class of such devices begins with 03.
+/// Whether the PCI bus has a display or compute device of NVIDIA: vendor 10de, and a class that starts with
+/// 03.
 fn has_card() -> bool {
     let devices = std::fs::read_dir("/sys/bus/pci/devices")
         .into_iter()
@@ -87,7 +88,7 @@ fn has_card() -> bool {
     })
 }
 
-/// Where candle's build looks, in its order, and then where it does not.
+/// Looks for nvcc where candle's build looks, in its order, then elsewhere.
 fn nvcc() -> Nvcc {
     let given = env::var_os("NVCC").map(PathBuf::from).into_iter();
     let path = env::var_os("PATH").unwrap_or_default();
@@ -105,7 +106,7 @@ fn nvcc() -> Nvcc {
     own.map_or(Nvcc::Missing, Nvcc::Aside)
 }
 
-/// What `nvcc --version` says: `Cuda compilation tools, release 13.0, V13.0.88`.
+/// Parses the output of `nvcc --version`: `Cuda compilation tools, release 13.0, V13.0.88`.
 fn release(nvcc: &Path) -> Option<Version> {
     let output = Command::new(nvcc).arg("--version").output().ok()?;
     version(&String::from_utf8_lossy(&output.stdout))
@@ -157,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_found_in_what_nvcc_says() {
+    fn the_release_is_parsed_from_nvccs_output() {
         let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.4, V12.4.131\n";
         assert_eq!(version(text), Some((12, 4)));
         assert_eq!(version("nvcc: command not found"), None);
     }
 
-    /// Whatever the machine: it is looked at without a panic, and has a processor.
+    /// On any machine this does not panic and finds a processor.
     #[test]
     fn this_machine_is_described() {
         let machine = machine(None);

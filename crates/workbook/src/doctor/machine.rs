@@ -1,49 +1,49 @@
-//! What there is on a machine, as far as the workbook depends on it. Tests make up their own.
+//! Facts about a machine that the workbook depends on. Tests invent their own.
 
 use std::path::PathBuf;
 
-/// Major and minor number: CUDA 13.0, PTX 9.0, compute capability 7.5.
+/// Major and minor version: CUDA 13.0, PTX 9.0, compute capability 7.5.
 pub type Version = (u32, u32);
 
-/// The facts that [`diagnose`](super::diagnose()) looks at.
+/// Facts for [`diagnose`](super::diagnose()).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// `linux`, `macos` or `windows`.
     pub os: &'static str,
     /// Whether this program was built with `--features cuda`.
     pub cuda_build: bool,
-    /// What computes without a GPU.
+    /// The processor.
     pub cpu: Cpu,
-    /// Whether a GPU of NVIDIA's is plugged in, with a driver or without.
+    /// Whether there is an NVIDIA GPU, with or without a driver.
     pub card: bool,
-    /// What speaks to it.
+    /// The GPU's driver.
     pub driver: Driver,
-    /// `CUDA_COMPUTE_CAP`, for which candle's kernels are compiled; without it, `nvidia-smi` is asked.
+    /// `CUDA_COMPUTE_CAP`, the target of candle's kernels; without it, the build asks `nvidia-smi`.
     pub compute_cap: Option<String>,
-    /// Whether there is an `nvidia-smi` that can be asked.
+    /// Whether `nvidia-smi` can be run.
     pub nvidia_smi: bool,
-    /// The compiler that a build with `--features cuda` finds, or one that it would not find.
+    /// The compiler that a build with `--features cuda` finds, or one outside its search path.
     pub nvcc: Nvcc,
-    /// Libraries of the toolkit that a CUDA build starts with.
+    /// The toolkit's libraries that a CUDA build needs to start.
     pub libraries: Vec<Library>,
-    /// The compiler as a library, for `.cu` files in the simulator.
+    /// The runtime compiler, for `.cu` files in the simulator.
     pub nvrtc: Nvrtc,
 }
 
 /// The processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpu {
-    /// What it calls itself.
+    /// Name that it reports.
     pub name: String,
-    /// Threads that it runs at once.
+    /// Number of hardware threads.
     pub threads: usize,
-    /// `RAYON_NUM_THREADS`, where it is set by the user.
+    /// `RAYON_NUM_THREADS`, if set by the user.
     pub asked: Option<String>,
-    /// The vector registers of an x86-64; `None` for another architecture.
+    /// Vector registers of an x86-64; `None` for other architectures.
     pub simd: Option<Simd>,
 }
 
-/// Vector registers, as far as the products of level 4 and 5 differ by them.
+/// Vector registers, as far as the matmuls of levels 4 and 5 depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simd {
     /// 512 bits.
@@ -65,23 +65,23 @@ impl Simd {
     }
 }
 
-/// The library that comes with the driver, libcuda.
+/// The driver's library, libcuda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Driver {
-    /// None on the loader's path.
+    /// Not found by the loader.
     Missing,
-    /// It is there, and `cuInit` answers with this error.
+    /// Found, but `cuInit` returns this error.
     Refuses(i32),
     /// It works.
     Works {
-        /// The newest CUDA that it can run.
+        /// The newest supported CUDA version.
         cuda: Version,
-        /// In its order.
+        /// GPUs, in the driver's order.
         gpus: Vec<Gpu>,
     },
 }
 
-/// A GPU that answers.
+/// A GPU that responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gpu {
     /// `NVIDIA H200`
@@ -90,18 +90,18 @@ pub struct Gpu {
     pub capability: Version,
 }
 
-/// The compiler of CUDA C.
+/// The CUDA compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nvcc {
-    /// None anywhere.
+    /// Not found.
     Missing,
-    /// In the folder of `scripts/cuda-toolkit.sh`, where no build looks by itself.
+    /// In the folder of `scripts/cuda-toolkit.sh`, which no build searches by default.
     Aside(PathBuf),
-    /// Where builds look.
+    /// On the builds' search path.
     Found {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// CUDA's, unless it did not say.
+        /// CUDA version, if it could be determined.
         cuda: Option<Version>,
     },
 }
@@ -111,27 +111,27 @@ pub enum Nvcc {
 pub struct Library {
     /// `libcublas`
     pub name: &'static str,
-    /// Whether the loader finds it by its name.
+    /// Whether the loader finds it.
     pub loads: bool,
-    /// A folder that has it, where the loader does not look.
+    /// A folder with the library outside the loader's path.
     pub aside: Option<PathBuf>,
 }
 
-/// The compiler as a library.
+/// The runtime compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nvrtc {
-    /// It has compiled a kernel.
+    /// It compiled a test kernel.
     Works,
-    /// None; where it was looked for.
+    /// Not found; the searched places.
     Missing(String),
-    /// It is there without libnvrtc-builtins, which it loads when it compiles.
+    /// Found without libnvrtc-builtins, which it loads to compile.
     NoBuiltins,
-    /// What it says.
+    /// Its error message.
     Broken(String),
 }
 
 impl Driver {
-    /// The newest CUDA that it can run.
+    /// The newest CUDA version that it supports.
     pub fn cuda(&self) -> Option<Version> {
         match self {
             Self::Works { cuda, .. } => Some(*cuda),
@@ -139,7 +139,7 @@ impl Driver {
         }
     }
 
-    /// The GPUs that answer.
+    /// The GPUs that respond.
     pub fn gpus(&self) -> &[Gpu] {
         match self {
             Self::Works { gpus, .. } => gpus,

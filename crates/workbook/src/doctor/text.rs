@@ -1,12 +1,12 @@
-//! The report, as it is printed.
+//! The printed report.
 
 use candle_core::DType;
 
 use super::diagnose::{Finding, Part, dotted};
 use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc};
 
-/// The report: first what works here, then the machine, then each problem with its fix. `failed` are the requested parts that
-/// do not work.
+/// Formats the report: what works, the machine, then each problem with its fix. `failed` are the requested
+/// parts that do not work.
 pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> String {
     let mut text = format!("{}\n\n", summary(machine, findings));
     for (name, value) in facts(machine) {
@@ -32,7 +32,7 @@ fn title(part: Part) -> &'static str {
     }
 }
 
-/// What was asked for and does not work, if anything.
+/// Lists requested parts that do not work.
 fn refusal(failed: &[Part]) -> String {
     let names: Vec<&str> = [
         (Part::Cuda, "--features cuda"),
@@ -78,7 +78,7 @@ fn summary(machine: &Machine, findings: &[Finding]) -> String {
     format!("works here: {}{lacks}", works.join(", "))
 }
 
-/// The levels that run on `gpu` in f32, and what has to be built for that.
+/// Lists the levels that run on `gpu` in f32, and the required build.
 fn on_gpu(machine: &Machine, gpu: &Gpu) -> String {
     let mut able = levels::numbers();
     able.retain(|level| {
@@ -92,7 +92,7 @@ fn on_gpu(machine: &Machine, gpu: &Gpu) -> String {
     format!("{} on the GPU{build}", levels_named(&able))
 }
 
-/// `levels 1–5` of numbers that follow each other.
+/// `levels 1–5` for consecutive numbers.
 fn levels_named(numbers: &[u8]) -> String {
     match numbers {
         [first, .., last] => format!("levels {first}–{last}"),
@@ -158,7 +158,7 @@ fn nvcc(nvcc: &Nvcc) -> String {
     }
 }
 
-/// `libcudart, libcublas`: those that load.
+/// Lists the libraries that load: `libcudart, libcublas`.
 fn libraries(machine: &Machine) -> String {
     let loaded = machine.libraries.iter().filter(|library| library.loads);
     let names: Vec<&str> = loaded.map(|library| library.name).collect();

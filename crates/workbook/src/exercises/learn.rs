@@ -1,4 +1,4 @@
-//! What a learner asks for.
+//! Commands for learners.
 
 use anyhow::Result;
 use classroom::page::{about, checked, plain};
@@ -9,7 +9,8 @@ use data::BadInput;
 use super::tools::{Checker, can_check};
 use super::{FOLDER, LIMIT, Place, own_folder};
 
-/// All exercises in the order in which they are best done, a line each: solved ones with a tick, the one in hand with an arrow.
+/// Lists all exercises in the recommended order, one per line; solved ones have a tick, the current one an
+/// arrow.
 pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     let learner = Learner::open(&place.dir())?;
     let in_hand = learner.current(exercises).map(|e| &e.id);
@@ -42,7 +43,7 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     Ok(true)
 }
 
-/// What is not solved and cannot be checked on this machine.
+/// Lists unsolved exercises that cannot be checked on this machine.
 fn skipped<'e>(exercises: &'e [Exercise], learner: &Learner) -> Vec<&'e Exercise> {
     let open = exercises.iter().filter(|e| !learner.passed(e));
     open.filter(|e| !can_check(e)).collect()
@@ -62,7 +63,7 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
     )
 }
 
-/// Says which exercises in front of `next` were left out.
+/// Prints which exercises before `next` were skipped.
 pub fn left_out(exercises: &[Exercise], learner: &Learner, place: &Place, next: &Exercise) {
     let mut skipped = skipped(exercises, learner);
     skipped.retain(|e| e.place() < next.place());
@@ -71,7 +72,7 @@ pub fn left_out(exercises: &[Exercise], learner: &Learner, place: &Place, next: 
     }
 }
 
-/// Says that all that can be checked is solved.
+/// Prints that all checkable exercises are solved.
 pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
     match &skipped(exercises, learner)[..] {
         [] => println!("All exercises are solved."),
@@ -82,7 +83,7 @@ pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
     }
 }
 
-/// Takes an exercise in hand, the next one where none is named, and prints its task.
+/// Starts an exercise, by default the next one, and prints its task.
 pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = match name {
@@ -111,7 +112,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     Ok(true)
 }
 
-/// Says that an exercise cannot be checked on this machine, and which one can.
+/// Explains that an exercise cannot be checked on this machine, and names an alternative.
 fn cannot_check(exercise: &Exercise) -> String {
     format!(
         "It cannot be checked here, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install \
@@ -127,7 +128,7 @@ fn instead(exercise: &Exercise) -> Option<String> {
     (exercise.language == Language::Cuda).then(text)
 }
 
-/// The title, the task and the file.
+/// Prints the title, the task and the file.
 pub fn introduce(exercise: &Exercise, learner: &Learner) {
     println!(
         "{} {} ({})\n",
@@ -142,7 +143,7 @@ pub fn introduce(exercise: &Exercise, learner: &Learner) {
     println!("Your file: {}", learner.file(exercise).display());
 }
 
-/// The exercise that is named, or the one in hand.
+/// Returns the named exercise, or the current one.
 fn chosen<'e>(
     exercises: &'e [Exercise],
     learner: &Learner,
@@ -159,7 +160,7 @@ fn chosen<'e>(
     Ok(current.ok_or_else(neither)?)
 }
 
-/// Where nothing was found that a learner has begun.
+/// Describes where a learner's progress was looked for.
 fn looked_for(learner: &Learner) -> String {
     let folder = learner.folder();
     let here = std::env::current_dir().unwrap_or_default();
@@ -173,7 +174,7 @@ fn looked_for(learner: &Learner) -> String {
     }
 }
 
-/// The learner's exercise, whose file is there.
+/// Returns the learner's exercise and checks that its file exists.
 fn begun<'e>(
     exercises: &'e [Exercise],
     learner: &Learner,
@@ -190,7 +191,7 @@ fn begun<'e>(
     Ok(exercise)
 }
 
-/// Checks the learner's file and says what is wrong.
+/// Checks the learner's file and prints the result.
 pub fn check(
     exercises: &[Exercise],
     place: &Place,
@@ -211,7 +212,7 @@ pub fn check(
     Ok(passed)
 }
 
-/// Checks the learner's file, prints the answer and keeps a success.
+/// Checks the learner's file, prints the result, and records a success.
 pub fn judge(
     exercise: &Exercise,
     learner: &mut Learner,
@@ -219,7 +220,7 @@ pub fn judge(
     place: &Place,
     seed: Option<u64>,
 ) -> Result<bool> {
-    // Of 32 bits, which are enough and soon typed.
+    // 32 bits are enough, and quick to type.
     let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
     let file = learner.file(exercise);
     let first = learner.predict(exercise)?;
@@ -242,11 +243,11 @@ pub fn judge(
     }
 }
 
-/// The commands that help on.
+/// Suggests next commands.
 fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed: u64) -> String {
     let (command, number) = (place.command(), exercise.number());
     let again = match by {
-        // Another seed would not change what is wrong with the text.
+        // Another seed would not change an error in the text.
         Part::Outside | Part::Text | Part::Question => String::new(),
         _ => format!("; `{command} check {number} --seed {seed}` repeats this check"),
     };
@@ -259,7 +260,7 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
     format!("({id} {state}; `{command} hint {number}` gives a hint{again})")
 }
 
-/// Adds the exercise that needs no NVRTC, and the command that goes on, to an error about NVRTC.
+/// Adds the exercise that needs no NVRTC, and the next command, to an error about NVRTC.
 fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInput {
     if let Some(instead) = instead(exercise) {
         let command = place.command();
@@ -268,7 +269,7 @@ fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInpu
     bad
 }
 
-/// The next hint.
+/// Prints the next hint.
 pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
@@ -290,7 +291,7 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     Ok(true)
 }
 
-/// The starter again.
+/// Restores the starter.
 pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = begun(exercises, &learner, place, name)?;
@@ -312,7 +313,7 @@ pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
 
 const NO_SOLUTION: &str = "a handout has no solutions";
 
-/// Prints the solution for those who have passed or ask for it outright. A handout has none.
+/// Prints the solution after a pass, or on request. A handout has none.
 pub fn solution(
     exercises: &[Exercise],
     place: &Place,

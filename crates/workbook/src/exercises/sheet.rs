@@ -1,4 +1,4 @@
-//! Grades as CSV, which spreadsheets read.
+//! Grades as CSV, for spreadsheets.
 
 use anyhow::Result;
 use classroom::grade::Grade;
@@ -16,7 +16,7 @@ const HEAD: [&str; 10] = [
     "first_prediction",
 ];
 
-/// A header line and a row per grade: the fields of the JSON file. A field that is not known is empty.
+/// Formats a header line and one row per grade, with the fields of the JSON file. Unknown fields are empty.
 pub fn csv(grades: &[Grade]) -> Result<String> {
     let mut rows = csv::Writer::from_writer(vec![]);
     rows.write_record(HEAD)?;
@@ -38,7 +38,7 @@ pub fn csv(grades: &[Grade]) -> Result<String> {
     Ok(String::from_utf8(rows.into_inner()?)?)
 }
 
-/// A field with a `'` before what a spreadsheet would compute: the text may be a student's.
+/// Prefixes a field that a spreadsheet would evaluate with `'`, because the text may be a student's.
 fn text(field: &str) -> String {
     if field.starts_with(['=', '+', '-', '@']) {
         format!("'{field}")

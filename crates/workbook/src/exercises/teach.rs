@@ -1,4 +1,4 @@
-//! What a teacher asks for.
+//! Commands for teachers.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use data::BadInput;
 use super::tools::Checker;
 use super::{GradeArgs, Place, sheet};
 
-/// Time for a program to start and to read the exercises, on a machine that is busy.
+/// Time for a program to start and read the exercises on a busy machine.
 const TO_START: Duration = Duration::from_secs(2);
 
 /// Writes the exercises of a session, or all, without their solutions.
@@ -44,7 +44,7 @@ fn of_session(exercises: &mut Vec<Exercise>, session: Option<u8>) -> Result<()> 
     }
 }
 
-/// The exercises that are to be graded.
+/// Returns the exercises to grade.
 fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
     let mut wanted = all.to_vec();
     of_session(&mut wanted, args.session)?;
@@ -60,7 +60,7 @@ fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
     }
 }
 
-/// The exercise that `--only` names, which must be one of `--session`.
+/// Returns the exercise of `--only`, which must be in `--session`.
 fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, BadInput> {
     let exercise = exercise::find(all, name)?;
     match session {
@@ -76,7 +76,7 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
     }
 }
 
-/// Grades every submission, each in a process of its own; whether all have passed.
+/// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
     let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
     let (json, csv, xml) = (
@@ -86,7 +86,7 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     );
     let wanted = wanted(exercises, args)?;
     let class = Class::read(&args.submissions, exercises)?;
-    // Of 32 bits, as some readers of JSON have no more in a whole number.
+    // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
     class.not_graded.iter().for_each(|one| println!("{one}"));
     class.has_some(&args.submissions)?;
@@ -131,7 +131,7 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
 }
 
-/// `ada 01-guard: passed`, or why not.
+/// `ada 01-guard: passed`, or the reason.
 fn show(grade: &Grade) -> String {
     let Verdict { passed, by, line } = &grade.verdict;
     let verdict = if *passed {
@@ -152,8 +152,8 @@ fn passed(grades: &[Grade]) -> String {
     format!("{} of {} passed", passed.count(), grades.len())
 }
 
-/// `3 of 6 passed; missing: 01-guard (found guard.ptx), 05-causality`; the grades are those of the `exercises`, in their
-/// order.
+/// `3 of 6 passed; missing: 01-guard (found guard.ptx), 05-causality`; grades are in the order of
+/// `exercises`.
 fn of_student(student: &Student, exercises: &[Exercise], grades: &[Grade]) -> String {
     let both = exercises.iter().zip(grades);
     let missing = both.filter(|(_, grade)| grade.is_missing());
@@ -192,7 +192,7 @@ fn of_exercise(exercise: &Exercise, grades: &[Grade]) -> String {
     format!("{id}: {passed} passed, {failed} failed, {missing} missing{unchecked}")
 }
 
-/// Whatever the submission does, this comes back.
+/// Checks a submission in a separate process, which returns whatever the submission does.
 fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, seed: u64) -> Verdict {
     let checker = Checker::new(Duration::from_secs_f32(limit));
     let longest = checker.longest(exercise) + TO_START;
@@ -224,7 +224,8 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
     run().unwrap_or_else(|error| Verdict::unchecked(&format!("{error:#}")))
 }
 
-/// Checks one submission and prints what came of it; nothing once nobody waits for that, which the end of the input says.
+/// Checks one submission and prints the verdict. Stops when the input ends, because then nobody waits for the
+/// verdict.
 pub fn verdict(
     exercises: &[Exercise],
     name: &str,
@@ -239,7 +240,7 @@ pub fn verdict(
     Ok(true)
 }
 
-/// `grade` keeps the input open for as long as it runs. What this process has started ends the same way.
+/// `grade` keeps the input open while it runs; without it, this process and its children end.
 fn until_nobody_waits() {
     let _ = io::stdin().read(&mut [0]);
     exit(1)

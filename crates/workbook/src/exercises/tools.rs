@@ -1,4 +1,4 @@
-//! The compilers that checks need.
+//! Compilers for checks.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,20 +10,20 @@ use data::BadInput;
 
 use crate::sim::nvrtc;
 
-/// Checks submissions, each for as long as it may run.
+/// Checks submissions with a time limit.
 pub struct Checker {
     rust: Rustc,
 }
 
 impl Checker {
-    /// For submissions that may run for `limit`.
+    /// A checker with the time limit `limit` per submission.
     pub fn new(limit: Duration) -> Self {
         Self {
             rust: Rustc { limit },
         }
     }
 
-    /// Checks the submission in `file`, of a learner who began with the predictions `first`.
+    /// Checks the submission in `file`; `first` are the learner's first predictions.
     pub fn check(
         &self,
         exercise: &Exercise,
@@ -38,7 +38,7 @@ impl Checker {
         check::check(exercise, file, &tools, seed, first)
     }
 
-    /// What a check may take at the most.
+    /// Maximum time of a check.
     pub fn longest(&self, exercise: &Exercise) -> Duration {
         match exercise.language {
             Language::Rust => self.rust.longest(),
@@ -52,10 +52,10 @@ pub fn can_check(exercise: &Exercise) -> bool {
     exercise.language != Language::Cuda || *HAS_NVRTC
 }
 
-/// Looked for once.
+/// The result of a single search for NVRTC.
 static HAS_NVRTC: LazyLock<bool> = LazyLock::new(|| nvrtc::works().is_ok());
 
-/// What NVRTC makes of a text; its complaint about the text is the inner error, its absence the outer.
+/// Compiles a text by NVRTC; an error in the text is the inner error, a missing NVRTC the outer.
 fn cuda(path: &Path, text: &str) -> Result<Result<String, Failure>, BadInput> {
     match nvrtc::compile(path, text, "compute_75") {
         Ok(ptx) => Ok(Ok(ptx)),
@@ -64,7 +64,8 @@ fn cuda(path: &Path, text: &str) -> Result<Result<String, Failure>, BadInput> {
     }
 }
 
-/// `FILE:7: error: …` of NVRTC's `FILE(7): error: …`, and what it would have taken where the text seems to be for a host.
+/// Converts NVRTC's `FILE(7): error: …` to `FILE:7: error: …`, with a note if the text seems to have host
+/// code.
 fn refused(path: &Path, bad: &BadInput) -> Failure {
     let file = path.display();
     let behind = bad.found.strip_prefix(&format!("{file}("));
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_nvrtc_is_at_its_line() {
+    fn an_nvrtc_error_names_its_line() {
         let path = Path::new("my/14-sum.cu");
         let line = |expected, found| refused(path, &BadInput::new("", expected, found)).line;
         let error = "my/14-sum.cu(7): error: identifier \"y\" is undefined";

@@ -1,4 +1,4 @@
-//! Checking a file whenever it is saved.
+//! Checks a file whenever it is saved.
 
 use std::fs;
 use std::path::Path;
@@ -14,14 +14,14 @@ use super::learn::{all_solved, introduce, judge, left_out};
 use super::tools::{Checker, can_check};
 use super::{LIMIT, Place};
 
-/// An editor writes a file in several steps: this long after the first, it is looked at.
+/// Time to wait after a change, because editors write a file in several steps.
 const SETTLED: Duration = Duration::from_millis(50);
-/// How often it is looked whether folder and file are still there, which not every system tells.
+/// Interval of checks that folder and file still exist, which not every system reports.
 const STILL_THERE: Duration = Duration::from_secs(2);
-/// How often a folder is looked at that is polled.
+/// Interval of polling.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Checks an exercise until it passes, the one in hand where none is named, then the next one, until none is left.
+/// Checks an exercise, by default the current one, until it passes, then the next one, until none is left.
 pub fn watch(
     exercises: &[Exercise],
     place: &Place,
@@ -50,7 +50,7 @@ pub fn watch(
             left_out(exercises, &learner, place, exercise);
         }
         println!("It is checked each time you save it; stop with Ctrl-C.\n");
-        // The folder is there only now.
+        // The folder exists only from here on.
         let (_watcher, changes) = match events.take() {
             Some(events) => events,
             None => notices(dir, poll)?,
@@ -62,12 +62,12 @@ pub fn watch(
     Ok(true)
 }
 
-/// What may help where the system sends no notice.
+/// Advice if the system sends no notifications.
 const TRY_POLL: &str = "try `watch --poll`";
 
 type Changes = Receiver<notify::Result<Event>>;
 
-/// What tells of changes in `dir`; it does so for as long as the watcher lives.
+/// Watches `dir` for changes as long as the watcher lives.
 fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
     let (sender, changes) = channel();
     let config = Config::default()
@@ -87,7 +87,7 @@ fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
     Ok((watcher, changes))
 }
 
-/// Checks the file now and after each change of what is in it.
+/// Checks the file now and after each change of its contents.
 fn until_passed(
     exercise: &Exercise,
     learner: &mut Learner,
@@ -131,15 +131,15 @@ fn until_passed(
     }
 }
 
-/// Until something has changed, or may have.
+/// Waits for a possible change.
 fn wait(changes: &Changes) -> Result<()> {
     match changes.recv_timeout(STILL_THERE) {
-        // A poll says that a file is gone as an error.
+        // Polling reports a removed file as an error.
         Ok(change) => drop(change),
         Err(RecvTimeoutError::Timeout) => {}
         Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the file watcher stopped"),
     }
-    // A file that is being replaced may be gone for a moment.
+    // A file that is being replaced may be missing for a moment.
     std::thread::sleep(SETTLED);
     while changes.try_recv().is_ok() {}
     Ok(())

@@ -1,4 +1,4 @@
-//! A profile as rows for a spreadsheet, and as a picture.
+//! A profile as CSV, and as a chart.
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Format, Group};
@@ -9,16 +9,16 @@ use serde::Serialize;
 use super::Profiled;
 use crate::compare::significant;
 
-/// What was profiled, as it stands in each row.
+/// The profiled subject, repeated in each row.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// `lm`, `vit` or `gnn`.
     pub model: &'a str,
-    /// As trained, a preset, or a folder.
+    /// `tiny`, a preset, or a folder.
     pub name: &'a str,
-    /// Of optimization.
+    /// Level of optimisation.
     pub level: u8,
-    /// Of weights and activations.
+    /// dtype of weights and activations.
     pub dtype: &'a str,
     /// Whether it ran on a GPU.
     pub on_gpu: bool,
@@ -33,7 +33,7 @@ impl Subject<'_> {
     }
 }
 
-/// One op of one workload; rates and limits are empty where the op does not say what it needs.
+/// An op of a workload; rates and limits are empty if the op does not give its needs.
 #[derive(Serialize)]
 struct Row<'a> {
     model: &'a str,
@@ -53,16 +53,16 @@ struct Row<'a> {
     gb_per_s: Option<f64>,
     gflop_per_s: Option<f64>,
     limit: Option<String>,
-    /// Above 1 where the operands were in the caches, which are faster than memory.
+    /// Above 1 if the operands were in caches.
     fraction_of_limit: Option<f64>,
-    /// Of the whole, on the host.
+    /// Milliseconds of the whole on the host.
     whole_ms: f64,
-    /// Of the whole on the device, which is then the clock of the op's times too.
+    /// Milliseconds of the whole on the device, which is then also the clock of the op's times.
     whole_device_ms: Option<f64>,
     peak_bytes: u64,
 }
 
-/// A header and a row a workload and op, in the order in which they ran.
+/// Formats a header and one row per workload and op, in execution order.
 pub fn csv(subject: Subject, all: &[Profiled], limits: &Limits) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(vec![]);
     for profiled in all {
@@ -100,7 +100,7 @@ fn row<'a>(subject: Subject<'a>, profiled: &'a Profiled, op: &'a Op, limits: &Li
     }
 }
 
-/// The share of each op in the time of all, a bar a workload, the most expensive op first.
+/// Draws the time share of each op, one bar per workload, the slowest op first.
 pub fn chart(title: String, all: &[Profiled], limits: &Limits, format: Format) -> Result<Vec<u8>> {
     let mut names: Vec<&str> = vec![];
     for op in all.iter().flat_map(|profiled| &profiled.profile.ops) {

@@ -1,4 +1,4 @@
-//! Which of the three models `--model` means.
+//! Resolves `--model` to one of the three models.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use cli::load::hub;
 use data::BadInput;
 use models::config::ConfigFile;
 
-/// The model, and the name under which it is loaded: `lm` is the trained one.
+/// Returns the model, and the name to load it by: `lm` is the trained one.
 ///
 /// # Errors
-/// When it is neither a model, nor a preset, nor a folder of a known architecture.
+/// If it is no model, no preset, and no folder with a known architecture.
 pub fn of(text: &str) -> Result<(Model, String), BadInput> {
     if let Some(model) = Model::ALL.into_iter().find(|model| model.name() == text) {
         return Ok((model, "tiny".into()));
@@ -29,7 +29,7 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
     }
     let path = Path::new(text);
     if presets.iter().any(|name| name == text) {
-        // A preset is one model's.
+        // A preset belongs to one model.
         let model = models_of(text)?.swap_remove(0);
         return Ok((model, text.into()));
     }
@@ -44,7 +44,7 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
     }
 }
 
-/// What a folder's `config.json` says; our own graph transformer may leave `architectures` out.
+/// Reads a folder's `config.json`; our graph transformer may omit `architectures`.
 fn architecture(folder: &Path) -> Result<Model, BadInput> {
     let config = ConfigFile::read(&folder.join("config.json"))?;
     let named = config.get("architectures").and_then(|names| names.get(0));

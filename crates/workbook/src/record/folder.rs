@@ -9,10 +9,10 @@ use results::{Figures, Kind, Recorded};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Records by their names, in that order.
+/// Records sorted by name.
 pub type Named<R> = Vec<(String, Recorded<R>)>;
 
-/// The name itself, when it can be a file's.
+/// Returns the name if it is a valid file name.
 pub fn checked(name: &str) -> Result<&str, BadInput> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
@@ -23,24 +23,24 @@ pub fn checked(name: &str) -> Result<&str, BadInput> {
     }
 }
 
-/// Writes the results as JSON, whole or not at all; the folder is made where it is not there.
+/// Writes the results as JSON atomically; creates a missing folder.
 pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     Ok(data::write_atomically(path, results.json()?)?)
 }
 
-/// Where records of a kind are.
+/// Folder of a kind's records.
 pub fn of_kind(root: &Path, kind: Kind) -> PathBuf {
     root.join("benches/results").join(kind.folder())
 }
 
-/// Where a run leaves its figures, recorded or not.
+/// File of a run's results, recorded or not.
 pub fn left_by_a_run(root: &Path, kind: Kind) -> PathBuf {
     root.join("target/workbook").join(kind.left_by_a_run())
 }
 
-/// Every record of a kind; none where there is no folder of it.
+/// Reads every record of a kind; none if the folder is missing.
 pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result<Named<R>> {
     let folder = of_kind(root, kind);
     if !folder.exists() {
@@ -61,14 +61,14 @@ pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result
     Ok(records)
 }
 
-/// A chart that was drawn.
+/// A drawn chart.
 #[derive(Debug, Clone)]
 pub struct Drawing {
     /// Name of the record, such as `h200`.
     pub record: String,
     /// Title of the chart.
     pub title: String,
-    /// The SVG.
+    /// Path of the SVG.
     pub path: PathBuf,
 }
 

@@ -1,11 +1,11 @@
-//! One run of whatever measures.
+//! A run of any measurement.
 
 use std::path::Path;
 
 use data::BadInput;
 use results::{BenchResults, Kind, OpResults, Results, SweepResults};
 
-/// One run of `compare`, `ops` or `small`, `sweep`, or `cargo bench`.
+/// A run of `compare`, `ops`, `small`, `sweep` or `cargo bench`.
 #[derive(Debug, Clone)]
 pub enum Run {
     Models(Results),
@@ -15,7 +15,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// Reads a file of any of them.
+    /// Reads a file of any kind.
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         Ok(match Kind::of(path)? {
             Kind::Models => Self::Models(Results::load(path)?),
@@ -25,7 +25,7 @@ impl Run {
         })
     }
 
-    /// Of what.
+    /// Kind of the run.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Models(run) => run.kind,

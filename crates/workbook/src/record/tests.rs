@@ -4,7 +4,7 @@ use results::{BenchResults, Machine, OpResults, Results};
 
 use super::*;
 
-/// Places for the README's tables.
+/// Markers of the README's tables.
 const EMPTY: &str = "<!-- levels:begin -->\n<!-- levels:end -->\n\
                      <!-- results:begin -->\n<!-- results:end -->\n";
 
@@ -108,7 +108,7 @@ fn models_are_in_the_order_of_one_run() -> Result<()> {
 }
 
 #[test]
-fn a_record_without_a_place_is_refused_before_the_measurement() -> Result<()> {
+fn a_readme_without_markers_is_an_error_before_the_measurement() -> Result<()> {
     let root = repository()?;
     let run = Run::Models(model("tiny", "f32"));
     for bad in ["", "../cpu", ".cpu", "a b"] {
@@ -135,7 +135,7 @@ fn a_record_without_a_place_is_refused_before_the_measurement() -> Result<()> {
 }
 
 #[test]
-fn without_files_it_takes_what_runs_have_left() -> Result<()> {
+fn without_files_it_takes_the_results_of_local_runs() -> Result<()> {
     let root = repository()?;
     let error = left_by_runs(root.path()).unwrap_err().to_string();
     assert!(
@@ -148,7 +148,7 @@ fn without_files_it_takes_what_runs_have_left() -> Result<()> {
     Ok(())
 }
 
-/// The page, the README and the chapters, where charts are linked.
+/// The pages that link to charts: the README and the chapters.
 fn pages(root: &Path) -> Result<String> {
     let mut text = String::new();
     for page in ["README.md", "benches/results/README.md"] {

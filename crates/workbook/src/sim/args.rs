@@ -14,7 +14,7 @@ use super::text::bad_input;
 /// A command that works in the repository.
 pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
 
-/// The simulator accepts PTX that an assembler refuses; this help names the command that assembles.
+/// Help text: the simulator accepts some invalid PTX, and this names the command that assembles it.
 const NO_ASSEMBLER: &str = "\
 The simulator is not an assembler: it may run PTX that ptxas and the driver refuse. To check a file on Linux x86-64:
   eval \"$(scripts/cuda-toolkit.sh)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
@@ -139,7 +139,7 @@ impl From<Order> for Schedule {
 }
 
 impl SimArgs {
-    /// The file with the kernel.
+    /// Returns the file with the kernel.
     ///
     /// # Errors
     /// [`BadInput`] with an example if there is none.
@@ -151,7 +151,7 @@ impl SimArgs {
         self.file.as_deref().ok_or_else(missing)
     }
 
-    /// The launch that the options describe.
+    /// Returns the launch that the options describe.
     pub fn case(&self) -> Result<Case, BadInput> {
         let args = self.args.iter().map(|text| text.parse::<Argument>());
         Ok(Case {
@@ -165,7 +165,7 @@ impl SimArgs {
         })
     }
 
-    /// How much is said of the costs.
+    /// Returns how much to print about costs.
     pub fn costs(&self) -> Costs {
         match (self.quiet, self.lines) {
             (true, _) => Costs::Nothing,
@@ -174,11 +174,11 @@ impl SimArgs {
         }
     }
 
-    /// How the launch `dim` goes.
+    /// Returns the settings of the launch `dim`.
     pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
         Ok(Options {
             fuel: self.fuel,
-            // Who allows a block more means all of them.
+            // More fuel per block also means more in total.
             launch_fuel: self.fuel.max(Options::default().launch_fuel),
             schedule: self.schedule.into(),
             seed: self.seed,
@@ -188,7 +188,7 @@ impl SimArgs {
         })
     }
 
-    /// The warp that is traced, which has to be one of the launch.
+    /// Returns the warp to trace, which must be in the launch.
     fn watch(&self, dim: &Dim) -> Result<Watch, BadInput> {
         let block = dims("--trace-block", &self.trace_block, 0)?;
         if (0..3).any(|i| block[i] >= dim.grid[i]) {

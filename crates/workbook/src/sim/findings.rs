@@ -1,18 +1,18 @@
-//! What is wrong, a line each.
+//! Prints findings, one per line.
 
 use simt::Finding;
 
 use super::text::Text;
 
-/// A mistake of one line of the source: of a loop that was unrolled, each copy has a finding of its own.
+/// A mistake on one source line; each copy in an unrolled loop has its own finding.
 struct Mistake<'a> {
     first: &'a Finding,
-    /// How often, over all of its instructions.
+    /// Number of occurrences, over all its instructions.
     count: u64,
     instructions: u32,
 }
 
-/// A line for each mistake, and how many there are.
+/// Formats one line per mistake, and their number.
 pub fn all(findings: &[Finding], text: &Text) -> String {
     let mut mistakes: Vec<Mistake> = vec![];
     for finding in findings {
@@ -37,7 +37,7 @@ pub fn all(findings: &[Finding], text: &Text) -> String {
         }
 }
 
-/// Whether two findings say the same of one line of the source, but for numbers.
+/// Whether two findings on one source line are equal except for numbers.
 fn is_same(a: &Finding, b: &Finding) -> bool {
     let words = |f: &Finding| f.what.replace(|c: char| !c.is_alphabetic(), "");
     a.source.is_some() && a.source == b.source && a.class == b.class && words(a) == words(b)

@@ -1,7 +1,7 @@
-//! CUDA to PTX by NVRTC, the compiler as a library, where the machine has one.
+//! Compiles CUDA to PTX by NVRTC, the runtime compiler, if it is installed.
 //!
-//! It is looked for when it is needed: in the toolkit that CUDA_HOME or CUDA_PATH names, else in the one of
-//! `scripts/cuda-toolkit.sh`, else where the loader looks.
+//! It is looked for when needed: in the toolkit of CUDA_HOME or CUDA_PATH, otherwise in that of
+//! `scripts/cuda-toolkit.sh`, otherwise on the loader's path.
 
 use std::env::consts::OS;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use libloading::Library;
 
 use crate::toolkit::{self, file_name, libraries};
 
-/// How to get it where there is none.
+/// How to install it.
 const MISSING: &str = if cfg!(target_os = "macos") {
     "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)"
 } else {
@@ -21,22 +21,22 @@ const MISSING: &str = if cfg!(target_os = "macos") {
          CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)"
 };
 
-/// What it takes.
+/// Description of valid input.
 const KERNELS: &str = "CUDA that NVRTC compiles";
 
-/// The same for a file that seems to have a part for the host.
+/// The same for a file that seems to have host code.
 const NO_HOST: &str = "CUDA that NVRTC compiles: only kernels; put host code between \
                        `#ifndef __CUDACC_RTC__` and `#endif`";
 
-/// The versions in the names under which the loader may know it, the newest first.
+/// Version suffixes that the loader may know, the newest first.
 const VERSIONS: &[&str] = if cfg!(windows) {
     &["130_0", "120_0"]
 } else {
     &["13", "12", ""]
 };
 
-/// PTX of the CUDA text of `path`, for the virtual architecture `arch` (`compute_75`), with line numbers.
-/// Headers come from the file's own folder, from `kernels/src` and from the toolkit.
+/// Compiles the CUDA text of `path` to PTX, for the virtual architecture `arch` (`compute_75`), with line
+/// numbers. Headers come from the file's folder, from `kernels/src` and from the toolkit.
 pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> {
     if text.contains('\0') {
         return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
@@ -45,7 +45,7 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
     folders.extend(files::find("kernels/src"));
-    // Cooperative groups stand on the C++ library, which CUDA 13 has in a folder of its own.
+    // Cooperative groups need the C++ library, which CUDA 13 has in a separate folder.
     let of_toolkit = |root: PathBuf| ["include", "include/cccl"].map(|folder| root.join(folder));
     folders.extend(root.map(of_toolkit).into_iter().flatten());
     let arch = format!("--gpu-architecture={arch}");
@@ -53,7 +53,8 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
         &arch,
         "--std=c++17",
         "--generate-line-info",
-        // What nvcc's host headers define, and what it lets pass: a constexpr function without __device__.
+        // Definitions of nvcc's host headers, and its relaxed constexpr: a constexpr function without
+        // __device__.
         "--define-macro=INFINITY=__int_as_float(0x7f800000)",
         "--define-macro=NAN=__int_as_float(0x7fffffff)",
         "--device-as-default-execution-space",
@@ -68,17 +69,17 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     Ok(ptx.to_src())
 }
 
-/// Why there is no compiler that works.
+/// The reason why there is no working compiler.
 pub enum Fault {
-    /// None; where it was looked for.
+    /// Not found; the searched places.
     Missing(String),
-    /// Its built-in functions, a library of their own, are not there.
+    /// The library of its built-in functions is missing.
     NoBuiltins,
-    /// What it says.
+    /// Its error message.
     Refused(String),
 }
 
-/// Compiles next to nothing, which takes all that there has to be.
+/// Compiles a tiny kernel, which needs all parts.
 pub fn works() -> Result<(), Fault> {
     load().map_err(|found| {
         if has_no_builtins() {
@@ -102,7 +103,7 @@ pub fn works() -> Result<(), Fault> {
     }
 }
 
-/// Whether the toolkit that was asked for, or one of those that are there, has the library without them.
+/// Whether the requested toolkit, or one that is installed, has the library without its built-ins.
 fn has_no_builtins() -> bool {
     let named = toolkit::named().map(|(_, root)| root);
     let others = || toolkit::own().into_iter().chain([toolkit::SYSTEM.into()]);
@@ -112,12 +113,12 @@ fn has_no_builtins() -> bool {
     roots.iter().any(lacks)
 }
 
-/// Whether there is no compiler, which is not the text's fault.
+/// Whether an error is about a missing compiler, not about the text.
 pub fn is_missing(bad: &BadInput) -> bool {
     bad.expected == MISSING
 }
 
-/// What the compiler says is wrong: its first error, which names the line.
+/// Converts the compiler's first error, which names the line.
 fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     let CompileError::CompileError { log, nvrtc, .. } = error else {
         return BadInput::new(path.display(), "a working NVRTC", error);
@@ -134,8 +135,8 @@ fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     BadInput::new(path.display(), expected, found)
 }
 
-/// Loads the library for the rest of the process; the toolkit that it is part of, if that is known. The
-/// error says where there is none.
+/// Loads the library for the rest of the process; returns its toolkit, if known. The error says where it was
+/// looked for.
 fn load() -> Result<Option<PathBuf>, String> {
     if let Some((variable, root)) = toolkit::named() {
         return if open_in(&root) {
@@ -157,8 +158,8 @@ fn load() -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Whether the toolkit in `root` has it. Its built-in functions are a library of their own, which it loads
-/// by name: when that is loaded before, it need not be on the loader's path.
+/// Whether the toolkit in `root` has the library. Its built-in functions are a separate library that it loads
+/// by name; loading that one first makes the loader's path irrelevant.
 fn open_in(root: &Path) -> bool {
     let loads = |name| {
         let found = libraries(root, &file_name(name, "", OS));
@@ -167,7 +168,7 @@ fn open_in(root: &Path) -> bool {
     loads("nvrtc-builtins") && loads("nvrtc")
 }
 
-/// Loads a library and never unloads it: cudarc finds it, by its name, among those that are loaded.
+/// Loads a library and keeps it loaded, so that cudarc finds it by name.
 fn open(path: &Path) -> bool {
     // SAFETY: the file is NVIDIA's compiler, as its name and the toolkit's folder say; loading it runs no
     // more than its initialisers.

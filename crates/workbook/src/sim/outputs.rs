@@ -12,7 +12,7 @@ use simt::{Report, Watch};
 use super::args::SimArgs;
 use super::text::bad_input;
 
-/// The files that are going to be written, looked at before any work.
+/// Output files, checked before any work.
 pub struct Outputs {
     json: Option<Output>,
     trace: Option<Output>,
@@ -21,7 +21,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// # Errors
-    /// For a file that cannot be, or an option that is no number and file.
+    /// For a file that cannot be written, or an option that is not a number and a file.
     pub fn new(args: &SimArgs) -> Result<Self, BadInput> {
         let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
         let dump = |text: &String| {
@@ -44,7 +44,7 @@ impl Outputs {
         })
     }
 
-    /// Whether the arguments to save are buffers.
+    /// Checks that the arguments to save are buffers.
     pub fn check(&self, operands: &Operands) -> Result<(), BadInput> {
         let buffers: Vec<String> = (0..operands.args.len())
             .filter(|&k| operands.buffer(k).is_some())
@@ -65,7 +65,7 @@ impl Outputs {
         }
     }
 
-    /// Writes them all.
+    /// Writes all files.
     pub fn write(
         &self,
         report: &Report,

@@ -1,4 +1,4 @@
-//! A report for a terminal.
+//! Formats a report for a terminal.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use simt::{Counts, Report};
 use super::findings;
 use super::text::Text;
 
-/// How much is said of what a kernel costs.
+/// How much to print about costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Costs {
     /// Nothing.
     Nothing,
-    /// Of the whole kernel.
+    /// Costs of the whole kernel.
     Totals,
-    /// Of each line besides.
+    /// Costs of the kernel and of each line.
     Lines,
 }
 
-/// The launch, what it printed, what it cost, and what is wrong with it.
+/// Formats the launch, its output, its costs and its findings.
 pub fn all(report: &Report, text: &Text, costs: Costs) -> String {
     let mut out = String::new();
     if costs != Costs::Nothing {
@@ -40,7 +40,7 @@ pub fn all(report: &Report, text: &Text, costs: Costs) -> String {
     out
 }
 
-/// A kind of access to memory: its name, and its requests, what they need and what they would need at least.
+/// A kind of memory access: two names, and its requests, cost and minimum cost.
 type Access = (&'static str, &'static str, [u64; 3]);
 
 fn accesses(c: &Counts) -> [Access; 4] {
@@ -84,7 +84,7 @@ fn accesses(c: &Counts) -> [Access; 4] {
     ]
 }
 
-/// What the kernel costs: memory as the hardware counts it, and estimates of the rest.
+/// Formats the kernel's costs: memory as hardware counts it, and estimates of the rest.
 fn totals(counts: &Counts) -> String {
     let mut rows = vec![["", "requests", "needed", "least", ""].map(str::to_owned)];
     for (name, unit, [requests, needed, least]) in accesses(counts) {
@@ -111,12 +111,12 @@ fn totals(counts: &Counts) -> String {
     out
 }
 
-/// Active lanes of a warp instruction, on average.
+/// Average number of active lanes per warp instruction.
 fn lanes(counts: &Counts) -> String {
     format!("{:.1}", counts.threads as f64 / counts.warps.max(1) as f64)
 }
 
-/// The costs of each line of the source, or of the PTX where that names none.
+/// Formats the costs of each source line, or PTX line without a source.
 fn by_line(report: &Report, text: &Text) -> String {
     let mut lines: BTreeMap<(Option<(String, u32)>, u32), Counts> = BTreeMap::new();
     for line in &report.lines {
@@ -164,7 +164,7 @@ fn by_line(report: &Report, text: &Text) -> String {
     aligned(&rows)
 }
 
-/// The begin of a long line.
+/// Shortens a long line.
 fn shortened(code: &str) -> String {
     const LONGEST: usize = 60;
     match code.char_indices().nth(LONGEST) {
@@ -173,7 +173,7 @@ fn shortened(code: &str) -> String {
     }
 }
 
-/// The first and last column to the left, the others to the right.
+/// Aligns the first and last column to the left, the others to the right.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0));

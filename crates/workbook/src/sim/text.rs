@@ -1,4 +1,4 @@
-//! The text that is run, and the lines that a finding points at.
+//! The text of a kernel, and lines that findings point at.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use simt::Error;
 
 use super::nvrtc;
 
-/// PTX, and the file that it comes from.
+/// PTX and its file.
 pub struct Text {
-    /// What is run.
+    /// The PTX to run.
     pub ptx: String,
-    /// The name of the file, for people.
+    /// Name of the file, for messages.
     pub name: String,
-    /// Where the file is.
+    /// Folder of the file.
     folder: PathBuf,
-    /// Whether `name` is CUDA, and the lines of `ptx` are in no file.
+    /// Whether `name` is CUDA, so that the lines of `ptx` are in no file.
     compiled: bool,
 }
 
 impl Text {
-    /// Reads PTX, or compiles CUDA, which is what a name that ends in `.cu` says.
+    /// Reads PTX, or compiles CUDA if the name ends in `.cu`.
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
         let bytes = fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
@@ -44,7 +44,7 @@ impl Text {
         })
     }
 
-    /// An error of the simulator, with the file before its line.
+    /// Converts an error of the simulator; its line gets the file's name.
     pub fn bad_input(&self, error: Error) -> BadInput {
         let at = |line: u32| {
             if self.compiled {
@@ -72,7 +72,7 @@ impl Text {
         }
     }
 
-    /// The file and line of a place, and the text that stands there: of the source where the PTX names one.
+    /// Returns the file and line of a location and its text, of the source if the PTX names one.
     pub fn place(&self, line: u32, source: Option<&(String, u32)>) -> (String, String) {
         let Some((file, number)) = source else {
             let text = nth(&self.ptx, line).unwrap_or_default();
@@ -83,13 +83,13 @@ impl Text {
             .as_ref()
             .and_then(|path| fs::read_to_string(path).ok());
         let text = text.and_then(|text| nth(&text, *number));
-        // Without the source, what the compiler made of it is better than nothing.
+        // Without the source, the PTX line is shown.
         let text = text.or_else(|| nth(&self.ptx, line)).unwrap_or_default();
         let name = at_hand.map_or_else(|| file.clone(), |path| path.display().to_string());
         (format!("{name}:{number}"), text)
     }
 
-    /// `what` with the file that `source` names as [`Self::place`] has it.
+    /// Shortens the name of the file `source` in `what`, as [`Self::place`] does.
     pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
         let found = source.and_then(|(file, _)| Some((file, self.find(Path::new(file))?)));
         match found {
@@ -98,12 +98,12 @@ impl Text {
         }
     }
 
-    /// Whether the lines of the PTX are those of a file.
+    /// Whether the PTX's lines are those of a file.
     pub fn is_ptx(&self) -> bool {
         !self.compiled
     }
 
-    /// A file that the PTX names: as it stands there, beside the PTX, or in the repository.
+    /// Finds a file that the PTX names: as given, next to the PTX, or in the repository.
     fn find(&self, file: &Path) -> Option<PathBuf> {
         let here = std::env::current_dir().unwrap_or_default();
         let short = file.strip_prefix(here).unwrap_or(file);
@@ -115,7 +115,7 @@ impl Text {
     }
 }
 
-/// An error that has no place in the text.
+/// Converts an error without a location in the text.
 pub fn bad_input(error: Error) -> BadInput {
     match error {
         Error::Launch {
@@ -127,7 +127,7 @@ pub fn bad_input(error: Error) -> BadInput {
     }
 }
 
-/// Line `number` of a text, from 1, without its indentation.
+/// Returns line `number` of a text, from 1, without indentation.
 fn nth(text: &str, number: u32) -> Option<String> {
     let line = text.lines().nth((number as usize).checked_sub(1)?)?;
     Some(line.trim().to_owned())

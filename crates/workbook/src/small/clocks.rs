@@ -1,5 +1,5 @@
-//! One product by every clock of the device, each as in `workbook ops`: candle's, level 5's with what picking costs, and on a
-//! CPU gemm's on one thread.
+//! Times one matmul by every clock of the device, as `workbook ops` does: candle's, level 5's including the
+//! picking, and on a CPU gemm's on one thread.
 
 use anyhow::Result;
 use benches::ops::Timed;
@@ -16,7 +16,7 @@ use crate::ops::timed_row;
 
 type Product = fn(&Tensor, &Tensor) -> candle_core::Result<Tensor>;
 
-/// What is timed.
+/// The timed matmuls.
 const PRODUCTS: [(&str, Product); 3] = [
     (CANDLE, |a, b| a.matmul(b)),
     (GEMM, |a, b| {
@@ -25,14 +25,14 @@ const PRODUCTS: [(&str, Product); 3] = [
     (PICKED, |a, b| matmul(a, b, None)),
 ];
 
-/// Times of products on one device.
+/// Timers of matmuls on one device.
 pub struct Clocks {
     timer: Timer,
     samples: usize,
 }
 
 impl Clocks {
-    /// With so many samples by each clock.
+    /// Timers with `samples` samples per clock.
     pub fn new(device: &Device, samples: usize) -> Result<Self> {
         Ok(Self {
             timer: Timer::new(device)?,
@@ -40,7 +40,7 @@ impl Clocks {
         })
     }
 
-    /// A row for each of [`PRODUCTS`] that the device has, all on the same operands.
+    /// Returns a row for each of [`PRODUCTS`] that the device has, all on the same operands.
     pub fn rows(&self, problem: &Problem, [a, b]: [&Tensor; 2]) -> Result<Vec<OpRow>> {
         let has = |(level, _): &(&str, Product)| *level != GEMM || a.device().is_cpu();
         let products = PRODUCTS.into_iter().filter(has);

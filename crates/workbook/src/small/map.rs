@@ -1,4 +1,4 @@
-//! The small products as a map: how many times as fast level 5 is as the fastest library, shape by shape.
+//! Heat map of small matmuls: speed-up of level 5 over the fastest library, by shape.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +11,8 @@ use results::{OpResults, OpRow, spoken};
 use super::{CANDLE, GEMM};
 use crate::record::folder::{Drawing, draw};
 
-/// Draws every record of `benches/results/small` as `charts/NAME-small`. A record without a library next to level 5
-/// is skipped by name.
+/// Draws every record of `benches/results/small` as `charts/NAME-small`. A record without a library next to
+/// level 5 is skipped by name.
 pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
     let mut drawn = vec![];
     for (name, recorded) in records {
@@ -25,7 +25,7 @@ pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawin
     Ok(drawn)
 }
 
-/// A batch of products (M × K)·(K × N), and how many times as fast level 5 is.
+/// A batch of matmuls (M × K)·(K × N), and the speed-up of level 5.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     batch: usize,
@@ -41,7 +41,7 @@ impl Cell {
     }
 }
 
-/// Squares by their side, batches of squares, and all others by their rows and weight.
+/// Panels for squares by side, batches of squares, and other shapes by rows and weight.
 fn map(results: &OpResults) -> HeatMap {
     let cells = cells(results);
     let of = |wanted: &dyn Fn(&Cell) -> bool| -> Vec<Cell> {
@@ -79,7 +79,7 @@ fn map(results: &OpResults) -> HeatMap {
     }
 }
 
-/// A panel of `cells`, each where `place` says: row, then column, both in their order.
+/// A panel of `cells`; `place` returns a cell's row and column, which are sorted.
 fn panel<R: Ord + Copy, C: Ord + Copy>(
     title: &str,
     cells: &[Cell],
@@ -104,7 +104,7 @@ fn panel<R: Ord + Copy, C: Ord + Copy>(
     }
 }
 
-/// What level 5 is held to: other frameworks, and libraries by the names of their own.
+/// Lists the systems that level 5 is compared with.
 fn libraries(results: &OpResults) -> Vec<String> {
     let mut names: Vec<String> = vec![];
     for row in results.rows.iter().filter(|row| row.is_other()) {
@@ -120,7 +120,7 @@ fn libraries(results: &OpResults) -> Vec<String> {
     names
 }
 
-/// The shapes for which both a library and level 5 were measured.
+/// Lists the shapes measured for both a library and level 5.
 fn cells(results: &OpResults) -> Vec<Cell> {
     results.cases().filter_map(cell).collect()
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_have_their_place_and_the_fastest_library_counts() {
+    fn shapes_have_their_cell_and_the_fastest_library_counts() {
         let mut results = OpResults::new(Machine::default());
         for (shape, candle, gemm, level5, pytorch) in [
             ("16x16x16", 3., 2., 1., 4.),

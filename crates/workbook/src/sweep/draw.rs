@@ -1,4 +1,4 @@
-//! A sweep as text and as charts: the slope says how time grows.
+//! A sweep as text and as charts; the slope shows how time grows.
 
 use std::path::Path;
 
@@ -30,13 +30,13 @@ pub fn redraw(root: &Path, records: &Named<SweepRow>) -> Result<Vec<Drawing>> {
     Ok(drawn)
 }
 
-/// The rows of one model and axis each.
+/// Splits rows by model and axis.
 fn sweeps(rows: &[SweepRow]) -> impl Iterator<Item = &[SweepRow]> {
     let of = |row: &SweepRow| [&row.model, &row.preset, &row.axis, &row.dtype].map(String::clone);
     rows.chunk_by(move |a, b| of(a) == of(b))
 }
 
-/// `level 1`, …, `level 4 (Rust twin)`, `level 5 in a graph`, in the order in which they were measured.
+/// Lists variants in measured order: `level 1`, …, `level 4 (Rust twin)`, `level 5 in a graph`.
 fn variants_of(rows: &[SweepRow], machine: &Machine) -> Vec<String> {
     let mut variants = vec![];
     for variant in rows.iter().map(|row| row.label(machine)) {
@@ -47,7 +47,7 @@ fn variants_of(rows: &[SweepRow], machine: &Machine) -> Vec<String> {
     variants
 }
 
-/// (size, ms) of one of them.
+/// Returns (size, ms) of a variant.
 fn points(rows: &[SweepRow], machine: &Machine, variant: &str) -> Vec<(f64, f64)> {
     let of_variant = rows.iter().filter(|row| row.label(machine) == variant);
     of_variant
@@ -55,12 +55,12 @@ fn points(rows: &[SweepRow], machine: &Machine, variant: &str) -> Vec<(f64, f64)
         .collect()
 }
 
-/// `0.97`: how the time of the larger sizes grows.
+/// Formats the growth exponent of the larger sizes: `0.97`.
 fn growth(points: &[(f64, f64)]) -> String {
     format!("{:.2}", slope(upper_half(points)))
 }
 
-/// A line a level on two logarithmic axes, on which a power of the size is straight.
+/// Draws one line per level on logarithmic axes, on which power laws are straight.
 fn chart(rows: &[SweepRow], machine: &Machine) -> LineChart {
     let series = |variant: String| {
         let points = points(rows, machine, &variant);
@@ -83,7 +83,7 @@ fn chart(rows: &[SweepRow], machine: &Machine) -> LineChart {
     }
 }
 
-/// A line a size and a column a level, and below the slope of each level's logarithms, for every sweep.
+/// Formats each sweep: one line per size, one column per level, and the slopes below.
 pub fn table(rows: &[SweepRow], machine: &Machine) -> String {
     let mut text = String::new();
     for rows in sweeps(rows) {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_of_each_level_stands_below_its_times() {
+    fn the_slope_of_each_level_is_below_its_times() {
         let expected = "
 gnn tiny, f32
 nodes              level 1  level 2

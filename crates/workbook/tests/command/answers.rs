@@ -1,4 +1,4 @@
-//! `--input` and `--output` against the goldens.
+//! `--input` and `--output`, compared with the goldens.
 
 use crate::fixture::{Fixture, levels, read};
 
@@ -9,7 +9,7 @@ fn logits_agree(golden: &str) {
     }
 }
 
-/// Runs a golden, compares the logits, and returns what was printed.
+/// Runs a golden, compares the logits, and returns its output.
 pub fn agrees(golden: &str, more: &[&str]) -> String {
     let fixture = Fixture::golden(golden);
     let stdout = fixture.answer(more).fine().to_string();
@@ -48,7 +48,7 @@ fn graph_transformers() {
     }
 }
 
-/// The prompt and exactly N tokens more, in every row, past end-of-text.
+/// The prompt and exactly N more tokens in every row, past the end of text.
 #[test]
 fn greedy_tokens() {
     for golden in ["lm-tied-gqa", "lm-untied-full", "lm-theta", "lm-mqa"] {
@@ -105,7 +105,7 @@ fn bf16_is_near() {
     );
 }
 
-/// The columns of an op, or of a kernel below it, in the table of `--trace`.
+/// Columns of an op, or of a kernel below it, in the table of `--trace`.
 fn columns<'a>(table: &'a str, kernel: &str) -> Vec<&'a str> {
     let is_it = |line: &&str| line.trim_start().starts_with(kernel);
     let line = table.lines().find(is_it);
@@ -123,7 +123,7 @@ fn kernels_are_listed_with_their_level() {
         "calls", "tensors", "bytes", "FLOPs", "ms", "share", "GB/s", "GFLOP/s", "runs", "as",
     ];
     assert_eq!(columns(&table, "op "), titles);
-    // Amounts have a unit of their own: `1.23 M`.
+    // Amounts have an SI prefix: `1.23 M`.
     assert!(
         columns(&table, "edge_attention ").len() >= titles.len() - 2,
         "{table}"
@@ -138,7 +138,7 @@ fn kernels_are_listed_with_their_level() {
     );
 }
 
-/// A first pass that is not recorded leaves no calls, and no tokens.
+/// The unrecorded first pass adds no calls and no tokens.
 #[test]
 fn a_trace_counts_what_was_asked_for() {
     let calls = |table: &str, kernel: &str| columns(table, kernel)[0].to_string();

@@ -1,4 +1,4 @@
-//! Weights that are not what they have to be.
+//! Invalid weights.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, Stored};
 
 const WEIGHT: &str = "model.layers.0.self_attn.q_proj.weight";
 
-/// A language model whose only weights file has these bytes instead.
+/// A language model whose only weights file has these bytes.
 fn with_bytes(change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Fixture {
     let fixture = Fixture::golden("lm-mqa");
     let bytes = fs::read(fixture.path("model.safetensors")).unwrap();
@@ -59,7 +59,7 @@ fn a_missing_tensor() {
     fixture.answer(&[]).refused(&[WEIGHT, "found nothing"]);
 }
 
-/// A file of which the model would read a part, without a word.
+/// A file of which the model would silently read only a part.
 #[test]
 fn layers_that_the_configuration_does_not_have() {
     for (golden, first) in [
@@ -83,7 +83,7 @@ fn layers_that_the_configuration_does_not_have() {
     fixture.answer(&[]).refused(&["inv_freq", found]);
 }
 
-/// What other programs save besides, and no model here needs.
+/// Extra tensors that other programs save are ignored.
 #[test]
 fn tensors_without_a_use_are_left_alone() {
     for (golden, name) in [

@@ -1,10 +1,10 @@
-//! Configurations that are broken, and those that ask for what is not implemented.
+//! Invalid and unsupported configurations.
 
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 
-/// Sets one key to each value and asserts that it is refused by name.
+/// Sets one key to each value and asserts an error that names it.
 fn refuses(golden: &str, cases: &[(&str, Value)]) {
     for (key, value) in cases {
         let fixture = Fixture::golden(golden);
@@ -103,7 +103,7 @@ fn an_architecture_by_its_type_alone() {
     ]);
 }
 
-/// Sizes that no memory holds: refused before anything of that size is made.
+/// Huge sizes are rejected before any allocation of that size.
 #[test]
 fn numbers_beyond_all_measure() {
     for huge in [(1u64 << 24) + 1, 1 << 40] {
@@ -127,7 +127,7 @@ fn labels_that_the_head_does_not_have() {
     fixture.answer(&[]).refused(&parts);
 }
 
-/// Of a value as long as its file the beginning is enough.
+/// Errors quote only the start of a long value.
 #[test]
 fn values_that_fill_pages() {
     let names: Vec<String> = (0..5000).map(|i| format!("class {i}")).collect();

@@ -1,4 +1,4 @@
-//! Graphs in files.
+//! Invalid graph files.
 
 use crate::fixture::{Fixture, Run};
 
@@ -9,7 +9,7 @@ const FILES: [(&str, &str); 3] = [
     ("graph_labels", "-1\n1\n"),
 ];
 
-/// Runs on a data set in which one file is another, or not there.
+/// Runs on a data set with one file replaced or missing.
 fn with(file: &str, text: Option<&str>) -> Run {
     let fixture = Fixture::golden("gnn-plain");
     for (name, content) in FILES {
@@ -100,7 +100,7 @@ fn folders_without_a_data_set() {
     with("A", None).refused(&["*_A.txt"]);
 }
 
-/// Runs on a list of edges.
+/// Runs on an edge list.
 fn edges(text: &str) -> Run {
     let fixture = Fixture::golden("gnn-plain");
     let path = fixture.write("edges.csv", text);
@@ -140,7 +140,7 @@ fn lists_of_edges() {
     fixture.run(&["--edges", &missing]).unreadable(&missing);
 }
 
-/// Edges in one direction only are noted in one line, and the graph is still classified.
+/// Edges in one direction only get one note, and the graph is still classified.
 #[test]
 fn edges_without_a_reverse_are_noted() {
     let notes = |text| {

@@ -1,4 +1,4 @@
-//! Options, and files that they name.
+//! Invalid options and files.
 
 use std::fs;
 
@@ -54,7 +54,7 @@ fn outputs_that_cannot_be() {
     }
 }
 
-/// The output is looked at before anything is computed.
+/// The output is checked before any computation.
 #[test]
 fn an_output_into_nowhere_is_found_first() {
     run(&[
@@ -130,7 +130,7 @@ fn sampling() {
     }
 }
 
-/// It is a value that is out of range, not an option that nobody knows.
+/// A negative number is an invalid value, not an unknown option.
 #[test]
 fn numbers_below_0() {
     let kernel = root().join("kernels/src/softmax/level3.ptx");
@@ -236,7 +236,7 @@ fn a_profile_swaps_only_what_its_model_runs() {
     run(&args).refused(&[expected, "found \"attention\""]);
 }
 
-/// `compare` and `sweep` take the models that both options name.
+/// `compare` and `sweep` take the models that both options select.
 #[test]
 fn models_without_a_preset() {
     for command in ["compare", "sweep"] {
@@ -260,7 +260,7 @@ fn options_that_go_together() {
 }
 
 #[test]
-fn an_op_that_is_not_there_is_told_which_are() {
+fn an_unknown_op_is_answered_with_the_known_ones() {
     let run = run(&["ops", "liner"]);
     run.refused(&[
         "FILTER: expected part of one of these names: linear, linear_residual,",

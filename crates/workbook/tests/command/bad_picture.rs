@@ -1,4 +1,4 @@
-//! Pictures, and how they are prepared.
+//! Invalid images and preprocessing.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, root};
 
-/// Asserts that the bytes are refused as a picture.
+/// Asserts that the bytes are rejected as an image.
 fn refuses(name: &str, bytes: &[u8], parts: &[&str]) {
     let fixture = Fixture::golden("vit-patch4");
     let path = fixture.write(name, bytes);
@@ -65,7 +65,7 @@ fn a_picture_20000_pixels_wide() {
     );
 }
 
-/// A header may promise any size: nothing of that size is made before it is checked.
+/// A header may declare any size, so nothing is allocated before a check.
 #[test]
 fn a_picture_that_is_a_bomb() {
     let mut bytes = fs::read(root().join("crates/cli/pictures/star.png")).unwrap();
@@ -76,7 +76,7 @@ fn a_picture_that_is_a_bomb() {
 }
 
 #[test]
-fn nothing_is_classified_before_all_are_read() {
+fn all_images_are_read_before_any_is_classified() {
     let fixture = Fixture::golden("vit-patch4");
     let good = root().join("crates/cli/pictures/star.png");
     let bad = fixture.write("bad.png", b"x");
@@ -94,7 +94,7 @@ fn a_painting_into_nowhere() {
         .refused(&[&path, "no such folder"]);
 }
 
-/// Asserts that a `preprocessor_config.json` is refused.
+/// Asserts that a `preprocessor_config.json` is rejected.
 fn refuses_preprocessor(text: impl AsRef<[u8]>, parts: &[&str]) {
     let fixture = Fixture::golden("vit-patch4");
     fixture.write("preprocessor_config.json", text);

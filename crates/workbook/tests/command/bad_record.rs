@@ -1,4 +1,4 @@
-//! Recorded figures that cannot be: refused before anything is written.
+//! Invalid recorded figures are rejected before anything is written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use crate::fixture::{root, run_in};
 
-/// Where the records are.
+/// Folder of the records.
 const RESULTS: &str = "benches/results";
 
-/// A repository with records, and no chart of them.
+/// A repository with records and without charts.
 fn repository() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -44,7 +44,7 @@ fn set(path: &Path, field: &str, value: &Value) {
     fs::write(path, record.to_string()).unwrap();
 }
 
-/// All that is below a folder.
+/// All files below a folder, with their contents.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -60,7 +60,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// Asserts that the command refuses what is there in a line that has all `parts`, and changes nothing.
+/// Asserts that the command fails with one line that has all `parts`, and changes nothing.
 fn refuses(repository: &TempDir, args: &[&str], parts: &[&str]) {
     let before = tree(repository.path());
     let run = run_in(repository.path(), args);
@@ -129,7 +129,7 @@ fn the_row_is_named() {
     refuses(&repository, &["record", "new", "part.json"], &[&key]);
 }
 
-/// The page of all results has both.
+/// The page of all results needs both records.
 #[test]
 fn a_part_beside_odd_records_is_not_recorded() {
     let repository = repository();
@@ -244,7 +244,7 @@ fn what_is_of_no_kind_is_not_recorded() {
 }
 
 #[test]
-fn an_op_on_some_shapes_does_not_take_the_place_of_all() {
+fn an_incomplete_op_does_not_replace_a_complete_one() {
     let repository = repository();
     let part = repository.path().join("part.json");
     let mut ops = load(&repository.path().join(RESULTS).join("ops/cpu.json"));

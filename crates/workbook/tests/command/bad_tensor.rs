@@ -1,4 +1,4 @@
-//! Tensors of `--input` that are not what they have to be.
+//! Invalid tensors of `--input`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use safetensors::tensor::Dtype;
 
 use crate::fixture::{Fixture, Stored};
 
-/// Replaces one tensor of a golden's case and asserts that it is refused by name.
+/// Replaces one tensor of a golden's case and asserts an error that names it.
 fn refuses(golden: &str, name: &str, tensor: Stored, parts: &[&str]) {
     let fixture = Fixture::golden(golden);
     fixture.edit("case.safetensors", |tensors| {

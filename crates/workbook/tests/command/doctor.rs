@@ -1,4 +1,4 @@
-//! `workbook doctor` on this machine, made worse by its environment.
+//! `workbook doctor` on this machine, with an environment that causes problems.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ fn every_machine_is_described() {
             "{name}: {text}"
         );
     }
-    // Nothing was asked for; a build for a GPU asks for one.
+    // No part was requested; only a build with `cuda` requests one.
     if cfg!(not(feature = "cuda")) {
         assert_eq!(code, Some(0), "{text}");
     }
@@ -38,7 +38,7 @@ fn every_machine_is_described() {
     );
 }
 
-/// A toolkit that is named is the only one that counts: an empty folder has no NVRTC.
+/// A named toolkit is the only one searched: an empty folder has no NVRTC.
 #[test]
 fn what_was_asked_for_and_is_missing_is_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,7 +60,7 @@ fn what_was_asked_for_and_is_missing_is_an_exit_code() {
     );
 }
 
-/// The library without what it loads when it compiles.
+/// The library without its built-ins.
 #[test]
 fn builtins_that_are_missing_are_named() {
     let folder = tempfile::tempdir().unwrap();

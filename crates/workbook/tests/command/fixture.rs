@@ -1,4 +1,4 @@
-//! Copies of the goldens that a test may break, and runs of the command.
+//! Copies of the goldens that a test may modify, and runs of the command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::slashes::{slashes, text};
 
-/// The repository.
+/// Path of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -23,7 +23,7 @@ pub fn levels() -> Vec<String> {
     levels::all().into_iter().map(number).collect()
 }
 
-/// A golden's folder, copied.
+/// A copy of a golden's folder.
 pub struct Fixture {
     folder: TempDir,
     /// The subcommand: `lm`, `vit` or `gnn`.
@@ -46,7 +46,7 @@ impl Fixture {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Writes a file, in a folder of its own if `name` says so.
+    /// Writes a file; creates folders in `name`.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::create_dir_all(Path::new(&path).parent().unwrap()).unwrap();
@@ -54,7 +54,7 @@ impl Fixture {
         path
     }
 
-    /// Sets a key of a JSON file, in which a dot steps into an object.
+    /// Sets a key of a JSON file; a dot in the key steps into an object.
     pub fn set(&self, file: &str, key: &str, value: Value) {
         let path = self.path(file);
         let mut root: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -163,19 +163,19 @@ pub fn read(path: &str) -> Tensors {
         .collect()
 }
 
-/// What a run of the command came to.
+/// The result of a run.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// Runs the command with backtraces on: they must not reach the message.
+/// Runs the command with backtraces on, which must not appear in messages.
 pub fn run(args: &[&str]) -> Run {
     run_in(Path::new("."), args)
 }
 
-/// The same, in a folder.
+/// The same in a given folder.
 pub fn run_in(folder: &Path, args: &[&str]) -> Run {
     let output = Command::new(env!("CARGO_BIN_EXE_workbook"))
         .args(args)
@@ -190,27 +190,27 @@ pub fn run_in(folder: &Path, args: &[&str]) -> Run {
     }
 }
 
-/// How the note begins that level 5 is not tuned for a device.
+/// Start of the note that level 5 is not tuned for a device.
 pub const NOT_TUNED: &str = "note: level 5 ";
 
-/// Without that note: whether it is there depends on the machine of the tests.
+/// Removes that note, which depends on the machine.
 fn without_note(stderr: &str) -> String {
     let lines = stderr.split_inclusive('\n');
     lines.filter(|line| !line.starts_with(NOT_TUNED)).collect()
 }
 
 impl Run {
-    /// Asserts that the run refused its input: one line that has all `parts`, and code 2.
+    /// Asserts that the run rejected its input: one line with all `parts`, and code 2.
     pub fn refused(&self, parts: &[&str]) {
         self.refused_option(&[parts, &["expected ", ", found "]].concat());
     }
 
-    /// Asserts that the run refused a file that is not there.
+    /// Asserts that the run could not read a missing file.
     pub fn unreadable(&self, path: &str) {
         self.refused_option(&[&format!("cannot read `{path}`: no such file\n")]);
     }
 
-    /// As [`Self::refused`], in the words of the option parser.
+    /// Same as [`Self::refused`], in the option parser's words.
     pub fn refused_option(&self, parts: &[&str]) {
         let line = &self.stderr;
         assert_eq!(self.code, Some(2), "{line}");
@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// Asserts that the run went well, and returns its stdout.
+    /// Asserts that the run succeeded, and returns its stdout.
     pub fn fine(&self) -> &str {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         &self.stdout

@@ -1,4 +1,4 @@
-//! `--model hf:ORG/NAME`, from a cache that the test lays out.
+//! `--model hf:ORG/NAME` with a cache created by the test.
 
 use std::fs;
 use std::path::Path;
@@ -113,7 +113,7 @@ fn a_cached_model_is_profiled() {
 }
 
 #[test]
-fn a_model_that_is_not_cached_is_one_line_at_once() {
+fn an_uncached_model_is_an_error_at_once() {
     let home = tempfile::tempdir().unwrap();
     for kind in ["lm", "vit", "gnn"] {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! What a run on a CPU says of itself: Rust twins, no PTX; and on which machine level 5's table was measured.
+//! Labels of a CPU run: Rust twins instead of PTX, and the machine of level 5's table.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fixture::{NOT_TUNED, root};
 use crate::peers::repository;
 
-/// The command with as many threads as nobody has measured, and no table of the user's own.
+/// Runs the command with an unmeasured number of threads, and without a user's table.
 fn on_another_machine(args: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
     Command::new(env!("CARGO_BIN_EXE_workbook"))
@@ -48,7 +48,7 @@ fn a_table_of_another_machine_is_named_once() {
     ] {
         assert!(note.contains(part), "{part} is not in: {note}");
     }
-    // Level 4 picks nothing, and simulated kernels have no times.
+    // Level 4 does not pick kernels, and simulated kernels have no times.
     for args in [
         ["--level", "4", "--device", "cpu"],
         ["--level", "5", "--device", "sim"],
@@ -71,7 +71,7 @@ fn a_trace_of_a_cpu_says_rust_twin() {
     assert!(stdout.contains("not PTX or CUDA."), "{stdout}");
 }
 
-/// Tables, chart and closing words of a comparison on a CPU, in 80 columns.
+/// Tables, chart and closing text of a comparison on a CPU, in 80 columns.
 #[test]
 fn a_comparison_on_a_cpu_says_what_ran() {
     let repository = repository();
@@ -103,7 +103,7 @@ fn a_comparison_on_a_cpu_says_what_ran() {
         !stdout.contains("launches  "),
         "no column without a figure: {stdout}"
     );
-    // The first two lines name machines, however long their names are.
+    // The first two lines name machines, whose names may be long.
     for line in stdout.lines().skip(2) {
         assert!(line.chars().count() <= 80, "{line}");
     }

@@ -1,4 +1,4 @@
-//! The command from outside: its answers, and how it refuses bad input.
+//! Runs the command: its answers, and its errors for bad input.
 
 mod answers;
 mod bad_checkpoint;

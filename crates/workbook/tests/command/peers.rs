@@ -17,7 +17,7 @@ use skip::skip;
 
 use crate::fixture::{Stored, Tensors, read, root, run};
 
-/// A Python that has what the peers need.
+/// A Python with the packages of the peers.
 fn python(test: &str) -> Option<String> {
     let python = std::env::var("CANDLEPOWER_PYTHON").unwrap_or("python3".into());
     let import = ["-c", "import torch, safetensors.torch"];
@@ -31,10 +31,10 @@ fn python(test: &str) -> Option<String> {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_beforehand() {
+fn invalid_requests_are_rejected_before_measuring() {
     let compare = |more: &[&str]| run(&[&["compare", "--device", "cpu"], more].concat());
     compare(&["--peers", "/no/such/python"]).refused(&["--peers", "/no/such/python"]);
-    // A program that starts, and is no Python.
+    // A program that starts, but is no Python.
     compare(&["--peers", "false"]).refused(&["--peers", "torch and safetensors", "\"false\""]);
     compare(&["--peers", "true", "--peer-modes", "eager", "graph"]).refused(&[
         "--peer-modes: expected eager, compile, max-autotune or pyg on a CPU, found graph",
@@ -45,7 +45,7 @@ fn what_cannot_be_measured_is_refused_beforehand() {
     assert_eq!(alone.code, Some(2), "{}", alone.stderr);
 }
 
-/// The bytes of a file of tensors.
+/// Bytes of a file of tensors.
 fn serialized<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a Stored)>) -> Vec<u8> {
     let views = tensors.into_iter().map(|(name, t)| {
         let view = safetensors::tensor::TensorView::new(t.dtype, t.shape.clone(), &t.bytes);
@@ -54,7 +54,7 @@ fn serialized<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a Stored)>) -> V
     safetensors::serialize(views, None).unwrap()
 }
 
-/// Writes a workload as `compare` does, from a golden.
+/// Writes a workload of a golden as `compare` does.
 fn workload(folder: &Path, golden: &str, address: &str, edit: impl FnOnce(&mut Tensors)) {
     let (from, to) = (
         root().join("tests/goldens").join(golden),
@@ -71,7 +71,7 @@ fn workload(folder: &Path, golden: &str, address: &str, edit: impl FnOnce(&mut T
     fs::write(to.join("workload.safetensors"), bytes).unwrap();
 }
 
-/// Logits (B, T, V) of the last position alone.
+/// Keeps the logits (B, T, V) of the last position only.
 fn last(tensors: &mut Tensors) {
     let logits = &tensors["logits"];
     let [_, t, v] = logits.shape[..] else {
@@ -84,7 +84,7 @@ fn last(tensors: &mut Tensors) {
     tensors.insert("logits".into(), Stored::floats(&shape, &rows));
 }
 
-/// The first sequence, of which all but `start` tokens come one after the other.
+/// Keeps the first sequence; all but `start` tokens are decoded one by one.
 fn decode(tensors: &mut Tensors, start: usize) {
     last(tensors);
     let v = tensors["logits"].shape[1];
@@ -98,7 +98,7 @@ fn decode(tensors: &mut Tensors, start: usize) {
     tensors.insert("logits".into(), logits);
 }
 
-/// What the program prints, a line of JSON each.
+/// Parses the program's output, one line of JSON per result.
 fn lines(output: &Output) -> Vec<Value> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
@@ -108,7 +108,7 @@ fn lines(output: &Output) -> Vec<Value> {
         .collect()
 }
 
-/// Whether it has PyG as well; without, that mode says that it failed.
+/// Whether PyG is installed; without it, that mode reports a failure.
 fn has_pyg(python: &str) -> bool {
     let mut output = Command::new(python);
     let output = output.args(["-c", "import torch_geometric"]).output();
@@ -119,7 +119,7 @@ fn has_pyg(python: &str) -> bool {
     has
 }
 
-/// The models in plain PyTorch are transformers' and PyG's, and what is off is not timed.
+/// The plain PyTorch models agree with transformers' and PyG's, and a wrong one is not timed.
 #[test]
 fn plain_models_answer_as_the_libraries_do() {
     let Some(python) = python("plain_models_answer_as_the_libraries_do") else {
@@ -198,7 +198,7 @@ fn plain_models_answer_as_the_libraries_do() {
     assert!(reason.starts_with("logits apart by"), "{reason}");
 }
 
-/// Ops in PyTorch are held to the levels' answers before they are timed.
+/// Ops in PyTorch are compared with the levels' answers before timing.
 #[test]
 fn an_op_that_gives_something_else_is_not_timed() {
     let Some(python) = python("an_op_that_gives_something_else_is_not_timed") else {
@@ -237,7 +237,7 @@ fn an_op_that_gives_something_else_is_not_timed() {
     assert_eq!(right["samples"], 2, "{right}");
 }
 
-/// A folder in which `compare` finds what it reads, and writes.
+/// A folder with the files that `compare` needs.
 pub fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for part in ["models", "crates", "benches"] {
@@ -250,7 +250,7 @@ pub fn repository() -> tempfile::TempDir {
     folder
 }
 
-/// Compares the trained models with one sample, beside `python`.
+/// Compares the trained models with one sample, and with `python`.
 fn compare(repository: &Path, python: &str, more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_workbook"))
         .args([
@@ -268,7 +268,7 @@ fn compare(repository: &Path, python: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What `record` makes of a file in a folder that has no record yet.
+/// Records a file in a folder without a record; returns the record.
 fn recorded(figures: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let models = root().canonicalize().unwrap().join("models");
@@ -285,8 +285,8 @@ fn recorded(figures: &Path) -> String {
     fs::read_to_string(folder.path().join("benches/results/laptop.json")).unwrap()
 }
 
-/// A program in Python's place: what it fails to measure is in the figures by name; if it fails itself, what was
-/// measured until then is kept, and can be put into a record.
+/// A fake Python: failed measurements are recorded by name, and if the program itself fails, earlier results
+/// are kept and can be recorded.
 #[test]
 fn failures_are_recorded() {
     let repository = repository();
@@ -338,8 +338,8 @@ fn failures_are_recorded() {
 }
 
 #[test]
-fn pytorch_stands_beside_the_levels() {
-    let Some(python) = python("pytorch_stands_beside_the_levels") else {
+fn pytorch_is_next_to_the_levels() {
+    let Some(python) = python("pytorch_is_next_to_the_levels") else {
         return;
     };
     let repository = repository();

@@ -1,8 +1,8 @@
-//! `workbook profile`: the table, the files, and what it refuses.
+//! `workbook profile`: table, files, and errors.
 
 use crate::fixture::{Run, root, run};
 
-/// Of the trained language model's decode, twice, at level 2.
+/// Profiles the trained language model's decode twice, at level 2.
 fn profile(more: &[&str]) -> Run {
     let args = [
         "profile",
@@ -31,7 +31,7 @@ fn every_op_of_a_pass_has_a_line() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
-    // Four layers of two halves, each begun by a norm and ended by a residual; a norm before the head.
+    // Four layers of two halves, each with a norm and a residual; one norm before the head.
     let calls = |name: &str| line(name).split_whitespace().nth(1).unwrap();
     for (op, expected) in [
         ("norm_qkv ", "4"),

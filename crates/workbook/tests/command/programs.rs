@@ -1,4 +1,4 @@
-//! Each program as a newcomer runs it: without a single option.
+//! Each program without options.
 
 use crate::fixture::{levels, run};
 

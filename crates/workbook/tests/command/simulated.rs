@@ -1,9 +1,9 @@
-//! `--device sim`: the goldens through the simulator, and the pictures and refusals around it.
+//! `--device sim`: goldens in the simulator, charts, and errors.
 
 use crate::answers::agrees;
 use crate::fixture::{Fixture, root, run};
 
-/// The levels whose kernels are PTX.
+/// Levels with PTX kernels.
 const LEVELS: [&str; 3] = ["3", "4", "5"];
 
 #[test]
@@ -35,7 +35,7 @@ fn the_answer_comes_first_and_is_that_of_the_cpu() {
     }
 }
 
-/// The same text, token by token, out of a cache that the kernels fill; and no speeds.
+/// The same text token by token, from a cache that the kernels fill, without speeds.
 #[test]
 fn a_text_is_that_of_the_cpu() {
     for level in LEVELS {

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, levels, read, run};
 
-/// The text of the golden's own tokenizer, after the prompt.
+/// The text that the golden's tokenizer gives after the prompt.
 fn continuation(fixture: &Fixture, more: &[&str]) -> String {
     let run = fixture.run(&[&["--prompt", "The level"], more].concat());
     let text = run.fine().strip_prefix("The level").unwrap();
     text.strip_suffix('\n').unwrap().to_string()
 }
 
-/// The stream and the tokens of `--generate` say the same.
+/// Streamed text equals the tokens of `--generate`.
 #[test]
 fn text_is_that_of_the_tokens() {
     let fixture = Fixture::golden("lm-tied-gqa");
@@ -29,7 +29,7 @@ fn text_is_that_of_the_tokens() {
     for level in &levels() {
         let text = continuation(&fixture, &["--max-tokens", "20", "--level", level]);
         let found = format!("The level{text}");
-        // What is left of a character at the end is U+FFFD.
+        // An incomplete character at the end becomes U+FFFD.
         assert_eq!(found, expected);
     }
 }
@@ -66,7 +66,7 @@ fn the_end_of_text_ends_it() {
     assert_eq!(continuation(&fixture, &[]), "");
 }
 
-/// `generation_config.json` goes before `config.json`, as in transformers.
+/// `generation_config.json` has precedence over `config.json`, as in transformers.
 #[test]
 fn the_ends_of_text_of_a_generation_config_end_it() {
     const KEY: &str = "eos_token_id";

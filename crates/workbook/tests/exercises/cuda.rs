@@ -1,4 +1,5 @@
-//! The exercise in CUDA. Without NVRTC the command names its sibling, and the rest of the test is skipped.
+//! The CUDA exercises. Without NVRTC the command suggests the PTX sibling, and the rest of the test is
+//! skipped.
 
 use std::fs;
 
@@ -20,7 +21,7 @@ fn check(folder: &Folder, exercise: &Exercise, text: &str) -> Option<Run> {
     Some(run)
 }
 
-/// What the check says of a text, as JSON.
+/// Returns the check's verdict on a text as JSON.
 fn verdict(folder: &Folder, exercise: &Exercise, text: &str) -> Run {
     fs::write(folder.file(exercise), text).unwrap();
     let file = folder.file(exercise).display().to_string();
@@ -47,7 +48,7 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
         };
         run.ended(0);
         let starter = check(&folder, exercise, &exercise.starter).unwrap();
-        // The buffers have the names that they have in the file.
+        // Buffers are named as in the file.
         assert!(starter.ended(1).contains(": y[0"), "{}", starter.stdout);
         let bank = exercise.bank().unwrap();
         let with = |what: &str, replace: String, with: String, expected: &str| {
@@ -67,7 +68,7 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
     }
 }
 
-/// What the compiler complains about has a line like any other finding.
+/// A compiler error names its line like any finding.
 #[test]
 fn a_compilers_error_has_its_line() {
     let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));

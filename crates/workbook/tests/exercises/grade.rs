@@ -1,4 +1,4 @@
-//! Grades: a submission that never ends or that crashes is a failure with that reason, and the others are graded.
+//! Grades: a submission that hangs or crashes fails with that reason, and the others are still graded.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::run::{Folder, changed, exercises, named};
 use crate::slashes::slashes;
 
-/// Puts a text where a student's file of an exercise belongs.
+/// Writes a student's file of an exercise.
 fn submit(folder: &Folder, student: &str, name: &str, text: &str) {
     folder.write(&format!("{student}/{}", named(name).file()), text);
 }
 
-/// The grades by student and exercise.
+/// Finds a grade by student and exercise.
 fn grade_of<'g>(grades: &'g Value, student: &str, name: &str) -> &'g Value {
     let id = named(name).id;
     let is_it = |g: &&Value| g["student"] == student && g["exercise"] == id;
@@ -68,11 +68,11 @@ fn every_submission_is_graded_whatever_it_does() {
         "swiglu",
         &changed(&gate, region, "    std::process::exit(0)\n"),
     );
-    // Handed in, under another name than the runner's.
+    // Handed in under another name than the runner's.
     folder.write("class/fay/guard.ptx", &guard);
-    // The learner's own folder, as it is.
+    // A copy of the learner's folder.
     submit(&folder, "class/gus/my-exercises", "guard", &guard);
-    // Beside the students' folders: whose is it?
+    // Next to the students' folders, so its student is unknown.
     submit(&folder, "class", "columns", &guard);
     folder.write("class/.git/config", "");
 
@@ -113,7 +113,7 @@ fn every_submission_is_graded_whatever_it_does() {
             run.stdout
         );
     }
-    // What is missing stands in one line a student.
+    // Missing submissions are on one line per student.
     let of_ada = format!(
         "ada: 1 of {session} passed; missing: 03-fused-softmax, 04-one-product, 02-columns"
     );
@@ -169,7 +169,7 @@ fn every_submission_is_graded_whatever_it_does() {
         "{panic}"
     );
 
-    // A file whose name is nearly right is in the student's line.
+    // A nearly right file name is shown in the student's line.
     let of_fay = format!("fay: 0 of {session} passed; missing: ");
     let line = run.stdout.lines().find(|line| line.starts_with(&of_fay));
     assert!(
@@ -203,7 +203,7 @@ fn every_submission_is_graded_whatever_it_does() {
     );
 }
 
-/// A handout is no class, and who grades everything is told how to grade less.
+/// A handout is no class, and grading everything prints how to grade less.
 #[test]
 fn a_handout_is_not_graded_and_a_part_can_be() {
     let folder = Folder::new();
@@ -226,7 +226,7 @@ fn a_handout_is_not_graded_and_a_part_can_be() {
     );
 }
 
-/// A folder that has submissions itself is one student's; the code is 0 when all have passed.
+/// A folder with submissions is a single student's; exit code 0 if all passed.
 #[test]
 fn one_student_who_has_done_all() {
     let folder = Folder::new();
@@ -261,7 +261,7 @@ fn one_student_who_has_done_all() {
     );
 }
 
-/// The same seed gives the same grades and lines; it is printed where none was asked for.
+/// The same seed gives the same grades and lines; a random seed is printed.
 #[test]
 fn grades_can_be_repeated() {
     let folder = Folder::new();
@@ -280,7 +280,7 @@ fn grades_can_be_repeated() {
     assert_ne!(grade(&["--seed", "1"]), grade(&["--seed", "2"]));
 }
 
-/// What a submission starts and leaves cannot hold up the grades, and ends with them.
+/// Processes that a submission leaves do not delay the grades, and are killed.
 #[test]
 #[cfg_attr(windows, ignore = "it starts `sleep`")]
 fn what_a_submission_leaves_ends_with_it() {
@@ -306,7 +306,7 @@ fn what_a_submission_leaves_ends_with_it() {
     assert_eq!(asleep.count(), 0);
 }
 
-/// Names that are nearly right are named before the error that nothing is there.
+/// Nearly right names are reported before the error that there is nothing to grade.
 #[test]
 fn wrong_names_are_told_before_there_is_nothing_to_grade() {
     let folder = Folder::new();
@@ -335,7 +335,7 @@ fn wrong_names_are_told_before_there_is_nothing_to_grade() {
     }
 }
 
-/// Where the learner's progress lies beside the submission, the grade has the hints and the first predictions.
+/// With the learner's progress next to the submission, the grade has hints and first predictions.
 #[test]
 fn a_grade_knows_hints_and_first_predictions() {
     let folder = Folder::new();

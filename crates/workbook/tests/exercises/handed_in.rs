@@ -1,8 +1,8 @@
-//! What students hand in besides, or in other places, is named; whose it is, is clear.
+//! Unexpected files and folders of submissions are reported with their student.
 
 use crate::run::{Folder, named};
 
-/// A folder with nothing but the runner's is the student's.
+/// A folder with only the runner's folder is a single student's.
 #[test]
 fn a_student_has_the_name_of_the_folder() {
     let folder = Folder::new();
@@ -53,7 +53,7 @@ fn what_looks_like_a_submission_is_named() {
     assert_eq!(stdout.matches(": not graded: ").count(), 5, "{stdout}");
 }
 
-/// A class can be graded with the handout that it has: no solution is on the machine.
+/// A handout is enough to grade a class, without solutions on the machine.
 #[test]
 fn a_handout_is_enough_to_grade() {
     let folder = Folder::new();

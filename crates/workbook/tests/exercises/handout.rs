@@ -1,4 +1,4 @@
-//! A handout has no solution in it, and is enough to work with.
+//! A handout contains no solution and is enough to work with.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use classroom::source::regions;
 
 use crate::run::{Folder, exercises, named};
 
-/// All that is in a folder, as one text.
+/// Appends all text in a folder.
 fn all_text(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -81,7 +81,7 @@ fn it_is_enough_to_work_with() {
     with(&["solution"]).refused(&[no_solution]);
 }
 
-/// A learner who is not done is not sent from one command to the next.
+/// Messages do not send a learner in a circle of commands.
 #[test]
 fn it_says_that_it_has_no_solution_and_three_open_hints() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
     }
 }
 
-/// Words that a check refuses are on the page.
+/// A page lists the forbidden words.
 #[test]
 fn a_page_has_the_words_that_are_refused() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! A learner's way through an exercise.
+//! A learner's commands.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use crate::run::{Folder, changed, exercises, finish, named};
 fn all_exercises_are_listed() {
     let folder = Folder::new();
     let run = folder.run(&[]);
-    // Where NVRTC is missing, one line more says so.
+    // Without NVRTC there is one more line.
     let lines = run
         .ended(0)
         .lines()
@@ -28,7 +28,7 @@ fn all_exercises_are_listed() {
     );
 }
 
-/// The list, `start` and what comes next have one order: Rust before PTX, and then by number.
+/// The list, `start` and the next exercise use one order: Rust before PTX, then by number.
 #[test]
 fn there_is_one_order() {
     let folder = Folder::new();
@@ -79,13 +79,13 @@ fn from_the_start_to_the_next_exercise() {
     let second = &exercises()[1];
     assert!(folder.run(&["start"]).ended(0).contains(&second.spec.title));
     assert!(folder.file(second).is_file());
-    // What is there is not written over.
+    // An existing file is not overwritten.
     fs::write(folder.file(second), "mine").unwrap();
     folder.run(&["start"]).ended(0);
     assert_eq!(fs::read_to_string(folder.file(second)).unwrap(), "mine");
 }
 
-/// One line names the file, the line, the finding, the thread and the sizes.
+/// One line has the file, the line, the finding, the thread and the sizes.
 #[test]
 fn a_finding_has_its_line() {
     let folder = Folder::new();
@@ -114,7 +114,7 @@ fn a_finding_has_its_line() {
     );
 }
 
-/// The same seed gives the same numbers, and another seed others.
+/// The same seed gives the same numbers, another seed others.
 #[test]
 fn a_check_can_be_repeated() {
     let folder = Folder::new();
@@ -144,7 +144,7 @@ fn outside_of_the_regions_nothing_may_change() {
     assert!(run.ended(1).starts_with(&expected), "{}", run.stdout);
 }
 
-/// rustc's own line for what does not compile; the check's for what does.
+/// rustc's error for code that does not compile; the check's for code that does.
 #[test]
 fn rust_that_does_not_compile_and_rust_that_is_wrong() {
     let folder = Folder::new();
@@ -205,7 +205,7 @@ fn a_reset_keeps_what_was_written() {
     assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
 }
 
-/// After a reset the list and the check agree: the exercise is to be done again.
+/// After a reset, list and check agree that the exercise is unsolved.
 #[test]
 fn a_reset_takes_the_pass_back() {
     let folder = Folder::new();
@@ -219,7 +219,7 @@ fn a_reset_takes_the_pass_back() {
     folder.run(&["check"]).ended(0);
     let is_solved = || folder.run(&["list"]).ended(0).contains("✓ 01 guard");
     assert!(is_solved());
-    // A worse text later does not take it back, and the check says so.
+    // A later failure does not undo the pass, and the check says so.
     fs::write(folder.file(&exercise), &exercise.starter).unwrap();
     let run = folder.run(&["check"]);
     assert!(
@@ -266,7 +266,7 @@ fn the_solution_comes_after_a_pass_or_when_asked_for_outright() {
     assert_eq!(folder.run(&["solution"]).ended(0), solution);
 }
 
-/// Predictions come first: nothing runs before they are written.
+/// Nothing runs before predictions are written.
 #[test]
 fn an_optimisation_is_predicted_first() {
     let folder = Folder::new();
@@ -292,7 +292,7 @@ fn an_optimisation_is_predicted_first() {
         "{}",
         run.stdout
     );
-    // The first ones are kept, whatever is tried after them.
+    // First predictions are kept, whatever follows.
     let wrong = changed(&exercise, "// wavefronts = 64", "// wavefronts = 61");
     fs::write(folder.file(&exercise), wrong).unwrap();
     let run = folder.run(&["check"]);
@@ -304,7 +304,7 @@ fn an_optimisation_is_predicted_first() {
     assert!(run.ended(0).contains(said), "{}", run.stdout);
 }
 
-/// A learner waits for a check: three seconds at the most, once the library is in the cache.
+/// A check takes at most three seconds once the library is in the page cache.
 #[test]
 fn a_check_is_soon_done() {
     let folder = Folder::new();
@@ -323,7 +323,7 @@ fn a_check_is_soon_done() {
     }
 }
 
-/// What is printed to be typed next works for a folder of another name as well.
+/// Suggested commands work for a folder of another name, too.
 #[test]
 fn another_folder_is_named_in_the_next_command() {
     let folder = Folder::new();
@@ -340,7 +340,7 @@ fn another_folder_is_named_in_the_next_command() {
     assert!(run.ended(0).contains(command), "{}", run.stdout);
 }
 
-/// As behind `| head`: the end of the output is not the program's fault.
+/// A closed pipe, as by `| head`, is no error.
 #[test]
 fn a_reader_that_is_gone_is_no_fault() {
     let folder = Folder::new();
@@ -353,7 +353,7 @@ fn a_reader_that_is_gone_is_no_fault() {
     assert!(ended.status.success());
 }
 
-/// A task is for a terminal: no fences, no comments, and its commands are for the learner's own folder.
+/// A task is printed for a terminal: no fences, no comments, and commands for the learner's folder.
 #[test]
 fn a_task_can_be_followed_as_it_is_printed() {
     let folder = Folder::new();
@@ -363,7 +363,7 @@ fn a_task_can_be_followed_as_it_is_printed() {
     assert!(!task.contains("```") && !task.contains("<!--"), "{task}");
 }
 
-/// The learner's place is found from inside of the folder, and from folders beside it.
+/// The learner's folder is found from inside it and from folders next to it.
 #[test]
 fn the_folder_is_found_from_within() {
     let folder = Folder::new();
@@ -400,7 +400,7 @@ fn a_second_reset_keeps_what_the_first_has_kept() {
     assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old.2"), "second");
 }
 
-/// A file's name names its exercise, and capitals do not matter.
+/// A file name names its exercise, ignoring case.
 #[test]
 fn an_exercise_has_several_names() {
     let folder = Folder::new();
@@ -411,7 +411,7 @@ fn an_exercise_has_several_names() {
     }
 }
 
-/// Who has no NVRTC goes on behind the exercises in CUDA, and learns which were left out.
+/// Without NVRTC, CUDA exercises are skipped with a note.
 #[test]
 fn without_nvrtc_the_way_goes_on() {
     let folder = Folder::new();
@@ -450,7 +450,7 @@ fn without_nvrtc_the_way_goes_on() {
     }
 }
 
-/// What was predicted stands beside what was counted, in both kernels.
+/// After a pass, predictions are shown next to counted values, for both kernels.
 #[test]
 fn a_pass_shows_what_was_counted() {
     let folder = Folder::new();
@@ -468,7 +468,7 @@ fn a_pass_shows_what_was_counted() {
     }
 }
 
-/// A path is taken for the learner's file, and for no other.
+/// A path must be the learner's file.
 #[test]
 fn a_file_is_named_by_its_path() {
     let (folder, guard) = (Folder::new(), named("guard"));
@@ -486,7 +486,7 @@ fn a_file_is_named_by_its_path() {
     ]);
 }
 
-/// Commands in messages can be pasted: by the repository's alias where cargo knows it, with a seed that is soon typed.
+/// Commands in messages can be pasted: with the repository's alias if cargo knows it, and a short seed.
 #[test]
 fn messages_have_commands_to_paste() {
     let folder = Folder::new();
@@ -516,7 +516,7 @@ fn messages_have_commands_to_paste() {
     assert!(u32::try_from(seed).is_ok(), "{said}");
 }
 
-/// The alias that messages begin with is the repository's.
+/// The alias in messages is the repository's.
 #[test]
 fn the_alias_is_there() {
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cargo/config.toml");

@@ -1,4 +1,4 @@
-//! `workbook exercises` from outside.
+//! Tests of `workbook exercises`.
 
 mod cuda;
 mod grade;

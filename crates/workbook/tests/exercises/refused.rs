@@ -64,7 +64,7 @@ fn exercises_that_are_none() {
         .refused(&["exercise.toml: expected an exercise", "line 1"]);
 }
 
-/// The archive that a class may have lacks the exercises: the error names the handout.
+/// An archive without the exercises: the error suggests the handout.
 #[test]
 fn an_archive_without_exercises_needs_a_handout() {
     let folder = Folder::new();
@@ -123,7 +123,7 @@ fn what_a_teacher_may_get_wrong() {
         .refused(&["no: expected an existing folder, to create the new one in, found none"]);
 }
 
-/// A launch that no GPU takes is refused before it runs, at its line.
+/// A launch that no GPU accepts is rejected with its line.
 #[test]
 fn launches_that_are_none() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! A learner's folder for each test, and runs of the command in it.
+//! A learner's folder per test, and runs of the command in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use crate::slashes::{slashes, text};
 
-/// Gone at the end of the test.
+/// A temporary folder.
 pub struct Folder(TempDir);
 
-/// What a run came to.
+/// The result of a run.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,
@@ -30,7 +30,7 @@ pub fn named(name: &str) -> Exercise {
     exercise::find(&exercises(), name).unwrap().clone()
 }
 
-/// Its solution, with one change.
+/// Returns the solution with one change.
 pub fn changed(exercise: &Exercise, replace: &str, with: &str) -> String {
     let solution = exercise.solution.as_deref().unwrap();
     assert_eq!(solution.matches(replace).count(), 1, "{replace}");
@@ -46,7 +46,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// The learner's file of an exercise.
+    /// Path of the learner's file of an exercise.
     pub fn file(&self, exercise: &Exercise) -> PathBuf {
         self.path("my-exercises").join(exercise.file())
     }
@@ -55,7 +55,7 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Writes a file, in a new folder if need be.
+    /// Writes a file; creates its folder if necessary.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -63,7 +63,7 @@ impl Folder {
         path
     }
 
-    /// `workbook exercises`, not yet started.
+    /// Prepares `workbook exercises`.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
         command.arg("exercises").args(args).current_dir(&self.0);
@@ -80,7 +80,7 @@ pub fn finish(command: &mut Command) -> Run {
     of_output(command.output().unwrap())
 }
 
-/// The same for a command that ends when its input does.
+/// The same for a command that ends with its input.
 pub fn finish_awaited(command: &mut Command) -> Run {
     let command = command.stdin(Stdio::piped());
     let mut child = command
@@ -103,7 +103,7 @@ fn of_output(output: Output) -> Run {
 }
 
 impl Run {
-    /// What was printed by a run that ended with `code` and without complaint.
+    /// Asserts that the run ended with `code` and without stderr; returns stdout.
     pub fn ended(&self, code: i32) -> &str {
         assert_eq!(
             (self.code, self.stderr.as_str()),
@@ -114,7 +114,7 @@ impl Run {
         &self.stdout
     }
 
-    /// Asserts that the input was refused: one line that has all `parts`, nothing on stdout, code 2.
+    /// Asserts that the input was rejected: one line with all `parts`, nothing on stdout, code 2.
     pub fn refused(&self, parts: &[&str]) {
         let line = &self.stderr;
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{line}");

@@ -1,4 +1,4 @@
-//! Submissions of somebody who means no good, or does not know what a submission is.
+//! Malicious or misplaced submissions.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::run::{Folder, changed, named};
 
-/// The solution of swiglu with a line before its last one.
+/// The solution of swiglu with a line inserted before its last one.
 fn with_line(line: &str) -> (Exercise, String) {
     let exercise = named("swiglu");
     let last = "    gate.silu()? * up\n";
@@ -15,7 +15,7 @@ fn with_line(line: &str) -> (Exercise, String) {
     (exercise, text)
 }
 
-/// Submits swiglu with a line, and grades it; the options come last.
+/// Submits swiglu with an extra line and grades it; options come last.
 fn graded(folder: &Folder, line: &str, options: &[&str]) -> String {
     let (exercise, text) = with_line(line);
     folder.write(&format!("eve/{}", exercise.file()), &text);
@@ -23,7 +23,7 @@ fn graded(folder: &Folder, line: &str, options: &[&str]) -> String {
     folder.run(&args).stdout
 }
 
-/// What it prints cannot steer the console, nor break the XML.
+/// Output cannot control the console or break the XML.
 #[test]
 fn control_characters_are_replaced() {
     let folder = Folder::new();
@@ -38,7 +38,7 @@ fn control_characters_are_replaced() {
     assert!(folder.read("g.xml").contains(said));
 }
 
-/// A learner's console as well.
+/// The same for a learner's console.
 #[test]
 fn what_is_printed_steers_nothing() {
     let folder = Folder::new();
@@ -53,7 +53,7 @@ fn what_is_printed_steers_nothing() {
     );
 }
 
-/// A solution that lies on the machine is not handed in by its path.
+/// A solution on the machine cannot be included by its path.
 #[test]
 fn other_files_are_not_brought_in() {
     let folder = Folder::new();
@@ -77,7 +77,7 @@ fn other_files_are_not_brought_in() {
     }
 }
 
-/// Nor by a link, to a file or to a folder; that is named, and nothing was handed in.
+/// Links to files or folders are reported and count as not handed in.
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
@@ -120,7 +120,7 @@ fn links_are_not_followed() {
     }
 }
 
-/// What it writes without a path does not stay in the folder of who grades.
+/// Files that a submission writes do not stay in the teacher's folder.
 #[test]
 fn it_runs_in_a_folder_of_its_own() {
     let folder = Folder::new();
@@ -131,7 +131,7 @@ fn it_runs_in_a_folder_of_its_own() {
     assert!(!folder.path("eve.txt").exists() && !std::path::Path::new("eve.txt").exists());
 }
 
-/// Processes are counted in /proc.
+/// Counts processes in /proc.
 #[cfg(target_os = "linux")]
 mod processes {
     use std::process::Stdio;
@@ -140,13 +140,13 @@ mod processes {
 
     use super::*;
 
-    /// Whoever ends `grade` ends all that it has started.
+    /// Killing `grade` ends all processes it has started.
     #[test]
     fn what_is_graded_ends_with_grade() {
         let folder = Folder::new();
         let (exercise, text) = with_line("loop {}");
         folder.write(&format!("eve/{}", exercise.file()), &text);
-        // An argument of `grade`, of the process that it starts, and of the program in that.
+        // An argument of `grade`, of its child, and of the program that runs in it.
         let seed = (1_u64 << 40 | u64::from(rand::random::<u32>())).to_string();
         let args = [
             "grade", "eve", "--only", "swiglu", "--limit", "300", "--seed",
@@ -159,7 +159,7 @@ mod processes {
         until(|| running(&seed) == 0);
     }
 
-    /// Processes with this argument.
+    /// Number of processes with this argument.
     fn running(argument: &str) -> usize {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
         let has_it = processes.filter(|process| {
@@ -170,7 +170,7 @@ mod processes {
         has_it.count()
     }
 
-    /// Waits for what soon holds.
+    /// Waits for a condition that soon holds.
     fn until(holds: impl Fn() -> bool) {
         let begin = Instant::now();
         while !holds() {

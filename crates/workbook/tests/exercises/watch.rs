@@ -1,4 +1,4 @@
-//! `watch` checks whenever the file is saved.
+//! `watch` checks a file whenever it is saved.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::run::{Folder, named};
 
-/// A watch that ends with the test, and what it prints, line by line.
+/// A watch that is killed at the end of the test, and its output line by line.
 struct Watch(Child, Receiver<String>);
 
 impl Watch {
@@ -27,7 +27,7 @@ impl Watch {
         Self(child, lines)
     }
 
-    /// Waits for a line that has `part`.
+    /// Waits for a line with `part`.
     fn says(&self, part: &str) {
         loop {
             let line = self.1.recv_timeout(Duration::from_secs(20));
@@ -43,7 +43,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         self.0.wait().unwrap();
     }
@@ -56,7 +56,7 @@ fn goes_on_when_a_file_is_saved(args: &[&str]) {
     let watch = Watch::start(&folder, args);
     watch.says(&first.spec.title);
     watch.says("uninitialised");
-    // Saved as it was: there is nothing new to say.
+    // Saved without a change: no output.
     fs::write(folder.file(first), &first.starter).unwrap();
     let solution = first.solution.as_deref().unwrap();
     fs::write(
@@ -81,7 +81,7 @@ fn by_polling() {
     goes_on_when_a_file_is_saved(&["--poll"]);
 }
 
-/// A watch goes on where the learner was.
+/// A watch continues at the learner's current exercise.
 #[test]
 fn the_place_is_kept() {
     let folder = Folder::new();
@@ -91,7 +91,7 @@ fn the_place_is_kept() {
     watch.says("not solved yet");
 }
 
-/// A watch of an exercise that is named goes on after it.
+/// A watch of a named exercise continues after it.
 #[test]
 fn an_exercise_can_be_named() {
     let folder = Folder::new();
@@ -108,7 +108,7 @@ fn an_exercise_can_be_named() {
     watch.says(&next.spec.title);
 }
 
-/// What another command writes while a watch runs stays.
+/// A watch keeps changes by other commands.
 #[test]
 fn a_watch_keeps_what_others_have_noted() {
     let folder = Folder::new();
@@ -135,7 +135,7 @@ fn a_watch_keeps_what_others_have_noted() {
     );
 }
 
-/// A file or a folder that goes is told, and a watch of nothing ends.
+/// A removed file or folder is reported, and the watch ends.
 #[test]
 fn what_is_watched_may_go() {
     for args in [&[][..], &["--poll"]] {

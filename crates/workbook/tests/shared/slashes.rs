@@ -1,4 +1,4 @@
-//! Output that compares the same on every system. The test programs include this file with `#[path]`.
+//! Makes output equal on every system. Test programs include this file with `#[path]`.
 
 /// The UTF-8 text of a program's output; on Windows with `/` for each `\`, as the tests write paths.
 ///
@@ -8,7 +8,7 @@ pub fn text(output: Vec<u8>) -> String {
     slashes(&String::from_utf8(output).unwrap())
 }
 
-/// The same for a text that is expected, in which a path of this machine may stand.
+/// The same for expected text that may contain a path.
 pub fn slashes(text: &str) -> String {
     if cfg!(windows) {
         text.replace('\\', "/")

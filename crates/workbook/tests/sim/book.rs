@@ -1,5 +1,5 @@
-//! What the book shows of the simulator is what it prints: `book/simulated/*.txt` hold a command line and,
-//! below it, its output. `CANDLEPOWER_UPDATE=1` writes the output anew.
+//! Checks that the book shows the simulator's real output: `book/simulated/*.txt` have a command line and its
+//! output. `CANDLEPOWER_UPDATE=1` rewrites the output.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `.cu` files. NVRTC compiles them; without it one line says how to get it, and tests that run them are skipped.
+//! `.cu` files in the simulator. Without NVRTC, an error says how to install it, and tests that need it are
+//! skipped.
 
 use crate::nvrtc;
 use crate::run::{Folder, Run, command, finish};
@@ -68,7 +69,7 @@ fn what_the_compiler_says_is_passed_on() {
     run.refused(&["CUDA that NVRTC compiles", "scale.cu(3): error", "fmaxg"]);
 }
 
-/// A toolkit that is named has to have it: no other is taken instead.
+/// If a toolkit is named, no other one is used.
 #[test]
 fn without_nvrtc_a_line_says_how_to_get_it() {
     let folder = Folder::new();

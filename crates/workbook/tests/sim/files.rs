@@ -1,4 +1,4 @@
-//! Arrays in and out, the report and the trace.
+//! Input and output files: arrays, report and trace.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn json(path: &str) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// What a run dumps another takes: 2·i + 1, and of that twice the first more.
+/// One run's dump is another's input: 2·i + 1, then twice that plus the first.
 #[test]
 fn arrays_are_saved_and_read_again() {
     let folder = Folder::new();
@@ -66,7 +66,7 @@ fn the_report_is_json() {
     assert!(report["lines"].as_array().unwrap().len() > 10);
 }
 
-/// The chosen warp's steps, as many as asked for, with the text that their lines are of.
+/// The chosen warp's steps, up to the maximum, with the text of their lines.
 #[test]
 fn a_warp_is_traced() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `workbook sim` from outside.
+//! Tests of `workbook sim`.
 
 mod book;
 mod cuda;
@@ -13,7 +13,7 @@ mod terminal;
 
 use run::{Folder, sim};
 
-/// y = a·x + y over n elements, for a block of 32 threads; the guard is right.
+/// y = a·x + y over n elements, for a block of 32 threads; the guard is correct.
 const SAXPY: &str = include_str!("saxpy.ptx");
 
 const ARGS: [&str; 8] = [
@@ -41,7 +41,7 @@ fn a_right_kernel_has_no_findings() {
     assert_eq!(run.stderr, "");
 }
 
-/// Every finding is a line, with the class, the thread, the buffer and the text of the instruction.
+/// Each finding is one line with class, thread, buffer and instruction.
 #[test]
 fn a_wrong_kernel_has_a_line_a_finding() {
     let folder = Folder::new();
@@ -67,7 +67,7 @@ fn a_wrong_kernel_has_a_line_a_finding() {
     assert_eq!(run.stderr, "");
 }
 
-/// A finding names the line of the source, and shows it when the file lies beside the PTX.
+/// A finding names the source line, and shows it if the file is next to the PTX.
 #[test]
 fn the_source_is_named_and_shown() {
     let folder = Folder::new();
@@ -104,7 +104,7 @@ fn the_source_is_named_and_shown() {
     );
 }
 
-/// What the kernel costs, line by line: 30 of 32 lanes active behind the guard, 4 sectors a request.
+/// Costs by line: 30 of 32 lanes active after the guard, 4 sectors per request.
 #[test]
 fn lines_have_costs() {
     let folder = Folder::new();

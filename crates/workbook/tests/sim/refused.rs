@@ -1,4 +1,4 @@
-//! Bad input: one line, what was expected and what was found, and exit code 2.
+//! Bad input: one line with what was expected and found, and exit code 2.
 
 use crate::run::{Folder, sim};
 use crate::{ARGS, SAXPY};

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and runs of the command.
+//! A folder per test, and runs of the command.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::slashes::{slashes, text};
 
-/// Gone at the end of the test.
+/// A temporary folder.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         path
     }
 
-    /// What lies in it, sorted.
+    /// Names of its files, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let name = |e: std::io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
@@ -36,14 +36,14 @@ impl Folder {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// `workbook sim` in the root of the repository.
+/// Prepares `workbook sim` in the repository's root.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -52,7 +52,7 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs it.
+/// Runs a command to its end.
 pub fn finish(mut command: Command) -> Run {
     let output = command.output().unwrap();
     Run {
@@ -67,7 +67,7 @@ pub fn sim(args: &[&str]) -> Run {
 }
 
 impl Run {
-    /// Asserts that the run refused its input: one line that has all `parts`, nothing on stdout, code 2.
+    /// Asserts that the input was rejected: one line with all `parts`, nothing on stdout, code 2.
     pub fn refused(&self, parts: &[&str]) {
         let line = &self.stderr;
         assert_eq!(self.code, Some(2), "{line}{}", self.stdout);

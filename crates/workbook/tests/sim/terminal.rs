@@ -1,23 +1,23 @@
-//! A terminal as an image, for a page that cannot run anything: the source with the faulty line marked, the command and
-//! what it printed.
+//! Draws a terminal as an image for static pages: the source with the faulty line marked, the command and its
+//! output.
 
 use svg::Document;
 use svg::node::element::{Rectangle, Text};
 
-/// Characters of a line; longer ones go on in the next.
+/// Maximum characters per line; longer lines wrap.
 const COLUMNS: usize = 92;
 const CHARACTER: f64 = 8.0;
 const LINE: f64 = 20.0;
 const MARGIN: f64 = 16.0;
 
-/// How a line is coloured, on the dark ground that terminals have in both themes of a page.
+/// Colour of a line, on the dark background of terminals in both themes.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Ink {
     /// Source and output.
     Plain,
-    /// What was typed.
+    /// The command.
     Command,
-    /// The line at fault, and the words about it.
+    /// The faulty line, and its finding.
     Fault,
 }
 
@@ -31,7 +31,7 @@ impl Ink {
     }
 }
 
-/// The image of these lines.
+/// Draws these lines.
 pub fn draw(lines: &[(String, Ink)]) -> String {
     let lines: Vec<(String, Ink)> = lines
         .iter()
@@ -63,7 +63,7 @@ pub fn draw(lines: &[(String, Ink)]) -> String {
     drawn.to_string() + "\n"
 }
 
-/// The line in parts of at most [`COLUMNS`] characters, broken at spaces; what goes on is indented.
+/// Wraps a line at [`COLUMNS`] characters, at spaces; continuation lines are indented.
 fn folded(line: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for word in line.split_inclusive(' ') {

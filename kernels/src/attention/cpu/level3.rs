@@ -1,12 +1,11 @@
 //! Level 3 on a CPU: one pass over the keys and one over the values for each query, in plain loops.
 //!
-//! Against level 2, which multiplies whole matrices: the scores of a query stay in the first-level cache
-//! until they are weights, where level 2 writes B·H·T·T of them to memory, reads them for the mask, for
-//! the softmax and for the second product, and copies k and v to put heads first. Keys are transposed,
-//! once, so that the compiler finds the lanes of a product by itself; so it does for the exponential
-//! (`cpu::math`). Each multiplication has a load of its own: that is the bound, half of what the CPU can
-//! multiply at best, and less where keys and values come from beyond the first-level cache. To be
-//! faster, each load has to serve more than one query.
+//! Compared with level 2, which multiplies whole matrices: the scores of a query stay in the L1 cache until
+//! they are weights. Level 2 writes B·H·T·T of them to memory, reads them for the mask, the softmax and the
+//! second matmul, and copies k and v to put heads first. Keys are transposed once, so that the compiler
+//! vectorises the dot products and the exponential (`cpu::math`). Each multiplication needs a load, which
+//! limits the speed to half of the CPU's peak, or less when keys and values come from beyond the L1 cache. To
+//! be faster, each load must serve more than one query.
 
 use candle_core::{Result, Tensor};
 use pulp::{Simd, WithSimd};
@@ -18,23 +17,24 @@ use crate::cpu::{loops, math, parallel};
 use crate::element::Element;
 use crate::output;
 
-/// Rows of a task: enough that keys and values, once in the cache, are used again.
+/// Rows per task: enough to reuse keys and values in the cache.
 const ROWS: usize = 16;
 
-/// softmax(q·kᵀ/√D)·v, every query sees every key: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
+/// Returns softmax(q·kᵀ/√D)·v, where every query attends to every key: q (B, T, H, D), k and v (B, T, Hkv,
+/// D), as views or contiguous.
 pub fn attention<T: Element>(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     full::<T>(q, k, v, |queries, k, v| {
         attend(queries, &gathered(&queries, k, v))
     })
 }
 
-/// Query t sees the keys `0..=position + t` of the cache: q (B, T, H, D).
+/// Causal attention: query t attends to the keys `0..=position + t` of the cache; q (B, T, H, D).
 pub fn causal_attention<T: Element>(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     causal::<T>(q, cache, position, attend)
 }
 
-/// Keys and values of each head side by side, as in a cache. Heads that share rows of k and v lie far
-/// apart, so that many queries would find them in few sets of the first-level cache.
+/// Copies the keys and values of each head together, as in a cache. Strided rows of k and v would map to few
+/// sets of the L1 cache.
 fn gathered<T: Element>(queries: &Queries<T>, k: Rows<T>, v: Rows<T>) -> Slots<T> {
     let heads = queries.kv_heads;
     let mut slots = Slots::new(queries.batch, queries.keys, heads, k.head_dim);
@@ -60,7 +60,7 @@ fn attend<T: Element>(queries: Queries<T>, slots: &Slots<T>) -> Result<Tensor> {
     })
 }
 
-/// One task, compiled for the widest vectors that this CPU has.
+/// One task, compiled for the widest vectors of this CPU.
 struct Loops<'a, T> {
     queries: Queries<'a, T>,
     keys: &'a Keys<T>,
@@ -91,7 +91,7 @@ impl<T: Element> WithSimd for Loops<'_, T> {
 }
 
 impl<T: Element> Loops<'_, T> {
-    /// q·k/√D of at least the first `seen` keys.
+    /// Computes q·k/√D for at least the first `seen` keys.
     #[inline(always)]
     fn score(&self, q: &[T], seen: usize, scores: &mut [f32]) {
         let scale = 1. / (q.len() as f32).sqrt();
@@ -109,7 +109,7 @@ impl<T: Element> Loops<'_, T> {
         }
     }
 
-    /// sums = Σ p·v, four values at a time.
+    /// Computes sums = Σ p·v, four values at a time.
     #[inline(always)]
     fn mix(&self, p: &[f32], sums: &mut [f32]) {
         let value = |j: usize| self.values.get(self.task.batch, j, self.task.kv_head);
@@ -132,7 +132,7 @@ impl<T: Element> Loops<'_, T> {
     }
 }
 
-/// Scores become e^(score − greatest); returns their sum.
+/// Replaces scores by e^(score − maximum); returns their sum.
 #[inline(always)]
 fn exponentials(scores: &mut [f32]) -> f32 {
     let max = loops::max(scores);

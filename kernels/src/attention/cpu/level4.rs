@@ -1,14 +1,14 @@
-//! Level 4 on a CPU: explicit lanes, and each load serves a register tile.
+//! Level 4 on a CPU: explicit SIMD lanes, with loads that serve a register tile.
 //!
-//! Against level 3: a lane is a query, so that the softmax of 16 queries goes on at once and nothing is
-//! ever summed across lanes; keys come in blocks, of which each element is loaded once for up to 48
-//! queries; and the greatest score is found on the way (the online softmax of "Self-attention does not need
-//! O(n²) memory", Rabe and Staats 2021, and of "FlashAttention", Dao et al. 2022), so that a block of keys
-//! and values is read once, and scores of one block are all there is of them. In decode, with one query a
-//! head, a lane is a key and then a channel (`decode`). All four products are one register tile (`tile`).
+//! Compared with level 3: each lane is a query, so the softmax of 16 queries runs at once and nothing is
+//! summed across lanes. Keys come in blocks, and each element is loaded once for up to 48 queries. The
+//! maximum score is updated block by block (the online softmax of "Self-attention does not need O(n²)
+//! memory", Rabe and Staats 2021, and of "FlashAttention", Dao et al. 2022), so a block of keys and values is
+//! read once, and only its scores are stored. In decode, with one query per head, each lane is a key and then
+//! a channel (`decode`). All four matmuls use one register tile (`tile`).
 //!
-//! The FLOPs are level 2's, less the half that a causal mask hides; of them a register tile of 8×3 asks
-//! 24 for 11 loads. To be faster, bf16 products in the CPU's own matrix instructions.
+//! The FLOPs are level 2's, minus the half that a causal mask hides; a register tile of 8×3 performs 24 of
+//! them per 11 loads. To be faster, use the CPU's matrix instructions in bf16.
 
 mod block;
 mod decode;
@@ -25,14 +25,15 @@ use super::{Slots, causal, full};
 use crate::attention::Cache;
 use panel::Source;
 
-/// softmax(q·kᵀ/√D)·v, every query sees every key: q (B, T, H, D), k and v (B, T, Hkv, D), views or not.
+/// Returns softmax(q·kᵀ/√D)·v, where every query attends to every key: q (B, T, H, D), k and v (B, T, Hkv,
+/// D), as views or contiguous.
 pub fn attention<T: Stored>(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     full(q, k, v, |queries, k, v| {
         block::attend::<T>(queries, Source::Views(k, v))
     })
 }
 
-/// Query t sees the keys `0..=position + t` of the cache: q (B, T, H, D).
+/// Causal attention: query t attends to the keys `0..=position + t` of the cache; q (B, T, H, D).
 pub fn causal_attention<T: Stored>(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     causal(q, cache, position, |queries, slots: &Slots<T>| {
         let (keys, values) = (&slots.keys, slots.values());

@@ -4,16 +4,16 @@ use super::super::params::Strides;
 use super::Rows;
 use crate::element::Element;
 
-/// Keys of a block: four of the widest registers.
+/// Keys per block: four of the widest registers.
 pub(crate) const BLOCK: usize = 64;
 
-/// Zeroes, which the system hands out page by page when they are first touched: the lanes of a block
-/// beyond the last key are read, and then thrown away. Under test NaN, so that it shows if one is not.
+/// Returns zeros, which the system allocates page by page at first access. Lanes beyond the last key are read
+/// and dropped; in tests they are NaN to detect a use.
 fn unwritten<T: Element>(len: usize) -> Vec<T> {
     vec![if cfg!(test) { T::NAN } else { T::zero() }; len]
 }
 
-/// Keys and values, for each sequence and head a stream of their own.
+/// Keys and values, as a separate stream per sequence and head.
 pub(crate) struct Slots<T> {
     pub keys: Keys<T>,
     values: Vec<T>,
@@ -26,14 +26,14 @@ impl<T: Element> Slots<T> {
         Self { keys, values }
     }
 
-    /// The streams of keys and of values, sequence by sequence and head by head.
+    /// Iterates over the streams of keys and values, sequence by sequence and head by head.
     pub fn streams(&mut self) -> impl Iterator<Item = (KeyStream<'_, T>, &mut [T])> {
         let len = self.keys.stream();
         let values = self.values.chunks_exact_mut(len.max(1));
         self.keys.streams().zip(values)
     }
 
-    /// Values, (B, Hkv, positions, D).
+    /// Returns the values, (B, Hkv, positions, D).
     pub fn values(&self) -> Rows<'_, T> {
         let stream = self.keys.stream();
         Rows {
@@ -50,7 +50,7 @@ impl<T: Element> Slots<T> {
 
 #[cfg(test)]
 impl<T: Element> Slots<T> {
-    /// Copies of keys and values, both (B, Hkv, capacity, D).
+    /// Copies keys and values, both (B, Hkv, capacity, D).
     pub fn rows(&self, capacity: usize) -> (Vec<T>, Vec<T>) {
         let (d, values) = (self.keys.head_dim, self.values());
         let streams = self.keys.data.len() / self.keys.stream().max(1);
@@ -70,8 +70,8 @@ impl<T: Element> Slots<T> {
 
 /// Keys in blocks of 64, each transposed: (B, Hkv, positions/64, D, 64).
 ///
-/// A register holds one channel of neighbouring keys: their products with a query are summed in lanes
-/// of their own, and nothing is summed across lanes.
+/// A register holds one channel of neighbouring keys, so their dot products with a query are summed in
+/// separate lanes, and nothing is summed across lanes.
 pub(crate) struct Keys<T> {
     data: Vec<T>,
     heads: usize,
@@ -79,7 +79,7 @@ pub(crate) struct Keys<T> {
     blocks: usize,
 }
 
-/// The blocks of one sequence and head, to write.
+/// The blocks of one sequence and head, for writing.
 pub(crate) struct KeyStream<'a, T> {
     data: &'a mut [T],
     head_dim: usize,
@@ -96,14 +96,14 @@ impl<T: Element> Keys<T> {
         }
     }
 
-    /// Sequence by sequence and head by head.
+    /// Iterates over the streams, sequence by sequence and head by head.
     pub fn streams(&mut self) -> impl Iterator<Item = KeyStream<'_, T>> {
         let (stream, head_dim) = (self.stream(), self.head_dim);
         let streams = self.data.chunks_exact_mut(stream.max(1));
         streams.map(move |data| KeyStream { data, head_dim })
     }
 
-    /// (D, 64): the keys `64·i..64·i + 64`.
+    /// Returns the keys `64·i..64·i + 64`, (D, 64).
     #[inline(always)]
     pub fn block(&self, batch: usize, head: usize, i: usize) -> &[T] {
         let at = (batch * self.heads + head) * self.blocks + i;

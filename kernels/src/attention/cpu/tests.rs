@@ -1,4 +1,4 @@
-//! What only a CPU has: other widths of registers, parts of a stream, what a cache held before.
+//! Tests of CPU details: narrower registers, parts of a stream, and stale contents of a cache.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,11 +12,11 @@ use crate::attention::{self, Cache};
 use crate::rope;
 use crate::testing::{host, rng, uniform};
 
-/// Whether kernels run with other vectors than the CPU's widest: the tests that set this and those that
-/// run beside them differ in speed only.
+/// Whether kernels use narrower vectors than the CPU's widest. Tests running at the same time differ only in
+/// speed.
 pub static NARROW: AtomicBool = AtomicBool::new(false);
 
-/// Runs `op` with AVX2, where the CPU is one that has it, else lane by lane.
+/// Runs `op` with AVX2 if the CPU has it, otherwise lane by lane.
 pub fn narrow<Op: WithSimd>(op: Op) -> Op::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
@@ -25,7 +25,7 @@ pub fn narrow<Op: WithSimd>(op: Op) -> Op::Output {
     Scalar::new().vectorize(op)
 }
 
-/// The greatest difference, as a share of 1.
+/// Returns the maximum absolute difference.
 fn difference(x: &Tensor, y: &Tensor) -> Result<f64> {
     let pairs = host(x)?.into_iter().zip(host(y)?);
     Ok(pairs
@@ -33,7 +33,7 @@ fn difference(x: &Tensor, y: &Tensor) -> Result<f64> {
         .fold(0., |a: f64, b| if b > a || b.is_nan() { b } else { a }))
 }
 
-/// q, k and v (1, T, H or Hkv, D), views of one product.
+/// Returns q, k and v (1, T, H or Hkv, D), as views of one tensor.
 fn heads(t: usize, h: usize, h_kv: usize, d: usize, dtype: DType) -> Result<[Tensor; 3]> {
     let (x, _) = uniform(&mut rng(), &[1, t, h + 2 * h_kv, d], dtype, &Device::Cpu)?;
     Ok([
@@ -43,7 +43,7 @@ fn heads(t: usize, h: usize, h_kv: usize, d: usize, dtype: DType) -> Result<[Ten
     ])
 }
 
-/// A cache of level 4 with `x` at `position..`, and the queries.
+/// Appends `x` at `position..` to a level-4 cache; returns the queries.
 fn append(cache: &mut Cache, x: &[Tensor; 3], position: usize) -> Result<Tensor> {
     let [q, k, v] = x;
     let (t, d) = (q.dim(1)?, q.dim(3)?);
@@ -51,7 +51,7 @@ fn append(cache: &mut Cache, x: &[Tensor; 3], position: usize) -> Result<Tensor>
     rope::level4::rope_append(q, k, v, &cos, &cos.zeros_like()?, cache, position)
 }
 
-/// Causal attention of all of `x`, at once or, with `step`, a few tokens at a time.
+/// Returns the causal attention of `x`, all at once or `step` tokens at a time.
 fn causal(x: &[Tensor; 3], step: usize) -> Result<Tensor> {
     let (t, h_kv, d) = (x[0].dim(1)?, x[1].dim(2)?, x[0].dim(3)?);
     let mut cache = Cache::new(1, t, h_kv, d, x[0].dtype(), &Device::Cpu)?;
@@ -88,7 +88,7 @@ fn decode_equals_prefill_up_to_the_last_position() -> Result<()> {
 }
 
 #[test]
-fn parts_of_a_stream_join() -> Result<()> {
+fn parts_of_a_stream_are_merged() -> Result<()> {
     let x = heads(3001, 2, 1, 64, DType::F32)?;
     let mut cache = Cache::new(1, 3001, 1, 64, DType::F32, &Device::Cpu)?;
     let q = append(&mut cache, &x, 0)?
@@ -111,7 +111,7 @@ fn parts_of_a_stream_join() -> Result<()> {
 }
 
 #[test]
-fn what_a_cache_held_before_is_not_read() -> Result<()> {
+fn stale_contents_of_a_cache_are_not_read() -> Result<()> {
     let x = heads(70, 4, 2, 32, DType::F32)?;
     let old = heads(200, 4, 2, 32, DType::F32)?.map(|x| (x * f64::NAN).expect("NaN"));
     let mut used = Cache::new(1, 200, 2, 32, DType::F32, &Device::Cpu)?;
@@ -128,7 +128,7 @@ fn what_a_cache_held_before_is_not_read() -> Result<()> {
 }
 
 #[test]
-fn narrower_registers_give_the_same() -> Result<()> {
+fn narrower_registers_give_the_same_result() -> Result<()> {
     for (t, h, h_kv, d) in [(197, 2, 2, 64), (70, 6, 2, 24)] {
         for (dtype, tolerance) in [(DType::F32, 1e-5), (DType::BF16, 1e-2)] {
             let x = heads(t, h, h_kv, d, dtype)?;
@@ -158,7 +158,7 @@ fn narrower_registers_give_the_same() -> Result<()> {
     Ok(())
 }
 
-/// A product of `rows` rows in N registers and its sums in f64; b ends with its last row.
+/// A matmul of `rows` rows in N registers and its sums in f64; b ends with its last row.
 struct Tile<T, const N: usize> {
     rows: usize,
     steps: usize,

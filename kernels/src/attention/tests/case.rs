@@ -1,4 +1,4 @@
-//! One case: its operands, its oracle, and how a level runs it.
+//! Test cases: operands, oracle, and how a level runs them.
 
 use candle_core::{DType, Device, Result, Tensor};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use crate::attention::{self, Cache};
 use crate::dispatch::Facts;
 use crate::testing::{Expected, skip, uniform};
 
-/// The functions of a level.
+/// Functions of a level.
 pub struct Level {
     pub name: &'static str,
     rope_append:
@@ -32,7 +32,7 @@ pub const LEVELS: [Level; 2] = [
     },
 ];
 
-/// Level 5's own, of a Hopper.
+/// Level 5's kernels for Hopper.
 const HOPPER: Level = Level {
     name: "level 5",
     rope_append: crate::rope::level5::prompt_rope_append,
@@ -40,7 +40,7 @@ const HOPPER: Level = Level {
     attention: attention::level5::tile_wgmma::attention,
 };
 
-/// Level 5's own, in f32 on tensor cores.
+/// Level 5's f32 kernels on tensor cores (TF32×3).
 const TF32: Level = Level {
     name: "level 5 in f32",
     rope_append: crate::rope::level5::prompt_rope_append,
@@ -48,7 +48,7 @@ const TF32: Level = Level {
     attention: attention::level5::tile_tf32x3::attention,
 };
 
-/// A sequence of `position` + `tokens`, of which the last `tokens` ask.
+/// A sequence of `position` + `tokens` tokens; the last `tokens` are queries.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     pub batch: usize,
@@ -58,12 +58,12 @@ pub struct Case {
     pub kv_heads: usize,
     pub d: usize,
     pub dtype: DType,
-    /// Elements between a multiple of 16 bytes and the first of the product that q, k and v are cut from.
+    /// Offset of q, k and v's shared tensor from a multiple of 16 bytes, in elements.
     pub offset: usize,
 }
 
 impl Case {
-    /// Those that can on `device`.
+    /// Levels that run on `device`.
     pub fn levels(&self, device: &Device) -> Result<Vec<&'static Level>> {
         let facts = Facts::of(device)?;
         let hopper = attention::level5::tile_wgmma::can(facts, self.dtype, self.d);
@@ -86,7 +86,7 @@ impl Case {
         2 * self.batch * self.heads * self.tokens * self.keys() * self.d
     }
 
-    /// Fewer sequences, heads and queries until the work is at most `limit`.
+    /// Reduces sequences, heads and queries until the work is at most `limit`.
     pub fn capped(mut self, limit: usize) -> Self {
         while self.multiply_adds() > limit {
             match self {
@@ -101,7 +101,7 @@ impl Case {
         self
     }
 
-    /// (B, S, H + 2·Hkv, D) on `device`, from `offset` elements into its memory, and what it holds.
+    /// Returns (B, S, H + 2·Hkv, D) on `device`, starting at `offset` elements in memory, and its values.
     pub fn product(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<(Tensor, Vec<f64>)> {
         let shape = (
             self.batch,
@@ -115,7 +115,7 @@ impl Case {
         Ok((product, values.split_off(self.offset)))
     }
 
-    /// q, k and v of the tokens from `start`: views.
+    /// Returns q, k and v of the tokens from `start` on, as views.
     pub fn cut(&self, product: &Tensor, start: usize, tokens: usize) -> Result<[Tensor; 3]> {
         let (h, h_kv) = (self.heads, self.kv_heads);
         let rows = product.narrow(1, start, tokens)?;
@@ -123,7 +123,7 @@ impl Case {
         Ok([cut(0, h)?, cut(h, h_kv)?, cut(h + h_kv, h_kv)?])
     }
 
-    /// In f64, of the last `tokens`; errors scale with the greatest |v|.
+    /// Computes the last `tokens` in f64; errors scale with max |v|.
     pub fn oracle(&self, product: &[f64], causal: bool) -> Expected {
         let queries = self.batch * self.tokens * self.heads;
         let results = (0..queries).into_par_iter().map(|i| {
@@ -141,7 +141,7 @@ impl Case {
         }
     }
 
-    /// What head h of token t of sequence b gets, and the greatest |v| that it sees, D times.
+    /// Returns head h of token t of sequence b, and the max |v| it attends to, D times.
     fn query(
         &self,
         product: &[f64],
@@ -200,7 +200,7 @@ impl Case {
         (level.rope_append)(&q, &k, &v, &cos, &sin, cache, position)
     }
 
-    /// Appends the tokens in the given steps, and attends after each: (B, S, H·D).
+    /// Appends tokens in the given steps and attends after each: (B, S, H·D).
     pub fn causal(&self, level: &Level, product: &Tensor, steps: &[usize]) -> Result<Tensor> {
         let mut cache = self.cache(product.device())?;
         let (mut position, mut results) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! The constants that a launch has in common with its kernel file.
+//! Constants that launches share with their kernel files.
 
 use crate::attention::level4::{decode, tile_f32, tile_mma};
 use crate::attention::level5::{self, tile_tf32x3, tile_wgmma};

@@ -1,4 +1,4 @@
-//! Steps whose position is in memory.
+//! Decode steps with the position in device memory.
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -13,7 +13,8 @@ use crate::testing::{
     assert_close, behind, devices, host, pairwise, relative_error, rng, skip, tolerance,
 };
 
-/// Steps behind `position`, whose past level 4 has appended: the result, and what the device holds as position.
+/// Runs steps after `position`, whose past level 4 has appended; returns the result and the position on the
+/// device.
 fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
     let mut inner = case.cache(device)?;
     if case.position > 0 {
@@ -25,12 +26,12 @@ fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)
     let Some(at) = cache.on_device(&q, case.position)? else {
         candle_core::bail!("{case:?} is left to level 4")
     };
-    // Angles of all positions: those of others would turn keys and queries apart.
+    // The angles of other positions would differ and rotate keys and queries apart.
     let angles = |here: f64, before: f64| -> Result<Tensor> {
         let row = |x: f64, n| Tensor::full(x as f32, (n, case.d / 2), device);
         let here = row(here, case.tokens)?;
         let all = match case.position {
-            0 => here, // a GPU refuses to fill nothing
+            0 => here, // a GPU cannot fill an empty tensor
             n => Tensor::cat(&[row(before, n)?, here], 0)?,
         };
         all.to_dtype(case.dtype)
@@ -46,7 +47,7 @@ fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)
 }
 
 #[test]
-fn steps_equal_the_oracle_wherever_they_stand() -> Result<()> {
+fn steps_equal_the_oracle_at_every_position() -> Result<()> {
     let mut rng = rng();
     let axes: [&[usize]; 7] = [
         &[1, 2],
@@ -59,7 +60,7 @@ fn steps_equal_the_oracle_wherever_they_stand() -> Result<()> {
     ];
     for device in devices() {
         if on_cpu(&device) {
-            continue; // whose loops are told the position
+            continue; // a CPU's loops take the position as an argument
         }
         for shape in pairwise(&axes) {
             let (heads, kv_heads) = [(2, 2), (3, 1), (6, 2)][shape[3]];
@@ -96,7 +97,7 @@ fn a_position_is_set_and_advanced_on_the_device() -> Result<()> {
         position.set(41)?;
         position.advance(2)?;
         assert_eq!(position.read()?, 43);
-        position.set(43)?; // known: nothing is launched
+        position.set(43)?; // unchanged, so nothing is launched
         position.set(7)?;
         assert_eq!(position.read()?, 7);
     }
@@ -104,7 +105,7 @@ fn a_position_is_set_and_advanced_on_the_device() -> Result<()> {
 }
 
 #[test]
-fn what_level_5_leaves_to_level_4_is_none() -> Result<()> {
+fn level_5_leaves_some_shapes_to_level_4() -> Result<()> {
     for device in devices() {
         let case = |d, tokens| {
             let cache = crate::attention::Cache::new(1, 9, 1, d, DType::BF16, &device)?;
@@ -121,8 +122,8 @@ fn what_level_5_leaves_to_level_4_is_none() -> Result<()> {
     Ok(())
 }
 
-/// Three products of TF32 are a product of f32 here, too, where scores are differences of large numbers and many keys
-/// are summed. A single product of TF32 has 10 bits of each factor, too few for this.
+/// Three TF32 matmuls are as accurate as one in f32, even where scores are differences of large numbers and
+/// many keys are summed. A single TF32 matmul has 10 bits per factor, too few for this.
 #[test]
 fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
     let case = Case {
@@ -137,7 +138,7 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
     };
     for device in devices() {
         if on_cpu(&device) {
-            continue; // which has level 4's loops
+            continue; // a CPU has level 4's loops
         }
         if !tile_tf32x3::can(Facts::of(&device)?, case.dtype, case.d) {
             let why = format!("needs tensor cores of sm_80 or later, found {device:?}");

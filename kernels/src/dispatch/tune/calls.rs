@@ -1,4 +1,4 @@
-//! A call of every kernel that can compute a problem, on random operands.
+//! Calls of every kernel that can compute a problem, on random operands.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -13,27 +13,27 @@ use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
 use crate::rms_norm::level5 as rms;
 
-/// Computes with the next set of operands.
+/// A call with the next set of operands.
 pub type Call = Box<dyn FnMut() -> Result<()>>;
 
-/// A kernel's calls.
+/// Calls of one kernel.
 pub struct CallOn {
-    /// Of the entry.
+    /// Name of the entry.
     pub name: &'static str,
-    /// How many sets of operands there are.
+    /// Number of sets of operands.
     pub sets: usize,
-    /// With the next set.
+    /// The call.
     pub call: Call,
 }
 
-/// The name of a call that goes the whole way, through the tables.
+/// Name of the call that picks a kernel by the tables.
 pub const PICKED: &str = "level5";
 
-/// The name of candle's own product.
+/// Name of candle's matmul.
 pub const CANDLE: &str = "candle";
 
-/// Of every entry that can, in the order of its registry; of the one that is picked, as [`PICKED`]; and of candle's
-/// product of matrices where that is no entry, to be compared with.
+/// Returns calls of every entry that can run, in the order of its registry; of the picked one, as [`PICKED`];
+/// and of candle's matmul, for comparison, if it is no entry.
 ///
 /// # Errors
 /// When there is no memory for the operands.
@@ -50,10 +50,10 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
 }
 
 // ANCHOR: sets
-/// Bytes of the operands of all sets: more than a GPU's second cache holds, as the weights of a model are.
+/// Bytes of the operands of all sets: more than a GPU's L2 cache holds, as for the weights of a model.
 const ROTATED: usize = 128 << 20;
 
-/// Sets of operands at the most: a model has about as many layers.
+/// Maximum number of sets; a model has about as many layers.
 const SETS: usize = 8;
 
 fn sets(bytes: usize) -> usize {
@@ -61,12 +61,12 @@ fn sets(bytes: usize) -> usize {
 }
 // ANCHOR_END: sets
 
-/// In −1..1.
+/// Random numbers in −1..1.
 fn random(dims: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
     Tensor::rand(-1f32, 1., dims, device)?.to_dtype(dtype)
 }
 
-/// `run` with one set after the other.
+/// Calls `run` with one set after another.
 fn in_turn<T: 'static>(
     name: &'static str,
     all: &Rc<Vec<T>>,
@@ -152,7 +152,7 @@ fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     Ok(calls)
 }
 
-/// As many heads as the problem has matrices, in one sequence; as many keys as queries.
+/// One head per matrix of the problem, in one sequence; equally many keys and queries.
 fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
     let Problem {
         batch, m, k, dtype, ..

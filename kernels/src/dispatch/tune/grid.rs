@@ -1,10 +1,10 @@
-//! Which problems are measured, and what each of them stands for.
+//! Grids of measured problems, and the range that each represents.
 
 use candle_core::DType;
 
 use crate::dispatch::{Facts, Layout, Op, Problem, Range};
 
-/// Sizes along one dimension, ascending: each stands for those down to the one before.
+/// Ascending sizes along one dimension; each represents the range down to the previous one.
 #[derive(Debug, Clone)]
 pub struct Axis {
     sizes: Vec<usize>,
@@ -13,7 +13,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Up to the largest.
+    /// Sizes up to the largest.
     pub fn up_to(sizes: &[usize]) -> Self {
         Self {
             sizes: sizes.to_vec(),
@@ -22,7 +22,7 @@ impl Axis {
         }
     }
 
-    /// This size and no other.
+    /// A single size.
     pub fn only(size: usize) -> Self {
         Self {
             sizes: vec![size],
@@ -31,13 +31,13 @@ impl Axis {
         }
     }
 
-    /// The largest that is measured stands for all above it too.
+    /// The largest size also represents all above.
     pub fn and_above(mut self) -> Self {
         self.above = true;
         self
     }
 
-    /// Of each size, its place and what it stands for.
+    /// Iterates over the sizes with their ranges.
     fn cells(&self) -> impl Iterator<Item = (Range, usize)> + '_ {
         self.sizes.iter().enumerate().map(|(i, &size)| {
             let below = if i == 0 { 0 } else { self.sizes[i - 1] + 1 };
@@ -47,14 +47,14 @@ impl Axis {
     }
 }
 
-/// All combinations of some sizes.
+/// All combinations of sizes.
 #[derive(Debug, Clone)]
 pub struct Grid {
-    /// Which operation.
+    /// The operation.
     pub op: Op,
-    /// Of the operands.
+    /// dtype of the operands.
     pub dtype: DType,
-    /// Matrices.
+    /// Number of matrices.
     pub batch: Axis,
     /// Rows of A.
     pub m: Axis,
@@ -64,13 +64,13 @@ pub struct Grid {
     pub k: Axis,
 }
 
-/// Multiply-adds beyond which a problem is left out: a millisecond or two of a large GPU, some of a CPU.
+/// Maximum multiply-adds of a problem: a millisecond or two on a large GPU, several on a CPU.
 const MOST_GPU: usize = 1 << 35;
 const MOST_CPU: usize = 1 << 29;
 
 impl Grid {
-    /// Problems, and the ranges of batch, m, n and k that each stands for. Without those that would take too
-    /// long on the device.
+    /// Iterates over problems and the ranges of batch, m, n and k that each represents, without those too
+    /// slow for the device.
     pub fn problems(&self, facts: &Facts) -> impl Iterator<Item = ([Range; 4], Problem)> + '_ {
         let most = if facts.is_gpu() { MOST_GPU } else { MOST_CPU };
         let all = self.batch.cells().flat_map(move |batch| {
@@ -96,7 +96,7 @@ impl Grid {
         .filter(move |(_, p)| p.batch * p.m * p.n * p.k <= most)
     }
 
-    /// Which of batch, m, n and k end in a size that stands for all above.
+    /// Which of batch, m, n and k have a largest size that represents all above.
     pub(super) fn above(&self) -> [bool; 4] {
         [&self.batch, &self.m, &self.n, &self.k].map(|axis| axis.above)
     }

@@ -1,12 +1,12 @@
-//! Neighbours with the same kernel become one rule.
+//! Merges neighbouring cells with the same kernel into one rule.
 
 use super::{Grid, Measured};
 use crate::dispatch::{Range, Rule};
 
-/// A box of shapes, and what was measured at its upper end.
+/// A box of shapes, and the measurement at its upper end.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Of batch, m, n and k.
+    /// Ranges of batch, m, n and k.
     ranges: [Range; 4],
     kernel: (&'static str, f64),
     next: Option<(&'static str, f64)>,
@@ -14,7 +14,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// What `measured` says of `ranges`.
+    /// The cell of `measured`.
     pub fn new(ranges: [Range; 4], measured: &Measured) -> Self {
         let (first, second) = measured.places();
         Self {
@@ -25,7 +25,8 @@ impl Cell {
         }
     }
 
-    /// Whether `other` has the same kernel and lies right above this along one axis, and beside it along no other.
+    /// Whether `other` has the same kernel, is adjacent above this along `axis`, and has equal ranges along
+    /// all others.
     fn continues(&self, other: &Self, axis: usize) -> bool {
         let same = |i: usize| i == axis || self.ranges[i] == other.ranges[i];
         self.kernel.0 == other.kernel.0
@@ -34,12 +35,12 @@ impl Cell {
     }
 }
 
-/// The rules of a grid. Where the largest size stands for all above, the last that was measured does.
+/// Returns the rules of a grid. If the largest size represents all above, its ranges are open.
 pub fn rules(grid: &Grid, mut cells: Vec<Cell>) -> Vec<Rule> {
     for axis in (0..4).filter(|&axis| grid.above()[axis]) {
         open(&mut cells, axis);
     }
-    // k first: it decides least.
+    // k first, because it matters least.
     for axis in [3, 2, 1, 0] {
         cells = joined(cells, axis);
     }
@@ -61,7 +62,7 @@ pub fn rules(grid: &Grid, mut cells: Vec<Cell>) -> Vec<Rule> {
     cells.into_iter().map(rule).collect()
 }
 
-/// The uppermost cells along an axis have no end.
+/// Opens the ranges of the uppermost cells along an axis.
 fn open(cells: &mut [Cell], axis: usize) {
     let all = cells.to_vec();
     for cell in cells {
@@ -75,7 +76,7 @@ fn open(cells: &mut [Cell], axis: usize) {
     }
 }
 
-/// Cells that continue each other along an axis as one; the upper one's times stand.
+/// Merges adjacent cells along an axis; the upper cell's times are kept.
 fn joined(cells: Vec<Cell>, axis: usize) -> Vec<Cell> {
     let mut joined: Vec<Cell> = vec![];
     for cell in cells {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_become_one() {
+    fn neighbours_are_merged() {
         let grid = Grid {
             op: Op::Matmul,
             dtype: DType::F32,

@@ -1,4 +1,4 @@
-//! Times of one kernel's call.
+//! Times the calls of one kernel.
 
 use std::time::{Duration, Instant};
 
@@ -7,41 +7,41 @@ use candle_core::{Device, Result};
 use super::calls::Call;
 use crate::cuda_graph::{Buffers, CudaGraph, warm};
 
-/// A sample is about this long.
+/// Approximate duration of a sample.
 const SAMPLE: Duration = Duration::from_micros(200);
 
-/// On a CPU, what comes before each call of a rested sample: by then a library's threads have gone to sleep, and waking
-/// them is part of the call. Ours look out for longer, as they do between the ops of a model.
+/// Rest before each call of a rested sample on a CPU: by then a library's threads sleep, and waking them is
+/// part of the call. Ours spin for longer, as between the ops of a model.
 const REST: Duration = Duration::from_micros(20);
 
-/// Calls of a rested sample.
+/// Calls per rested sample.
 const RESTED: usize = 4;
 
-/// Microseconds of a call beside which waking a thread, or filling a cache, is little.
+/// Microseconds of a call from which on waking threads or filling caches is negligible.
 const LONG: f64 = 200.;
 
-/// Calls of a sample at the least, where they are not long: the first finds the caches as another has left them.
+/// Minimum calls per sample, unless they are long: the first one finds caches as another kernel left them.
 const LEAST: usize = 4;
 
-/// Calls in a CUDA graph at the most.
+/// Maximum calls in a CUDA graph.
 const RECORDED: usize = 32;
 
-/// A kernel's calls, ready to be timed.
+/// Timer of a kernel's calls.
 pub struct Sampler<'a> {
     device: &'a Device,
     call: Call,
-    /// On a GPU, a graph of some calls: one alone would say how fast the host is.
+    /// A graph of several calls on a GPU; a single call would measure the host.
     graph: Option<CudaGraph>,
-    /// Calls of a graph, or of a sample.
+    /// Calls per graph or per sample.
     calls: usize,
-    /// Launches of the graph.
+    /// Launches of the graph per sample.
     launches: usize,
-    /// Whether a call after a rest may take another time.
+    /// Whether calls after a rest may take longer.
     rests: bool,
 }
 
 impl<'a> Sampler<'a> {
-    /// After a warm-up; `call` takes `sets` sets of operands in turn.
+    /// Warms up; `call` uses `sets` sets of operands in turn.
     pub fn new(device: &'a Device, sets: usize, mut call: Call) -> Result<Self> {
         warm(device, || (0..sets).try_for_each(|_| call()))?;
         let us = host(device, &mut call)?.max(0.02);
@@ -50,7 +50,7 @@ impl<'a> Sampler<'a> {
             true if us < LONG => (None, wanted.max(LEAST)),
             true => (None, wanted),
             false => {
-                // Each set as often as the others, and outputs where a forward pass has them: in memory that was there before.
+                // Each set equally often; outputs are in memory allocated before, as in a forward pass.
                 let rounds = wanted.div_ceil(sets).min((RECORDED / sets).max(1));
                 let mut round = || (0..sets).try_for_each(|_| call());
                 let buffers = warm(device, || Buffers::of(&mut round))?;
@@ -76,7 +76,7 @@ impl<'a> Sampler<'a> {
     }
 
     // ANCHOR: rested
-    /// Microseconds of a call after a [`REST`]; none where that makes no difference.
+    /// Returns the microseconds of a call after a [`REST`]; `None` if that makes no difference.
     pub fn rested(&mut self) -> Result<Option<f64>> {
         if !self.rests {
             return Ok(None);
@@ -90,7 +90,7 @@ impl<'a> Sampler<'a> {
     }
     // ANCHOR_END: rested
 
-    /// Microseconds of a call, one after the other.
+    /// Returns the microseconds of a call in a sequence.
     pub fn sample(&mut self) -> Result<f64> {
         let Self { device, call, .. } = self;
         match &self.graph {
@@ -108,7 +108,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Keeps this thread busy while the others go to sleep.
+/// Keeps this thread busy while the others fall asleep.
 fn rest() {
     let start = Instant::now();
     while start.elapsed() < REST {
@@ -116,7 +116,7 @@ fn rest() {
     }
 }
 
-/// Microseconds until the device has done it.
+/// Returns the microseconds until the device is done.
 fn host(device: &Device, work: impl FnOnce() -> Result<()>) -> Result<f64> {
     device.synchronize()?;
     let start = Instant::now();

@@ -1,12 +1,12 @@
-//! Level 3 on a CPU: one walk over each node's edges.
+//! Level 3 on a CPU: one pass over each node's edges.
 //!
-//! Against level 2: no tensor of E rows is ever made. Level 2 makes eight of them, E·H·D each (the
-//! projected edges, q, k and v gathered, sums and products), and reads each again from memory; here an
-//! edge's projection is H·D numbers in the first-level cache, used for its scores and for its message, and
-//! the softmax is the online one ("Online normalizer calculation for softmax", Milakov and Gimelshein
-//! 2018), so that one walk does. Nodes are divided among the threads, in runs of equal work.
+//! Compared with level 2: there are no tensors of E rows. Level 2 makes eight of them, E·H·D each (the
+//! projected edges, q, k and v gathered, sums and products), and reads each again from memory. Here an edge's
+//! projection is H·D numbers in the L1 cache, used for its scores and its message. The softmax is online
+//! ("Online normalizer calculation for softmax", Milakov and Gimelshein 2018), so one pass is enough. Nodes
+//! are divided among the threads in ranges of equal work.
 //!
-//! To be faster: not to project each edge, which costs Fe multiplications a channel. That is level 4.
+//! To be faster, avoid the projection of each edge, which costs Fe multiplications per channel: level 4.
 
 use candle_core::{Result, Tensor};
 
@@ -15,7 +15,7 @@ use crate::cpu::loops::widest;
 use crate::cpu::math::exp;
 use crate::element::Element;
 
-/// Partial sums of a score side by side: the lanes of the widest registers.
+/// Partial sums of a score: the lanes of the widest registers.
 const PARTS: usize = 16;
 
 pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) -> Result<Tensor> {
@@ -30,7 +30,7 @@ pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) 
     })
 }
 
-/// The softmax of a head in the making.
+/// Running softmax of a head.
 #[derive(Clone, Copy)]
 struct Softmax {
     max: f32,
@@ -64,7 +64,7 @@ fn nodes<T: Element>(inputs: Inputs<T>, w_t: &[f32], (range, y): Task<T>) {
     }
 }
 
-/// Σⱼ exp(sⱼ − max)(vⱼ + Wₑeⱼ) of one node, into `sums`.
+/// Computes Σⱼ exp(sⱼ − max)(vⱼ + Wₑeⱼ) of one node into `sums`.
 #[inline(always)]
 fn attend<T: Element>(
     inputs: Inputs<T>,
@@ -89,7 +89,7 @@ fn attend<T: Element>(
             let at = inputs.channels(head);
             let message = &message[at.clone()];
             let score = scale * dot(&q[at.clone()], &k[at.clone()], message);
-            // A higher maximum shrinks what has been summed so far.
+            // A higher maximum scales down the sums so far.
             let max = softmax.max.max(score);
             let (shrink, weight) = (exp(softmax.max - max), exp(score - max));
             *softmax = Softmax {
@@ -104,7 +104,7 @@ fn attend<T: Element>(
     }
 }
 
-/// Wₑe, all channels feature by feature.
+/// Computes Wₑe for all channels, feature by feature.
 #[inline(always)]
 fn project<T: Element>(w_t: &[f32], e: &[T], out: &mut [f32]) {
     out.fill(0.);
@@ -116,7 +116,7 @@ fn project<T: Element>(w_t: &[f32], e: &[T], out: &mut [f32]) {
     }
 }
 
-/// q·(k + message)
+/// Returns q·(k + message).
 #[inline(always)]
 fn dot<T: Element>(q: &[T], k: &[T], message: &[f32]) -> f32 {
     let (q, q_rest) = q.as_chunks::<PARTS>();

@@ -1,15 +1,15 @@
-//! Level 4 on a CPU: lanes over channels, and edge features folded out of the loop over edges.
+//! Level 4 on a CPU: SIMD lanes over channels, and edge features folded out of the edge loop.
 //!
-//! Against level 3: no edge is projected. qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e, so Wₑᵀqᵢ is made once a node and an edge's
-//! score costs D + Fe multiplications a head in place of D + D·Fe; Σα(Wₑe) = Wₑ(Σαe), so the sum of the
-//! features is kept beside that of the values and projected once, at the end. Edges come in chunks: what
-//! they bring is widened and filled up to whole registers once, then come all their scores, one exponential
-//! for as many edges as there are lanes, and all their sums, kept in registers through the chunk.
+//! Compared with level 3: no edge is projected. qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e, so Wₑᵀqᵢ is computed once per node, and
+//! an edge's score costs D + Fe multiplications per head instead of D + D·Fe. Σα(Wₑe) = Wₑ(Σαe), so the
+//! features are summed like the values and projected once, at the end. Edges are processed in chunks: their
+//! operands are widened and padded to whole registers once, then come all scores, one exponential for as many
+//! edges as there are lanes, and all sums, which stay in registers for the chunk.
 //!
-//! Everything but the scores is one function, [`combine`], out += Σ weightᵢ·rowᵢ: Wₑᵀq over the rows of
+//! Everything except the scores is one function, [`combine`], out += Σ weightᵢ·rowᵢ: Wₑᵀq over the rows of
 //! Wₑ, Σαv over values, Σαe over features, and Wₑz over the rows of Wₑᵀ.
 //!
-//! To be faster: Wₑᵀq of all nodes is itself a product and could be part of the one that makes q.
+//! To be faster, Wₑᵀq of all nodes, itself a matmul, could be part of the one that computes q.
 
 use std::mem::MaybeUninit;
 
@@ -21,10 +21,10 @@ use crate::cpu::lanes::{load, write};
 use crate::cpu::math::{exp, exp_f32s};
 use crate::element::Element;
 
-/// Rows are filled up to a multiple of this: the lanes of the widest registers.
+/// Rows are padded to a multiple of this, the lanes of the widest registers.
 const WIDEST: usize = 16;
 
-/// Edges at a time: their k, v and e stay in the first-level cache.
+/// Edges per chunk: their k, v and e stay in the L1 cache.
 const CHUNK: usize = WIDEST;
 
 pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) -> Result<Tensor> {
@@ -40,7 +40,7 @@ pub(in super::super) fn edge_attention<T: Element>(params: &Params, size: Size) 
     })
 }
 
-/// Wₑ and its transpose in f32, rows filled up with zeros.
+/// Wₑ and its transpose in f32, with zero-padded rows.
 struct Weights {
     w: Vec<f32>,   // (H, D, Fe)
     w_t: Vec<f32>, // (H, Fe, D)
@@ -63,7 +63,7 @@ impl Weights {
     }
 }
 
-/// D and Fe, filled up.
+/// Returns D and Fe, padded.
 fn filled(size: Size) -> (usize, usize) {
     let fill = |n: usize| n.next_multiple_of(WIDEST);
     (fill(size.head_dim), fill(size.features))
@@ -105,7 +105,7 @@ impl<T: Element> WithSimd for Nodes<'_, T> {
     }
 }
 
-/// What is known of one node, and of a chunk of its edges. Rows are filled up with zeros.
+/// State of one node, and of a chunk of its edges. Rows are zero-padded.
 struct State {
     d: usize,
     fe: usize,
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// qᵢ/√D and Wₑᵀqᵢ/√D; no edges yet.
+    /// Starts a node: qᵢ/√D and Wₑᵀqᵢ/√D, without edges.
     #[inline(always)]
     fn start<S: Simd, T: Element>(
         &mut self,
@@ -171,7 +171,7 @@ impl State {
         self.messages.fill(0.);
     }
 
-    /// k, v and e of `count` edges.
+    /// Loads k, v and e of `count` edges.
     #[inline(always)]
     fn gather<S: Simd, T: Element>(
         &mut self,
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// qᵢ·(k + Wₑe)/√D = q·k + folded·e for the edges of the chunk; none behind them.
+    /// Computes qᵢ·(k + Wₑe)/√D = q·k + folded·e for the edges of the chunk; −∞ after the last.
     #[inline(always)]
     fn score<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
         let (d, fe) = (self.d, self.fe);
@@ -239,7 +239,7 @@ impl State {
         combine(simd, weights, &self.e, self.fe, messages);
     }
 
-    /// y = skip + residual + (Σαv + Wₑ(Σαe))/Σα
+    /// Computes y = skip + residual + (Σαv + Wₑ(Σαe))/Σα.
     #[inline(always)]
     fn finish<S: Simd, T: Element>(
         &mut self,
@@ -266,7 +266,7 @@ impl State {
     }
 }
 
-/// y = x₀ + x₁ + by·values
+/// Computes y = x₀ + x₁ + by·values.
 #[inline(always)]
 fn add_scaled<S: Simd, T: Element>(
     simd: S,
@@ -283,7 +283,7 @@ fn add_scaled<S: Simd, T: Element>(
     }
 }
 
-/// A node's heads, each filled up with zeros; at once if there is nothing to fill.
+/// Widens a node's heads and zero-pads each; all at once if there is no padding.
 #[inline(always)]
 fn widen_heads<S: Simd, T: Element>(simd: S, x: &[T], size: Size, out: &mut [f32]) {
     let (d, head_dim) = (filled(size).0, size.head_dim);
@@ -296,7 +296,7 @@ fn widen_heads<S: Simd, T: Element>(simd: S, x: &[T], size: Size, out: &mut [f32
     }
 }
 
-/// out = scale·x, and zeros behind.
+/// Computes out = scale·x, zero-padded.
 #[inline(always)]
 fn widen<S: Simd, T: Element>(simd: S, x: &[T], scale: f32, out: &mut [f32]) {
     let out = S::as_mut_simd_f32s(out).0;
@@ -312,7 +312,7 @@ fn scale<S: Simd>(simd: S, x: &mut [f32], by: f32) {
     }
 }
 
-/// exp(score − max) in place; max, which is `least` or more, and the sum.
+/// Replaces scores by exp(score − max); returns max, which is at least `least`, and the sum.
 #[inline(always)]
 fn softmax<S: Simd>(simd: S, scores: &mut [f32], least: f32) -> (f32, f32) {
     let scores = S::as_mut_simd_f32s(scores).0;
@@ -329,7 +329,7 @@ fn softmax<S: Simd>(simd: S, scores: &mut [f32], least: f32) -> (f32, f32) {
     (max, simd.reduce_sum_f32s(sum))
 }
 
-/// sum + a·b, lane by lane.
+/// Returns sum + a·b, lane by lane.
 #[inline(always)]
 fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32], sum: S::f32s) -> S::f32s {
     let mut sum = sum;
@@ -339,8 +339,8 @@ fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32], sum: S::f32s) -> S::f32s {
     sum
 }
 
-/// out += Σ weightᵢ·rowᵢ, rows being `stride` apart, by tiles of 4, 2 and 1 registers that stay registers
-/// over all rows.
+/// Computes out += Σ weightᵢ·rowᵢ; rows are `stride` apart. Tiles of 4, 2 and 1 accumulators stay in
+/// registers over all rows.
 #[inline(always)]
 fn combine<S: Simd>(simd: S, weights: &[f32], rows: &[f32], stride: usize, out: &mut [f32]) {
     let (rows, out) = (S::as_simd_f32s(rows).0, S::as_mut_simd_f32s(out).0);
@@ -360,7 +360,7 @@ fn combine<S: Simd>(simd: S, weights: &[f32], rows: &[f32], stride: usize, out: 
     }
 }
 
-/// `N` registers of out, from the `first` of each row on.
+/// Computes `N` registers of out, from the `first` element of each row on.
 #[inline(always)]
 fn combine_tile<S: Simd, const N: usize>(
     simd: S,

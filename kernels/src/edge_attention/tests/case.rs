@@ -20,7 +20,7 @@ pub const KERNELS: [(&str, Kernel); 3] = [
 
 pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
 
-/// The size of a case, but for its edges.
+/// Sizes of a case, without its edges.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     pub heads: usize,
@@ -38,7 +38,7 @@ impl Shape {
 /// Sources of each node's incoming edges.
 pub type Incoming = Vec<Vec<usize>>;
 
-/// As many edges into each node as `degrees` says, from random nodes: some of them repeated.
+/// Random edges into each node, as many as `degrees` says; some are repeated.
 pub fn incoming(rng: &mut ChaCha8Rng, degrees: &[usize]) -> Incoming {
     let nodes = degrees.len();
     let mut row = |&degree: &usize| (0..degree).map(|_| rng.random_range(0..nodes)).collect();
@@ -48,7 +48,7 @@ pub fn incoming(rng: &mut ChaCha8Rng, degrees: &[usize]) -> Incoming {
 /// q, k, v, skip and residual: rows of H·D for each node.
 pub const PARTS: usize = 5;
 
-/// Inputs on a device, and what they hold in f64.
+/// Inputs on a device, and their values in f64.
 pub struct Case {
     pub shape: Shape,
     pub incoming: Incoming,
@@ -86,7 +86,7 @@ impl Case {
         Self::new(shape, incoming, rows, edges, w)
     }
 
-    /// q, k, v and skip are views of one product, as in the model. The residual is contiguous.
+    /// q, k, v and skip are views of one tensor, as in the model. The residual is contiguous.
     pub fn new(
         shape: Shape,
         incoming: Incoming,
@@ -120,7 +120,7 @@ impl Case {
         })
     }
 
-    /// The same with q, k, v and skip each on its own.
+    /// Makes q, k, v and skip contiguous.
     pub fn contiguous(mut self) -> Result<Self> {
         for x in &mut self.qkvs {
             *x = x.contiguous()?;
@@ -128,7 +128,7 @@ impl Case {
         Ok(self)
     }
 
-    /// The same with a residual that begins one element after a multiple of 16 bytes.
+    /// Moves the residual to one element after a multiple of 16 bytes.
     pub fn shifted_residual(mut self) -> Result<Self> {
         let all = self.residual.flatten_all()?;
         let (len, shape) = (all.elem_count(), self.residual.shape());
@@ -143,13 +143,13 @@ impl Case {
         poisoned(|| kernel(q, k, v, skip, &self.residual, &self.edges, &w, &self.graph))
     }
 
-    /// Part 0 (q), 1 (k), 2 (v), 3 (skip) or 4 (residual) of a node's head.
+    /// Returns part 0 (q), 1 (k), 2 (v), 3 (skip) or 4 (residual) of a node's head.
     fn part(&self, node: usize, part: usize, head: usize) -> &[f64] {
         let d = self.shape.head_dim;
         &self.rows64[(PARTS * node + part) * self.shape.channels() + head * d..][..d]
     }
 
-    /// Wₑe of an edge and head, and Σ|Wₑ||e|.
+    /// Returns Wₑe of an edge and head, and Σ|Wₑ||e|.
     fn projected(&self, edge: usize, head: usize) -> (Vec<f64>, Vec<f64>) {
         let (d, fe) = (self.shape.head_dim, self.shape.features);
         let e = &self.edges64[edge * fe..][..fe];
@@ -159,7 +159,7 @@ impl Case {
         ((0..d).map(sums).collect(), (0..d).map(sizes).collect())
     }
 
-    /// y, and Σα(|v| + Σ|Wₑ||e|) + |skip| + |residual|.
+    /// Returns y, and Σα(|v| + Σ|Wₑ||e|) + |skip| + |residual|.
     pub fn oracle(&self) -> Expected {
         let mut all = Expected {
             values: vec![],
@@ -177,7 +177,7 @@ impl Case {
         all
     }
 
-    /// One node and head, whose edges begin at `first`.
+    /// Returns one node and head; its edges begin at `first`.
     fn head(&self, node: usize, head: usize, first: usize) -> Expected {
         let (d, sources) = (self.shape.head_dim, &self.incoming[node]);
         let projected: Vec<_> = (first..first + sources.len())

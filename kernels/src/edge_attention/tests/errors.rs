@@ -1,4 +1,4 @@
-//! What the kernels refuse.
+//! Operands that the kernels reject.
 
 use operands::{Csr, Weight};
 
@@ -56,7 +56,7 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
     Ok(())
 }
 
-/// Also where a node's edges are many chunks.
+/// Also for nodes with many chunks of edges.
 #[test]
 fn features_beyond_a_warp_are_an_error() -> Result<()> {
     let mut rng = rng();
@@ -68,7 +68,7 @@ fn features_beyond_a_warp_are_an_error() -> Result<()> {
     };
     for device in devices() {
         if on_cpu(&device) {
-            continue; // whose loops have no such bound
+            continue; // a CPU's loops have no such limit
         }
         for degree in [2, 1100] {
             let incoming = incoming(&mut rng, &[degree]);
@@ -80,7 +80,7 @@ fn features_beyond_a_warp_are_an_error() -> Result<()> {
     Ok(())
 }
 
-/// What a GPU cannot hold in registers or threads is refused, with the level that can.
+/// Sizes beyond a GPU's registers or threads are errors that name the level that supports them.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),

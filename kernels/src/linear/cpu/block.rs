@@ -1,4 +1,4 @@
-//! What is around the micro-kernel: blocks of y that fit the caches, and one for every thread.
+//! Blocking around the micro-kernel: blocks of y fit the caches, with at least one per thread.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -14,8 +14,8 @@ use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
 use crate::output;
 
-/// y = epilogue(x·wᵀ), y (M, N), where `x` gives the rows of x that it is asked for; by so many threads, or as
-/// many as the work is worth.
+/// Computes y = epilogue(x·wᵀ), y (M, N); `x` returns the requested rows of x. Uses the given number of
+/// threads, or as many as the work is worth.
 pub fn product<'x, T: Stored>(
     x: impl Fn(Range<usize>) -> Rows<'x> + Send + Sync,
     w: &Panels,
@@ -36,15 +36,15 @@ pub fn product<'x, T: Stored>(
     });
 }
 
-/// What becomes of the sums of a row of a tile before they are written.
+/// Transforms the accumulators of a tile's row and writes them.
 pub trait Epilogue<T>: Sync {
-    /// What belongs to a panel's columns, whichever the row.
+    /// Data of a panel's columns, shared by all rows.
     type Columns<S: Simd>: Copy;
 
-    /// For the panel of which `column` is the first in y.
+    /// Loads the data of the panel whose first column in y is `column`.
     fn columns<S: Simd>(&self, simd: S, column: usize) -> Self::Columns<S>;
 
-    /// Writes y, a part of row `row` that is as long as the panel is wide, or shorter at the right edge.
+    /// Writes y, a part of row `row` as long as the panel is wide, or shorter at the right edge.
     fn finish<S: Simd>(
         &self,
         simd: S,
@@ -55,14 +55,14 @@ pub trait Epilogue<T>: Sync {
     );
 }
 
-/// Elements of f32 for which there is room in half of a second cache.
+/// f32 elements in half of an L2 cache.
 const HALF: usize = 1 << 18;
 
-/// Rows and panels of a block.
+/// Returns the rows and panels per block.
 ///
-/// A w that fits the cache stays there, and rows of x and y pass by, few at a time. A larger one passes by,
-/// and as many rows of x as fit stay. Threads share the columns of y where there are more of them than
-/// rows, or else the rows: what one of them reads, another should not have to read too.
+/// A w that fits the cache stays there, while rows of x and y stream by, a few at a time. A larger w streams,
+/// and as many rows of x as fit stay. Threads divide the columns of y if there are more of them than rows,
+/// otherwise the rows, so that few operands are read by several threads.
 fn plan(m: usize, w: &Panels, threads: usize) -> (usize, usize) {
     let rows = if w.n * w.k <= HALF {
         HALF / 4 / (w.n + w.k)
@@ -81,20 +81,19 @@ fn plan(m: usize, w: &Panels, threads: usize) -> (usize, usize) {
 pub struct Rows<'a> {
     /// Row after row.
     pub x: Cow<'a, [f32]>,
-    /// From a row to the next.
+    /// Distance between rows.
     pub stride: usize,
 }
 
-/// Elements after which addresses fall into the same set of a first cache: it has room for fewer lines of
-/// one set than a tile has rows.
+/// Stride in elements at which addresses share an L1 set, which holds fewer lines than a tile has rows.
 const SAME_SET: usize = 1024;
 
-/// Elements of a cache line.
+/// Elements per cache line.
 const LINE: usize = 16;
 
 impl<'a> Rows<'a> {
-    /// Of x (rows, K), as it lies; a copy where it is in another format or where its rows would drive each
-    /// other out of the cache.
+    /// Rows of x (rows, K) in place, or a copy if the dtype differs or the rows would evict each other from
+    /// the cache.
     pub fn new<T: Element>(x: &'a [T], k: usize) -> Self {
         match T::cpu_storage_ref(x) {
             CpuStorageRef::F32(x) if !k.is_multiple_of(SAME_SET) => Self {
@@ -113,7 +112,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// `write` writes each row, of K elements.
+    /// Copies rows; `write` writes each row of K elements.
     pub fn copy(rows: usize, k: usize, write: impl Fn(usize, &mut [MaybeUninit<f32>])) -> Self {
         let stride = k + LINE;
         let mut x = output::uninit::<f32>(rows * stride);
@@ -130,7 +129,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A rectangle of y, and what it is made from.
+/// A rectangle of y and its operands.
 struct Block<'a, T, E> {
     x: Rows<'a>,
     w: &'a Panels,

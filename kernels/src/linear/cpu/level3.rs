@@ -1,14 +1,14 @@
-//! Level 3 on a CPU: the epilogue is done while the product is in the cache.
+//! Level 3 on a CPU: the epilogue runs while the accumulators are in the cache.
 //!
-//! Against level 2: there x·wᵀ is written to memory, read and written again for the bias, and again for
-//! the activation or the residual. Here gemm multiplies a rectangle of y at a time, into sums that stay in the second cache
-//! of the core that made them; the epilogue reads them there and writes y, once. Saved: 2·M·N elements
-//! through memory for each op that follows the product; for SwiGLU also the copy of the gate. Second, gemm
-//! copies w into its own order before it multiplies, on one thread; cut into rectangles, each thread copies
-//! its part. For a few rows of x that copy would cost more than the product: each sum is then a plain loop
-//! over two rows as they lie. gemm has such a loop for one row of x in f32; here all threads run it.
+//! Compared with level 2, which writes x·wᵀ to memory, reads and writes it again for the bias, and again for
+//! the activation or the residual. Here gemm multiplies one rectangle of y at a time, into sums that stay in
+//! the core's L2 cache; the epilogue reads them there and writes y once. This saves 2·M·N elements of memory
+//! traffic for each op of the epilogue, and for SwiGLU the copy of the gate. Second, gemm packs w before it
+//! multiplies, on one thread; split into rectangles, each thread packs its part. For a few rows of x, packing
+//! would take longer than the matmul, so each sum is a plain loop over two rows in place. gemm has such a
+//! loop for one row of x in f32; here all threads run it.
 //!
-//! To be faster: copy w once for all calls, keep the sums in registers until the epilogue has them: level 4.
+//! To be faster: pack w once for all calls, and keep accumulators in registers until the epilogue: level 4.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -50,12 +50,12 @@ pub fn linear_swiglu<T: Element>(x: &Tensor, w: &Tensor) -> Result<Tensor> {
     product::<T>(x, w, w.dim(0)? / 2, Epilogue::SwiGlu)
 }
 
-/// What becomes of the sums before they are written.
+/// The epilogue on the sums.
 #[derive(Clone, Copy)]
 enum Epilogue<'a, T> {
     Plain,
     Bias(&'a [T]),
-    /// After the bias, if there is one: as many elements as y has.
+    /// Added after the bias, if there is one; as many elements as y.
     Residual {
         b: Option<&'a [T]>,
         residual: &'a [T],
@@ -101,11 +101,11 @@ fn product<T: Element>(x: &Tensor, w: &Tensor, n: usize, epilogue: Epilogue<T>) 
     Tensor::from_vec(y, dims, &Device::Cpu)
 }
 
-/// Sums of a block: they stay in the second cache until the epilogue has run.
+/// Sums per block, which stay in the L2 cache until the epilogue has run.
 const BLOCK: usize = 1 << 16;
 
-/// Rows and columns of a block. gemm copies the part of w for a block's columns: few columns, and many
-/// rows that share the copy.
+/// Returns rows and columns per block. gemm packs the part of w for a block's columns: few columns, and many
+/// rows that share the packed copy.
 fn block(m: usize, n: usize, k: usize) -> (usize, usize) {
     let rows = m.min(1024);
     let share = (n * m.div_ceil(rows)).div_ceil(threads(m * n * k)).min(n);
@@ -113,11 +113,11 @@ fn block(m: usize, n: usize, k: usize) -> (usize, usize) {
     (rows, columns.next_multiple_of(64).min(n))
 }
 
-/// Rows of x up to which a copy of w would take longer than the product: gemm's own copy for more than one row,
-/// or ours of a w that is not in f32.
+/// Maximum rows of x for which packing w would take longer than the matmul: gemm's packing for more than one
+/// row, or our conversion of a w that is not f32.
 const FEW: usize = 4;
 
-/// x·wᵀ (M, N), on this thread: x (M, K), w (N, K)
+/// Returns x·wᵀ (M, N), computed on this thread: x (M, K), w (N, K).
 fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
     let copied = m > 1 || T::DTYPE != DType::F32;
     if m > FEW || k == 0 || !copied {
@@ -135,7 +135,7 @@ fn sums<T: Element>(x: &[T], w: &[T], (m, n, k): (usize, usize, usize)) -> Vec<f
     unsafe { sums.assume_init() }.into_vec()
 }
 
-/// x·wᵀ (M, N), on this thread, by gemm: x (M, K), w (N, K)
+/// Returns x·wᵀ (M, N), computed on this thread by gemm: x (M, K), w (N, K).
 pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f32> {
     assert_eq!((x.len(), w.len()), (m * k, n * k));
     let mut sums = output::uninit::<f32>(m * n);
@@ -168,7 +168,7 @@ pub fn multiply(x: &[f32], w: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<f
     unsafe { sums.assume_init() }.into_vec()
 }
 
-/// In f32: as they lie, or a copy.
+/// Returns the elements in f32: in place, or a copy.
 pub fn widened<T: Element>(x: &[T]) -> Cow<'_, [f32]> {
     match T::cpu_storage_ref(x) {
         CpuStorageRef::F32(x) => Cow::Borrowed(x),
@@ -176,7 +176,7 @@ pub fn widened<T: Element>(x: &[T]) -> Cow<'_, [f32]> {
     }
 }
 
-/// Writes a rectangle of y from its sums, of SwiGLU the gate's and the up-projection's.
+/// Writes a rectangle of y from its sums, for SwiGLU from those of the gate and the up-projection.
 struct Finish<'a, T> {
     /// Columns of y.
     n: usize,
@@ -202,7 +202,7 @@ impl<T: Element> WithSimd for Finish<'_, T> {
 }
 
 impl<T: Element> Epilogue<'_, T> {
-    /// A part of the row of y that begins at element `start`, from `column` on.
+    /// Writes a part of y's row that begins at element `start`, from `column` on.
     #[inline(always)]
     fn write(self, start: usize, column: usize, [sums, up]: [&[f32]; 2], y: &mut [MaybeUninit<T>]) {
         let columns = column..column + y.len();
@@ -247,7 +247,7 @@ impl<T: Element> Epilogue<'_, T> {
     }
 }
 
-/// sums (M, N) = x (M, K) · w (N, K)ᵀ for a few rows of x: w is read once, as it lies.
+/// Computes sums (M, N) = x (M, K) · w (N, K)ᵀ for a few rows of x: w is read once, in place.
 struct Dots<'a, T> {
     x: &'a [T],
     w: &'a [T],
@@ -263,7 +263,7 @@ impl<T: Element> WithSimd for Dots<'_, T> {
         let Self { x, w, k, sums } = self;
         let n = w.len() / k;
         for j in (0..n).step_by(ROWS) {
-            // After the last row, the last again.
+            // The last row stands in for missing ones.
             let w: [&[T]; ROWS] = std::array::from_fn(|r| &w[(j + r).min(n - 1) * k..][..k]);
             for (x, sums) in x.chunks(k).zip(sums.chunks_mut(n)) {
                 for (sum, dot) in sums[j..].iter_mut().zip(dots::<S, T>(x, w)) {
@@ -274,14 +274,13 @@ impl<T: Element> WithSimd for Dots<'_, T> {
     }
 }
 
-/// Rows of w beside each other: a sum ends with additions that wait for each other, and those of several
-/// rows do not.
+/// Rows of w at a time: the final additions of a sum depend on each other, and those of several rows overlap.
 const ROWS: usize = 8;
 
-/// Partial sums of a row beside each other, which the compiler turns into lanes.
+/// Partial sums of a row, which the compiler vectorises.
 const PARTS: usize = 16;
 
-/// Σₖ x\[k\]·w\[r\]\[k\] for each r; all rows are as long as x.
+/// Returns Σₖ x\[k\]·w\[r\]\[k\] for each r; all rows are as long as x.
 #[inline(always)]
 fn dots<S: Simd, T: Element>(x: &[T], w: [&[T]; ROWS]) -> [f32; ROWS] {
     let mut parts = [[0f32; PARTS]; ROWS];
@@ -306,7 +305,7 @@ fn dots<S: Simd, T: Element>(x: &[T], w: [&[T]; ROWS]) -> [f32; ROWS] {
     dots
 }
 
-/// a·b + c. `f32::mul_add` is one instruction, or on a CPU without it a slow function.
+/// Returns a·b + c. `f32::mul_add` is one instruction, or on a CPU without it a slow function call.
 #[inline(always)]
 fn mul_add<S: Simd>(a: f32, b: f32, c: f32) -> f32 {
     if S::IS_SCALAR {

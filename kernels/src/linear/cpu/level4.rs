@@ -1,11 +1,10 @@
-//! Level 4 on a CPU: a product of our own, in explicit lanes, from weights packed at load.
+//! Level 4 on a CPU: a hand-written matmul with explicit lanes, on weights packed at load.
 //!
-//! Against level 3: gemm packs w on every call, which for a few rows of x takes longer than the
-//! product itself, and its sums go through memory once before the epilogue has them. Here w is packed
-//! when it is loaded, and the epilogue takes the sums of a tile as they come out of the registers. Saved:
-//! a read and a write of N·K elements, and of M·N, each call; for one row of x, where w is read once and
-//! memory is the bound, nothing but the sums across lanes at the end of each dot product. In bf16 w stays
-//! packed in bf16, and is half as many bytes to read.
+//! Compared with level 3: gemm packs w on every call, which for a few rows of x takes longer than the matmul,
+//! and its sums go through memory before the epilogue. Here w is packed when it is loaded, and the epilogue
+//! takes a tile's accumulators from registers. Each call saves a read and a write of N·K elements, and of
+//! M·N. For one row of x, w is read once and the matmul is memory-bound, so it only saves the sums across
+//! lanes at the end of each dot product. In bf16, w stays packed in bf16, with half as many bytes to read.
 //!
 //! To be faster: for many rows, only other instructions (see `tile.rs`); for one row, fewer bytes of w.
 
@@ -85,7 +84,7 @@ fn with<T: Stored>(
     Tensor::from_vec(y, dims, &Device::Cpu)
 }
 
-/// Without a bias, of nothing.
+/// The bias; empty without one.
 struct Bias<'a, T>(&'a [T]);
 
 impl<T: Element> Epilogue<T> for Bias<'_, T> {
@@ -185,20 +184,20 @@ impl<T: Element> Epilogue<T> for SwiGlu {
     }
 }
 
-/// a + b
+/// Returns a + b.
 #[inline(always)]
 pub fn add_two<S: Simd>(simd: S, a: [S::f32s; 2], b: [S::f32s; 2]) -> [S::f32s; 2] {
     [simd.add_f32s(a[0], b[0]), simd.add_f32s(a[1], b[1])]
 }
 
-/// The first elements, as many as two vectors hold; zeros where there are fewer.
+/// Loads as many elements as two vectors hold; zeros if there are fewer.
 #[inline(always)]
 pub fn load_two<S: Simd, T: Element>(simd: S, x: &[T]) -> [S::f32s; 2] {
     let (first, second) = x.split_at(S::F32_LANES.min(x.len()));
     [load(simd, first), load(simd, second)]
 }
 
-/// As many elements as there is room for.
+/// Writes as many elements as fit into y.
 #[inline(always)]
 pub fn write_two<S: Simd, T: Element>(simd: S, y: &mut [MaybeUninit<T>], lanes: [S::f32s; 2]) {
     let (first, second) = y.split_at_mut(S::F32_LANES.min(y.len()));

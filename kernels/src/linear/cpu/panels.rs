@@ -1,12 +1,12 @@
-//! Weights in the order in which the micro-kernel reads them.
+//! Weights packed in the order in which the micro-kernel reads them.
 //!
-//! w (N, K) lies row after row, so that one step along K of many columns of y is an element from each
-//! of as many rows: a gather. gemm copies w into a better order on every call. A weight is the same in every
-//! call: it is put into that order once, when the model is loaded.
+//! w (N, K) is row-major, so one step along K for many columns of y would gather an element from each of as
+//! many rows. gemm packs w on every call. A weight is the same in every call, so it is packed once, when the
+//! model is loaded.
 //!
-//! A panel holds as many rows of w as two vectors have lanes, k after k: one step along K is two vectors from
-//! consecutive addresses, and a row of y needs as many additions as a whole panel has steps. The last panel
-//! is filled up with zeros. In bf16 a step is one vector of pairs, half as many bytes.
+//! A panel has as many rows of w as two vectors have lanes, k by k: one step along K is two vectors from
+//! consecutive addresses, and a dot product needs no sum across lanes. The last panel is zero-padded. In bf16
+//! a step is one vector of pairs, half as many bytes.
 
 use candle_core::{Result, Tensor};
 use half::bf16;
@@ -17,50 +17,50 @@ use crate::cpu::Slice;
 use crate::element::{Element, dispatch};
 use crate::error::mismatch;
 
-/// Words of a cache line: a vector across two of them would be two loads.
+/// Words per cache line; a vector across two lines would take two loads.
 const LINE: usize = 16;
 
 /// A weight in panels.
 #[derive(Debug)]
 pub struct Panels {
-    /// The panels, one after the other, from `start` on: f32, or pairs of bf16.
+    /// The panels from `start` on: f32, or pairs of bf16.
     words: Vec<u32>,
-    /// Where the first cache line begins.
+    /// Index of the first word on a cache line.
     start: usize,
-    /// Of a panel.
+    /// Words per panel.
     words_per_panel: usize,
     order: Order,
     /// Columns of y.
     pub n: usize,
     /// Columns of x.
     pub k: usize,
-    /// Columns of y that a panel makes.
+    /// Columns of y per panel.
     pub width: usize,
 }
 
-/// Which rows of w are the two vectors of a panel.
+/// The rows of w in the two vectors of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Neighbours: two vectors of y.
+    /// Neighbouring rows, for two vectors of y.
     Plain,
-    /// The same rows of the gate's and of the up-projection's half: what is multiplied with each other
-    /// in the end is in the same lane. One vector of y.
+    /// The same rows of the gate's and the up-projection's half, so that factors of SwiGLU are in the same
+    /// lane. One vector of y.
     GateUp,
 }
 
 impl Panels {
-    /// Of w (N, K).
+    /// Packs w (N, K).
     ///
     /// # Errors
-    /// When w is not a matrix of f32 or bf16 on the CPU.
+    /// If w is not a matrix of f32 or bf16 on the CPU.
     pub fn new(w: &Tensor) -> Result<Self> {
         dispatch!("linear_level4", w.dtype(), Self::of(w, Order::Plain))
     }
 
-    /// Of w (2F, K), the gate's rows above the up-projection's.
+    /// Packs w (2F, K), with the gate's rows before the up-projection's.
     ///
     /// # Errors
-    /// When w is not a matrix of f32 or bf16 on the CPU.
+    /// If w is not a matrix of f32 or bf16 on the CPU.
     pub fn gate_up(w: &Tensor) -> Result<Self> {
         dispatch!(
             "linear_swiglu_level4",
@@ -84,7 +84,7 @@ impl Panels {
         self.n.div_ceil(self.width)
     }
 
-    /// The words of a panel.
+    /// Returns the words of a panel.
     #[inline(always)]
     pub fn get(&self, panel: usize) -> &[u32] {
         &self.words[self.start + panel * self.words_per_panel..][..self.words_per_panel]
@@ -100,7 +100,7 @@ impl Panels {
         };
         let words_per_panel = k * lanes * T::VECTORS;
         let mut words = vec![0; n.div_ceil(width) * words_per_panel + LINE];
-        // Where the allocator put them is not known before.
+        // The allocator decides the alignment.
         let start = words.as_ptr().align_offset(4 * LINE).min(LINE);
         let w = Slice::<T>::new(&w)?;
         let w = &*w;
@@ -132,7 +132,7 @@ impl Panels {
     }
 }
 
-/// How many f32 this CPU's vectors hold.
+/// Returns the f32 lanes of this CPU's vectors.
 struct Lanes;
 
 impl WithSimd for Lanes {
@@ -144,15 +144,15 @@ impl WithSimd for Lanes {
     }
 }
 
-/// How a number format lies in a panel.
+/// Storage of a dtype in a panel.
 pub trait Stored: Element {
-    /// Vectors of words of a step along K.
+    /// Vectors of words per step along K.
     const VECTORS: usize;
-    /// Those vectors.
+    /// The vectors of a step.
     type Step<S: Simd>: Copy;
-    /// The steps of a panel.
+    /// Returns the steps of a panel.
     fn steps<S: Simd>(panel: &[u32]) -> &[Self::Step<S>];
-    /// The two vectors of a step, in f32.
+    /// Returns the two vectors of a step in f32.
     fn lanes<S: Simd>(simd: S, step: Self::Step<S>) -> [S::f32s; 2];
     /// Writes one lane of vector `v` of a step.
     fn put(self, step: &mut [u32], lanes: usize, v: usize, lane: usize);
@@ -180,8 +180,8 @@ impl Stored for f32 {
     }
 }
 
-/// A word holds a lane of the first vector in its lower half and of the second in its upper half: a
-/// shift and a mask make f32 of both.
+/// The lower half of a word is a lane of the first vector, the upper half one of the second: a shift and a
+/// mask make f32 of both.
 impl Stored for bf16 {
     const VECTORS: usize = 1;
     type Step<S: Simd> = S::u32s;

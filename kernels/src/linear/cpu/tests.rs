@@ -1,4 +1,4 @@
-//! What is only on a CPU: the order of a packed weight, tiles and blocks that end at an edge, threads.
+//! Tests of CPU details: packed weights, edges of tiles and blocks, threads.
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::bf16;
@@ -9,7 +9,7 @@ use super::{level3, level4, rectangles};
 use crate::output::poisoned;
 use crate::testing::{host, rng, uniform};
 
-/// The two rows of w in each lane of each step of a panel, where the elements of row r are r + 1.
+/// The two rows of w in each lane of each step of a panel; elements of row r are r + 1.
 struct RowsOf<'a, T>(&'a Panels, usize, std::marker::PhantomData<T>);
 
 impl<T: Stored> WithSimd for RowsOf<'_, T> {
@@ -27,14 +27,14 @@ fn rows_of<T: Stored>(w: &Panels, panel: usize) -> Vec<[Vec<f32>; 2]> {
     Arch::new().dispatch(RowsOf::<T>(w, panel, std::marker::PhantomData))
 }
 
-/// w (N, K) of which row r is r + 1 throughout: exact in bf16 up to 255.
+/// w (N, K) with r + 1 throughout row r: exact in bf16 up to 255.
 fn numbered(n: usize, k: usize, dtype: DType) -> Result<Tensor> {
     let rows = Tensor::arange(1f32, n as f32 + 1., &Device::Cpu)?.reshape((n, 1))?;
     rows.broadcast_as((n, k))?.contiguous()?.to_dtype(dtype)
 }
 
 #[test]
-fn panels_hold_neighbours_and_end_in_zeros() -> Result<()> {
+fn panels_have_neighbours_and_end_in_zeros() -> Result<()> {
     for dtype in [DType::F32, DType::BF16] {
         let (n, k) = (75, 3);
         let w = Panels::new(&numbered(n, k, dtype)?)?;
@@ -102,7 +102,7 @@ fn rectangles_cover_y_once() {
     }
 }
 
-/// Every height of a tile and every remainder of a panel, against sums in f64.
+/// Every height of a tile and every remainder of a panel, compared with sums in f64.
 #[test]
 fn tiles_end_at_every_row_and_column() -> Result<()> {
     let mut rng = rng();
@@ -130,7 +130,7 @@ fn tiles_end_at_every_row_and_column() -> Result<()> {
     Ok(())
 }
 
-/// How the work is cut may change the order of additions, in tiles of one or two rows, and nothing else.
+/// The division of work may change the order of additions, in tiles of one or two rows, but nothing else.
 #[test]
 fn any_number_of_threads_gives_the_same() -> Result<()> {
     let mut rng = rng();

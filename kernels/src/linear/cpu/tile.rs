@@ -1,43 +1,42 @@
-//! The micro-kernel: the sums of a tile of y never leave the registers while K goes by.
+//! The micro-kernel: the accumulators of a tile of y stay in registers for all of K.
 //!
-//! One step along K takes a step of a panel of w, two vectors, and an element of each row of x, which a
-//! broadcast puts into every lane: for 14 rows 16 loads and 28 multiply-adds. A core starts two of either in
-//! a cycle, so that the multiply-adds, not the loads, are the bound, and 28 sums that do not wait for each
-//! other keep both units busy. 28 + 2 + 1 registers are all that AVX-512 has but one; AVX2 has half of
-//! them, and tiles of 6 rows.
+//! One step along K uses a step of a panel of w, two vectors, and a broadcast element of each row of x: for
+//! 14 rows, 16 loads and 28 multiply-adds. A core starts two of either per cycle, so multiply-adds and not
+//! loads are the bottleneck, and 28 independent accumulators keep both units busy. 28 + 2 + 1 registers are
+//! all but one of AVX-512's; AVX2 has half as many, and tiles of 6 rows.
 //!
-//! To be faster: nothing in f32; in bf16, the CPUs that multiply pairs of bf16 or whole tiles of them.
+//! To be faster: nothing in f32; in bf16, CPU instructions that multiply pairs or tiles of bf16.
 
 use pulp::{Simd, WithSimd};
 
 use super::panels::Stored;
 
-/// Rows of the tallest tile of any CPU.
+/// Maximum rows of a tile on any CPU.
 pub const MAX_ROWS: usize = 14;
 
-/// Rows of the tallest tile of this CPU.
+/// Maximum rows of a tile on this CPU.
 pub const fn max_rows<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 6 }
 }
 
-/// The sums of a tile.
+/// Accumulators of a tile.
 pub type Sums<S> = [[<S as Simd>::f32s; 2]; MAX_ROWS];
 
-/// The rows of x for a tile.
+/// Rows of x for a tile.
 #[derive(Clone, Copy)]
 pub struct Strip<'a> {
-    /// From the first element of the first row on.
+    /// Elements from the first row on.
     pub x: &'a [f32],
-    /// From a row to the next.
+    /// Distance between rows.
     pub stride: usize,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
 }
 
-/// sums\[m\] = Σₖ x\[m\]\[k\]·w\[k\], for all k of a panel.
+/// Computes sums\[m\] = Σₖ x\[m\]\[k\]·w\[k\] for all k of a panel.
 #[inline(always)]
 pub fn tile<S: Simd, T: Stored>(simd: S, x: Strip, w: &[T::Step<S>], sums: &mut Sums<S>) {
-    // With few rows, several sums a row, or each addition would wait for the one before it.
+    // With few rows, several accumulators per row keep additions independent.
     match x.rows {
         1 => simd.vectorize(Tile::<S, T, 1, 4> { simd, x, w, sums }),
         2 => simd.vectorize(Tile::<S, T, 2, 2> { simd, x, w, sums }),
@@ -50,7 +49,7 @@ pub fn tile<S: Simd, T: Stored>(simd: S, x: Strip, w: &[T::Step<S>], sums: &mut 
     }
 }
 
-/// MR rows, with SPLIT sums each: one for every SPLIT-th step.
+/// MR rows with SPLIT accumulators each: one for every SPLIT-th step.
 struct Tile<'a, S: Simd, T: Stored, const MR: usize, const SPLIT: usize> {
     simd: S,
     x: Strip<'a>,
@@ -66,7 +65,7 @@ impl<S: Simd, T: Stored, const MR: usize, const SPLIT: usize> WithSimd
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) {
         let (simd, w, Strip { x, stride, rows }) = (self.simd, self.w, self.x);
-        // All as long as w, which spares the loop its checks. The last row stands in for those that are missing.
+        // Slices as long as w remove bounds checks. The last row stands in for missing ones.
         let x: [&[f32]; MR] = std::array::from_fn(|m| &x[m.min(rows - 1) * stride..][..w.len()]);
         let mut sums = [[[simd.splat_f32s(0.); 2]; MR]; SPLIT];
         let whole = w.len() - w.len() % SPLIT;
@@ -90,7 +89,7 @@ impl<S: Simd, T: Stored, const MR: usize, const SPLIT: usize> WithSimd
     }
 }
 
-/// sums\[m\] += x\[m\]\[k\]·w
+/// Computes sums\[m\] += x\[m\]\[k\]·w.
 #[inline(always)]
 fn step<S: Simd, T: Stored, const MR: usize>(
     simd: S,

@@ -1,4 +1,4 @@
-//! Operands that do not fit are errors that name them.
+//! Invalid operands are errors that name them.
 
 use super::*;
 

@@ -1,11 +1,11 @@
-//! The products in f64, each with the scale of its rounding errors.
+//! Linear layers in f64, each with the scale of its rounding errors.
 
 use candle_core::cpu::erf::erf_f64;
 use rayon::prelude::*;
 
 use crate::testing::Expected;
 
-/// Σ x·w + b, and Σ |x||w| + |b|, which its rounding errors scale with.
+/// Σ x·w + b, and Σ |x||w| + |b|, the scale of its rounding errors.
 #[derive(Clone, Copy)]
 pub(super) struct Sum {
     pub(super) value: f64,

@@ -1,7 +1,8 @@
-//! gemm on this thread alone, or on each thread for rows of its own.
+//! gemm on this thread only, or on each thread for separate rows.
 //!
-//! candle's product is gemm on all threads: small products do not pay for waking them, and large ones wait for each
-//! other, because gemm's threads share a copy of one operand. Here a thread copies what it needs, and waits for none.
+//! candle's matmul is gemm on all threads: small matmuls do not repay waking them, and large ones wait for
+//! each other, because gemm's threads share a packed operand. Here each thread packs what it needs and waits
+//! for none.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +11,7 @@ use gemm::{Parallelism, gemm as library};
 use super::{Operand, Strip, each_strip};
 use crate::cpu::parallel::Threads;
 
-/// C = A·B + b, C (batch, M, N): all of it.
+/// Computes C = A·B + b for all of C (batch, M, N).
 pub fn gemm(
     a: Operand,
     b: Operand,
@@ -26,7 +27,7 @@ pub fn gemm(
     });
 }
 
-/// C = A·B + b, of one matrix each.
+/// Computes C = A·B + b for one matrix.
 fn product(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [MaybeUninit<f32>]) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     assert!(k == 0 || (a.x.len() >= a.view.extent() && b.x.len() >= b.view.extent()));

@@ -1,10 +1,10 @@
-//! A product of a few rows, or of a matrix and a vector: B is read once, as it lies.
+//! Matmuls with few rows, or of a matrix and a vector: B is read once, in place.
 //!
-//! A tile of many rows uses an element of B for all of them, and its multiply-adds are the bound. Here an element
-//! serves one to four, and the bound is how fast B comes: nothing is copied, and more sums are at work than a
-//! multiply-add takes cycles. Where rows of B are contiguous they are added up ([`axpy`]); where its columns are, as of
-//! a transposed view, each sum is a product of two vectors ([`dot`]). A vector on the right is one on the left of the
-//! transposes: Cᵀ = Bᵀ·Aᵀ.
+//! A tile of many rows uses an element of B for all of them, and is compute-bound. Here an element serves one
+//! to four rows, and B's bandwidth is the limit: nothing is copied, and there are more accumulators than a
+//! multiply-add has cycles of latency. If B's rows are contiguous, they are added up ([`axpy`]); if its
+//! columns are, as in a transposed view, each sum is a dot product ([`dot`]). A vector on the right is
+//! handled as one on the left of the transposes: Cᵀ = Bᵀ·Aᵀ.
 
 mod axpy;
 mod dot;
@@ -18,13 +18,13 @@ use crate::cpu::parallel::Threads;
 use axpy::Axpy;
 use dot::Dot;
 
-/// Rows of C for which B is read once.
+/// Maximum rows of C that share a read of B.
 pub const FEW: usize = 4;
 
-/// Columns of a thread are so many, or a multiple: whole lines of the cache.
+/// A thread's columns are a multiple of this, a cache line.
 const LINE: usize = 16;
 
-/// C = A·B + b, C (batch, M, N): all of it.
+/// Computes C = A·B + b for all of C (batch, M, N).
 pub fn gemv(
     a: Operand,
     b: Operand,
@@ -44,7 +44,7 @@ pub fn gemv(
         }
         None => c.fill(MaybeUninit::new(0.)),
     }
-    // SAFETY: each row is b or zeros now.
+    // SAFETY: each row now has b or zeros.
     let c = unsafe { c.assume_init_mut() };
     if k == 0 {
         return;
@@ -81,7 +81,7 @@ fn transposed(x: Operand) -> Operand {
     }
 }
 
-/// Some columns of the first matrix.
+/// Returns some columns of the first matrix.
 fn beside(x: Operand, column: usize, columns: usize) -> Operand {
     Operand {
         x: x.x.get(column * x.view.column..).unwrap_or_default(),
@@ -92,7 +92,7 @@ fn beside(x: Operand, column: usize, columns: usize) -> Operand {
     }
 }
 
-/// A part of a few rows of a matrix of C; rows that are missing are empty.
+/// Part of a few rows of C; missing rows are empty.
 struct Strip<'a> {
     matrix: usize,
     row: usize,
@@ -100,7 +100,7 @@ struct Strip<'a> {
     c: [&'a mut [f32]; FEW],
 }
 
-/// All of C (batch, M, N), so many columns at a time.
+/// Splits C (batch, M, N) by columns.
 fn strips(
     c: &mut [f32],
     (m, n): (usize, usize),
@@ -126,7 +126,7 @@ fn strips(
 }
 
 impl Strip<'_> {
-    /// c += a·b
+    /// Computes c += a·b.
     fn add(self, a: Operand, b: Operand) {
         match a.view.dims.0 {
             1 => self.add_rows::<1>(a, b),

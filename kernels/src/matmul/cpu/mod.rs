@@ -1,8 +1,8 @@
-//! On a CPU: a product whose operands fit the caches.
+//! Matmuls on a CPU whose operands fit the caches.
 //!
-//! A library's product copies both operands into panels, for the sake of large ones, and wakes all threads,
-//! which takes longer than a small product. Here B is read as it lies where its rows are contiguous, a copy
-//! is made only of what is not, and who picks the product picks the number of threads.
+//! A library's matmul packs both operands, which pays for large ones, and wakes all threads, which takes
+//! longer than a small matmul. Here B is read in place if its rows are contiguous, only other layouts are
+//! copied, and the caller chooses the number of threads.
 //!
 //! To be faster: for more than a few hundred rows and columns, the panels and blocks of level 4's `linear`.
 
@@ -23,17 +23,17 @@ pub use gemv::{FEW, gemv};
 pub use scalar::scalar;
 use tile::{MAX_ROWS, Panel, Rows, max_rows, tile};
 
-/// A batch of operands: elements from the first to the last, and how they lie.
+/// A batch of matrices: elements and layout.
 #[derive(Clone, Copy)]
 pub struct Operand<'a> {
-    /// From the first element of the first matrix on.
+    /// Elements from the first matrix on.
     pub x: &'a [f32],
-    /// How they lie there.
+    /// Their layout.
     pub view: View,
 }
 
 impl<'a> Operand<'a> {
-    /// A matrix of the batch.
+    /// Returns a matrix of the batch.
     fn of(self, matrix: usize) -> Self {
         let x = self.x.get(matrix * self.view.batch..);
         Self {
@@ -42,7 +42,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Some rows of the first matrix.
+    /// Returns some rows of the first matrix.
     fn below(self, row: usize, rows: usize) -> Self {
         let x = self.x.get(row * self.view.row..);
         Self {
@@ -54,7 +54,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The first matrix with its rows contiguous, and the distance between them: as it lies, or a copy.
+    /// Returns the first matrix with contiguous rows, and their distance: in place, or a copy.
     fn rows(self) -> (Cow<'a, [f32]>, usize) {
         let View {
             dims, row, column, ..
@@ -72,7 +72,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// C = A·B + b, C (batch, M, N): all of it.
+/// Computes C = A·B + b for all of C (batch, M, N).
 pub fn matmul(
     a: Operand,
     b: Operand,
@@ -100,7 +100,7 @@ pub fn matmul(
     });
 }
 
-/// Rows of a matrix of C, m of them from `row` on.
+/// Some rows of a matrix of C, from `row` on.
 struct Strip<'a> {
     matrix: usize,
     row: usize,
@@ -108,7 +108,8 @@ struct Strip<'a> {
     c: &'a mut [MaybeUninit<f32>],
 }
 
-/// Calls `f` with all of C (batch, M, N): whole matrices, or where there are fewer of them than threads, rows of each.
+/// Calls `f` with all of C (batch, M, N): whole matrices, or parts of their rows if there are fewer matrices
+/// than threads.
 fn each_strip(
     c: &mut [MaybeUninit<f32>],
     (m, n): (usize, usize),
@@ -120,7 +121,7 @@ fn each_strip(
     }
     let matrices = c.chunks_mut(m * n).enumerate();
     if threads == Threads::One {
-        // Without a division: it would take as long as a product of four rows and columns.
+        // Without a division, which would take as long as a matmul of four rows and columns.
         return matrices.for_each(|(matrix, c)| {
             let row = 0;
             f(Strip { matrix, row, m, c });
@@ -140,7 +141,7 @@ fn each_strip(
     parallel::for_each(strips, f);
 }
 
-/// Some rows of C.
+/// A matmul for some rows of C.
 struct Product<'a> {
     a: &'a [f32],
     stride_a: usize,
@@ -159,7 +160,7 @@ impl WithSimd for Product<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { m, n, k, .. } = self;
-        // As many as the next, or the last would be low: each waits for its own sums.
+        // Tiles of equal height, because a low last tile would wait for its own accumulators.
         let height = match max_rows::<S>() {
             most if m <= most => m,
             most => m.div_ceil(m.div_ceil(most)),

@@ -1,11 +1,10 @@
-//! A product of a few elements, one after the other: to ask which vectors a CPU has, and to write a part of one, takes
-//! longer.
+//! Scalar matmul of a few elements; detecting the CPU's vectors and writing partial ones would take longer.
 
 use std::mem::MaybeUninit;
 
 use super::Operand;
 
-/// C = A·B + b, C (batch, M, N): all of it.
+/// Computes C = A·B + b for all of C (batch, M, N).
 pub fn scalar(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [MaybeUninit<f32>]) {
     let ((m, k), (_, n)) = (a.view.dims, b.view.dims);
     if c.is_empty() {
@@ -25,7 +24,7 @@ pub fn scalar(a: Operand, b: Operand, bias: Option<&[f32]>, c: &mut [MaybeUninit
     }
 }
 
-/// An element of the first matrix.
+/// Returns an element of the first matrix.
 fn at(x: Operand, row: usize, column: usize) -> f32 {
     x.x[row * x.view.row + column * x.view.column]
 }

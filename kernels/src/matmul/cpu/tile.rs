@@ -1,43 +1,43 @@
-//! The micro-kernel: the sums of a few rows and one or two vectors of columns stay in registers while K goes
-//! by. See `linear/cpu/tile.rs`, whose operands were put in order beforehand.
+//! The micro-kernel: the accumulators of a few rows and one or two vectors of columns stay in registers for
+//! all of K. `linear/cpu/tile.rs` does the same with packed operands.
 
 use std::mem::MaybeUninit;
 
 use pulp::{Simd, WithSimd};
 
-/// Rows of the tallest tile of any CPU.
+/// Maximum rows of a tile on any CPU.
 pub const MAX_ROWS: usize = 11;
 
-/// Rows of the tallest tile of this CPU: there are registers for its sums, two vectors of B and one of A.
+/// Maximum rows of a tile on this CPU, whose registers hold its accumulators, two vectors of B and one of A.
 pub const fn max_rows<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { MAX_ROWS } else { 6 }
 }
 
-/// Columns of B: up to two vectors of them, all of K.
+/// Up to two vectors of B's columns, for all of K.
 #[derive(Clone, Copy)]
 pub struct Panel<'a> {
-    /// From the first of them in the first row of B on.
+    /// Elements from the first of these columns on.
     pub b: &'a [f32],
-    /// From a row of B to the next.
+    /// Distance between rows of B.
     pub stride: usize,
     /// Rows of B.
     pub k: usize,
-    /// How many columns.
+    /// Number of columns.
     pub width: usize,
 }
 
-/// Rows of A, of all its columns.
+/// Rows of A with all their columns.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    /// From the first element of the first row on.
+    /// Elements from the first row on.
     pub a: &'a [f32],
-    /// From a row to the next.
+    /// Distance between rows.
     pub stride: usize,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
 }
 
-/// Rows of C, V vectors wide: a·b + bias, written to the columns from `from` on.
+/// Computes rows of C, V vectors wide: a·b + bias, written from column `from` on.
 #[inline(always)]
 pub fn tile<S: Simd, const V: usize>(
     simd: S,
@@ -76,7 +76,7 @@ struct Tile<'a, S: Simd, const V: usize> {
     from: usize,
 }
 
-/// With as many rows as MR, or fewer.
+/// A tile of MR rows, or fewer.
 struct OfRows<'a, S: Simd, const V: usize, const MR: usize>(Tile<'a, S, V>);
 
 impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR> {
@@ -93,7 +93,7 @@ impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR>
             n,
             from,
         } = self.0;
-        // All of K elements, which spares the loop its checks. The last row stands in for those that are missing.
+        // Slices of K elements remove bounds checks. The last row stands in for missing ones.
         let row = |m: usize| a.get(m.min(rows - 1) * stride..).unwrap_or_default();
         let a: [&[f32]; MR] = std::array::from_fn(|m| &row(m)[..b.k]);
         let mut sums = [[simd.splat_f32s(0.); V]; MR];
@@ -109,7 +109,7 @@ impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR>
             let row = &b.b[k * b.stride..][..b.width];
             step::<S, V, MR>(simd, &a, k, load::<S, V>(simd, row), &mut sums);
         }
-        // By numbers that the compiler knows: sums that it cannot tell apart it writes to memory at every step.
+        // Constant indices, because the compiler would keep dynamically indexed accumulators in memory.
         for m in 0..MR {
             if m == rows {
                 return;
@@ -120,8 +120,8 @@ impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR>
 }
 
 impl Panel<'_> {
-    /// Rows from which so many elements can be read: what lies behind a row's end is read too, and its sums are
-    /// dropped. Only behind the last row there may be nothing.
+    /// Rows from which this many elements can be read. Elements after a row's end are read, too, and their
+    /// sums are dropped; only after the last row there may be none.
     #[inline(always)]
     pub fn whole_rows(&self, elements: usize) -> usize {
         match self.b.len().checked_sub(elements) {
@@ -132,7 +132,7 @@ impl Panel<'_> {
     }
 }
 
-/// V vectors of as many elements or fewer; zeros where there are none.
+/// Loads V vectors; missing elements are zeros.
 #[inline(always)]
 pub fn load<S: Simd, const V: usize>(simd: S, x: &[f32]) -> [S::f32s; V] {
     std::array::from_fn(|v| {
@@ -144,7 +144,8 @@ pub fn load<S: Simd, const V: usize>(simd: S, x: &[f32]) -> [S::f32s; V] {
     })
 }
 
-/// V vectors, the last of which may be cut off. To write a part is a call, and takes as long as many that are whole.
+/// Writes V vectors; the last may be partial. A partial write is a call, and takes as long as many whole
+/// ones.
 #[inline(always)]
 pub fn write<S: Simd, const V: usize>(simd: S, c: &mut [MaybeUninit<f32>], vectors: [S::f32s; V]) {
     for (v, vector) in vectors.into_iter().enumerate() {
@@ -162,7 +163,7 @@ pub fn write<S: Simd, const V: usize>(simd: S, c: &mut [MaybeUninit<f32>], vecto
     }
 }
 
-/// sums\[m\] += a\[m\]\[k\]·b
+/// Computes sums\[m\] += a\[m\]\[k\]·b.
 #[inline(always)]
 pub fn step<S: Simd, const V: usize, const MR: usize>(
     simd: S,

@@ -1,7 +1,7 @@
-//! Level 3 on a CPU: gemm multiplies a block of patches, and what is added is added while the sums are in
-//! the cache.
+//! Level 3 on a CPU: gemm multiplies a block of patches, and the terms are added while the sums are in the
+//! cache.
 //!
-//! To be faster: as for `linear`, w packed once and the sums left in registers: level 4.
+//! To be faster, as for `linear`: pack w once and keep accumulators in registers: level 4.
 
 use std::mem::MaybeUninit;
 
@@ -57,10 +57,10 @@ pub fn patch_embed<T: Element>(
     Tensor::from_vec(y, (shape.batch, tokens, c), &Device::Cpu)
 }
 
-/// Rows and columns of a block.
+/// Returns rows and columns per block.
 ///
-/// Its patches are gathered and its part of w is copied for each block: as many rows as share that and fit
-/// the cache, and columns are cut only where there are too few rows for all threads.
+/// Each block gathers its patches and packs its part of w: it has as many rows as fit the cache, and columns
+/// are split only if there are too few rows for all threads.
 fn block(shape: Shape) -> (usize, usize) {
     let (m, c) = (shape.rows(), shape.c);
     let blocks = m.div_ceil(512);

@@ -1,5 +1,5 @@
-//! Level 4 on a CPU: patches are gathered into the rows that the micro-kernel reads, and what is added is
-//! added in registers.
+//! Level 4 on a CPU: patches are gathered into the rows of the micro-kernel, and the terms are added in
+//! registers.
 
 use std::mem::MaybeUninit;
 

@@ -1,9 +1,9 @@
 //! Level 3 on a CPU: one pass, plain loops.
 //!
-//! Against level 2: q, k and v come as views of one product, in any order of heads and tokens. Level 2 copies
-//! each to put heads first, rotates q and k into new tensors and copies k and v once more, into the cache;
-//! here each element is read once where the product left it and written once where it is needed. To be
-//! faster, rotate in the attention itself, which reads q anyway.
+//! Compared with level 2: q, k and v are views of one tensor, with any order of heads and tokens. Level 2
+//! copies each to put heads first, rotates q and k into new tensors, and copies k and v again into the cache.
+//! Here each element is read once and written once to its final place. To be faster, rotate in the attention,
+//! which reads q anyway.
 
 use std::mem::MaybeUninit;
 
@@ -16,14 +16,14 @@ use crate::element::Element;
 use crate::output;
 use crate::rope::Params;
 
-/// q and k rotated, k and v written to the cache.
+/// Rotates q and k, and writes k and v to the cache.
 pub fn rope_append<T: Element>(x: &Params, cache: &mut Cache, position: usize) -> Result<Tensor> {
     super::rope_append::<T>(x, cache, position, |inputs, task| {
         Arch::new().dispatch(Loops { inputs, task })
     })
 }
 
-/// One task, compiled for the widest vectors that this CPU has.
+/// One task, compiled for the widest vectors of this CPU.
 struct Loops<'a, T> {
     inputs: Inputs<'a, T>,
     task: Task<'a, T>,

@@ -1,9 +1,9 @@
 //! Level 4 on a CPU: explicit lanes.
 //!
-//! Against level 3: a register holds neighbouring channels, of both halves of a head, and a rotation is two
-//! products and two fused multiply-adds. It is no faster: the bytes and the stores are the same, the key's
-//! channels go to their blocks one by one at both levels, and the compiler finds the same lanes in level
-//! 3's loop. To be faster, rotate in the attention itself, which reads q anyway, and 16 keys at a time.
+//! Compared with level 3: a register holds neighbouring channels of both halves of a head, and a rotation
+//! takes two products and two fused multiply-adds. It is no faster, because traffic and stores are the same,
+//! the key's channels go to their blocks one by one at both levels, and the compiler vectorises level 3's
+//! loop equally. To be faster, rotate in the attention, which reads q anyway, and 16 keys at a time.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ use crate::element::Element;
 use crate::output;
 use crate::rope::Params;
 
-/// q and k rotated, k and v written to the cache.
+/// Rotates q and k, and writes k and v to the cache.
 pub fn rope_append<T: Element>(x: &Params, cache: &mut Cache, position: usize) -> Result<Tensor> {
     super::rope_append::<T>(x, cache, position, |inputs, task| {
         Arch::new().dispatch(Lanes { inputs, task })
@@ -74,7 +74,7 @@ fn rotate<'y, S: Simd, T: Element>(
     let ((x1, x2), (y1, y2)) = (x.split_at(half), y.split_at_mut(half));
     let mut i = 0;
     while i < half {
-        // Told apart so that the compiler sees a constant length.
+        // A separate branch gives the compiler a constant length.
         if i + width <= half {
             let at = i..i + width;
             let x = [x1, x2, cos, sin].map(|x| &x[at.clone()]);

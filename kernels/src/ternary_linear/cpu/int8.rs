@@ -1,11 +1,10 @@
-//! Level 4 on a CPU: activations as 8-bit integers, sums in lanes of 16 bits. The twin of dp4a.
+//! Level 4 on a CPU: activations as 8-bit integers, sums in 16-bit lanes. The twin of dp4a.
 //!
-//! Against the product with the dequantised matrix: a sixteenth of the bytes, and twice the lanes a
-//! register. A 16-bit lane of weights holds eight codes; a shift and a mask bring one of them down in
-//! all lanes at once, and it meets its activations in a vector of their own, for they were interleaved
-//! when they were rounded. Codes are t + 1, so that no sign has to be made: Σ q·t = Σ q·(t + 1) − Σ q,
-//! and Σ q is known. To be faster, the CPU's own 8-bit dot products (VNNI, AMX, SDOT) take the place of
-//! shift, mask, product and sum in 16 bits; they are not on every CPU.
+//! Compared with a matmul on the dequantised matrix: a sixteenth of the bytes, and twice as many lanes per
+//! register. A 16-bit lane of weights has eight codes; a shift and a mask extract one of them in all lanes at
+//! once. Its activations are in a vector, because they were interleaved when they were rounded. Codes are t +
+//! 1, so no sign is needed: Σ q·t = Σ q·(t + 1) − Σ q, and Σ q is known. To be faster, the CPU's 8-bit dot
+//! products (VNNI, AMX, SDOT) can replace shift, mask, product and 16-bit sum; not every CPU has them.
 
 use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
@@ -17,26 +16,26 @@ use crate::element::Element;
 use crate::ternary_linear::packed::ROW_ALIGN;
 use crate::ternary_linear::{Sizes, Ternary};
 
-/// 16-bit lanes of a vector of weights.
+/// 16-bit lanes per vector of weights.
 const LANES: usize = ROW_ALIGN / 2;
 
-/// Codes in a lane.
+/// Codes per lane.
 const CODES: usize = 8;
 
-/// The activations that one vector of weights meets: activation 8·lane + code at [code][lane]. They have
-/// 8 bits, held in 16 as the products take them.
+/// Activations for one vector of weights: activation 8·lane + code at [code][lane]. 8-bit values, stored in
+/// 16 bits for the products.
 type Block = [[i16; LANES]; CODES];
 
-/// Blocks whose sums fit 16 bits: 16 times 8 products of up to 2·127 are 32512.
+/// Blocks whose sums fit in 16 bits: 16 times 8 products of up to 2·127 are 32512.
 const BLOCKS: usize = 16;
 
-/// Rows of weights that meet a vector of activations while it is in a register.
+/// Rows of weights that share a vector of activations in a register.
 const TN: usize = 4;
 
-/// Multiply-adds from which a second thread pays for its waking.
+/// Multiply-adds from which a second thread pays.
 const PARALLEL: usize = 1 << 19;
 
-/// y (…, N).
+/// Computes y (…, N).
 pub fn dp4a<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let x = Slice::<T>::new(x)?;
     let threads = sizes.m * sizes.n * sizes.k >= PARALLEL;
@@ -84,17 +83,17 @@ impl<T: Element> WithSimd for Quantize<'_, T> {
     }
 }
 
-/// 127/max(max|x|, 1e-5), or NaN where there is one in x.
+/// Returns 127/max(max|x|, 1e-5), or NaN if x has one.
 #[inline(always)]
 fn scale<T: Element>(x: &[T]) -> f32 {
-    // Without their signs, the bits of f32 are in the order of their values, with NaN above infinity:
-    // unlike the maximum of floats, that of integers does not lose NaN.
+    // Without signs, the bits of f32 are ordered like their values, with NaN above infinity; so unlike a
+    // float maximum, an integer maximum keeps NaN.
     let bits = |x: &T| x.widen().abs().to_bits();
     let max = f32::from_bits(x.iter().map(bits).fold(0, u32::max));
     127. / if max < 1e-5 { 1e-5 } else { max }
 }
 
-/// yᵀ (rows, M) of some rows, compiled for the vector registers of this CPU.
+/// Computes yᵀ (rows, M) of some rows, compiled for the vectors of this CPU.
 struct Task<'a> {
     x: &'a [Quantized],
     rows: &'a Rows<'a>,
@@ -124,7 +123,7 @@ impl WithSimd for Task<'_> {
     }
 }
 
-/// `ROWS` rows of weights with all rows of x.
+/// Multiplies `ROWS` rows of weights with all rows of x.
 #[inline(always)]
 fn tile<const ROWS: usize>(x: &[Quantized], codes: &[u8], scales: &[f32], y: &mut [f32]) {
     for (m, x) in x.iter().enumerate() {
@@ -135,7 +134,7 @@ fn tile<const ROWS: usize>(x: &[Quantized], codes: &[u8], scales: &[f32], y: &mu
     }
 }
 
-/// Σ q·(t + 1) for each of `ROWS` rows.
+/// Returns Σ q·(t + 1) for each of `ROWS` rows.
 #[inline(always)]
 fn dots<const ROWS: usize>(q: &[Block], codes: &[u8]) -> [i32; ROWS] {
     let (blocks, _) = codes.as_chunks::<ROW_ALIGN>();
@@ -155,8 +154,8 @@ fn dots<const ROWS: usize>(q: &[Block], codes: &[u8]) -> [i32; ROWS] {
     sums
 }
 
-/// Adds the products of a block to the lanes. Nothing overflows; `wrapping` spares a debug build the
-/// checks, which would take the loop out of the lanes.
+/// Adds the products of a block to the lanes. Nothing overflows; `wrapping` avoids a debug build's checks,
+/// which would prevent vectorisation.
 #[inline(always)]
 fn multiply(sums: &mut [i16; LANES], q: &Block, codes: &[u8; ROW_ALIGN]) {
     for lane in 0..LANES {

@@ -1,13 +1,12 @@
 //! Level 4 on a CPU: tables of sums of four activations, indexed by the bytes of the weights.
 //!
-//! Against the product with the dequantised matrix: a sixteenth of the bytes, and one load and one
-//! addition for four weights in place of four multiplications and additions. The tables of a block of
-//! activations are made once and serve all rows of the task; a table is 16 times 16 additions side by
-//! side. A look-up is a load of one f32: the loads a cycle of the CPU are the limit, and wider registers
-//! do not move it, so this is not compiled for them. It pays for few rows of x; with many, a product
-//! reads the matrix once for all of them. To be faster, tables have to live in vector registers, where a
-//! permutation looks up 16 at a time; that takes weights interleaved by row, or 8-bit activations, as in
-//! [`super::int8`].
+//! Compared with a matmul on the dequantised matrix: a sixteenth of the bytes, and one load and one addition
+//! per four weights instead of four multiply-adds. The tables of a block of activations are made once and
+//! serve all rows of the task; a table takes 16 times 16 vectorised additions. A look-up loads one f32, so
+//! loads per cycle are the limit. Wider registers do not change that, so this is not compiled for them. It
+//! pays for few rows of x; with many, a matmul reads the matrix once for all of them. To be faster, tables
+//! must be in vector registers, where a permutation looks up 16 at a time. That needs weights interleaved by
+//! row, or 8-bit activations as in [`super::int8`].
 
 use candle_core::{Result, Tensor};
 
@@ -16,25 +15,24 @@ use crate::cpu::Slice;
 use crate::element::Element;
 use crate::ternary_linear::{Sizes, Ternary};
 
-/// Groups of four activations whose tables are in the first-level cache at a time: 64 KiB of which the
-/// codes reach 36.
+/// Groups of four activations whose tables share the L1 cache: 64 KiB, of which the codes use 36.
 const GROUPS: usize = 64;
 
-/// All sums ±x₀ ±x₁ ±x₂ ±x₃ and those with some left out: entry b is the sum that the byte b of four
-/// codes stands for. Bytes with a code 3 have no meaning and are never looked up.
+/// All sums ±x₀ ±x₁ ±x₂ ±x₃, with any terms omitted: entry b is the sum for the byte b of four codes. Bytes
+/// with a code 3 are meaningless and never looked up.
 type Table = [f32; 256];
 
-/// Multiply-adds from which a second thread pays for its waking.
+/// Multiply-adds from which a second thread pays.
 const PARALLEL: usize = 1 << 18;
 
-/// y (…, N).
+/// Computes y (…, N).
 pub fn lut<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let x = Slice::<T>::new(x)?;
     let threads = sizes.m * sizes.n * sizes.k >= PARALLEL;
     product::<T>(sizes, w, threads, |rows, y| block(&x, sizes, rows, y))
 }
 
-/// yᵀ (rows, M) of some rows.
+/// Computes yᵀ (rows, M) of some rows.
 fn block<T: Element>(x: &[T], sizes: &Sizes, rows: &Rows, y: &mut [f32]) {
     let mut tables = [[0.; 256]; GROUPS];
     y.fill(0.);
@@ -51,10 +49,10 @@ fn block<T: Element>(x: &[T], sizes: &Sizes, rows: &Rows, y: &mut [f32]) {
     }
 }
 
-/// Σ over the groups of what their tables hold for their bytes.
+/// Sums the table entries of all groups' bytes.
 #[inline(always)]
 fn look_up(tables: &[Table; GROUPS], codes: &[u8]) -> f32 {
-    // Four sums, so that an addition does not wait for the one before.
+    // Four independent accumulators.
     let mut sums = [0.; 4];
     for (tables, codes) in tables.chunks_exact(4).zip(codes.chunks_exact(4)) {
         for ((sum, table), &code) in sums.iter_mut().zip(tables).zip(codes) {
@@ -79,7 +77,8 @@ fn make_tables<T: Element>(x: &[T], tables: &mut [Table; GROUPS]) {
     }
 }
 
-/// t₀·a + t₁·b at the index of the codes t₀ + 1 and t₁ + 1, without a product: 0·∞ is NaN.
+/// Returns t₀·a + t₁·b at the index of the codes t₀ + 1 and t₁ + 1, without multiplications, because 0·∞ is
+/// NaN.
 #[inline(always)]
 fn sums_of_two(a: f32, b: f32) -> [f32; 16] {
     let none = 0.;

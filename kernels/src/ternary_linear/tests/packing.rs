@@ -8,7 +8,7 @@ use crate::ternary_linear::Ternary;
 use crate::testing::{devices, host, rng};
 
 #[test]
-fn every_weight_comes_back() -> Result<()> {
+fn unpacking_reverses_packing() -> Result<()> {
     let mut rng = rng();
     for device in devices() {
         for (n, k) in [(1, 1), (2, 3), (65, 4), (3, 127), (1, 4096), (7, 257)] {
@@ -74,7 +74,7 @@ fn quantize_takes_the_mean_and_rounds() -> Result<()> {
     Ok(())
 }
 
-/// Ternary weights with one magnitude a row and no zero are their own quantisation.
+/// Ternary weights with one magnitude per row and no zero quantise to themselves.
 #[test]
 fn quantize_of_the_dequantized() -> Result<()> {
     let mut rng = rng();
@@ -96,7 +96,7 @@ fn quantize_of_the_dequantized() -> Result<()> {
 }
 
 #[test]
-fn what_is_no_weight_is_refused() -> Result<()> {
+fn invalid_weights_are_errors() -> Result<()> {
     let mut w = vec![1f32; 3 * 5];
     w[5 + 2] = f32::NAN;
     let w = Tensor::from_vec(w, (3, 5), &Device::Cpu)?;

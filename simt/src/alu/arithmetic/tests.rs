@@ -6,8 +6,8 @@ use super::super::exact::sign_of;
 use super::super::float::canonical;
 use super::super::testing::{doubles, run32, run64, singles};
 
-/// Whether results in the four directions (`rn`, `rz`, `rm`, `rp`) are what the exact number asks for,
-/// which is known by how it compares with others.
+/// Whether the results of the four rounding modes (`rn`, `rz`, `rm`, `rp`) are the correct ones. `exact` says
+/// how the exact result compares with a number.
 fn check32(form: &str, operands: &[f32], exact: impl Fn(f32) -> Ordering) {
     let [nearest, zero, down, up] = ["rn", "rz", "rm", "rp"].map(|mode| {
         let form = form.replace("rn", mode);
@@ -24,7 +24,7 @@ fn check32(form: &str, operands: &[f32], exact: impl Fn(f32) -> Ordering) {
     assert!(zero == down || zero == up, "{what}");
 }
 
-/// The same of f64.
+/// The same for f64.
 fn check64(form: &str, operands: &[f64], exact: impl Fn(f64) -> Ordering) {
     let [nearest, zero, down, up] = ["rn", "rz", "rm", "rp"].map(|mode| {
         let form = form.replace("rn", mode);
@@ -41,7 +41,7 @@ fn check64(form: &str, operands: &[f64], exact: impl Fn(f64) -> Ordering) {
     assert!(zero == down || zero == up, "{what}");
 }
 
-/// How a sum of products compares with a number, which may be infinite.
+/// Compares a sum of products with `x`, which may be infinite.
 fn beyond(products: &[(f64, f64)], x: f64) -> Ordering {
     if x.is_infinite() {
         return 0.0.partial_cmp(&x).unwrap();
@@ -51,7 +51,7 @@ fn beyond(products: &[(f64, f64)], x: f64) -> Ordering {
     sign_of(&terms)
 }
 
-/// How the quotient of a and b compares with a number.
+/// Compares the quotient a / b with `x`.
 fn beyond_quotient(a: f64, b: f64, x: f64) -> Ordering {
     if x.is_infinite() {
         return 0.0.partial_cmp(&x).unwrap();
@@ -62,7 +62,7 @@ fn beyond_quotient(a: f64, b: f64, x: f64) -> Ordering {
 
 proptest! {
     #[test]
-    fn to_nearest_as_the_processor(a in singles(), b in singles(), c in singles()) {
+    fn f32_to_nearest_equals_the_host(a in singles(), b in singles(), c in singles()) {
         let same = |form: &str, expected: f32| {
             assert_eq!(run32(form, &[a, b, c]).to_bits(), canonical(expected).to_bits(), "{form} {a} {b} {c}");
         };
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn to_nearest_as_the_processor_in_f64(a in doubles(), b in doubles(), c in doubles()) {
+    fn f64_to_nearest_equals_the_host(a in doubles(), b in doubles(), c in doubles()) {
         let same = |form: &str, expected: f64| {
             assert_eq!(run64(form, &[a, b, c]).to_bits(), canonical(expected).to_bits(), "{form} {a} {b} {c}");
         };
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn directions_of_f32(a in singles(), b in singles(), c in singles()) {
+    fn directed_roundings_of_f32(a in singles(), b in singles(), c in singles()) {
         prop_assume!(a.is_finite() && b.is_finite() && c.is_finite());
         let [x, y, z] = [a, b, c].map(f64::from);
         check32("add.rn.f32", &[a, b], |r| beyond(&[(x, 1.0), (y, 1.0)], r.into()));
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn directions_of_f64(a in doubles(), b in doubles(), c in doubles()) {
+    fn directed_roundings_of_f64(a in doubles(), b in doubles(), c in doubles()) {
         prop_assume!(a.is_finite() && b.is_finite() && c.is_finite());
         check64("add.rn.f64", &[a, b], |r| beyond(&[(a, 1.0), (b, 1.0)], r));
         check64("mul.rn.f64", &[a, b], |r| beyond(&[(a, b)], r));
@@ -120,15 +120,15 @@ proptest! {
     }
 
     #[test]
-    fn f64_as_long_integers_say(a in -(1i64 << 53)..1 << 53, b in -(1i64 << 53)..1 << 53, c: i64, shift in 0u32..50) {
+    fn f64_results_equal_exact_integer_arithmetic(a in -(1i64 << 53)..1 << 53, b in -(1i64 << 53)..1 << 53, c: i64, shift in 0u32..50) {
         let addend = c >> 11 << shift >> shift;
         let exact = i128::from(a) * i128::from(b) + (i128::from(addend) << shift);
         let operands = [a as f64, b as f64, addend as f64 * f64::from(shift).exp2()];
-        // Between integers there is no exact result.
+        // A result that is no integer cannot equal the exact one.
         let order = |r: f64| exact.cmp(&(r.floor() as i128)).then(r.floor().partial_cmp(&r).unwrap());
         check64("fma.rn.f64", &operands, order);
         if b != 0 {
-            // The sign of a rounded remainder is that of the exact one.
+            // Rounding keeps the sign of the remainder.
             let rest = |r: f64| (-r).mul_add(b as f64, a as f64).partial_cmp(&0.0).unwrap();
             let order = |r: f64| if b < 0 { rest(r).reverse() } else { rest(r) };
             check64("div.rn.f64", &operands[..2], order);
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn infinities_and_no_numbers_are_so_in_every_direction(b in singles(), c in singles()) {
+    fn infinities_and_nan_are_the_same_in_every_rounding_mode(b in singles(), c in singles()) {
         for a in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
             for mode in ["rz", "rm", "rp"] {
                 let single = run32(&format!("fma.{mode}.f32"), &[a, b, c]);
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn flushed_and_clamped(a in singles(), b in singles(), c in singles()) {
+    fn ftz_flushes_and_sat_clamps(a in singles(), b in singles(), c in singles()) {
         let flush = |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x };
         let flushed = canonical(flush(flush(a).mul_add(flush(b), flush(c))));
         prop_assert_eq!(run32("fma.rn.ftz.f32", &[a, b, c]).to_bits(), flushed.to_bits());
@@ -160,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn zeros_have_the_sign_of_their_direction() {
+fn the_rounding_mode_decides_the_sign_of_zero() {
     for (mode, cancelled) in [("rn", 0.0f32), ("rz", 0.0), ("rm", -0.0), ("rp", 0.0)] {
         let add = |a, b| run32(&format!("add.{mode}.f32"), &[a, b]).to_bits();
         assert_eq!(add(1.0, -1.0), cancelled.to_bits(), "{mode}");

@@ -9,7 +9,7 @@ use super::super::lane::{Converts, Lane, Register, convert, lanes};
 use super::super::rounding::{Clamp, Mode, integral};
 use crate::ast::Type;
 
-/// `Some($body)` with the types `$S` and `$T` of which the first has digits that the second has not.
+/// `Some($body)` with the types `$S` and `$T`, where `$S` has digits that `$T` lacks.
 macro_rules! each_narrower {
     ($from:expr, $to:expr, $S:ident, $T:ident => $body:expr) => {
         match ($from, $to) {
@@ -25,7 +25,7 @@ macro_rules! each_narrower {
     };
 }
 
-/// `Some($body)` with the types `$S` and `$T` of which the second holds every number of the first.
+/// `Some($body)` with the types `$S` and `$T`, where `$T` holds every number of `$S`.
 macro_rules! each_wider {
     ($from:expr, $to:expr, $S:ident, $T:ident => $body:expr) => {
         match ($from, $to) {
@@ -39,20 +39,20 @@ macro_rules! each_wider {
     };
 }
 
-/// `.ftz` speaks of f32 only.
+/// Flushes subnormals; `.ftz` applies to f32 only.
 #[inline(always)]
 fn flushed<T: Float>(x: T, ftz: bool) -> T {
     operand(x, ftz && size_of::<T>() == 4)
 }
 
-/// From one floating-point type to another, rounded once.
+/// Converts from one floating-point type to another and rounds once.
 #[inline(always)]
 fn between<S: Float, T: Float>(a: S, mode: Mode, ftz: bool, clamp: Clamp) -> T {
     let rounded = T::rounded(flushed(a, ftz).wide(), mode);
     finish(flushed(rounded, ftz), false, clamp)
 }
 
-/// To an integer of the same type, or with `.sat` or `.ftz` alone.
+/// Rounds to an integer within a type, or applies `.sat` or `.ftz` alone.
 pub fn within_float(mods: &mut Mods, ty: Type) -> Option<Alu> {
     let (mode, ftz, clamp) = (mods.integral_mode(), mods.take("ftz"), mods.clamp());
     match mode {
@@ -61,7 +61,7 @@ pub fn within_float(mods: &mut Mods, ty: Type) -> Option<Alu> {
         })))),
         Some(mode) => {
             each_float!(ty, T => each_mode!(mode, M => each_bool!(ftz, FTZ => each_clamp!(clamp, C => lanes!(T, |a| {
-                // An integer among numbers of a type is a number of that type.
+                // An integer in the range of a type is a number of that type.
                 let x = integral(flushed::<T>(a, FTZ).wide(), M);
                 finish(T::rounded(x, Mode::Nearest), false, C)
             })))))
@@ -69,7 +69,7 @@ pub fn within_float(mods: &mut Mods, ty: Type) -> Option<Alu> {
     }
 }
 
-/// `cvt.f32.f16`: every number is one of the wider type's.
+/// `cvt.f32.f16`: exact, because the wider type holds every number.
 pub fn to_wider(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let (ftz, clamp) = (mods.take("ftz"), mods.clamp());
     each_wider!(from, to, S, T => each_bool!(ftz, FTZ => each_clamp!(clamp, C => convert!(S, T, |a| {
@@ -77,7 +77,7 @@ pub fn to_wider(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     }))))
 }
 
-/// `cvt.rn.f16.f32`, and between the types of 16 bits.
+/// `cvt.rn.f16.f32`, and conversions between 16-bit types.
 pub fn to_narrower(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let (mode, ftz, clamp) = (mods.mode()?, mods.take("ftz"), mods.clamp());
     match (from, to, mode, ftz, clamp) {
@@ -93,7 +93,7 @@ pub fn to_narrower(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     }
 }
 
-/// `cvt.rn.f16x2.f32 d, a, b`: a becomes the high half, b the low one.
+/// `cvt.rn.f16x2.f32 d, a, b`: a becomes the high half, b the low half.
 pub fn to_pair(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     let (mode, clamp) = (mods.mode()?, mods.clamp());
     if from != Type::F32 || clamp == Clamp::Unit {
@@ -118,26 +118,26 @@ pub fn to_pair(mods: &mut Mods, from: Type, to: Type) -> Option<Alu> {
     )
 }
 
-/// Two halves side by side.
+/// Packs two converted numbers into a word.
 #[inline(always)]
 fn pair<T: Lane<Register = u32>>(low: f32, high: f32, f: impl Fn(f32) -> T) -> u32 {
     f(low).write() | f(high).write() << 16
 }
 
-/// `cvt.rna.tf32.f32`: an f32 whose lowest 13 bits are zeros.
+/// `cvt.rna.tf32.f32`: an f32 whose low 13 bits are zero.
 pub fn to_tf32(mods: &mut Mods, from: Type) -> Option<Alu> {
     let modes = [("rna", 0), ("rn", 1), ("rz", 2)];
     let alu = match mods.choice(&modes)? {
-        // Half of the last digit is added, and what is behind it cut off: ties go away from zero.
+        // Adding half a unit before the cut rounds to nearest, ties away from zero.
         0 => lanes!(f32, |a| tf32(a, |_| 0x1000)),
-        // A little less than half, unless the last digit is odd: ties go to even.
+        // Adding slightly less than half, unless the last digit is odd, rounds ties to even.
         1 => lanes!(f32, |a| tf32(a, |bits| 0xfff + (bits >> 13 & 1))),
         _ => lanes!(f32, |a| tf32(a, |_| 0)),
     };
     (from == Type::F32).then_some(alu)
 }
 
-/// Something added to the bits, and 13 of them cut off.
+/// Adds to the bits and clears the low 13.
 #[inline(always)]
 fn tf32(a: f32, addend: impl Fn(u32) -> u32) -> f32 {
     let bits = a.to_bits();

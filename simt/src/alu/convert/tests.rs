@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::super::testing::{doubles, integers, run, run32, run64, singles};
 
-/// Name, bits, and whether it has a sign.
+/// Name, bits, and whether the type is signed.
 const INTEGERS: [(&str, u32, bool); 8] = [
     ("u8", 8, false),
     ("s8", 8, true),
@@ -24,7 +24,7 @@ fn value(bits: u64, width: u32, signed: bool) -> i128 {
     }
 }
 
-/// An integer in a register: a signed byte has the sign in 16 bits.
+/// An integer in a register: a signed byte is sign-extended to 16 bits.
 fn register(x: i128, width: u32, signed: bool) -> u64 {
     let x = value(x as u64, width, signed);
     (x & ((1 << width.max(16)) - 1)) as u64
@@ -38,9 +38,9 @@ fn range(width: u32, signed: bool) -> (i128, i128) {
     }
 }
 
-/// An `f64` rounded to an integer, by its bits.
+/// Rounds an `f64` to an integer, with bit arithmetic.
 fn rounded(x: f64, mode: &str) -> i128 {
-    let whole = x as i128; // Towards zero, and beyond 2^127 the greatest, which no type holds.
+    let whole = x as i128; // Rounds towards zero and saturates beyond 2^127, which is out of range for all types.
     if x.abs() >= 2f64.powi(53) {
         return whole;
     }
@@ -138,7 +138,7 @@ proptest! {
             let halves = [b, c].map(|x| u64::from(bf16::from_f32(x).to_bits()));
             prop_assert_eq!(run("cvt.rn.bf16x2.f32", &bits), halves[0] << 16 | halves[1]);
             prop_assert_eq!(run("cvt.rn.bf16.f32", &bits), halves[0]);
-            // Towards zero the low bits of an f32 are cut off.
+            // Rounding an f32 towards zero cuts its low bits off.
             prop_assert_eq!(run("cvt.rz.bf16.f32", &bits), bits[0] >> 16);
             prop_assert_eq!(run("cvt.rz.tf32.f32", &bits), bits[0] & !0x1fff);
             let positive = if b > 0.0 { halves[0] } else { 0 };
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn from_halves(a: u16) {
+    fn widening_f16_is_exact(a: u16) {
         let (half, brain) = (f16::from_bits(a), bf16::from_bits(a));
         prop_assume!(!half.is_nan() && !brain.is_nan());
         prop_assert_eq!(run("cvt.f32.f16", &[a.into()]), u64::from(half.to_f32().to_bits()));
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn ties_of_tf32() {
+fn tf32_rounds_ties_as_the_mode_says() {
     let rounded = |mode: &str, bits: u32| run(&format!("cvt.{mode}.tf32.f32"), &[bits.into()]);
     assert_eq!(rounded("rna", 0x3f80_1000), 0x3f80_2000);
     assert_eq!(rounded("rn", 0x3f80_1000), 0x3f80_0000);
@@ -180,8 +180,8 @@ fn ties_of_tf32() {
 }
 
 #[test]
-fn twice_rounded_is_not_once_rounded() {
-    // In an f32 the number is a tie of f16, which it is not.
+fn f64_to_f16_rounds_once() {
+    // Rounded to f32 first, this number would become a tie of f16, which it is not.
     let x: f64 = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
     assert_eq!(run("cvt.rn.f16.f64", &[x.to_bits()]), 0x3c01);
     let x = (1u64 << 62) + (1 << 54) + 1;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Place;
 
-/// `if:5` is a guarded branch to 5, `go:5` one of all lanes; `leave` is a guarded exit.
+/// Code as text: `if:5` is a guarded branch to 5, `go:5` an unguarded one; `leave` is a guarded exit.
 fn code(steps: &[&str]) -> Vec<Step> {
     let step = |text: &&str| {
         let (word, to) = text.split_once(':').unwrap_or((text, "0"));
@@ -26,7 +26,7 @@ fn code(steps: &[&str]) -> Vec<Step> {
     steps.iter().map(step).collect()
 }
 
-/// The meeting points of the guarded branches, in order.
+/// Reconvergence points of the guarded branches, in order.
 fn meets(steps: &[&str]) -> Vec<Option<u32>> {
     let mut code = code(steps);
     find_meeting_points(&mut code);
@@ -38,22 +38,22 @@ fn meets(steps: &[&str]) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn the_end_of_an_if() {
+fn lanes_meet_after_an_if() {
     assert_eq!(meets(&["if:2", "then", "exit"]), [Some(2)]);
 }
 
 #[test]
-fn the_end_of_an_if_with_an_else() {
+fn lanes_meet_after_an_if_with_an_else() {
     assert_eq!(meets(&["if:3", "then", "go:4", "else", "exit"]), [Some(4)]);
 }
 
 #[test]
-fn behind_a_loop() {
+fn lanes_meet_after_a_loop() {
     assert_eq!(meets(&["before", "body", "if:1", "exit"]), [Some(3)]);
 }
 
 #[test]
-fn behind_a_loop_with_a_break() {
+fn lanes_meet_after_a_loop_with_a_break() {
     assert_eq!(
         meets(&["body", "if:4", "body", "if:0", "exit"]),
         [Some(4), Some(4)]
@@ -61,28 +61,28 @@ fn behind_a_loop_with_a_break() {
 }
 
 #[test]
-fn an_if_in_a_loop_in_an_if() {
+fn lanes_meet_after_an_if_in_a_loop_in_an_if() {
     let steps = ["if:6", "body", "if:4", "then", "more", "if:1", "exit"];
     assert_eq!(meets(&steps), [Some(6), Some(4), Some(6)]);
 }
 
 #[test]
-fn lanes_that_end_apart_do_not_meet() {
+fn lanes_that_exit_apart_do_not_meet() {
     assert_eq!(meets(&["if:2", "exit", "exit"]), [None]);
 }
 
 #[test]
-fn lanes_that_leave_are_not_waited_for() {
+fn lanes_that_exit_are_not_waited_for() {
     assert_eq!(meets(&["if:2", "leave", "rest", "exit"]), [Some(2)]);
 }
 
 #[test]
-fn a_loop_without_end_has_no_meeting_point() {
+fn an_endless_loop_has_no_meeting_point() {
     assert_eq!(meets(&["if:0", "go:0", "exit"]), [None]);
 }
 
 #[test]
-fn thousands_of_blocks_take_no_time() {
+fn thousands_of_blocks_are_fast() {
     let mut steps = Vec::new();
     for n in 0..20_000 {
         steps.push(format!("if:{}", 2 * n + 2));
@@ -99,7 +99,7 @@ fn thousands_of_blocks_take_no_time() {
     );
 }
 
-/// Whether the end can be reached from a step without the step `without`.
+/// Whether a path from a step to the end avoids the step `without`.
 fn reaches_the_end(code: &[Step], from: u32, without: u32) -> bool {
     let mut seen = vec![false; code.len()];
     let mut stack = vec![from];
@@ -115,7 +115,7 @@ fn reaches_the_end(code: &[Step], from: u32, without: u32) -> bool {
     false
 }
 
-/// The post-dominators of a step behind it, by their definition: no way to the end goes around them.
+/// Returns the post-dominators of a step by definition: no path to the end avoids them.
 fn post_dominators_of(code: &[Step], step: u32) -> Vec<u32> {
     let all = 0..code.len() as u32;
     all.filter(|at| *at != step && !reaches_the_end(code, step, *at))
@@ -124,7 +124,7 @@ fn post_dominators_of(code: &[Step], step: u32) -> Vec<u32> {
 
 proptest::proptest! {
     #[test]
-    fn the_nearest_step_that_no_way_goes_around(
+    fn lanes_meet_at_the_nearest_post_dominator(
         kinds in proptest::collection::vec((0..6u32, 0..20u32), 1..20),
     ) {
         let last = kinds.len() as u32;
@@ -144,7 +144,7 @@ proptest::proptest! {
                 proptest::prop_assert_eq!(meet, None);
                 continue;
             }
-            // The nearest one has all others behind it.
+            // All other post-dominators come after the nearest one.
             let all = post_dominators_of(&code, index);
             let nearest = all.iter().find(|at| post_dominators_of(&code, **at).len() + 1 == all.len());
             proptest::prop_assert_eq!(meet, nearest.copied());

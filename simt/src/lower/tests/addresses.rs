@@ -1,4 +1,4 @@
-//! Where variables lie, and what their addresses are.
+//! Memory layout and addresses of variables.
 
 use crate::ast::Space;
 use crate::code::{
@@ -13,7 +13,7 @@ fn load_from(op: &Op) -> Address {
     }
 }
 
-/// The constant that a `mov` or a `cvta` reads last.
+/// The last operand of a `mov` or `cvta`, a constant.
 fn constant(kernel: &Kernel, step: usize) -> u64 {
     let Op::Alu { from, .. } = &kernel.code[step].op else {
         panic!("{:?}", kernel.code[step].op)
@@ -47,7 +47,7 @@ fn at(space: Space, offset: i64) -> Address {
 }
 
 #[test]
-fn parameters_of_a_kernel() {
+fn parameters_are_laid_out_in_order() {
     let ops = ops(
         "ld.param.u64 %d0, [a]; ld.param.u32 %r0, [n]; ld.param.u16 %h0, [n+2];
         mov.u64 %d1, a; ld.param.u32 %r1, [%d1+8];",
@@ -66,7 +66,7 @@ fn parameters_of_a_kernel() {
 }
 
 #[test]
-fn shared_memory_of_those_that_are_used() {
+fn shared_memory_holds_the_variables_in_use() {
     let declarations = ".shared .align 4 .b8 unused[1000]; .shared .align 16 .b8 used[20];
         .extern .shared .align 16 .b8 dynamic[];";
     let kernel = lower_with(

@@ -1,4 +1,4 @@
-//! Functions in place of their calls.
+//! Inlined functions.
 
 use crate::ast::Space;
 use crate::code::{Address, Op, Slot};
@@ -19,7 +19,7 @@ fn local(offset: i64) -> Address {
 }
 
 #[test]
-fn parameters_are_the_memory_of_the_caller() {
+fn a_parameter_is_memory_of_the_caller() {
     let kernel = lower_with(DOUBLE_IT, SEQUENCE).unwrap();
     let addresses = kernel.code.iter().filter_map(|step| match &step.op {
         Op::Load { from, .. } => Some(*from),
@@ -38,7 +38,7 @@ fn parameters_are_the_memory_of_the_caller() {
 }
 
 #[test]
-fn a_function_has_registers_of_its_own_at_each_call() {
+fn each_call_has_its_own_registers() {
     let kernel = lower_with(DOUBLE_IT, &format!("{SEQUENCE} {SEQUENCE}")).unwrap();
     let loads = kernel.code.iter().filter_map(|step| match &step.op {
         Op::Load { d, .. } => d[0],
@@ -75,7 +75,7 @@ fn parameters_in_registers() {
 }
 
 #[test]
-fn lanes_that_do_not_call_go_around() {
+fn lanes_that_do_not_call_branch_around() {
     let function = ".func f() { .shared .b32 s[4]; st.shared.b32 [s], 1; ret; }";
     let kernel = lower_with(function, "@%p1 call f; @!%p2 call f;").unwrap();
     assert_eq!(
@@ -98,7 +98,7 @@ fn lanes_that_do_not_call_go_around() {
 }
 
 #[test]
-fn an_address_of_a_parameter() {
+fn a_function_can_take_the_address_of_a_parameter() {
     let function = ".func f(.param .align 8 .b8 x[16]) { .reg .b64 %a; .reg .b32 %v; mov.b64 %a, x;
         ld.param.b32 %v, [%a+4]; }";
     let kernel = lower_with(

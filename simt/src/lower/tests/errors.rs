@@ -1,9 +1,9 @@
-//! What cannot be lowered, and where it stands.
+//! Errors of lowering and their locations.
 
 use crate::lower::testing::{error, lower_with, module};
 
 #[test]
-fn names_that_are_not_declared() {
+fn undeclared_names() {
     assert_eq!(
         error("\nmov.u32 %x, 1;"),
         "line 6: expected a register that is declared, found `%x`"
@@ -83,7 +83,7 @@ fn too_many_and_too_few_operands() {
 }
 
 #[test]
-fn special_registers_are_read_by_mov() {
+fn only_mov_reads_special_registers() {
     for (body, found) in [
         ("mad.lo.u32 %r0, %ctaid.x, %r1, %r1;", "%ctaid.x"),
         ("setp.lt.u32 %p0, %tid.x, 4;", "%tid.x"),
@@ -101,14 +101,14 @@ fn special_registers_are_read_by_mov() {
 }
 
 #[test]
-fn integers_multiply_to_two_halves() {
+fn an_integer_product_needs_its_half() {
     for body in ["mul.u32 %r0, %r1, %r1;", "mad.s32 %r0, %r1, %r1, %r1;"] {
         assert!(error(body).ends_with(": a product of integers needs .lo, .hi or .wide"));
     }
 }
 
 #[test]
-fn a_modifier_that_is_missing() {
+fn a_missing_modifier_is_suggested() {
     for (form, operands, expected) in [
         (
             "fma.f32",
@@ -152,7 +152,7 @@ fn a_modifier_that_is_missing() {
 }
 
 #[test]
-fn special_registers_by_the_names_of_cuda() {
+fn cuda_names_suggest_special_registers() {
     for (name, meant) in [
         ("threadIdx.y", "%tid.y"),
         ("blockIdx.x", "%ctaid.x"),
@@ -173,7 +173,7 @@ fn special_registers_by_the_names_of_cuda() {
 }
 
 #[test]
-fn names_that_are_declared_twice() {
+fn names_declared_twice() {
     assert_eq!(
         error(".reg .b32 %x;\n.reg .b32 %x;"),
         "line 6: expected a name that is declared once, found `%x`"
@@ -193,7 +193,7 @@ fn a_variable_of_another_space() {
 }
 
 #[test]
-fn instructions_without_a_place_in_this_machine() {
+fn unsupported_instructions() {
     let why = |body: &str| {
         error(body)
             .split_once(" is not supported")
@@ -229,7 +229,7 @@ fn instructions_without_a_place_in_this_machine() {
 }
 
 #[test]
-fn calls() {
+fn unsupported_calls() {
     let error =
         |declarations: &str, body: &str| lower_with(declarations, body).unwrap_err().to_string();
     let recursive = ".func f() { call f; }";
@@ -243,7 +243,7 @@ fn calls() {
 }
 
 #[test]
-fn a_place_names_the_source() {
+fn an_error_names_the_source_line() {
     let body = ".file 1 \"a.cu\"\n.visible .entry k() {\n.reg .b32 %r<2>;\n.loc 1 12 3\nmov.b32 %r0, %d0;\n}";
     let error = crate::lower::kernel(&module(body), "k")
         .unwrap_err()
@@ -255,7 +255,7 @@ fn a_place_names_the_source() {
 }
 
 #[test]
-fn a_place_in_a_header_of_cuda_is_that_of_the_call() {
+fn an_error_in_a_cuda_header_names_the_calling_line() {
     let body = ".file 1 \"a.cu\"\n.file 2 \"cuda/bin/..//include/sm_30.hpp\"\n.visible .entry k() {\n.reg .b32 %r<2>;\n\
                 .loc 2 9 3, function_name $f, inlined_at 1 12 3\nmov.b32 %r0, %d0;\n}";
     let error = crate::lower::kernel(&module(body), "k").unwrap_err();
@@ -266,7 +266,7 @@ fn a_place_in_a_header_of_cuda_is_that_of_the_call() {
 }
 
 #[test]
-fn a_kernel_that_is_not_there() {
+fn a_missing_kernel() {
     let module = module(".visible .entry k() { ret; }\n.func f() { ret; }");
     assert!(
         crate::lower::kernel(&module, "f")
@@ -277,17 +277,17 @@ fn a_kernel_that_is_not_there() {
 }
 
 #[test]
-fn sizes_that_no_device_has() {
+fn sizes_beyond_the_limits() {
     assert_eq!(
         error(".local .b8 x[99999999999999];"),
-        "line 5: `.local x` is not supported: so much memory"
+        "line 5: `.local x` is not supported: too much memory"
     );
     assert!(error("\n.shared .b64 x[99999][99999999];").starts_with("line 6: `.shared x`"));
-    assert!(error(".reg .b32 %many<4000000000>;").ends_with("so much memory"));
+    assert!(error(".reg .b32 %many<4000000000>;").ends_with("too much memory"));
 }
 
 #[test]
-fn fragments_of_another_size() {
+fn fragments_of_the_wrong_size() {
     let error = error("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r4, %r5},
         {%f0, %f1, %f2, %f3};");
     assert_eq!(

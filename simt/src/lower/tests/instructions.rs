@@ -1,4 +1,4 @@
-//! What instructions become.
+//! Operations of single instructions.
 
 use crate::alu::Alu;
 use crate::ast::{Space, Type};
@@ -11,7 +11,7 @@ fn op(body: &str) -> Op {
 }
 
 #[test]
-fn constants_have_one_register_each() {
+fn equal_constants_share_a_register() {
     let kernel = lower_with("", "mov.b32 %r0, 7; mov.u32 %r1, 7; mov.b32 %r2, -1; mov.b16 %h0, -1;
         mov.f32 %f0, 1.5; mov.f32 %f1, 0f3fc00000; mov.u64 %d0, -1; mov.f64 %d1, 2.0; mov.u32 %r3, WARP_SZ;");
     let kernel = kernel.unwrap();
@@ -59,7 +59,7 @@ fn special_registers() {
     ));
 }
 
-/// The doubles or words that a body leaves, each lane alike, if it only computes.
+/// Runs a body that only computes; returns its words and doubles, equal in all lanes.
 fn run(body: &str) -> (Vec<u32>, Vec<u64>) {
     let kernel = lower_with("", body).unwrap();
     let mut words = vec![0; kernel.words as usize];
@@ -103,7 +103,7 @@ fn run(body: &str) -> (Vec<u32>, Vec<u64>) {
 
 #[test]
 fn packing_and_unpacking() {
-    // %h0 to %h8 are the first words, %r0 and what follows are from 9 on.
+    // `%h0` to `%h8` are the first words; `%r0` is word 9.
     let (_, doubles) = run("mov.b32 %r0, 0x89abcdef; mov.b64 %d0, {%r0, 0x01234567};");
     assert_eq!(doubles[0], 0x0123_4567_89ab_cdef);
     let (words, _) = run(
@@ -258,7 +258,7 @@ fn atomics() {
 }
 
 #[test]
-fn copies_in_the_background() {
+fn asynchronous_copies() {
     let copy = op("cp.async.cg.shared.global.L2::128B [%r0], [%d0+16], 16, %r1;");
     assert!(matches!(
         copy,
@@ -277,7 +277,7 @@ fn copies_in_the_background() {
 }
 
 #[test]
-fn lanes_together() {
+fn warp_instructions() {
     let shuffle = op("shfl.sync.bfly.b32 %r0|%p0, %f0, 16, 31, -1;");
     assert!(matches!(
         shuffle,
@@ -398,7 +398,7 @@ fn matrices() {
 }
 
 #[test]
-fn what_falls_off_the_end_exits() {
+fn a_body_without_ret_ends_with_exit() {
     let kernel = lower_with("", "@%p0 ret;").unwrap();
     assert_eq!(kernel.code.len(), 2);
     assert!(matches!(kernel.code[1].op, Op::Exit) && kernel.code[1].guard.is_none());
@@ -409,7 +409,7 @@ fn what_falls_off_the_end_exits() {
 }
 
 #[test]
-fn branches_meet() {
+fn branches_have_meeting_points() {
     let ops = ops("top: @%p0 bra skip; mov.b32 %r0, 1; skip: @!%p1 bra top; ret;");
     assert!(matches!(
         ops[0],
@@ -486,7 +486,7 @@ fn conversions_to_wider_registers() {
 }
 
 #[test]
-fn jumps_by_index() {
+fn indexed_branches() {
     let ops =
         ops("brx.idx %r0, {a, b}; a: mov.b32 %r1, 1; bra.uni end; b: mov.b32 %r1, 2; end: ret;");
     let Op::BranchIndex { to, meet, .. } = &ops[0] else {

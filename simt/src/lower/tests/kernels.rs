@@ -1,4 +1,4 @@
-//! The kernels of this workbook.
+//! All kernels of the workbook.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::case::files_below;
 use crate::code::Op;
 use crate::lower::kernel;
 
-/// But those of Hopper alone, which say why not.
+/// All but those for Hopper, whose error gives the reason.
 #[test]
 fn every_kernel_can_be_lowered() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
@@ -35,7 +35,7 @@ fn every_kernel_can_be_lowered() {
     );
 }
 
-/// Branches lead into the code, and most meet again before the end.
+/// Checks that branch targets are valid and that most branches have a meeting point before the end.
 fn check_targets(kernel: &crate::code::Kernel) {
     let end = kernel.code.len() as u32;
     assert!(matches!(

@@ -1,7 +1,7 @@
-//! `ldmatrix` and `stmatrix`: blocks of 8×8 elements of 16 bits between shared memory and registers.
+//! `ldmatrix` and `stmatrix`: 8×8 blocks of 16-bit elements between shared memory and registers.
 //!
-//! In memory a block is eight rows of 16 bytes, wherever they lie: lane 8·m + r has the address of row r of
-//! block m. In registers, one a block, each lane has two elements of row lane/4; transposed, of column lane/4.
+//! In memory, a block is eight rows of 16 bytes anywhere: lane 8·m + r has the address of row r of block m.
+//! In registers, one per block, each lane has two elements of row lane/4, or of column lane/4 if transposed.
 
 use crate::ast::Space;
 use crate::code::{Address, Reg, Slot};
@@ -10,14 +10,14 @@ use super::super::access::{Kind, Lanes};
 use super::super::block::Block;
 use super::super::coalesce::{groups, ideal_wavefronts, wavefronts};
 
-/// Bytes of a row.
+/// Size of a row in bytes.
 const ROW: u32 = 16;
 
-/// The rows that lanes have the addresses of, as four words each.
+/// Rows by the lane that has their address, as four words each.
 type Rows = [[u32; 32]; 4];
 
 impl Block<'_> {
-    /// d = the blocks whose rows begin at `from`.
+    /// Loads the blocks whose rows start at `from`.
     pub(super) fn load_matrix(
         &mut self,
         w: usize,
@@ -53,7 +53,7 @@ impl Block<'_> {
         }
     }
 
-    /// The rows that begin at `to` = the blocks of `from`.
+    /// Stores blocks to the rows that start at `to`.
     pub(super) fn store_matrix(
         &mut self,
         w: usize,
@@ -92,12 +92,12 @@ impl Block<'_> {
     }
 }
 
-/// The lanes that have the addresses of so many blocks' rows.
+/// Lanes that have the addresses of the rows of `blocks` blocks.
 fn owners(blocks: usize) -> u32 {
     (u64::from(u32::MAX) >> (32 - 8 * blocks)) as u32
 }
 
-/// Lanes at the beginnings of rows.
+/// An access by lanes at the start of rows.
 fn rows_at(w: usize, pc: u32, mask: u32, at: &[u64; 32]) -> Lanes<'_> {
     Lanes {
         w,
@@ -110,7 +110,7 @@ fn rows_at(w: usize, pc: u32, mask: u32, at: &[u64; 32]) -> Lanes<'_> {
     }
 }
 
-/// Two elements of 16 bits, the lower halves of what `element` gives, in a word.
+/// Packs two 16-bit elements, the low halves of `element`'s results, in a word.
 fn pair(element: impl Fn(usize) -> u32) -> u32 {
     element(0) & 0xffff | element(1) << 16
 }

@@ -1,20 +1,21 @@
-//! Where the elements of matrices lie in registers, and their formats.
+//! Fragment layouts, and the element types of matrices.
 
 use half::{bf16, f16};
 
 use crate::code::Element;
 
-/// Where an element of a matrix lies among registers and lanes.
+/// The register and lane of a matrix element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Of `mma.sync`, as the PTX manual draws it.
+    /// The layout of `mma.sync`, as in the PTX manual.
     Mma,
-    /// Of `wmma`: row by row, as many elements in each lane; only this machine has to know.
+    /// The layout of `wmma`: row by row, equally many elements per lane. Hardware leaves it undefined.
     Wmma,
 }
 
 impl Layout {
-    /// Row and column of part `i` of register `r` in lane `l` of a (rows, columns), with `per` elements a register.
+    /// Row and column of part `i` of register `r` in lane `l`; the matrix is (rows, columns), with `per`
+    /// elements per register.
     pub(super) fn a(
         self,
         per: usize,
@@ -28,7 +29,7 @@ impl Layout {
         }
     }
 
-    /// The same of b.
+    /// The same for b.
     pub(super) fn b(
         self,
         per: usize,
@@ -41,7 +42,7 @@ impl Layout {
         }
     }
 
-    /// The same of c and d.
+    /// The same for c and d.
     pub(super) fn c(
         self,
         per: usize,
@@ -56,8 +57,8 @@ impl Layout {
     }
 }
 
-/// Elements one after the other, as many in each lane. What registers hold beyond them is nothing: for a and b in f16
-/// `wmma` has twice as many as are needed.
+/// Elements in order, equally many per lane. Registers beyond the elements are unused: for a and b in f16,
+/// `wmma` has twice as many as needed.
 pub(super) fn any(
     per: usize,
     (r, l, i): (usize, usize, usize),
@@ -71,7 +72,7 @@ pub(super) fn any(
     (index / columns, index % columns)
 }
 
-/// The matrix (rows, columns) that registers hold.
+/// Collects a (rows, columns) matrix from registers.
 pub(super) fn gather(
     regs: &[[u32; 32]],
     element: Element,
@@ -93,7 +94,7 @@ pub(super) fn gather(
     matrix
 }
 
-/// The registers that hold a matrix (rows, columns).
+/// Distributes a (rows, columns) matrix over registers.
 pub(super) fn scatter(
     matrix: &[f64],
     element: Element,
@@ -129,7 +130,7 @@ fn value(element: Element, word: u32) -> f64 {
     match element {
         Element::F16 => f16::from_bits(word as u16).to_f64(),
         Element::Bf16 => bf16::from_bits(word as u16).to_f64(),
-        // The tensor cores read 10 bits of the fraction.
+        // Tensor cores read 10 bits of a TF32 fraction.
         Element::Tf32 => f64::from(f32::from_bits(word & 0xffff_e000)),
         Element::F32 => f64::from(f32::from_bits(word)),
         Element::S8 => f64::from(word as i8),

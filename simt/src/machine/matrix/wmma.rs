@@ -8,7 +8,7 @@ use super::super::block::Block;
 use super::fragment::{any, bytes};
 
 impl Block<'_> {
-    /// `wmma.load` and `wmma.store`: the fragment's layout is this machine's own.
+    /// Executes `wmma.load` and `wmma.store`, with this machine's own fragment layout.
     pub(super) fn wmma_memory(&mut self, w: usize, pc: u32, memory: &WmmaMemory) {
         let (m, n, k) = (
             memory.shape.0 as usize,

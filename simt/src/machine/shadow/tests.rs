@@ -1,4 +1,4 @@
-//! Reads that are taken together are the same reads.
+//! Joint reads equal single reads.
 
 use super::super::coalesce::{Group, lanes};
 use super::super::known::{Acquired, Known};
@@ -9,14 +9,14 @@ use proptest::prelude::*;
 /// A record: its epoch and its lane.
 type Named = Option<(Epoch, usize)>;
 
-/// What a page says of each cell, whatever the numbers of its epochs are.
+/// The content of each cell, independent of the epochs' indices.
 fn content(page: &Page) -> Vec<(Named, Named, u32)> {
     let named = |r: Record| (r.0 != 0).then(|| (page.epochs[r.epoch() - 1], r.lane()));
     let cell = |c: &Cell| (named(c.writer), named(c.reader), c.readers);
     page.cells.iter().map(cell).collect()
 }
 
-/// An instruction: warp, whether it writes, is strong and how many bytes, and the lanes of each element.
+/// An instruction: warp; whether it writes and is strong; bytes; the lanes of each element.
 type Step = (usize, (bool, bool), u32, Vec<(usize, u32)>);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -26,7 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Reads that are taken together leave what they leave one by one, and find the same.
+    /// Joint reads leave the same state as single ones and find the same races.
     #[test]
     fn together_and_one_by_one(
         steps in prop::collection::vec((step(), 0..6u8, any::<u32>()), 1..40),

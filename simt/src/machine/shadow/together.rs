@@ -1,4 +1,4 @@
-//! Lanes that read the same address, at once: most reads of shared memory are of that kind.
+//! Joint reads: lanes that read the same address at once, as most reads of shared memory do.
 
 use crate::alu::D;
 
@@ -7,7 +7,7 @@ use super::super::race::{Order, Spread};
 use super::{Cell, Conflicts, PAGE, Record, Visit};
 
 impl Visit<'_> {
-    /// Lanes of one address read `n` elements of `bytes` bytes each: what they are not in order with.
+    /// Lanes of one address read `n` elements of `bytes` bytes each; returns their conflicts.
     #[inline]
     pub fn read_elements(
         &mut self,
@@ -29,8 +29,8 @@ impl Visit<'_> {
         }
     }
 
-    /// The same for all lanes at once, if there is nothing to say of single ones: whether it was so. Then no
-    /// cell has changed otherwise.
+    /// Reads for all lanes at once if no lane needs separate treatment. Returns whether it did; if not, no
+    /// cell has changed.
     #[inline]
     fn read_together(&mut self, group: &Group, at: usize, bytes: u32) -> bool {
         let grain = self.page.grain;
@@ -44,8 +44,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Whether the writer of a cell is before all lanes, and how readers stand to them does not depend on
-    /// the lane.
+    /// Whether the writer of a cell is ordered before all lanes, and the order of its readers does not depend
+    /// on the lane.
     #[inline]
     fn can_join(&mut self, i: usize) -> bool {
         let Cell { writer, reader, .. } = self.page.cells[i];
@@ -66,14 +66,14 @@ impl Visit<'_> {
         let epoch = self.epoch(reader);
         let several = match self.readers.1 {
             Order::Before | Order::Warps(_) => true,
-            // Of other blocks no more is kept than that there are some.
+            // For other blocks, the cell only records that there are some.
             Order::Unordered => epoch.spread == Spread::Blocks,
             _ => false,
         };
         several && !epoch.strong
     }
 
-    /// The lanes of a group are readers of a cell that they can join.
+    /// Adds the lanes of a group to a cell's readers.
     #[inline]
     fn join(&mut self, i: usize, group: &Group) {
         let Cell {
@@ -90,13 +90,13 @@ impl Visit<'_> {
         };
         let here = &mut self.page.cells[i];
         match cell {
-            // They come to those who were there.
+            // They join the existing readers.
             None => here.readers |= 1 << self.access.warp,
             Some(cell) => (here.reader, here.readers) = (cell.reader, cell.readers),
         }
     }
 
-    /// The readers of a group, and no others.
+    /// A cell with the readers of a group and no others.
     #[inline]
     fn joined(&mut self, group: &Group) -> Cell {
         let lane = usize::from(group.lane);

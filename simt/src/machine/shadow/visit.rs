@@ -1,25 +1,25 @@
-//! What an instruction of a warp does to a page, lane by lane.
+//! The effect of an instruction on a page, lane by lane.
 
 use super::super::race::{Access, Epoch, Order, Spread};
 use super::{Cell, Conflict, Page, Record};
 
-/// What an instruction of a warp does to a page, lane by lane. What it finds out about an epoch it keeps for
-/// the next lane, which mostly meets the same one.
+/// A visit of a page by an instruction of a warp, lane by lane. Results for an epoch are cached for the next
+/// lane, which mostly meets the same one.
 pub struct Visit<'a> {
     pub(super) page: &'a mut Page,
     pub(super) access: &'a Access<'a>,
     pub(super) writers: (usize, Order),
     pub(super) readers: (usize, Order),
-    /// A time, and the number of the epoch of this instruction's lanes that last synchronised then.
+    /// A time, and the index of this instruction's epoch for lanes that last synchronised then.
     pub(super) mine: (u32, usize),
-    /// The same of the epoch that stands for several of them.
+    /// The same for the epoch that stands for several lanes.
     pub(super) ours: (u32, usize),
-    /// Whether its lanes have the same epoch, and may be taken together.
+    /// Whether the lanes share an epoch, so that joint reads are possible.
     pub(super) together: bool,
 }
 
 impl Visit<'_> {
-    /// A lane reads 1, 2, 4 or 8 bytes at `at` of the page: the write that it is not in order with.
+    /// A lane reads 1, 2, 4 or 8 bytes at `at` of the page; returns the write it races with.
     #[inline]
     pub fn read(&mut self, lane: usize, at: usize, bytes: u32) -> Option<Conflict> {
         let conflict = self.touch(lane, at, bytes.min(4), false);
@@ -29,9 +29,9 @@ impl Visit<'_> {
         }
     }
 
-    /// A lane writes: the access that it is not in order with, and the first byte of the word in which they
-    /// meet. Threads that write the same value by one instruction do no harm, in one turn of a loop or in several:
-    /// PTX lets one of such writes win, and whichever does, it is the same.
+    /// A lane writes; returns the access it races with, and the first byte of the word they share. Threads
+    /// that write equal values by one instruction, in one iteration or several, do not race: PTX lets one of
+    /// the writes win, and the result is the same.
     #[inline]
     pub fn write(
         &mut self,
@@ -159,7 +159,7 @@ impl Visit<'_> {
         }
     }
 
-    /// One more reader, which is not in order with those before.
+    /// Adds a reader that is unordered with the earlier ones.
     fn add_reader(&mut self, i: usize, lane: usize) {
         let Cell {
             mut reader,
@@ -188,7 +188,7 @@ impl Visit<'_> {
             } else {
                 self.access.warp.into()
             };
-        // A plain read is named rather than an atomic one, which may be in order with what comes.
+        // Names a plain read rather than an atomic one, which later accesses may be allowed to overlap.
         if first.strong && !self.access.strong {
             let number = self.page.number(self.access.epoch(lane, spread));
             reader = Record::new(number, lane);
@@ -200,7 +200,7 @@ impl Visit<'_> {
         (cell.reader, cell.readers) = (reader, readers);
     }
 
-    /// A lane's own record.
+    /// Returns a lane's own record.
     #[inline]
     pub(super) fn record(&mut self, lane: usize) -> Record {
         let time = self.access.known.now[lane];
@@ -231,8 +231,8 @@ impl Visit<'_> {
         epoch.spread == Spread::One && who == (self.access.block, self.access.warp, lane)
     }
 
-    /// Whether a strong access leaves a record as it is: a plain access of the same thread, with nothing
-    /// between, can race with more.
+    /// Whether a strong access leaves a record as it is. A plain access of the same thread, with no
+    /// synchronisation in between, can race with more accesses.
     fn adds_nothing_to(&self, record: Record, lane: usize) -> bool {
         record.0 != 0
             && !self.epoch(record).strong

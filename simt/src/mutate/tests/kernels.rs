@@ -1,4 +1,4 @@
-//! Two kernels and their mutants: one through shared memory, one through shuffles.
+//! Two kernels and their mutants: one uses shared memory, the other shuffles.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub const REVERSE: &str = ".version 8.0\n.target sm_80\n.address_size 64
     ret;
 }";
 
-/// y = Σx of 32 lanes, in each of 32.
+/// y = Σx over 32 lanes, in every lane.
 const SUM: &str = ".version 8.0\n.target sm_80\n.address_size 64
 .visible .entry sum(.param .u64 x, .param .u64 y) {
     .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<5>; .reg .f32 %f<4>;
@@ -70,7 +70,7 @@ fn judged(text: &str, entry: &str, cases: &[&str]) -> Vec<(Mutant, Verdict)> {
     mutants(&module, entry).into_iter().map(verdict).collect()
 }
 
-/// Those that nothing kills, as text.
+/// Lists the surviving mutants as text.
 fn survivors(judged: &[(Mutant, Verdict)]) -> Vec<String> {
     let survivors = judged
         .iter()
@@ -88,7 +88,7 @@ fn mutants_of_a_tile_are_killed() {
     let survivors = survivors(&judged);
     assert!(survivors.is_empty(), "{survivors:#?}");
     let by = |operator: &str| judged.iter().find(|(m, _)| m.operator == operator).unwrap();
-    // An output check alone need not see the first two.
+    // A comparison of outputs alone may miss the first two.
     for (operator, class) in [
         ("drop-barrier", Class::Race),
         ("off-by-one", Class::OutOfBounds),
@@ -125,7 +125,7 @@ fn mutants_of_a_shuffle_are_killed() {
 }
 
 #[test]
-fn what_no_case_executes_survives_unreached() {
+fn a_mutant_that_no_case_executes_survives_unreached() {
     let case = "--grid 1 --block 64 --arg f32:64:random --arg f32:64:poison --arg u32:64";
     let text = REVERSE.replace(
         "bar.sync 0;",
@@ -140,7 +140,7 @@ fn what_no_case_executes_survives_unreached() {
 }
 
 #[test]
-fn a_kernel_that_is_wrong_has_no_mutants_worth_judging() {
+fn a_kernel_with_a_finding_cannot_be_judged() {
     let module = Module::parse(REVERSE).unwrap();
     let short = "--grid 2 --block 64 --arg f32:99:random --arg f32:100:poison --arg u32:100";
     let error =

@@ -1,4 +1,4 @@
-//! When two results are the same.
+//! Tolerances of the comparison of outputs.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ fn operands(arg: &str) -> Operands {
     case.operands(1, Path::new("")).unwrap()
 }
 
-/// Which number of the second differs from that of the first.
+/// Index of the first number that differs.
 fn differs(expected: &str, found: &str) -> Option<usize> {
     Some(difference(&operands(expected), &operands(found))?.index)
 }
 
 #[test]
-fn numbers_differ_beyond_their_formats_tolerance() {
+fn numbers_differ_beyond_the_tolerance_of_their_type() {
     for (expected, found, differs_at) in [
         ("f32:[1,2]", "f32:[1.000001,2]", None),
         ("f32:[1,2]", "f32:[1,2.0001]", Some(1)),
-        // Beside large numbers a small one may be off by a share of their mean.
+        // Next to large numbers, a small one may be off by a share of their mean.
         ("f32:[0.000001,100]", "f32:[0.000002,100]", None),
         (
             "f32:[0.000001,0.000001]",
@@ -38,7 +38,7 @@ fn numbers_differ_beyond_their_formats_tolerance() {
 }
 
 #[test]
-fn a_nan_that_is_written_is_not_one_that_was_there() {
+fn a_written_nan_differs_from_poison() {
     assert_eq!(differs("f32:[nan,nan]", "f32:2:poison"), Some(0));
     assert_eq!(differs("f32:2:poison", "f32:2:poison"), None);
     let mut other_nan = operands("f32:[nan,nan]");

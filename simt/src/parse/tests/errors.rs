@@ -1,8 +1,8 @@
-//! Every kind of syntax error, with its line.
+//! All kinds of syntax errors with their lines.
 
 use crate::Error;
 
-/// What is wrong with `text`: line, what was expected, what was found.
+/// The error of `text`: line, expected, found.
 fn wrong(text: &str) -> (u32, String, String) {
     match crate::parse::module(text) {
         Err(Error::Syntax {
@@ -195,7 +195,7 @@ fn operands() {
 }
 
 #[test]
-fn a_statement_without_its_end() {
+fn a_missing_semicolon() {
     let end = "`;` at the end of the line";
     let body = |statements: &str| format!(".entry k() {{\n{statements}\n}}");
     for (statements, line, found) in [
@@ -219,12 +219,12 @@ fn a_statement_without_its_end() {
     ] {
         check(&body(statements), line, end, found);
     }
-    // Operands may stand in the next line.
+    // Operands may start on the next line.
     assert!(crate::parse::module(&body("add.s32\n%r1, %r2,\n%r3\n;")).is_ok());
 }
 
 #[test]
-fn a_brace_too_many() {
+fn an_extra_brace() {
     let text = ".entry k()\n{\n add.s32 %r1, 1, 2;\n}\n";
     let of_k = |found: &str| format!("one that ends `k` before {found} in line 5");
     for (rest, found) in [

@@ -1,4 +1,4 @@
-//! Every PTX text of the repository.
+//! All PTX texts of the repository.
 
 use crate::ast::{Instruction, Module, Statement};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::case::files_below;
 
-/// Instructions in the order of the text, those of inner blocks too.
+/// Collects the instructions in source order, including inner blocks.
 fn instructions<'a>(statements: &'a [Statement], found: &mut Vec<&'a Instruction>) {
     for statement in statements {
         match statement {

@@ -1,10 +1,10 @@
-//! Whatever the text is, there is a module or an error, and no panic.
+//! Any text gives a module or an error, without a panic.
 
 use proptest::prelude::*;
 
 const KERNEL: &str = include_str!("../../../../kernels/src/linear/level3/linear_bf16.ptx");
 
-/// Words and marks of PTX, and some that come near them.
+/// Words and marks of PTX, and similar invalid ones.
 const TOKENS: &[&str] = &[
     ".version 8.7\n",
     ".target sm_80",
@@ -82,7 +82,7 @@ const TOKENS: &[&str] = &[
     "\\",
 ];
 
-/// A change of the characters at `at`, of which there are `length`.
+/// A replacement of `length` characters at `at`.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Delete,
@@ -124,7 +124,7 @@ fn read(text: &str) {
     _ = crate::parse::module(text);
 }
 
-/// `tokens` inside of a kernel's body, where most of the grammar is.
+/// Puts `tokens` in a kernel's body, which covers most of the grammar.
 fn in_body(tokens: &str) -> String {
     format!(".visible .entry name() {{ {tokens} }}")
 }

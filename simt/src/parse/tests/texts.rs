@@ -1,4 +1,4 @@
-//! Small texts and what they become.
+//! Small texts and their syntax trees.
 
 use crate::ast::Immediate::{F32, F64, Int};
 use crate::ast::Operand::{Address, Element, Immediate, List, Name, Not, Offset, Pair, Vector};
@@ -8,13 +8,13 @@ fn module(text: &str) -> Module {
     crate::parse::module(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The statements of a body, whose text starts on line 1.
+/// The statements of a body that starts on line 1.
 fn body(text: &str) -> Vec<Statement> {
     let mut module = module(&format!(".entry k() {{ {text} }}"));
     module.functions.remove(0).body.unwrap()
 }
 
-/// The only statement of a body, an instruction.
+/// The only instruction of a body.
 fn instruction(text: &str) -> Instruction {
     match &body(text)[..] {
         [Statement::Instruction(instruction)] => instruction.clone(),
@@ -27,7 +27,7 @@ fn variables(text: &str) -> Vec<Variable> {
     module(text).variables
 }
 
-/// A variable of line 1 without what most have not.
+/// A variable of line 1 with default attributes.
 fn variable(space: Space, ty: Type, name: &str) -> Variable {
     Variable {
         space,
@@ -289,7 +289,7 @@ fn guards() {
     assert_eq!(instruction("@ p\n\nret;").line, 3);
 }
 
-/// Operands of an instruction, without its opcode.
+/// The operands of an instruction, given without its opcode.
 fn operands(text: &str) -> Vec<Operand> {
     instruction(&format!("op {text};")).operands
 }
@@ -426,7 +426,7 @@ fn places() {
     assert_eq!(places, expected);
 }
 
-/// A `.loc` names one call; that of the call itself is in the `.loc` before it.
+/// A `.loc` names one call; the `.loc` before it names the call of that call.
 #[test]
 fn places_of_calls_in_calls() {
     let text = ".loc 1 6 3\n.loc 2 8 3, function_name $a, inlined_at 1 6 3\n\

@@ -1,4 +1,4 @@
-//! One call of rustc for a submission and its check.
+//! Compiles a submission and its check with one call of rustc.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use data::BadInput;
 use super::{Failure, Part, TO_COMPILE, run, too_long};
 use crate::exercise::Exercise;
 
-/// The program that is made of a submission and its check, or what the compiler says is wrong with the submission.
+/// Compiles a submission and its check; returns the program, or the compiler's error about the submission.
 pub fn compile(
     exercise: &Exercise,
     path: &Path,
@@ -56,7 +56,7 @@ fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
                    -C opt-level=1 -C debuginfo=line-tables-only";
     let dependencies = library.parent().unwrap_or(Path::new("."));
     let mut rustc = Command::new("rustc");
-    // In the clone, so that rustup takes the toolchain that the library was compiled with.
+    // In the clone, rustup selects the toolchain that compiled the library.
     rustc.current_dir(dependencies);
     rustc.args(options.split_whitespace());
     rustc
@@ -69,8 +69,8 @@ fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
     rustc
 }
 
-/// Whether an error is not the submission's: a library of another compiler, with dependencies that are gone, or
-/// built with CUDA, which this call does not link.
+/// Whether an error is not about the submission: the library is from another compiler, lacks dependencies, or
+/// was built with CUDA, which this call does not link.
 fn is_about_the_library(error: &str) -> bool {
     let said = ["E0460", "E0461", "E0462", "E0463", "E0514", "linking with"];
     said.iter().any(|word| error.contains(word))
@@ -78,14 +78,14 @@ fn is_about_the_library(error: &str) -> bool {
 
 const LIBRARY: &str = "the library of the exercises in Rust";
 
-/// The crate `exercise`, compiled, among the libraries that the running program was built from: one for each choice of
-/// features that has been built, the newest first.
+/// Finds the compiled crate `exercise` among the libraries of the running program: one per set of features,
+/// newest first.
 fn libraries() -> Result<Vec<PathBuf>, BadInput> {
     let missing =
         |found: String| BadInput::new(LIBRARY, "libexercise-….rlib next to this program", found);
     let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
     let folder = program.parent().unwrap_or(Path::new("."));
-    // A test is among the libraries itself.
+    // A test program is in the folder of the libraries itself.
     let deps = Some(folder.join("deps")).filter(|deps| deps.is_dir());
     let folder = deps.unwrap_or(folder.into());
     let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! From the hub into the cache, by the `hf-hub` crate.
+//! Downloads into the cache with the crate `hf-hub`.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -13,16 +13,17 @@ use models::checkpoint::shards;
 
 use super::{Hub, Name, Use};
 
-/// How long the hub may take for its first answer, where a network swallows what is sent.
+/// Time limit for the hub's first answer, because some networks drop requests silently.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
 impl Hub {
-    /// Downloads what is missing of the newest commit of `name`'s revision, and returns its folder.
+    /// Downloads the missing files of the newest commit of `name`'s revision and returns its folder.
     ///
-    /// The reference to that commit is written last: one in the cache is either complete or the one before.
+    /// The reference to the commit is written last, so a reference in the cache always names a complete
+    /// commit.
     pub(super) fn download(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
         let fail = |found: String| self.complain(name, found);
         let api = self.api().map_err(|e| fail(e.to_string()))?;
@@ -63,10 +64,10 @@ impl Hub {
             .build()
     }
 
-    /// A download that failed, and what to do about it.
+    /// The error of a failed download, with advice.
     fn complain(&self, name: &Name, found: String) -> BadInput {
         let (cache, endpoint) = (self.cache.display(), &self.endpoint);
-        // What the hub refuses is told by a status, anything else is the way there.
+        // An HTTP status means that the hub refused; any other error is about the connection.
         let advice = if found.contains("http status") {
             "check the name; a private or gated model needs access and HF_TOKEN"
         } else {
@@ -91,14 +92,14 @@ impl Hub {
     }
 }
 
-/// The files of one commit.
+/// Files of one commit.
 struct Commit {
     files: ApiRepo,
     folder: PathBuf,
 }
 
 impl Commit {
-    /// Downloads `file` unless the cache has it.
+    /// Downloads `file` unless it is in the cache.
     fn get(&self, file: &str) -> Result<(), ApiError> {
         if self.folder.join(file).exists() {
             Ok(())
@@ -114,10 +115,10 @@ fn repo(name: &Name, revision: &str) -> Repo {
     Repo::with_revision(name.repo.clone(), RepoType::Model, revision.into())
 }
 
-/// The commit of a revision and the names of its files, or why there is no answer within `patience`.
+/// Returns the commit of a revision and its file names, or why there is no answer within `patience`.
 pub(super) fn info(repo: ApiRepo, patience: Duration) -> Result<RepoInfo, String> {
     let (answer, wait) = mpsc::channel();
-    // Left alone after a timeout: it ends with the program.
+    // After a timeout, the thread is abandoned and ends with the program.
     std::thread::spawn(move || answer.send(repo.info()));
     match wait.recv_timeout(patience) {
         Ok(info) => info.map_err(|e| e.to_string()),
@@ -125,7 +126,7 @@ pub(super) fn info(repo: ApiRepo, patience: Duration) -> Result<RepoInfo, String
     }
 }
 
-/// A bar on stderr for one file, when that is a terminal; it disappears at the end.
+/// A progress bar for one file on stderr, if that is a terminal; it disappears at the end.
 struct Bar(ProgressBar);
 
 impl Bar {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use data::{BadInput, short};
 
-/// The longest ORG/NAME that the hub allows.
+/// Maximum length of ORG/NAME on the hub.
 const LONGEST: usize = 96;
 
 /// A model on the hub.
@@ -49,13 +49,13 @@ impl fmt::Display for Name {
     }
 }
 
-/// The hub's rules for ORG and for NAME: no `--` and no `..`, and neither `-` nor `.` at an end.
+/// The hub's rules for ORG and NAME: no `--` or `..`, and no `-` or `.` at either end.
 fn is_part(part: &str) -> bool {
     let ends = |c| part.starts_with(c) || part.ends_with(c);
     is_segment(part) && !part.contains("--") && !ends('-') && !ends('.')
 }
 
-/// A name of a file that leaves its folder nowhere.
+/// Whether a name is a plain file name, which cannot leave its folder.
 fn is_segment(segment: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !segment.is_empty()
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn other_models_are_none() {
+    fn models_without_hf_are_no_hub_names() {
         for model in ["tiny", "./hf:a/b", "HF:a/b", ""] {
             assert_eq!(Name::parse(model), None);
         }
     }
 
     #[test]
-    fn malformed_names_are_refused() {
+    fn malformed_names_are_errors() {
         for model in [
             "hf:",
             "hf:a",

@@ -1,4 +1,4 @@
-//! The cache, laid out as `huggingface_hub` does.
+//! Tests of a cache in the layout of `huggingface_hub`.
 
 #[cfg(feature = "hub")]
 mod download;
@@ -15,7 +15,7 @@ const LM: Use = Use {
     file: Some("tokenizer.json"),
 };
 
-/// A hub that forbids downloads, with a cache of its own.
+/// A hub without downloads and with a new cache.
 fn offline() -> (TempDir, Hub) {
     let home = tempfile::tempdir().unwrap();
     let hub = Hub {
@@ -31,7 +31,7 @@ fn name(text: &str) -> Name {
     Name::parse(text).unwrap().unwrap()
 }
 
-/// Writes files of a commit of org/model, and returns their folder.
+/// Writes files of a commit of org/model and returns their folder.
 fn lay_out(hub: &Hub, files: &[(&str, &str)]) -> PathBuf {
     let repo = hub.cache.join("models--org--model");
     let folder = repo.join("snapshots").join(COMMIT);
@@ -46,7 +46,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Content of `refs/{revision}`.
+/// Writes `refs/{revision}`.
 fn refer(hub: &Hub, revision: &str) {
     let refs = hub.cache.join("models--org--model/refs");
     write(&refs.join(revision), COMMIT);
@@ -98,7 +98,7 @@ fn a_checkpoint_without_all_its_weights_is_not_used() {
     assert!(hub.folder(&model, LM).is_err());
 }
 
-/// Only a prompt needs the tokenizer, and says so itself.
+/// Only a prompt needs the tokenizer, and the program reports that itself.
 #[test]
 fn a_checkpoint_without_a_tokenizer_is_used_where_there_is_no_other() {
     let (_home, hub) = offline();

@@ -1,4 +1,4 @@
-//! The keys of `preprocessor_config.json`, and what is refused by name.
+//! Keys of `preprocessor_config.json`, with errors for unsupported ones.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Filter, MAX_OUTPUT, Preprocessor, Size};
 use crate::{BadInput, short};
 
-/// Keys that change nothing here: names, and the conversion to RGB that every picture has behind it.
+/// Keys without effect here: names, and the conversion to RGB, which every image has undergone.
 const WITHOUT_EFFECT: [&str; 6] = [
     "feature_extractor_type",
     "processor_class",
@@ -17,7 +17,7 @@ const WITHOUT_EFFECT: [&str; 6] = [
     "default_to_square",
 ];
 
-/// The object in the file, from which every key is taken by name.
+/// The JSON object, from which keys are taken by name.
 pub(super) struct Keys<'a> {
     pub path: &'a Path,
     pub config: Map<String, Value>,
@@ -63,12 +63,12 @@ impl Keys<'_> {
         BadInput::new(what, expected, short(found))
     }
 
-    /// The value, unless it is null.
+    /// Returns the value of a key, unless it is null.
     fn get(&self, key: &str) -> Option<&Value> {
         self.config.get(key).filter(|value| !value.is_null())
     }
 
-    /// Any other key has to be off: null or false.
+    /// Checks that all other keys are off: null or false.
     fn refuse_others(&self) -> Result<(), BadInput> {
         for (key, value) in &self.config {
             let key = key.as_str();
@@ -114,7 +114,7 @@ impl Keys<'_> {
             .ok_or_else(|| self.bad(key, &expected, value))
     }
 
-    /// [height, width] from `{"height": …, "width": …}`, or from one number for both.
+    /// Reads [height, width] from `{"height": …, "width": …}`, or from one number for both.
     fn sides(&self, key: &str) -> Result<Option<[u32; 2]>, BadInput> {
         let Some(value) = self.get(key) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! A workload as files that other frameworks read.
+//! Writes a workload to files for other frameworks.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use models::{GraphTransformer, LanguageModel, VisionTransformer, gnn, lm, preset
 use serde_json::{Value, json};
 
 /// Writes `MODEL.PRESET.WORKLOAD.DTYPE/{config.json, model.safetensors, workload.safetensors}` for every
-/// workload whose name is `wanted`; the last holds the inputs and the logits of level 1. Says how many it wrote.
+/// `wanted` workload; the last file has the inputs and the logits of level 1. Returns how many it wrote.
 pub fn export(
     model: Model,
     request: &Request,
@@ -39,7 +39,7 @@ pub fn export(
         let to = folder.join(name);
         std::fs::create_dir(&to)?;
         match &written {
-            // The weights of one model, under another name.
+            // Workloads of one model share the weights by a link.
             Some(from) => {
                 for file in ["config.json", "model.safetensors"] {
                     std::fs::hard_link(from.join(file), to.join(file))?;
@@ -57,7 +57,7 @@ pub fn export(
     Ok(count)
 }
 
-/// config.json and model.safetensors: copied, or drawn as the preset's are.
+/// Writes config.json and model.safetensors: copies, or a preset's random weights.
 fn weights(model: Model, request: &Request, to: &Path) -> Result<()> {
     let name = &request.model;
     if name == "tiny" {
@@ -98,7 +98,7 @@ fn weights(model: Model, request: &Request, to: &Path) -> Result<()> {
 /// Tensors by name.
 type Kept = Arc<Mutex<HashMap<String, Tensor>>>;
 
-/// Weights, of which each that is asked for is kept.
+/// Weights that keep each requested tensor.
 struct Keeping {
     weights: VarBuilder<'static>,
     kept: Kept,

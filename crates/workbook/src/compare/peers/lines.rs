@@ -1,4 +1,4 @@
-//! What the program prints, a line of JSON each.
+//! The program's output, one line of JSON per result.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use results::{Results, Row};
 
-/// A workload, and how another framework ran it.
+/// A workload and another framework's mode.
 #[derive(Debug, Deserialize)]
 pub struct Which {
     model: String,
@@ -17,11 +17,11 @@ pub struct Which {
     system: String,
 }
 
-/// A line.
+/// A line of output.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Line {
-    /// Times.
+    /// A timed workload.
     Row {
         #[serde(flatten)]
         which: Which,
@@ -32,7 +32,7 @@ pub enum Line {
         samples: usize,
         max_difference: f64,
     },
-    /// What could not be measured.
+    /// A failed measurement.
     Failed {
         #[serde(flatten)]
         which: Which,
@@ -71,7 +71,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// A row behind the others of its workload; what failed is a note.
+    /// Appends a row to its workload; a failure becomes a note.
     ///
     /// # Errors
     /// For a workload that no level has run.
@@ -84,7 +84,7 @@ impl Line {
         let same = |other: &Row| other.title() == row.title();
         let level = results.rows.iter().find(|other| same(other));
         let level = level.with_context(|| format!("{text}: expected a workload of the levels"))?;
-        // Level 1's median is the measure.
+        // Level 1's median is the reference.
         let speedup = level.median_ms * level.speedup / row.median_ms;
         let last = results.rows.iter().rposition(same).unwrap_or_default();
         results.rows.insert(last + 1, Row { speedup, ..row });
@@ -141,7 +141,7 @@ mod tests {
     const WHICH: &str = r#""model":"lm","preset":"tiny","workload":"decode","dtype":"f32""#;
 
     #[test]
-    fn rows_go_behind_their_workload_and_the_rest_is_noted() -> Result<()> {
+    fn rows_are_appended_to_their_workload_and_failures_are_notes() -> Result<()> {
         let mut results = example();
         let mut other = results.rows[0].clone();
         other.workload = "prefill".into();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_kind_is_refused() {
+    fn an_invalid_line_is_an_error() {
         for bad in [
             r#"{"kind":"rows"}"#,
             r#"{"kind":"row","model":"lm"}"#,

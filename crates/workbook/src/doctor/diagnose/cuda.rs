@@ -1,15 +1,15 @@
-//! What `--features cuda` needs: a driver, and a toolkit that suits it.
+//! Requirements of `--features cuda`: a driver and a matching toolkit.
 
 use levels::minimum;
 
 use super::{Fact, Fault, OWN_PTX, dotted};
 use crate::doctor::machine::{Driver, Library, Machine, Nvcc, Version};
 
-/// The toolkit that `scripts/cuda-toolkit.sh` installs, and the driver that it needs.
+/// Commands that install the project's toolkit.
 const OWN_TOOLKIT: &str = "scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\"";
 const OWN_TOOLKITS_CUDA: Version = (13, 0);
 
-/// How to get a toolkit: the script's is for Linux.
+/// Describes how to get a toolkit; the script is for Linux.
 fn a_toolkit(machine: &Machine) -> &'static str {
     match machine.os {
         "macos" => "nothing to do: CUDA does not exist for macOS; run kernels with --device sim",
@@ -45,7 +45,7 @@ pub fn driver(machine: &Machine) -> Vec<Fact> {
 /// CUDA_ERROR_NO_DEVICE.
 const NO_DEVICE: i32 = 100;
 
-/// What `cuInit` means by a number of `cuda.h`.
+/// Explains an error code of `cuInit` from `cuda.h`.
 fn refusal(code: i32) -> (Fault, String, String) {
     let (found, fix) = match code {
         NO_DEVICE => (
@@ -57,7 +57,7 @@ fn refusal(code: i32) -> (Fault, String, String) {
             "libcuda and the kernel's driver module have different versions",
             "reboot to load the module of the installed driver",
         ),
-        // CUDA_ERROR_UNKNOWN, which is also all that the linker's stub answers.
+        // CUDA_ERROR_UNKNOWN, which the linker's stub returns, too.
         999 => (
             "libcuda returns error 999: it is the linker's stub, or the driver's device files are missing",
             "remove lib/stubs from LD_LIBRARY_PATH (it belongs in LIBRARY_PATH); if that does not help, run nvidia-smi, which prints the cause",
@@ -71,7 +71,7 @@ fn refusal(code: i32) -> (Fault, String, String) {
     (Fault::DriverRefuses, found, fix.into())
 }
 
-/// Driver against toolkit, and against PTX.
+/// Compares the driver with the toolkit and with the PTX.
 pub fn versions(machine: &Machine) -> Vec<Fact> {
     let Some(driver) = machine.driver.cuda() else {
         return vec![];
@@ -104,7 +104,7 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
             either(needs, driver),
         )
     };
-    // Candle's kernels are PTX of the toolkit that they were built with.
+    // Candle's kernels are PTX of the toolkit that built them.
     if let Some(cuda) = toolkit.filter(|cuda| *cuda > driver && ptx_of(*cuda) != ptx_of(driver)) {
         let what = match ptx_of(cuda) {
             Some(ptx) => format!("nvcc generates PTX {}", dotted(ptx)),
@@ -118,7 +118,7 @@ pub fn versions(machine: &Machine) -> Vec<Fact> {
     facts
 }
 
-/// A newer driver or an older toolkit, for a toolkit of CUDA `needs` and a driver for CUDA `has`.
+/// Suggests a newer driver or an older toolkit, for a toolkit of CUDA `needs` and a driver for CUDA `has`.
 fn either(needs: Version, has: Version) -> String {
     let driver = if needs <= OWN_TOOLKITS_CUDA {
         DRIVER.to_string()
@@ -134,8 +134,8 @@ fn either(needs: Version, has: Version) -> String {
     )
 }
 
-/// The newest PTX that a release of CUDA makes and compiles (PTX ISA, "Release Notes"); for one that is newer
-/// than all here, none.
+/// Returns the newest PTX version of a CUDA release (PTX ISA, "Release Notes"); `None` for releases newer
+/// than this list.
 pub fn ptx_of((major, minor): Version) -> Option<Version> {
     Some(match (major, minor) {
         (10, 0..=2) => (6, 3 + minor),
@@ -180,8 +180,8 @@ pub fn capabilities(machine: &Machine) -> Vec<Fact> {
     facts
 }
 
-/// The compute capability that candle's kernels are compiled for, as its build reads `CUDA_COMPUTE_CAP`: `90`, `sm_90`,
-/// `90a` and `9`, but not `9.0`.
+/// Returns the compute capability for candle's kernels, as its build parses `CUDA_COMPUTE_CAP`: `90`,
+/// `sm_90`, `90a` and `9`, but not `9.0`.
 pub fn asked(text: &str) -> Option<Version> {
     let text = text.trim().to_lowercase();
     let text = text.strip_prefix("sm_").unwrap_or(&text);
@@ -194,10 +194,10 @@ pub fn asked(text: &str) -> Option<Version> {
     })
 }
 
-/// The oldest GPU that CUDA 13 compiles for.
+/// Minimum compute capability of CUDA 13.
 const OLDEST_OF_13: Version = (7, 5);
 
-/// `CUDA_COMPUTE_CAP` against what candle's build reads, the toolkit compiles and the GPU runs.
+/// Compares `CUDA_COMPUTE_CAP` with what candle's build parses, the toolkit compiles and the GPU runs.
 fn of_build(machine: &Machine) -> Option<Fact> {
     let text = machine.compute_cap.as_deref()?;
     let gpu = machine.driver.gpus().first();
@@ -214,7 +214,7 @@ fn of_build(machine: &Machine) -> Option<Fact> {
             let has = dotted(gpu.capability);
             format!("CUDA_COMPUTE_CAP={text}, but {} has only {has}", gpu.name)
         }
-        // From 90 on candle's build asks for `sm_90a` and its like, which no other GPU runs.
+        // From 90 on candle's build compiles for `sm_90a` and the like, which other GPUs cannot run.
         (Some(asked), Some(gpu)) if asked >= (9, 0) && asked.0 != gpu.capability.0 => {
             let has = dotted(gpu.capability);
             format!(
@@ -232,7 +232,7 @@ fn of_build(machine: &Machine) -> Option<Fact> {
     Some((Fault::CapabilityOfBuild, true, found, fix))
 }
 
-/// What a GPU is too old for: `level 4 in bf16`.
+/// Lists what a GPU is too old for: `level 4 in bf16`.
 pub fn short_of(capability: Version) -> Vec<String> {
     use candle_core::DType::{BF16, F32};
     let lacks = |level: u8, dtype| minimum(level, dtype).is_some_and(|needed| needed > capability);
@@ -286,7 +286,7 @@ pub fn libraries(machine: &Machine) -> Vec<Fact> {
     vec![(Fault::NoLibrary, true, found, fix)]
 }
 
-/// An empty entry would be the current folder.
+/// An empty entry would mean the current folder.
 fn on_path(folder: &str) -> String {
     format!("export LD_LIBRARY_PATH=\"{folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"")
 }

@@ -1,4 +1,4 @@
-//! Each fault on a machine that has it and nothing else.
+//! Each fault on a machine that has no other fault.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::super::text::report;
 use super::cuda::{asked, ptx_of, short_of};
 use super::*;
 
-/// Nothing is wrong with it.
+/// A machine without problems.
 fn sound() -> Machine {
     Machine {
         os: "linux",
@@ -55,10 +55,10 @@ fn faults(machine: &Machine) -> Vec<Fault> {
         .collect()
 }
 
-/// One change to a sound machine.
+/// A change to a machine without problems.
 type Change = fn(&mut Machine);
 
-/// A change, the faults that it makes, whether it blocks, and a part of the first fix.
+/// A change, the faults it causes, whether it blocks, and a part of the first fix.
 #[rustfmt::skip]
 const CASES: [(Change, &[Fault], bool, &str); 37] = [
     (|m| m.cpu.simd = Some(Simd::Avx2), &[Fault::NoAvx512], false, "none needed"),
@@ -131,19 +131,19 @@ fn a_sound_machine_has_no_findings() {
 }
 
 #[test]
-fn the_cases_are_of_many_faults() {
+fn the_cases_cover_many_faults() {
     let known: HashSet<Fault> = CASES.iter().flat_map(|case| case.1).copied().collect();
     assert_eq!(known.len(), 16, "{known:?}");
 }
 
 #[test]
-fn other_processors_are_not_asked_for_avx() {
+fn avx_is_only_expected_of_x86() {
     let mut machine = sound();
     machine.cpu.simd = None;
     assert_eq!(faults(&machine), []);
 }
 
-/// A bf16 that needs tensor cores, and all that needs Turing.
+/// bf16 that needs tensor cores, and everything that needs Turing.
 #[test]
 fn what_a_gpu_is_too_old_for_is_named() {
     let highest = levels::highest();
@@ -171,12 +171,12 @@ fn capabilities_are_read_as_candles_build_does() {
     let mut machine = sound();
     machine.compute_cap = Some("sm_90a".into());
     assert_eq!(faults(&machine), []);
-    // A library of another release of the same PTX is none to complain of.
+    // A library of another release with the same PTX version is no problem.
     (machine.driver, machine.nvcc) = (gpu((12, 5), (9, 0)), found((12, 6)));
     assert_eq!(faults(&machine), []);
 }
 
-/// PTX ISA, "Release Notes"; 12.6 brought none of its own.
+/// PTX ISA, "Release Notes"; 12.6 introduced no version.
 #[test]
 fn releases_of_cuda_have_their_ptx() {
     let cuda = [
@@ -205,7 +205,7 @@ fn releases_of_cuda_have_their_ptx() {
     assert_eq!(ptx_of((20, 0)), None);
 }
 
-/// The newest `.version` of the committed PTX, but for that of Hopper alone, whose drivers are newer.
+/// The newest `.version` of the committed PTX, except for Hopper's, whose drivers are newer.
 #[test]
 fn the_projects_own_ptx_is_as_old_as_stated() {
     let kernels = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernels"));
@@ -241,7 +241,7 @@ fn a_laptop_without_a_gpu_is_told_what_works() {
     assert!(text.ends_with(expected), "{text}");
 }
 
-/// The start of the report for a machine, and for what a change makes of it.
+/// The start of the report, before and after a change to the machine.
 #[test]
 fn the_first_line_says_what_works() {
     let cases: [(Change, &str); 6] = [

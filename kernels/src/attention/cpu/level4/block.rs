@@ -1,4 +1,4 @@
-//! Many queries: a lane a query.
+//! Attention of many queries: one lane per query.
 //!
 //! For each block of 64 keys, with q, s and o transposed so that a register holds the same channel or
 //! score of neighbouring queries:
@@ -25,10 +25,10 @@ use super::tile::Product;
 use crate::cpu::math::exp_f32s;
 use crate::output;
 
-/// Queries of a task: three of the widest registers.
+/// Queries per task: three of the widest registers.
 const ROWS: usize = 48;
 
-/// The attention of `queries` to `source`: (B, T, H·D).
+/// Returns the attention of `queries` to `source`: (B, T, H·D).
 pub fn attend<T: Stored>(queries: Queries<T>, source: Source<T>) -> Result<Tensor> {
     queries.each_task(ROWS, |task| {
         widest(Lanes {
@@ -70,13 +70,13 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
 struct Block<S: Simd, const N: usize> {
     /// (D, W), scaled.
     q: Vec<f32>,
-    /// (64, W), or fewer rows where there are fewer keys: scores, then weights.
+    /// Scores, then weights: (64, W), with fewer rows for the last keys.
     s: Vec<f32>,
     /// (D, W): Σ p·v.
     o: Vec<f32>,
-    /// How many keys each query sees.
+    /// Number of keys per query.
     sees: [S::u32s; N],
-    /// The fewest and the most of them.
+    /// Minimum and maximum of them.
     sees_between: (usize, usize),
     max: [S::f32s; N],
     sum: [S::f32s; N],
@@ -117,7 +117,7 @@ impl<T: Stored> Lanes<'_, T> {
         block.store(simd, &mut self.task.out[rows]);
     }
 
-    /// Queries of `rows` in lanes; lanes without a query repeat the last.
+    /// Loads the queries of `rows` into lanes; lanes without a query repeat the last.
     #[inline(always)]
     fn load<S: Simd, const N: usize>(&self, simd: S, rows: Range<usize>) -> Block<S, N> {
         let Self { queries, task, .. } = self;
@@ -152,7 +152,7 @@ impl<T: Stored> Lanes<'_, T> {
 }
 
 impl<S: Simd, const N: usize> Block<S, N> {
-    /// −∞ where a query does not see a key of `first..first + count`.
+    /// Sets scores to −∞ where a query does not attend to a key of `first..first + count`.
     #[inline(always)]
     fn hide(&mut self, simd: S, first: usize, count: usize) {
         if first + count <= self.sees_between.0 {
@@ -200,7 +200,7 @@ impl<S: Simd, const N: usize> Block<S, N> {
         }
     }
 
-    /// o/l, a row a query again.
+    /// Writes o/l, transposed back to one row per query.
     #[inline(always)]
     fn store<T: Stored>(mut self, simd: S, out: &mut [&mut [MaybeUninit<T>]]) {
         let (o, _) = S::as_mut_simd_f32s(&mut self.o);

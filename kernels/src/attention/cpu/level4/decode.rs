@@ -1,7 +1,7 @@
-//! One query a head: a lane a key, then a lane a channel.
+//! Attention of one query per head: one lane per key, then one per channel.
 //!
-//! The G query heads that share a key head are the rows of a tile; a block of keys is transposed in the
-//! cache, so the score of a key is summed in its own lane:
+//! The G query heads of a key head are the rows of a tile. A block of keys is transposed in the cache, so
+//! each key's score is summed in its own lane:
 //!
 //! ```text
 //! s = q·kᵀ            (G, 64) for each block, a step takes one channel of 64 keys
@@ -9,9 +9,9 @@
 //! o = p·v             (G, D), a step takes one value
 //! ```
 //!
-//! Bytes are what counts: each key and each value is read once, whatever G, where level 3 reads them for
-//! every query head; with G = 1 both wait for the same bytes. Where there are fewer key heads than
-//! threads, each stream is cut into parts, which are joined by their maxima and sums: "Flash-Decoding for
+//! Decode is memory-bound: each key and each value is read once for all G query heads, where level 3 reads
+//! them for every query head. With G = 1 both levels have the same traffic. If there are fewer key heads than
+//! threads, each stream is split into parts, which are merged by their maxima and sums: "Flash-Decoding for
 //! long-context inference", Dao et al. 2023.
 
 use std::mem::MaybeUninit;
@@ -28,10 +28,10 @@ use crate::cpu::math::{exp, exp_f32s};
 use crate::cpu::parallel;
 use crate::output;
 
-/// Blocks of a part at the least: shorter ones are not worth joining.
+/// Minimum number of blocks per part; merging shorter ones is not worth it.
 const BLOCKS: usize = 8;
 
-/// The attention of one query a head to a cache: (B, 1, H·D).
+/// Returns the attention of one query per head to a cache: (B, 1, H·D).
 pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result<Tensor> {
     let d = queries.rows.head_dim;
     let work = queries.batch * queries.heads * queries.keys * d;
@@ -52,14 +52,14 @@ pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result
     Tensor::from_vec(out, (queries.batch, 1, queries.heads * d), &Device::Cpu)
 }
 
-/// Parts of each stream: enough that every thread has two.
+/// Number of parts per stream: at least two per thread.
 fn splits<T>(queries: &Queries<T>) -> usize {
     let streams = queries.batch * queries.kv_heads;
     let wanted = (2 * rayon::current_num_threads()).div_ceil(streams);
     wanted.clamp(1, queries.keys.div_ceil(BLOCK * BLOCKS))
 }
 
-/// `splits` parts of each sequence and key head.
+/// Splits each sequence and key head into `splits` parts.
 fn parts<T: Stored>(
     queries: Queries<T>,
     k: &Keys<T>,
@@ -86,9 +86,9 @@ fn parts<T: Stored>(
     }
 }
 
-/// What a part of a stream adds to the result of G queries.
+/// The contribution of a stream's part to the result of G queries.
 struct Part {
-    /// (G): greatest score.
+    /// (G): maximum score.
     max: Vec<f32>,
     /// (G): Σ e^(s − max).
     sum: Vec<f32>,
@@ -97,7 +97,7 @@ struct Part {
     width: usize,
 }
 
-/// out = Σ f·o / Σ f·l over the parts, with f = e^(m − greatest m).
+/// Merges the parts: out = Σ f·o / Σ f·l, with f = e^(m − max m).
 fn join<T: Stored>(parts: &[Part], g: usize, out: &mut [MaybeUninit<T>]) {
     let max = parts.iter().map(|p| p.max[g]);
     let max = max.fold(f32::NEG_INFINITY, f32::max);
@@ -180,7 +180,7 @@ impl<T: Stored> WithSimd for Lanes<'_, T> {
 }
 
 impl<T: Stored> Lanes<'_, T> {
-    /// q/√D of the heads that share this key head, (G, D).
+    /// Returns q/√D of the heads that share this key head, (G, D).
     fn scaled(&self) -> Vec<f32> {
         let (batch, head) = self.stream;
         let group = self.queries.group();
@@ -213,7 +213,7 @@ fn softmax_weights<S: Simd>(simd: S, s: &mut [f32], count: usize) -> (f32, f32) 
     (max, simd.reduce_sum_f32s(sum))
 }
 
-/// y = a·b for (rows, steps, columns): four registers of columns at a time, then one.
+/// Computes y = a·b for (rows, steps, columns), four registers of columns at a time, then one.
 #[inline(always)]
 fn product<S: Simd, T: Stored>(
     simd: S,

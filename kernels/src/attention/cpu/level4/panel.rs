@@ -1,4 +1,4 @@
-//! Blocks of keys and values in f32, wherever they come from.
+//! Blocks of keys and values in f32, from a cache or from views.
 
 use half::bf16;
 use half::slice::HalfFloatSliceExt;
@@ -9,16 +9,16 @@ use super::super::slots::{BLOCK, Keys};
 use super::tile::Elements;
 use crate::element::Element;
 
-/// A number format that the tiles can be fed with.
+/// A dtype that tiles can read.
 pub trait Stored: Element {
-    /// Itself, if it is f32.
+    /// Returns the slice itself if it is f32.
     fn as_f32(x: &[Self]) -> Option<&[f32]>;
 
-    /// N registers of neighbouring elements, in an order of lanes that [`Stored::store`] knows; elements
-    /// that are missing at the end are 0.
+    /// Loads N registers of neighbouring elements, in a lane order that [`Stored::store`] reverses; missing
+    /// elements at the end are 0.
     fn load<S: Simd, const N: usize>(simd: S, x: &[Self]) -> [S::f32s; N];
 
-    /// Sums of what [`Stored::load`] gave, in the order of the elements.
+    /// Stores sums over [`Stored::load`]'s lanes, in the order of the elements.
     fn store<S: Simd, const N: usize>(simd: S, sums: [S::f32s; N], y: &mut [f32]);
 }
 
@@ -46,8 +46,8 @@ impl Stored for f32 {
     }
 }
 
-/// A 32-bit lane holds two bf16. Shifted, the first is an f32, and masked the second: a register becomes
-/// two, of the even elements and of the odd ones. That takes two registers of results at the least.
+/// A 32-bit lane holds two bf16: a shift makes an f32 of the first, a mask of the second. So a register
+/// becomes two, of the even and of the odd elements, and results take at least two registers.
 impl Stored for bf16 {
     #[inline(always)]
     fn as_f32(_: &[Self]) -> Option<&[f32]> {
@@ -102,12 +102,12 @@ const fn in_pairs<S: Simd, const N: usize>() -> bool {
     N.is_multiple_of(2) && S::U16_LANES == 2 * S::F32_LANES
 }
 
-/// Keys and values of a whole op.
+/// Keys and values of an op.
 #[derive(Clone, Copy)]
 pub enum Source<'a, T> {
     /// k and v (B, T, Hkv, D).
     Views(Rows<'a, T>, Rows<'a, T>),
-    /// Those of a cache.
+    /// Keys and values of a cache.
     Cached(&'a Keys<T>, Rows<'a, T>),
 }
 
@@ -120,7 +120,7 @@ pub struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// Row i is key i.
+    /// Returns the rows by key.
     pub fn by_key(self) -> Elements<'a> {
         Elements {
             data: self.data,
@@ -129,7 +129,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Row i is channel i.
+    /// Returns the rows by channel.
     pub fn by_channel(self) -> Elements<'a> {
         Elements {
             data: self.data,
@@ -139,7 +139,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// Room for a block of keys and one of values.
+/// Buffers for a block of keys and one of values.
 #[derive(Default)]
 pub struct Room {
     keys: Vec<f32>,
@@ -147,7 +147,7 @@ pub struct Room {
 }
 
 impl<T: Stored> Source<'_, T> {
-    /// The keys and values `first..first + count` of a head; `first` is the first of a block.
+    /// Returns the keys and values `first..first + count` of a head; `first` starts a block.
     #[inline(always)]
     pub fn block<'a>(
         &'a self,
@@ -169,7 +169,7 @@ impl<T: Stored> Source<'_, T> {
     }
 }
 
-/// A block of a cache's keys, (D, 64).
+/// Returns a block of a cache's keys, (D, 64).
 #[inline(always)]
 fn keys<'a, T: Stored>(block: &'a [T], room: &'a mut Vec<f32>) -> Panel<'a> {
     let shape = (block.len() / BLOCK, BLOCK);
@@ -181,7 +181,7 @@ fn keys<'a, T: Stored>(block: &'a [T], room: &'a mut Vec<f32>) -> Panel<'a> {
     }
 }
 
-/// `count` rows from (batch, token, head) on.
+/// Returns `count` rows from (batch, token, head) on.
 #[inline(always)]
 fn rows<'a, T: Stored>(
     x: Rows<'a, T>,
@@ -198,8 +198,8 @@ fn rows<'a, T: Stored>(
     }
 }
 
-/// Rows of `width` elements, `stride` apart, in f32 and side by side, and how far apart they are now: in
-/// `room`, unless that is how they are.
+/// Returns rows of `width` elements, `stride` apart, as f32 with their new distance: in `room`, unless they
+/// are contiguous f32 already.
 #[inline(always)]
 fn widened<'a, T: Stored>(
     x: &'a [T],

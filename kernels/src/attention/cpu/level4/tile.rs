@@ -1,10 +1,10 @@
-//! The register tile: the inner loop of q·kᵀ and of p·v, of many queries and of one.
+//! The register tile, which is the inner loop of q·kᵀ and p·v for many queries and for one.
 
 use pulp::{Simd, WithSimd};
 
 use super::panel::Stored;
 
-/// A matrix of which single elements are taken: (i, s) is `data[i·row + s·step]`.
+/// A matrix read element by element: (i, s) is `data[i·row + s·step]`.
 #[derive(Clone, Copy)]
 pub struct Elements<'a> {
     pub data: &'a [f32],
@@ -12,8 +12,8 @@ pub struct Elements<'a> {
     pub step: usize,
 }
 
-/// y[i] = Σₛ a(i, s)·b[s] for `rows` rows i, or added to what is there; rows of b and y are N registers
-/// wide, and `b_step` and `y_step` apart.
+/// Computes y[i] = Σₛ a(i, s)·b[s] for `rows` rows i, or adds to y. Rows of b and y are N registers wide, and
+/// `b_step` and `y_step` apart.
 pub struct Product<'a, T, const N: usize> {
     pub rows: usize,
     pub steps: usize,
@@ -28,7 +28,7 @@ pub struct Product<'a, T, const N: usize> {
 impl<T: Stored, const N: usize> WithSimd for Product<'_, T, N> {
     type Output = ();
 
-    /// In tiles of 8 rows where the CPU has registers for them, then of 4, 2 and 1.
+    /// Uses tiles of 8 rows if the CPU has enough registers, then of 4, 2 and 1.
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let mut i = 0;
@@ -48,8 +48,8 @@ impl<T: Stored, const N: usize> WithSimd for Product<'_, T, N> {
 }
 
 impl<T: Stored, const N: usize> Product<'_, T, N> {
-    /// Rows i..i + M: M·N sums in registers; a step loads N registers of b, and M elements of a into all
-    /// lanes of a register, for M·N multiply-adds.
+    /// Computes rows i..i + M with M·N accumulators in registers; a step loads N registers of b, and
+    /// broadcasts M elements of a, for M·N multiply-adds.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, simd: S, i: usize) -> usize {
         let mut sums = [[simd.splat_f32s(0.); N]; M];

@@ -1,18 +1,18 @@
-//! Rows of B are contiguous: c\[m\]\[j\] += Σₖ a\[m\]\[k\]·b\[k\]\[j\], some columns at a time, whose sums stay in
-//! registers while K goes by.
+//! For contiguous rows of B: c\[m\]\[j\] += Σₖ a\[m\]\[k\]·b\[k\]\[j\] for some columns at a time, whose
+//! accumulators stay in registers for all of K.
 
 use pulp::{Simd, WithSimd};
 
 use super::super::tile::{Panel, load, step, write};
 use crate::output::as_uninit;
 
-/// c += a·b, M rows.
+/// Computes c += a·b for M rows.
 pub struct Axpy<'a, const M: usize> {
-    /// Rows of A, of K elements.
+    /// Rows of A with K elements each.
     pub a: [&'a [f32]; M],
-    /// From the first column in the first row of B on.
+    /// Elements of B from its first column on.
     pub b: &'a [f32],
-    /// From a row of B to the next.
+    /// Distance between rows of B.
     pub stride: usize,
     /// Rows of C.
     pub c: [&'a mut [f32]; M],
@@ -31,8 +31,8 @@ impl<const M: usize> WithSimd for Axpy<'_, M> {
         } = self;
         let (n, mut from) = (c[0].len(), 0);
         while from < n {
-            // Sums enough for the multiply-adds that are under way at a time, and no more than there are registers:
-            // where columns are few, several of each.
+            // Enough accumulators for the multiply-adds in flight, but no more than registers; with few
+            // columns, several per column.
             let vectors = match (n - from).div_ceil(S::F32_LANES) {
                 8.. if M <= 2 => 8,
                 4.. => 4,
@@ -60,7 +60,7 @@ impl<const M: usize> WithSimd for Axpy<'_, M> {
     }
 }
 
-/// V vectors of columns, the last of which may be shorter, with U sums each: one for every U-th row of B.
+/// V vectors of columns, the last possibly shorter, with U accumulators each: one for every U-th row of B.
 struct Columns<'a, const M: usize, const V: usize, const U: usize> {
     a: [&'a [f32]; M],
     b: Panel<'a>,
@@ -103,7 +103,7 @@ impl<const M: usize, const V: usize, const U: usize> WithSimd for Columns<'_, M,
     }
 }
 
-/// The first V vectors.
+/// Loads the first V vectors.
 #[inline(always)]
 fn all<S: Simd, const V: usize>(x: &[f32]) -> [S::f32s; V] {
     let x = S::as_simd_f32s(&x[..V * S::F32_LANES]).0;

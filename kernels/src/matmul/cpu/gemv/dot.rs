@@ -1,15 +1,15 @@
-//! Columns of B are contiguous: c\[m\]\[j\] += Σₖ a\[m\]\[k\]·b\[j\]\[k\], a vector of each of some columns in one step
-//! along K.
+//! For contiguous columns of B: c\[m\]\[j\] += Σₖ a\[m\]\[k\]·b\[j\]\[k\], with one vector of several columns
+//! per step along K.
 
 use pulp::{Simd, WithSimd};
 
-/// c += a·bᵀ, M rows.
+/// Computes c += a·bᵀ for M rows.
 pub struct Dot<'a, const M: usize> {
-    /// Rows of A, of K elements.
+    /// Rows of A with K elements each.
     pub a: [&'a [f32]; M],
-    /// From the first element of the first column of B on.
+    /// Elements of B from its first column on.
     pub b: &'a [f32],
-    /// From a column of B to the next.
+    /// Distance between columns of B.
     pub stride: usize,
     /// Rows of C.
     pub c: [&'a mut [f32]; M],
@@ -20,7 +20,7 @@ impl<const M: usize> WithSimd for Dot<'_, M> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // Sums enough for the multiply-adds that are under way at a time.
+        // Enough accumulators for the multiply-adds in flight.
         match M {
             1 => simd.vectorize(Columns::<M, 8>(self)),
             _ => simd.vectorize(Columns::<M, 4>(self)),
@@ -41,7 +41,7 @@ impl<const M: usize, const N: usize> WithSimd for Columns<'_, M, N> {
         let a: [&[f32]; M] = std::array::from_fn(|m| &a[m][..k]);
         let whole = k - k % S::F32_LANES;
         for first in (0..n).step_by(N) {
-            // The last column stands in for those that are missing.
+            // The last column stands in for missing ones.
             let column = |j: usize| &b[(first + j).min(n - 1) * stride..][..k];
             let b: [&[f32]; N] = std::array::from_fn(column);
             let mut sums = [[simd.splat_f32s(0.); N]; M];
@@ -66,13 +66,13 @@ impl<const M: usize, const N: usize> WithSimd for Columns<'_, M, N> {
     }
 }
 
-/// From `k` on, a vector of each.
+/// Loads one vector of each from `k` on.
 #[inline(always)]
 fn vectors<S: Simd, const N: usize>(x: &[&[f32]; N], k: usize) -> [S::f32s; N] {
     std::array::from_fn(|i| S::as_simd_f32s(&x[i][k..][..S::F32_LANES]).0[0])
 }
 
-/// sums\[m\]\[j\] += a\[m\]·b\[j\], lane by lane.
+/// Computes sums\[m\]\[j\] += a\[m\]·b\[j\], lane by lane.
 #[inline(always)]
 fn add<S: Simd, const M: usize, const N: usize>(
     simd: S,

@@ -1,4 +1,4 @@
-//! A server on this machine takes the hub's place.
+//! Tests of downloads from a local server.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,13 +8,13 @@ use super::*;
 
 const INDEX: &str = r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}"#;
 
-/// A repository org/model with these files, and the paths that were asked for.
+/// Serves a repository org/model with these files; returns its URL and the requested paths.
 fn serve(files: &'static [(&'static str, &'static str)]) -> (String, Arc<Mutex<Vec<String>>>) {
     let server = Server::http("127.0.0.1:0").unwrap();
     let address = format!("http://{}", server.server_addr());
     let asked = Arc::new(Mutex::new(vec![]));
     let log = asked.clone();
-    // Ends with the test program.
+    // The thread ends with the test program.
     std::thread::spawn(move || {
         for request in server.incoming_requests() {
             log.lock().unwrap().push(request.url().to_string());
@@ -44,7 +44,7 @@ fn answer(request: Request, files: &[(&str, &str)]) {
             .respond(Response::from_string("").with_status_code(404))
             .unwrap();
     };
-    // `bytes=0-0` asks for the size, `bytes=0-` for all.
+    // `bytes=0-0` requests the size, `bytes=0-` the whole file.
     let range = request
         .headers()
         .iter()
@@ -84,7 +84,7 @@ fn online(
 }
 
 #[test]
-fn what_the_loader_reads_comes_once() {
+fn needed_files_are_downloaded_once() {
     let (_home, hub, asked) = online(&[
         ("config.json", "{\"a\": 1}"),
         ("generation_config.json", "{}"),
@@ -137,7 +137,7 @@ fn what_the_loader_reads_comes_once() {
 }
 
 #[test]
-fn a_repository_without_safetensors_is_refused() {
+fn a_repository_without_safetensors_is_an_error() {
     let (_home, hub, _) = online(&[("config.json", "{}"), ("pytorch_model.bin", "x")]);
     let error = hub
         .folder(&name("hf:org/model"), LM)
@@ -149,7 +149,7 @@ fn a_repository_without_safetensors_is_refused() {
 }
 
 #[test]
-fn a_name_that_the_hub_does_not_know_is_refused() {
+fn an_unknown_name_is_an_error() {
     let (_home, hub, _) = online(&[("config.json", "{}")]);
     let error = hub
         .folder(&name("hf:org/other"), LM)
@@ -165,7 +165,7 @@ fn a_name_that_the_hub_does_not_know_is_refused() {
     );
 }
 
-/// A download that stops leaves the reference of the commit before, or none.
+/// An interrupted download leaves the reference of the previous commit, or none.
 #[test]
 fn a_reference_is_written_last() {
     let (_home, hub, _) = online(&[
@@ -182,7 +182,7 @@ fn a_reference_is_written_last() {
 }
 
 #[test]
-fn no_network_is_said_at_once() {
+fn a_missing_network_is_reported_at_once() {
     let (_home, hub) = offline();
     let hub = Hub {
         is_offline: false,
@@ -200,7 +200,7 @@ fn no_network_is_said_at_once() {
     );
     assert_eq!(error.lines().count(), 1, "{error}");
 }
-/// A hub that never answers must not hang the program.
+/// A silent hub must not hang the program.
 #[test]
 fn a_hub_that_is_silent_is_left() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
