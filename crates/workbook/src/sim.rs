@@ -12,6 +12,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use cli::progress::Waiting;
+use console::Term;
 use data::BadInput;
 use simt::Module;
 use simt::case::Operands;
@@ -19,6 +20,9 @@ use simt::case::Operands;
 pub use args::SimArgs;
 use outputs::Outputs;
 use text::{Text, bad_input};
+
+/// Columns of the tables where the output is no terminal.
+const COLUMNS: usize = 100;
 
 /// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
@@ -46,6 +50,10 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .map_err(|e| text.bad_input(e))?;
     drop(simulating);
     outputs.write(&report, &operands, options.trace, &text.ptx)?;
-    std::io::stdout().write_all(show::all(&report, &text, args.costs()).as_bytes())?;
+    let width = Term::stdout()
+        .size_checked()
+        .map_or(COLUMNS, |(_, columns)| columns.into());
+    let shown = show::all(&report, &text, args.costs(), width);
+    std::io::stdout().write_all(shown.as_bytes())?;
     Ok(report.is_clean())
 }

@@ -12,7 +12,7 @@ use super::show::Costs;
 use super::text::bad_input;
 
 /// A command that works in the repository.
-pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
+pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --lines --block 256 --arg f32:256:random --arg f32:256:poison --arg u32:256";
 
 /// The simulator accepts PTX that an assembler refuses; this help names the command that assembles.
 const NO_ASSEMBLER: &str = "\
