@@ -3,6 +3,7 @@
 
 mod args;
 mod findings;
+mod left;
 pub mod nvrtc;
 mod outputs;
 mod show;
@@ -38,6 +39,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
+    let given = operands.clone();
     let Operands {
         dim,
         buffers,
@@ -48,12 +50,16 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let report = kernel
         .launch(*dim, buffers, arguments, &options)
         .map_err(|e| text.bad_input(e))?;
+    let left = match args.costs() {
+        show::Costs::Nothing => String::new(),
+        _ => left::all(&kernel, &given, &operands, &options, report.is_clean())?,
+    };
     drop(simulating);
-    outputs.write(&report, &operands, options.trace, &text.ptx)?;
+    let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;
     let width = Term::stdout()
         .size_checked()
         .map_or(COLUMNS, |(_, columns)| columns.into());
-    let shown = show::all(&report, &text, args.costs(), width);
+    let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
     std::io::stdout().write_all(shown.as_bytes())?;
     Ok(report.is_clean())
 }

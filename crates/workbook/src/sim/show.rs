@@ -18,9 +18,9 @@ pub enum Costs {
     Lines,
 }
 
-/// The launch, what it printed, what it cost, and what is wrong with it; tables in `width`
+/// The launch, what it printed, what it cost, what it `left` in the buffers, and what is wrong with it; tables in `width`
 /// columns.
-pub fn all(report: &Report, text: &Text, costs: Costs, width: usize) -> String {
+pub fn all(report: &Report, text: &Text, costs: Costs, left: &str, width: usize) -> String {
     let mut out = String::new();
     if costs != Costs::Nothing {
         let size = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z}");
@@ -37,6 +37,7 @@ pub fn all(report: &Report, text: &Text, costs: Costs, width: usize) -> String {
     if costs == Costs::Lines {
         out += &by_line(report, text, width);
     }
+    out += left;
     out += &findings::all(&report.findings, text);
     out
 }
