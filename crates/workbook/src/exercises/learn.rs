@@ -131,6 +131,14 @@ pub fn introduce(exercises: &[Exercise], exercise: &Exercise, learner: &Learner)
         exercise.spec.title,
         about(exercise)
     );
+    let is_first = exercises
+        .first()
+        .is_some_and(|first| first.id == exercise.id);
+    if is_first && exercise.number().parse() != Ok(1) {
+        println!(
+            "(The first on this path; numbers are those of the folders, not of the book's pages.)\n"
+        );
+    }
     let folder = format!("{}/", learner.folder().display());
     let task = plain(&exercise.task).replace(&format!("{FOLDER}/"), &folder);
     println!("{task}\nWhat is checked:\n");

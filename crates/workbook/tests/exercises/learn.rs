@@ -109,6 +109,20 @@ fn the_next_one_follows_the_one_just_solved() {
     assert!(said.contains(" start 05` for 05 causality.\n"), "{said}");
 }
 
+/// Why the first exercise is not 01.
+#[test]
+fn the_first_says_that_it_is_the_first() {
+    let folder = Folder::new();
+    let is_said = |args: &[&str]| {
+        folder
+            .run(args)
+            .ended(0)
+            .contains("(The first on this path; ")
+    };
+    assert!(is_said(&["start"]));
+    assert!(!is_said(&["start", "01"]));
+}
+
 /// One line names the file, the line, the finding, the thread and the sizes.
 #[test]
 fn a_finding_has_its_line() {
