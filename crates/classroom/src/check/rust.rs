@@ -7,6 +7,7 @@
 //! in one process, as the user who checks, and may look for the check's word in its memory.
 
 mod compile;
+mod said;
 
 use std::fs;
 use std::path::Path;

@@ -203,6 +203,15 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
         "{}",
         run.stdout
     );
+    // What the compiler advises, below its error.
+    fs::write(
+        folder.file(&exercise),
+        changed(&exercise, "gate.silu()? * up", "gate.silu()? * upp"),
+    )
+    .unwrap();
+    let run = folder.run(&["check"]);
+    assert!(run.ended(1).contains("\n    help: a "), "{}", run.stdout);
+    assert!(run.stdout.contains(": `up`\n"), "{}", run.stdout);
 }
 
 #[test]
