@@ -17,7 +17,7 @@ pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.pt
 /// The simulator accepts PTX that an assembler refuses; this help names the command that assembles.
 const NO_ASSEMBLER: &str = "\
 The simulator is not an assembler: it may run PTX that ptxas and the driver refuse. To check a file on Linux x86-64:
-  eval \"$(scripts/cuda-toolkit.sh)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
+  scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
 (sm_75 or the target in the file)";
 
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
