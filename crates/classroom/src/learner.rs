@@ -164,21 +164,26 @@ impl Learner {
         exercises.iter().find(|e| e.id == *current)
     }
 
-    /// Returns the first unsolved exercise that `can` be checked: after the current one, otherwise from the
-    /// start.
+    /// The first that has not passed, from `from` on or else from the start, of those that `can` be checked; and those
+    /// that were skipped before it.
     pub fn next<'e>(
         &self,
         exercises: &'e [Exercise],
+        from: Option<&Exercise>,
         can: impl Fn(&Exercise) -> bool,
-    ) -> Option<&'e Exercise> {
-        let current = self.progress.current.as_ref();
-        let place = exercises
-            .iter()
-            .position(|e| Some(&e.id) == current)
-            .unwrap_or(0);
-        let (before, from) = exercises.split_at(place);
-        let mut in_turn = from.iter().chain(before);
-        in_turn.find(|e| !self.passed(e) && can(e))
+    ) -> (Option<&'e Exercise>, Vec<&'e Exercise>) {
+        let place = from.and_then(|from| exercises.iter().position(|e| e.id == from.id));
+        let (before, from) = exercises.split_at(place.unwrap_or(0));
+        let mut open = from.iter().chain(before).filter(|e| !self.passed(e));
+        let mut skipped = vec![];
+        let next = open.find(|e| {
+            let can = can(e);
+            if !can {
+                skipped.push(*e);
+            }
+            can
+        });
+        (next, skipped)
     }
 
     /// Returns the number and text of the next hint; after the last one, the last one again.

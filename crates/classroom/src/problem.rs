@@ -49,7 +49,9 @@ impl Launch {
         answers: &Answers,
         seed: u64,
     ) -> Result<Self, BadInput> {
-        let launch = fill(&answers.in_launch(&kernel.launch)?, sizes)?;
+        let launch = answers.in_launch(&kernel.launch)?;
+        check_sizes(&launch, sizes)?;
+        let launch = fill(&launch, sizes)?;
         let mut case = Case::parse(&launch).map_err(|e| bad(&launch, e))?;
         case.entry = Some(kernel.entry.clone());
         for arg in &kernel.args {
@@ -122,7 +124,51 @@ impl Launch {
 }
 
 fn bad(what: &str, error: simt::Error) -> BadInput {
-    BadInput::new(what, "a launch that can be made", error)
+    match error {
+        simt::Error::Launch {
+            what,
+            expected,
+            found,
+        } => BadInput::new(what, expected, found),
+        other => BadInput::new(what, "a launch that can be made", other),
+    }
+}
+
+/// `{batch}, {columns}`
+fn names(sizes: &Sizes) -> String {
+    let names: Vec<String> = sizes.keys().map(|name| format!("{{{name}}}")).collect();
+    names.join(", ")
+}
+
+/// Whether grid, block and shared memory are numbers and known names.
+fn check_sizes(launch: &str, sizes: &Sizes) -> Result<(), BadInput> {
+    let mut words = launch.split_whitespace();
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.split_once('=') {
+            Some(both) => both,
+            None => (word, words.next().unwrap_or_default()),
+        };
+        let expected = match flag {
+            "--grid" | "--block" => "one to three numbers or names, separated by commas",
+            "--smem" => "a number or a name",
+            _ => continue,
+        };
+        let name = |part: &str| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned());
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let is_name = |part: &str| name(part).is_some_and(|name| !name.contains(['{', '}']));
+        let parts: Vec<&str> = value.split(',').collect();
+        let most = if flag == "--smem" { 1 } else { 3 };
+        if parts.len() > most || !parts.iter().all(|part| is_number(part) || is_name(part)) {
+            let expected = format!("{expected} (names: {})", names(sizes));
+            return Err(BadInput::new(flag, expected, format!("`{value}`")));
+        }
+        let is_unknown = |part: &&&str| name(part).is_some_and(|name| !sizes.contains_key(&name));
+        if let Some(part) = parts.iter().find(is_unknown) {
+            let found = format!("unknown name {part}; known names are {}", names(sizes));
+            return Err(BadInput::new(flag, "", found));
+        }
+    }
+    Ok(())
 }
 
 /// Parameter names of a CUDA kernel: x and y for `row_sum(const float *x, float *y)`.
@@ -174,10 +220,9 @@ fn fill(text: &str, sizes: &Sizes) -> Result<String, BadInput> {
         filled = filled.replace(&format!("{{{name}}}"), &size.to_string());
     }
     if filled.contains('{') {
-        let names: Vec<String> = sizes.keys().map(|name| format!("{{{name}}}")).collect();
         Err(BadInput::new(
             text,
-            format!("sizes: {}", names.join(", ")),
+            format!("sizes: {}", names(sizes)),
             filled,
         ))
     } else {
@@ -190,7 +235,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_element_has_one_index_per_dimension() {
+    fn the_sizes_of_a_launch_are_numbers_and_known_names() {
+        let sizes = Sizes::from([("batch".to_owned(), 2), ("steps".to_owned(), 3)]);
+        let check = |launch: &str| check_sizes(launch, &sizes).map_err(|bad| bad.to_string());
+        for launch in [
+            "--grid {steps},{batch} --block 32",
+            "--grid=1,2,3 --smem {steps}",
+        ] {
+            assert_eq!(check(launch), Ok(()));
+        }
+        let unknown = "--grid: unknown name {rows}; known names are {batch}, {steps}";
+        assert_eq!(check("--grid {rows} --block 32"), Err(unknown.into()));
+        for value in ["{batch}*{steps}", "1,2,3,4", "{batch},", "x", "batch"] {
+            let expected = "expected one to three numbers or names, separated by commas (names: {batch}, {steps})";
+            let error = format!("--grid: {expected}, found `{value}`");
+            assert_eq!(check(&format!("--grid {value} --block 32")), Err(error));
+        }
+    }
+
+    #[test]
+    fn an_element_has_an_index_for_each_dimension() {
         assert_eq!(index(66, &[2, 3, 33]), [0, 2, 0]);
         assert_eq!(index(100, &[2, 3, 33]), [1, 0, 1]);
         assert_eq!(index(7, &[9]), [7]);

@@ -73,7 +73,7 @@ fn cuda(ordinal: usize) -> Result<Device, BadInput> {
         Ok(device)
     };
     open().map_err(|e: candle_core::Error| {
-        let what = format!("--device cuda:{ordinal}");
+        let what = option(ordinal);
         // candle appends a backtrace to its message.
         let message = e.to_string();
         let found = message.lines().next().unwrap_or_default();
@@ -83,11 +83,16 @@ fn cuda(ordinal: usize) -> Result<Device, BadInput> {
 
 #[cfg(not(feature = "cuda"))]
 fn cuda(ordinal: usize) -> Result<Device, BadInput> {
-    Err(BadInput::new(
-        format!("--device cuda:{ordinal}"),
-        "a build with `--features cuda`",
-        "a build without it",
-    ))
+    let expected = "a build with CUDA (add `--features cuda` to `cargo run --release`)";
+    Err(BadInput::new(option(ordinal), expected, "one without"))
+}
+
+/// `--device cuda` for the first GPU, `--device cuda:1` for the next.
+fn option(ordinal: usize) -> String {
+    match ordinal {
+        0 => "--device cuda".into(),
+        n => format!("--device cuda:{n}"),
+    }
 }
 
 /// Resets the peak of [`peak_bytes`].
@@ -130,6 +135,19 @@ mod tests {
         assert_eq!("sim".parse(), Ok(Choice::Sim));
         for bad in ["", "gpu", "cuda:", "cuda:-1", "CPU"] {
             assert!(bad.parse::<Choice>().is_err(), "{bad}");
+        }
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn a_build_without_cuda_says_what_to_type() {
+        let said = |text: &str| {
+            text.parse()
+                .map(|choice: Choice| choice.open().unwrap_err().to_string())
+        };
+        let expected = ": expected a build with CUDA (add `--features cuda` to `cargo run --release`), found one without";
+        for device in ["cuda", "cuda:1"] {
+            assert_eq!(said(device), Ok(format!("--device {device}{expected}")));
         }
     }
 

@@ -49,6 +49,9 @@ pub struct LmArgs {
     /// With --input: continue each row greedily by exactly N tokens, and also write `tokens`
     #[arg(long, value_name = "N", requires = "input", value_parser = whole::<usize>)]
     pub generate: Option<usize>,
+    /// What a person types who forgets `--prompt`.
+    #[arg(hide = true)]
+    pub text: Option<String>,
 }
 
 impl LmArgs {
@@ -92,6 +95,10 @@ pub fn main(level: u8) -> ExitCode {
 
 /// Continues the prompt of `args`, or runs on its tensors.
 pub fn run(args: &LmArgs, level: u8) -> anyhow::Result<()> {
+    if let Some(text) = &args.text {
+        let expected = "the text in quotes after an option: `--prompt \"TEXT\"`";
+        return Err(BadInput::new("lm", expected, format!("{:?}", data::short(text))).into());
+    }
     let files = args.run.files()?;
     if let (Some(n), None) = (args.generate, &files) {
         return Err(BadInput::new(format!("--generate {n}"), "`--input` as well", "none").into());

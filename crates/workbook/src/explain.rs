@@ -111,20 +111,30 @@ fn explained(step: &Step, width: usize) -> Result<String> {
         let title = style(format!("Level {level}: {path}")).bold();
         writeln!(out, "{title}\n\n{header}")?;
     }
-    let column = (width - GUTTER.len()) / 2;
-    let head = |level, path| fitted(&format!("level {level}: {path}"), column).concat();
-    let line = row(
-        &head(level_from, step.from),
+    let columns = columns(&from, &to, width);
+    let heads = rows(
+        &format!("level {level_from}: {}", step.from),
         GUTTER,
-        &head(level_to, step.to),
-        column,
+        &format!("level {level_to}: {}", step.to),
+        columns,
     );
-    writeln!(out, "{}", style(line).bold())?;
-    out += &side_by_side(&from, &to, column);
+    write!(out, "{}", style(heads).bold())?;
+    out += &side_by_side(&from, &to, columns);
     Ok(out)
 }
 
-/// Separator of the columns between equal lines.
+/// The widths of both columns: half of `width` each, unless the lines of one side need less.
+fn columns(from: &str, to: &str, width: usize) -> [usize; 2] {
+    let [left, right] = [from, to].map(|text| {
+        let lines = text.lines().map(|line| line.trim_end().chars().count());
+        lines.max().unwrap_or(0)
+    });
+    let all = width - GUTTER.len();
+    let left = left.clamp(all / 4, (all / 2).max(all.saturating_sub(right)));
+    [left, all - left]
+}
+
+/// Between the columns of lines that are equal.
 const GUTTER: &str = "   ";
 
 /// Splits a file into its leading comment and the rest.
@@ -144,8 +154,8 @@ fn header_and_code(text: &str) -> (String, &str) {
     )
 }
 
-/// Formats two texts in two columns: `|` between lines that differ, `<` and `>` for lines on one side only.
-fn side_by_side(from: &str, to: &str, column: usize) -> String {
+/// Two texts in two columns: `|` between lines that differ, `<` and `>` where only one side has a line.
+fn side_by_side(from: &str, to: &str, columns: [usize; 2]) -> String {
     let diff = TextDiff::from_lines(from, to);
     let mut out = String::new();
     for op in diff.ops() {
@@ -171,19 +181,19 @@ fn side_by_side(from: &str, to: &str, column: usize) -> String {
                 _ => " > ",
             };
             let [left, right] = [&left, &right].map(|lines| lines.get(i).copied().unwrap_or(""));
-            out += &rows(left, gutter, right, column);
+            out += &rows(left, gutter, right, columns);
         }
     }
     out
 }
 
-/// Formats a pair of lines; each wraps at its column's width.
-fn rows(left: &str, gutter: &str, right: &str, column: usize) -> String {
-    let (left, right) = (fitted(left, column), fitted(right, column));
+/// A pair of lines, each broken where it is longer than its column.
+fn rows(left: &str, gutter: &str, right: &str, columns: [usize; 2]) -> String {
+    let (left, right) = (fitted(left, columns[0]), fitted(right, columns[1]));
     let mut out = String::new();
     for i in 0..left.len().max(right.len()).max(1) {
         let [left, right] = [&left, &right].map(|parts| parts.get(i).map_or("", String::as_str));
-        out += row(left, gutter, right, column).trim_end();
+        out += row(left, gutter, right, columns[0]).trim_end();
         out.push('\n');
     }
     out
@@ -194,8 +204,11 @@ fn row(left: &str, gutter: &str, right: &str, column: usize) -> String {
     format!("{left}{}{gutter}{right}", " ".repeat(missing))
 }
 
-/// Splits `line` into parts of at most `column` characters; later parts keep the indentation plus four
-/// spaces.
+/// In front of what continues a line.
+const CONTINUED: &str = "  ↳ ";
+
+/// `line` in parts of at most `column` characters, broken at spaces; the parts after the first keep its indentation and
+/// have a mark.
 fn fitted(line: &str, column: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let mut parts = vec![];
@@ -205,7 +218,7 @@ fn fitted(line: &str, column: usize) -> Vec<String> {
         let at = (0..=column).rev().find(is_break).unwrap_or(column);
         parts.push(rest[..at].iter().collect());
         let after: String = rest[at..].iter().collect();
-        let indented = " ".repeat(indent + 4) + after.trim_start();
+        let indented = " ".repeat(indent) + CONTINUED + after.trim_start();
         rest = indented.chars().collect();
     }
     parts.push(rest.into_iter().collect());
@@ -223,21 +236,24 @@ mod tests {
             for path in [step.from, step.to] {
                 assert!(text.contains(path), "{path}");
             }
-            let column = (120 - GUTTER.len()) / 2;
             let code = text.rsplit_once("level").unwrap().1;
             let longest = code.lines().map(|line| line.chars().count()).max();
-            assert!(longest.unwrap() <= 2 * column + GUTTER.len(), "{}", step.to);
+            assert!(longest.unwrap() <= 120, "{}", step.to);
         }
     }
 
     #[test]
     fn lines_stand_next_to_each_other() {
-        let table = side_by_side("a\nb\nc\n", "a\nB\nc\nd\n", 4);
+        let table = side_by_side("a\nb\nc\n", "a\nB\nc\nd\n", [4, 4]);
         assert_eq!(table, "a      a\nb    | B\nc      c\n     > d\n");
         assert_eq!(
             fitted("  int x = 1;", 8),
-            ["  int x", "      =", "      1;"]
+            ["  int x", "    ↳ =", "    ↳ 1;"]
         );
+        // The room that one side does not need is the other's.
+        assert_eq!(columns(&"a".repeat(40), &"b".repeat(90), 120), [40, 77]);
+        assert_eq!(columns(&"a".repeat(90), &"b".repeat(40), 120), [77, 40]);
+        assert_eq!(columns(&"a".repeat(90), &"b".repeat(90), 121), [59, 59]);
         let (header, code) = header_and_code("// One.\n//\n// Two.\n#include \"a\"\n");
         assert_eq!(
             (header.as_str(), code),

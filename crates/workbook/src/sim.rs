@@ -2,6 +2,7 @@
 
 mod args;
 mod findings;
+mod left;
 pub mod nvrtc;
 mod outputs;
 mod show;
@@ -11,6 +12,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use cli::progress::Waiting;
+use console::Term;
 use data::BadInput;
 use simt::Module;
 use simt::case::Operands;
@@ -19,8 +21,10 @@ pub use args::SimArgs;
 use outputs::Outputs;
 use text::{Text, bad_input};
 
-/// Runs the kernel, prints the report and writes the files that `args` asks for; returns whether there are no
-/// findings.
+/// Columns of the tables where the output is no terminal.
+const COLUMNS: usize = 100;
+
+/// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
     let file = args.file()?;
     let outputs = Outputs::new(args)?;
@@ -34,6 +38,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
+    let given = operands.clone();
     let Operands {
         dim,
         buffers,
@@ -44,8 +49,16 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let report = kernel
         .launch(*dim, buffers, arguments, &options)
         .map_err(|e| text.bad_input(e))?;
+    let left = match args.costs() {
+        show::Costs::Nothing => String::new(),
+        _ => left::all(&kernel, &given, &operands, &options, report.is_clean())?,
+    };
     drop(simulating);
-    outputs.write(&report, &operands, options.trace, &text.ptx)?;
-    std::io::stdout().write_all(show::all(&report, &text, args.costs()).as_bytes())?;
+    let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;
+    let width = Term::stdout()
+        .size_checked()
+        .map_or(COLUMNS, |(_, columns)| columns.into());
+    let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
+    std::io::stdout().write_all(shown.as_bytes())?;
     Ok(report.is_clean())
 }

@@ -7,6 +7,7 @@
 //! shares a process and a user with the check, and could find the check's secret word in memory.
 
 mod compile;
+mod said;
 
 use std::fs;
 use std::path::Path;

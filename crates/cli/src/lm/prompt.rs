@@ -62,7 +62,7 @@ pub fn run(
     })?;
 
     let mut out = std::io::stdout().lock();
-    write!(out, "{prompt}")?;
+    write!(out, "{}", marked(prompt, console::colors_enabled()))?;
     out.flush()?;
     let mut generation = start(sampling)?;
     let count = stream_text(&mut generation, stream, &end, limit, &mut out)?;
@@ -75,7 +75,15 @@ pub fn run(
     Ok(())
 }
 
-/// Prints up to `limit` tokens as they are generated; returns their number before the end of the text.
+/// The prompt, dimmed in a terminal so that a reader sees where the model goes on.
+fn marked(prompt: &str, in_colours: bool) -> String {
+    console::style(prompt)
+        .dim()
+        .force_styling(in_colours)
+        .to_string()
+}
+
+/// Writes up to `limit` tokens as they come; returns how many there were before the end of the text.
 fn stream_text(
     generation: &mut Generation,
     mut stream: Stream,
@@ -138,4 +146,15 @@ fn eos(config: &ConfigFile) -> Result<Option<Vec<u32>>, BadInput> {
     let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
     let complain = || config.complain(KEY, "a token, or a list of them");
     tokens.ok_or_else(complain).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marked;
+
+    #[test]
+    fn a_prompt_is_dim_in_a_terminal_alone() {
+        assert_eq!(marked("The sea", false), "The sea");
+        assert_eq!(marked("The sea", true), "\u{1b}[2mThe sea\u{1b}[0m");
+    }
 }

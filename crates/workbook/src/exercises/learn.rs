@@ -63,12 +63,10 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
     )
 }
 
-/// Prints which exercises before `next` were skipped.
-pub fn left_out(exercises: &[Exercise], learner: &Learner, place: &Place, next: &Exercise) {
-    let mut skipped = skipped(exercises, learner);
-    skipped.retain(|e| e.place() < next.place());
+/// Says which exercises were skipped.
+pub fn left_out(skipped: &[&Exercise], place: &Place) {
     if !skipped.is_empty() {
-        println!("{}", needs_nvrtc(&skipped, place));
+        println!("{}", needs_nvrtc(skipped, place));
     }
 }
 
@@ -86,24 +84,22 @@ pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
 /// Starts an exercise, by default the next one, and prints its task.
 pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
-    let exercise = match name {
-        Some(name) => exercise::find(exercises, name)?,
-        None => match learner.next(exercises, can_check) {
-            Some(next) => next,
-            None => {
+    let (exercise, skipped) = match name {
+        Some(name) => (exercise::find(exercises, name)?, vec![]),
+        None => match learner.next(exercises, learner.current(exercises), can_check) {
+            (Some(next), skipped) => (next, skipped),
+            (None, _) => {
                 all_solved(exercises, &learner, place);
                 return Ok(true);
             }
         },
     };
     learner.start(exercise)?;
-    introduce(exercise, &learner);
+    introduce(exercises, exercise, &learner);
     if !can_check(exercise) {
         println!("{}", cannot_check(exercise));
     }
-    if name.is_none() {
-        left_out(exercises, &learner, place, exercise);
-    }
+    left_out(&skipped, place);
     println!(
         "Check it with `{} check`, or `watch`; {}.",
         place.command(),
@@ -128,14 +124,22 @@ fn instead(exercise: &Exercise) -> Option<String> {
     (exercise.language == Language::Cuda).then(text)
 }
 
-/// Prints the title, the task and the file.
-pub fn introduce(exercise: &Exercise, learner: &Learner) {
+/// The title, the task and the file.
+pub fn introduce(exercises: &[Exercise], exercise: &Exercise, learner: &Learner) {
     println!(
         "{} {} ({})\n",
         exercise.number(),
         exercise.spec.title,
         about(exercise)
     );
+    let is_first = exercises
+        .first()
+        .is_some_and(|first| first.id == exercise.id);
+    if is_first && exercise.number().parse() != Ok(1) {
+        println!(
+            "(The first on this path; numbers are those of the folders, not of the book's pages.)\n"
+        );
+    }
     let folder = format!("{}/", learner.folder().display());
     let task = plain(&exercise.task).replace(&format!("{FOLDER}/"), &folder);
     println!("{task}\nWhat is checked:\n");
@@ -201,15 +205,21 @@ pub fn check(
     let mut learner = Learner::open(&place.dir())?;
     let exercise = begun(exercises, &learner, place, name)?;
     let passed = judge(exercise, &mut learner, &Checker::new(LIMIT), place, seed)?;
-    if passed && let Some(next) = learner.next(exercises, can_check) {
-        println!(
-            "Next: run `{} start` for {} {}.",
-            place.command(),
-            next.number(),
-            next.name()
-        );
+    if !passed {
+        return Ok(false);
     }
-    Ok(passed)
+    match learner.next(exercises, Some(exercise), can_check) {
+        (Some(next), skipped) => {
+            left_out(&skipped, place);
+            let (command, number) = (place.command(), next.number());
+            println!(
+                "Next: `{command} start {number}` for {number} {}.",
+                next.name()
+            );
+        }
+        (None, _) => all_solved(exercises, &learner, place),
+    }
+    Ok(true)
 }
 
 /// Checks the learner's file, prints the result, and records a success.

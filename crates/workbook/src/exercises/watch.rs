@@ -21,7 +21,8 @@ const STILL_THERE: Duration = Duration::from_secs(2);
 /// Interval of polling.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Checks an exercise, by default the current one, until it passes, then the next one, until none is left.
+/// Checks an exercise until it passes, the one in hand where none is named, then the next one, until none is left. A watch
+/// of a solved one that is named stays with it.
 pub fn watch(
     exercises: &[Exercise],
     place: &Place,
@@ -33,29 +34,33 @@ pub fn watch(
     let dir = &place.dir();
     let mut learner = Learner::open(dir)?;
     let checker = Checker::new(LIMIT);
-    let unsolved = |learner: &Learner| {
-        let current = learner.current(exercises);
-        let current = current.filter(|e| !learner.passed(e) && can_check(e));
-        current.or_else(|| learner.next(exercises, can_check))
-    };
+    let unsolved =
+        |learner: &Learner| learner.next(exercises, learner.current(exercises), can_check);
     let mut events = None;
     loop {
-        let is_named = named.is_some();
-        let Some(exercise) = named.take().or_else(|| unsolved(&learner)) else {
+        let (next, skipped) = match named.take() {
+            Some(named) => (Some(named), vec![]),
+            None => unsolved(&learner),
+        };
+        let Some(exercise) = next else {
             break;
         };
+        // Only one that is named can be solved already.
+        let stays = learner.passed(exercise);
         learner.start(exercise)?;
-        introduce(exercise, &learner);
-        if !is_named {
-            left_out(exercises, &learner, place, exercise);
+        introduce(exercises, exercise, &learner);
+        left_out(&skipped, place);
+        println!("It is checked each time you save it; stop with Ctrl-C.");
+        if stays {
+            println!("It is solved already, so this watch stays with it.");
         }
-        println!("It is checked each time you save it; stop with Ctrl-C.\n");
-        // The folder exists only from here on.
+        println!();
+        // The folder is there only now.
         let (_watcher, changes) = match events.take() {
             Some(events) => events,
             None => notices(dir, poll)?,
         };
-        until_passed(exercise, &mut learner, &checker, place, &changes)?;
+        until_passed(exercise, &mut learner, &checker, place, &changes, stays)?;
         events = Some((_watcher, changes));
     }
     all_solved(exercises, &learner, place);
@@ -87,13 +92,14 @@ fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
     Ok((watcher, changes))
 }
 
-/// Checks the file now and after each change of its contents.
+/// Checks the file now and after each change of what is in it, until it passes, or for ever if it `stays`.
 fn until_passed(
     exercise: &Exercise,
     learner: &mut Learner,
     checker: &Checker,
     place: &Place,
     changes: &Changes,
+    stays: bool,
 ) -> Result<()> {
     let file = learner.file(exercise);
     let mut checked = None;
@@ -122,7 +128,7 @@ fn until_passed(
             if checked.is_some() {
                 println!("\nSaved:");
             }
-            if judge(exercise, learner, checker, place, None)? {
+            if judge(exercise, learner, checker, place, None)? && !stays {
                 return Ok(());
             }
             checked = text;

@@ -12,12 +12,12 @@ use super::show::Costs;
 use super::text::bad_input;
 
 /// A command that works in the repository.
-pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --arg f32:32:random --arg f32:32:poison --arg u32:32";
+pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --lines --block 256 --arg f32:256:random --arg f32:256:poison --arg u32:256";
 
 /// Help text: the simulator accepts some invalid PTX, and this names the command that assembles it.
 const NO_ASSEMBLER: &str = "\
 The simulator is not an assembler: it may run PTX that ptxas and the driver refuse. To check a file on Linux x86-64:
-  eval \"$(scripts/cuda-toolkit.sh)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
+  scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
 (sm_75 or the target in the file)";
 
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs

@@ -17,8 +17,7 @@ use crate::toolkit::{self, file_name, libraries};
 const MISSING: &str = if cfg!(target_os = "macos") {
     "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)"
 } else {
-    "NVRTC to compile it (no root needed: `pip install nvidia-cuda-nvrtc`, then \
-         CUDA_HOME=…/site-packages/nvidia/cu13; or scripts/cuda-toolkit.sh)"
+    "NVRTC to compile it (`cargo run --release -- doctor` shows how to install it, without root)"
 };
 
 /// Description of valid input.

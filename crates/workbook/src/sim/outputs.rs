@@ -65,14 +65,14 @@ impl Outputs {
         }
     }
 
-    /// Writes all files.
+    /// Writes them all, and names what it wrote of the buffers.
     pub fn write(
         &self,
         report: &Report,
         operands: &Operands,
         watch: Option<Watch>,
         ptx: &str,
-    ) -> Result<()> {
+    ) -> Result<String> {
         if let Some(output) = &self.json {
             output.write(serde_json::to_string_pretty(report)?.as_bytes())?;
         }
@@ -90,9 +90,11 @@ impl Outputs {
                 .as_bytes(),
             )?;
         }
+        let mut wrote = String::new();
         for (argument, output) in &self.dumps {
             output.write(&operands.npy(*argument).map_err(bad_input)?)?;
+            wrote += &format!("wrote argument {argument} to {}\n", output.path().display());
         }
-        Ok(())
+        Ok(wrote)
     }
 }

@@ -187,6 +187,14 @@ fn numbers_below_0() {
     }
 }
 
+/// Who leaves out the option learns which.
+#[test]
+fn a_text_needs_its_option() {
+    let said =
+        "lm: expected the text in quotes after an option: `--prompt \"TEXT\"`, found \"Hello\"";
+    run(&["lm", "Hello"]).refused(&[said]);
+}
+
 #[test]
 fn levels_and_devices() {
     run(&["lm", "--level", "9"]).refused(&["--level: expected 1", "found 9"]);

@@ -85,7 +85,45 @@ fn from_the_start_to_the_next_exercise() {
     assert_eq!(fs::read_to_string(folder.file(second)).unwrap(), "mine");
 }
 
-/// One line has the file, the line, the finding, the thread and the sizes.
+/// What comes next follows the exercise that was solved, not the one that was started last; then the first open one.
+#[test]
+fn the_next_one_follows_the_one_just_solved() {
+    let folder = Folder::new();
+    let solve = |name: &str| {
+        let exercise = named(name);
+        folder.run(&["start", name]).ended(0);
+        folder.run(&["start", "tile"]).ended(0);
+        fs::write(
+            folder.file(&exercise),
+            exercise.solution.as_deref().unwrap(),
+        )
+        .unwrap();
+        folder.run(&["check", name]).ended(0).to_owned()
+    };
+    let said = solve("guard");
+    assert!(said.contains(" start 02` for 02 columns.\n"), "{said}");
+    let mut learner = Learner::open(&folder.path("my-exercises")).unwrap();
+    let later = exercises().into_iter().filter(|e| e.place() > 2);
+    later.for_each(|e| learner.pass(&e).unwrap());
+    let said = solve("columns");
+    assert!(said.contains(" start 05` for 05 causality.\n"), "{said}");
+}
+
+/// Why the first exercise is not 01.
+#[test]
+fn the_first_says_that_it_is_the_first() {
+    let folder = Folder::new();
+    let is_said = |args: &[&str]| {
+        folder
+            .run(args)
+            .ended(0)
+            .contains("(The first on this path; ")
+    };
+    assert!(is_said(&["start"]));
+    assert!(!is_said(&["start", "01"]));
+}
+
+/// One line names the file, the line, the finding, the thread and the sizes.
 #[test]
 fn a_finding_has_its_line() {
     let folder = Folder::new();
@@ -165,6 +203,15 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
         "{}",
         run.stdout
     );
+    // What the compiler advises, below its error.
+    fs::write(
+        folder.file(&exercise),
+        changed(&exercise, "gate.silu()? * up", "gate.silu()? * upp"),
+    )
+    .unwrap();
+    let run = folder.run(&["check"]);
+    assert!(run.ended(1).contains("\n    help: a "), "{}", run.stdout);
+    assert!(run.stdout.contains(": `up`\n"), "{}", run.stdout);
 }
 
 #[test]

@@ -138,6 +138,14 @@ fn launches_that_are_none() {
         ),
         ("--grid 2,3 --block 32 --smem 4294967295", "shared memory"),
         ("", "expected a line"),
+        (
+            "--grid {rows} --block 32",
+            ": --grid: unknown name {rows}; known names are {batch}, ",
+        ),
+        (
+            "--grid {batch}*{steps} --block 32",
+            "commas (names: {batch}, {columns}, {steps}), found `{batch}*{steps}`",
+        ),
     ] {
         let text = changed(&exercise, "--grid {steps},{batch} --block 32", launch);
         let at = text

@@ -108,7 +108,25 @@ fn an_exercise_can_be_named() {
     watch.says(&next.spec.title);
 }
 
-/// A watch keeps changes by other commands.
+/// A watch of a solved exercise stays with it, so that its edits are checked.
+#[test]
+fn a_solved_exercise_that_is_named_is_watched() {
+    let folder = Folder::new();
+    let guard = named("guard");
+    let solution = guard.solution.as_deref().unwrap();
+    folder.run(&["start", "guard"]).ended(0);
+    fs::write(folder.file(&guard), solution).unwrap();
+    folder.run(&["check"]).ended(0);
+    let watch = Watch::start(&folder, &["guard", "--poll"]);
+    watch.says("this watch stays with it");
+    watch.says("01-guard: passed");
+    fs::write(folder.file(&guard), &guard.starter).unwrap();
+    watch.says("01-guard still counts as solved");
+    fs::write(folder.file(&guard), solution).unwrap();
+    watch.says("01-guard: passed");
+}
+
+/// What another command writes while a watch runs stays.
 #[test]
 fn a_watch_keeps_what_others_have_noted() {
     let folder = Folder::new();

@@ -77,6 +77,6 @@ fn without_nvrtc_a_line_says_how_to_get_it() {
     let mut command = command(&[&file]);
     command.env("CUDA_HOME", folder.path(""));
     let named = format!("found none in CUDA_HOME={}", folder.path(""));
-    let how = "pip install nvidia-cuda-nvrtc";
-    finish(command).refused(&[&file, "expected NVRTC", how, "CUDA_HOME=…", &named]);
+    let how = "`cargo run --release -- doctor` shows how";
+    finish(command).refused(&[&file, "expected NVRTC", how, &named]);
 }

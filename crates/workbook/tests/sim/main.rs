@@ -119,6 +119,48 @@ fn lines_have_costs() {
     assert_eq!(load[1..4], ["1", "30.0", "4/4"], "{}", run.stdout);
 }
 
+/// A launch that is too small leaves elements unwritten: how many, and the first.
+#[test]
+fn what_is_not_written_is_named() {
+    let folder = Folder::new();
+    let file = folder.write("saxpy.ptx", SAXPY);
+    let last_line = |y: &str, more: &[&str]| {
+        let mut args = ARGS;
+        (args[1], args[5], args[7]) = ("u32:33", "f32:33:iota", y);
+        let run = sim(&[&[file.as_str()], more, &args[..]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stdout);
+        let lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+        lines[lines.len() - 2].clone()
+    };
+    let changed =
+        "  y: 31 of 33 elements changed; 1.000 3.000 5.000 7.000 9.000 11.000 13.000 15.000 …";
+    assert_eq!(last_line("f32:33:1", &[]), changed);
+    let dump = folder.path("y.npy");
+    let wrote = format!("wrote argument 3 to {dump}");
+    assert_eq!(
+        last_line("f32:33:1", &["--dump", &format!("3:{dump}")]),
+        wrote
+    );
+
+    // All bits set is what `poison` is filled with, and a value that a kernel may write.
+    let ones = SAXPY.replace("ld.global.f32 %yi, [%to];", "mov.f32 %yi, 0fFFFFFFFF;");
+    let ones = ones.replace("fma.rn.f32", "// fma.rn.f32");
+    let file = folder.write("ones.ptx", ones);
+    let run = sim(&[
+        &file,
+        "--arg",
+        "u32:30",
+        "--arg",
+        "f32:1",
+        "--arg",
+        "f32:33:iota",
+        "--arg",
+        "u32:33:poison",
+    ]);
+    let written = "  y: 30 of 33 elements written, first missing 30; 4294967295 4294967295 ";
+    assert!(run.stdout.contains(written), "{}", run.stdout);
+}
+
 #[test]
 fn a_seed_means_the_same_numbers() {
     let folder = Folder::new();

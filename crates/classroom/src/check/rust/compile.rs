@@ -6,8 +6,9 @@ use std::process::Command;
 
 use data::BadInput;
 
-use super::{Failure, Part, TO_COMPILE, run, too_long};
+use super::{Failure, Part, TO_COMPILE, run, said, too_long};
 use crate::exercise::Exercise;
+use crate::printed::printable;
 
 /// Compiles a submission and its check; returns the program, or the compiler's error about the submission.
 pub fn compile(
@@ -38,21 +39,24 @@ pub fn compile(
             None => return Ok(Err(too_long(path, "compiles", TO_COMPILE))),
             Some(_) => {}
         }
-        let error = ended.stderr.lines().find(|line| line.contains("error"));
-        let error = error.unwrap_or("an error");
-        if !is_about_the_library(error) {
+        let (error, notes) = said::first_error(&ended.stderr);
+        if !is_about_the_library(&error) {
             let absolute = submission.display().to_string();
-            let line = error.replace(&absolute, &path.display().to_string());
-            return Ok(Err(Failure::of_line(Part::Text, &line)));
+            let short = |line: String| line.replace(&absolute, &path.display().to_string());
+            let notes = notes.into_iter().map(|note| printable(&short(note)));
+            return Ok(Err(Failure {
+                notes: notes.collect(),
+                ..Failure::of_line(Part::Text, &short(error))
+            }));
         }
-        unfit = error.to_owned();
+        unfit = error;
     }
     let expected = "one that can be linked (build it with `cargo build --release -p workbook`, without --features cuda)";
     Err(BadInput::new(LIBRARY, expected, unfit))
 }
 
 fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
-    let options = "--edition 2024 --crate-name program --cap-lints allow --error-format short \
+    let options = "--edition 2024 --crate-name program --cap-lints allow --error-format json \
                    -C opt-level=1 -C debuginfo=line-tables-only";
     let dependencies = library.parent().unwrap_or(Path::new("."));
     let mut rustc = Command::new("rustc");
