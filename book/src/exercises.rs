@@ -9,7 +9,7 @@ use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
 use data::BadInput;
 use mdbook_driver::config::Config;
-use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
+use mdbook_preprocessor::book::{Book, BookItem, Chapter};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,9 +50,7 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
         };
         chapter.content = with_links(&chapter.content, "exercises/");
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
-            let pages = (1..)
-                .zip(exercises)
-                .map(|(n, e)| below(chapter, n, e, &titles));
+            let pages = exercises.iter().map(|e| below(chapter, e, &titles));
             let pages: Vec<BookItem> = pages.collect();
             chapter.sub_items.extend(pages);
         } else {
@@ -91,12 +89,7 @@ fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
     }
 }
 
-fn below(
-    chapter: &Chapter,
-    n: u32,
-    exercise: &Exercise,
-    titles: &BTreeMap<PathBuf, String>,
-) -> BookItem {
+fn below(chapter: &Chapter, exercise: &Exercise, titles: &BTreeMap<PathBuf, String>) -> BookItem {
     let path = format!("exercises/{}.md", exercise.name());
     let of = &exercise.spec.chapter;
     // In the repository, a page is three folders deep; in the book, one below the chapters.
@@ -108,11 +101,11 @@ fn below(
         text = text.replacen(&head, &link, 1);
     }
     let parents = vec![chapter.name.clone()];
-    let mut page = Chapter::new(&exercise.spec.title, text, path, parents);
+    // The number of the exercise is the only one of its page: a section number would be another.
+    let name = format!("{} · {}", exercise.number(), exercise.spec.title);
+    let mut page = Chapter::new(&name, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
-    let number = chapter.number.as_ref();
-    page.number = number.map(|number| SectionNumber::new([&number[..], &[n]].concat()));
     page.into()
 }
 
