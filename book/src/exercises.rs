@@ -9,7 +9,8 @@ use classroom::page::{about, page, session, table};
 use classroom::{Exercise, exercise};
 use data::BadInput;
 use mdbook_driver::config::Config;
-use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
+use mdbook_preprocessor::book::{Book, BookItem, Chapter};
+use regex::Regex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -47,16 +48,22 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
         let BookItem::Chapter(chapter) = item else {
             return;
         };
+        chapter.content = with_links(&chapter.content, "exercises/");
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
-            let pages = (1..)
-                .zip(exercises)
-                .map(|(n, e)| below(chapter, n, e, &titles));
+            let pages = exercises.iter().map(|e| below(chapter, e, &titles));
             let pages: Vec<BookItem> = pages.collect();
             chapter.sub_items.extend(pages);
         } else {
             add_table(chapter, exercises, titles.contains_key(Path::new(PTX)));
         }
     });
+}
+
+/// Replaces links to `page.md` of an exercise, which work on GitHub, by links to its page in the book, in `folder`.
+fn with_links(text: &str, folder: &str) -> String {
+    let page = Regex::new(r"\]\([\w./-]*/\d\d-([\w-]+)/page\.md\)").expect("a valid pattern");
+    let in_book = format!("]({folder}$1.md)");
+    page.replace_all(text, in_book).into_owned()
 }
 
 /// The title of each chapter by its path.
@@ -82,27 +89,23 @@ fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
     }
 }
 
-fn below(
-    chapter: &Chapter,
-    n: u32,
-    exercise: &Exercise,
-    titles: &BTreeMap<PathBuf, String>,
-) -> BookItem {
+fn below(chapter: &Chapter, exercise: &Exercise, titles: &BTreeMap<PathBuf, String>) -> BookItem {
     let path = format!("exercises/{}.md", exercise.name());
     let of = &exercise.spec.chapter;
     // In the repository, a page is three folders deep; in the book, one below the chapters.
     let mut text = page(exercise).replace("](../../../book/chapters/", "](../");
+    text = with_links(&text, "");
     if let Some(title) = titles.get(Path::new(of)) {
         let head = format!("*{}*\n", about(exercise));
         let link = format!("{head}\nChapter: [{title}](../{of})\n");
         text = text.replacen(&head, &link, 1);
     }
     let parents = vec![chapter.name.clone()];
-    let mut page = Chapter::new(&exercise.spec.title, text, path, parents);
+    // The number of the exercise is the only one of its page: a section number would be another.
+    let name = format!("{} · {}", exercise.number(), exercise.spec.title);
+    let mut page = Chapter::new(&name, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
-    let number = chapter.number.as_ref();
-    page.number = number.map(|number| SectionNumber::new([&number[..], &[n]].concat()));
     page.into()
 }
 
@@ -146,6 +149,13 @@ fn replace(directive: &str, arguments: &str, exercises: &[Exercise]) -> Result<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_to_a_page_in_the_repository_lead_to_its_page_in_the_book() {
+        let text = "[a](../../exercises/3-ptx/07-row-sum/page.md), [b](../13-warp-sum/page.md), [c](level3.md)";
+        let expected = "[a](exercises/row-sum.md), [b](exercises/warp-sum.md), [c](level3.md)";
+        assert_eq!(with_links(text, "exercises/"), expected);
+    }
 
     #[test]
     fn without_exercises_the_error_says_where_the_book_is() -> Result<()> {

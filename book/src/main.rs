@@ -17,6 +17,7 @@ mod exercises;
 mod filter;
 mod format;
 mod functions;
+mod glossary;
 mod includes;
 mod library;
 mod markdown;

@@ -33,6 +33,7 @@ use crate::exercises;
 use crate::filter::Filter;
 use crate::format;
 use crate::functions;
+use crate::glossary;
 use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
@@ -68,6 +69,9 @@ impl Preprocessor for Measure {
         let mut outcome = Ok(());
         book.for_each_mut(|item| {
             if let (BookItem::Chapter(chapter), true) = (item, outcome.is_ok()) {
+                if glossary::is_it(chapter.path.as_deref()) {
+                    chapter.content = glossary::definitions(&chapter.content);
+                }
                 outcome = functions::expand(&chapter.content, &repository)
                     .and_then(|text| fill(&text, &mut library, &exercises))
                     .map(|text| chapter.content = text)

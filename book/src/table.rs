@@ -34,6 +34,9 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
     let earlier = results::earlier(rows.iter().copied());
     let mut notes = notes(found.recorded, &rows);
     notes.extend(earlier.iter().map(String::as_str));
+    // Counts change from commit to commit, too.
+    let others = format!("All other columns: {}", machine(&found.recorded.machine));
+    notes.extend((!here.is_empty()).then_some(&*others));
     Ok(markdown::figures(&text, &notes, &here))
 }
 

@@ -101,6 +101,10 @@ fn the_readers_own_run_stands_beside() {
     assert!(with_own.contains("2.00 ms (here: 4.00 ms)"), "{with_own}");
     assert!(with_own.contains("here, ms</th>"), "{with_own}");
     assert!(with_own.contains("here: A CPU, 2 threads"), "{with_own}");
+    assert!(
+        with_own.contains("All other columns: A CPU, 2 threads"),
+        "{with_own}"
+    );
 
     own(&book, "compare.json", &results("cuda", 4.0));
     assert!(

@@ -1,5 +1,6 @@
 //! Findings in what the chapters say of the repository: commands, paths, words.
 
+use crate::glossary::{CHAPTER, term};
 use crate::place;
 use crate::shell::blocks;
 use anyhow::Result;
@@ -62,7 +63,7 @@ pub fn paths_to_nowhere(repository: &Path, files: &[PathBuf]) -> Result<Vec<Stri
 
 /// Terms of the glossary that stand in the wrong order or that no chapter uses.
 pub fn glossary(folder: &Path, chapters: &[PathBuf]) -> Result<Vec<String>> {
-    let glossary = folder.join("glossary.md");
+    let glossary = folder.join(CHAPTER);
     let Ok(text) = fs::read_to_string(&glossary) else {
         return Ok(vec![]);
     };
@@ -70,12 +71,7 @@ pub fn glossary(folder: &Path, chapters: &[PathBuf]) -> Result<Vec<String>> {
     for chapter in chapters.iter().filter(|chapter| **chapter != glossary) {
         prose += &fs::read_to_string(chapter)?.to_lowercase();
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let terms: Vec<&str> = lines
-        .windows(2)
-        .filter(|pair| pair[1].starts_with(": "))
-        .map(|pair| pair[0])
-        .collect();
+    let terms: Vec<&str> = text.lines().filter_map(term).collect();
     let at = place::from_root(&glossary);
     let mut found = Vec::new();
     for pair in terms
@@ -141,8 +137,7 @@ mod tests {
 
     #[test]
     fn terms_in_order_and_in_use() {
-        let terms =
-            "# Glossary\n\nWarp\n: 32 threads.\n\nLane\n: One.\n\nHost and device\n: Two.\n";
+        let terms = "# Glossary\n\n### Warp\n\n32 threads.\n\n### Lane\n\nOne.\n\n### Host and device\n\nTwo.\n";
         let (folder, files) = folder("A warp has lanes; the host has none.", terms);
         let found = glossary(folder.path(), &files).unwrap();
         assert_eq!(found.len(), 3, "{found:?}");

@@ -1,20 +1,20 @@
-// q, k and v of attention from one product instead of three.
+// q, k and v of attention from one matmul instead of three.
 //
-//   x (T, C), w (3·C, C) with the rows of q first, then those of k, then those of v  →  q, k, v (T, C)
+//   x (T, C), w (3·C, C) with the rows of q, then those of k, then those of v → q, k, v (T, C)
 
 use exercise::candle_core::{Result, Tensor};
 
-/// Level 1: a product each.
+/// Level 1: one matmul for each.
 pub fn three_products(x: &Tensor, w: &Tensor) -> Result<[Tensor; 3]> {
     let c = x.dim(1)?;
     let project = |part: usize| x.matmul(&w.narrow(0, part * c, c)?.t()?);
     Ok([project(0)?, project(1)?, project(2)?])
 }
 
-/// Level 2: one product, and three views of its result.
+/// Level 2: one matmul, and three views of its result.
 pub fn one_product(x: &Tensor, w: &Tensor) -> Result<[Tensor; 3]> {
     // REGION: product
-    //|     // One product x · wᵀ (T, 3·C), then three views of it: `narrow` copies nothing.
+    //|     // One matmul x · wᵀ (T, 3·C), then three views of it: `narrow` copies nothing.
     //|     three_products(x, w)
     let c = x.dim(1)?;
     let qkv = x.matmul(&w.t()?)?; // (T, 3·C)

@@ -1,9 +1,9 @@
-// The sum of each row of x (rows, columns): y_r = Σ_c x_rc, by a warp a row.
+// The sum of each row of x (rows, columns): y_r = Σ_c x_rc. One warp per row.
 //
 // Launch: grid (rows), block (32).
 
 // REGION: warp_sum
-//| // The sum over the lanes of a warp, by five shuffles: __shfl_xor_sync(mask, value, bit), for one. Lane 0 is enough here.
+//| // Lane 0 gets the sum over the warp, by five __shfl_xor_sync(mask, value, bit).
 //| __device__ float warp_sum(float value) {
 //|   return value;
 //| }

@@ -1,12 +1,12 @@
-// The maximum m and the sum Σ exp(x − m) of a row, in one pass: online softmax (Milakov and Gimelshein 2018),
-// which is what lets attention forget its scores.
+// Online softmax (Milakov and Gimelshein 2018): the maximum m and the sum Σ exp(x − m) of a row, in
+// one pass. With it, attention need not store its scores.
 
-/// What is known of the numbers so far.
+/// Maximum and sum of the numbers so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// The greatest; −∞ of none.
+    /// The maximum; −∞ if there is no number.
     pub max: f32,
-    /// Σ exp(x − max); 0 of none.
+    /// Σ exp(x − max); 0 if there is no number.
     pub sum: f32,
 }
 
@@ -18,7 +18,7 @@ pub const NOTHING: Stats = Stats {
 /// The numbers of both, as if they had come in one row.
 pub fn merge(a: Stats, b: Stats) -> Stats {
     // REGION: merge
-    //|     // Both sums have to be of differences from the same maximum before they can be added.
+    //|     // Before you add the two sums, scale both to the same maximum.
     //|     // Take care of NOTHING and of masked scores, which are −∞: −∞ − (−∞) is NaN.
     //|     Stats { max: a.max.max(b.max), sum: a.sum + b.sum }
     let max = a.max.max(b.max);
@@ -27,7 +27,7 @@ pub fn merge(a: Stats, b: Stats) -> Stats {
     // END
 }
 
-/// Of all numbers that come, each of them seen once.
+/// Statistics of all numbers, each read once.
 pub fn stats(numbers: impl Iterator<Item = f32>) -> Stats {
     // REGION: stats
     //|     let max = numbers.fold(f32::NEG_INFINITY, f32::max);

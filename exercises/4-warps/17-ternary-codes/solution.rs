@@ -1,12 +1,12 @@
-// Ternary weights (BitNet b1.58, Ma et al. 2024), four to a byte: two bits each, the lowest bits first.
+// Ternary weights (BitNet b1.58, Ma et al. 2024), four per byte: two bits each, lowest bits first.
 //
 //   code 0 → −1     code 1 → 0     code 2 → +1     code 3 is no weight
 
-/// There is a code 3: the number, in its row, of the first weight that has one.
+/// A weight has code 3. Holds the index of the first such weight in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoWeight(pub usize);
 
-/// The first `k` weights of a row; what is left of the last byte is padding and may hold anything.
+/// Returns the first `k` weights of a row. The rest of the last byte is padding with any code.
 pub fn unpack(bytes: &[u8], k: usize) -> Result<Vec<i8>, NoWeight> {
     // REGION: unpack
     (0..k)

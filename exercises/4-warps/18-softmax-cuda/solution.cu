@@ -1,16 +1,16 @@
-// softmax over each row of x (rows, columns), by a warp a row: y = exp(x - max x) / sum of exp(x - max x).
+// Softmax over each row of x (rows, columns), one warp per row: exp(x - max) / sum exp(x - max).
 //
-// Launch: grid (rows), block (32). The maximum and the sum come from one pass over the row (online softmax), the
-// quotients from a second one.
+// Launch: grid (rows), block (32). One pass over the row computes the maximum and the sum (online
+// softmax), a second one the quotients.
 
-// The maximum m of the numbers so far, and the sum of exp(x - m) over them; -infinity and 0 of none.
+// Maximum m of the numbers so far, and the sum of exp(x - m); -infinity and 0 if there is none.
 struct Stats {
   float max;
   float sum;
 };
 
 // REGION: merge
-//| // The numbers of both, as if they had come in one row. A part without numbers has the sum 0.
+//| // Statistics of the numbers of both. A part without numbers has the sum 0.
 //| __device__ Stats merge(Stats a, Stats b) {
 //|   return {fmaxf(a.max, b.max), a.sum + b.sum};
 //| }
@@ -32,7 +32,7 @@ extern "C" __global__ void softmax(const float *x, float *y, int columns) {
     stats = merge(stats, {row[column], 1.f});
   }
   // REGION: lanes
-  //|   // Merge the statistics of the 32 lanes, so that each lane has those of the row: two shuffles a step.
+  //|   // Merge the statistics of the 32 lanes, so that each lane has those of the row.
   for (int bit = 16; bit > 0; bit /= 2) {
     Stats other = {__shfl_xor_sync(0xffffffff, stats.max, bit), __shfl_xor_sync(0xffffffff, stats.sum, bit)};
     stats = merge(stats, other);

@@ -1,7 +1,7 @@
-// What a benchmark reports of a run that is repeated.
+// Statistics of a repeated benchmark.
 
-/// What is said of the samples, in the unit of the clock. When they are sorted and numbered from 0, each of these is one
-/// of them: the one with the number round(s * (samples - 1)), where s is 0.5, 0.1 or 0.9.
+/// Quantiles of the samples, in the unit of the clock. Quantile s is the sample with the index
+/// round(s * (samples - 1)) after sorting, where s is 0.5, 0.1 or 0.9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Half of the samples took less.
@@ -12,7 +12,7 @@ pub struct Summary {
     pub high: f64,
 }
 
-/// Runs `run` `warmup` times, which are not counted, and then `samples` times, an odd number. `run` says how long it took.
+/// Calls `run`, which returns its time, `warmup` times uncounted, then `samples` (odd) times.
 pub fn summary(mut run: impl FnMut() -> f64, warmup: usize, samples: usize) -> Summary {
     // REGION: summary
     for _ in 0..warmup {

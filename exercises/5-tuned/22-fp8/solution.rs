@@ -1,5 +1,5 @@
-// Weights in FP8 (E4M3, Micikevicius et al. 2022): 4 bits of exponent, 3 of mantissa, the greatest number is 448.
-// A row has one scale, so that its greatest weight becomes 448.
+// Weights in FP8 (E4M3, Micikevicius et al. 2022): 4 bits of exponent, 3 of mantissa, maximum 448.
+// Each row has one scale, which makes its largest weight 448.
 
 /// The nearest number of E4M3, ties to even; beyond 448, 448.
 pub fn e4m3(x: f32) -> f32 {

@@ -18,7 +18,7 @@ pub fn architecture(capability: Capability) -> &'static str {
     // END
 }
 
-/// What a product is asked for.
+/// Sizes, dtype and GPU of a matmul.
 pub struct Product {
     pub m: usize,
     pub k: usize,
@@ -27,7 +27,7 @@ pub struct Product {
     pub capability: Capability,
 }
 
-/// The name of the kernel that runs a product.
+/// Returns the name of the kernel that runs a matmul.
 pub fn kernel(product: &Product) -> &'static str {
     // REGION: table
     let Product { m, k, bf16, capability } = *product;
