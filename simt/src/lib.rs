@@ -85,6 +85,7 @@ pub mod ast;
 pub mod case;
 mod code;
 mod error;
+mod launches;
 mod lower;
 mod machine;
 pub mod mutate;
@@ -93,6 +94,7 @@ mod report;
 
 pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
+pub use launches::Launch;
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 
@@ -176,6 +178,6 @@ impl Kernel {
         args: &[Arg],
         options: &Options,
     ) -> Result<Report> {
-        machine::launch(&self.code, &self.variables, dim, buffers, args, options)
+        Launch::new(self, dim, args).run(buffers, options)
     }
 }

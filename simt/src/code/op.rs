@@ -216,6 +216,34 @@ pub enum Op {
         /// or a word for `popc`.
         reduce: Option<(Vote, Reg, bool, Result<Reg, Reg>)>,
     },
+    /// `mapa`: the address of the same byte in another block of the cluster.
+    MapAddress {
+        /// Destination, as wide as the address.
+        d: Slot,
+        /// An address of shared memory: of its own space, or a generic one.
+        a: Slot,
+        /// Rank of the block.
+        rank: Reg,
+    },
+    /// `getctarank`: the rank of the block that an address of shared memory lies in.
+    AddressRank {
+        /// Destination.
+        d: Reg,
+        /// As of `mapa`.
+        a: Slot,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        /// Whether all threads of a warp have to come together.
+        aligned: bool,
+        /// Whether what the thread did before is ordered; not with `.relaxed`.
+        release: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        /// As for an arrival.
+        aligned: bool,
+    },
     /// `membar`, `fence`: the scope.
     Fence(Scope),
     /// `ldmatrix`.

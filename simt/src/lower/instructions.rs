@@ -46,7 +46,11 @@ impl<'a> Lowering<'a> {
             ("redux", _) => self.redux(i),
             ("activemask", _) => self.active_mask(i),
             ("bar", ["warp", ..]) => self.warp_sync(i),
-            ("bar" | "barrier", _) if mods.first() != Some(&"cluster") => self.barrier(i),
+            ("barrier", ["cluster", "arrive", ..]) => self.cluster_arrive(i),
+            ("barrier", ["cluster", "wait", ..]) => self.cluster_wait(i),
+            ("mapa", _) => self.map_address(i),
+            ("getctarank", _) => self.address_rank(i),
+            ("bar" | "barrier", _) => self.barrier(i),
             ("membar" | "fence", _) => self.fence(i),
             ("ldmatrix", _) => self.load_matrix(i),
             ("stmatrix", _) => self.store_matrix(i),
@@ -97,9 +101,7 @@ fn missing(opcode: &str, mods: &[&str]) -> Option<&'static str> {
         "wgmma" | "setmaxnreg" => ": this machine has no warp groups",
         "tcgen05" => ": this machine has no tensor memory",
         "mbarrier" => ": this machine has no barriers in memory",
-        "barrier" | "mapa" | "getctarank" | "clusterlaunchcontrol" => {
-            ": this machine has no clusters"
-        }
+        "clusterlaunchcontrol" => ": this machine cancels no clusters",
         "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" => {
             ": this machine has no textures"
         }

@@ -1,7 +1,7 @@
 //! Functions of lanes that lowering itself needs, besides those of [`alu`](crate::alu).
 
 use crate::alu::{D, W};
-use crate::code::WINDOW;
+use crate::code::{RANK_SHIFT, WINDOW};
 
 /// `mov.b32`.
 pub(super) fn same_word(a: &W) -> W {
@@ -41,6 +41,11 @@ pub(super) fn always(_: &W, _: &W) -> u32 {
 /// `isspacep`: whether a generic address is in the window that begins at the other.
 pub(super) fn in_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW == b[i] / WINDOW)
+}
+
+/// `isspacep.shared::cta`: whether it is besides an address of the block itself.
+pub(super) fn in_own_window(a: &D, b: &D) -> u32 {
+    lanes(|i| a[i] / WINDOW == b[i] / WINDOW && a[i] % WINDOW >> RANK_SHIFT == 0)
 }
 
 /// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.

@@ -77,7 +77,7 @@ impl Block<'_> {
     }
 
     /// Not all lanes of a warp come to a barrier.
-    fn parted(&mut self, w: usize, pc: u32, here: u32) {
+    pub fn parted(&mut self, w: usize, pc: u32, here: u32) {
         let others = self.warps[w].live & !here;
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
             format!(

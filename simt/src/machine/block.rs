@@ -7,6 +7,7 @@ use crate::code::Kernel;
 use crate::report::{Counts, Finding, Step};
 
 use super::barriers::Arrival;
+use super::cluster::Cluster;
 use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
@@ -35,6 +36,11 @@ pub struct Block<'a> {
     pub grid: &'a Grid<'a>,
     pub id: [u32; 3],
     pub number: u32,
+    /// In its cluster.
+    pub rank: usize,
+    pub cluster: Cluster,
+    /// Rank of the block whose shared memory `shared` is at this moment.
+    pub home: usize,
     pub warps: Vec<Warp>,
     pub shared: Shared,
     /// Ticks when lanes synchronise.
@@ -49,8 +55,6 @@ pub struct Block<'a> {
     pub fuel: u64,
     /// Who came to a barrier by `bar.arrive` and does not wait.
     pub arrivals: Vec<Arrival>,
-    /// What was published through shared memory.
-    pub board: Board,
     /// What the watched warp did.
     pub trace: Vec<Step>,
     /// Whether the addresses of the current instruction are kept.
@@ -73,8 +77,11 @@ const SLICE: u64 = 4096;
 
 impl<'a> Block<'a> {
     /// Before its first instruction.
-    pub fn new(grid: &'a Grid<'a>, id: [u32; 3], number: u32) -> Self {
+    pub fn new(grid: &'a Grid<'a>, id: [u32; 3]) -> Self {
         let kernel = grid.kernel;
+        let [x, y, _] = grid.shape.grid;
+        let number = id[0] + x * (id[1] + y * id[2]);
+        let rank = grid.shape.rank(id) as usize;
         let threads = grid.shape.block.iter().product::<u32>();
         let warps = 0..threads.div_ceil(32) as usize;
         let mut warps: Vec<Warp> = warps
@@ -90,6 +97,9 @@ impl<'a> Block<'a> {
             grid,
             id,
             number,
+            rank,
+            cluster: Cluster::default(),
+            home: rank,
             warps,
             shared: Shared::new(grid.shape.total_smem as usize),
             clock: 1,
@@ -101,28 +111,33 @@ impl<'a> Block<'a> {
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
-            board: Board::default(),
             trace: vec![],
             recording: false,
             stopped: false,
         }
     }
 
-    /// To the end, or to where it cannot go on.
-    pub fn run(&mut self) {
-        while !self.stopped && self.warps.iter().any(|w| w.live != 0) {
-            let before = self.fuel;
-            for w in self.order() {
-                self.run_warp(w);
-                if self.stopped {
-                    return;
-                }
-            }
-            if self.fuel == before && !self.wake() {
-                self.deadlock();
-                return;
+    /// Runs each warp until it waits, returns or has had its turn: whether any could go on.
+    pub fn turn(&mut self) -> bool {
+        let before = self.fuel;
+        let released = self.release_cluster();
+        for w in self.order() {
+            self.run_warp(w);
+            if self.stopped {
+                break;
             }
         }
+        released || self.fuel != before
+    }
+
+    /// Whether it has threads that have not returned.
+    pub fn is_live(&self) -> bool {
+        self.warps.iter().any(|w| w.live != 0)
+    }
+
+    /// Whether it was ended before its end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Runs a warp until it waits, returns or has had its turn.
@@ -213,8 +228,12 @@ impl<'a> Block<'a> {
             warp.fragments.swap_remove(i);
         }
         warp.retire(lanes);
-        if warp.live == 0 {
+        self.retire_from_cluster(w, lanes);
+        if self.warps[w].live == 0 {
             self.release_barriers();
+        }
+        if !self.is_live() {
+            self.leave_cluster();
         }
     }
 

@@ -46,6 +46,14 @@ impl Block<'_> {
             Op::Vote { .. } => self.vote(w, parts, together),
             Op::Match { .. } => self.matching(w, parts),
             Op::Redux { .. } => self.redux(w, parts),
+            Op::ClusterArrive { release, .. } => {
+                for &(pc, mask) in parts {
+                    if parts.iter().any(|(other, _)| *other != pc) {
+                        self.parted(w, pc, mask);
+                    }
+                    self.arrive_lanes(w, pc, mask, *release);
+                }
+            }
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use super::race::Stamp;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
     /// Whether it came through a fence of the device or the system: other blocks see it.
-    device: bool,
+    pub device: bool,
     warps: Vec<u32>,
     lanes: HashMap<u32, [u32; 32]>,
 }
@@ -28,7 +28,7 @@ impl Knowledge {
     }
 
     /// Adds another's.
-    fn join(&mut self, other: &Self) {
+    pub fn join(&mut self, other: &Self) {
         self.device |= other.device;
         self.warps
             .resize(self.warps.len().max(other.warps.len()), 0);
@@ -47,7 +47,10 @@ fn later(mine: &mut [u32], other: &[u32]) {
 }
 
 /// What a block knows of others.
-pub type Acquired = HashMap<u32, Knowledge>;
+pub type Acquired = Peers;
+
+/// What is known of several blocks, by their numbers.
+pub type Peers = HashMap<u32, Knowledge>;
 
 /// What a warp knows of its block.
 #[derive(Debug, Clone)]
@@ -58,8 +61,10 @@ pub struct Known {
     lanes: Option<Box<[[u32; 32]; 32]>>,
     /// Of the other warps of the block.
     pub warps: Vec<u32>,
+    /// Of other blocks of the cluster.
+    pub peers: Peers,
     /// What each lane knew at its last fence.
-    fenced: [Option<Arc<Knowledge>>; 32],
+    pub fenced: [Option<Arc<Knowledge>>; 32],
     /// When each lane last synchronised.
     pub now: [u32; 32],
 }
@@ -71,6 +76,7 @@ impl Known {
             together: 1,
             lanes: None,
             warps: vec![1; warps],
+            peers: Peers::new(),
             fenced: Default::default(),
             now: [1; 32],
         }
@@ -147,7 +153,12 @@ impl Known {
             known[member] = *clock;
         }
         let fenced = joined(all.iter().flat_map(|warp| warp.fenced.iter().flatten()));
+        let mut peers = Peers::new();
+        for (block, knowledge) in all.iter().flat_map(|warp| &warp.peers) {
+            peers.entry(*block).or_default().join(knowledge);
+        }
         for warp in all.iter_mut() {
+            warp.peers.clone_from(&peers);
             warp.together = *clock;
             warp.lanes = None;
             warp.now = [*clock; 32];
@@ -174,6 +185,31 @@ impl Known {
         }
     }
 
+    /// The lanes of `mask` of a warp come to know what others of the cluster had done.
+    pub fn meet(&mut self, (block, warp): (u32, usize), mask: u32, others: &Peers) {
+        for (&other, knowledge) in others {
+            if other != block {
+                self.peers.entry(other).or_default().join(knowledge);
+                continue;
+            }
+            // Lanes that came together know all of each other.
+            let times = knowledge.lanes.get(&(warp as u32));
+            let times = times.map(|all| lanes(mask).map(|lane| all[lane]));
+            if mask == !0
+                && let Some(first) = times.and_then(Iterator::min)
+            {
+                self.together = self.together.max(first);
+            }
+            lanes(mask).for_each(|lane| self.learn(warp, lane, knowledge));
+        }
+    }
+
+    /// The lanes of `mask` synchronise with others: what they do next, those do not know.
+    pub fn tick(&mut self, mask: u32, clock: &mut u32) {
+        *clock += 1;
+        lanes(mask).for_each(|lane| self.now[lane] = *clock);
+    }
+
     /// Lane `lane` of warp `warp` comes to know what another of the block knew.
     fn learn(&mut self, warp: usize, lane: usize, knowledge: &Knowledge) {
         later(&mut self.warps, &knowledge.warps);
@@ -182,6 +218,9 @@ impl Known {
                 // Of other warps a warp knows no single lanes.
                 let latest = times.iter().copied().max().unwrap_or(0);
                 self.warps[other as usize] = self.warps[other as usize].max(latest);
+                continue;
+            }
+            if times.iter().all(|&time| time <= self.together) {
                 continue;
             }
             let known = self.lanes.get_or_insert_with(|| Box::new([[0; 32]; 32]));

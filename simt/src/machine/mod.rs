@@ -7,6 +7,7 @@ mod barriers;
 mod block;
 mod bounds;
 mod carry;
+mod cluster;
 mod coalesce;
 mod collective;
 mod copies;
@@ -43,12 +44,12 @@ use crate::error::Result;
 use crate::report::{Counts, Finding, Line, Report, Step};
 
 pub use argument::Arg;
-use block::{Block, Grid};
+use block::Grid;
 pub use global::Buffer;
 use global::{Global, Range};
 use known::Board;
 pub use launch::Dim;
-use launch::{check, check_memory, parameters};
+use launch::{check, check_memory, cluster_of, parameters};
 use warp::Shape;
 pub use watch::Watch;
 
@@ -108,28 +109,51 @@ impl Default for Options {
     }
 }
 
+/// What is launched, and how.
+#[derive(Clone, Copy)]
+pub struct Launched<'a> {
+    pub kernel: &'a Kernel,
+    /// `.global` variables of its module.
+    pub variables: &'a [Buffer],
+    pub dim: Dim,
+    /// Blocks of a cluster, if the launch says so.
+    pub cluster: Option<[u32; 3]>,
+    pub args: &'a [Arg],
+}
+
 /// Runs a kernel over `buffers`, which it leaves changed.
 ///
 /// # Errors
 /// When the launch is one that no GPU takes: see [`Error::Launch`].
 pub fn launch(
-    kernel: &Kernel,
-    variables: &[Buffer],
-    dim: Dim,
+    launched: Launched,
     buffers: &mut [Buffer],
-    args: &[Arg],
     options: &Options,
 ) -> Result<Report> {
+    let Launched {
+        kernel,
+        variables,
+        dim,
+        args,
+        ..
+    } = launched;
     check(kernel, &dim, buffers, args)?;
+    let cluster = cluster_of(kernel, &dim, launched.cluster)?;
     let given = buffers.iter().chain(variables);
-    check_memory(kernel, &dim, given.map(|b| b.bytes.len() as u64), options)?;
-    let prepared = || prepare(kernel, variables, dim, buffers, args, options);
+    check_memory(
+        kernel,
+        &dim,
+        cluster,
+        given.map(|b| b.bytes.len() as u64),
+        options,
+    )?;
+    let prepared = || prepare(launched, cluster, buffers, options);
     let mut grid = prepared();
-    let mut report = run(&grid, dim, options.parallel);
-    if options.parallel && !report.is_clean() && dim.grid != [1; 3] {
+    let mut report = run(&grid, options.parallel);
+    if options.parallel && !report.is_clean() && dim.grid != cluster {
         drop(grid);
         grid = prepared();
-        report = run(&grid, dim, false);
+        report = run(&grid, false);
     }
     let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
     drop(grid);
@@ -141,14 +165,13 @@ pub fn launch(
 
 /// Everything as it is before the first instruction.
 fn prepare<'a>(
-    kernel: &'a Kernel,
-    variables: &[Buffer],
-    dim: Dim,
+    launched: Launched<'a>,
+    cluster: [u32; 3],
     buffers: &[Buffer],
-    args: &[Arg],
     options: &Options,
 ) -> Grid<'a> {
-    let given = buffers.iter().chain(variables);
+    let Launched { kernel, dim, .. } = launched;
+    let given = buffers.iter().chain(launched.variables);
     let address = |(_, name, offset): &(u32, String, i64)| {
         let known = given.clone().position(|b| b.name == *name);
         Global::address(known.unwrap_or(usize::MAX >> 32)).wrapping_add(*offset as u64)
@@ -158,10 +181,12 @@ fn prepare<'a>(
         shape: Shape {
             grid: dim.grid,
             block: dim.block,
+            cluster,
+            explicit: kernel.cluster.or(launched.cluster).is_some(),
             dynamic_smem: dim.smem,
             total_smem: kernel.shared_bytes.next_multiple_of(16) + dim.smem,
         },
-        params: parameters(kernel, args),
+        params: parameters(kernel, launched.args),
         global: Global::new(given.clone()),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
@@ -171,7 +196,7 @@ fn prepare<'a>(
     }
 }
 
-/// What came of one block.
+/// What came of some blocks.
 struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,
@@ -179,36 +204,43 @@ struct Done {
     trace: Vec<Step>,
 }
 
-fn run(grid: &Grid, dim: Dim, parallel: bool) -> Report {
-    let [x, y, z] = dim.grid;
+fn run(grid: &Grid, parallel: bool) -> Report {
+    let Shape {
+        grid: blocks,
+        cluster,
+        ..
+    } = grid.shape;
+    let [x, y, z] = std::array::from_fn(|i| blocks[i] / cluster[i]);
     let nothing = || Done {
         counts: vec![Counts::default(); grid.kernel.code.len()],
         findings: vec![],
         printed: String::new(),
         trace: vec![],
     };
+    let join = |a, b| join(a, b, grid.options.printed);
+    // A cluster runs as one: its blocks wait for each other.
     let one = |number: u32| {
         if grid.halted.load(Relaxed) {
             return nothing();
         }
         let id = [number % x, number / x % y, number / (x * y)];
-        let mut block = Block::new(grid, id, number);
-        block.run();
-        Done {
+        let mut blocks = cluster::blocks(grid, id);
+        cluster::run(&mut blocks);
+        let done = blocks.into_iter().map(|block| Done {
             counts: block.counts,
             findings: block.findings,
             printed: block.printed,
             trace: block.trace,
-        }
+        });
+        done.reduce(join).unwrap_or_else(nothing)
     };
-    let join = |a, b| join(a, b, grid.options.printed);
     let numbers = 0..x * y * z;
     let done = if parallel {
         numbers.into_par_iter().map(one).reduce(nothing, join)
     } else {
         numbers.map(one).fold(nothing(), join)
     };
-    report(grid, dim, done)
+    report(grid, done)
 }
 
 /// Two blocks' as one.
@@ -231,7 +263,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     a
 }
 
-fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
+fn report(grid: &Grid, mut done: Done) -> Report {
     done.findings.sort_by_key(|(pc, f)| (*pc, f.class));
     let mut total = Counts::default();
     for counts in &done.counts {
@@ -248,8 +280,8 @@ fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
         });
     Report {
         entry: grid.kernel.name.clone(),
-        grid: dim.grid,
-        block: dim.block,
+        grid: grid.shape.grid,
+        block: grid.shape.block,
         lines: lines.collect(),
         findings: done.findings.into_iter().map(|(_, f)| f).collect(),
         total,

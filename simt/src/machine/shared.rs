@@ -1,7 +1,11 @@
 //! Shared memory of one block, with what was written and by whom.
 
+use std::collections::HashMap;
+
 use crate::alu::D;
 
+use super::cluster::Visit;
+use super::known::Board;
 use super::coalesce::{Group, lanes, pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE, Page};
@@ -18,14 +22,22 @@ pub enum State {
 }
 
 /// Bytes, and what is known of each.
+#[derive(Default)]
 pub struct Memory {
     pub bytes: Vec<u8>,
     pub states: Vec<State>,
 }
 
 /// Shared memory.
+#[derive(Default)]
 pub struct Shared {
     pub memory: Memory,
+    /// What was published through it.
+    pub board: Board,
+    /// Whether the block has exited.
+    pub has_exited: bool,
+    /// The last access of each warp of another block, by block and warp.
+    pub visits: HashMap<(u32, usize), Visit>,
     pages: Vec<Option<Box<Page>>>,
 }
 
@@ -106,6 +118,7 @@ impl Shared {
                 states: vec![State::Empty; bytes],
             },
             pages: (0..bytes.div_ceil(PAGE)).map(|_| None).collect(),
+            ..Self::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::alu::D;
 use crate::ast::Space;
-use crate::report::{Class, Thread};
+use crate::report::Class;
 
 use super::access::{Lanes, merge};
 use super::block::Block;
@@ -22,19 +22,21 @@ impl Block<'_> {
             strong: on.strong,
             known: &self.warps[on.w].known,
             acquired: &self.acquired,
+            home: self.number,
         })
     }
 
     /// Elements that are inside, aligned.
     pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
-        let kernel = self.grid.kernel;
         for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
             match state {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
-                _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                    let at = kernel.shared_byte(at as u64);
-                    format!("read of {bytes} bytes at {at}, which were never written")
-                }),
+                _ => {
+                    let at = self.shared_byte(at as u64);
+                    self.find(Class::Uninitialised, on.w, on.pc, lane, || {
+                        format!("read of {bytes} bytes at {at}, which were never written")
+                    });
+                }
             }
         }
         if !on.strong {
@@ -46,8 +48,8 @@ impl Block<'_> {
         for lane in lanes(on.mask) {
             let who = (self.number, on.w, lane);
             let known = &mut self.warps[on.w].known;
-            self.board
-                .acquire(on.at[lane], who, known, &mut self.acquired);
+            let board = &self.shared.board;
+            board.acquire(on.at[lane], who, known, &mut self.acquired);
             let mask = 1 << lane;
             let groups = &[Group::one(lane)];
             self.races_of_reads(Lanes { mask, groups, ..on }, (bytes, N));
@@ -71,6 +73,7 @@ impl Block<'_> {
             strong: on.strong,
             known: &self.warps[on.w].known,
             acquired: &self.acquired,
+            home: self.number_of(self.home),
         };
         let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
         self.report_shared(&on, false, conflicts);
@@ -86,7 +89,8 @@ impl Block<'_> {
         let known = &self.warps[on.w].known;
         if on.strong {
             for lane in lanes(on.mask) {
-                self.board.publish(on.at[lane], self.number, known, lane);
+                let board = &self.shared.board;
+                board.publish(on.at[lane], self.number, known, lane);
             }
         }
         let access = Access {
@@ -96,6 +100,7 @@ impl Block<'_> {
             strong: on.strong,
             known,
             acquired: &self.acquired,
+            home: self.number_of(self.home),
         };
         let access = self.grid.options.races.then_some(&access);
         let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
@@ -104,7 +109,7 @@ impl Block<'_> {
 
     fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
         for (lane, at, conflict) in conflicts {
-            let at = self.grid.kernel.shared_byte(at);
+            let at = self.shared_byte(at);
             self.report_race(on, lane, wrote, conflict, &at);
         }
     }
@@ -133,10 +138,9 @@ impl Block<'_> {
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let kernel = self.grid.kernel;
-        let place = kernel.code[copy.pc as usize].place.words();
+        let place = self.grid.kernel.code[copy.pc as usize].place.words();
+        let at = self.shared_byte(at as u64);
         self.find(Class::Race, on.w, on.pc, lane, || {
-            let at = kernel.shared_byte(at as u64);
             format!(
                 "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still in flight: \
                  the thread did not wait for its group"
@@ -161,12 +165,7 @@ impl Block<'_> {
         } = conflict;
         let here = if wrote { "writes" } else { "reads" };
         let there = if other_wrote { "written" } else { "read" };
-        let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
-        let block = [other.block % x, other.block / x % y, other.block / (x * y)];
-        let thread = Thread {
-            block,
-            ..self.thread(other.warp as usize, other.lane as usize)
-        };
+        let thread = self.thread_of(other);
         let place = self.grid.kernel.code[other_pc as usize].place.words();
         let who = match spread {
             Spread::One => thread.to_string(),
@@ -175,7 +174,9 @@ impl Block<'_> {
             Spread::Blocks => "threads of several blocks".into(),
         };
         let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
-        let lacking = if other.block != self.number || spread == Spread::Blocks {
+        let lacking = if other.block != self.number && self.is_peer(other.block) {
+            "no barrier of the cluster orders them, and no fence with an atomic"
+        } else if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"
         } else if of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"

@@ -126,6 +126,15 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
+            Op::MapAddress { d, a, rank } => self.map_address(w, pc, active, *d, *a, *rank),
+            Op::AddressRank { d, a } => self.address_rank(w, pc, active, *d, *a),
+            Op::ClusterArrive { aligned, release } => {
+                let at = (w, i, pc);
+                return self.arrive_cluster(at, (mask, active), *aligned, *release);
+            }
+            Op::ClusterWait { aligned } => {
+                return self.wait_cluster((w, i, pc), (mask, active), *aligned);
+            }
             Op::Fence(scope) => self.fence(w, active, *scope),
             Op::BranchIndex { index, to, meet } => {
                 return self.branch_index(w, i, pc, (mask, active), *index, to, *meet);

@@ -31,6 +31,8 @@ pub enum State {
     Lanes(u32),
     /// Other warps, at a barrier of the block.
     Barrier(u32),
+    /// Other threads, at the barrier of the cluster.
+    Cluster,
 }
 
 /// A place where the parts of a fragment wait for each other.
@@ -81,6 +83,8 @@ pub struct Warp {
     /// Groups of copies that each lane has committed.
     pub groups: [u32; 32],
     pub known: Known,
+    /// The phase of the cluster's barrier in which each lane arrived there and has not waited since.
+    pub arrived: [Option<u32>; 32],
     /// Meetings at a `*.sync` of lanes that stood at different instructions: who stood where.
     pub mixed: Vec<Vec<(u32, u32)>>,
     pub steps: u64,
@@ -94,6 +98,10 @@ pub struct Warp {
 pub struct Shape {
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+    /// Whether the launch or the kernel gives that size.
+    pub explicit: bool,
     pub dynamic_smem: u32,
     pub total_smem: u32,
 }
@@ -129,6 +137,7 @@ impl Warp {
             copies: vec![],
             groups: [0; 32],
             known: Known::new(warps),
+            arrived: [None; 32],
             mixed: vec![],
             steps: 0,
             turns: 0,
@@ -237,6 +246,19 @@ impl Shape {
             Special::NSmId => 1,
             Special::DynamicSmemSize => self.dynamic_smem,
             Special::TotalSmemSize => self.total_smem,
+            Special::ClusterId(i) => block[i] / self.cluster[i],
+            Special::NClusterId(i) => self.grid[i] / self.cluster[i],
+            Special::ClusterCtaid(i) => block[i] % self.cluster[i],
+            Special::ClusterNctaid(i) => self.cluster[i],
+            Special::ClusterCtarank => self.rank(block),
+            Special::ClusterNctarank => self.cluster.iter().product(),
+            Special::IsExplicitCluster => self.explicit.into(),
         }
+    }
+
+    /// The rank of a block in its cluster.
+    pub fn rank(&self, block: [u32; 3]) -> u32 {
+        let [x, y, z] = std::array::from_fn(|i| block[i] % self.cluster[i]);
+        x + self.cluster[0] * (y + self.cluster[1] * z)
     }
 }
