@@ -94,7 +94,7 @@ mod report;
 
 pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
-pub use launches::Launch;
+pub use launches::{Launch, run};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 

@@ -1,6 +1,8 @@
 //! What an instruction does, and the parts of which that is said.
 
-use super::{Address, Atomic, CarryOp, Logic, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory};
+use super::{
+    Address, Atomic, CarryOp, Logic, Mbarrier, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory,
+};
 use crate::alu::{Alu, Compare};
 
 /// What an instruction does. Registers that are written come first.
@@ -244,6 +246,42 @@ pub enum Op {
         /// As for an arrival.
         aligned: bool,
     },
+    /// `mbarrier`.
+    Mbarrier {
+        /// Where it lies in shared memory.
+        at: Address,
+        /// What is done.
+        act: Mbarrier,
+    },
+    /// `cp.async.bulk` from global to shared memory.
+    BulkLoad {
+        /// In shared memory.
+        to: Address,
+        /// In global memory.
+        from: Address,
+        /// How many.
+        bytes: Reg,
+        /// The mbarrier that counts them when they are there.
+        barrier: Address,
+    },
+    /// `cp.async.bulk` from shared to global memory.
+    BulkStore {
+        /// In global memory.
+        to: Address,
+        /// In shared memory.
+        from: Address,
+        /// How many.
+        bytes: Reg,
+    },
+    /// `cp.async.bulk.commit_group`.
+    BulkCommit,
+    /// `cp.async.bulk.wait_group n`.
+    BulkWait {
+        /// How many groups may be in flight.
+        groups: u32,
+        /// `.read`: whether it is enough that the sources have been read.
+        read: bool,
+    },
     /// `membar`, `fence`: the scope.
     Fence(Scope),
     /// `ldmatrix`.
@@ -289,7 +327,11 @@ pub enum Op {
     Exit,
     /// `trap`.
     Trap,
-    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`, `griddepcontrol`: nothing that can be seen.
+    /// `griddepcontrol.launch_dependents`.
+    LaunchDependents,
+    /// `griddepcontrol.wait`.
+    GridWait,
+    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`: nothing that can be seen.
     Nothing,
     /// `call vprintf`: the format's address and the arguments' address (generic), and the destination of
     /// its result.

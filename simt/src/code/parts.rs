@@ -1,5 +1,7 @@
 //! What the parts of an instruction say.
 
+use super::{Reg, Slot};
+
 /// What has a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -52,6 +54,52 @@ pub enum Scope {
     Block,
     Device,
     System,
+}
+
+/// What is done to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mbarrier {
+    /// `init`.
+    Init {
+        /// Arrivals of a phase.
+        count: Reg,
+    },
+    /// `inval`.
+    Invalidate,
+    /// `arrive`, `arrive_drop`.
+    Arrive {
+        /// Where the phase goes, if it is wanted.
+        d: Option<Slot>,
+        /// How many arrivals; one if nothing is said.
+        count: Option<Reg>,
+        /// `.expect_tx`: bytes that the phase waits for besides.
+        bytes: Option<Reg>,
+        /// Whether it may complete the phase; not with `.noComplete`.
+        completes: bool,
+        /// Whether later phases need one arrival less.
+        drops: bool,
+        /// The scope in which what came before is ordered; none with `.relaxed`.
+        release: Option<Scope>,
+    },
+    /// `expect_tx`.
+    Expect {
+        /// Bytes that the phase waits for besides.
+        bytes: Reg,
+    },
+    /// `complete_tx`.
+    Complete {
+        /// Bytes that are there.
+        bytes: Reg,
+    },
+    /// `test_wait`, `try_wait`.
+    Wait {
+        /// Whether the phase is complete.
+        d: Reg,
+        /// What an arrival gave, or a word with the parity of the phase.
+        phase: Slot,
+        /// Whether what the arrivals ordered comes before what follows; not with `.relaxed`.
+        acquires: bool,
+    },
 }
 
 /// The function of an atomic update: new = f(old, operand), and its type.

@@ -21,6 +21,7 @@ mod lanewise;
 mod layout;
 mod limits;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod modifiers;
 mod moves;

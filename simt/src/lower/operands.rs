@@ -69,9 +69,7 @@ impl Lowering<'_> {
                 None,
                 "%tid" | "%ntid" | "%ctaid" | "%nctaid" | "%clusterid" | "%nclusterid"
                 | "%cluster_ctaid" | "%cluster_nctaid",
-            ) => {
-                Err(self.unsupported(": special registers are read one axis at a time"))
-            }
+            ) => Err(self.unsupported(": special registers are read one axis at a time")),
             _ => Err(self.wrong_name(Width::Word.register(), name)),
         }
     }

@@ -85,6 +85,13 @@ impl Spaces {
         }
     }
 
+    /// That of one lane.
+    pub fn of(self, lane: usize) -> Space {
+        let all = SPACES.iter().zip(self.0);
+        let own = all.into_iter().find(|(_, mask)| mask >> lane & 1 != 0);
+        own.map_or(Space::Generic, |(space, _)| *space)
+    }
+
     /// Those with a lane.
     pub fn iter(self) -> impl Iterator<Item = (Space, u32)> {
         let all = SPACES.into_iter().zip(self.0);
@@ -125,7 +132,11 @@ impl Block<'_> {
                 };
                 if matches!(space, Space::Shared | Space::Cluster) {
                     let is_own = rank_of(offset).is_none_or(|rank| rank == self.rank);
-                    space = if is_own { Space::Shared } else { Space::Cluster };
+                    space = if is_own {
+                        Space::Shared
+                    } else {
+                        Space::Cluster
+                    };
                     offset = if is_own { offset_of(offset) } else { offset };
                 }
                 at[lane] = offset;

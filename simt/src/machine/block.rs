@@ -11,6 +11,7 @@ use super::cluster::Cluster;
 use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
+use super::overlap::{Overlap, Recorder};
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
 use super::{Options, Schedule};
@@ -29,6 +30,8 @@ pub struct Grid<'a> {
     pub spent: AtomicU64,
     /// Whether a block was endless: the others do not go on.
     pub halted: AtomicBool,
+    /// What is accessed, if other launches may be in flight at the same time.
+    pub recorder: Option<Recorder>,
 }
 
 /// A block that runs.
@@ -55,6 +58,10 @@ pub struct Block<'a> {
     pub fuel: u64,
     /// Who came to a barrier by `bar.arrive` and does not wait.
     pub arrivals: Vec<Arrival>,
+    /// Whether the last instruction asked in vain whether a phase is complete: the others go on first.
+    pub pauses: bool,
+    /// How it stands to the launches that are in flight.
+    pub overlap: Overlap,
     /// What the watched warp did.
     pub trace: Vec<Step>,
     /// Whether the addresses of the current instruction are kept.
@@ -74,6 +81,8 @@ pub enum Next {
 
 /// Instructions that a warp runs before the next one has its turn.
 const SLICE: u64 = 4096;
+/// What a question in vain takes of the fuel, so that a block that only asks comes to an end.
+const PAUSE: u64 = 256;
 
 impl<'a> Block<'a> {
     /// Before its first instruction.
@@ -111,6 +120,8 @@ impl<'a> Block<'a> {
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
+            pauses: false,
+            overlap: Overlap::default(),
             trace: vec![],
             recording: false,
             stopped: false,
@@ -150,6 +161,11 @@ impl<'a> Block<'a> {
             self.run_fragment(w, i, until);
             if self.stopped {
                 return;
+            }
+            if std::mem::take(&mut self.pauses) {
+                self.fuel = self.fuel.saturating_sub(PAUSE);
+                self.take_turns(w);
+                break;
             }
         }
         let spent = before - self.fuel;
@@ -200,6 +216,7 @@ impl<'a> Block<'a> {
                 Next::Step => {}
                 Next::Moved => return,
             }
+            let pauses = self.pauses;
             let warp = &mut self.warps[w];
             let fragment = &mut warp.fragments[i];
             fragment.pc += 1;
@@ -212,6 +229,9 @@ impl<'a> Block<'a> {
                     return;
                 }
             }
+            if pauses {
+                return;
+            }
             // Other schedules look for another fragment now and then.
             if random && steps == 8 && self.warps[w].fragments.len() > 1 {
                 return;
@@ -221,6 +241,7 @@ impl<'a> Block<'a> {
 
     /// Lanes of fragment `i` return.
     pub fn exit(&mut self, w: usize, i: usize, lanes: u32) {
+        self.finish_stores(w, lanes);
         let warp = &mut self.warps[w];
         let fragment = &mut warp.fragments[i];
         fragment.mask &= !lanes;

@@ -35,6 +35,8 @@ pub struct Barrier {
     live: u32,
     /// Those of them that have arrived in this phase.
     arrived: u32,
+    /// Whether one that arrived came after `griddepcontrol.wait`.
+    waited: bool,
     /// What those who arrived in this phase had done.
     gathering: Peers,
     /// What all had done who arrived in the phases that are complete.
@@ -250,7 +252,7 @@ impl Block<'_> {
     }
 
     /// Lanes access the shared memory of another block, which has to be there until then.
-    fn visit(&mut self, on: &Lanes) {
+    pub fn visit(&mut self, on: &Lanes) {
         let lane = on.mask.trailing_zeros() as usize;
         if self.shared.has_exited {
             let what = leaves_early(&self.memory_name(self.home));
@@ -286,7 +288,10 @@ impl Block<'_> {
         early.sort_by_key(|v| (v.stamp.block, v.stamp.warp));
         for Visit { stamp, pc } in early {
             let thread = self.thread_of(stamp);
-            let whose = format!("the shared memory of block {}", self.block_name(self.number));
+            let whose = format!(
+                "the shared memory of block {}",
+                self.block_name(self.number)
+            );
             self.find_by(Class::Race, thread, pc, || leaves_early(&whose));
         }
     }
@@ -312,8 +317,21 @@ impl Block<'_> {
         if mask != active {
             warp.part(i, active, pc + 1);
         }
+        warp.awaited |= warp.live;
         warp.fragments[i].state = State::Lanes(warp.born);
         Next::Moved
+    }
+
+    /// Lanes of a warp that came one after the other to an `.aligned` instruction: all, and to one instruction.
+    pub fn check_aligned(&mut self, w: usize, parts: &[(u32, u32)]) {
+        let awaited = std::mem::take(&mut self.warps[w].awaited);
+        for &(pc, _) in parts {
+            let same = parts.iter().filter(|(other, _)| *other == pc);
+            let here = same.fold(0, |all, (_, mask)| all | mask);
+            if awaited & !here != 0 {
+                self.parted_from(w, pc, here, awaited & !here);
+            }
+        }
     }
 
     /// Lanes come to the barrier of the cluster.
@@ -327,10 +345,12 @@ impl Block<'_> {
             let before = arrived.replace(self.cluster.barrier.phase);
             if before.is_some() {
                 self.find(Class::BarrierDivergence, w, pc, lane, || {
-                    "arrives at the barrier of the cluster a second time without a wait between".into()
+                    "arrives at the barrier of the cluster a second time without a wait between"
+                        .into()
                 });
             }
             let barrier = &mut self.cluster.barrier;
+            barrier.waited |= self.warps[w].waited >> lane & 1 != 0;
             if before != Some(barrier.phase) {
                 barrier.arrived += 1;
             }
@@ -379,6 +399,9 @@ impl Block<'_> {
                     "waits at the barrier of the cluster without having arrived there".into()
                 });
             }
+        }
+        if self.cluster.barrier.waited {
+            self.warps[w].waited |= active;
         }
         let known = &mut self.warps[w].known;
         known.meet((self.number, w), active, &self.cluster.barrier.known);

@@ -41,6 +41,9 @@ impl Block<'_> {
                 let warp = &mut self.warps[w];
                 let born = warp.born;
                 warp.known.sync_lanes(together, born, clock);
+                if warp.waited & together != 0 {
+                    warp.waited |= together;
+                }
             }
             Op::Shuffle { .. } => self.shuffle(w, parts, together),
             Op::Vote { .. } => self.vote(w, parts, together),
@@ -48,9 +51,6 @@ impl Block<'_> {
             Op::Redux { .. } => self.redux(w, parts),
             Op::ClusterArrive { release, .. } => {
                 for &(pc, mask) in parts {
-                    if parts.iter().any(|(other, _)| *other != pc) {
-                        self.parted(w, pc, mask);
-                    }
                     self.arrive_lanes(w, pc, mask, *release);
                 }
             }

@@ -127,7 +127,8 @@ impl Block<'_> {
             let what = match fragment.state {
                 State::Ready => continue,
                 State::Lanes(_) if self.is_of_cluster(fragment.pc) => {
-                    self.parted(w, fragment.pc, fragment.mask);
+                    let others = self.warps[w].live & !fragment.mask;
+                    self.parted_from(w, fragment.pc, fragment.mask, others);
                     continue;
                 }
                 State::Lanes(wanted) => self.absent(w, wanted & !fragment.mask),

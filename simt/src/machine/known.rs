@@ -20,6 +20,17 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
+    /// What a warp did up to this time, which other blocks see.
+    pub fn of_warp(warp: usize, time: u32) -> Self {
+        let mut warps = vec![0; warp + 1];
+        warps[warp] = time + 1;
+        Self {
+            device: true,
+            warps,
+            lanes: HashMap::new(),
+        }
+    }
+
     /// Whether it includes what was done at this time.
     pub fn knows(&self, other: Stamp) -> bool {
         let of_warp = self.warps.get(other.warp as usize);
@@ -142,7 +153,8 @@ impl Known {
         clock: &mut u32,
     ) {
         *clock += 1;
-        let mut known = vec![0; all[0].warps.len()];
+        let len = all.iter().map(|warp| warp.warps.len()).max().unwrap_or(0);
+        let mut known = vec![0; len];
         for warp in all.iter() {
             later(&mut known, &warp.warps);
         }
@@ -188,6 +200,9 @@ impl Known {
     /// The lanes of `mask` of a warp come to know what others of the cluster had done.
     pub fn meet(&mut self, (block, warp): (u32, usize), mask: u32, others: &Peers) {
         for (&other, knowledge) in others {
+            if other != block && !knowledge.device {
+                continue;
+            }
             if other != block {
                 self.peers.entry(other).or_default().join(knowledge);
                 continue;
@@ -212,6 +227,9 @@ impl Known {
 
     /// Lane `lane` of warp `warp` comes to know what another of the block knew.
     fn learn(&mut self, warp: usize, lane: usize, knowledge: &Knowledge) {
+        // Bulk copies are known by numbers beyond those of the warps.
+        let len = self.warps.len().max(knowledge.warps.len());
+        self.warps.resize(len, 0);
         later(&mut self.warps, &knowledge.warps);
         for (&other, times) in &knowledge.lanes {
             if other as usize != warp {

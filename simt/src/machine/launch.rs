@@ -121,7 +121,9 @@ pub fn cluster_of(kernel: &Kernel, dim: &Dim, given: Option<[u32; 3]>) -> Result
         }
         (required, given) => required.or(given).unwrap_or([1; 3]),
     };
-    let most = kernel.max_cluster.map_or(MAX_CLUSTER, |n| n.min(MAX_CLUSTER));
+    let most = kernel
+        .max_cluster
+        .map_or(MAX_CLUSTER, |n| n.min(MAX_CLUSTER));
     let blocks = cluster.iter().fold(1, |all: u32, &n| all.saturating_mul(n));
     if blocks == 0 || blocks > most {
         return wrong("cluster", format!("1 to {most} blocks"), axes(cluster));

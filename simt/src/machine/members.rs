@@ -89,6 +89,9 @@ impl Block<'_> {
                     fragment.pc += 1;
                 }
             }
+            if matches!(kind, Kind::ClusterArrive { .. } | Kind::ClusterWait) {
+                self.check_aligned(w, &parts);
+            }
             self.keep_mixed(w, &parts);
             self.happen(w, &parts);
             let warp = &mut self.warps[w];

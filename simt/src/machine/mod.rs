@@ -6,6 +6,7 @@ mod atomics;
 mod barriers;
 mod block;
 mod bounds;
+mod bulk;
 mod carry;
 mod cluster;
 mod coalesce;
@@ -18,9 +19,11 @@ mod global_access;
 mod known;
 mod launch;
 mod matrix;
+mod mbarrier;
 mod meetings;
 mod members;
 mod mixed;
+mod overlap;
 mod own;
 mod pages;
 mod print;
@@ -50,6 +53,8 @@ use global::{Global, Range};
 use known::Board;
 pub use launch::Dim;
 use launch::{check, check_memory, cluster_of, parameters};
+use overlap::Recorder;
+pub use overlap::{Ran, Recorded, check as check_overlap};
 use warp::Shape;
 pub use watch::Watch;
 
@@ -119,6 +124,8 @@ pub struct Launched<'a> {
     /// Blocks of a cluster, if the launch says so.
     pub cluster: Option<[u32; 3]>,
     pub args: &'a [Arg],
+    /// Whether what it accesses is recorded, for the launches that may be in flight at the same time.
+    pub records: bool,
 }
 
 /// Runs a kernel over `buffers`, which it leaves changed.
@@ -129,7 +136,7 @@ pub fn launch(
     launched: Launched,
     buffers: &mut [Buffer],
     options: &Options,
-) -> Result<Report> {
+) -> Result<(Report, Recorded)> {
     let Launched {
         kernel,
         variables,
@@ -156,11 +163,12 @@ pub fn launch(
         report = run(&grid, false);
     }
     let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
+    let recorded = grid.recorder.take().map(Recorder::into_inner);
     drop(grid);
     for (buffer, bytes) in buffers.iter_mut().zip(bytes) {
         buffer.bytes = bytes;
     }
-    Ok(report)
+    Ok((report, recorded.unwrap_or_default()))
 }
 
 /// Everything as it is before the first instruction.
@@ -193,6 +201,7 @@ fn prepare<'a>(
         options: options.clone(),
         spent: AtomicU64::new(0),
         halted: AtomicBool::new(false),
+        recorder: launched.records.then(Recorder::default),
     }
 }
 
@@ -226,6 +235,7 @@ fn run(grid: &Grid, parallel: bool) -> Report {
         let id = [number % x, number / x % y, number / (x * y)];
         let mut blocks = cluster::blocks(grid, id);
         cluster::run(&mut blocks);
+        blocks.iter().for_each(block::Block::note_end);
         let done = blocks.into_iter().map(|block| Done {
             counts: block.counts,
             findings: block.findings,

@@ -118,7 +118,7 @@ impl Access<'_> {
             Spread::Warps => {
                 let mine = usize::from(self.warp);
                 let knows = |w: &usize| if *w == mine { together } else { before(*w) };
-                let unknown = (0..known.warps.len()).filter(|w| !knows(w));
+                let unknown = (0..known.warps.len().min(32)).filter(|w| !knows(w));
                 Order::Warps(unknown.fold(0, |mask, w| mask | 1 << w))
             }
             _ if epoch.warp != self.warp && before(epoch.warp.into()) => Order::Before,

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use crate::alu::D;
 
+use super::bulk::{Load, Source};
 use super::cluster::Visit;
-use super::known::Board;
 use super::coalesce::{Group, lanes, pages};
+use super::known::Board;
+use super::mbarrier::Barrier;
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE, Page};
 
@@ -38,6 +40,14 @@ pub struct Shared {
     pub has_exited: bool,
     /// The last access of each warp of another block, by block and warp.
     pub visits: HashMap<(u32, usize), Visit>,
+    /// By their first byte.
+    pub mbarriers: HashMap<u64, Barrier>,
+    /// Bulk copies to it that are in flight.
+    pub loads: Vec<Load>,
+    /// How many have come to their end.
+    pub landed: u32,
+    /// Its bytes that bulk copies in flight may still read.
+    pub sources: Vec<Source>,
     pages: Vec<Option<Box<Page>>>,
 }
 

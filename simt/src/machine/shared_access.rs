@@ -7,23 +7,36 @@ use crate::report::Class;
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
+use super::known::{Acquired, Known};
 use super::race::{Access, Spread};
 use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
 use super::warp::Copy;
 
+/// An access for the shadow: by a block, to memory of a block.
+pub fn access<'a>(
+    (block, home): (u32, u32),
+    on: &Lanes,
+    known: &'a Known,
+    acquired: &'a Acquired,
+) -> Access<'a> {
+    Access {
+        block,
+        warp: on.w as u8,
+        pc: on.pc,
+        strong: on.strong,
+        known,
+        acquired,
+        home,
+    }
+}
+
 impl Block<'_> {
     /// An access for the shadow, if races are looked for.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
-        self.grid.options.races.then(|| Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known: &self.warps[on.w].known,
-            acquired: &self.acquired,
-            home: self.number,
-        })
+        let (blocks, known) = ((self.number, self.number), &self.warps[on.w].known);
+        let access = || access(blocks, on, known, &self.acquired);
+        self.grid.options.races.then(access)
     }
 
     /// Elements that are inside, aligned.
@@ -62,19 +75,12 @@ impl Block<'_> {
         values
     }
 
-    fn races_of_reads(&mut self, on: Lanes, size: (u32, usize)) {
+    pub fn races_of_reads(&mut self, on: Lanes, size: (u32, usize)) {
         if !self.grid.options.races {
             return;
         }
-        let access = Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known: &self.warps[on.w].known,
-            acquired: &self.acquired,
-            home: self.number_of(self.home),
-        };
+        let blocks = (self.number, self.number_of(self.home));
+        let access = access(blocks, &on, &self.warps[on.w].known, &self.acquired);
         let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
         self.report_shared(&on, false, conflicts);
     }
@@ -86,6 +92,9 @@ impl Block<'_> {
                 self.in_flight(&on, lane, at, "write");
             }
         }
+        if !self.shared.sources.is_empty() {
+            self.check_sources(&on, bytes);
+        }
         let known = &self.warps[on.w].known;
         if on.strong {
             for lane in lanes(on.mask) {
@@ -93,21 +102,14 @@ impl Block<'_> {
                 board.publish(on.at[lane], self.number, known, lane);
             }
         }
-        let access = Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known,
-            acquired: &self.acquired,
-            home: self.number_of(self.home),
-        };
+        let blocks = (self.number, self.number_of(self.home));
+        let access = access(blocks, &on, known, &self.acquired);
         let access = self.grid.options.races.then_some(&access);
         let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
         self.report_shared(&on, true, conflicts);
     }
 
-    fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
+    pub fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
         for (lane, at, conflict) in conflicts {
             let at = self.shared_byte(at);
             self.report_race(on, lane, wrote, conflict, &at);
@@ -133,6 +135,9 @@ impl Block<'_> {
 
     /// An access to bytes that a copy has not yet brought.
     fn in_flight(&mut self, on: &Lanes, lane: usize, at: usize, verb: &str) {
+        if self.bulk_in_flight(on, lane, at, verb) {
+            return;
+        }
         let here = |c: &&Copy| (c.to..c.to + c.bytes.len()).contains(&at);
         let copies =
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
@@ -166,15 +171,20 @@ impl Block<'_> {
         let here = if wrote { "writes" } else { "reads" };
         let there = if other_wrote { "written" } else { "read" };
         let thread = self.thread_of(other);
+        // The numbers beyond the warps' are those of bulk copies.
+        let by_copy = other.warp as usize >= self.warps.len();
         let place = self.grid.kernel.code[other_pc as usize].place.words();
         let who = match spread {
+            _ if by_copy => "a bulk copy".into(),
             Spread::One => thread.to_string(),
             Spread::Lanes => format!("lanes of one warp, {thread} among them,"),
             Spread::Warps => format!("several warps, {thread} among them,"),
             Spread::Blocks => "threads of several blocks".into(),
         };
         let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
-        let lacking = if other.block != self.number && self.is_peer(other.block) {
+        let lacking = if by_copy {
+            "its thread, or one that it synchronised with, did not wait at the copy's mbarrier"
+        } else if other.block != self.number && self.is_peer(other.block) {
             "no barrier of the cluster orders them, and no fence with an atomic"
         } else if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"

@@ -56,6 +56,7 @@ fn ratio(text: &str, elements: usize) -> f64 {
         dim,
         cluster: None,
         args: &[Arg::Buffer(0)],
+        records: false,
     };
     let grid = prepare(launched, [1; 3], &buffers, &options);
     let before = grid.global.shadow_bytes() as f64;

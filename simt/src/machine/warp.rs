@@ -7,6 +7,7 @@
 use crate::alu::{D, W};
 use crate::code::{Kernel, Reg, Slot, Special};
 
+use super::bulk::Store;
 use super::known::Known;
 
 /// Lanes at one instruction.
@@ -82,9 +83,17 @@ pub struct Warp {
     pub copies: Vec<Copy>,
     /// Groups of copies that each lane has committed.
     pub groups: [u32; 32],
+    /// Bulk copies to global memory.
+    pub stores: Vec<Store>,
+    /// Groups of those that each lane has committed.
+    pub store_groups: [u32; 32],
     pub known: Known,
     /// The phase of the cluster's barrier in which each lane arrived there and has not waited since.
     pub arrived: [Option<u32>; 32],
+    /// Lanes that had not returned when others began to wait for them at an `.aligned` instruction.
+    pub awaited: u32,
+    /// Lanes after `griddepcontrol.wait`, their own or that of a thread that they synchronised with.
+    pub waited: u32,
     /// Meetings at a `*.sync` of lanes that stood at different instructions: who stood where.
     pub mixed: Vec<Vec<(u32, u32)>>,
     pub steps: u64,
@@ -136,8 +145,12 @@ impl Warp {
             local_written: vec![false; local],
             copies: vec![],
             groups: [0; 32],
+            stores: vec![],
+            store_groups: [0; 32],
             known: Known::new(warps),
             arrived: [None; 32],
+            awaited: 0,
+            waited: 0,
             mixed: vec![],
             steps: 0,
             turns: 0,
