@@ -1,7 +1,7 @@
 //! Launches, with what CUDA calls their attributes.
 
 use crate::error::Result;
-use crate::machine::{self, Arg, Buffer, Dim, Launched, Options, Ran};
+use crate::machine::{self, Arg, Buffer, Dim, Earlier, Launched, Options, Ran};
 use crate::{Kernel, Report};
 
 /// A launch of a kernel.
@@ -50,11 +50,11 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch) for a launch that no GPU takes, or arguments that are not the parameters.
     pub fn run(&self, buffers: &mut [Buffer], options: &Options) -> Result<Report> {
-        let (report, _) = machine::launch(self.launched(false), buffers, options)?;
+        let (report, _) = machine::launch(self.launched(false, &[]), buffers, options)?;
         Ok(report)
     }
 
-    fn launched(&self, records: bool) -> Launched<'a> {
+    fn launched<'b>(&'b self, records: bool, earlier: &'b [Earlier]) -> Launched<'b> {
         Launched {
             kernel: &self.kernel.code,
             variables: &self.kernel.variables,
@@ -62,6 +62,7 @@ impl<'a> Launch<'a> {
             cluster: self.cluster,
             args: self.args,
             records,
+            earlier,
         }
     }
 }
@@ -113,7 +114,11 @@ pub fn run(launches: &[Launch], buffers: &mut [Buffer], options: &Options) -> Re
     let records = launches.iter().any(|launch| launch.programmatic);
     let (mut reports, mut ran) = (vec![], vec![]);
     for launch in launches {
-        let (report, recorded) = machine::launch(launch.launched(records), buffers, options)?;
+        let earlier = ran
+            .last()
+            .map_or(&[][..], |last: &Ran| &last.recorded.written);
+        let launched = launch.launched(records, earlier);
+        let (report, recorded) = machine::launch(launched, buffers, options)?;
         reports.push(report);
         ran.push(Ran {
             kernel: &launch.kernel.code,

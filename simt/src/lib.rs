@@ -64,6 +64,18 @@
 //!
 //! A launch can also be written as text, with buffers that are made from it: see [`Case`].
 //!
+//! # What it runs
+//!
+//! - Loads, stores, arithmetic, branches, calls, shuffles, votes, barriers, atomics, `cp.async`, `ldmatrix`, `mma` and
+//!   `wmma`; an instruction that it does not run is an [`Error::Unsupported`] when the kernel is prepared.
+//! - Clusters of up to 16 blocks: from `.reqnctapercluster` or [`Launch::in_clusters`]. `mapa`, `getctarank`, loads,
+//!   stores and atomics of `.shared::cluster`, `barrier.cluster`. The blocks of a cluster take turns.
+//! - `mbarrier` with phases and bytes, but for `pending_count`, and `cp.async.bulk` from global to shared memory, with an
+//!   mbarrier, and from shared to global memory, in groups. A fence between the proxies is accepted; its lack is not
+//!   found, and bulk copies count no requests and sectors.
+//! - `griddepcontrol`: in a row of launches, see [`run`]. In a launch by itself it does nothing.
+//! - Not `wgmma`, `tcgen05`, copies of tensors (`cp.async.bulk.tensor`), multicast, reductions in bulk, textures.
+//!
 //! # What it claims, and what it does not
 //!
 //! - A finding is something that a run of this launch did. What other sizes, contents or schedules would do

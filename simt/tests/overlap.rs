@@ -152,3 +152,41 @@ fn a_launch_that_never_waits() {
         [(2, said.into())]
     );
 }
+
+/// What a launch of a row wrote, the next may read; the rest of a buffer still has no value.
+#[test]
+fn a_launch_reads_what_the_one_before_wrote() {
+    let kernel = |body: &str| {
+        Module::parse(&text(body))
+            .unwrap()
+            .kernel("kernel")
+            .unwrap()
+    };
+    let step = kernel("READ; WRITE");
+    let dim = |blocks| Dim {
+        grid: [blocks, 1, 1],
+        block: [64, 1, 1],
+        smem: 0,
+    };
+    let args = [
+        [Arg::Buffer(0), Arg::Buffer(1)],
+        [Arg::Buffer(1), Arg::Buffer(2)],
+    ];
+    for (blocks, classes) in [(2, vec![]), (1, vec![Class::Uninitialised])] {
+        let y = Buffer::uninitialised("y", 512);
+        let mut buffers = [
+            Buffer::u32s("x", &[7; 128]),
+            y,
+            Buffer::uninitialised("z", 512),
+        ];
+        let row = [
+            Launch::new(&step, dim(blocks), &args[0]),
+            Launch::new(&step, dim(2), &args[1]),
+        ];
+        let reports = simt::run(&row, &mut buffers, &Options::default()).unwrap();
+        assert!(reports[0].is_clean());
+        let found: Vec<_> = reports[1].findings.iter().map(|f| f.class).collect();
+        assert_eq!(found, classes);
+        assert_eq!(buffers[2].to_u32s()[..64], [9; 64]);
+    }
+}

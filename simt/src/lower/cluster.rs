@@ -58,9 +58,10 @@ impl Lowering<'_> {
     /// Whether what follows the first two modifiers is among `known`, and no operand is there.
     fn check_mods(&self, i: &Instruction, known: &[&str]) -> Result<()> {
         let [] = self.operands::<0>(i)?;
-        match i.mods.iter().skip(2).all(|m| known.contains(&m.as_str())) {
-            true => Ok(()),
-            false => Err(self.unsupported("")),
+        if i.mods.iter().skip(2).all(|m| known.contains(&m.as_str())) {
+            Ok(())
+        } else {
+            Err(self.unsupported(""))
         }
     }
 

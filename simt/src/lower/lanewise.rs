@@ -45,7 +45,7 @@ pub(super) fn in_window(a: &D, b: &D) -> u32 {
 
 /// `isspacep.shared::cta`: whether it is besides an address of the block itself.
 pub(super) fn in_own_window(a: &D, b: &D) -> u32 {
-    lanes(|i| a[i] / WINDOW == b[i] / WINDOW && a[i] % WINDOW >> RANK_SHIFT == 0)
+    lanes(|i| a[i] / WINDOW == b[i] / WINDOW && (a[i] % WINDOW) >> RANK_SHIFT == 0)
 }
 
 /// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.

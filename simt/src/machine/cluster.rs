@@ -182,9 +182,10 @@ impl Block<'_> {
                 });
             }
             // An address of the block itself is one of its own shared memory.
-            let named = match rank == self.rank as u32 {
-                true => 0,
-                false => u64::from(rank.min(0xfe) + 1) << RANK_SHIFT,
+            let named = if rank == self.rank as u32 {
+                0
+            } else {
+                u64::from(rank.min(0xfe) + 1) << RANK_SHIFT
             };
             let (window, byte) = (addresses[lane] >> 32 << 32, offset_of(addresses[lane]));
             mapped[lane] = window | named | byte;

@@ -4,13 +4,14 @@
 //! and as cheap as a plain one. What has been written, and who wrote and read a word last, stands in pages
 //! beside them.
 
+use std::iter::repeat_with;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::alu::D;
 
 use super::coalesce::{Group, lanes, pages};
-use super::pages::Pages;
+use super::pages::{Earlier, Pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE};
 
@@ -111,9 +112,13 @@ pub enum Found {
 
 impl Global {
     /// Takes the buffers' bytes.
-    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>) -> Self {
+    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>, earlier: &[Earlier]) -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
-        let ranges = buffers.map(Range::new).collect();
+        let earlier = earlier.iter().cloned().chain(repeat_with(Earlier::new));
+        let ranges = buffers
+            .zip(earlier)
+            .map(|(b, earlier)| Range::new(b, earlier));
+        let ranges = ranges.collect();
         Self { ranges, stripes }
     }
 
@@ -164,7 +169,7 @@ impl Global {
 }
 
 impl Range {
-    fn new(buffer: &Buffer) -> Self {
+    fn new(buffer: &Buffer, earlier: Earlier) -> Self {
         let word = |b: &[u8]| {
             let mut bytes = [0; 4];
             bytes[..b.len()].copy_from_slice(b);
@@ -174,7 +179,7 @@ impl Range {
             name: buffer.name.clone(),
             bytes: buffer.bytes.len() as u64,
             words: buffer.bytes.chunks(4).map(word).collect(),
-            pages: Pages::new(buffer.bytes.len(), buffer.initialised),
+            pages: Pages::new(buffer.bytes.len(), buffer.initialised, earlier),
         }
     }
 
@@ -273,6 +278,11 @@ impl Range {
             }
         }
         conflicts
+    }
+
+    /// What was written of it so far, for the next launch of a row.
+    pub fn into_written(self) -> Earlier {
+        self.pages.written()
     }
 
     /// The bytes, for the host.

@@ -294,9 +294,12 @@ impl Block<'_> {
     /// The number of completed phases, if that which is waited for is among them. Who asks in vain lets copies go on
     /// that were in flight the last time.
     fn has_completed(&mut self, at: u64, wanted: u64, is_parity: bool) -> Option<u64> {
-        let complete = |barrier: &Barrier| match is_parity {
-            true => barrier.phase & 1 != wanted & 1,
-            false => wanted < barrier.phase,
+        let complete = |barrier: &Barrier| {
+            if is_parity {
+                barrier.phase & 1 != wanted & 1
+            } else {
+                wanted < barrier.phase
+            }
         };
         if !complete(self.shared.mbarriers.get(&at)?) {
             self.finish_loads(at);

@@ -55,6 +55,7 @@ pub use launch::Dim;
 use launch::{check, check_memory, cluster_of, parameters};
 use overlap::Recorder;
 pub use overlap::{Ran, Recorded, check as check_overlap};
+pub use pages::Earlier;
 use warp::Shape;
 pub use watch::Watch;
 
@@ -126,6 +127,8 @@ pub struct Launched<'a> {
     pub args: &'a [Arg],
     /// Whether what it accesses is recorded, for the launches that may be in flight at the same time.
     pub records: bool,
+    /// What earlier launches of a row wrote of each buffer that the host did not write.
+    pub earlier: &'a [Earlier],
 }
 
 /// Runs a kernel over `buffers`, which it leaves changed.
@@ -163,12 +166,14 @@ pub fn launch(
         report = run(&grid, false);
     }
     let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
-    let recorded = grid.recorder.take().map(Recorder::into_inner);
-    drop(grid);
+    let recorder = grid.recorder.take().unwrap_or_default();
+    let written = grid.global.ranges.into_iter().map(Range::into_written);
+    let mut recorded = recorder.into_inner();
+    recorded.written = written.take(buffers.len()).collect();
     for (buffer, bytes) in buffers.iter_mut().zip(bytes) {
         buffer.bytes = bytes;
     }
-    Ok((report, recorded.unwrap_or_default()))
+    Ok((report, recorded))
 }
 
 /// Everything as it is before the first instruction.
@@ -195,7 +200,7 @@ fn prepare<'a>(
             total_smem: kernel.shared_bytes.next_multiple_of(16) + dim.smem,
         },
         params: parameters(kernel, launched.args),
-        global: Global::new(given.clone()),
+        global: Global::new(given.clone(), launched.earlier),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),

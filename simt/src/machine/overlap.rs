@@ -15,6 +15,7 @@ use super::access::Lanes;
 use super::block::Block;
 use super::coalesce::lanes;
 use super::global::Buffer;
+use super::pages::Earlier;
 
 /// How a block stands to the launches that are in flight.
 #[derive(Default)]
@@ -48,6 +49,8 @@ pub struct Recorded {
     waits_first: bool,
     /// Whether a thread executes `griddepcontrol.wait`.
     waits: bool,
+    /// What has been written so far of each buffer that the host did not write.
+    pub written: Vec<Earlier>,
 }
 
 /// Records what the blocks of a launch do.
@@ -159,9 +162,10 @@ pub fn check(launches: &[Ran], buffers: &[Buffer]) -> Vec<Vec<Finding>> {
 /// What may be in flight during the launch after launch `last`.
 fn after(last: usize, recorded: &Recorded, during: &InFlight) -> InFlight {
     // When it has ended, what it waited for has ended, too.
-    let ended = match recorded.waits {
-        true => &during.after,
-        false => &during.before,
+    let ended = if recorded.waits {
+        &during.after
+    } else {
+        &during.before
     };
     let mut before = match (recorded.triggers, recorded.waits_first) {
         (false, _) => ended.clone(),
@@ -205,9 +209,10 @@ fn conflicts(
             };
             let verb = if access.wrote { "writes" } else { "reads" };
             let theirs = if earlier.wrote { "writes" } else { "reads" };
-            let order = match access.before {
-                true => "before griddepcontrol.wait",
-                false => "after griddepcontrol.wait, which waits for the launch before alone",
+            let order = if access.before {
+                "before griddepcontrol.wait"
+            } else {
+                "after griddepcontrol.wait, which waits for the launch before alone"
             };
             let place = launches[other].kernel.code[earlier.pc as usize]
                 .place

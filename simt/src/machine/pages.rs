@@ -2,6 +2,7 @@
 //!
 //! Blocks run on several threads: a page is locked as long as an instruction of a warp visits it.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::shadow::{PAGE, Page};
@@ -13,10 +14,16 @@ const CHUNK: usize = 32;
 #[derive(Debug)]
 pub struct Sheet {
     /// A bit a byte: whether it has been written.
-    written: [u64; PAGE / 64],
+    written: Bits,
     /// Who accessed it.
     pub races: Page,
 }
+
+/// The bytes of a page that were written, a bit each.
+type Bits = [u64; PAGE / 64];
+
+/// Those that earlier launches of a row wrote, by page.
+pub type Earlier = HashMap<usize, Bits>;
 
 type Chunk = Box<[Mutex<Option<Box<Sheet>>>]>;
 
@@ -26,19 +33,38 @@ pub struct Pages {
     chunks: Vec<OnceLock<Chunk>>,
     /// Whether the host wrote all of the buffer.
     initialised: bool,
+    earlier: Earlier,
 }
 
 /// A page that this thread alone uses for now.
-pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, bool);
+pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, Bits);
 
 impl Pages {
     /// Of a buffer of this size.
-    pub fn new(bytes: usize, initialised: bool) -> Self {
+    pub fn new(bytes: usize, initialised: bool, earlier: Earlier) -> Self {
         let chunks = bytes.div_ceil(CHUNK * PAGE);
         Self {
             chunks: (0..chunks).map(|_| OnceLock::new()).collect(),
             initialised,
+            earlier,
         }
+    }
+
+    /// What was written of it so far.
+    pub fn written(mut self) -> Earlier {
+        if self.initialised {
+            return Earlier::new();
+        }
+        for (number, chunk) in self.chunks.into_iter().enumerate() {
+            let pages = chunk.into_inner().into_iter().flatten().enumerate();
+            for (i, page) in pages {
+                let page = page.into_inner().unwrap_or_else(PoisonError::into_inner);
+                if let Some(sheet) = page {
+                    self.earlier.insert(CHUNK * number + i, sheet.written);
+                }
+            }
+        }
+        self.earlier
     }
 
     /// Page `number`.
@@ -46,10 +72,11 @@ impl Pages {
         let chunk = self.chunks[number / CHUNK]
             .get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
         let page = chunk[number % CHUNK].lock();
-        Locked(
-            page.unwrap_or_else(PoisonError::into_inner),
-            self.initialised,
-        )
+        let written = match self.earlier.get(&number) {
+            Some(written) => *written,
+            None => [if self.initialised { !0 } else { 0 }; PAGE / 64],
+        };
+        Locked(page.unwrap_or_else(PoisonError::into_inner), written)
     }
 
     /// Bytes that the shadow takes.
@@ -69,10 +96,10 @@ impl Locked<'_> {
     /// What is known of it; made if it is not there yet.
     #[inline]
     pub fn sheet(&mut self) -> &mut Sheet {
-        let written = if self.1 { !0 } else { 0 };
+        let written = self.1;
         self.0.get_or_insert_with(|| {
             Box::new(Sheet {
-                written: [written; PAGE / 64],
+                written,
                 races: Page::default(),
             })
         })

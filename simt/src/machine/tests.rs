@@ -57,6 +57,7 @@ fn ratio(text: &str, elements: usize) -> f64 {
         cluster: None,
         args: &[Arg::Buffer(0)],
         records: false,
+        earlier: &[],
     };
     let grid = prepare(launched, [1; 3], &buffers, &options);
     let before = grid.global.shadow_bytes() as f64;
