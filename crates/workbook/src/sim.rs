@@ -13,8 +13,8 @@ use std::io::Write;
 use anyhow::Result;
 use cli::progress::Waiting;
 use data::BadInput;
-use simt::Module;
 use simt::case::Operands;
+use simt::{Launch, Module};
 
 pub use args::SimArgs;
 use outputs::Outputs;
@@ -34,6 +34,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
+    let clusters = args.clusters()?;
     let Operands {
         dim,
         buffers,
@@ -41,8 +42,10 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         ..
     } = &mut operands;
     let simulating = Waiting::new(format!("simulating {}", text.name));
-    let report = kernel
-        .launch(*dim, buffers, arguments, &options)
+    let launch = Launch::new(&kernel, *dim, arguments);
+    let launch = clusters.map_or(launch, |size| launch.in_clusters(size));
+    let report = launch
+        .run(buffers, &options)
         .map_err(|e| text.bad_input(e))?;
     drop(simulating);
     outputs.write(&report, &operands, options.trace, &text.ptx)?;

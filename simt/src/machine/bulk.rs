@@ -20,6 +20,9 @@ use super::race::Access;
 /// Bytes that addresses and sizes are multiples of.
 const UNIT: u32 = 16;
 
+/// Copies of a block, to or from its shared memory, that are in flight, at most: who starts more does not end.
+const MOST_COPIES: usize = 1 << 10;
+
 /// A copy to shared memory.
 pub struct Load {
     to: usize,
@@ -85,6 +88,10 @@ impl Block<'_> {
                     "the mbarrier is in another block's shared memory than the destination".into()
                 });
                 continue;
+            }
+            let in_flight = self.at_home_of(rank, |block| block.shared.loads.len());
+            if self.are_too_many(w, pc, lane, in_flight) {
+                return;
             }
             let copied = self.row(w, pc, lane, (Space::Global, from), bytes);
             let to = super::cluster::offset_of(to) as usize;
@@ -192,6 +199,10 @@ impl Block<'_> {
             if !is_fine {
                 continue;
             }
+            let in_flight = self.warps[w].stores.len();
+            if self.are_too_many(w, pc, lane, in_flight) {
+                return;
+            }
             let copied = self.row(w, pc, lane, (Space::Shared, from), bytes);
             let from = from as usize;
             let source = Source {
@@ -295,6 +306,18 @@ impl Block<'_> {
                 )
             });
         }
+    }
+
+    /// Whether no more copies can be in flight: then the block ends.
+    fn are_too_many(&mut self, w: usize, pc: u32, lane: usize, in_flight: usize) -> bool {
+        let too_many = in_flight >= MOST_COPIES;
+        if too_many {
+            self.find(Class::Endless, w, pc, lane, || {
+                format!("{MOST_COPIES} bulk copies are in flight, and nobody waits for them")
+            });
+            self.stop();
+        }
+        too_many
     }
 
     /// Whether a copy is of whole units.
