@@ -32,6 +32,12 @@ pub struct Function {
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`; missing dimensions are 1.
     pub required_threads: Option<[u32; 3]>,
+    /// `.reqnctapercluster`, with ones for what is missing.
+    pub required_cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: a launch has to give the size of its clusters.
+    pub explicit_cluster: bool,
+    /// `.maxclusterrank`: blocks of a cluster at most.
+    pub max_cluster: Option<u32>,
     /// `None` for a declaration.
     pub body: Option<Vec<Statement>>,
     /// Line of the name.
@@ -149,6 +155,8 @@ pub enum Space {
     Reg,
     Global,
     Shared,
+    /// `.shared::cluster`: shared memory of any block of the cluster.
+    Cluster,
     Local,
     Const,
     Param,

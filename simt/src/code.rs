@@ -24,7 +24,10 @@ pub const LOCAL_WINDOW: u64 = 2 * WINDOW;
 pub const CONST_WINDOW: u64 = 3 * WINDOW;
 /// Base of the generic addresses of the parameters.
 pub const PARAM_WINDOW: u64 = 4 * WINDOW;
-/// Size of a window in bytes.
+/// An address of `.shared::cluster` names the block in its bits from this one on: the block's rank in the cluster
+/// plus one. Zero is the block that executes the access.
+pub const RANK_SHIFT: u32 = 24;
+/// Bytes of a window.
 pub const WINDOW: u64 = 1 << 40;
 
 /// The number of a register in its file.
@@ -102,6 +105,12 @@ pub struct Kernel {
     pub constants: Vec<u8>,
     /// `.maxntid` or `.reqntid`: the maximum threads of a block, and whether that number is required.
     pub max_threads: Option<([u32; 3], bool)>,
+    /// `.reqnctapercluster`: blocks of a cluster.
+    pub cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: without `.reqnctapercluster` a launch has to give the size of its clusters.
+    pub explicit_cluster: bool,
+    /// `.maxclusterrank`: blocks of a cluster at most.
+    pub max_cluster: Option<u32>,
 }
 
 impl Kernel {
@@ -110,14 +119,14 @@ impl Kernel {
         self.names.iter().find_map(|named| named.of(slot))
     }
 
-    /// Describes a byte of shared memory, with the variable if there are several.
-    pub fn shared_byte(&self, at: u64) -> String {
+    /// A byte of shared memory, called `memory`, in words; of which variable, where there are several.
+    pub fn shared_byte(&self, at: u64, memory: &str) -> String {
         let of = |region: &&Region| (region.offset..region.offset + region.bytes).contains(&at);
         match self.shared.iter().find(of) {
             Some(Region { name, offset, .. }) if self.shared.len() > 1 => {
-                format!("byte {at} of shared memory, byte {} of {name}", at - offset)
+                format!("byte {at} of {memory}, byte {} of {name}", at - offset)
             }
-            _ => format!("byte {at} of shared memory"),
+            _ => format!("byte {at} of {memory}"),
         }
     }
 }
@@ -180,6 +189,13 @@ pub enum Special {
     GridId,
     DynamicSmemSize,
     TotalSmemSize,
+    ClusterId(usize),
+    NClusterId(usize),
+    ClusterCtaid(usize),
+    ClusterNctaid(usize),
+    ClusterCtarank,
+    ClusterNctarank,
+    IsExplicitCluster,
 }
 
 /// An address: `[base + offset]` in a space.

@@ -64,7 +64,19 @@
 //!
 //! A launch can also be written as text, which describes its buffers: see [`Case`].
 //!
-//! # Guarantees and limits
+//! # What it runs
+//!
+//! - Loads, stores, arithmetic, branches, calls, shuffles, votes, barriers, atomics, `cp.async`, `ldmatrix`, `mma` and
+//!   `wmma`; an instruction that it does not run is an [`Error::Unsupported`] when the kernel is prepared.
+//! - Clusters of up to 16 blocks: from `.reqnctapercluster` or [`Launch::in_clusters`]. `mapa`, `getctarank`, loads,
+//!   stores and atomics of `.shared::cluster`, `barrier.cluster`. The blocks of a cluster take turns.
+//! - `mbarrier` with phases and bytes, but for `pending_count`, and `cp.async.bulk` from global to shared memory, with an
+//!   mbarrier, and from shared to global memory, in groups. A fence between the proxies is accepted; its lack is not
+//!   found, and bulk copies count no requests and sectors.
+//! - `griddepcontrol`: in a row of launches, see [`run`]. In a launch by itself it does nothing.
+//! - Not `wgmma`, `tcgen05`, copies of tensors (`cp.async.bulk.tensor`), multicast, reductions in bulk, textures.
+//!
+//! # What it claims, and what it does not
 //!
 //! - A finding happened in this launch. Other sizes, contents or schedules may show more: run them, too.
 //! - Two accesses race if nothing orders them, even if the result of this run is right.
@@ -84,6 +96,7 @@ pub mod ast;
 pub mod case;
 mod code;
 mod error;
+mod launches;
 mod lower;
 mod machine;
 pub mod mutate;
@@ -92,6 +105,7 @@ mod report;
 
 pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
+pub use launches::{Launch, run};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
 
@@ -175,6 +189,6 @@ impl Kernel {
         args: &[Arg],
         options: &Options,
     ) -> Result<Report> {
-        machine::launch(&self.code, &self.variables, dim, buffers, args, options)
+        Launch::new(self, dim, args).run(buffers, options)
     }
 }

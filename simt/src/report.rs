@@ -139,6 +139,10 @@ pub struct Counts {
     pub shared_store_wavefronts: u64,
     /// Minimum wavefronts for the same number of bytes.
     pub shared_store_ideal: u64,
+    /// Warp instructions that read another block's shared memory with at least one lane.
+    pub cluster_load_requests: u64,
+    /// Warp instructions that write another block's shared memory with at least one lane.
+    pub cluster_store_requests: u64,
 }
 
 impl Counts {
@@ -160,6 +164,8 @@ impl Counts {
         self.shared_store_requests += other.shared_store_requests;
         self.shared_store_wavefronts += other.shared_store_wavefronts;
         self.shared_store_ideal += other.shared_store_ideal;
+        self.cluster_load_requests += other.cluster_load_requests;
+        self.cluster_store_requests += other.cluster_store_requests;
     }
 }
 

@@ -11,6 +11,8 @@ mod arithmetic;
 mod bits;
 #[path = "forms/blocks.rs"]
 mod blocks;
+#[path = "forms/cluster.rs"]
+mod cluster;
 #[path = "forms/compare.rs"]
 mod compare;
 #[path = "forms/convert.rs"]

@@ -14,8 +14,8 @@ use anyhow::Result;
 use cli::progress::Waiting;
 use console::Term;
 use data::BadInput;
-use simt::Module;
 use simt::case::Operands;
+use simt::{Launch, Module};
 
 pub use args::SimArgs;
 use outputs::Outputs;
@@ -38,7 +38,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
-    let given = operands.clone();
+    let clusters = args.clusters()?;
     let Operands {
         dim,
         buffers,
@@ -46,8 +46,10 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         ..
     } = &mut operands;
     let simulating = Waiting::new(format!("simulating {}", text.name));
-    let report = kernel
-        .launch(*dim, buffers, arguments, &options)
+    let launch = Launch::new(&kernel, *dim, arguments);
+    let launch = clusters.map_or(launch, |size| launch.in_clusters(size));
+    let report = launch
+        .run(buffers, &options)
         .map_err(|e| text.bad_input(e))?;
     let left = match args.costs() {
         show::Costs::Nothing => String::new(),

@@ -1,6 +1,8 @@
 //! Operations of instructions, and their operands.
 
-use super::{Address, Atomic, CarryOp, Logic, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory};
+use super::{
+    Address, Atomic, CarryOp, Logic, Mbarrier, Mma, Reg, Scope, Shuffle, Slot, Vote, WmmaMemory,
+};
 use crate::alu::{Alu, Compare};
 
 /// The operation of an instruction. Written registers come first.
@@ -217,7 +219,71 @@ pub enum Op {
         /// word for `popc`.
         reduce: Option<(Vote, Reg, bool, Result<Reg, Reg>)>,
     },
-    /// `membar` or `fence`, with its scope.
+    /// `mapa`: the address of the same byte in another block of the cluster.
+    MapAddress {
+        /// Destination, as wide as the address.
+        d: Slot,
+        /// An address of shared memory: of its own space, or a generic one.
+        a: Slot,
+        /// Rank of the block.
+        rank: Reg,
+    },
+    /// `getctarank`: the rank of the block that an address of shared memory lies in.
+    AddressRank {
+        /// Destination.
+        d: Reg,
+        /// As of `mapa`.
+        a: Slot,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        /// Whether all threads of a warp have to come together.
+        aligned: bool,
+        /// Whether what the thread did before is ordered; not with `.relaxed`.
+        release: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        /// As for an arrival.
+        aligned: bool,
+    },
+    /// `mbarrier`.
+    Mbarrier {
+        /// Where it lies in shared memory.
+        at: Address,
+        /// What is done.
+        act: Mbarrier,
+    },
+    /// `cp.async.bulk` from global to shared memory.
+    BulkLoad {
+        /// In shared memory.
+        to: Address,
+        /// In global memory.
+        from: Address,
+        /// How many.
+        bytes: Reg,
+        /// The mbarrier that counts them when they are there.
+        barrier: Address,
+    },
+    /// `cp.async.bulk` from shared to global memory.
+    BulkStore {
+        /// In global memory.
+        to: Address,
+        /// In shared memory.
+        from: Address,
+        /// How many.
+        bytes: Reg,
+    },
+    /// `cp.async.bulk.commit_group`.
+    BulkCommit,
+    /// `cp.async.bulk.wait_group n`.
+    BulkWait {
+        /// How many groups may be in flight.
+        groups: u32,
+        /// `.read`: whether it is enough that the sources have been read.
+        read: bool,
+    },
+    /// `membar`, `fence`: the scope.
     Fence(Scope),
     /// `ldmatrix`.
     LoadMatrix {
@@ -262,7 +328,11 @@ pub enum Op {
     Exit,
     /// `trap`.
     Trap,
-    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`, `griddepcontrol`: no visible effect.
+    /// `griddepcontrol.launch_dependents`.
+    LaunchDependents,
+    /// `griddepcontrol.wait`.
+    GridWait,
+    /// `brkpt`, `nanosleep`, `prefetch`, `pragma`: nothing that can be seen.
     Nothing,
     /// `call vprintf`, with generic addresses of the format and the arguments.
     Print {

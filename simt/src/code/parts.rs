@@ -1,6 +1,8 @@
 //! Parts of an instruction.
 
-/// An operation with a carry.
+use super::{Reg, Slot};
+
+/// What has a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum CarryOp {
@@ -54,7 +56,53 @@ pub enum Scope {
     System,
 }
 
-/// An atomic update new = f(old, operand), with its type.
+/// What is done to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mbarrier {
+    /// `init`.
+    Init {
+        /// Arrivals of a phase.
+        count: Reg,
+    },
+    /// `inval`.
+    Invalidate,
+    /// `arrive`, `arrive_drop`.
+    Arrive {
+        /// Where the phase goes, if it is wanted.
+        d: Option<Slot>,
+        /// How many arrivals; one if nothing is said.
+        count: Option<Reg>,
+        /// `.expect_tx`: bytes that the phase waits for besides.
+        bytes: Option<Reg>,
+        /// Whether it may complete the phase; not with `.noComplete`.
+        completes: bool,
+        /// Whether later phases need one arrival less.
+        drops: bool,
+        /// The scope in which what came before is ordered; none with `.relaxed`.
+        release: Option<Scope>,
+    },
+    /// `expect_tx`.
+    Expect {
+        /// Bytes that the phase waits for besides.
+        bytes: Reg,
+    },
+    /// `complete_tx`.
+    Complete {
+        /// Bytes that are there.
+        bytes: Reg,
+    },
+    /// `test_wait`, `try_wait`.
+    Wait {
+        /// Whether the phase is complete.
+        d: Reg,
+        /// What an arrival gave, or a word with the parity of the phase.
+        phase: Slot,
+        /// Whether what the arrivals ordered comes before what follows; not with `.relaxed`.
+        acquires: bool,
+    },
+}
+
+/// The function of an atomic update: new = f(old, operand), and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Atomic {

@@ -20,11 +20,60 @@ impl Lowering<'_> {
                 self.emit_only(Op::CopyWait(Some(groups)))
             }
             ["async", "ca" | "cg", ..] => self.copy(i),
-            ["async", "bulk", ..] => Err(self.unsupported(": this machine has no bulk copies")),
+            ["async", "bulk", rest @ ..] => self.bulk(i, rest),
             ["async", "mbarrier", ..] => {
-                Err(self.unsupported(": this machine has no barriers in memory"))
+                Err(self.unsupported(": copies of single threads arrive at no mbarrier here"))
             }
             _ => Err(self.unsupported("")),
+        }
+    }
+
+    /// `cp.async.bulk`: rows of bytes, of which one thread starts the copy.
+    fn bulk(&mut self, i: &Instruction, rest: &[&str]) -> Result<()> {
+        let complete = "mbarrier::complete_tx::bytes";
+        let rest: Vec<&str> = rest
+            .iter()
+            .filter(|m| **m != "L2::cache_hint")
+            .copied()
+            .collect();
+        match rest.as_slice() {
+            ["commit_group"] => self.emit_only(Op::BulkCommit),
+            ["wait_group", read @ ..] if matches!(read, [] | ["read"]) => {
+                let [groups] = self.operands::<1>(i)?;
+                let groups = self.literal(groups)?;
+                self.emit_only(Op::BulkWait {
+                    groups,
+                    read: !read.is_empty(),
+                })
+            }
+            [to @ ("shared::cluster" | "shared::cta"), "global", by] if *by == complete => {
+                let ([to_at, from, bytes, barrier], _) = self.operands_and_more::<4>(i)?;
+                let space = super::modifiers::space(to).unwrap_or(Space::Cluster);
+                let bytes = self.word(bytes, Type::U32)?;
+                let to = self.address(space, to_at)?;
+                let from = self.address(Space::Global, from)?;
+                let barrier = self.address(space, barrier)?;
+                self.emit_only(Op::BulkLoad {
+                    to,
+                    from,
+                    bytes,
+                    barrier,
+                })
+            }
+            ["global", "shared::cta", "bulk_group"] => {
+                let ([to, from, bytes], _) = self.operands_and_more::<3>(i)?;
+                let bytes = self.word(bytes, Type::U32)?;
+                let to = self.address(Space::Global, to)?;
+                let from = self.address(Space::Shared, from)?;
+                self.emit_only(Op::BulkStore { to, from, bytes })
+            }
+            ["tensor", ..] => Err(self.unsupported(": this machine has no copies of tensors")),
+            _ if has(i, "multicast::cluster") => {
+                Err(self.unsupported(": this machine copies to one block at a time"))
+            }
+            _ => Err(self.unsupported(
+                ": of bulk copies this machine has those from global to shared memory and back",
+            )),
         }
     }
 

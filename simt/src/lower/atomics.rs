@@ -75,7 +75,7 @@ impl Lowering<'_> {
     /// Returns the update of an instruction.
     fn update(&self, i: &Instruction, ty: Type) -> Result<Atomic> {
         if has(i, "async") {
-            return Err(self.unsupported(": this machine has no barriers in memory"));
+            return Err(self.unsupported(": this machine has no asynchronous atomics"));
         }
         if ["v2", "v4", "v8"].iter().any(|vector| has(i, vector)) {
             return Err(self.unsupported(": vectors of atomic updates"));

@@ -80,13 +80,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// `membar.gl`, `fence.acq_rel.gpu`
+    /// `membar.gl`, `fence.acq_rel.gpu`, `fence.mbarrier_init.release.cluster`, `fence.proxy.async`
     pub fn fence(&mut self, i: &Instruction) -> Result<()> {
-        if mods(i)
-            .iter()
-            .any(|m| m.starts_with("proxy") || m.starts_with("mbarrier"))
-        {
-            return Err(self.unsupported(": this machine has no memory proxies"));
+        match mods(i).as_slice() {
+            // Copies see what was written before them, with or without it.
+            ["proxy", "async", ..] => return self.emit_only(Op::Nothing),
+            ["proxy", ..] => return Err(self.unsupported(": this machine has one way to memory")),
+            _ => {}
         }
         match i.mods.iter().find_map(|m| scope(m)) {
             Some(scope) => self.emit_only(Op::Fence(scope)),

@@ -46,7 +46,12 @@ impl<'a> Lowering<'a> {
             ("redux", _) => self.redux(i),
             ("activemask", _) => self.active_mask(i),
             ("bar", ["warp", ..]) => self.warp_sync(i),
-            ("bar" | "barrier", _) if mods.first() != Some(&"cluster") => self.barrier(i),
+            ("barrier", ["cluster", "arrive", ..]) => self.cluster_arrive(i),
+            ("barrier", ["cluster", "wait", ..]) => self.cluster_wait(i),
+            ("mbarrier", _) => self.mbarrier(i),
+            ("mapa", _) => self.map_address(i),
+            ("getctarank", _) => self.address_rank(i),
+            ("bar" | "barrier", _) => self.barrier(i),
             ("membar" | "fence", _) => self.fence(i),
             ("ldmatrix", _) => self.load_matrix(i),
             ("stmatrix", _) => self.store_matrix(i),
@@ -55,6 +60,8 @@ impl<'a> Lowering<'a> {
             ("wmma", ["load" | "store", ..]) => self.wmma_memory(i),
             ("exit", _) => self.emit_only(Op::Exit),
             ("trap", _) => self.emit_only(Op::Trap),
+            ("griddepcontrol", ["launch_dependents"]) => self.emit_only(Op::LaunchDependents),
+            ("griddepcontrol", ["wait"]) => self.emit_only(Op::GridWait),
             ("createpolicy", _) => self.policy(i),
             ("branchtargets", _) => Ok(()),
             _ if is_silent(&i.opcode) => self.emit_only(Op::Nothing),
@@ -84,7 +91,6 @@ fn is_silent(opcode: &str) -> bool {
         "prefetch",
         "prefetchu",
         "pragma",
-        "griddepcontrol",
         "applypriority",
         "discard",
     ];
@@ -96,15 +102,12 @@ fn missing(opcode: &str, mods: &[&str]) -> Option<&'static str> {
     Some(match opcode {
         "wgmma" | "setmaxnreg" => ": this machine has no warp groups",
         "tcgen05" => ": this machine has no tensor memory",
-        "mbarrier" => ": this machine has no barriers in memory",
-        "barrier" | "mapa" | "getctarank" | "clusterlaunchcontrol" => {
-            ": this machine has no clusters"
-        }
+        "clusterlaunchcontrol" => ": this machine cancels no clusters",
         "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" => {
             ": this machine has no textures"
         }
         "multimem" => ": this machine has no other devices",
-        "tensormap" => ": this machine has no bulk copies",
+        "tensormap" => ": this machine has no copies of tensors",
         "shfl" | "vote" => ": it needs .sync since sm_70",
         "mma" if mods.first() == Some(&"sp") => ": this machine has no sparse products",
         "alloca" | "stacksave" | "stackrestore" => ": this machine has no stack",

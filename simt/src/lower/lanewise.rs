@@ -1,7 +1,7 @@
 //! Lane functions that only lowering needs, in addition to those of [`alu`](crate::alu).
 
 use crate::alu::{D, W};
-use crate::code::WINDOW;
+use crate::code::{RANK_SHIFT, WINDOW};
 
 /// `mov.b32`.
 pub(super) fn same_word(a: &W) -> W {
@@ -43,7 +43,12 @@ pub(super) fn in_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW == b[i] / WINDOW)
 }
 
-/// `isspacep.global`: whether a generic address is above all windows; `b` is the base of the last one.
+/// `isspacep.shared::cta`: whether it is besides an address of the block itself.
+pub(super) fn in_own_window(a: &D, b: &D) -> u32 {
+    lanes(|i| a[i] / WINDOW == b[i] / WINDOW && (a[i] % WINDOW) >> RANK_SHIFT == 0)
+}
+
+/// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.
 pub(super) fn behind_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW > b[i] / WINDOW)
 }

@@ -11,6 +11,7 @@ mod branches;
 mod calls;
 mod carry;
 mod choose;
+mod cluster;
 mod convert;
 mod flow;
 mod fragments;
@@ -20,6 +21,7 @@ mod lanewise;
 mod layout;
 mod limits;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod modifiers;
 mod moves;
@@ -202,6 +204,9 @@ impl<'a> Lowering<'a> {
             local_bytes: self.local_bytes as u32,
             constants,
             max_threads: exactly.or(at_most),
+            cluster: entry.required_cluster,
+            explicit_cluster: entry.explicit_cluster,
+            max_cluster: entry.max_cluster,
         }
     }
 

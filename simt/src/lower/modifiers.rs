@@ -21,6 +21,7 @@ pub(super) fn space(name: &str) -> Option<Space> {
     Some(match name {
         "global" => Space::Global,
         "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::Cluster,
         "local" => Space::Local,
         "const" => Space::Const,
         "param" | "param::entry" | "param::func" => Space::Param,

@@ -66,12 +66,11 @@ impl Lowering<'_> {
             (Some(special), _) if self.reads_special() => Ok(self.registers.special(special)),
             (Some(_), _) => Err(self.wrong("a register: only mov reads a special one", name)),
             (None, "WARP_SZ") => Ok(self.registers.word(32)),
-            (None, "%tid" | "%ntid" | "%ctaid" | "%nctaid") => {
-                Err(self.unsupported(": special registers are read one axis at a time"))
-            }
-            _ if name.contains("cluster") => {
-                Err(self.unsupported(": this machine has no clusters"))
-            }
+            (
+                None,
+                "%tid" | "%ntid" | "%ctaid" | "%nctaid" | "%clusterid" | "%nclusterid"
+                | "%cluster_ctaid" | "%cluster_nctaid",
+            ) => Err(self.unsupported(": special registers are read one axis at a time")),
             _ => Err(self.wrong_name(Width::Word.register(), name)),
         }
     }
@@ -237,11 +236,13 @@ fn fits(instruction: Space, variable: Space) -> bool {
     instruction == variable
         || instruction == Space::Generic
         || (instruction == Space::Param && variable == Space::Local)
+        || (instruction == Space::Cluster && variable == Space::Shared)
 }
 
 fn variable_of(space: Space) -> String {
     match space {
         Space::Generic => "a variable".into(),
+        Space::Cluster => "a variable in .shared".into(),
         named => format!("a variable in .{}", format!("{named:?}").to_lowercase()),
     }
 }

@@ -1,7 +1,7 @@
 //! Instructions that read or write predicates.
 
 use crate::alu::{self, Compare};
-use crate::ast::{Instruction, Operand, Type};
+use crate::ast::{Instruction, Operand, Space, Type};
 use crate::code::{Logic, Op, Reg, Slot};
 use crate::error::Result;
 
@@ -112,6 +112,7 @@ impl Lowering<'_> {
                     value: *value != 0,
                 });
             }
+            Operand::Name(name) if name == "%is_explicit_cluster" => self.emit_is_explicit(d),
             _ => {
                 let condition = self.condition(a)?;
                 self.emit_copy(d, condition);
@@ -157,6 +158,9 @@ impl Lowering<'_> {
         let [p, a] = self.operands::<2>(i)?;
         let space = i.mods.first().and_then(|m| super::modifiers::space(m));
         let (compare, window) = match space.map(super::spaces::window) {
+            Some(Some(window)) if space == Some(Space::Shared) => {
+                (lanewise::in_own_window as fn(&_, &_) -> _, window)
+            }
             Some(Some(window)) => (lanewise::in_window as fn(&_, &_) -> _, window),
             Some(None) => (
                 lanewise::behind_window as fn(&_, &_) -> _,

@@ -206,6 +206,10 @@ pub(super) fn special(name: &str) -> Option<Special> {
             "%ntid" => Special::Ntid(axis(n)?),
             "%ctaid" => Special::Ctaid(axis(n)?),
             "%nctaid" => Special::Nctaid(axis(n)?),
+            "%clusterid" => Special::ClusterId(axis(n)?),
+            "%nclusterid" => Special::NClusterId(axis(n)?),
+            "%cluster_ctaid" => Special::ClusterCtaid(axis(n)?),
+            "%cluster_nctaid" => Special::ClusterNctaid(axis(n)?),
             _ => return None,
         });
     }
@@ -223,6 +227,8 @@ pub(super) fn special(name: &str) -> Option<Special> {
         "%gridid" => Special::GridId,
         "%dynamic_smem_size" => Special::DynamicSmemSize,
         "%total_smem_size" => Special::TotalSmemSize,
+        "%cluster_ctarank" => Special::ClusterCtarank,
+        "%cluster_nctarank" => Special::ClusterNctarank,
         _ => return None,
     })
 }

@@ -13,7 +13,7 @@ use super::registers::Width;
 /// Base of a space's window; `None` for global, whose addresses are generic already.
 pub(super) fn window(space: Space) -> Option<u64> {
     match space {
-        Space::Shared => Some(SHARED_WINDOW),
+        Space::Shared | Space::Cluster => Some(SHARED_WINDOW),
         Space::Local => Some(LOCAL_WINDOW),
         Space::Const => Some(CONST_WINDOW),
         Space::Param => Some(PARAM_WINDOW),
@@ -31,7 +31,7 @@ impl Lowering<'_> {
         };
         if Width::of(ty) == Width::Word {
             return match space {
-                Space::Shared => self.mov_bits(d, a, ty),
+                Space::Shared | Space::Cluster => self.mov_bits(d, a, ty),
                 _ => Err(self.unsupported(": addresses of 32 bits are of shared memory only")),
             };
         }

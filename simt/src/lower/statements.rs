@@ -85,7 +85,7 @@ impl<'a> Lowering<'a> {
                 None => return Ok(()),
             },
             Space::Local | Space::Param => self.new_local(variable),
-            Space::Global | Space::Const | Space::Generic => {
+            Space::Global | Space::Const | Space::Cluster | Space::Generic => {
                 return Err(self.unsupported(": inside of a function"));
             }
         };

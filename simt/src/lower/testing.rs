@@ -29,6 +29,9 @@ pub fn entry(body: Vec<Statement>) -> Function {
         params: vec![],
         max_threads: None,
         required_threads: None,
+        required_cluster: None,
+        explicit_cluster: false,
+        max_cluster: None,
         body: Some(body),
         line: 1,
     }

@@ -7,6 +7,7 @@ use crate::ast::Space;
 use crate::code::{Address, Slot};
 
 use super::block::Block;
+use super::cluster::{offset_of, rank_of};
 use super::coalesce::{self, Group, lanes};
 
 /// The kind of an access.
@@ -66,9 +67,10 @@ impl<'a> Lanes<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spaces([u32; SPACES.len()]);
 
-const SPACES: [Space; 5] = [
+const SPACES: [Space; 6] = [
     Space::Global,
     Space::Shared,
+    Space::Cluster,
     Space::Local,
     Space::Const,
     Space::Param,
@@ -83,7 +85,14 @@ impl Spaces {
         }
     }
 
-    /// Iterates over the spaces that have a lane.
+    /// That of one lane.
+    pub fn of(self, lane: usize) -> Space {
+        let all = SPACES.iter().zip(self.0);
+        let own = all.into_iter().find(|(_, mask)| mask >> lane & 1 != 0);
+        own.map_or(Space::Generic, |(space, _)| *space)
+    }
+
+    /// Those with a lane.
     pub fn iter(self) -> impl Iterator<Item = (Space, u32)> {
         let all = SPACES.into_iter().zip(self.0);
         all.filter(|&(_, mask)| mask != 0)
@@ -113,11 +122,23 @@ impl Block<'_> {
             }
         }
         let mut spaces = Spaces::default();
-        if address.space != Space::Generic {
+        if !matches!(address.space, Space::Generic | Space::Cluster) {
             spaces.add(address.space, active);
         } else {
             for lane in lanes(active) {
-                let (space, offset) = Self::space_of(at[lane]);
+                let (mut space, mut offset) = match address.space {
+                    Space::Generic => Self::space_of(at[lane]),
+                    named => (named, at[lane]),
+                };
+                if matches!(space, Space::Shared | Space::Cluster) {
+                    let is_own = rank_of(offset).is_none_or(|rank| rank == self.rank);
+                    space = if is_own {
+                        Space::Shared
+                    } else {
+                        Space::Cluster
+                    };
+                    offset = if is_own { offset_of(offset) } else { offset };
+                }
                 at[lane] = offset;
                 spaces.add(space, 1 << lane);
             }
@@ -234,6 +255,7 @@ impl Block<'_> {
         match on.space {
             Space::Global => self.read_global(on, bytes),
             Space::Shared => self.read_shared(on, bytes),
+            Space::Cluster => self.read_cluster(on, bytes),
             _ => {
                 let mut values = [[0; 32]; N];
                 for lane in lanes(on.mask) {
@@ -252,6 +274,7 @@ impl Block<'_> {
         match on.space {
             Space::Global => self.write_global(on, bytes, value),
             Space::Shared => self.write_shared(on, bytes, value),
+            Space::Cluster => self.write_cluster(on, bytes, value),
             Space::Local => self.write_local(on, bytes as usize, value),
             _ => {}
         }

@@ -78,7 +78,11 @@ impl Block<'_> {
 
     /// Reports that some lanes of a warp are missing at a barrier.
     fn parted(&mut self, w: usize, pc: u32, here: u32) {
-        let others = self.warps[w].live & !here;
+        self.parted_from(w, pc, here, self.warps[w].live & !here);
+    }
+
+    /// The same without those others.
+    pub fn parted_from(&mut self, w: usize, pc: u32, here: u32, others: u32) {
         self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
             format!(
                 "only part of warp {w} reaches the barrier, which all threads of the block must reach: \
@@ -166,6 +170,9 @@ impl Block<'_> {
             .map(|(_, warp)| &mut warp.known)
             .collect();
         Known::barrier(&mut known, &members, &came, &mut self.clock);
+        if members.iter().any(|&w| self.warps[w].waited != 0) {
+            members.iter().for_each(|&w| self.warps[w].waited = !0);
+        }
         for warp in &mut self.warps {
             warp.leave_barrier(id);
         }

@@ -7,9 +7,11 @@ use crate::code::Kernel;
 use crate::report::{Counts, Finding, Step};
 
 use super::barriers::Arrival;
+use super::cluster::Cluster;
 use super::costs::Pattern;
 use super::global::Global;
 use super::known::{Acquired, Board};
+use super::overlap::{Overlap, Recorder};
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
 use super::{Options, Schedule};
@@ -28,6 +30,8 @@ pub struct Grid<'a> {
     pub spent: AtomicU64,
     /// Whether a block ran out of fuel, which stops the others.
     pub halted: AtomicBool,
+    /// What is accessed, if other launches may be in flight at the same time.
+    pub recorder: Option<Recorder>,
 }
 
 /// A running block.
@@ -35,6 +39,11 @@ pub struct Block<'a> {
     pub grid: &'a Grid<'a>,
     pub id: [u32; 3],
     pub number: u32,
+    /// In its cluster.
+    pub rank: usize,
+    pub cluster: Cluster,
+    /// Rank of the block whose shared memory `shared` is at this moment.
+    pub home: usize,
     pub warps: Vec<Warp>,
     pub shared: Shared,
     /// Logical time; ticks whenever lanes synchronise.
@@ -49,9 +58,11 @@ pub struct Block<'a> {
     pub fuel: u64,
     /// Warps that arrived by `bar.arrive` and do not wait.
     pub arrivals: Vec<Arrival>,
-    /// Knowledge published through shared memory.
-    pub board: Board,
-    /// Steps of the watched warp.
+    /// Whether the last instruction asked in vain whether a phase is complete: the others go on first.
+    pub pauses: bool,
+    /// How it stands to the launches that are in flight.
+    pub overlap: Overlap,
+    /// What the watched warp did.
     pub trace: Vec<Step>,
     /// Whether the current instruction's addresses are recorded.
     pub recording: bool,
@@ -70,11 +81,16 @@ pub enum Next {
 
 /// Instructions that a warp runs before the next warp's turn.
 const SLICE: u64 = 4096;
+/// What a question in vain takes of the fuel, so that a block that only asks comes to an end.
+const PAUSE: u64 = 256;
 
 impl<'a> Block<'a> {
-    /// A block before its first instruction.
-    pub fn new(grid: &'a Grid<'a>, id: [u32; 3], number: u32) -> Self {
+    /// Before its first instruction.
+    pub fn new(grid: &'a Grid<'a>, id: [u32; 3]) -> Self {
         let kernel = grid.kernel;
+        let [x, y, _] = grid.shape.grid;
+        let number = id[0] + x * (id[1] + y * id[2]);
+        let rank = grid.shape.rank(id) as usize;
         let threads = grid.shape.block.iter().product::<u32>();
         let warps = 0..threads.div_ceil(32) as usize;
         let mut warps: Vec<Warp> = warps
@@ -90,6 +106,9 @@ impl<'a> Block<'a> {
             grid,
             id,
             number,
+            rank,
+            cluster: Cluster::default(),
+            home: rank,
             warps,
             shared: Shared::new(grid.shape.total_smem as usize),
             clock: 1,
@@ -101,28 +120,35 @@ impl<'a> Block<'a> {
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             arrivals: vec![],
-            board: Board::default(),
+            pauses: false,
+            overlap: Overlap::default(),
             trace: vec![],
             recording: false,
             stopped: false,
         }
     }
 
-    /// Runs until all warps return or none can go on.
-    pub fn run(&mut self) {
-        while !self.stopped && self.warps.iter().any(|w| w.live != 0) {
-            let before = self.fuel;
-            for w in self.order() {
-                self.run_warp(w);
-                if self.stopped {
-                    return;
-                }
-            }
-            if self.fuel == before && !self.wake() {
-                self.deadlock();
-                return;
+    /// Runs each warp until it waits, returns or has had its turn: whether any could go on.
+    pub fn turn(&mut self) -> bool {
+        let before = self.fuel;
+        let released = self.release_cluster();
+        for w in self.order() {
+            self.run_warp(w);
+            if self.stopped {
+                break;
             }
         }
+        released || self.fuel != before
+    }
+
+    /// Whether it has threads that have not returned.
+    pub fn is_live(&self) -> bool {
+        self.warps.iter().any(|w| w.live != 0)
+    }
+
+    /// Whether it was ended before its end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Runs a warp until it waits, returns or its turn ends.
@@ -135,6 +161,11 @@ impl<'a> Block<'a> {
             self.run_fragment(w, i, until);
             if self.stopped {
                 return;
+            }
+            if std::mem::take(&mut self.pauses) {
+                self.fuel = self.fuel.saturating_sub(PAUSE);
+                self.take_turns(w);
+                break;
             }
         }
         let spent = before - self.fuel;
@@ -185,6 +216,7 @@ impl<'a> Block<'a> {
                 Next::Step => {}
                 Next::Moved => return,
             }
+            let pauses = self.pauses;
             let warp = &mut self.warps[w];
             let fragment = &mut warp.fragments[i];
             fragment.pc += 1;
@@ -197,7 +229,10 @@ impl<'a> Block<'a> {
                     return;
                 }
             }
-            // The random schedule switches fragments now and then.
+            if pauses {
+                return;
+            }
+            // Other schedules look for another fragment now and then.
             if random && steps == 8 && self.warps[w].fragments.len() > 1 {
                 return;
             }
@@ -206,6 +241,7 @@ impl<'a> Block<'a> {
 
     /// The lanes return.
     pub fn exit(&mut self, w: usize, i: usize, lanes: u32) {
+        self.finish_stores(w, lanes);
         let warp = &mut self.warps[w];
         let fragment = &mut warp.fragments[i];
         fragment.mask &= !lanes;
@@ -213,8 +249,12 @@ impl<'a> Block<'a> {
             warp.fragments.swap_remove(i);
         }
         warp.retire(lanes);
-        if warp.live == 0 {
+        self.retire_from_cluster(w, lanes);
+        if self.warps[w].live == 0 {
             self.release_barriers();
+        }
+        if !self.is_live() {
+            self.leave_cluster();
         }
     }
 

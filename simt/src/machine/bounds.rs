@@ -5,6 +5,7 @@ use crate::report::Class;
 
 use super::access::{Kind, Lanes};
 use super::block::Block;
+use super::cluster::{offset_of, rank_of};
 use super::coalesce::lanes;
 use super::global::{Found, Global, Range};
 
@@ -56,6 +57,7 @@ impl Block<'_> {
     pub fn all_fine(&self, on: &Lanes, bytes: u32, kind: Kind) -> bool {
         let (start, size) = match on.space {
             Space::Const | Space::Param if kind != Kind::Read => return false,
+            Space::Cluster => return false,
             Space::Global => match self.grid.global.find(on.at[0], bytes) {
                 Found::Inside(i, _) => (Global::address(i), self.grid.global.ranges[i].bytes),
                 _ => return false,
@@ -74,6 +76,10 @@ impl Block<'_> {
     fn is_inside(&self, space: Space, at: u64, bytes: u32) -> bool {
         match space {
             Space::Global => matches!(self.grid.global.find(at, bytes), Found::Inside(..)),
+            Space::Cluster => {
+                let is_block = rank_of(at).is_some_and(|rank| rank < self.cluster.shared.len());
+                is_block && self.is_inside(Space::Shared, offset_of(at), bytes)
+            }
             _ => at.saturating_add(u64::from(bytes)) <= self.size(space),
         }
     }
@@ -81,7 +87,7 @@ impl Block<'_> {
     /// Size in bytes of a space other than global memory.
     fn size(&self, space: Space) -> u64 {
         match space {
-            Space::Shared => self.shared.memory.bytes.len() as u64,
+            Space::Shared | Space::Cluster => u64::from(self.grid.shape.total_smem),
             Space::Local => u64::from(self.grid.kernel.local_bytes),
             Space::Const => self.grid.kernel.constants.len() as u64,
             Space::Param => self.grid.params.len() as u64,
@@ -91,6 +97,17 @@ impl Block<'_> {
 
     /// Describes an address: byte, buffer and size.
     fn place(&self, space: Space, at: u64) -> String {
+        if space == Space::Cluster {
+            let (rank, blocks) = (rank_of(at).unwrap_or(self.rank), self.cluster.shared.len());
+            if rank >= blocks {
+                return format!("an address of rank {rank}, in a cluster of {blocks} blocks");
+            }
+            let (name, size) = (self.memory_name(rank), self.size(space));
+            return format!("byte {} of {name}, which has {size} bytes", offset_of(at));
+        }
+        if space == Space::Shared && rank_of(at).is_some_and(|r| r < self.cluster.shared.len()) {
+            return "an address of .shared::cluster, which is none of .shared".into();
+        }
         if space != Space::Global {
             let (name, size) = (name(space), self.size(space));
             return format!("byte {} of {name}, which has {size} bytes", distance(at));
@@ -118,7 +135,7 @@ pub fn distance(at: u64) -> i64 {
 fn name(space: Space) -> &'static str {
     match space {
         Space::Global => "global memory",
-        Space::Shared => "shared memory",
+        Space::Shared | Space::Cluster => "shared memory",
         Space::Local => "local memory",
         Space::Const => "constant memory",
         Space::Param => "the parameters",

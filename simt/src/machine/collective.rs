@@ -41,11 +41,19 @@ impl Block<'_> {
                 let warp = &mut self.warps[w];
                 let born = warp.born;
                 warp.known.sync_lanes(together, born, clock);
+                if warp.waited & together != 0 {
+                    warp.waited |= together;
+                }
             }
             Op::Shuffle { .. } => self.shuffle(w, parts, together),
             Op::Vote { .. } => self.vote(w, parts, together),
             Op::Match { .. } => self.matching(w, parts),
             Op::Redux { .. } => self.redux(w, parts),
+            Op::ClusterArrive { release, .. } => {
+                for &(pc, mask) in parts {
+                    self.arrive_lanes(w, pc, mask, *release);
+                }
+            }
             _ => {}
         }
     }

@@ -27,6 +27,12 @@ impl Block<'_> {
         let (cost, groups) = match on.space {
             Space::Global => self.cost(on, 31, |at| sectors(at, on.mask, bytes)),
             Space::Shared => self.cost(on, 3, |at| wavefronts(at, on.mask, bytes, load)),
+            Space::Cluster => {
+                let counts = &mut self.counts[on.pc as usize];
+                counts.cluster_load_requests += u64::from(load);
+                counts.cluster_store_requests += u64::from(!load);
+                return Rc::default();
+            }
             _ => return Rc::default(),
         };
         let counts = &mut self.counts[on.pc as usize];

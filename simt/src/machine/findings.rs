@@ -6,6 +6,7 @@ use crate::report::{Class, Finding, Thread};
 
 use super::block::Block;
 use super::coalesce::lanes;
+use super::race::Stamp;
 use super::warp::{Fragment, State};
 
 impl Block<'_> {
@@ -21,13 +22,44 @@ impl Block<'_> {
         }
     }
 
-    /// Reports a defect at `pc`; repeated ones of the same class and instruction are counted.
+    /// The same of a thread of another block.
+    pub fn thread_of(&self, stamp: Stamp) -> Thread {
+        let [x, y, _] = self.grid.shape.grid;
+        let number = stamp.block;
+        Thread {
+            block: [number % x, number / x % y, number / (x * y)],
+            ..self.thread(stamp.warp as usize, stamp.lane as usize)
+        }
+    }
+
+    /// A block by its number, as a thread's display has it.
+    pub fn block_name(&self, number: u32) -> String {
+        let [x, y, z] = self.grid.shape.grid;
+        if y * z == 1 {
+            return number.to_string();
+        }
+        format!("({}, {}, {})", number % x, number / x % y, number / (x * y))
+    }
+
+    /// Something is wrong at `pc`: kept once for each class and instruction.
     pub fn find(
         &mut self,
         class: Class,
         w: usize,
         pc: u32,
         lane: usize,
+        what: impl FnOnce() -> String,
+    ) {
+        let thread = self.thread(w, lane);
+        self.find_by(class, thread, pc, what);
+    }
+
+    /// The same of any thread.
+    pub fn find_by(
+        &mut self,
+        class: Class,
+        thread: Thread,
+        pc: u32,
         what: impl FnOnce() -> String,
     ) {
         let known = self
@@ -44,7 +76,7 @@ impl Block<'_> {
             line: step.place.line,
             source: step.place.source.clone(),
             form: step.form.clone(),
-            thread: self.thread(w, lane),
+            thread,
             what: what(),
             count: 1,
         };
@@ -94,10 +126,16 @@ impl Block<'_> {
             let lane = fragment.mask.trailing_zeros() as usize;
             let what = match fragment.state {
                 State::Ready => continue,
+                State::Lanes(_) if self.is_of_cluster(fragment.pc) => {
+                    let others = self.warps[w].live & !fragment.mask;
+                    self.parted_from(w, fragment.pc, fragment.mask, others);
+                    continue;
+                }
                 State::Lanes(wanted) => self.absent(w, wanted & !fragment.mask),
                 State::Barrier(id) => {
                     format!("waits at barrier {id}, which some of {total} threads never reach")
                 }
+                State::Cluster => self.missing_at_cluster(),
             };
             self.find(Class::Deadlock, w, fragment.pc, lane, || what);
         }
@@ -111,7 +149,7 @@ impl Block<'_> {
         let place = |pc: u32| self.grid.kernel.code[pc as usize].place.words();
         let is_there = |f: &&Fragment| f.mask & first != 0;
         let instead = match warp.fragments.iter().find(is_there) {
-            Some(f) if matches!(f.state, State::Barrier(_)) => {
+            Some(f) if matches!(f.state, State::Barrier(_) | State::Cluster) => {
                 format!("waits at the barrier in {}", place(f.pc))
             }
             Some(f) => format!("is in {}", place(f.pc)),

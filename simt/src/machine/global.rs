@@ -3,13 +3,14 @@
 //! Blocks run on several threads, so memory consists of atomic words with relaxed loads and stores, which
 //! cost as much as plain ones. Shadow pages record which bytes are written and who accessed a word last.
 
+use std::iter::repeat_with;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::alu::D;
 
 use super::coalesce::{Group, lanes, pages};
-use super::pages::Pages;
+use super::pages::{Earlier, Pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE};
 
@@ -109,10 +110,14 @@ pub enum Found {
 }
 
 impl Global {
-    /// Copies the bytes of the buffers.
-    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>) -> Self {
+    /// Takes the buffers' bytes.
+    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>, earlier: &[Earlier]) -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
-        let ranges = buffers.map(Range::new).collect();
+        let earlier = earlier.iter().cloned().chain(repeat_with(Earlier::new));
+        let ranges = buffers
+            .zip(earlier)
+            .map(|(b, earlier)| Range::new(b, earlier));
+        let ranges = ranges.collect();
         Self { ranges, stripes }
     }
 
@@ -163,7 +168,7 @@ impl Global {
 }
 
 impl Range {
-    fn new(buffer: &Buffer) -> Self {
+    fn new(buffer: &Buffer, earlier: Earlier) -> Self {
         let word = |b: &[u8]| {
             let mut bytes = [0; 4];
             bytes[..b.len()].copy_from_slice(b);
@@ -173,7 +178,7 @@ impl Range {
             name: buffer.name.clone(),
             bytes: buffer.bytes.len() as u64,
             words: buffer.bytes.chunks(4).map(word).collect(),
-            pages: Pages::new(buffer.bytes.len(), buffer.initialised),
+            pages: Pages::new(buffer.bytes.len(), buffer.initialised, earlier),
         }
     }
 
@@ -274,7 +279,12 @@ impl Range {
         conflicts
     }
 
-    /// Copies the bytes out for the host.
+    /// What was written of it so far, for the next launch of a row.
+    pub fn into_written(self) -> Earlier {
+        self.pages.written()
+    }
+
+    /// The bytes, for the host.
     pub fn to_bytes(&self) -> Vec<u8> {
         let words = self.words.iter();
         let mut bytes: Vec<u8> = words.flat_map(|w| w.load(Relaxed).to_le_bytes()).collect();

@@ -38,6 +38,7 @@ impl Block<'_> {
         let mut left = on.mask;
         while let Some((i, here, at)) = self.buffer(on.at, left) {
             left &= !here;
+            self.note(&on, i, (here, &at), bytes * N as u32, false);
             let access = self.access(&on);
             let range = &self.grid.global.ranges[i];
             let groups = of_buffer(&on, here);
@@ -62,6 +63,7 @@ impl Block<'_> {
         let mut left = on.mask;
         while let Some((i, here, at)) = self.buffer(on.at, left) {
             left &= !here;
+            self.note(&on, i, (here, &at), bytes, true);
             let access = self.access(&on);
             let range = &self.grid.global.ranges[i];
             let groups = of_buffer(&on, here);

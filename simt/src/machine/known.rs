@@ -14,22 +14,33 @@ use super::race::Stamp;
 /// What a lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
-    /// Whether the fence had device or system scope, so that other blocks may acquire it.
-    device: bool,
+    /// Whether it came through a fence of the device or the system: other blocks see it.
+    pub device: bool,
     warps: Vec<u32>,
     lanes: HashMap<u32, [u32; 32]>,
 }
 
 impl Knowledge {
-    /// Whether it includes an access with this stamp.
+    /// What a warp did up to this time, which other blocks see.
+    pub fn of_warp(warp: usize, time: u32) -> Self {
+        let mut warps = vec![0; warp + 1];
+        warps[warp] = time + 1;
+        Self {
+            device: true,
+            warps,
+            lanes: HashMap::new(),
+        }
+    }
+
+    /// Whether it includes what was done at this time.
     pub fn knows(&self, other: Stamp) -> bool {
         let of_warp = self.warps.get(other.warp as usize);
         let of_lane = self.lanes.get(&other.warp).map(|l| &l[other.lane as usize]);
         of_warp.into_iter().chain(of_lane).any(|&t| other.time < t)
     }
 
-    /// Merges other knowledge into it.
-    fn join(&mut self, other: &Self) {
+    /// Adds another's.
+    pub fn join(&mut self, other: &Self) {
         self.device |= other.device;
         self.warps
             .resize(self.warps.len().max(other.warps.len()), 0);
@@ -47,8 +58,11 @@ fn later(mine: &mut [u32], other: &[u32]) {
     }
 }
 
-/// Knowledge of other blocks, by block.
-pub type Acquired = HashMap<u32, Knowledge>;
+/// What a block knows of others.
+pub type Acquired = Peers;
+
+/// What is known of several blocks, by their numbers.
+pub type Peers = HashMap<u32, Knowledge>;
 
 /// A warp's knowledge of its block.
 #[derive(Debug, Clone)]
@@ -59,9 +73,11 @@ pub struct Known {
     lanes: Option<Box<[[u32; 32]; 32]>>,
     /// Times of the other warps of the block.
     pub warps: Vec<u32>,
-    /// Each lane's knowledge at its last fence.
-    fenced: [Option<Arc<Knowledge>>; 32],
-    /// Time when each lane last synchronised.
+    /// Of other blocks of the cluster.
+    pub peers: Peers,
+    /// What each lane knew at its last fence.
+    pub fenced: [Option<Arc<Knowledge>>; 32],
+    /// When each lane last synchronised.
     pub now: [u32; 32],
 }
 
@@ -72,6 +88,7 @@ impl Known {
             together: 1,
             lanes: None,
             warps: vec![1; warps],
+            peers: Peers::new(),
             fenced: Default::default(),
             now: [1; 32],
         }
@@ -137,7 +154,8 @@ impl Known {
         clock: &mut u32,
     ) {
         *clock += 1;
-        let mut known = vec![0; all[0].warps.len()];
+        let len = all.iter().map(|warp| warp.warps.len()).max().unwrap_or(0);
+        let mut known = vec![0; len];
         for warp in all.iter() {
             later(&mut known, &warp.warps);
         }
@@ -148,7 +166,12 @@ impl Known {
             known[member] = *clock;
         }
         let fenced = joined(all.iter().flat_map(|warp| warp.fenced.iter().flatten()));
+        let mut peers = Peers::new();
+        for (block, knowledge) in all.iter().flat_map(|warp| &warp.peers) {
+            peers.entry(*block).or_default().join(knowledge);
+        }
         for warp in all.iter_mut() {
+            warp.peers.clone_from(&peers);
             warp.together = *clock;
             warp.lanes = None;
             warp.now = [*clock; 32];
@@ -175,14 +198,48 @@ impl Known {
         }
     }
 
-    /// Lane `lane` of warp `warp` acquires knowledge of another lane of the block.
+    /// The lanes of `mask` of a warp come to know what others of the cluster had done.
+    pub fn meet(&mut self, (block, warp): (u32, usize), mask: u32, others: &Peers) {
+        for (&other, knowledge) in others {
+            if other != block && !knowledge.device {
+                continue;
+            }
+            if other != block {
+                self.peers.entry(other).or_default().join(knowledge);
+                continue;
+            }
+            // Lanes that came together know all of each other.
+            let times = knowledge.lanes.get(&(warp as u32));
+            let times = times.map(|all| lanes(mask).map(|lane| all[lane]));
+            if mask == !0
+                && let Some(first) = times.and_then(Iterator::min)
+            {
+                self.together = self.together.max(first);
+            }
+            lanes(mask).for_each(|lane| self.learn(warp, lane, knowledge));
+        }
+    }
+
+    /// The lanes of `mask` synchronise with others: what they do next, those do not know.
+    pub fn tick(&mut self, mask: u32, clock: &mut u32) {
+        *clock += 1;
+        lanes(mask).for_each(|lane| self.now[lane] = *clock);
+    }
+
+    /// Lane `lane` of warp `warp` comes to know what another of the block knew.
     fn learn(&mut self, warp: usize, lane: usize, knowledge: &Knowledge) {
+        // Bulk copies are known by numbers beyond those of the warps.
+        let len = self.warps.len().max(knowledge.warps.len());
+        self.warps.resize(len, 0);
         later(&mut self.warps, &knowledge.warps);
         for (&other, times) in &knowledge.lanes {
             if other as usize != warp {
                 // A warp keeps one time for each other warp, not one per lane.
                 let latest = times.iter().copied().max().unwrap_or(0);
                 self.warps[other as usize] = self.warps[other as usize].max(latest);
+                continue;
+            }
+            if times.iter().all(|&time| time <= self.together) {
                 continue;
             }
             let known = self.lanes.get_or_insert_with(|| Box::new([[0; 32]; 32]));

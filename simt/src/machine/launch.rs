@@ -13,7 +13,9 @@ const MAX_SHARED: u64 = 227 << 10;
 
 /// Maximum bytes of static shared memory (ptxas).
 const MAX_DECLARED_SHARED: u64 = 48 << 10;
-/// Maximum threads per block.
+/// Blocks of a cluster at most: what an H100 grants.
+const MAX_CLUSTER: u32 = 16;
+/// Threads of a block at most.
 const MAX_THREADS: u64 = 1024;
 
 /// The size of a launch.
@@ -103,10 +105,46 @@ pub fn check(kernel: &Kernel, dim: &Dim, buffers: &[Buffer], args: &[Arg]) -> Re
     argument::check(kernel, buffers, args)
 }
 
-/// Checks that a launch stays within [`Options::memory`].
+/// The size of a launch's clusters, which the kernel or the launch gives; one block of neither.
+pub fn cluster_of(kernel: &Kernel, dim: &Dim, given: Option<[u32; 3]>) -> Result<[u32; 3]> {
+    let axes = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z} blocks");
+    let wrong = |what: &str, expected: String, found: String| {
+        Err(Error::Launch {
+            what: format!("{}: {what}", kernel.name),
+            expected,
+            found,
+        })
+    };
+    let cluster = match (kernel.cluster, given) {
+        (Some(required), Some(given)) if required != given => {
+            return wrong("cluster", axes(required), axes(given));
+        }
+        (None, None) if kernel.explicit_cluster => {
+            let expected = "a size, because the kernel has .explicitcluster".into();
+            return wrong("cluster", expected, "none".into());
+        }
+        (required, given) => required.or(given).unwrap_or([1; 3]),
+    };
+    let most = kernel
+        .max_cluster
+        .map_or(MAX_CLUSTER, |n| n.min(MAX_CLUSTER));
+    let blocks = cluster.iter().fold(1, |all: u32, &n| all.saturating_mul(n));
+    if blocks == 0 || blocks > most {
+        return wrong("cluster", format!("1 to {most} blocks"), axes(cluster));
+    }
+    let is_whole = dim.grid.iter().zip(cluster).all(|(n, of)| n % of == 0);
+    if !is_whole {
+        let expected = format!("a multiple of a cluster's {}", axes(cluster));
+        return wrong("grid", expected, axes(dim.grid));
+    }
+    Ok(cluster)
+}
+
+/// Whether a launch takes no more memory than it may: see [`Options::memory`].
 pub fn check_memory(
     kernel: &Kernel,
     dim: &Dim,
+    cluster: [u32; 3],
     buffers: impl Iterator<Item = u64>,
     options: &Options,
 ) -> Result<()> {
@@ -123,8 +161,9 @@ pub fn check_memory(
     };
     // Twice, because buffers are copied in and out.
     let buffers: u64 = 2 * buffers.sum::<u64>();
+    let blocks = side_by_side * cluster.iter().map(|&n| u64::from(n)).product::<u64>();
     let bytes = (warps * warp + shared + counts)
-        .saturating_mul(side_by_side)
+        .saturating_mul(blocks)
         .saturating_add(buffers);
     if bytes <= options.memory {
         return Ok(());

@@ -81,9 +81,16 @@ impl Block<'_> {
                 let op = &kernel.code[fragment.pc as usize].op;
                 if fragment.state == State::Lanes(wanted) && kind_of(op) == kind {
                     parts.push((fragment.pc, fragment.mask));
+                    if kind == Kind::ClusterWait {
+                        fragment.state = State::Cluster;
+                        continue;
+                    }
                     fragment.state = State::Ready;
                     fragment.pc += 1;
                 }
+            }
+            if matches!(kind, Kind::ClusterArrive { .. } | Kind::ClusterWait) {
+                self.check_aligned(w, &parts);
             }
             self.keep_mixed(w, &parts);
             self.happen(w, &parts);
@@ -120,6 +127,8 @@ enum Kind {
     Match { all: bool },
     Redux(Atomic),
     WarpSync,
+    ClusterArrive { release: bool },
+    ClusterWait,
     None,
 }
 
@@ -130,6 +139,8 @@ fn kind_of(op: &Op) -> Kind {
         Op::Match { all, .. } => Kind::Match { all: *all },
         Op::Redux { atomic, .. } => Kind::Redux(*atomic),
         Op::WarpSync { .. } => Kind::WarpSync,
+        Op::ClusterArrive { release, .. } => Kind::ClusterArrive { release: *release },
+        Op::ClusterWait { .. } => Kind::ClusterWait,
         _ => Kind::None,
     }
 }

@@ -6,7 +6,9 @@ mod atomics;
 mod barriers;
 mod block;
 mod bounds;
+mod bulk;
 mod carry;
+mod cluster;
 mod coalesce;
 mod collective;
 mod copies;
@@ -17,9 +19,11 @@ mod global_access;
 mod known;
 mod launch;
 mod matrix;
+mod mbarrier;
 mod meetings;
 mod members;
 mod mixed;
+mod overlap;
 mod own;
 mod pages;
 mod print;
@@ -43,12 +47,15 @@ use crate::error::Result;
 use crate::report::{Counts, Finding, Line, Report, Step};
 
 pub use argument::Arg;
-use block::{Block, Grid};
+use block::Grid;
 pub use global::Buffer;
 use global::{Global, Range};
 use known::Board;
 pub use launch::Dim;
-use launch::{check, check_memory, parameters};
+use launch::{check, check_memory, cluster_of, parameters};
+use overlap::Recorder;
+pub use overlap::{Ran, Recorded, check as check_overlap};
+pub use pages::Earlier;
 use warp::Shape;
 pub use watch::Watch;
 
@@ -107,47 +114,76 @@ impl Default for Options {
     }
 }
 
-/// Runs a kernel on `buffers`, which it may modify.
+/// What is launched, and how.
+#[derive(Clone, Copy)]
+pub struct Launched<'a> {
+    pub kernel: &'a Kernel,
+    /// `.global` variables of its module.
+    pub variables: &'a [Buffer],
+    pub dim: Dim,
+    /// Blocks of a cluster, if the launch says so.
+    pub cluster: Option<[u32; 3]>,
+    pub args: &'a [Arg],
+    /// Whether what it accesses is recorded, for the launches that may be in flight at the same time.
+    pub records: bool,
+    /// What earlier launches of a row wrote of each buffer that the host did not write.
+    pub earlier: &'a [Earlier],
+}
+
+/// Runs a kernel over `buffers`, which it leaves changed.
 ///
 /// # Errors
 /// If no GPU accepts the launch: see [`Error::Launch`].
 pub fn launch(
-    kernel: &Kernel,
-    variables: &[Buffer],
-    dim: Dim,
+    launched: Launched,
     buffers: &mut [Buffer],
-    args: &[Arg],
     options: &Options,
-) -> Result<Report> {
+) -> Result<(Report, Recorded)> {
+    let Launched {
+        kernel,
+        variables,
+        dim,
+        args,
+        ..
+    } = launched;
     check(kernel, &dim, buffers, args)?;
+    let cluster = cluster_of(kernel, &dim, launched.cluster)?;
     let given = buffers.iter().chain(variables);
-    check_memory(kernel, &dim, given.map(|b| b.bytes.len() as u64), options)?;
-    let prepared = || prepare(kernel, variables, dim, buffers, args, options);
+    check_memory(
+        kernel,
+        &dim,
+        cluster,
+        given.map(|b| b.bytes.len() as u64),
+        options,
+    )?;
+    let prepared = || prepare(launched, cluster, buffers, options);
     let mut grid = prepared();
-    let mut report = run(&grid, dim, options.parallel);
-    if options.parallel && !report.is_clean() && dim.grid != [1; 3] {
+    let mut report = run(&grid, options.parallel);
+    if options.parallel && !report.is_clean() && dim.grid != cluster {
         drop(grid);
         grid = prepared();
-        report = run(&grid, dim, false);
+        report = run(&grid, false);
     }
     let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
-    drop(grid);
+    let recorder = grid.recorder.take().unwrap_or_default();
+    let written = grid.global.ranges.into_iter().map(Range::into_written);
+    let mut recorded = recorder.into_inner();
+    recorded.written = written.take(buffers.len()).collect();
     for (buffer, bytes) in buffers.iter_mut().zip(bytes) {
         buffer.bytes = bytes;
     }
-    Ok(report)
+    Ok((report, recorded))
 }
 
 /// Builds the state before the first instruction.
 fn prepare<'a>(
-    kernel: &'a Kernel,
-    variables: &[Buffer],
-    dim: Dim,
+    launched: Launched<'a>,
+    cluster: [u32; 3],
     buffers: &[Buffer],
-    args: &[Arg],
     options: &Options,
 ) -> Grid<'a> {
-    let given = buffers.iter().chain(variables);
+    let Launched { kernel, dim, .. } = launched;
+    let given = buffers.iter().chain(launched.variables);
     let address = |(_, name, offset): &(u32, String, i64)| {
         let known = given.clone().position(|b| b.name == *name);
         Global::address(known.unwrap_or(usize::MAX >> 32)).wrapping_add(*offset as u64)
@@ -157,20 +193,23 @@ fn prepare<'a>(
         shape: Shape {
             grid: dim.grid,
             block: dim.block,
+            cluster,
+            explicit: kernel.cluster.or(launched.cluster).is_some(),
             dynamic_smem: dim.smem,
             total_smem: kernel.shared_bytes.next_multiple_of(16) + dim.smem,
         },
-        params: parameters(kernel, args),
-        global: Global::new(given.clone()),
+        params: parameters(kernel, launched.args),
+        global: Global::new(given.clone(), launched.earlier),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),
         spent: AtomicU64::new(0),
         halted: AtomicBool::new(false),
+        recorder: launched.records.then(Recorder::default),
     }
 }
 
-/// The results of one block.
+/// What came of some blocks.
 struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,
@@ -178,36 +217,44 @@ struct Done {
     trace: Vec<Step>,
 }
 
-fn run(grid: &Grid, dim: Dim, parallel: bool) -> Report {
-    let [x, y, z] = dim.grid;
+fn run(grid: &Grid, parallel: bool) -> Report {
+    let Shape {
+        grid: blocks,
+        cluster,
+        ..
+    } = grid.shape;
+    let [x, y, z] = std::array::from_fn(|i| blocks[i] / cluster[i]);
     let nothing = || Done {
         counts: vec![Counts::default(); grid.kernel.code.len()],
         findings: vec![],
         printed: String::new(),
         trace: vec![],
     };
+    let join = |a, b| join(a, b, grid.options.printed);
+    // A cluster runs as one: its blocks wait for each other.
     let one = |number: u32| {
         if grid.halted.load(Relaxed) {
             return nothing();
         }
         let id = [number % x, number / x % y, number / (x * y)];
-        let mut block = Block::new(grid, id, number);
-        block.run();
-        Done {
+        let mut blocks = cluster::blocks(grid, id);
+        cluster::run(&mut blocks);
+        blocks.iter().for_each(block::Block::note_end);
+        let done = blocks.into_iter().map(|block| Done {
             counts: block.counts,
             findings: block.findings,
             printed: block.printed,
             trace: block.trace,
-        }
+        });
+        done.reduce(join).unwrap_or_else(nothing)
     };
-    let join = |a, b| join(a, b, grid.options.printed);
     let numbers = 0..x * y * z;
     let done = if parallel {
         numbers.into_par_iter().map(one).reduce(nothing, join)
     } else {
         numbers.map(one).fold(nothing(), join)
     };
-    report(grid, dim, done)
+    report(grid, done)
 }
 
 /// Merges the results of two blocks.
@@ -230,7 +277,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     a
 }
 
-fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
+fn report(grid: &Grid, mut done: Done) -> Report {
     done.findings.sort_by_key(|(pc, f)| (*pc, f.class));
     let mut total = Counts::default();
     for counts in &done.counts {
@@ -247,8 +294,8 @@ fn report(grid: &Grid, dim: Dim, mut done: Done) -> Report {
         });
     Report {
         entry: grid.kernel.name.clone(),
-        grid: dim.grid,
-        block: dim.block,
+        grid: grid.shape.grid,
+        block: grid.shape.block,
         lines: lines.collect(),
         findings: done.findings.into_iter().map(|(_, f)| f).collect(),
         total,

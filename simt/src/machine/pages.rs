@@ -2,6 +2,7 @@
 //!
 //! Blocks run on several threads, so an instruction locks a page while it uses it.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::shadow::{PAGE, Page};
@@ -12,11 +13,17 @@ const CHUNK: usize = 32;
 /// State of a page's bytes.
 #[derive(Debug)]
 pub struct Sheet {
-    /// One bit per byte: whether it is written.
-    written: [u64; PAGE / 64],
-    /// Accesses to the page.
+    /// A bit a byte: whether it has been written.
+    written: Bits,
+    /// Who accessed it.
     pub races: Page,
 }
+
+/// The bytes of a page that were written, a bit each.
+type Bits = [u64; PAGE / 64];
+
+/// Those that earlier launches of a row wrote, by page.
+pub type Earlier = HashMap<usize, Bits>;
 
 type Chunk = Box<[Mutex<Option<Box<Sheet>>>]>;
 
@@ -26,30 +33,50 @@ pub struct Pages {
     chunks: Vec<OnceLock<Chunk>>,
     /// Whether the host wrote the whole buffer.
     initialised: bool,
+    earlier: Earlier,
 }
 
-/// A page locked by this thread.
-pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, bool);
+/// A page that this thread alone uses for now.
+pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, Bits);
 
 impl Pages {
-    /// Shadow pages for a buffer of this size.
-    pub fn new(bytes: usize, initialised: bool) -> Self {
+    /// Of a buffer of this size.
+    pub fn new(bytes: usize, initialised: bool, earlier: Earlier) -> Self {
         let chunks = bytes.div_ceil(CHUNK * PAGE);
         Self {
             chunks: (0..chunks).map(|_| OnceLock::new()).collect(),
             initialised,
+            earlier,
         }
     }
 
-    /// Locks page `number`.
+    /// What was written of it so far.
+    pub fn written(mut self) -> Earlier {
+        if self.initialised {
+            return Earlier::new();
+        }
+        for (number, chunk) in self.chunks.into_iter().enumerate() {
+            let pages = chunk.into_inner().into_iter().flatten().enumerate();
+            for (i, page) in pages {
+                let page = page.into_inner().unwrap_or_else(PoisonError::into_inner);
+                if let Some(sheet) = page {
+                    self.earlier.insert(CHUNK * number + i, sheet.written);
+                }
+            }
+        }
+        self.earlier
+    }
+
+    /// Page `number`.
     pub fn lock(&self, number: usize) -> Locked<'_> {
         let chunk = self.chunks[number / CHUNK]
             .get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
         let page = chunk[number % CHUNK].lock();
-        Locked(
-            page.unwrap_or_else(PoisonError::into_inner),
-            self.initialised,
-        )
+        let written = match self.earlier.get(&number) {
+            Some(written) => *written,
+            None => [if self.initialised { !0 } else { 0 }; PAGE / 64],
+        };
+        Locked(page.unwrap_or_else(PoisonError::into_inner), written)
     }
 
     /// Size of the shadow in bytes.
@@ -69,10 +96,10 @@ impl Locked<'_> {
     /// Returns the state of the page, allocated on first use.
     #[inline]
     pub fn sheet(&mut self) -> &mut Sheet {
-        let written = if self.1 { !0 } else { 0 };
+        let written = self.1;
         self.0.get_or_insert_with(|| {
             Box::new(Sheet {
-                written: [written; PAGE / 64],
+                written,
                 races: Page::default(),
             })
         })

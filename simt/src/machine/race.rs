@@ -81,6 +81,8 @@ pub struct Access<'a> {
     pub known: &'a Known,
     /// The block's knowledge of other blocks.
     pub acquired: &'a Acquired,
+    /// Number of the block whose shared memory is accessed; of global memory the accessing block's.
+    pub home: u32,
 }
 
 impl Access<'_> {
@@ -102,7 +104,7 @@ impl Access<'_> {
             return Order::Before;
         }
         if epoch.block != self.block {
-            return if self.acquired.is_empty() {
+            return if self.acquired.is_empty() && self.known.peers.is_empty() {
                 Order::Unordered
             } else {
                 Order::Ask
@@ -116,7 +118,7 @@ impl Access<'_> {
             Spread::Warps => {
                 let mine = usize::from(self.warp);
                 let knows = |w: &usize| if *w == mine { together } else { before(*w) };
-                let unknown = (0..known.warps.len()).filter(|w| !knows(w));
+                let unknown = (0..known.warps.len().min(32)).filter(|w| !knows(w));
                 Order::Warps(unknown.fold(0, |mask, w| mask | 1 << w))
             }
             _ if epoch.warp != self.warp && before(epoch.warp.into()) => Order::Before,
@@ -174,7 +176,8 @@ pub enum Order {
 /// Whether an access stamped `mine` comes after one stamped `other`.
 pub fn in_order(mine: Stamp, other: Stamp, known: &Known, acquired: &Acquired) -> bool {
     if mine.block != other.block {
-        return acquired.get(&other.block).is_some_and(|k| k.knows(other));
+        let known = [acquired, &known.peers].map(|peers| peers.get(&other.block));
+        return known.into_iter().flatten().any(|k| k.knows(other));
     }
     if mine.warp != other.warp {
         return known
@@ -218,7 +221,7 @@ mod tests {
                 }
             }
             let acquired = Acquired::new();
-            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, known: &known[1], acquired: &acquired };
+            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, known: &known[1], acquired: &acquired, home: 0 };
             let epoch = Epoch { block, time, pc: 0, warp, strong, spread };
             let first = match spread {
                 Spread::Warps => 1 << warp,

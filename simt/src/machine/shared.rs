@@ -1,8 +1,14 @@
 //! Shared memory of a block, with the state and the authors of its bytes.
 
+use std::collections::HashMap;
+
 use crate::alu::D;
 
+use super::bulk::{Load, Source};
+use super::cluster::Visit;
 use super::coalesce::{Group, lanes, pages};
+use super::known::Board;
+use super::mbarrier::Barrier;
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE, Page};
 
@@ -17,15 +23,31 @@ pub enum State {
     InFlight,
 }
 
-/// Bytes and their states.
+/// Bytes, and what is known of each.
+#[derive(Default)]
 pub struct Memory {
     pub bytes: Vec<u8>,
     pub states: Vec<State>,
 }
 
 /// Shared memory.
+#[derive(Default)]
 pub struct Shared {
     pub memory: Memory,
+    /// What was published through it.
+    pub board: Board,
+    /// Whether the block has exited.
+    pub has_exited: bool,
+    /// The last access of each warp of another block, by block and warp.
+    pub visits: HashMap<(u32, usize), Visit>,
+    /// By their first byte.
+    pub mbarriers: HashMap<u64, Barrier>,
+    /// Bulk copies to it that are in flight.
+    pub loads: Vec<Load>,
+    /// How many have come to their end.
+    pub landed: u32,
+    /// Its bytes that bulk copies in flight may still read.
+    pub sources: Vec<Source>,
     pages: Vec<Option<Box<Page>>>,
 }
 
@@ -106,6 +128,7 @@ impl Shared {
                 states: vec![State::Empty; bytes],
             },
             pages: (0..bytes.div_ceil(PAGE)).map(|_| None).collect(),
+            ..Self::default()
         }
     }
 

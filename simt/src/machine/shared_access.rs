@@ -2,39 +2,54 @@
 
 use crate::alu::D;
 use crate::ast::Space;
-use crate::report::{Class, Thread};
+use crate::report::Class;
 
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
+use super::known::{Acquired, Known};
 use super::race::{Access, Spread};
 use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
 use super::warp::Copy;
 
+/// An access for the shadow: by a block, to memory of a block.
+pub fn access<'a>(
+    (block, home): (u32, u32),
+    on: &Lanes,
+    known: &'a Known,
+    acquired: &'a Acquired,
+) -> Access<'a> {
+    Access {
+        block,
+        warp: on.w as u8,
+        pc: on.pc,
+        strong: on.strong,
+        known,
+        acquired,
+        home,
+    }
+}
+
 impl Block<'_> {
     /// Describes an access for the shadow, if races are checked.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
-        self.grid.options.races.then(|| Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known: &self.warps[on.w].known,
-            acquired: &self.acquired,
-        })
+        let (blocks, known) = ((self.number, self.number), &self.warps[on.w].known);
+        let access = || access(blocks, on, known, &self.acquired);
+        self.grid.options.races.then(access)
     }
 
     /// Reads elements that are in bounds and aligned.
     pub fn read_shared<const N: usize>(&mut self, on: Lanes, bytes: u32) -> [D; N] {
-        let kernel = self.grid.kernel;
         for (lane, at, state) in self.shared.memory.unready(on.at, on.groups, (bytes, N)) {
             match state {
                 State::InFlight => self.in_flight(&on, lane, at, "read"),
-                _ => self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                    let at = kernel.shared_byte(at as u64);
-                    format!("read of {bytes} bytes at {at}, which were never written")
-                }),
+                _ => {
+                    let at = self.shared_byte(at as u64);
+                    self.find(Class::Uninitialised, on.w, on.pc, lane, || {
+                        format!("read of {bytes} bytes at {at}, which were never written")
+                    });
+                }
             }
         }
         if !on.strong {
@@ -46,8 +61,8 @@ impl Block<'_> {
         for lane in lanes(on.mask) {
             let who = (self.number, on.w, lane);
             let known = &mut self.warps[on.w].known;
-            self.board
-                .acquire(on.at[lane], who, known, &mut self.acquired);
+            let board = &self.shared.board;
+            board.acquire(on.at[lane], who, known, &mut self.acquired);
             let mask = 1 << lane;
             let groups = &[Group::one(lane)];
             self.races_of_reads(Lanes { mask, groups, ..on }, (bytes, N));
@@ -60,18 +75,12 @@ impl Block<'_> {
         values
     }
 
-    fn races_of_reads(&mut self, on: Lanes, size: (u32, usize)) {
+    pub fn races_of_reads(&mut self, on: Lanes, size: (u32, usize)) {
         if !self.grid.options.races {
             return;
         }
-        let access = Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known: &self.warps[on.w].known,
-            acquired: &self.acquired,
-        };
+        let blocks = (self.number, self.number_of(self.home));
+        let access = access(blocks, &on, &self.warps[on.w].known, &self.acquired);
         let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
         self.report_shared(&on, false, conflicts);
     }
@@ -83,28 +92,26 @@ impl Block<'_> {
                 self.in_flight(&on, lane, at, "write");
             }
         }
+        if !self.shared.sources.is_empty() {
+            self.check_sources(&on, bytes);
+        }
         let known = &self.warps[on.w].known;
         if on.strong {
             for lane in lanes(on.mask) {
-                self.board.publish(on.at[lane], self.number, known, lane);
+                let board = &self.shared.board;
+                board.publish(on.at[lane], self.number, known, lane);
             }
         }
-        let access = Access {
-            block: self.number,
-            warp: on.w as u8,
-            pc: on.pc,
-            strong: on.strong,
-            known,
-            acquired: &self.acquired,
-        };
+        let blocks = (self.number, self.number_of(self.home));
+        let access = access(blocks, &on, known, &self.acquired);
         let access = self.grid.options.races.then_some(&access);
         let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
         self.report_shared(&on, true, conflicts);
     }
 
-    fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
+    pub fn report_shared(&mut self, on: &Lanes, wrote: bool, conflicts: Conflicts) {
         for (lane, at, conflict) in conflicts {
-            let at = self.grid.kernel.shared_byte(at);
+            let at = self.shared_byte(at);
             self.report_race(on, lane, wrote, conflict, &at);
         }
     }
@@ -128,15 +135,17 @@ impl Block<'_> {
 
     /// Reports an access to bytes of a copy in flight.
     fn in_flight(&mut self, on: &Lanes, lane: usize, at: usize, verb: &str) {
+        if self.bulk_in_flight(on, lane, at, verb) {
+            return;
+        }
         let here = |c: &&Copy| (c.to..c.to + c.bytes.len()).contains(&at);
         let copies =
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let kernel = self.grid.kernel;
-        let place = kernel.code[copy.pc as usize].place.words();
+        let place = self.grid.kernel.code[copy.pc as usize].place.words();
+        let at = self.shared_byte(at as u64);
         self.find(Class::Race, on.w, on.pc, lane, || {
-            let at = kernel.shared_byte(at as u64);
             format!(
                 "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still in flight: \
                  the thread did not wait for its group"
@@ -161,21 +170,23 @@ impl Block<'_> {
         } = conflict;
         let here = if wrote { "writes" } else { "reads" };
         let there = if other_wrote { "written" } else { "read" };
-        let (x, y) = (self.grid.shape.grid[0], self.grid.shape.grid[1]);
-        let block = [other.block % x, other.block / x % y, other.block / (x * y)];
-        let thread = Thread {
-            block,
-            ..self.thread(other.warp as usize, other.lane as usize)
-        };
+        let thread = self.thread_of(other);
+        // The numbers beyond the warps' are those of bulk copies.
+        let by_copy = other.warp as usize >= self.warps.len();
         let place = self.grid.kernel.code[other_pc as usize].place.words();
         let who = match spread {
+            _ if by_copy => "a bulk copy".into(),
             Spread::One => thread.to_string(),
             Spread::Lanes => format!("lanes of one warp, {thread} among them,"),
             Spread::Warps => format!("several warps, {thread} among them,"),
             Spread::Blocks => "threads of several blocks".into(),
         };
         let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
-        let lacking = if other.block != self.number || spread == Spread::Blocks {
+        let lacking = if by_copy {
+            "its thread, or one that it synchronised with, did not wait at the copy's mbarrier"
+        } else if other.block != self.number && self.is_peer(other.block) {
+            "no barrier of the cluster orders them, and no fence with an atomic"
+        } else if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"
         } else if of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"

@@ -126,6 +126,27 @@ impl Block<'_> {
                 return self.matrix(w, pc, active);
             }
             Op::Barrier { .. } => return self.barrier(w, i, pc, active),
+            Op::Mbarrier { at, act } => self.mbarrier(w, pc, active, at, *act),
+            Op::BulkLoad {
+                to,
+                from,
+                bytes,
+                barrier,
+            } => self.bulk_load(w, pc, active, (to, from), *bytes, barrier),
+            Op::BulkStore { to, from, bytes } => self.bulk_store(w, pc, active, (to, from), *bytes),
+            Op::BulkCommit => self.bulk_commit(w, active),
+            Op::BulkWait { groups, read } => self.bulk_wait(w, active, *groups, *read),
+            Op::LaunchDependents => self.trigger(),
+            Op::GridWait => self.wait_for_grid(w, active),
+            Op::MapAddress { d, a, rank } => self.map_address(w, pc, active, *d, *a, *rank),
+            Op::AddressRank { d, a } => self.address_rank(w, pc, active, *d, *a),
+            Op::ClusterArrive { aligned, release } => {
+                let at = (w, i, pc);
+                return self.arrive_cluster(at, (mask, active), *aligned, *release);
+            }
+            Op::ClusterWait { aligned } => {
+                return self.wait_cluster((w, i, pc), (mask, active), *aligned);
+            }
             Op::Fence(scope) => self.fence(w, active, *scope),
             Op::BranchIndex { index, to, meet } => {
                 return self.branch_index(w, i, pc, (mask, active), *index, to, *meet);

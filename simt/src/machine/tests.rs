@@ -50,17 +50,19 @@ fn ratio(text: &str, elements: usize) -> f64 {
     };
     let buffers = [Buffer::uninitialised("data", BLOCKS * STRIDE)];
     let options = Options::default();
-    let grid = prepare(
-        &kernel.code,
-        &[],
+    let launched = Launched {
+        kernel: &kernel.code,
+        variables: &[],
         dim,
-        &buffers,
-        &[Arg::Buffer(0)],
-        &options,
-    );
+        cluster: None,
+        args: &[Arg::Buffer(0)],
+        records: false,
+        earlier: &[],
+    };
+    let grid = prepare(launched, [1; 3], &buffers, &options);
     let before = grid.global.shadow_bytes() as f64;
     assert!(before < 0.005 * (BLOCKS * STRIDE) as f64, "{before}");
-    let report = run(&grid, dim, true);
+    let report = run(&grid, true);
     assert!(report.is_clean(), "{:?}", report.findings);
     grid.global.shadow_bytes() as f64 / (BLOCKS * PAGE) as f64
 }

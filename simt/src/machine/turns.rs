@@ -9,28 +9,37 @@ const PATIENCE: u64 = 64;
 /// The same if the running lanes may be spinning on the waiting ones.
 const SPINNING: u64 = 2;
 
+/// The order in which `n` warps, or blocks of a cluster, have their turns.
+pub(super) fn shuffled(n: usize, schedule: Schedule, random: &mut u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    match schedule {
+        Schedule::PostDominator | Schedule::MinPc => {}
+        Schedule::MaxPc => order.reverse(),
+        Schedule::Random => {
+            for i in (1..n).rev() {
+                order.swap(i, draw(i + 1, random));
+            }
+        }
+    }
+    order
+}
+
+/// A random number below `n`: xorshift, the same for the same seed and block.
+fn draw(n: usize, random: &mut u64) -> usize {
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    (*random % n as u64) as usize
+}
+
 impl Block<'_> {
     /// Order of the warps' turns.
     pub(super) fn order(&mut self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.warps.len()).collect();
-        match self.grid.options.schedule {
-            Schedule::PostDominator | Schedule::MinPc => {}
-            Schedule::MaxPc => order.reverse(),
-            Schedule::Random => {
-                for i in (1..order.len()).rev() {
-                    order.swap(i, self.draw(i + 1));
-                }
-            }
-        }
-        order
-    }
-
-    /// Returns a random number below `n` (xorshift), reproducible by seed and block.
-    fn draw(&mut self, n: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % n as u64) as usize
+        shuffled(
+            self.warps.len(),
+            self.grid.options.schedule,
+            &mut self.random,
+        )
     }
 
     /// Chooses the warp's next fragment, if any can run.
@@ -52,7 +61,7 @@ impl Block<'_> {
             Schedule::MaxPc => ready.into_iter().max_by_key(|&i| fragments[i].pc),
             Schedule::Random if ready.is_empty() => None,
             Schedule::Random => {
-                let i = self.draw(ready.len());
+                let i = draw(ready.len(), &mut self.random);
                 Some(ready[i])
             }
         }

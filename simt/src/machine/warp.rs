@@ -7,6 +7,7 @@
 use crate::alu::{D, W};
 use crate::code::{Kernel, Reg, Slot, Special};
 
+use super::bulk::Store;
 use super::known::Known;
 
 /// Lanes at one instruction.
@@ -31,6 +32,8 @@ pub enum State {
     Lanes(u32),
     /// Other warps, at a barrier of the block.
     Barrier(u32),
+    /// Other threads, at the barrier of the cluster.
+    Cluster,
 }
 
 /// A reconvergence point, where the parts of a fragment wait for each other.
@@ -80,8 +83,18 @@ pub struct Warp {
     pub copies: Vec<Copy>,
     /// Number of copy groups that each lane has committed.
     pub groups: [u32; 32],
+    /// Bulk copies to global memory.
+    pub stores: Vec<Store>,
+    /// Groups of those that each lane has committed.
+    pub store_groups: [u32; 32],
     pub known: Known,
-    /// Meetings at a `*.sync` of lanes at different instructions: instructions and their lanes.
+    /// The phase of the cluster's barrier in which each lane arrived there and has not waited since.
+    pub arrived: [Option<u32>; 32],
+    /// Lanes that had not returned when others began to wait for them at an `.aligned` instruction.
+    pub awaited: u32,
+    /// Lanes after `griddepcontrol.wait`, their own or that of a thread that they synchronised with.
+    pub waited: u32,
+    /// Meetings at a `*.sync` of lanes that stood at different instructions: who stood where.
     pub mixed: Vec<Vec<(u32, u32)>>,
     pub steps: u64,
     /// Full turns used.
@@ -94,6 +107,10 @@ pub struct Warp {
 pub struct Shape {
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+    /// Whether the launch or the kernel gives that size.
+    pub explicit: bool,
     pub dynamic_smem: u32,
     pub total_smem: u32,
 }
@@ -128,7 +145,12 @@ impl Warp {
             local_written: vec![false; local],
             copies: vec![],
             groups: [0; 32],
+            stores: vec![],
+            store_groups: [0; 32],
             known: Known::new(warps),
+            arrived: [None; 32],
+            awaited: 0,
+            waited: 0,
             mixed: vec![],
             steps: 0,
             turns: 0,
@@ -237,6 +259,19 @@ impl Shape {
             Special::NSmId => 1,
             Special::DynamicSmemSize => self.dynamic_smem,
             Special::TotalSmemSize => self.total_smem,
+            Special::ClusterId(i) => block[i] / self.cluster[i],
+            Special::NClusterId(i) => self.grid[i] / self.cluster[i],
+            Special::ClusterCtaid(i) => block[i] % self.cluster[i],
+            Special::ClusterNctaid(i) => self.cluster[i],
+            Special::ClusterCtarank => self.rank(block),
+            Special::ClusterNctarank => self.cluster.iter().product(),
+            Special::IsExplicitCluster => self.explicit.into(),
         }
+    }
+
+    /// The rank of a block in its cluster.
+    pub fn rank(&self, block: [u32; 3]) -> u32 {
+        let [x, y, z] = std::array::from_fn(|i| block[i] % self.cluster[i]);
+        x + self.cluster[0] * (y + self.cluster[1] * z)
     }
 }

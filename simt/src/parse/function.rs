@@ -28,6 +28,9 @@ pub(super) fn function(cursor: &mut Cursor) -> Result<Function> {
         params: Vec::new(),
         max_threads: None,
         required_threads: None,
+        required_cluster: None,
+        explicit_cluster: false,
+        max_cluster: None,
         body: None,
         line,
     };
@@ -43,8 +46,8 @@ pub(super) fn function(cursor: &mut Cursor) -> Result<Function> {
     Ok(function)
 }
 
-/// Parses a directive between the parameters and the body. Except for the number of threads, these are hints
-/// for ptxas: a word and optional integers.
+/// A directive between the parameters and the body. But for the numbers of threads and of blocks of a cluster they
+/// are hints to ptxas: a word and perhaps integers.
 fn tuning(cursor: &mut Cursor, word: &str, function: &mut Function) -> Result<()> {
     if word == "pragma" {
         return directive::pragma(cursor);
@@ -53,6 +56,9 @@ fn tuning(cursor: &mut Cursor, word: &str, function: &mut Function) -> Result<()
     match word {
         "maxntid" => function.max_threads = Some(extent(cursor)?),
         "reqntid" => function.required_threads = Some(extent(cursor)?),
+        "reqnctapercluster" => function.required_cluster = Some(extent(cursor)?),
+        "explicitcluster" => function.explicit_cluster = true,
+        "maxclusterrank" => function.max_cluster = Some(cursor.unsigned("a number of blocks")?),
         _ => {
             if let Token::Number(_) = cursor.peek() {
                 cursor.list(|cursor| cursor.unsigned::<u64>("an integer"))?;

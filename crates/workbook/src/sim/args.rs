@@ -46,6 +46,9 @@ pub struct SimArgs {
         allow_negative_numbers = true
     )]
     pub block: String,
+    /// Blocks per cluster; may be omitted if the kernel has .reqnctapercluster
+    #[arg(long, value_name = "X,Y,Z", allow_negative_numbers = true)]
+    pub cluster: Option<String>,
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub smem: u32,
@@ -165,7 +168,13 @@ impl SimArgs {
         })
     }
 
-    /// Returns how much to print about costs.
+    /// Blocks of a cluster, if the options say so.
+    pub fn clusters(&self) -> Result<Option<[u32; 3]>, BadInput> {
+        let given = self.cluster.as_deref();
+        given.map(|text| dims("--cluster", text, 1)).transpose()
+    }
+
+    /// How much is said of the costs.
     pub fn costs(&self) -> Costs {
         match (self.quiet, self.lines) {
             (true, _) => Costs::Nothing,

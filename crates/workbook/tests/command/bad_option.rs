@@ -166,6 +166,7 @@ fn numbers_below_0() {
         (sim("--seed"), "-1", "a whole number from 0"),
         (sim("--fuel"), "-1", "a whole number from 0"),
         (sim("--grid"), "-1", "expected"),
+        (sim("--cluster"), "-1", "expected"),
         (
             vec!["exercises", "check", "--seed"],
             "-1",

@@ -54,6 +54,10 @@ fn launches_that_no_gpu_takes() {
     with(&["--grid", "0"], &["saxpy: grid: expected 1 to"]);
     with(&["--smem", "1000000"], &["shared memory", "1000000"]);
     with(
+        &["--grid", "3", "--cluster", "2"],
+        &["saxpy: grid: expected a multiple of a cluster's 2 × 1 × 1 blocks"],
+    );
+    with(
         &["--grid", "1,x"],
         &["--grid: expected one to three numbers", "\"1,x\""],
     );

@@ -206,21 +206,21 @@ fn unsupported_instructions() {
         ": this machine has no warp groups"
     );
     assert_eq!(
-        why("mbarrier.inval.shared.b64 [%d0];"),
-        ": this machine has no barriers in memory"
+        why(
+            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1}], [%r2];"
+        ),
+        ": this machine has no copies of tensors"
     );
     assert_eq!(
-        why("cp.async.bulk.commit_group;"),
-        ": this machine has no bulk copies"
+        why("clusterlaunchcontrol.try_cancel.async.b128 [%r0], [%r1];"),
+        ": this machine cancels no clusters"
     );
     assert_eq!(
         why("mov.u32 %r0, %tid;"),
         ": special registers are read one axis at a time"
     );
-    assert_eq!(
-        why("mov.u32 %r0, %cluster_ctarank;"),
-        ": this machine has no clusters"
-    );
+    assert_eq!(why("barrier.cluster.arrive.acquire;"), "");
+    assert_eq!(why("griddepcontrol.launch;"), "");
     assert_eq!(why("frobnicate.b32 %r0;"), "");
     assert_eq!(
         error("\n\nvadd.s32.s32.s32 %r0, %r1, %r2;"),

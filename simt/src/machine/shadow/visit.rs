@@ -188,8 +188,10 @@ impl Visit<'_> {
             } else {
                 self.access.warp.into()
             };
-        // Names a plain read rather than an atomic one, which later accesses may be allowed to overlap.
-        if first.strong && !self.access.strong {
+        // A plain read is named rather than an atomic one, which may be in order with what comes, and another block's
+        // rather than one of the block whose memory it is.
+        let foreign = first.block != self.access.block && first.block == self.access.home;
+        if foreign || first.strong && !self.access.strong {
             let number = self.page.number(self.access.epoch(lane, spread));
             reader = Record::new(number, lane);
         } else if spread != first.spread {
