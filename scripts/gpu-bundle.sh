@@ -53,7 +53,7 @@ strip "$stage"/bin/*
 
 # What they read. Tracked files only: nothing of this machine travels.
 git ls-files benches/peers models/tiny crates/cli/pictures tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' 'kernels/src/*.cu' 'kernels/src/*.cuh' \
-  'kernels/generated/*.ptx' README.md Cargo.toml |
+  'kernels/generated/*.ptx' README.md ARCHITECTURE.md Cargo.toml '*/Cargo.toml' |
   grep -v "^tests/.*\.py$" | tar -cf - -T - | tar -xf - -C "$stage"
 cp scripts/ncu.py "$stage/"
 git describe --always --dirty --exclude="*" --abbrev=9 >"$stage/commit"
