@@ -39,6 +39,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
     let clusters = args.clusters()?;
+    let given = operands.clone();
     let Operands {
         dim,
         buffers,
@@ -53,7 +54,14 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .map_err(|e| text.bad_input(e))?;
     let left = match args.costs() {
         show::Costs::Nothing => String::new(),
-        _ => left::all(&kernel, &given, &operands, &options, report.is_clean())?,
+        _ => left::all(
+            &kernel,
+            clusters,
+            &given,
+            &operands,
+            &options,
+            report.is_clean(),
+        )?,
     };
     drop(simulating);
     let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;

@@ -1,7 +1,7 @@
 //! What a launch left in the buffers: how many elements it wrote, and the first values.
 
 use simt::case::{Element, Operands};
-use simt::{Error, Kernel, Options};
+use simt::{Error, Kernel, Launch, Options};
 
 /// How many values of a buffer are shown.
 const SHOWN: usize = 8;
@@ -10,9 +10,10 @@ const SHOWN: usize = 8;
 /// changed.
 ///
 /// # Errors
-/// Those of [`Kernel::launch`].
+/// Those of [`Launch::run`].
 pub fn all(
     kernel: &Kernel,
+    clusters: Option<[u32; 3]>,
     given: &Operands,
     left: &Operands,
     options: &Options,
@@ -35,7 +36,9 @@ pub fn all(
             trace: None,
             ..options.clone()
         };
-        kernel.launch(other.dim, &mut other.buffers, &other.args, &options)?;
+        let launch = Launch::new(kernel, other.dim, &other.args);
+        let launch = clusters.map_or(launch, |size| launch.in_clusters(size));
+        launch.run(&mut other.buffers, &options)?;
         for (b, same) in same
             .iter_mut()
             .enumerate()
