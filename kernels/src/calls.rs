@@ -1,4 +1,4 @@
-//! Calls of the ops: `OP/calls.rs` lists those of its folder, and [`crate::calls`] all of them.
+//! Calls of the ops: `OP/calls.rs` lists those of its folder, and `crate::calls` all of them.
 //!
 //! One list serves the examples `cases` and `counters` and the tests. Inputs come from one seed, so that indices, and with
 //! them the addresses that a kernel touches, are the same on a GPU and in the simulator.

@@ -5,7 +5,7 @@
 //! holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
 //! the examples `cases` and `counters` and for the comparison of all levels.
 //!
-//! A new op needs three lines in this file: its module, a line in [`for_each_function!`], and a line in [`calls`].
+//! A new op needs three lines in this file: its module, a line in [`for_each_function!`], and a line in `calls`.
 //! [`level3`], [`level4`] and [`level5`] export the functions of a level.
 
 pub mod attention;
