@@ -1,7 +1,7 @@
 //! Level 4's functions: hand-written CUDA with warp shuffles on a GPU, and explicit SIMD lanes on a CPU. Each is defined in
 //! the folder of its op.
 //!
-//! Every function of level 3 has a kernel of its own here. Only `Cache` is level 3's.
+//! Every function of level 3 has a kernel of its own here. Levels 3 and 4 share `Cache`.
 
 /// softmax(q·kᵀ/√D)·v over a cache's keys.
 pub use crate::attention::level4::causal_attention;

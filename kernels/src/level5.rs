@@ -2,9 +2,9 @@
 //! in the device's memory. Each function is defined in the folder of its op.
 //!
 //! Functions without a level-5 kernel are level 4's: [`for_each_function!`](crate::for_each_function) names them, and `argmax`,
-//! `top_k` and `gelu` are re-exported below. The memory of a [`Cache`] is level 4's, too.
+//! `top_k` and `gelu` are re-exported below. A [`Cache`] is built around the one of levels 3 and 4.
 
-/// Level 4's cache: the memory of one layer's keys and values.
+/// The cache of levels 3 and 4: the memory of one layer's keys and values.
 pub use crate::attention::Cache as Level4Cache;
 /// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
 pub use crate::attention::level5::{Cache, Position, PositionedCache};

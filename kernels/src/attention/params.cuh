@@ -31,7 +31,7 @@ struct Params {
   __device__ __forceinline__ T *result(size_t batch, size_t t, size_t head) const {
     return y + ((batch * queries + t) * heads + head) * head_dim;
   }
-  // Whether every row of q, k, v and y is 16-byte aligned, and so can be read and written 16 bytes at a time.
+  // Whether every row of q, k and v is 16-byte aligned. Rows of y are too, then: its memory is a tensor of its own.
   __device__ __forceinline__ bool is_aligned() const {
     unsigned strides = q_batch_stride | q_token_stride | kv_batch_stride | kv_token_stride | kv_head_stride;
     return (strides | head_dim) % PER_16_BYTES<T> == 0 && aligned(q) && aligned(k) && aligned(v);

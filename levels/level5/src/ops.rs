@@ -90,8 +90,8 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches, 3 where the keys are split. Up to 4 queries read the position from the device's memory; a longer prompt
-    /// gets it from the host.
+    /// 2 launches, 3 where the keys are split. Up to 4 queries read the position from the device's memory, where a launch
+    /// sets it once per step; a longer prompt gets it from the host.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -103,7 +103,7 @@ impl Ops for Level5 {
         let (position, t) = (cache.len(), q.dim(1)?);
         let cache = cache.advance::<k::Cache>(t)?;
         if let Some(cache) = cache.on_device(q, position)? {
-            // The same launches until the keys outgrow a power of two, at least 256: then a step is recorded again.
+            // The same launches until the keys outgrow a power of two, at least 256: then `replay` records a step again.
             let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &cache)?; // (B, T, H, D)
             return k::causal_attention(&q, &cache);
         }
@@ -138,7 +138,7 @@ impl Ops for Level5 {
         k::linear_residual(x, w, residual)
     }
 
-    /// 1 launch for one row; else 2, the norm and the fastest matmul, or 3 where that is a library's without the activation.
+    /// 1 launch for one row; else 2, the norm and the fastest matmul, or 4 where that is a library's: silu and ⊙ follow it.
     fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
         match k::norm_swiglu(x, n, gate_up)? {
             Some(y) => Ok(y),

@@ -3,7 +3,7 @@
 // A CUDA graph repeats its launches with the arguments that they had when it was recorded. A position that is an
 // argument makes a recorded decode step good for one token; one that the kernel reads makes it good for all tokens.
 // The host still chooses the number of splits: that of the last position of a bucket. Blocks whose keys are yet to
-// come leave an empty part, to which attention_combine gives the weight 0.
+// come leave an empty part, to which attention_combine (level4/decode.cu) gives the weight 0.
 // Prediction: one more load before the first key, of an address that all threads share: some hundred nanoseconds.
 // The launches of a step cost what a graph's nodes cost.
 //

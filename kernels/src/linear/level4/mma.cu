@@ -10,9 +10,9 @@
 // Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 mma, during which shared memory could give
 // twice that: compute-bound, where there are blocks enough for two on each SM. Where there are not, the launch
 // takes 64×64 or 32×64 tiles, which are bound by the L2 cache.
-// Where it loses: to PyTorch, that is cuBLAS, on a hundred or two rows of x (128x512x1536 and 197x384x1152 in
-// kernels/generated/linear/level4/mma.md). All the tiles fit the SMs at once there, each waits for its own copies
-// from L2, and cuBLAS has more shapes of tiles to choose from. Level 5 chooses among more, by measurement.
+// Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch: most for large matmuls, where cuBLAS
+// has wgmma, and for a hundred or two rows of x (kernels/generated/linear/level4/mma.md), where all tiles fit the SMs
+// at once, each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that GPU's full
 // rate, with TMA (its Tensor Memory Accelerator) to fill shared memory. That is level 5.
 //

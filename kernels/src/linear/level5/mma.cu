@@ -14,7 +14,7 @@
 // mma of this file: 300, of which three make 100. The FFMA units do at most 67. Splitting costs a lane two
 // instructions for each element that it reads, 48 of them per 48 mma for the 128×64 tile, on other units: 1.5 times
 // level 4's rate, if they overlap.
-// Where it loses: bf16 to a library, wherever no epilogue saves a kernel.
+// Where it loses: bf16 where M·N·K is large; the table of an H200 picks cuBLASLt or wgmma.cu there.
 // To be faster: wgmma, whose operands the tensor cores read from shared memory themselves, w split in advance.
 //
 // Bytes moved, for whole tiles: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.

@@ -54,7 +54,7 @@ pub enum Run {
     Small(matmul::level5::Tile),
     /// candle's matmul, which is cuBLAS's, then the epilogue in kernels of its own.
     Candle,
-    /// cuBLASLt's matmul with bias and residual, then the activation in a kernel of its own.
+    /// cuBLASLt's matmul with bias and residual, then the activation in kernels of its own.
     CublasLt,
     /// Level 4's panels on a CPU, by so many threads.
     Panels(Threads),

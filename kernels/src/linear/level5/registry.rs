@@ -12,7 +12,7 @@ use crate::linear::cpu;
 use crate::linear::level4::gemv;
 use crate::matmul;
 
-/// All implementations, level 4 first.
+/// All implementations. Without a table the first that can run is picked: level 4.
 pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
