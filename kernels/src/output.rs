@@ -25,7 +25,7 @@ pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// If there is no memory, or if a recording differs from the previous pass.
-pub(crate) fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
+pub fn tensor(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
     let shape = shape.into();
     if let Some(x) = cuda_graph::next(&shape, dtype)? {
         return Ok(x);

@@ -4,9 +4,10 @@
 //! from then on.
 
 mod costed;
-mod costs;
+pub mod costs;
 mod functions;
 mod gpu;
+mod own;
 mod selection;
 mod swap;
 
@@ -22,6 +23,7 @@ use models::Ops;
 pub use costed::Costed;
 pub use functions::{Functions, functions};
 pub use gpu::{able, check, minimum};
+pub use own::{Make, Name, is_name, register, registered};
 pub use selection::Selection;
 pub use swap::{OPS, Swap};
 

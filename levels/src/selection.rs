@@ -5,13 +5,13 @@ use std::sync::Arc;
 use candle_core::{DType, Device};
 use data::BadInput;
 
-use crate::{Costed, Level, Swap, check, level, numbers, one_of};
+use crate::{Costed, Level, Name, Swap, check};
 
 /// The options `--level` and `--swap` of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection<'a> {
-    /// The number of the level.
-    pub level: u8,
+    /// The level.
+    pub level: &'a Name,
     /// The value of `--swap`: ops that other levels do in its place.
     pub swap: Option<&'a str>,
     /// The ops that the model runs, such as `models::lm::OPS`: `swap` may name these.
@@ -30,17 +30,17 @@ impl Selection<'_> {
         device: &Device,
         costed: bool,
     ) -> Result<(Level, Vec<u8>), BadInput> {
-        let base = level(self.level).ok_or_else(|| {
-            let expected = one_of(&numbers(), "or");
-            BadInput::new("--level", expected, self.level)
-        })?;
+        let base = self.level.find("--level")?;
         let (ops, levels): (Level, _) = match self.swap {
             Some(spec) => {
                 let swap = Swap::new(base, spec, self.model_ops)?;
                 let levels = swap.levels();
                 (Arc::new(swap), levels)
             }
-            None => (base, vec![self.level]),
+            None => {
+                let levels = vec![base.level()];
+                (base, levels)
+            }
         };
         check(&levels, dtype, device)?;
         let ops = if costed {
@@ -55,6 +55,7 @@ impl Selection<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numbers;
 
     fn level_of(level: u8, swap: Option<&str>) -> Result<u8, String> {
         Ok(selected(level, swap)?.0.level())
@@ -63,7 +64,7 @@ mod tests {
     fn selected(level: u8, swap: Option<&str>) -> Result<(Level, Vec<u8>), String> {
         let model_ops = &["linear", "attention"];
         let selection = Selection {
-            level,
+            level: &Name::Number(level),
             swap,
             model_ops,
         };

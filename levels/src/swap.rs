@@ -1,7 +1,5 @@
 //! `--swap`: the ops of one level, with some from others.
 
-use std::sync::Arc;
-
 use candle_core::{Result, Tensor};
 use data::BadInput;
 use models::{
@@ -9,7 +7,7 @@ use models::{
     for_each_op,
 };
 
-use crate::{Level, one_of};
+use crate::{Level, Name, one_of};
 
 macro_rules! names {
     ($($op:ident($($argument:tt)*) -> $result:ty;)*) => {
@@ -19,7 +17,7 @@ macro_rules! names {
 }
 for_each_op!(names);
 
-/// A base level, and the ops that other levels do in its place.
+/// A base level, and the ops that other levels do in its place, a learner's own among them.
 ///
 /// The methods that a model calls are swapped, each with all the kernels that it launches: `norm_qkv=2` takes the norm and
 /// the matmul of level 2. The cache belongs to `causal_attention` and is swapped with it.
@@ -38,7 +36,6 @@ impl Swap {
         spec: &str,
         model_ops: &[&'static str],
     ) -> std::result::Result<Self, BadInput> {
-        let levels = crate::all();
         let mut swap = Self {
             base,
             swapped: vec![],
@@ -51,13 +48,12 @@ impl Swap {
             if swap.swapped.iter().any(|(name, _)| *name == op) {
                 return Err(BadInput::new("--swap", format!("{op} once"), "it twice"));
             }
-            swap.swapped
-                .push((op, find_level(op, number.trim(), &levels)?));
+            swap.swapped.push((op, find_level(op, number.trim())?));
         }
         Ok(swap)
     }
 
-    /// Numbers of the levels that take part, in order.
+    /// Numbers of the levels that take part, in order; 0 for a learner's own.
     pub fn levels(&self) -> Vec<u8> {
         let swapped = self.swapped.iter().map(|(_, level)| level.level());
         let mut levels: Vec<u8> = swapped.chain([self.base.level()]).collect();
@@ -81,14 +77,15 @@ fn find_op(name: &str, model_ops: &[&'static str]) -> std::result::Result<&'stat
     })
 }
 
-fn find_level(op: &str, number: &str, levels: &[Level]) -> std::result::Result<Level, BadInput> {
-    let level = levels
-        .iter()
-        .find(|level| number.parse() == Ok(level.level()));
-    level.map(Arc::clone).ok_or_else(|| {
-        let expected = format!("level {}", one_of(&crate::numbers(), "or"));
-        BadInput::new(format!("--swap {op}"), expected, format!("{number:?}"))
-    })
+fn find_level(op: &str, name: &str) -> std::result::Result<Level, BadInput> {
+    let option = format!("--swap {op}");
+    match name.parse::<Name>() {
+        Ok(level) => level.find(&option),
+        Err(expected) => {
+            let expected = expected.trim_start_matches("expected ");
+            Err(BadInput::new(option, expected, format!("{name:?}")))
+        }
+    }
 }
 
 macro_rules! forward {
@@ -102,6 +99,10 @@ macro_rules! forward {
 impl Ops for Swap {
     fn level(&self) -> u8 {
         self.base.level()
+    }
+
+    fn label(&self) -> String {
+        self.base.label()
     }
 
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
@@ -130,7 +131,7 @@ mod tests {
         let methods = source[source.find("pub trait Ops").unwrap()..]
             .lines()
             .filter_map(|line| line.strip_prefix("    fn ")?.split('(').next())
-            .filter(|name| !["level", "new_caches"].contains(name));
+            .filter(|name| !["level", "label", "new_caches"].contains(name));
         assert_eq!(methods.collect::<Vec<_>>(), OPS);
     }
 
@@ -167,10 +168,10 @@ mod tests {
         let complaint = other.err().map(|bad| bad.to_string());
         let expected = "--swap: expected an op that this model runs (linear), found \"attention\"";
         assert_eq!(complaint.as_deref(), Some(expected));
-        for number in ["0", "9", "two", "", "2.5", "-1", "258"] {
+        for number in ["0", "9", "Two", "", "2.5", "-1", "258"] {
             let complaint = refusal(&format!("linear={number}"));
-            let expected = one_of(&crate::numbers(), "or");
-            let expected = format!("--swap linear: expected level {expected}, found \"{number}\"");
+            let expected = "level 1, 2, 3, 4, 5 or the name of your own";
+            let expected = format!("--swap linear: expected {expected}, found \"{number}\"");
             assert_eq!(complaint, expected);
         }
         assert_eq!(

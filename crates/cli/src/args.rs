@@ -196,6 +196,7 @@ fn takes_numbers(arg: &Arg) -> bool {
         || is(TypeId::of::<u32>())
         || is(TypeId::of::<u64>())
         || is(TypeId::of::<usize>())
+        || is(TypeId::of::<levels::Name>())
         || is(TypeId::of::<f32>())
         || is(TypeId::of::<f64>())
 }

@@ -10,12 +10,14 @@ use std::process::ExitCode;
 use candle_core::Tensor;
 use clap::Args;
 use data::graph::Graph;
+use levels::Name;
 use models::gnn::GraphBatch;
 use models::{GraphTransformer, Ops};
 use replay::Pass;
 
 use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse};
 use crate::load::{self, Loaded, Request};
+use crate::own::{self, Program};
 use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
@@ -49,11 +51,19 @@ pub struct GnnArgs {
 
 /// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
-    crate::run(|| run(&parse()?, level))
+    crate::run(|| {
+        let args: GnnArgs = parse()?;
+        let program = Program::Example {
+            model: "gnn",
+            level,
+        };
+        own::run_with(program, &own::names_in(args.run.swap.as_deref()))?;
+        run(&args, &Name::Number(level))
+    })
 }
 
 /// Classifies the graphs of `args`, or runs on its tensors.
-pub fn run(args: &GnnArgs, level: u8) -> anyhow::Result<()> {
+pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
     let files = args.run.files()?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;

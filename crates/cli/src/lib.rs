@@ -13,6 +13,7 @@ pub mod load;
 pub mod memory;
 mod note;
 mod ops;
+pub mod own;
 pub mod progress;
 mod simulation;
 pub mod tensors;

@@ -11,10 +11,12 @@ use std::process::ExitCode;
 use candle_core::{Device, Tensor};
 use clap::Args;
 use data::BadInput;
+use levels::Name;
 use models::Sampling;
 
 use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse, whole};
 use crate::load::{self, Request};
+use crate::own::{self, Program};
 use crate::simulation::simulated;
 use crate::trace::traced;
 
@@ -90,11 +92,16 @@ impl LmArgs {
 
 /// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
-    crate::run(|| run(&parse()?, level))
+    crate::run(|| {
+        let args: LmArgs = parse()?;
+        let program = Program::Example { model: "lm", level };
+        own::run_with(program, &own::names_in(args.run.swap.as_deref()))?;
+        run(&args, &Name::Number(level))
+    })
 }
 
 /// Continues the prompt of `args`, or runs on its tensors.
-pub fn run(args: &LmArgs, level: u8) -> anyhow::Result<()> {
+pub fn run(args: &LmArgs, level: &Name) -> anyhow::Result<()> {
     if let Some(text) = &args.text {
         let expected = "the text in quotes after an option: `--prompt \"TEXT\"`";
         return Err(BadInput::new("lm", expected, format!("{:?}", data::short(text))).into());

@@ -1,6 +1,6 @@
 //! The ops of a run: a level's, with those that `--swap` takes from others.
 
-use levels::{Level, Selection};
+use levels::{Level, Name, Selection};
 use models::Ops;
 
 use crate::args::RunArgs;
@@ -18,7 +18,7 @@ impl RunArgs {
         &self,
         request: &Request,
         model_ops: &[&'static str],
-        level: u8,
+        level: &Name,
     ) -> anyhow::Result<Level> {
         let swap = self.swap.as_deref();
         let selection = Selection {
@@ -35,10 +35,9 @@ impl RunArgs {
 
     /// `level 4`, or `level 4 with norm_qkv=2`.
     pub fn level(&self, ops: &dyn Ops) -> String {
-        let level = ops.level();
         match &self.swap {
-            Some(swap) => format!("level {level} with {swap}"),
-            None => format!("level {level}"),
+            Some(swap) => format!("{} with {swap}", ops.label()),
+            None => ops.label(),
         }
     }
 }

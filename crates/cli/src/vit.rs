@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::Args;
 use data::BadInput;
 use image::RgbImage;
+use levels::Name;
 use models::{Ops, VisionTransformer};
 use replay::Pass;
 
@@ -18,6 +19,7 @@ use crate::args::{CudaGraphArgs, ModelArgs, RunArgs, parse};
 use crate::files::{self, Output};
 use crate::load::{self, Loaded, Request};
 use crate::note::note;
+use crate::own::{self, Program};
 use crate::simulation::simulated;
 use crate::top;
 use crate::trace::{traced, warm_up};
@@ -46,11 +48,19 @@ pub struct VitArgs {
 
 /// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
-    crate::run(|| run(&parse()?, level))
+    crate::run(|| {
+        let args: VitArgs = parse()?;
+        let program = Program::Example {
+            model: "vit",
+            level,
+        };
+        own::run_with(program, &own::names_in(args.run.swap.as_deref()))?;
+        run(&args, &Name::Number(level))
+    })
 }
 
 /// Classifies the images of `args`, or runs on its tensors.
-pub fn run(args: &VitArgs, level: u8) -> anyhow::Result<()> {
+pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
     let files = args.run.files()?;
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
     if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))

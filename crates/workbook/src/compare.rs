@@ -30,6 +30,7 @@ use cli::load::Request;
 use cli::note_tables;
 use data::BadInput;
 use kernels::dispatch::{Facts, tables};
+use levels::{Level, Name};
 
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
@@ -79,8 +80,11 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub peers: PeerArgs,
     /// Also record the results in benches/results/NAME.json, and redraw the tables and charts
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "level")]
     pub record: Option<String>,
+    /// Compare your own level, too: the name that `cargo ex level new` got, or the path of its crate
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub level: Vec<Name>,
 }
 
 /// A model of one size in one dtype.
@@ -95,6 +99,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
     let graphs = graphs(args.cuda_graph, &device)?;
+    let own = own_levels(&args.level)?;
     let cases = args.subjects.cases(&device)?;
     for dtype in &args.subjects.dtype {
         // On a GPU that is too old for a level, the other levels are compared.
@@ -107,7 +112,11 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?);
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    let own = left_by_a_run(&root, results.kind);
+    let file = match own.is_empty() {
+        true => left_by_a_run(&root, results.kind),
+        // What `record` takes has the workbook's levels only.
+        false => root.join("target/workbook/own-level.json"),
+    };
     println!("{}", results.machine);
     note_tables(&device)?;
     if let Some(table) = tables(Facts::of(&device)?).first() {
@@ -116,18 +125,36 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     println!("\n{}", table::legend(args.samples, device.is_cuda()));
 
     for case in &cases {
-        let measured = measure::compare(case.model, &case.request, graphs, args.samples as usize)?;
+        let measured = measure::compare(
+            case.model,
+            &case.request,
+            graphs,
+            args.samples as usize,
+            &own,
+        )?;
         print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
-        save(&own, &results)?;
+        save(&file, &results)?;
     }
     if let Some(peers) = peers {
         println!();
-        peers.measure(&mut results, |results| save(&own, results))?;
+        peers.measure(&mut results, |results| save(&file, results))?;
     }
-    draw(&own, &results)?;
+    draw(&file, &results)?;
     print!("\n{}", closing::closing(&results, &device)?);
     written(record, Run::Models(results))
+}
+
+/// The learner's levels that `--level` names, with their names.
+fn own_levels(names: &[Name]) -> Result<Vec<(String, Level)>, BadInput> {
+    let own = names.iter().map(|name| match name.own() {
+        Some(own) => Ok((own.to_owned(), name.find("--level")?)),
+        None => {
+            let expected = "the name of a level of your own; levels 1 to 5 are always compared";
+            Err(BadInput::new("--level", expected, name))
+        }
+    });
+    own.collect()
 }
 
 /// The CUDA graphs of `--cuda-graph`; a CPU has none.

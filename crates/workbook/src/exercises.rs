@@ -1,6 +1,7 @@
 //! `workbook exercises`: the exercises on the command line.
 
 mod learn;
+mod level;
 mod sheet;
 mod teach;
 mod tools;
@@ -157,6 +158,8 @@ enum Command {
         #[arg(long)]
         reveal: bool,
     },
+    /// Build a level of your own: new, check, watch, report
+    Level(level::LevelArgs),
     /// For teachers: write the exercises without their solutions into a new folder
     Handout {
         /// Folder to create
@@ -298,6 +301,7 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
     place.has(name.unwrap_or_default())?;
     match &args.command {
         None | Some(Command::List) => learn::list(&exercises, place),
+        Some(Command::Level(level)) => level::run(level, place),
         Some(Command::Start(_)) => learn::start(&exercises, place, name),
         Some(Command::Watch { poll, .. }) => watch::watch(&exercises, place, name, *poll),
         Some(Command::Check { seed, .. }) => learn::check(&exercises, place, name, *seed),

@@ -17,6 +17,7 @@ use cli::load::Request;
 use cli::note_tables;
 use cli::progress::Waiting;
 use data::BadInput;
+use levels::Name;
 use levels::Selection;
 use models::trace::profile::{Profile, Profiler};
 
@@ -80,7 +81,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let device = args.device.open()?;
     let number = args.level.unwrap_or_else(levels::highest);
     let selection = Selection {
-        level: number,
+        level: &Name::Number(number),
         swap: args.swap.as_deref(),
         model_ops: model.ops(),
     };

@@ -53,7 +53,7 @@ pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
         Ok(())
     } else {
         let expected = "level 5, the only one whose decode steps can be recorded";
-        let found = format!("level {}", ops.level());
+        let found = ops.label();
         Err(BadInput::new("--cuda-graph on", expected, found))
     }
 }

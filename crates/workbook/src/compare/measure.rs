@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
-use benches::levels;
+use benches::levels::{self, Level};
 use benches::passes::device_ms;
 use benches::{Job, Model, Workload, job};
 use candle_core::{DType, Device, Tensor};
@@ -47,7 +47,10 @@ impl Graphs {
 
 /// A workload at one level, and its measurements.
 struct Contender {
+    /// 0 for a learner's.
     level: u8,
+    /// Name of a learner's level.
+    own: Option<String>,
     graph: bool,
     workload: Workload,
     tensors: usize,
@@ -72,13 +75,18 @@ pub fn compare(
     request: &Request,
     graphs: Graphs,
     samples: usize,
+    own: &[(String, Level)],
 ) -> Result<Measured> {
     let mut variants = vec![];
     for level in levels::able(request.dtype, &request.device) {
         for graph in graphs.variants(variants.is_empty()) {
             let workloads = job::load(model, request, &level, graph)?;
-            variants.push((level.level(), graph, workloads));
+            variants.push((level.level(), None, graph, workloads));
         }
+    }
+    for (name, level) in own {
+        let workloads = job::load(model, request, level, false)?;
+        variants.push((0, Some(name.clone()), false, workloads));
     }
     let workloads = by_workload(variants);
     let progress = Progress::new(
@@ -127,18 +135,16 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
 /// Checks that all levels agree with the first up to rounding; other frameworks are checked the same way.
 fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
     let tolerance = if dtype == DType::BF16 { 5e-2 } else { 1e-4 };
-    for Contender {
-        workload,
-        level,
-        logits,
-        ..
-    } in contenders
-    {
+    for contender in contenders {
+        let Contender {
+            workload, logits, ..
+        } = contender;
         let apart = relative_difference(&contenders[0].logits, logits);
         ensure!(
             apart <= tolerance,
-            "{} at level {level}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
-            workload.name
+            "{} at {}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
+            workload.name,
+            contender.label()
         );
     }
     Ok(())
@@ -146,15 +152,16 @@ fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
 // ANCHOR_END: hold
 
 /// Regroups the workloads of each level into the levels of each workload.
-fn by_workload(variants: Vec<(u8, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
+fn by_workload(variants: Vec<(u8, Option<String>, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
     let mut workloads: Vec<Vec<Contender>> = vec![];
-    for (level, graph, of_level) in variants {
+    for (level, own, graph, of_level) in variants {
         for (i, workload) in of_level.into_iter().enumerate() {
             if workloads.len() <= i {
                 workloads.push(vec![]);
             }
             workloads[i].push(Contender {
                 level,
+                own: own.clone(),
                 graph,
                 workload,
                 tensors: 0,
@@ -176,6 +183,12 @@ impl Timed for Contender {
 }
 
 impl Contender {
+    /// `level 4`, or the name of a learner's level.
+    fn label(&self) -> String {
+        let number = || format!("level {}", self.level);
+        self.own.clone().unwrap_or_else(number)
+    }
+
     /// Measures everything but times, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
         let job = &mut self.workload.job;
@@ -188,11 +201,11 @@ impl Contender {
         let counted = counter.map(|counter| counter.end() / job.forwards());
         self.launches = job.recorded().or(counted);
         self.logits = values(&logits)?;
-        let (workload, level) = (&self.workload.name, self.level);
+        let (workload, label) = (&self.workload.name, self.label());
         // ANCHOR: finite
         ensure!(
             self.logits.iter().all(|x| x.is_finite()),
-            "{workload} at level {level}: expected finite logits, found NaN or infinity"
+            "{workload} at {label}: expected finite logits, found NaN or infinity"
         );
         // ANCHOR_END: finite
         drop(logits);
@@ -235,7 +248,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         preset: request.model.clone(),
         workload: c.workload.name.clone(),
         level: c.level,
-        system: None,
+        system: c.own.clone(),
         graph: c.graph,
         dtype: request.dtype.as_str().into(),
         median_ms: ms.median,
@@ -285,6 +298,7 @@ mod tests {
     fn contenders() -> Vec<Contender> {
         let contender = |level, ms, logit: f32| Contender {
             level,
+            own: None,
             graph: false,
             workload: Workload {
                 model: Model::Lm,

@@ -44,9 +44,9 @@ pub fn model(measured: &Measured, on_gpu: bool) -> String {
 
 fn columns(on_gpu: bool) -> [Column; 9] {
     let runs_as: fn(&Row) -> String = if on_gpu {
-        |row| runs_as_short(row.level.into(), true).into()
+        |row| runs_as(row, true)
     } else {
-        |row| runs_as_short(row.level.into(), false).into()
+        |row| runs_as(row, false)
     };
     [
         ("level", |row| {
@@ -68,6 +68,14 @@ fn columns(on_gpu: bool) -> [Column; 9] {
         ("memory", |row| bytes(row.peak_bytes)),
         ("max diff", |row| difference(row.max_difference)),
     ]
+}
+
+/// What a level's code is; a learner's is a mixture.
+fn runs_as(row: &Row, on_gpu: bool) -> String {
+    match row.system {
+        Some(_) => "your own".into(),
+        None => runs_as_short(row.level.into(), on_gpu).into(),
+    }
 }
 
 /// Formats the titles and one line per row: the workload in its first line, and the columns with figures.

@@ -68,6 +68,11 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     Ok(ptx.to_src())
 }
 
+/// Compiles the CUDA of a learner's level, for the simulator and for every GPU from compute capability 7.5 on.
+pub fn for_levels(path: &Path, text: &str) -> Result<String, String> {
+    compile(path, text, "compute_75").map_err(|bad| bad.to_string())
+}
+
 /// The reason why there is no working compiler.
 pub enum Fault {
     /// Not found; the searched places.

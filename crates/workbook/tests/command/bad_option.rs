@@ -148,7 +148,11 @@ fn numbers_below_0() {
         (vec!["sweep", "--samples"], "-1", "not in 1..=100000"),
         (vec!["profile", "--samples"], "-1", "not in 1..=100000"),
         (vec!["profile", "--level"], "-1", "not in 0..=255"),
-        (vec!["gnn", "--level"], "-1", "not in 0..=255"),
+        (
+            vec!["gnn", "--level"],
+            "-1",
+            "expected level 1, 2, 3, 4, 5 or the name of your own",
+        ),
         (vec!["vit", "--seed"], "-1", "a whole number from 0"),
         (vec!["lm", "--max-tokens"], "-5", "a whole number from 0"),
         (vec!["lm", "--top-k"], "-5", "a whole number from 0"),
@@ -198,7 +202,7 @@ fn a_text_needs_its_option() {
 
 #[test]
 fn levels_and_devices() {
-    run(&["lm", "--level", "9"]).refused(&["--level: expected 1", "found 9"]);
+    run(&["lm", "--level", "9"]).refused(&["--level", "expected level 1", "9"]);
     run(&["gnn", "--device", "gpu"])
         .refused_option(&["--device", "auto, cpu, cuda, cuda:N or sim"]);
     if !cfg!(feature = "cuda") {

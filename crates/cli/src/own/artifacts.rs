@@ -1,0 +1,179 @@
+//! The compiled libraries of a program, as cargo lists them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// A program that can run a learner's level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// `cargo run --release`
+    Workbook,
+    /// `cargo run --release -p level4 --example lm`
+    Example {
+        /// `lm`, `vit` or `gnn`
+        model: &'static str,
+        /// Number of the level.
+        level: u8,
+    },
+}
+
+impl Program {
+    /// `workbook`, `level4-lm`
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Workbook => "workbook".into(),
+            Self::Example { model, level } => format!("level{level}-{model}"),
+        }
+    }
+
+    /// The crate and the call of its `main`.
+    pub(super) fn main(self) -> (&'static str, String) {
+        match self {
+            Self::Workbook => ("workbook", "workbook::main()".into()),
+            Self::Example { model, level } => ("cli", format!("cli::{model}::main({level})")),
+        }
+    }
+
+    /// Options of `cargo build` that build its libraries with the features of the running program.
+    fn options(self) -> Vec<String> {
+        let mut options: Vec<String> = match self {
+            Self::Workbook => ["-p", "workbook", "--lib"].map(String::from).into(),
+            Self::Example { model, level } => ["-p", &format!("level{level}"), "--example", model]
+                .map(String::from)
+                .into(),
+        };
+        let mut features = vec![];
+        if cfg!(feature = "cuda") {
+            features.push("cuda");
+        }
+        if cfg!(feature = "hub") && self == Self::Workbook {
+            features.push("hub");
+        }
+        if !features.is_empty() {
+            options.extend(["--features".into(), features.join(",")]);
+        }
+        options
+    }
+}
+
+/// The libraries of a program, and where programs with a learner's level are built.
+#[derive(Debug)]
+pub struct Artifacts {
+    pub(super) program: Program,
+    /// Libraries by the name of their crate.
+    libraries: HashMap<String, PathBuf>,
+    /// Values of rustc's `-L` for the libraries of build scripts.
+    pub(super) native: Vec<String>,
+    /// `target/release/own`
+    pub(super) folder: PathBuf,
+}
+
+impl Artifacts {
+    /// Builds what is missing of the program's libraries, usually nothing, and lists them.
+    ///
+    /// # Errors
+    /// cargo cannot be run, or the build fails.
+    pub fn of(program: Program) -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+        let root = root.unwrap_or(Path::new("."));
+        let (target, profile) = place()?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .current_dir(root)
+            .args([
+                "build",
+                "--quiet",
+                "--message-format=json-render-diagnostics",
+            ])
+            .args([
+                "--profile",
+                if profile == "debug" { "dev" } else { &profile },
+            ])
+            .arg("--target-dir")
+            .arg(&target)
+            .args(program.options())
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
+        let output = command
+            .output()
+            .context("a level of your own is compiled here, which needs cargo")?;
+        ensure!(
+            output.status.success(),
+            "expected cargo to build {}, found an error",
+            program.name()
+        );
+        let mut artifacts = Self {
+            program,
+            libraries: HashMap::new(),
+            native: vec![],
+            folder: target.join(&profile).join("own"),
+        };
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            artifacts.add(&serde_json::from_str(line).unwrap_or_default());
+        }
+        Ok(artifacts)
+    }
+
+    /// Reads a message of cargo: "The Cargo Book", External tools.
+    fn add(&mut self, message: &Value) {
+        let texts = |value: &Value| -> Vec<String> {
+            let all = value.as_array().into_iter().flatten();
+            all.filter_map(|text| text.as_str().map(str::to_owned))
+                .collect()
+        };
+        match message["reason"].as_str() {
+            Some("compiler-artifact") => {
+                let files = texts(&message["filenames"]);
+                let library = files.into_iter().find(|file| file.ends_with(".rlib"));
+                let name = message["target"]["name"].as_str().unwrap_or_default();
+                if let Some(library) = library {
+                    self.libraries
+                        .insert(name.replace('-', "_"), library.into());
+                }
+            }
+            Some("build-script-executed") => self.native.extend(texts(&message["linked_paths"])),
+            _ => {}
+        }
+    }
+
+    /// The library of a crate.
+    ///
+    /// # Errors
+    /// The program has no such crate.
+    pub(super) fn library(&self, name: &str) -> Result<&Path> {
+        let library = self.libraries.get(name).map(PathBuf::as_path);
+        library.with_context(|| {
+            format!(
+                "{}: expected the library `{name}`, found none",
+                self.program.name()
+            )
+        })
+    }
+
+    /// A text that differs whenever one of `crates` is compiled again.
+    pub(super) fn stamp(&self, crates: &[&str]) -> Result<String> {
+        let mut stamp = String::new();
+        for name in crates {
+            let library = self.library(name)?;
+            let changed = library.metadata().and_then(|data| data.modified())?;
+            stamp += &format!("{} {changed:?}\n", library.display());
+        }
+        Ok(stamp)
+    }
+}
+
+/// The target folder and the profile's folder in it, from the path of the running program.
+fn place() -> Result<(PathBuf, String)> {
+    let program = std::env::current_exe().context("the path of this program")?;
+    let folders = program.ancestors().skip(1);
+    let is_inner = |folder: &&Path| !folder.ends_with("deps") && !folder.ends_with("examples");
+    let profile = folders.into_iter().find(is_inner).unwrap_or(Path::new("."));
+    let name = profile.file_name().unwrap_or_default().to_string_lossy();
+    let target = profile.parent().unwrap_or(profile);
+    Ok((target.to_path_buf(), name.into_owned()))
+}

@@ -1,0 +1,264 @@
+//! Compiles learners' levels and links them to a program.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use data::BadInput;
+
+use super::{Artifacts, OwnLevel};
+
+/// Crates that a level may use.
+const USABLE: [&str; 6] = [
+    "candle_core",
+    "level1",
+    "level_kit",
+    "models",
+    "rayon",
+    "half",
+];
+
+/// A program with learners' levels in it.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// Its path.
+    pub program: PathBuf,
+}
+
+/// Runs rustc to its end: whether it succeeded, and what it printed to stderr; `None` if it was stopped.
+pub type Run<'a> = &'a dyn Fn(Command) -> io::Result<Option<(bool, String)>>;
+
+/// Runs rustc without a time limit.
+pub fn rustc_ended(mut command: Command) -> io::Result<Option<(bool, String)>> {
+    let output = command.output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(Some((output.status.success(), stderr)))
+}
+
+/// Compiles what changed of `levels`, and links all of them to the program of `artifacts`. The inner error is about a text of
+/// a level: rustc's first error, with file and line.
+///
+/// # Errors
+/// rustc cannot be run, or its output cannot be written.
+pub fn build(
+    artifacts: &Artifacts,
+    levels: &[OwnLevel],
+    run: Run,
+) -> Result<Result<Built, BadInput>> {
+    let names: Vec<&str> = levels.iter().map(OwnLevel::name).collect();
+    let folder = artifacts
+        .folder
+        .join(artifacts.program.name())
+        .join(key(levels)?);
+    fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    let mut stamp = artifacts.stamp(&USABLE)?;
+    for level in levels {
+        match library(artifacts, level, &folder, run)? {
+            Ok(changed) => stamp += &changed,
+            Err(bad) => return Ok(Err(bad)),
+        }
+    }
+    let (host, call) = artifacts.program.main();
+    stamp += &artifacts.stamp(&[host, "cli"])?;
+    let program = folder.join(format!(
+        "{}{}",
+        names.join("-"),
+        std::env::consts::EXE_SUFFIX
+    ));
+    let stamped = folder.join("program.stamp");
+    if program.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp) {
+        return Ok(Ok(Built { program }));
+    }
+    let registered = names
+        .iter()
+        .map(|name| format!("    cli::own::register({name:?}, {name}::ops);\n"));
+    let text = format!(
+        "fn main() -> std::process::ExitCode {{\n{}    {call}\n}}\n",
+        registered.collect::<String>()
+    );
+    let main = folder.join("main.rs");
+    data::save_as(&main, text.as_bytes())?;
+    let mut command = rustc(artifacts, "program", &["cli", host])?;
+    for name in &names {
+        command
+            .arg("--extern")
+            .arg(format!("{name}={}", rlib(&folder, name).display()));
+    }
+    for path in &artifacts.native {
+        command.args(["-L", path]);
+    }
+    command
+        .args(["--crate-type", "bin", "-o"])
+        .args([&program, &main]);
+    if let Some((false, said)) = run(command).context("rustc")? {
+        let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
+        let level = levels.iter().find(is_named).unwrap_or(&levels[0]);
+        let error = first_error(&said, level, &main);
+        let expected = "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`";
+        let file = level.folder().join("src/lib.rs");
+        return Ok(Err(BadInput::new(file.display(), expected, error.found)));
+    }
+    data::save_as(&stamped, stamp.as_bytes())?;
+    Ok(Ok(Built { program }))
+}
+
+/// A folder's name that differs for crates at different places.
+fn key(levels: &[OwnLevel]) -> Result<String> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    for level in levels {
+        let path = level.folder().canonicalize();
+        path.with_context(|| level.folder().display().to_string())?
+            .hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn rlib(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("lib{name}.rlib"))
+}
+
+/// Compiles the library of a level if one of its files has changed; returns a text that differs after each change.
+fn library(
+    artifacts: &Artifacts,
+    level: &OwnLevel,
+    folder: &Path,
+    run: Run,
+) -> Result<Result<String, BadInput>> {
+    let name = level.name();
+    let (out, stamped) = (rlib(folder, name), folder.join(format!("{name}.stamp")));
+    let listed = folder.join(format!("{name}.d"));
+    let before = artifacts.stamp(&USABLE)?;
+    let stamp = || before.clone() + &files(&listed);
+    if out.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp()) {
+        return Ok(Ok(stamp()));
+    }
+    let root = level
+        .folder()
+        .canonicalize()
+        .with_context(|| level.folder().display().to_string())?;
+    let mut command = rustc(artifacts, name, &USABLE)?;
+    command
+        .env("CARGO_MANIFEST_DIR", &root)
+        .args([
+            "--crate-type",
+            "rlib",
+            "-C",
+            "opt-level=3",
+            "-C",
+            "debuginfo=line-tables-only",
+        ])
+        .arg("-C")
+        .arg(format!(
+            "incremental={}",
+            folder.join("incremental").display()
+        ))
+        .arg(format!(
+            "--emit=link={},dep-info={}",
+            out.display(),
+            listed.display()
+        ))
+        .arg(root.join("src/lib.rs"));
+    match run(command).context("rustc")? {
+        Some((true, _)) => {}
+        Some((false, said)) => return Ok(Err(first_error(&said, level, &root))),
+        None => {
+            let place = level.folder().display();
+            return Ok(Err(BadInput::new(
+                place,
+                "a crate that compiles in time",
+                "rustc still running",
+            )));
+        }
+    }
+    data::save_as(&stamped, stamp().as_bytes())?;
+    Ok(Ok(stamp()))
+}
+
+/// Times and sizes of the files that a list of rustc's names: `output: file file …`.
+fn files(listed: &Path) -> String {
+    let list = fs::read_to_string(listed).unwrap_or_default();
+    let line = list.lines().next().unwrap_or_default();
+    let names = line
+        .split_once(": ")
+        .map_or("", |(_, names)| names)
+        .replace("\\ ", "\0");
+    let of = |name: &str| {
+        let name = name.replace('\0', " ");
+        let data = fs::metadata(&name).and_then(|data| Ok((data.modified()?, data.len())));
+        format!("{name} {data:?}\n")
+    };
+    names.split_whitespace().map(of).collect()
+}
+
+/// A call of the compiler that made the libraries, with `crates` to use.
+fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> {
+    let mut command = Command::new("rustc");
+    // There rustup selects the toolchain of the workspace.
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "--edition",
+            "2024",
+            "--cap-lints",
+            "allow",
+            "--error-format",
+            "short",
+        ])
+        .args(["--crate-name", name]);
+    for name in crates {
+        let library = artifacts.library(name)?;
+        command
+            .arg("--extern")
+            .arg(format!("{name}={}", library.display()));
+        if let Some(folder) = library.parent() {
+            command
+                .arg("-L")
+                .arg(format!("dependency={}", folder.display()));
+        }
+    }
+    Ok(command)
+}
+
+/// rustc's first error as one line, with the path of the file as the learner would type it.
+fn first_error(said: &str, level: &OwnLevel, root: &Path) -> BadInput {
+    let is_error = |line: &&str| line.contains(": error") || line.starts_with("error");
+    let mut lines = said.lines();
+    let line = lines.find(is_error).unwrap_or("an error without a message");
+    let own = level.folder().display().to_string();
+    let line = line.replace(&root.display().to_string(), &own);
+    let (place, error) = line.split_once(": ").unwrap_or((&own, &line));
+    let (place, error) = match place.starts_with("error") {
+        true => (&*own, &*line),
+        false => (place, error),
+    };
+    BadInput::new(place, "", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_has_the_learners_path() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let own = folder.path().join("mine");
+        fs::create_dir_all(own.join("src"))?;
+        fs::write(own.join("src/lib.rs"), "")?;
+        let level = OwnLevel::at(&own)?;
+        let line = |said: &str| first_error(said, &level, Path::new("/abs/mine")).to_string();
+        let said = "warning: x\n/abs/mine/src/ops.rs:7:9: error[E0425]: cannot find value `y`\nerror: aborting";
+        let expected = format!(
+            "{}/src/ops.rs:7:9: error[E0425]: cannot find value `y`",
+            own.display()
+        );
+        assert_eq!(line(said), expected);
+        assert_eq!(
+            line("error: no input"),
+            format!("{}: error: no input", own.display())
+        );
+        Ok(())
+    }
+}

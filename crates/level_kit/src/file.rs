@@ -1,0 +1,284 @@
+//! Kernels in files of a level's crate, and their launches.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use candle_core::{Device, Error, Result, Tensor};
+use kernels::launch::{Launch, Module, is_simulated, simulated};
+use simt::{Options, Report};
+
+/// Compiles the CUDA text of a file to PTX; the error is one line with file and line.
+pub type Compile = fn(&Path, &str) -> std::result::Result<String, String>;
+
+static COMPILER: OnceLock<Compile> = OnceLock::new();
+
+/// Sets the compiler for files that end in `.cu`. The first call counts.
+pub fn set_compiler(compile: Compile) {
+    COMPILER.get_or_init(|| compile);
+}
+
+/// A file of kernels in PTX, or in CUDA C++ if its name ends in `.cu`. It is read at its first launch, so that an edit of the
+/// file needs no compilation of the crate.
+///
+/// ```no_run
+/// use candle_core::{Result, Tensor};
+/// use level_kit::{KernelFile, kernel_file, output};
+///
+/// static DOUBLE: KernelFile = kernel_file!("kernels/double.ptx");
+///
+/// /// 2·x: x (N) → (N)
+/// fn double(x: &Tensor) -> Result<Tensor> {
+///     let n = x.elem_count();
+///     let y = output(x.shape(), x.dtype(), x.device())?;
+///     let launch = DOUBLE.launch("double_f32")?.grid(n.div_ceil(256), 1, 1).block(256, 1, 1);
+///     // SAFETY: the entry's parameters are x, y and the number of elements, and it stays inside x and y.
+///     unsafe { launch.read(x).write(&y).u32(n).run()? };
+///     Ok(y)
+/// }
+/// # let _ = double;
+/// ```
+pub struct KernelFile {
+    folder: &'static str,
+    file: &'static str,
+    module: Mutex<Option<&'static Module>>,
+}
+
+impl KernelFile {
+    /// The file `file` below `folder`; [`kernel_file!`](crate::kernel_file) knows the folder.
+    pub const fn new(folder: &'static str, file: &'static str) -> Self {
+        Self {
+            folder,
+            file,
+            module: Mutex::new(None),
+        }
+    }
+
+    /// Begins a launch of the kernel `entry`: one block of 32 threads, without arguments.
+    ///
+    /// # Errors
+    /// The file cannot be read, or it is CUDA C++ that does not compile.
+    pub fn launch<'a>(&'static self, entry: &'static str) -> Result<KernelLaunch<'a>> {
+        Ok(KernelLaunch {
+            file: self.file,
+            device: None,
+            launch: Launch::new(self.module()?, entry),
+        })
+    }
+
+    /// The kernels' text as a module, which lives as long as the process.
+    fn module(&self) -> Result<&'static Module> {
+        let mut module = self.module.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = *module {
+            return Ok(module);
+        }
+        let text = self.ptx().map_err(Error::Msg)?;
+        let texts: &'static [&'static str] = Box::leak(Box::new([&*text.leak()]));
+        Ok(*module.insert(Box::leak(Box::new(Module::new(self.file, texts)))))
+    }
+
+    fn ptx(&self) -> std::result::Result<String, String> {
+        let path: PathBuf = [self.folder, self.file].iter().collect();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+        if path.extension().is_none_or(|extension| extension != "cu") {
+            return Ok(text);
+        }
+        match COMPILER.get() {
+            Some(compile) => compile(&path, &text),
+            None => Err(format!(
+                "{}: expected a compiler for CUDA, found none",
+                self.file
+            )),
+        }
+    }
+}
+
+/// A launch of a kernel of a [`KernelFile`]; arguments have the order of the entry's `.param` list.
+#[must_use = "nothing runs before `run`"]
+pub struct KernelLaunch<'a> {
+    file: &'static str,
+    /// The device of the tensors.
+    device: Option<Device>,
+    launch: Launch<'a>,
+}
+
+macro_rules! tensors {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $($(#[$doc])*
+        pub fn $name(mut self, x: &'a Tensor) -> Self {
+            self.device.get_or_insert_with(|| x.device().clone());
+            self.launch = self.launch.$name(x);
+            self
+        })*
+    };
+}
+
+macro_rules! sizes {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $of:ty),*))*) => {
+        $($(#[$doc])*
+        pub fn $name(mut self, $($arg: $of),*) -> Self {
+            self.launch = self.launch.$name($($arg),*);
+            self
+        })*
+    };
+}
+
+impl<'a> KernelLaunch<'a> {
+    sizes! {
+        /// Sets the blocks along x, y, z.
+        grid(x: usize, y: usize, z: usize)
+        /// Sets the threads per block along x, y, z.
+        block(x: usize, y: usize, z: usize)
+        /// Sets the dynamic shared memory per block in bytes.
+        smem(bytes: usize)
+        /// Adds an argument of type `.u32`.
+        u32(x: usize)
+        /// Adds an argument of type `.f32`.
+        f32(x: f64)
+    }
+
+    tensors! {
+        /// Adds an argument: the address of a contiguous tensor that the kernel reads.
+        read
+        /// Adds an argument: the address of a view's first element; its strides are further arguments.
+        view
+        /// Adds an argument: the address of a contiguous tensor that the kernel writes.
+        write
+    }
+
+    /// Adds an argument: the address of a contiguous tensor that the kernel reads, or null.
+    pub fn read_or_null(self, x: Option<&'a Tensor>) -> Self {
+        match x {
+            Some(x) => self.read(x),
+            None => Self {
+                launch: self.launch.read_or_null(None),
+                ..self
+            },
+        }
+    }
+
+    /// Runs the kernel: on a GPU if the tensors are there, otherwise in the simulator. Does nothing for a grid without blocks.
+    ///
+    /// # Errors
+    /// Those of [`Launch::run`], and a defect that the simulator finds: `kernels/norm.ptx: line 7: …`.
+    ///
+    /// # Safety
+    /// The arguments must have the order and the types of the entry's `.param` list, and the kernel must read and write only
+    /// inside its tensors: nothing checks this on a GPU. In the simulator, accesses outside are findings and do no harm.
+    pub unsafe fn run(self) -> Result<()> {
+        let Self {
+            file,
+            device,
+            launch,
+        } = self;
+        let on_host = device.is_none_or(|device| device.is_cpu());
+        // SAFETY: the caller's promise.
+        let run = || unsafe { launch.run() }.map_err(|error| of_file(file, &error));
+        if !on_host || is_simulated() {
+            return run();
+        }
+        static NOTE: Once = Once::new();
+        NOTE.call_once(|| {
+            eprintln!("note: {file} is simulated, because the tensors are on a CPU; this takes longer than a GPU or Rust code");
+        });
+        let (ran, reports) = simulated(Options::default(), run);
+        ran?;
+        match defect(file, &reports) {
+            Some(line) => Err(Error::Msg(line)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Names the file in an error, and removes candle's backtrace.
+fn of_file(file: &str, error: &Error) -> Error {
+    let said = error.to_string();
+    let line = said.lines().next().unwrap_or_default();
+    match line.starts_with(file) {
+        true => Error::Msg(line.into()),
+        false => Error::Msg(format!("{file}: {line}")),
+    }
+}
+
+/// The first finding of the launches, in one line.
+fn defect(file: &str, reports: &[Report]) -> Option<String> {
+    let found = reports.iter().flat_map(|report| report.findings.iter());
+    let first = found.clone().next()?;
+    let more = match found.count() - 1 {
+        0 => String::new(),
+        n => format!(" (and {n} more findings)"),
+    };
+    Some(format!("{file}: {first}{more}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::DType;
+
+    use super::*;
+
+    static DOUBLE: KernelFile = crate::kernel_file!("tests/double.ptx");
+    static CUDA: KernelFile = crate::kernel_file!("tests/double.cu");
+    static MISSING: KernelFile = crate::kernel_file!("tests/none.ptx");
+
+    fn double(x: &Tensor, n: usize) -> Result<Tensor> {
+        let y = crate::output(x.shape(), x.dtype(), x.device())?;
+        let launch = DOUBLE.launch("double_f32")?.grid(n.div_ceil(32), 1, 1);
+        // SAFETY: x, y and n are the entry's parameters; the simulator reports accesses outside.
+        unsafe { launch.read(x).write(&y).u32(n).run()? };
+        Ok(y)
+    }
+
+    fn x(n: usize) -> Result<Tensor> {
+        Tensor::arange(0f32, n as f32, &Device::Cpu)
+    }
+
+    #[test]
+    fn a_kernel_on_a_cpu_is_simulated() -> Result<()> {
+        let y = double(&x(70)?, 70)?.to_vec1::<f32>()?;
+        assert!(
+            y.iter().enumerate().all(|(i, y)| *y == 2. * i as f32),
+            "{y:?}"
+        );
+        let (y, reports) = simulated(Options::default(), || double(&x(5)?, 5));
+        assert_eq!(y?.to_vec1::<f32>()?, [0., 2., 4., 6., 8.]);
+        assert_eq!(reports.len(), 1, "a simulation around it gets the report");
+        Ok(())
+    }
+
+    #[test]
+    fn a_defect_is_an_error_with_file_and_line() -> Result<()> {
+        let error = double(&x(5)?, 6).unwrap_err().to_string();
+        let expected = "tests/double.ptx: line 26: `ld.global.f32`";
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_or_an_entry_that_is_missing_is_named() -> Result<()> {
+        let error = MISSING.launch("f").err().map(|e| e.to_string());
+        assert!(error.is_some_and(|e| e.contains("none.ptx`: No such file")));
+        let y = Tensor::zeros(1, DType::F32, &Device::Cpu)?;
+        // SAFETY: there is no such entry, so that nothing runs.
+        let error = unsafe { DOUBLE.launch("halve")?.write(&y).run() };
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("tests/double.ptx: "), "{error}");
+        Ok(())
+    }
+
+    /// The file has the PTX of `double.ptx` after the word `cuda`, and the compiler of this test removes that.
+    #[test]
+    fn cuda_is_compiled_first() -> Result<()> {
+        set_compiler(|_, text| {
+            text.strip_prefix("cuda\n")
+                .map(str::to_owned)
+                .ok_or("no".into())
+        });
+        let (x, y) = (x(3)?, Tensor::zeros(3, DType::F32, &Device::Cpu)?);
+        // SAFETY: x, y and 3 are the entry's parameters, and it stays inside x and y.
+        unsafe { CUDA.launch("double_f32")?.read(&x).write(&y).u32(3).run()? };
+        assert_eq!(y.to_vec1::<f32>()?, [0., 2., 4.]);
+        Ok(())
+    }
+}

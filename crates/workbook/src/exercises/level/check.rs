@@ -1,0 +1,346 @@
+//! Decides about the methods of a learner's level.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use candle_core::DType;
+use classroom::check::process::{self, Ended};
+use classroom::printable;
+use cli::own::OwnLevel;
+use levels::Level;
+use tempfile::TempDir;
+
+use super::child::{self, Counts, Found, Output, Ran, Times};
+use super::oracle::{Expected, expected};
+
+/// Runs the methods of one level, each in a process of its own.
+pub struct Checker<'l> {
+    level: &'l OwnLevel,
+    /// The workbook with the level in it.
+    program: &'l Path,
+    /// Time limit of a method.
+    limit: Duration,
+    folder: TempDir,
+}
+
+/// What is known of a method: its counts, or what is wrong with it in one line, with file and line.
+pub type Checked = std::result::Result<Counts, String>;
+
+/// Memory limit of a method in KiB, on Unix.
+const MEMORY: u64 = 8 << 20;
+
+impl<'l> Checker<'l> {
+    /// A checker of a level that is built.
+    pub fn new(level: &'l OwnLevel, program: &'l Path, limit: Duration) -> Result<Self> {
+        Ok(Self {
+            level,
+            program,
+            limit,
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    /// Checks one method: its results against the oracle, with a clean simulation.
+    pub fn check(&self, method: &str, seed: u64) -> Result<Checked> {
+        let file = self.folder.path().join(format!("{method}.json"));
+        let seed_text = seed.to_string();
+        let ended = self.child(&["run", self.level.name(), method, &seed_text], &file)?;
+        if let Some(line) = self.refused(method, &ended) {
+            return Ok(Err(line));
+        }
+        let ran: Vec<Ran> = child::read(&file)?;
+        if ran.len() != child::all().len() {
+            return Ok(Err(self.at(method, "ended before its check did")));
+        }
+        for (i, ran) in ran.iter().enumerate() {
+            if let Some(line) = self.wrong(method, ran, seed, i)? {
+                return Ok(Err(line));
+            }
+        }
+        Ok(Ok(ran.last().map_or(Counts::default(), |ran| ran.counts)))
+    }
+
+    /// Times one method next to a level; `Ok(None)` for a kernel without a GPU.
+    pub fn time(
+        &self,
+        method: &str,
+        level: u8,
+    ) -> Result<std::result::Result<Option<Times>, String>> {
+        let file = self.folder.path().join(format!("{method}-{level}.json"));
+        let number = level.to_string();
+        let ended = self.child(&["time", self.level.name(), method, &number], &file)?;
+        match self.refused(method, &ended) {
+            Some(line) => Ok(Err(line)),
+            None => Ok(Ok(child::read(&file)?)),
+        }
+    }
+
+    fn child(&self, args: &[&str], file: &Path) -> Result<Ended> {
+        let mut command = match cfg!(unix) {
+            true => {
+                let mut shell = Command::new("sh");
+                let limited = format!("ulimit -v {MEMORY} && exec \"$0\" \"$@\"");
+                shell.args(["-c", &limited]).arg(self.program);
+                shell
+            }
+            false => Command::new(self.program),
+        };
+        command
+            .current_dir(self.folder.path())
+            .args(["exercises", "level"])
+            .args(args)
+            .arg(file)
+            .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
+        Ok(process::run(command, self.limit, "")?)
+    }
+
+    /// The line about a process that did not end well, or that wrote to stdout.
+    fn refused(&self, method: &str, ended: &Ended) -> Option<String> {
+        let Some(status) = ended.status else {
+            let limit = self.limit.as_secs_f32();
+            return Some(self.at(
+                method,
+                &format!("expected it to end within {limit} s, found it still running"),
+            ));
+        };
+        if let Some((place, why)) = panic(&ended.stderr) {
+            let own = self.level.folder().canonicalize().unwrap_or_default();
+            return Some(match place.strip_prefix(&format!("{}/", own.display())) {
+                Some(place) => format!(
+                    "{}/{place}: {method}: panicked: {why}",
+                    self.level.folder().display()
+                ),
+                None => self.at(method, &format!("panicked: {why}")),
+            });
+        }
+        if !ended.stdout.is_empty() {
+            let first = ended.stdout.lines().next().unwrap_or_default();
+            let what = format!(
+                "wrote to stdout, which belongs to the programs (use `eprintln!`): {first:?}"
+            );
+            return Some(self.at(method, &printable(&data::short(what))));
+        }
+        let said = ended
+            .stderr
+            .lines()
+            .rfind(|line| line.starts_with("error: "));
+        (!status.success()).then(|| {
+            let said = said.map_or(String::new(), |said| format!(": {}", printable(&said[7..])));
+            self.at(method, &format!("ended early ({status}){said}"))
+        })
+    }
+
+    /// The line about a call that failed or has another result than the oracle.
+    fn wrong(&self, method: &str, ran: &Ran, seed: u64, index: usize) -> Result<Option<String>> {
+        let (dtype, sizes, _) = child::all()[index];
+        if let Some(found) = ran.findings.first() {
+            return Ok(Some(self.in_kernel(method, found)));
+        }
+        if let Some(error) = &ran.error {
+            return Ok(Some(match error.strip_prefix("kernels/") {
+                Some(rest) => format!(
+                    "{}/kernels/{}",
+                    self.level.folder().display(),
+                    with_line(rest)
+                ),
+                None => self.at(method, &printable(error)),
+            }));
+        }
+        let all = expected(&child::draw(method, seed, index)?)?;
+        let what = format!(
+            "{} rows, C = {}, N = {}, {}",
+            sizes.rows,
+            sizes.c,
+            sizes.n,
+            dtype.as_str()
+        );
+        Ok(difference(&all, &ran.outputs, dtype)
+            .map(|line| self.at(method, &format!("{line} ({what})"))))
+    }
+
+    /// `FILE:LINE: METHOD: WHAT`, at the method in `src/ops.rs`.
+    fn at(&self, method: &str, what: &str) -> String {
+        let file = self.level.folder().join("src/ops.rs");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let begin = format!("fn {method}(");
+        let line = text
+            .lines()
+            .position(|line| line.trim_start().starts_with(&begin));
+        let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
+        format!("{}{line}: {method}: {what}", file.display())
+    }
+
+    /// The line about a finding, at the kernel's file.
+    fn in_kernel(&self, method: &str, found: &Found) -> String {
+        let Found {
+            entry,
+            source,
+            line,
+            what,
+        } = found;
+        let (file, line) = match source {
+            Some((file, line)) => (PathBuf::from(file), *line),
+            None => (self.file_of(entry), *line),
+        };
+        let own = self.level.folder().canonicalize().unwrap_or_default();
+        let short = file
+            .strip_prefix(&own)
+            .map(Path::to_path_buf)
+            .unwrap_or(file);
+        let place = self.level.folder().join(short);
+        format!("{}:{line}: {method}: {what}", place.display())
+    }
+
+    /// The file in `kernels/` that has an entry.
+    fn file_of(&self, entry: &str) -> PathBuf {
+        let files = fs::read_dir(self.level.folder().join("kernels"));
+        let mut files: Vec<PathBuf> = files
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path())
+            .collect();
+        files.sort();
+        let has = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|text| text.contains(entry));
+        let file = files.into_iter().find(has);
+        let name = file.as_ref().and_then(|file| file.file_name());
+        Path::new("kernels").join(name.unwrap_or(entry.as_ref()))
+    }
+}
+
+/// `norm.ptx: line 7: …` → `norm.ptx:7: …`
+fn with_line(text: &str) -> String {
+    text.replacen(": line ", ":", 1)
+}
+
+/// Place and reason of a panic: `… panicked at FILE:LINE:COLUMN:`, and the next line.
+fn panic(stderr: &str) -> Option<(String, String)> {
+    let (_, panic) = stderr.split_once("panicked at ")?;
+    let (place, why) = panic.split_once(":\n")?;
+    let why = why.lines().next().unwrap_or_default();
+    Some((place.to_owned(), printable(why)))
+}
+
+/// The first difference between results; `None` within rounding errors.
+fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Option<String> {
+    if expected.len() != found.len() {
+        return Some(format!(
+            "expected {} results, found {}",
+            expected.len(),
+            found.len()
+        ));
+    }
+    for (i, (right, found)) in expected.iter().zip(found).enumerate() {
+        let which = match expected.len() {
+            1 => String::new(),
+            _ => format!("result {i}: "),
+        };
+        if right.shape != found.shape {
+            return Some(format!(
+                "{which}expected the shape {:?}, found {:?}",
+                right.shape, found.shape
+            ));
+        }
+        if found.dtype != dtype.as_str() && found.dtype != "u32" {
+            return Some(format!(
+                "{which}expected {}, found {}",
+                dtype.as_str(),
+                found.dtype
+            ));
+        }
+        let largest = right.values.iter().fold(1f64, |max, x| max.max(x.abs()));
+        for (j, (value, bits)) in right.values.iter().zip(&found.bits).enumerate() {
+            let y = f64::from_bits(*bits);
+            let tolerance = match (&*found.dtype, dtype) {
+                ("u32", _) => 0.,
+                (_, DType::BF16) => 3e-2 * largest,
+                _ => 1e-4 * value.abs().max(1.),
+            };
+            // A NaN is within no tolerance.
+            if !((y - value).abs() <= tolerance) {
+                return Some(format!(
+                    "{which}element {j}: expected {value:.6}, found {y:.6}"
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// Counts of level 1's method, which the milestones compare with.
+pub fn counts_of(ops: &Level, method: &str) -> Result<(Counts, u64)> {
+    let call = child::draw(method, 0, child::all().len() - 1)?;
+    Ok((child::observe(&call, ops)?.counts, call.bytes()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The oracle is right if five levels, written without it, agree with it.
+    #[test]
+    fn every_level_passes_the_check() -> Result<()> {
+        for ops in levels::all() {
+            for method in levels::OPS {
+                for (i, (dtype, ..)) in child::all().into_iter().enumerate() {
+                    let ran = child::observe(&child::draw(method, 3, i)?, &ops)?;
+                    let all = expected(&child::draw(method, 3, i)?)?;
+                    let what = format!("level {}, {method}, call {i}", ops.level());
+                    assert_eq!(ran.error, None, "{what}");
+                    assert!(ran.findings.is_empty(), "{what}: {:?}", ran.findings);
+                    assert_eq!(difference(&all, &ran.outputs, dtype), None, "{what}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_panic_has_its_place() {
+        let said = "note: x\n\nthread 'main' (7) panicked at /a/src/ops.rs:9:5:\nindex out of bounds\nnote: run";
+        let expected = (
+            "/a/src/ops.rs:9:5".to_owned(),
+            "index out of bounds".to_owned(),
+        );
+        assert_eq!(panic(said), Some(expected));
+        assert_eq!(panic("error: no"), None);
+    }
+
+    #[test]
+    fn a_difference_is_named() {
+        let right = [Expected {
+            shape: vec![2],
+            values: vec![1., -2.],
+        }];
+        let found = |values: &[f64], dtype: &str| {
+            [Output {
+                shape: vec![values.len()],
+                dtype: dtype.into(),
+                bits: values.iter().map(|x| x.to_bits()).collect(),
+            }]
+        };
+        let line = |values: &[f64], dtype| difference(&right, &found(values, dtype), DType::F32);
+        assert_eq!(line(&[1., -2.], "f32"), None);
+        let expected = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            line(&[1., -2.1], "f32"),
+            expected("element 1: expected -2.000000, found -2.100000")
+        );
+        assert_eq!(
+            line(&[f64::NAN, -2.], "f32"),
+            expected("element 0: expected 1.000000, found NaN")
+        );
+        assert_eq!(
+            line(&[1.], "f32"),
+            expected("expected the shape [2], found [1]")
+        );
+        assert_eq!(line(&[1., -2.], "f64"), expected("expected f32, found f64"));
+        assert_eq!(
+            difference(&right, &[], DType::F32),
+            expected("expected 1 results, found 0")
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Calls of a learner's methods, in a process of their own: `exercises level run`.
+//!
+//! The process writes results and counts to a file. The process that started it knows the right results, decides, and
+//! survives whatever a learner's code does.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use candle_core::{DType, Device, Tensor};
+use kernels::launch::{noted, simulated};
+use kernels::output::poisoned;
+use levels::{Level, Name};
+use models::trace::count_tensors;
+use serde::{Deserialize, Serialize};
+use simt::Options;
+
+use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED};
+use super::oracle;
+
+/// dtypes of the calls.
+pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
+
+/// Calls of a method that are checked: their dtype, sizes and variant. The last one is counted.
+pub fn all() -> Vec<(DType, Sizes, usize)> {
+    let of = |dtype| (0..ODD.len()).map(move |i| (dtype, ODD[i], i));
+    let counted = (DType::F32, COUNTED, 0);
+    DTYPES.into_iter().flat_map(of).chain([counted]).collect()
+}
+
+/// Draws call number `index` of a method; the same in every process.
+pub fn draw(method: &str, seed: u64, index: usize) -> Result<Call> {
+    let (dtype, sizes, variant) = all()[index];
+    let mut draw = Draw::new(seed.wrapping_add(index as u64), dtype, &Device::Cpu);
+    Ok(draw.call(method, sizes, variant)?)
+}
+
+/// What a call returned, and what it did.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Ran {
+    /// The error that it returned.
+    pub error: Option<String>,
+    pub outputs: Vec<Output>,
+    pub counts: Counts,
+    pub findings: Vec<Found>,
+}
+
+/// A result.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Output {
+    pub shape: Vec<usize>,
+    pub dtype: String,
+    /// Bits of the elements as f64, because JSON has no NaN.
+    pub bits: Vec<u64>,
+}
+
+/// Counters of a call.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Kernels that the simulator ran.
+    pub launches: usize,
+    /// Tensors made, with views.
+    pub tensors: usize,
+    /// Bytes that the kernels moved: sectors of 32 bytes.
+    pub bytes: u64,
+}
+
+/// A finding of the simulator.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Found {
+    pub entry: String,
+    /// File and line of a kernel in CUDA.
+    pub source: Option<(String, u32)>,
+    /// Line of the PTX.
+    pub line: u32,
+    pub what: String,
+}
+
+/// Runs a call with its kernels simulated, into memory full of NaN.
+pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
+    let (made, reports) = simulated(Options::default(), || {
+        poisoned(|| count_tensors(|| call.run(&**ops)))
+    });
+    let mut ran = Ran::default();
+    for report in &reports {
+        let sectors = report.total.global_load_sectors + report.total.global_store_sectors;
+        ran.counts.bytes += 32 * sectors;
+        ran.findings
+            .extend(report.findings.iter().map(|finding| Found {
+                entry: report.entry.clone(),
+                source: finding.source.clone(),
+                line: finding.line,
+                what: format!("`{}`: {}: {}", finding.form, finding.thread, finding.what),
+            }));
+    }
+    ran.counts.launches = reports.len();
+    match made {
+        Ok((outputs, tensors)) => {
+            ran.counts.tensors = tensors;
+            ran.outputs = outputs.iter().map(output).collect::<Result<_>>()?;
+        }
+        Err(error) => {
+            let said = error.to_string();
+            ran.error = Some(said.lines().next().unwrap_or_default().to_owned());
+        }
+    }
+    Ok(ran)
+}
+
+fn output(y: &Tensor) -> Result<Output> {
+    let values = match y.dtype() {
+        DType::U32 | DType::F32 | DType::BF16 => oracle::values(y)?,
+        _ => vec![],
+    };
+    Ok(Output {
+        shape: y.dims().to_vec(),
+        dtype: y.dtype().as_str().into(),
+        bits: values.into_iter().map(f64::to_bits).collect(),
+    })
+}
+
+/// Calls `method` of the level `name` as [`all`] lists it, and writes what happened to `out`.
+pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
+    let ops = name.find("NAME")?;
+    let ran = (0..all().len()).map(|i| observe(&draw(method, seed, i)?, &ops));
+    let ran = ran.collect::<Result<Vec<Ran>>>()?;
+    data::save_as(out, &serde_json::to_vec(&ran)?)?;
+    Ok(true)
+}
+
+/// Median milliseconds of a method at two levels, measured in turns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    pub own_ms: f64,
+    pub level_ms: f64,
+}
+
+/// Samples of each level, and the time after which fewer are taken.
+const SAMPLES: usize = 15;
+const LONGEST: f64 = 3.;
+
+/// Times `method` of two levels in turns, and writes [`Times`] to `out`: `None` for a kernel without a GPU.
+pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
+    let device = cli::device::Choice::Auto.open()?;
+    let (own, other) = (name.find("NAME")?, Name::Number(level).find("LEVEL")?);
+    let small = Draw::new(1, DType::F32, &device).call(method, ODD[1], 1)?;
+    let (tried, launches) = noted(|| small.run(&*own));
+    tried?;
+    if device.is_cpu() && !launches.is_empty() {
+        data::save_as(out, b"null")?;
+        return Ok(true);
+    }
+    // Weights of its own for each level, because a weight is packed for one level.
+    let call = || Draw::new(2, DType::F32, &device).call(method, TIMED, 0);
+    let turns = [(own, call()?), (other, call()?)];
+    let mut ms = [vec![], vec![]];
+    let begin = Instant::now();
+    for round in 0..=SAMPLES {
+        for turn in 0..2 {
+            let of = (round + turn) % 2;
+            let (ops, call) = &turns[of];
+            let start = Instant::now();
+            let results = call.run(&**ops)?;
+            device.synchronize()?;
+            // The first round fills caches and packs weights.
+            if round > 0 {
+                ms[of].push(start.elapsed().as_secs_f64() * 1e3);
+            }
+            drop(results);
+        }
+        if round >= 3 && begin.elapsed().as_secs_f64() > LONGEST {
+            break;
+        }
+    }
+    let [own_ms, level_ms] = ms.map(median);
+    let times = Some(Times { own_ms, level_ms });
+    data::save_as(out, &serde_json::to_vec(&times)?)?;
+    Ok(true)
+}
+
+fn median(mut ms: Vec<f64>) -> f64 {
+    ms.sort_by(f64::total_cmp);
+    ms.get(ms.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Reads what a child wrote.
+pub fn read<T: for<'de> Deserialize<'de>>(out: &Path) -> Result<T> {
+    let bytes = std::fs::read(out).with_context(|| format!("{}", out.display()))?;
+    match serde_json::from_slice(&bytes) {
+        Ok(read) => Ok(read),
+        Err(error) => bail!("{}: {error}", out.display()),
+    }
+}

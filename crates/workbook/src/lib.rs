@@ -1,0 +1,162 @@
+//! The `workbook` command: compares the levels, and runs each program at any level.
+
+mod bench_charts;
+mod compare;
+mod doctor;
+mod exercises;
+mod explain;
+mod ops;
+mod profile;
+mod record;
+mod sim;
+mod small;
+mod sweep;
+mod toolkit;
+mod tune;
+
+use std::process::ExitCode;
+
+use bench_charts::BenchChartsArgs;
+use clap::{Args, Parser, Subcommand};
+use cli::args::{TuneArgs, options};
+use cli::own::{self, Program};
+use cli::{gnn::GnnArgs, lm::LmArgs, vit::VitArgs};
+use compare::CompareArgs;
+use doctor::DoctorArgs;
+use exercises::ExercisesArgs;
+use explain::ExplainArgs;
+use levels::Name;
+use ops::OpsArgs;
+use profile::ProfileArgs;
+use record::RecordArgs;
+use sim::SimArgs;
+use small::SmallArgs;
+use sweep::SweepArgs;
+
+/// Three models at five levels of optimization. Without a command, compares the levels
+#[derive(Parser)]
+#[command(name = "workbook", version, args_conflicts_with_subcommands = true)]
+struct Workbook {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    compare: CompareArgs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compare every level on the trained models, or on presets
+    Compare(CompareArgs),
+    /// Time every op at every level, on the shapes of the models
+    Ops(OpsArgs),
+    /// Show where the time of a forward pass goes, op by op, compared with the limits of the device
+    Profile(ProfileArgs),
+    /// Add measurements, from here or another machine, to the records of a device; write charts and tables again
+    Record(RecordArgs),
+    /// Write what comes from the records again: charts, tables, headers of the kernels
+    Redraw,
+    /// Draw the results of cargo bench, one chart per group
+    BenchCharts(BenchChartsArgs),
+    /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
+    Sim(SimArgs),
+    /// Time whole models for growing numbers of tokens, images, nodes and edges
+    Sweep(SweepArgs),
+    /// Find the fastest kernel for each shape on this device, for level 5 to use
+    Tune(TuneArgs),
+    /// Time small matmuls: level 5 compared with candle and gemm
+    Small(SmallArgs),
+    /// Check this machine: what works here, what does not, and how to fix it
+    Doctor(DoctorArgs),
+    /// Print the kernels of an op at two levels side by side: rms_norm, linear or attention
+    Explain(ExplainArgs),
+    /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
+    Exercises(ExercisesArgs),
+    /// Continue a text with the language model
+    Lm(AtLevel<LmArgs>),
+    /// Classify images with the vision transformer
+    Vit(AtLevel<VitArgs>),
+    /// Classify graphs with the graph transformer
+    Gnn(AtLevel<GnnArgs>),
+}
+
+/// A program's options, and its level.
+#[derive(Args)]
+struct AtLevel<T: Args> {
+    /// Optimization level, or the name of your own [default: the highest]
+    #[arg(long, value_name = "N|NAME")]
+    level: Option<Name>,
+    #[command(flatten)]
+    program: T,
+}
+
+impl<T: Args> AtLevel<T> {
+    fn level(&self) -> Name {
+        let highest = || Name::Number(levels::highest());
+        self.level.clone().unwrap_or_else(highest)
+    }
+
+    /// The level, and those of `--swap`.
+    fn names(&self, swap: Option<&str>) -> Vec<Name> {
+        let mut names = own::names_in(swap);
+        names.push(self.level());
+        names
+    }
+}
+
+impl Workbook {
+    /// The levels that the options name.
+    fn names(&self) -> Vec<Name> {
+        match &self.command {
+            None => self.compare.level.clone(),
+            Some(Command::Compare(args)) => args.level.clone(),
+            Some(Command::Profile(args)) => own::names_in(args.swap.as_deref()),
+            Some(Command::Lm(at)) => at.names(at.program.run.swap.as_deref()),
+            Some(Command::Vit(at)) => at.names(at.program.run.swap.as_deref()),
+            Some(Command::Gnn(at)) => at.names(at.program.run.swap.as_deref()),
+            _ => vec![],
+        }
+    }
+}
+
+/// Runs the command of this process's options.
+pub fn main() -> ExitCode {
+    let mut is_clean = true;
+    // The user's setting, before `cli::run` sets a default.
+    let threads = std::env::var("RAYON_NUM_THREADS").ok();
+    let code = cli::run(|| {
+        let workbook: Workbook = options()?;
+        level_kit::set_compiler(sim::nvrtc::for_levels);
+        own::run_with(Program::Workbook, &workbook.names())?;
+        match workbook.command {
+            None => compare::run(&workbook.compare),
+            Some(Command::Compare(args)) => compare::run(&args),
+            Some(Command::Ops(args)) => ops::run(&args),
+            Some(Command::Profile(args)) => profile::run(&args),
+            Some(Command::Record(args)) => record::run(&args),
+            Some(Command::Redraw) => record::redraw(),
+            Some(Command::BenchCharts(args)) => bench_charts::run(&args),
+            Some(Command::Sim(args)) => {
+                is_clean = sim::run(&args)?;
+                Ok(())
+            }
+            Some(Command::Sweep(args)) => sweep::run(&args),
+            Some(Command::Tune(args)) => tune::run(args),
+            Some(Command::Small(args)) => small::run(&args),
+            Some(Command::Doctor(args)) => {
+                is_clean = doctor::run(&args, threads)?;
+                Ok(())
+            }
+            Some(Command::Explain(args)) => explain::run(&args),
+            Some(Command::Exercises(args)) => {
+                is_clean = exercises::run(&args)?;
+                Ok(())
+            }
+            Some(Command::Lm(at)) => cli::lm::run(&at.program, &at.level()),
+            Some(Command::Vit(at)) => cli::vit::run(&at.program, &at.level()),
+            Some(Command::Gnn(at)) => cli::gnn::run(&at.program, &at.level()),
+        }
+    });
+    // A kernel with a defect, an unsolved exercise, or a limited machine is a result, not an error: no line
+    // on stderr, and exit code 1.
+    if is_clean { code } else { ExitCode::FAILURE }
+}

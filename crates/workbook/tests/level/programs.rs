@@ -1,0 +1,111 @@
+//! `level new`, `--level mine` and `--swap norm_qkv=mine`.
+
+use std::fs;
+
+use crate::fixture::Learner;
+
+#[test]
+fn a_new_level_compiles_and_gives_the_answers_of_level_1() {
+    let learner = Learner::new();
+    let lm = |options: &[&str]| {
+        let ran = learner.run(&[&["lm", "--max-tokens", "6"], options].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran
+    };
+    let one = lm(&["--level", "1"]);
+    let mine = lm(&["--level", "mine"]);
+    assert_eq!(mine.stdout, one.stdout);
+    assert!(
+        mine.stderr.starts_with("mine, tiny, f32, cpu"),
+        "{}",
+        mine.stderr
+    );
+    let swapped = lm(&["--level", "4", "--swap", "norm_qkv=mine,linear_residual=2"]);
+    let expected = "level 4 with norm_qkv=mine,linear_residual=2, tiny";
+    assert!(swapped.stderr.starts_with(expected), "{}", swapped.stderr);
+}
+
+#[test]
+fn the_comparison_has_a_row_of_it() {
+    let learner = Learner::new();
+    let ran = learner.run(&[
+        "compare",
+        "--level",
+        "mine",
+        "--samples",
+        "1",
+        "--model",
+        "vit",
+    ]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let row = ran.stdout.lines().find(|line| line.contains(" mine "));
+    assert!(
+        row.is_some_and(|row| row.contains("your own") && row.contains('×')),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_level_with_another_answer_is_not_compared() {
+    let learner = Learner::new();
+    learner.edit(
+        "Level1.linear_residual(x, w, residual)",
+        "Level1.linear(x, w)",
+    );
+    let ran = learner.run(&[
+        "compare",
+        "--level",
+        "mine",
+        "--samples",
+        "1",
+        "--model",
+        "vit",
+    ]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let expected = "batch10 at mine: expected logits within 1e-4 of the largest, found ";
+    assert!(ran.stderr.contains(expected), "{ran:?}");
+}
+
+#[test]
+fn an_error_of_the_compiler_is_one_line_with_its_place() {
+    let learner = Learner::new();
+    learner.edit("Level1.linear(x, w)", "Level1.linear(y, w)");
+    let place =
+        "error: my-exercises/levels/mine/src/ops.rs:45:23: error[E0425]: cannot find value `y`";
+    learner.run(&["lm", "--level", "mine"]).refused(&[place]);
+    learner
+        .run(&["vit", "--swap", "linear=mine"])
+        .refused(&[place]);
+    learner.edit("Level1.linear(y, w)", "Level1.linear(x, w)");
+    assert_eq!(learner.run(&["vit", "--level", "mine"]).code, 0);
+    fs::write(learner.file("src/lib.rs"), "mod ops;\n").unwrap();
+    learner.run(&["lm", "--level", "mine"]).refused(&[
+        "my-exercises/levels/mine/src/lib.rs: expected `pub fn ops() ->",
+        "error[E0423]",
+    ]);
+}
+
+#[test]
+fn a_level_that_is_not_there_is_named() {
+    let learner = Learner::new();
+    let expected = "level other: expected a level of your own (`cargo ex level new other` makes one), or a number from 1 to 5";
+    learner
+        .run(&["lm", "--level", "other"])
+        .refused(&[expected]);
+    learner
+        .run(&["gnn", "--swap", "attention=other"])
+        .refused(&[expected]);
+    learner.run(&["compare", "--level", "3"]).refused(&[
+        "--level: expected the name of a level of your own",
+        "found 3",
+    ]);
+    let again = learner.run(&["exercises", "level", "new", "mine"]);
+    again.refused(&[
+        "levels/mine: expected a new folder",
+        "found one that exists",
+    ]);
+    for name in ["level6", "my-level", "Mine", "", "models", "a/b"] {
+        let refused = learner.run(&["exercises", "level", "new", name]);
+        refused.refused(&["NAME: expected lowercase letters"]);
+    }
+}
