@@ -3,11 +3,20 @@
 mod calls;
 mod check;
 mod child;
+mod milestones;
 mod new;
 mod oracle;
+mod run;
+mod texts;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use cli::args::whole;
+use cli::own::OwnLevel;
+use data::BadInput;
+use levels::Name;
 
 use super::Place;
 
@@ -26,11 +35,102 @@ enum Command {
         #[arg(value_name = "NAME", default_value = "mine")]
         name: String,
     },
+    /// Check the level: one line says what is wrong with a method, and where; shows the milestones
+    Check {
+        #[command(flatten)]
+        named: Named,
+        /// Only this method, such as norm_qkv
+        #[arg(value_name = "METHOD")]
+        method: Option<String>,
+        /// Also compare the time of the methods that you replaced with that of levels 1 to 3
+        #[arg(long)]
+        time: bool,
+        /// Repeat a check with the same random numbers
+        #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+        seed: Option<u64>,
+    },
+    /// Check what changed each time you save, and print the next milestone
+    Watch {
+        #[command(flatten)]
+        named: Named,
+        /// Poll the files twice a second, for folders without change notifications (WSL, network drives)
+        #[arg(long)]
+        poll: bool,
+    },
+    /// Print the next of three hints for the next milestone
+    Hint {
+        #[command(flatten)]
+        named: Named,
+        /// For the next milestone of this method
+        #[arg(value_name = "METHOD")]
+        method: Option<String>,
+    },
+    /// The calls of one method, in a process of their own
+    #[command(hide = true)]
+    Run {
+        name: Name,
+        method: String,
+        seed: u64,
+        out: PathBuf,
+    },
+    /// The times of one method, in a process of their own
+    #[command(hide = true)]
+    Time {
+        name: Name,
+        method: String,
+        level: u8,
+        out: PathBuf,
+    },
+}
+
+/// A level of the learner's own.
+#[derive(Args)]
+struct Named {
+    /// Name of the level, or the path of its crate
+    #[arg(value_name = "NAME", default_value = "mine")]
+    name: Name,
+}
+
+impl Named {
+    fn level(&self, place: &Place) -> Result<OwnLevel, BadInput> {
+        let Some(own) = self.name.own() else {
+            return Err(BadInput::new(
+                "NAME",
+                "the name of a level of your own",
+                &self.name,
+            ));
+        };
+        let folder = place.dir().join("levels").join(own);
+        match folder.join("src/lib.rs").is_file() && self.name.to_string() == own {
+            true => OwnLevel::at(&folder),
+            false => OwnLevel::find(&self.name),
+        }
+    }
 }
 
 /// Runs the command in `args`; returns whether all checks passed.
 pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
     match &args.command {
         Command::New { name } => new::new(name, &place.dir()),
+        Command::Check {
+            named,
+            method,
+            time,
+            seed,
+        } => run::check(named.level(place)?, method.as_deref(), *time, *seed),
+        Command::Watch { named, poll } => run::watch(named.level(place)?, *poll),
+        Command::Hint { named, method } => run::hint(named.level(place)?, method.as_deref()),
+        Command::Run {
+            name,
+            method,
+            seed,
+            out,
+        } => child::run(name, method, *seed, out),
+        Command::Time {
+            name,
+            method,
+            level,
+            out,
+        } => child::time(name, method, *level, out),
     }
 }

@@ -74,6 +74,15 @@ type Changes = Receiver<notify::Result<Event>>;
 
 /// Watches `dir` for changes as long as the watcher lives.
 fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
+    notices_of(dir, poll, RecursiveMode::NonRecursive)
+}
+
+/// The same with all folders in `dir`.
+pub fn notices_of_all(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
+    notices_of(dir, poll, RecursiveMode::Recursive)
+}
+
+fn notices_of(dir: &Path, poll: bool, mode: RecursiveMode) -> Result<(Box<dyn Watcher>, Changes)> {
     let (sender, changes) = channel();
     let config = Config::default()
         .with_poll_interval(POLL)
@@ -83,7 +92,7 @@ fn notices(dir: &Path, poll: bool) -> Result<(Box<dyn Watcher>, Changes)> {
     } else {
         Box::new(RecommendedWatcher::new(sender, config).context(TRY_POLL)?)
     };
-    let watched = watcher.watch(dir, RecursiveMode::NonRecursive);
+    let watched = watcher.watch(dir, mode);
     if poll {
         watched?
     } else {
@@ -138,7 +147,7 @@ fn until_passed(
 }
 
 /// Waits for a possible change.
-fn wait(changes: &Changes) -> Result<()> {
+pub fn wait(changes: &Changes) -> Result<()> {
     match changes.recv_timeout(STILL_THERE) {
         // Polling reports a removed file as an error.
         Ok(change) => drop(change),
