@@ -27,13 +27,14 @@ const GUIDES: [&str; 9] = [
 ];
 
 /// Crates whose string literals reach a person: help, output and errors.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "benches/src",
     "book/src",
     "crates/charts/src",
     "crates/classroom/src",
     "crates/cli/src",
     "crates/data/src",
+    "crates/level_kit/src",
     "kernels/src",
     "levels",
     "models/src",

@@ -7,7 +7,7 @@
 //! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
 //! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use kernels::level3 as k;
 use level1::ops::argmax;
 use models::{
@@ -146,7 +146,8 @@ impl Ops for Level3 {
         if sampling.is_greedy() {
             return argmax(logits);
         }
-        let probabilities = k::softmax(logits, 1. / sampling.temperature)?; // (V)
+        let logits = logits.to_dtype(DType::F32)?;
+        let probabilities = k::softmax(&logits, 1. / sampling.temperature)?; // (V)
         sampling.draw(&probabilities.to_vec1()?)
     }
 }

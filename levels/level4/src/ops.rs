@@ -4,7 +4,7 @@
 //! `levelN.ptx` or `levelN.cu`, and `levelN.rs` launches it. Several kernels are in a folder `levelN`, as in
 //! `kernels/src/linear`. `cpu.rs` is the code for a CPU, and `kernels/generated` has the PTX compiled from `.cu` files.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use kernels::level4 as k;
 use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
@@ -146,7 +146,8 @@ impl Ops for Level4 {
         if let Some(count) = sampling.top_k {
             return sampling.draw_from(k::top_k(logits, count, sampling.temperature)?);
         }
-        let probabilities = k::softmax(logits, 1. / sampling.temperature)?; // (V)
+        let logits = logits.to_dtype(DType::F32)?;
+        let probabilities = k::softmax(&logits, 1. / sampling.temperature)?; // (V)
         sampling.draw(&probabilities.to_vec1()?)
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Where no kernel is this level's own, level 4's runs. `kernels/src/dispatch/tables` has the measured tables.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use kernels::level5 as k;
 use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
@@ -164,7 +164,8 @@ impl Ops for Level5 {
         if let Some(count) = sampling.top_k {
             return sampling.draw_from(k::top_k(logits, count, sampling.temperature)?);
         }
-        let probabilities = k::softmax(logits, 1. / sampling.temperature)?; // (V)
+        let logits = logits.to_dtype(DType::F32)?;
+        let probabilities = k::softmax(&logits, 1. / sampling.temperature)?; // (V)
         sampling.draw(&probabilities.to_vec1()?)
     }
 }

@@ -11,8 +11,9 @@ use data::BadInput;
 use super::{Artifacts, OwnLevel};
 
 /// Crates that a level may use.
-const USABLE: [&str; 6] = [
+const USABLE: [&str; 7] = [
     "candle_core",
+    "candle_nn",
     "level1",
     "level_kit",
     "models",

@@ -10,6 +10,7 @@ mod run;
 mod texts;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -45,6 +46,9 @@ enum Command {
         /// Also compare the time of the methods that you replaced with that of levels 1 to 3
         #[arg(long)]
         time: bool,
+        /// Time limit of each method, in seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = run::LIMIT, value_parser = super::seconds)]
+        limit: f32,
         /// Repeat a check with the same random numbers
         #[arg(long, value_name = "N", value_parser = whole::<u64>)]
         seed: Option<u64>,
@@ -116,8 +120,16 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             named,
             method,
             time,
+            limit,
             seed,
-        } => run::check(named.level(place)?, method.as_deref(), *time, *seed),
+        } => {
+            let options = run::Options {
+                timed: *time,
+                limit: Duration::from_secs_f32(*limit),
+                seed: *seed,
+            };
+            run::check(named.level(place)?, method.as_deref(), options)
+        }
         Command::Watch { named, poll } => run::watch(named.level(place)?, *poll),
         Command::Hint { named, method } => run::hint(named.level(place)?, method.as_deref()),
         Command::Run {

@@ -1,7 +1,7 @@
 //! A learner's folder with a level in it, and runs of the program there.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -17,10 +17,6 @@ impl Learner {
         learner
     }
 
-    pub fn folder(&self) -> &Path {
-        self.0.path()
-    }
-
     /// A file of the level.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.path().join("my-exercises/levels/mine").join(name)
@@ -32,6 +28,13 @@ impl Learner {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(from), "{from:?} is not in {text}");
         fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    /// Adds text at the end of `src/ops.rs`.
+    pub fn append(&self, text: &str) {
+        let path = self.file("src/ops.rs");
+        let before = fs::read_to_string(&path).unwrap();
+        fs::write(path, before + text).unwrap();
     }
 
     /// Runs the workbook in the learner's folder.

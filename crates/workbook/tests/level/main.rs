@@ -1,4 +1,8 @@
 //! Tests of levels of a learner's own: the crate, and the programs that run it.
 
 mod fixture;
+#[path = "../shared/nvrtc.rs"]
+mod nvrtc;
 mod programs;
+mod solutions;
+mod wrong;

@@ -76,11 +76,17 @@ pub struct Found {
     pub what: String,
 }
 
+/// Warp instructions of a block after which a kernel counts as endless: hundreds of times what a right one needs here.
+const FUEL: u64 = 2_000_000;
+
 /// Runs a call with its kernels simulated, into memory full of NaN.
 pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
-    let (made, reports) = simulated(Options::default(), || {
-        poisoned(|| count_tensors(|| call.run(&**ops)))
-    });
+    let options = Options {
+        fuel: FUEL,
+        launch_fuel: 20 * FUEL,
+        ..Options::default()
+    };
+    let (made, reports) = simulated(options, || poisoned(|| count_tensors(|| call.run(&**ops))));
     let mut ran = Ran::default();
     for report in &reports {
         let sectors = report.total.global_load_sectors + report.total.global_store_sectors;
@@ -143,7 +149,7 @@ const LONGEST: f64 = 3.;
 pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
     let device = cli::device::Choice::Auto.open()?;
     let (own, other) = (name.find("NAME")?, Name::Number(level).find("LEVEL")?);
-    let small = Draw::new(1, DType::F32, &device).call(method, ODD[1], 1)?;
+    let small = Draw::new(1, DType::F32, &device).call(method, ODD[1], 0)?;
     let (tried, launches) = noted(|| small.run(&*own));
     tried?;
     if device.is_cpu() && !launches.is_empty() {

@@ -14,8 +14,35 @@ use super::milestones::{self, Milestone, Milestones, Progress, State};
 use super::texts::Texts;
 use crate::exercises::watch::{notices_of_all, wait};
 
-/// Time limit of a method's check, and of its timing.
-pub const LIMIT: Duration = Duration::from_secs(20);
+/// Time limit of a method's check, and of its timing, in seconds.
+pub const LIMIT: f32 = 20.;
+
+/// Options of a check.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Whether the methods that differ from level 1's are timed.
+    pub timed: bool,
+    /// Time limit of each method.
+    pub limit: Duration,
+    /// Seed of the random numbers; any if there is none.
+    pub seed: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timed: false,
+            limit: Duration::from_secs_f32(LIMIT),
+            seed: None,
+        }
+    }
+}
+
+impl Options {
+    fn seed(self) -> u64 {
+        self.seed.unwrap_or_else(|| rand::random::<u32>().into())
+    }
+}
 
 /// A learner's level that is checked.
 pub struct Rung {
@@ -83,15 +110,15 @@ impl Rung {
         &self,
         built: &Built,
         methods: &[&'static str],
-        timed: bool,
+        options: Options,
         seed: u64,
         progress: &mut Progress,
     ) -> Result<BTreeMap<&'static str, String>> {
-        let checker = Checker::new(&self.level, &built.program, LIMIT)?;
+        let checker = Checker::new(&self.level, &built.program, options.limit)?;
         let mut wrong = BTreeMap::new();
         for &method in methods {
             match checker.check(method, seed)? {
-                Ok(counts) => self.reached(&checker, method, counts, timed, progress)?,
+                Ok(counts) => self.reached(&checker, method, counts, options.timed, progress)?,
                 Err(line) => {
                     // Without the right result, no other milestone counts.
                     let of_method = |key: &String| key.split(' ').next() == Some(method);
@@ -220,18 +247,13 @@ fn print_next(checked: &Rung, progress: &Progress) {
 }
 
 /// Checks the level once; returns whether all results are right.
-pub fn check(
-    level: OwnLevel,
-    method: Option<&str>,
-    timed: bool,
-    seed: Option<u64>,
-) -> Result<bool> {
+pub fn check(level: OwnLevel, method: Option<&str>, options: Options) -> Result<bool> {
     let methods = methods_of(method)?;
     let checked = Rung::new(level)?;
     let built = checked.build()??;
     let mut progress = checked.progress()?;
-    let seed = seed.unwrap_or_else(|| rand::random::<u32>().into());
-    let wrong = checked.check(&built, &methods, timed, seed, &mut progress)?;
+    let seed = options.seed();
+    let wrong = checked.check(&built, &methods, options, seed, &mut progress)?;
     checked.save(&progress)?;
     print(&checked.milestones, &progress);
     wrong.values().for_each(|line| println!("{line}"));
@@ -305,14 +327,19 @@ fn pass(checked: &Rung, changed: &[&'static str]) -> Result<()> {
         }
     };
     let mut progress = checked.progress()?;
-    let seed = rand::random::<u32>().into();
-    let wrong = checked.check(&built, changed, false, seed, &mut progress)?;
+    let options = Options::default();
+    let seed = options.seed();
+    let wrong = checked.check(&built, changed, options, seed, &mut progress)?;
     if wrong.is_empty()
         && let Some(next) = checked.next(&progress)
         && milestones::compared(next.kind).is_some()
         && let Some(method) = changed.iter().find(|method| **method == next.method)
     {
-        checked.check(&built, &[method], true, seed, &mut progress)?;
+        let options = Options {
+            timed: true,
+            ..options
+        };
+        checked.check(&built, &[method], options, seed, &mut progress)?;
     }
     checked.save(&progress)?;
     match changed.len() {

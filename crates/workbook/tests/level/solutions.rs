@@ -1,0 +1,148 @@
+//! Three reference solutions, which stay out of handouts: candle's ops alone; kernels in PTX and CUDA; a Rust twin.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fixture::{Learner, Ran};
+use crate::nvrtc;
+
+/// Whether a milestone is reached, and its line.
+fn state(learner: &Learner, key: &str) -> (bool, String) {
+    let text = fs::read_to_string(learner.file("progress.json")).unwrap();
+    let progress: Value = serde_json::from_str(&text).unwrap();
+    let state = &progress[key];
+    let line = state["line"].as_str().unwrap_or("not measured");
+    (state["passed"] == true, line.to_owned())
+}
+
+fn check(learner: &Learner, method: &str, options: &[&str]) -> Ran {
+    learner.run(&[&["exercises", "level", "check", "mine", method], options].concat())
+}
+
+#[track_caller]
+fn right(ran: &Ran) {
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn candles_ops_make_fewer_steps() {
+    let learner = Learner::new();
+    learner.append(include_str!("solutions/candle.rs"));
+    learner.edit(
+        "Level1.norm_qkv(x, norm, w, heads)",
+        "qkv(x, norm, w, heads)",
+    );
+    learner.edit("Level1.norm_gelu(x, norm, up)", "gelu_of(x, norm, up)");
+    right(&check(&learner, "norm_qkv", &[]));
+    right(&check(&learner, "norm_gelu", &[]));
+    for method in ["norm_qkv", "norm_gelu"] {
+        for kind in ["correct", "steps"] {
+            assert!(
+                state(&learner, &format!("{method} {kind}")).0,
+                "{method} {kind}"
+            );
+        }
+        let (reached, line) = state(&learner, &format!("{method} traffic"));
+        assert!(!reached && line.contains("found none"), "{line}");
+    }
+    // The models run it, and give level 1's answers.
+    let lm = |level| {
+        learner
+            .run(&["lm", "--level", level, "--max-tokens", "6"])
+            .stdout
+    };
+    assert_eq!(lm("mine"), lm("1"));
+}
+
+#[test]
+fn a_kernel_in_ptx_is_right_in_the_simulator() {
+    let learner = ptx();
+    right(&check(&learner, "norm_linear", &[]));
+    assert!(state(&learner, "norm_linear steps").0);
+    let timed = check(&learner, "norm_linear", &["--time"]);
+    right(&timed);
+    let (reached, line) = state(&learner, "norm_linear faster1");
+    assert!(
+        !reached && line.contains("a kernel, which needs a GPU"),
+        "{line}"
+    );
+    // On a CPU without `--device sim`, too: the norm of the language model's head.
+    let ran = learner.run(&["lm", "--swap", "norm_linear=mine", "--max-tokens", "3"]);
+    assert!(
+        ran.code == 0 && ran.stderr.contains("kernels/rms_norm.ptx is simulated"),
+        "{ran:?}"
+    );
+    assert_eq!(
+        ran.stdout,
+        learner
+            .run(&["lm", "--level", "1", "--max-tokens", "3"])
+            .stdout
+    );
+}
+
+/// The level with the RMSNorm in PTX.
+pub fn ptx() -> Learner {
+    let learner = Learner::new();
+    learner.edit(
+        "        Level1.norm_linear(x, norm, w)",
+        "        norm_linear_ptx(x, norm, w)",
+    );
+    learner.append(include_str!("solutions/ptx.rs"));
+    fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
+    learner
+}
+
+/// The kernel of [`ptx`].
+pub const RMS_NORM: &str = include_str!("solutions/rms_norm.ptx");
+
+#[test]
+fn a_kernel_in_cuda_moves_the_minimum() {
+    let learner = Learner::new();
+    learner.edit(
+        "        Level1.segment_mean(x, segments)",
+        "        segment_mean_cuda(x, segments)",
+    );
+    learner.append(include_str!("solutions/cuda.rs"));
+    fs::write(
+        learner.file("kernels/mean.cu"),
+        include_str!("solutions/mean.cu"),
+    )
+    .unwrap();
+    let ran = check(&learner, "segment_mean", &[]);
+    if nvrtc::is_missing(&ran.stdout, "a level's kernel in CUDA") {
+        return assert_eq!(ran.code, 1, "{ran:?}");
+    }
+    right(&ran);
+    for kind in ["correct", "steps", "traffic"] {
+        let (reached, line) = state(&learner, &format!("segment_mean {kind}"));
+        assert!(reached, "{kind}: {line}");
+    }
+    // The compiler's error names file and line.
+    let text = include_str!("solutions/mean.cu").replace("sum +=", "total +=");
+    fs::write(learner.file("kernels/mean.cu"), text).unwrap();
+    let ran = check(&learner, "segment_mean", &[]);
+    let expected = "mean.cu(6): error: identifier \"total\" is undefined";
+    assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
+}
+
+#[test]
+fn a_rust_twin_is_faster_than_level_3() {
+    let learner = Learner::new();
+    learner.append(include_str!("solutions/twin.rs"));
+    learner.edit(
+        "        Level1.attention(q, k, v)",
+        "        attention_twin(q, k, v)",
+    );
+    // Other tests run meanwhile, so that a comparison may be disturbed; it is repeated.
+    let mut found = String::new();
+    for _ in 0..5 {
+        right(&check(&learner, "attention", &["--time"]));
+        let (reached, line) = state(&learner, "attention faster3");
+        if reached {
+            return;
+        }
+        found = line;
+    }
+    panic!("{found}");
+}

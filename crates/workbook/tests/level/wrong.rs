@@ -1,0 +1,247 @@
+//! Wrong kernels and wrong Rust code are rejected with one line that names the place.
+
+use std::fs;
+
+use crate::fixture::{Learner, Ran};
+use crate::solutions::{RMS_NORM, ptx};
+
+/// Edits of the kernel, and parts of the line that rejects each.
+const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
+    (
+        "no guard of the first sweep",
+        "    setp.ge.u32 %done, %i, %c;\n    @%done bra summed;",
+        "    setp.gt.u32 %done, %i, %c;\n    @%done bra summed;",
+        &["rms_norm.ptx:35:", "`ld.global.f32`", "px"],
+    ),
+    (
+        "no guard of the second sweep",
+        "    @%done bra end;",
+        "    setp.ge.u32 %done, %i, 512;\n    @%done bra end;",
+        &["rms_norm.ptx:7", "ld.global.f32"],
+    ),
+    (
+        "no barrier in the tree",
+        "tree:\n    bar.sync 0;",
+        "tree:",
+        &[
+            "rms_norm.ptx:43: norm_linear: `st.shared.f32`",
+            "no barrier orders them",
+        ],
+    ),
+    (
+        "no barrier after the tree",
+        "    @%active bra tree;\n    bar.sync 0;",
+        "    @%active bra tree;",
+        &[
+            "rms_norm.ptx:55: norm_linear: `ld.shared.f32`",
+            "no barrier orders them",
+        ],
+    ),
+    (
+        "a barrier that some threads miss",
+        "    ld.shared.f32 %sum, [sums];",
+        "    setp.ge.u32 %done, %t, 40;\n    @%done ret;\n    bar.sync 0;\n    ld.shared.f32 %sum, [sums];",
+        &[
+            "rms_norm.ptx:58: norm_linear: `bar.sync`",
+            "returned without reaching the barrier",
+        ],
+    ),
+    (
+        "half of the tree",
+        "mov.u32 %stride, 32;",
+        "mov.u32 %stride, 16;",
+        &["ops.rs:", "norm_linear: element"],
+    ),
+    (
+        "no eps",
+        "    add.f32 %scale, %scale, %eps;",
+        "",
+        &["ops.rs:", "norm_linear: element"],
+    ),
+    (
+        "the mean of the wrong count",
+        "cvt.rn.f32.u32 %count, %c;",
+        "mov.f32 %count, 0f42800000;",
+        &["ops.rs:", "norm_linear: element"],
+    ),
+    (
+        "the root is not inverted",
+        "    rcp.rn.f32 %scale, %scale;",
+        "",
+        &["ops.rs:", "norm_linear: element"],
+    ),
+    (
+        "the weight of the first columns",
+        "    add.u64 %w, %w, 256;",
+        "",
+        &["ops.rs:", "norm_linear: element"],
+    ),
+    (
+        "a step of 32 columns",
+        "    add.u64 %to, %to, 256;",
+        "    add.u64 %to, %to, 128;",
+        &["norm_linear"],
+    ),
+    (
+        "the row of the output is missing",
+        "    add.u64 %y, %y, %off;",
+        "    add.u64 %y, %y, %at;",
+        &["rms_norm.ptx:", "norm_linear"],
+    ),
+    (
+        "an endless loop",
+        "    add.u32 %i, %i, 64;\n    bra squares;",
+        "    bra squares;",
+        &["norm_linear"],
+    ),
+    (
+        "a word that is no instruction",
+        "    fma.rn.f32 %sum",
+        "    fmaa.rn.f32 %sum",
+        &["rms_norm.ptx:36:", "fmaa"],
+    ),
+];
+
+/// What is missing of: exit code 1, nothing on stderr, and one line about the method with `parts`.
+fn rejected(what: &str, ran: &Ran, parts: &[&str]) -> Result<(), String> {
+    let is_line = |line: &&str| line.starts_with("my-exercises/levels/mine/");
+    let lines: Vec<&str> = ran.stdout.lines().filter(is_line).collect();
+    match &lines[..] {
+        [line] if ran.code == 1 && ran.stderr.is_empty() => {
+            let has = |part: &&str| line.contains(*part);
+            let found = format!("{what}: expected {parts:?}, found {line}");
+            parts.iter().all(has).then_some(()).ok_or(found)
+        }
+        _ => Err(format!("{what}: {ran:?}")),
+    }
+}
+
+/// Fails with all that was accepted or rejected in other words.
+#[track_caller]
+fn none(faults: impl Iterator<Item = Result<(), String>>) {
+    let faults: Vec<String> = faults.filter_map(Result::err).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn wrong_kernels_are_rejected_at_their_line() {
+    let learner = ptx();
+    let check = || {
+        learner.run(&[
+            "exercises",
+            "level",
+            "check",
+            "mine",
+            "norm_linear",
+            "--seed",
+            "7",
+        ])
+    };
+    assert_eq!(check().code, 0);
+    let fault = |(what, from, to, parts): (&str, &str, &str, &[&str])| {
+        assert!(RMS_NORM.contains(from), "{what}");
+        fs::write(
+            learner.file("kernels/rms_norm.ptx"),
+            RMS_NORM.replacen(from, to, 1),
+        )
+        .unwrap();
+        rejected(what, &check(), parts)
+    };
+    none(KERNELS.into_iter().map(fault));
+    fs::remove_file(learner.file("kernels/rms_norm.ptx")).unwrap();
+    none(std::iter::once(rejected(
+        "no file",
+        &check(),
+        &["ops.rs:", "rms_norm.ptx`: No such file"],
+    )));
+    fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
+    assert_eq!(check().code, 0, "the kernel is right again");
+}
+
+#[test]
+fn wrong_code_is_rejected_and_costs_nothing_else() {
+    let learner = Learner::new();
+    let right = "        Level1.linear(x, w)";
+    let mut faults = vec![];
+    for (what, to, parts) in [
+        (
+            "a panic",
+            "        panic!(\"of {:?}\", (x, w).0.dims())",
+            &["ops.rs:45:9: linear: panicked: of [1, 1, 7]"][..],
+        ),
+        (
+            "an error",
+            "        candle_core::bail!(\"no {:?}\", (x, w).0.dims())",
+            &["ops.rs:44: linear: no [1, 1, 7]"],
+        ),
+        (
+            "NaN",
+            "        Level1.linear(x, w)? * f64::NAN",
+            &["ops.rs:44: linear: element 0: expected", "found NaN"],
+        ),
+        (
+            "a shape",
+            "        Level1.linear(x, w)?.unsqueeze(0)",
+            &["ops.rs:44: linear: expected the shape [1, 1, 3], found [1, 1, 1, 3]"],
+        ),
+        (
+            "a dtype",
+            "        Level1.linear(x, w)?.to_dtype(candle_core::DType::F64)",
+            &["linear: expected f32, found f64"],
+        ),
+        (
+            "stdout",
+            "        println!(\"here\");\n        Level1.linear(x, w)",
+            &["ops.rs:44: linear: wrote to stdout", "\"here\""],
+        ),
+        (
+            "an exit",
+            "        std::process::exit((x, w).0.rank() as i32 - 3)",
+            &["ops.rs:44: linear: ended early"],
+        ),
+        (
+            "an abort",
+            "        let _ = (x, w);\n        std::process::abort()",
+            &["ops.rs:44: linear: ended early", "signal"],
+        ),
+        (
+            "memory",
+            "        let _ = (x, w);\n        Tensor::zeros(1 << 34, candle_core::DType::F32, &candle_core::Device::Cpu)",
+            &["ops.rs:44: linear: "],
+        ),
+        (
+            "no bias",
+            "        Level1.linear(x, &Linear::new(w.weight.tensor().clone(), None))",
+            &["linear: element"],
+        ),
+    ] {
+        learner.edit(right, to);
+        let ran = learner.run(&["exercises", "level", "check", "mine", "--seed", "7"]);
+        faults.push(rejected(what, &ran, parts));
+        let ticks = ran.stdout.lines().filter(|line| line.contains("  ✓"));
+        assert_eq!(
+            ticks.count(),
+            levels::OPS.len() - 1,
+            "{what}: {}",
+            ran.stdout
+        );
+        learner.edit(to, right);
+    }
+    none(faults.into_iter());
+}
+
+#[test]
+fn an_endless_loop_ends_at_its_limit() {
+    let learner = Learner::new();
+    learner.edit(
+        "Level1.linear(x, w)",
+        "loop { std::hint::black_box((x, w)); }",
+    );
+    let options = ["check", "mine", "linear", "--limit", "1"];
+    let ran = learner.run(&[&["exercises", "level"], &options[..]].concat());
+    none(std::iter::once(rejected(
+        "a loop",
+        &ran,
+        &["ops.rs:44: linear: expected it to end within 1 s, found it still running"],
+    )));
+}
