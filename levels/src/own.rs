@@ -81,9 +81,10 @@ impl FromStr for Name {
             return Ok(Self::Number(number));
         }
         let own = Self::Own(text.trim_end_matches('/').to_owned());
-        match own.own().is_some_and(is_name) {
-            true => Ok(own),
-            false => Err(format!("expected {}", expected())),
+        if own.own().is_some_and(is_name) {
+            Ok(own)
+        } else {
+            Err(format!("expected {}", expected()))
         }
     }
 }

@@ -194,9 +194,10 @@ impl<'a> KernelLaunch<'a> {
 fn of_file(file: &str, error: &Error) -> Error {
     let said = error.to_string();
     let line = said.lines().next().unwrap_or_default();
-    match line.starts_with(file) {
-        true => Error::Msg(line.into()),
-        false => Error::Msg(format!("{file}: {line}")),
+    if line.starts_with(file) {
+        Error::Msg(line.into())
+    } else {
+        Error::Msg(format!("{file}: {line}"))
     }
 }
 

@@ -112,10 +112,11 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?);
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    let file = match own.is_empty() {
-        true => left_by_a_run(&root, results.kind),
+    let file = if own.is_empty() {
+        left_by_a_run(&root, results.kind)
+    } else {
         // What `record` takes has the workbook's levels only.
-        false => root.join("target/workbook/own-level.json"),
+        root.join("target/workbook/own-level.json")
     };
     println!("{}", results.machine);
     note_tables(&device)?;

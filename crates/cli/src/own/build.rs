@@ -231,9 +231,10 @@ fn first_error(said: &str, level: &OwnLevel, root: &Path) -> BadInput {
     let own = level.folder().display().to_string();
     let line = line.replace(&root.display().to_string(), &own);
     let (place, error) = line.split_once(": ").unwrap_or((&own, &line));
-    let (place, error) = match place.starts_with("error") {
-        true => (&*own, &*line),
-        false => (place, error),
+    let (place, error) = if place.starts_with("error") {
+        (&*own, &*line)
+    } else {
+        (place, error)
     };
     BadInput::new(place, "", error)
 }

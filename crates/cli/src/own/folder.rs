@@ -27,16 +27,17 @@ impl OwnLevel {
             return Err(BadInput::new(folder.display(), expected, name));
         }
         let file = folder.join("src/lib.rs");
-        match file.is_file() {
-            true => Ok(Self {
+        if file.is_file() {
+            Ok(Self {
                 name: name.into_owned(),
                 folder: folder.to_path_buf(),
-            }),
-            false => Err(BadInput::new(
+            })
+        } else {
+            Err(BadInput::new(
                 file.display(),
                 "a level of your own",
                 "no such file",
-            )),
+            ))
         }
     }
 

@@ -105,9 +105,10 @@ impl Named {
             ));
         };
         let folder = place.dir().join("levels").join(own);
-        match folder.join("src/lib.rs").is_file() && self.name.to_string() == own {
-            true => OwnLevel::at(&folder),
-            false => OwnLevel::find(&self.name),
+        if folder.join("src/lib.rs").is_file() && self.name.to_string() == own {
+            OwnLevel::at(&folder)
+        } else {
+            OwnLevel::find(&self.name)
         }
     }
 }

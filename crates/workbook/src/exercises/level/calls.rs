@@ -129,13 +129,14 @@ impl Draw {
 
     fn norm(&mut self, c: usize, rms: bool) -> Result<Norm> {
         let weight = self.tensor(&[c])?;
-        Ok(match rms {
-            true => Norm::Rms { weight, eps: EPS },
-            false => Norm::Layer {
+        Ok(if rms {
+            Norm::Rms { weight, eps: EPS }
+        } else {
+            Norm::Layer {
                 weight,
                 bias: self.tensor(&[c])?,
                 eps: EPS,
-            },
+            }
         })
     }
 
@@ -331,7 +332,7 @@ impl Call {
                     bytes += costs::causal_attention(q, k, v, rope, &cache)?.bytes;
                     cache.advance::<()>(q.dim(1)?)?;
                 }
-                return Ok(bytes as u64);
+                return Ok(bytes);
             }
             Self::Attention([q, k, v]) => costs::attention(q, k, v)?,
             Self::Edges {
@@ -348,7 +349,7 @@ impl Call {
             Self::SegmentMean(x, segments) => costs::segment_mean(x, segments)?,
             Self::NextToken(logits, _) => costs::next_token(logits, &Sampling::greedy())?,
         };
-        Ok(cost.bytes as u64)
+        Ok(cost.bytes)
     }
 }
 

@@ -76,14 +76,13 @@ impl<'l> Checker<'l> {
     }
 
     fn child(&self, args: &[&str], file: &Path) -> Result<Ended> {
-        let mut command = match cfg!(unix) {
-            true => {
-                let mut shell = Command::new("sh");
-                let limited = format!("ulimit -v {MEMORY} && exec \"$0\" \"$@\"");
-                shell.args(["-c", &limited]).arg(self.program);
-                shell
-            }
-            false => Command::new(self.program),
+        let mut command = if cfg!(unix) {
+            let mut shell = Command::new("sh");
+            let limited = format!("ulimit -v {MEMORY} && exec \"$0\" \"$@\"");
+            shell.args(["-c", &limited]).arg(self.program);
+            shell
+        } else {
+            Command::new(self.program)
         };
         command
             .current_dir(self.folder.path())
@@ -257,8 +256,9 @@ fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Option<S
                 (_, DType::BF16) => 3e-2 * largest,
                 _ => 1e-4 * value.abs().max(1.),
             };
+            let apart = (y - value).abs();
             // A NaN is within no tolerance.
-            if !((y - value).abs() <= tolerance) {
+            if apart.is_nan() || apart > tolerance {
                 return Some(format!(
                     "{which}element {j}: expected {value:.6}, found {y:.6}"
                 ));

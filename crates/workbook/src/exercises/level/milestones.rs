@@ -83,9 +83,10 @@ fn of<'m>(kind: &'m Kind, method: &'m Method) -> Option<Milestone<'m>> {
     if kind.except.contains(&method.name) {
         return None;
     }
-    let (hints, exercise, chapter) = match kind.hints.is_empty() {
-        true => (&method.hints, &method.exercise, &method.chapter),
-        false => (&kind.hints, &kind.exercise, &kind.chapter),
+    let (hints, exercise, chapter) = if kind.hints.is_empty() {
+        (&method.hints, &method.exercise, &method.chapter)
+    } else {
+        (&kind.hints, &kind.exercise, &kind.chapter)
     };
     Some(Milestone {
         method: &method.name,

@@ -65,7 +65,7 @@ pub fn write(name: &str, folder: &Path) -> Result<()> {
     }
     // The same versions of all dependencies, so that nothing is fetched.
     let lock = fs::read(root.join("Cargo.lock"))?;
-    data::save_as(&folder.join("Cargo.lock"), &lock)?;
+    data::save_as(folder.join("Cargo.lock"), &lock)?;
     Ok(())
 }
 

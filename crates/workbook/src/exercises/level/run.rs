@@ -84,15 +84,16 @@ impl Rung {
 
     fn progress(&self) -> Result<Progress> {
         let file = self.file();
-        match file.is_file() {
-            true => Ok(super::child::read(&file)?),
-            false => Ok(Progress::new()),
+        if file.is_file() {
+            Ok(super::child::read(&file)?)
+        } else {
+            Ok(Progress::new())
         }
     }
 
     fn save(&self, progress: &Progress) -> Result<()> {
         Ok(data::save_as(
-            &self.file(),
+            self.file(),
             &serde_json::to_vec_pretty(progress)?,
         )?)
     }
@@ -280,9 +281,10 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         return Ok(true);
     };
     let file = checked.level.folder().join("hints.json");
-    let mut shown: BTreeMap<String, usize> = match file.is_file() {
-        true => super::child::read(&file)?,
-        false => BTreeMap::new(),
+    let mut shown: BTreeMap<String, usize> = if file.is_file() {
+        super::child::read(&file)?
+    } else {
+        BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
     *count = (*count + 1).min(next.hints.len());
