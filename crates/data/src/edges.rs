@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::BadInput;
-use crate::file::{at, quoted, text};
+use crate::file::{at, quoted, read_text};
 use crate::graph::Graph;
 
 /// Maximum number of nodes, so that a wrong digit does not exhaust memory.
@@ -20,7 +20,7 @@ const EXPECTED: &str = "source,target as whole numbers from 0";
 /// [`BadInput`] with file and line where a row is ragged, a node is negative, above
 /// [`MAX_NODES`] or not a number, an attribute is not a finite number, or no edge is there.
 pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
-    let text = text(path)?;
+    let text = read_text(path)?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
