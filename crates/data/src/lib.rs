@@ -16,6 +16,6 @@ pub mod shapes;
 pub mod tu;
 mod write;
 
-pub use bad_input::{BadInput, short, usage};
+pub use bad_input::{BadInput, plain, short, usage};
 pub use file::{read, read_text};
-pub use write::{save_as, write_atomically};
+pub use write::{save_as, writable_folder, write_atomically};

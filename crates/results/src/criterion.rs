@@ -75,6 +75,7 @@ impl Figures for Case {
             ("median_ns", Some(self.median_ns)),
             ("low_ns", Some(self.low_ns)),
             ("high_ns", Some(self.high_ns)),
+            ("seconds", self.seconds),
         ])
     }
 }

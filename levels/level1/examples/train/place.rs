@@ -3,9 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use data::BadInput;
-
-use crate::save::check_folder;
+use data::{BadInput, writable_folder};
 
 /// The folders of one training, locked until it ends.
 pub struct Place {
@@ -26,8 +24,8 @@ impl Place {
     /// [`BadInput`] if a file cannot be written there, or another training has the folder.
     pub fn lock(name: &str, chosen: Option<&Path>, workbook: &Path) -> Result<Self, BadInput> {
         let folder = folder(chosen, name)?;
-        check_folder(&folder)?;
-        check_folder(workbook)?;
+        writable_folder(&folder)?;
+        writable_folder(workbook)?;
         let own = own_name(name, &folder);
         let lock = locked(&folder, &workbook.join(format!("{own}.lock")))?;
         Ok(Self {
