@@ -38,10 +38,10 @@ pub fn stacked(parts: &[(VarBuilder, usize)], k: usize, has_bias: bool) -> Resul
 
 /// An error, which names tensor and file, if there is a bias.
 pub fn no_bias(vb: &VarBuilder) -> Result<()> {
-    match vb.contains_tensor("bias") {
-        true => vb.get(ABSENT, "bias").map(drop),
-        false => Ok(()),
+    if vb.contains_tensor("bias") {
+        vb.get(ABSENT, "bias")?;
     }
+    Ok(())
 }
 
 /// `weight` (C) of an RMSNorm.

@@ -23,9 +23,12 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return text.into();
     }
-    let show = |c: char| match acts(c) {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
+    let show = |c: char| {
+        if acts(c) {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
     };
     text.chars().map(show).collect()
 }

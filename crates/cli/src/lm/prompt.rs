@@ -93,9 +93,12 @@ fn stream_text(
 ) -> anyhow::Result<usize> {
     // What a model writes, or its vocabulary holds, does not act on a terminal. A pipe gets it as it is.
     let is_terminal = std::io::stdout().is_terminal();
-    let shown = |text: String| match is_terminal {
-        true => data::plain(&text).into_owned(),
-        false => text,
+    let shown = |text: String| {
+        if is_terminal {
+            data::plain(&text).into_owned()
+        } else {
+            text
+        }
     };
     let mut count = 0;
     while count < limit {
