@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Loaded, Request};
-use data::BadInput;
+use cli::tokenizer::TextTokenizer;
 use models::lm::Logits;
 use models::{KvCache, LanguageModel};
 use replay::{Decoder, Pass};
-use tokenizers::Tokenizer;
 
 use crate::job::{Job, Model, Workload};
 use crate::levels::Level;
@@ -119,16 +118,11 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
 fn tokens(loaded: &Loaded<LanguageModel>, count: usize) -> models::Result<Vec<u32>> {
     let ids: Vec<u32> = match &loaded.folder {
         None => PROMPT.bytes().map(u32::from).collect(),
-        Some(folder) => {
-            let path = folder.join("tokenizer.json");
-            let bad = |e| BadInput::new(path.display(), "a Hugging Face tokenizer", e);
-            let tokenizer = Tokenizer::from_file(&path).map_err(bad)?;
-            tokenizer
-                .encode(PROMPT, true)
-                .map_err(bad)?
-                .get_ids()
-                .to_vec()
-        }
+        Some(folder) => TextTokenizer::open(&folder.join("tokenizer.json"))?.encode(
+            PROMPT,
+            true,
+            loaded.model.config().vocab_size,
+        )?,
     };
     Ok(ids.into_iter().cycle().take(count).collect())
 }

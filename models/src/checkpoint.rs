@@ -3,17 +3,23 @@
 //! Format: <https://huggingface.co/docs/safetensors>. A file is read whole and checked before any
 //! tensor is made: a memory map would turn a file that is cut off later into a crash.
 
-use std::collections::{BTreeSet, HashMap};
+mod index;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
-use data::{BadInput, short};
+use data::BadInput;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use crate::bad_input;
+use index::Index;
+
+pub use index::shards;
 
 /// A safetensors file in memory.
 pub struct TensorFile {
@@ -27,7 +33,7 @@ impl TensorFile {
     /// Reads `path` and checks its header against its length.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
-        let bytes = std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
+        let bytes = data::read(path)?;
         if bytes.is_empty() {
             return Err(bad("0 bytes".into()));
         }
@@ -105,6 +111,10 @@ impl TensorFile {
     }
 }
 
+/// Size that a model asks for where its configuration has no tensor, if [`VarBuilder::contains_tensor`] says that there
+/// is one. No tensor of a checkpoint has it.
+pub(crate) const ABSENT: usize = 0;
+
 /// All weights of a model folder, by name.
 pub struct Checkpoint {
     folder: PathBuf,
@@ -117,24 +127,59 @@ impl Checkpoint {
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
         let single = folder.join("model.safetensors");
         let index = folder.join("model.safetensors.index.json");
-        let paths = if !single.exists() && index.exists() {
-            shards(&index)?
-        } else {
-            vec![single]
-        };
-        let files = paths
-            .iter()
-            .map(|p| TensorFile::read(p))
-            .collect::<Result<Vec<_>, _>>()?;
-        let names = |(i, file): (usize, &TensorFile)| {
-            let names = file.metadata.tensors().into_keys();
-            names.map(move |name| (name, i)).collect::<Vec<_>>()
-        };
+        if single.exists() || !index.exists() {
+            return Self::of_files(folder, vec![TensorFile::read(&single)?]);
+        }
+        let index = Index::read(&index)?;
+        let files = index.files();
+        let files = files.iter().map(|path| TensorFile::read(path));
+        let checkpoint = Self::of_files(folder, files.collect::<Result<_, _>>()?)?;
+        checkpoint.agrees_with(&index)?;
+        Ok(checkpoint)
+    }
+
+    /// # Errors
+    /// [`BadInput`] for a tensor in two files: one of them would be left out.
+    fn of_files(folder: &Path, files: Vec<TensorFile>) -> Result<Self, BadInput> {
+        let mut file_of = HashMap::new();
+        for (i, file) in files.iter().enumerate() {
+            for name in file.metadata.tensors().into_keys() {
+                match file_of.entry(name) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(i);
+                    }
+                    Entry::Occupied(entry) => {
+                        let first = files[*entry.get()].path.display();
+                        let expected = format!("this tensor in one file, and it is in {first}");
+                        return Err(file.complain(entry.key(), expected, "it again"));
+                    }
+                }
+            }
+        }
         Ok(Self {
             folder: folder.to_path_buf(),
-            file_of: files.iter().enumerate().flat_map(names).collect(),
+            file_of,
             files,
         })
+    }
+
+    /// # Errors
+    /// [`BadInput`] for a tensor that is not in the file that the index names.
+    fn agrees_with(&self, index: &Index) -> Result<(), BadInput> {
+        let file = |name: &str| Some(&*self.files[*self.file_of.get(name)?].path);
+        match index.iter().find(|(name, path)| file(name) != Some(path)) {
+            None => Ok(()),
+            Some((name, path)) => {
+                let what = format!("{}: tensor `{name}`", index.path().display());
+                let found = file(name).map(|path| path.display().to_string());
+                let found = found.unwrap_or_else(|| "it in no file".into());
+                Err(BadInput::new(
+                    what,
+                    format!("it in {}", path.display()),
+                    found,
+                ))
+            }
+        }
     }
 
     /// These weights, where they are of no layer that the model does not have: `prefix.0.…` to below `layers`.
@@ -172,33 +217,6 @@ fn layer(name: &str, prefix: &str) -> Option<usize> {
     number.parse().ok()
 }
 
-/// The paths of the files that an index names, each once.
-///
-/// # Errors
-/// [`BadInput`] for a malformed index.
-pub fn shards(index: &Path) -> Result<Vec<PathBuf>, BadInput> {
-    let config = crate::config::ConfigFile::read(index)?;
-    let map = config
-        .get("weight_map")
-        .and_then(|map| map.as_object())
-        .ok_or_else(|| config.complain("weight_map", "an object from tensor to file name"))?;
-    let mut names = BTreeSet::new();
-    for (tensor, file) in map {
-        // Only a plain name: an index must not reach outside its folder.
-        match file.as_str() {
-            Some(name) if Path::new(name).file_name() == Some(name.as_ref()) => names.insert(name),
-            _ => {
-                let what = format!("{}: tensor `{tensor}`", index.display());
-                return Err(BadInput::new(what, "a file name", short(file)));
-            }
-        };
-    }
-    Ok(names
-        .into_iter()
-        .map(|name| index.with_file_name(name))
-        .collect())
-}
-
 impl SimpleBackend for Checkpoint {
     fn get(
         &self,
@@ -209,15 +227,15 @@ impl SimpleBackend for Checkpoint {
         device: &Device,
     ) -> candle_core::Result<Tensor> {
         let tensor = self.get_unchecked(name, dtype, device)?;
-        if *tensor.shape() != shape {
+        if *tensor.shape() != shape || shape.dims() == [ABSENT] {
             let file = &self.files[self.file_of[name]].path;
             let what = format!("{}: tensor `{name}`", file.display());
             let (expected, found) = (shape.dims(), tensor.dims());
-            return Err(bad_input(
-                what,
-                format!("shape {expected:?}"),
-                format!("shape {found:?}"),
-            ));
+            let expected = match expected {
+                [ABSENT] => "no such tensor, by config.json".to_string(),
+                _ => format!("shape {expected:?}"),
+            };
+            return Err(bad_input(what, expected, format!("shape {found:?}")));
         }
         Ok(tensor)
     }

@@ -17,8 +17,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads and parses `path`.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
-        let text = std::fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))?;
-        Self::parse(path, &text)
+        Self::parse(path, &data::read_text(path)?)
     }
 
     /// Parses `text`, the content of `path`.

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 
+use crate::checkpoint::ABSENT;
 use crate::{Linear, Norm, Weight};
 
 /// `weight` (N, K) and `bias` (N).
@@ -14,7 +15,11 @@ pub fn linear(vb: VarBuilder, n: usize, k: usize) -> Result<Linear> {
 }
 
 /// `weight` (N, K) alone.
+///
+/// # Errors
+/// If the checkpoint has a bias: without it the model would be another than the one that was trained.
 pub fn linear_no_bias(vb: VarBuilder, n: usize, k: usize) -> Result<Linear> {
+    no_bias(&vb)?;
     Ok(Linear::new(vb.get((n, k), "weight")?, None))
 }
 
@@ -24,14 +29,24 @@ pub fn stacked(parts: &[(VarBuilder, usize)], k: usize, has_bias: bool) -> Resul
     let weights = parts.iter().map(|(vb, n)| vb.get((*n, k), "weight"));
     let weights: Vec<Tensor> = weights.collect::<Result<_>>()?;
     if !has_bias {
+        parts.iter().try_for_each(|(vb, _)| no_bias(vb))?;
         return Linear::stack(&weights, None);
     }
     let biases = parts.iter().map(|(vb, n)| vb.get(*n, "bias"));
     Linear::stack(&weights, Some(&biases.collect::<Result<Vec<_>>>()?))
 }
 
+/// An error, which names tensor and file, if there is a bias.
+pub fn no_bias(vb: &VarBuilder) -> Result<()> {
+    if vb.contains_tensor("bias") {
+        vb.get(ABSENT, "bias")?;
+    }
+    Ok(())
+}
+
 /// `weight` (C) of an RMSNorm.
 pub fn rms_norm(vb: VarBuilder, c: usize, eps: f64) -> Result<Norm> {
+    no_bias(&vb)?;
     let weight = vb.get(c, "weight")?;
     Ok(Norm::Rms { weight, eps })
 }

@@ -11,7 +11,7 @@ mod config;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
-use crate::layers::{embedding, linear_no_bias, rms_norm, stacked};
+use crate::layers::{embedding, linear_no_bias, no_bias, rms_norm, stacked};
 use crate::{CacheShape, Heads, KvCache, Linear, Norm, Ops, Rope, Weight};
 
 pub use config::Config;
@@ -114,6 +114,7 @@ impl LanguageModel {
         let embedding = embedding(model.pp("embed_tokens"), v, c)?;
         let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
         let head = if config.tie_word_embeddings {
+            no_bias(&vb.pp("lm_head"))?;
             Linear {
                 weight: embedding.clone(),
                 bias: None,

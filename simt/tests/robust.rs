@@ -294,3 +294,34 @@ fn loops_that_take_more_and_more() {
         assert!(!report.is_clean(), "{body}");
     }
 }
+
+/// Each character counts, because a text takes as long as thousands of instructions.
+#[test]
+fn an_endless_print_ends_after_as_many_characters_as_instructions() {
+    let letters = "97,".repeat(4000);
+    let text = format!(
+        ".version 8.4\n.target sm_90\n.address_size 64
+        .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);
+        .global .align 8 .b8 text[4001] = {{{letters}0}};
+        .entry kernel() {{ .reg .b64 %f;
+        mov.u64 %f, text;
+        loop: {{ .param .b64 f; st.param.b64 [f], %f; .param .b64 v; st.param.b64 [v], %f;
+        .param .b32 r; call.uni (r), vprintf, (f, v); }}
+        bra loop; }}"
+    );
+    let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
+    let dim = Dim {
+        grid: [1; 3],
+        block: [32, 1, 1],
+        smem: 0,
+    };
+    let options = Options {
+        fuel: 1_000_000,
+        printed: usize::MAX,
+        ..Options::default()
+    };
+    let report = kernel.launch(dim, &mut [], &[], &options).unwrap();
+    assert!(!report.is_clean());
+    let printed = report.printed.len();
+    assert!((4000..1_000_000).contains(&printed), "{printed} characters");
+}

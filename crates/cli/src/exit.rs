@@ -1,7 +1,9 @@
 //! Ends of programs: an error is one line on stderr and an exit code.
 
+use std::cell::Cell;
 use std::error::Error as StdError;
 use std::io::{ErrorKind, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use candle_core::Error as Candle;
@@ -22,11 +24,34 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread is [`caught`].
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a function of a third party on untrusted input. A panic becomes its message, and prints nothing.
+///
+/// # Errors
+/// The panic's message.
+pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    let before = IS_CAUGHT.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    IS_CAUGHT.set(before);
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        text.unwrap_or("a panic without a message").to_owned()
+    })
+}
+
 /// Ends the program quietly when the reader of a pipe has closed it, as `| head` does; `println!` would
 /// panic.
 fn end_with_the_reader() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if IS_CAUGHT.get() {
+            return;
+        }
         let said = panic.payload_as_str().unwrap_or_default();
         match said.starts_with("failed printing to stdout") {
             false => report(panic),
@@ -158,6 +183,16 @@ mod tests {
             backtrace: Box::new(backtrace),
         };
         assert_eq!(one_line(&plain(&error.into())), "two lines");
+    }
+
+    #[test]
+    fn a_panic_becomes_its_message() {
+        assert_eq!(caught(|| 3), Ok(3));
+        assert_eq!(caught(|| [0; 3][3 + "".len()]), {
+            Err("index out of bounds: the len is 3 but the index is 3".to_owned())
+        });
+        assert_eq!(caught(|| panic!("no")), Err::<(), _>("no".to_owned()));
+        assert!(!IS_CAUGHT.get());
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Checks before any work that `path` can be a file in an existing folder. Devices and pipes, such as
+    /// Checks before any work that `path` can be written as a file in an existing folder. Devices and pipes, such as
     /// `/dev/stdout`, are allowed.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
@@ -49,6 +49,9 @@ impl Output {
         }
         if !folder.is_dir() {
             return bad("a file in an existing folder", "no such folder");
+        }
+        if path.is_file() || !path.exists() {
+            data::writable_folder(folder)?;
         }
         Ok(Self {
             path: path.to_path_buf(),
@@ -89,6 +92,16 @@ mod tests {
             let error = Output::new(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("expected"), "{error}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_found_before_any_work() {
+        let error = Output::new(Path::new("/proc/answer"))
+            .unwrap_err()
+            .to_string();
+        let expected = "/proc: expected a folder that can be written to, found ";
+        assert!(error.starts_with(expected), "{error}");
     }
 
     #[cfg(unix)]

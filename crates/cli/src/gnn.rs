@@ -89,8 +89,8 @@ fn graphs(
     request: &Request,
     loaded: &Loaded<GraphTransformer>,
 ) -> anyhow::Result<()> {
-    let source = input::Source::read(args)?;
     let config = loaded.model.config();
+    let source = input::Source::read(args, config)?;
     warm_up(args.run.trace, || {
         let first = &source.graphs[..source.graphs.len().min(BATCH)];
         let batch = source.batch(first, config, request)?;

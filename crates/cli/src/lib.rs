@@ -18,6 +18,7 @@ pub mod progress;
 mod simulation;
 pub mod tensors;
 pub mod threads;
+pub mod tokenizer;
 mod top;
 mod trace;
 pub mod vit;

@@ -1,9 +1,14 @@
 //! Number of threads, and the thread pool of a program.
 
+use std::ffi::OsStr;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-/// Sets `RAYON_NUM_THREADS` to the number of processors if it is unset.
+/// Threads that a program has at most, or as many as there are processors: rayon starts all of them at once, and a
+/// system that has no more of them lets it hang.
+const MAX_THREADS: usize = 64;
+
+/// Sets `RAYON_NUM_THREADS` to the number of processors if it is unset, and to at most 64 or the number of processors.
 ///
 /// candle asks for the number of threads at every matmul on a CPU. With the variable it parses a string;
 /// without it, it reads `/proc/cpuinfo` each time, which takes about 30 µs.
@@ -11,11 +16,32 @@ use std::thread::available_parallelism;
 /// Call it first in `main`, before any thread starts.
 pub fn init() {
     const NAME: &str = "RAYON_NUM_THREADS";
-    if std::env::var_os(NAME).is_none() {
-        let threads = available_parallelism().map_or(1, NonZero::get);
+    let processors = available_parallelism().map_or(1, NonZero::get);
+    let asked = std::env::var_os(NAME);
+    if let Some(threads) = instead(asked.as_deref(), processors) {
+        if let Some(asked) = asked {
+            let asked = asked.display();
+            // Without stderr, no one reads it.
+            let _ = crate::note::note(format!("{NAME}={asked}: {threads} threads are started"));
+        }
         // SAFETY: changing the environment races with other threads that read it, and there are none: every
         // binary calls this at the start of `main`, on its only thread.
         unsafe { std::env::set_var(NAME, threads.to_string()) };
+    }
+}
+
+/// The number of threads in place of the one that is asked for, if that is none or too large. The rest is left to
+/// rayon, for which a text that is no number is the same as none.
+fn instead(asked: Option<&OsStr>, processors: usize) -> Option<usize> {
+    let most = MAX_THREADS.max(processors);
+    match asked {
+        None => Some(processors),
+        Some(asked) => {
+            let asked = asked.to_str()?;
+            let is_number = !asked.is_empty() && asked.bytes().all(|byte| byte.is_ascii_digit());
+            let fits = asked.parse().is_ok_and(|threads: usize| threads <= most);
+            (is_number && !fits).then_some(most)
+        }
     }
 }
 
@@ -28,4 +54,22 @@ pub fn run<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     init();
     crate::memory::keep();
     rayon::scope(|_| f())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_threads_are_fewer() {
+        let with = |asked: &str| instead(Some(asked.as_ref()), 2);
+        assert_eq!(instead(None, 2), Some(2));
+        for fine in ["1", "64", "", "many", "-1"] {
+            assert_eq!(with(fine), None, "{fine}");
+        }
+        for large in ["65", "9999", "99999999999999999999999"] {
+            assert_eq!(with(large), Some(64), "{large}");
+        }
+        assert_eq!(instead(Some("128".as_ref()), 128), None);
+    }
 }

@@ -24,9 +24,10 @@ fn top_of_row(row: &[f32], count: usize) -> Vec<(usize, f64)> {
     classes
 }
 
-/// Formats one line per class: `  98.31%  arrow`.
+/// Formats one line per class: `  98.31%  arrow`. A label of a file cannot act on a terminal.
 pub fn lines(classes: &[(usize, f64)], labels: &[String]) -> String {
-    let line = |&(class, p): &(usize, f64)| format!("  {:6.2}%  {}\n", 100. * p, labels[class]);
+    let label = |class: usize| data::plain(&labels[class]);
+    let line = |&(class, p): &(usize, f64)| format!("  {:6.2}%  {}\n", 100. * p, label(class));
     classes.iter().map(line).collect()
 }
 
@@ -47,6 +48,8 @@ mod tests {
         assert_eq!(rows[1], [(0, 0.5), (2, 0.5)]);
         let labels = ["a", "b", "c"].map(String::from);
         assert_eq!(lines(&rows[1], &labels), "   50.00%  a\n   50.00%  c\n");
+        let labels = ["\u{1b}[2J", "b", "c"].map(String::from);
+        assert_eq!(lines(&rows[1][..1], &labels), "   50.00%  \\u{1b}[2J\n");
         Ok(())
     }
 

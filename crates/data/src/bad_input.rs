@@ -1,5 +1,6 @@
 //! Errors about input, all in the same form.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::path::Path;
@@ -14,6 +15,22 @@ pub fn short(found: impl Display) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
+}
+
+/// Makes control characters visible, but for newlines and tabs: `\u{1b}[2J` from a file would clear a terminal.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| c.is_control() && !"\n\t".contains(c);
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let show = |c: char| {
+        if acts(c) {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    text.chars().map(show).collect()
 }
 
 /// Returns clap's error about a command line, without the usage and the hint at `--help`.
@@ -54,10 +71,11 @@ impl Display for BadInput {
 }
 
 impl BadInput {
-    /// Creates an error. Newlines become spaces, so that it stays one line, and a system error loses its
-    /// number.
+    /// Creates an error. Newlines become spaces, so that it stays one line, other control characters become
+    /// visible, and a system error loses its number.
     pub fn new(what: impl Display, expected: impl Display, found: impl Display) -> Self {
-        let line = |s: String| s.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line =
+            |s: String| plain(&s.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
         Self {
             what: line(what.to_string()),
             expected: line(expected.to_string()),
@@ -115,6 +133,17 @@ mod tests {
         let whole = "ä".repeat(QUOTED);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(format!("{whole}ö")), format!("{whole}…"));
+    }
+
+    #[test]
+    fn control_characters_are_visible() {
+        assert_eq!(plain("a\n\tä☃"), "a\n\tä☃");
+        assert_eq!(plain("\u{1b}[2J\r\u{9b}"), "\\u{1b}[2J\\r\\u{9b}");
+        let bad = BadInput::new("a\u{7}.json", "a\nb", "\u{1b}c");
+        assert_eq!(
+            bad.to_string(),
+            "a\\u{7}.json: expected a b, found \\u{1b}c"
+        );
     }
 
     #[test]

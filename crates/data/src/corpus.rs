@@ -62,7 +62,7 @@ pub fn rust_book(book: &Path) -> Result<Vec<Page>, BadInput> {
         if path.extension().is_none_or(|e| e != "html") || REPEATS.contains(&name) {
             continue;
         }
-        if let Some(text) = html::prose(&file::text(&path)?) {
+        if let Some(text) = html::prose(&file::read_text(&path)?) {
             let name = name.to_owned();
             pages.push(Page { name, text });
         }

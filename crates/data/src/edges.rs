@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::BadInput;
-use crate::file::{at, quoted, text};
+use crate::file::{at, quoted, read_text};
 use crate::graph::Graph;
 
 /// Maximum number of nodes, so that a wrong digit does not exhaust memory.
@@ -20,7 +20,30 @@ const EXPECTED: &str = "source,target as whole numbers from 0";
 /// [`BadInput`] with file and line where a row is ragged, a node is negative, above
 /// [`MAX_NODES`] or not a number, an attribute is not a finite number, or no edge is there.
 pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
-    let text = text(path)?;
+    parse(path, &read_text(path)?)
+}
+
+/// Does the same as [`read_csv`] for a model that takes `attributes` numbers for each edge, or none. Their number is
+/// checked before the edges are read.
+///
+/// # Errors
+/// See [`read_csv`]; and [`BadInput`] for another number of attributes on the first line.
+pub fn read_csv_of(path: &Path, attributes: usize) -> Result<Graph, BadInput> {
+    let text = read_text(path)?;
+    let first = text.lines().find(|line| !line.is_empty());
+    let commas = first.map_or(0, |line| line.matches(',').count());
+    match commas.saturating_sub(1) {
+        0 => parse(path, &text),
+        found if found == attributes => parse(path, &text),
+        found => {
+            let what = format!("{}: edge attributes of the graph", path.display());
+            let expected = format!("{attributes} values per row, as the model expects");
+            Err(BadInput::new(what, expected, found))
+        }
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Graph, BadInput> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -30,7 +53,7 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
     let mut graph = Graph::default();
     for (row, record) in reader.records().enumerate() {
         let record = record.map_err(|e| BadInput::new(path.display(), EXPECTED, e))?;
-        let line = record.position().map_or(row, |p| line_of(&text, p));
+        let line = record.position().map_or(row, |p| line_of(text, p));
         let width = *width.get_or_insert(record.len());
         if record.len() != width || width < 2 {
             let expected = format!(

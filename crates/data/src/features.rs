@@ -33,7 +33,6 @@ pub fn node_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     if let Some(rows) = &graph.node_attributes {
         return own("node attributes of the graph", rows, width);
     }
-    let walk = Walk::new(graph);
     let steps = MAX_STEPS.min(width);
     let work = graph
         .num_nodes
@@ -46,6 +45,7 @@ pub fn node_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
             format!("{} nodes and {} edges", graph.num_nodes, graph.edges.len()),
         ));
     }
+    let walk = Walk::new(graph);
     let mut x = vec![0.0; graph.num_nodes * width];
     for (i, row) in x.chunks_exact_mut(width.max(1)).enumerate() {
         row[0] = walk.degree[i].ln_1p();

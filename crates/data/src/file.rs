@@ -1,19 +1,43 @@
-//! Text files of numbers; errors name file and line.
+//! Reading files: whole, as text, and as rows of numbers. Errors name file and line.
 
 use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
 use crate::BadInput;
 
-/// Reads a whole file.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
-    std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))
+/// Maximum bytes of a pipe or a device: `/dev/zero` has no end.
+const MAX_STREAM: u64 = 1 << 28;
+
+/// Reads a whole file. A pipe or a device may have 256 MiB.
+///
+/// # Errors
+/// [`BadInput`] if the file cannot be read, or a pipe or a device has more.
+pub fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
+    let unreadable = |e| BadInput::unreadable(path, &e);
+    if path.metadata().is_ok_and(|file| file.is_file()) {
+        return std::fs::read(path).map_err(unreadable);
+    }
+    let mut bytes = vec![];
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_STREAM + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_STREAM {
+        let expected = format!("at most {MAX_STREAM} bytes from a pipe or a device");
+        return Err(BadInput::new(path.display(), expected, "more"));
+    }
+    Ok(bytes)
 }
 
 /// Reads a whole file as UTF-8, without a byte order mark.
-pub(crate) fn text(path: &Path) -> Result<String, BadInput> {
-    let mut text = String::from_utf8(bytes(path)?).map_err(|e| {
+///
+/// # Errors
+/// See [`read`]; and [`BadInput`] with the offset of the first byte that is no UTF-8.
+pub fn read_text(path: &Path) -> Result<String, BadInput> {
+    let mut text = String::from_utf8(read(path)?).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         BadInput::new(
             path.display(),
@@ -32,7 +56,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Reads comma-separated numbers, one row per line, all of the same width; `expected` describes them. Empty
 /// lines at the end are ignored.
 pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>>, BadInput> {
-    let text = text(path)?;
+    let text = read_text(path)?;
     let mut rows: Vec<Vec<T>> = vec![];
     for (line, content) in text.trim_end().lines().enumerate() {
         let row: Result<Vec<T>, _> = content.split(',').map(|s| s.trim().parse()).collect();
@@ -84,5 +108,31 @@ pub(crate) fn quoted(content: &str) -> String {
     match content.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("\"{}…\"", &content[..end]),
         None => format!("\"{content}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, "\u{feff}{}").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "{}");
+        std::fs::write(&path, b"ab\xff").unwrap();
+        let error = read_text(&path).unwrap_err().to_string();
+        assert!(error.ends_with("expected UTF-8 text, found other bytes at offset 2"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        let expected = "/dev/zero: expected at most 268435456 bytes from a pipe or a device";
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
+        assert!(read(Path::new(".")).is_err());
     }
 }

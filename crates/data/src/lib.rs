@@ -1,5 +1,5 @@
 //! Reads and generates the inputs of the models as plain data: text, images, graphs. Also has what every
-//! program shares: [`BadInput`] and [`write_atomically`].
+//! program shares: [`BadInput`], [`read`] and [`write_atomically`].
 //!
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 
@@ -16,5 +16,6 @@ pub mod shapes;
 pub mod tu;
 mod write;
 
-pub use bad_input::{BadInput, short, usage};
-pub use write::{save_as, write_atomically};
+pub use bad_input::{BadInput, plain, short, usage};
+pub use file::{read, read_text};
+pub use write::{save_as, writable_folder, write_atomically};

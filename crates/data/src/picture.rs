@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> Result<RgbImage, BadInput> {
 /// # Errors
 /// See [`read`].
 pub fn read_flattened(path: &Path) -> Result<(RgbImage, bool), BadInput> {
-    let bytes = file::bytes(path)?;
+    let bytes = file::read(path)?;
     let bad = |expected: &str, found: &dyn std::fmt::Display| {
         BadInput::new(path.display(), expected, found)
     };

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::BadInput;
+use crate::bad_input::why;
 
 /// Writes `bytes` to `path` such that a reader sees the old file or the new one, and never a part of either.
 ///
@@ -37,6 +38,19 @@ pub fn write_atomically(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::
 pub fn save_as(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), BadInput> {
     let path = path.as_ref();
     write(path, |file| file.write_all(bytes.as_ref())).map_err(|e| BadInput::unwritable(path, &e))
+}
+
+/// Makes `folder` if there is none, and checks before a long run that a file can be written there.
+///
+/// # Errors
+/// [`BadInput`] with the system's reason.
+pub fn writable_folder(folder: &Path) -> Result<(), BadInput> {
+    let bad = |e| {
+        let expected = "a folder that can be written to";
+        BadInput::new(folder.display(), expected, why(&e, "folder"))
+    };
+    std::fs::create_dir_all(folder).map_err(bad)?;
+    tempfile::tempfile_in(folder).map(drop).map_err(bad)
 }
 
 /// Errors are the system's, without a path.
@@ -149,6 +163,18 @@ mod tests {
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[test]
+    fn a_file_in_place_of_a_folder_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = writable_folder(file.path()).unwrap_err().to_string();
+        let expected = "expected a folder that can be written to, found ";
+        assert!(error.contains(expected), "{error}");
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("a/b");
+        writable_folder(&new).unwrap();
+        assert_eq!(fs::read_dir(new).unwrap().count(), 0);
     }
 
     #[test]

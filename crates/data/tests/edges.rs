@@ -1,6 +1,6 @@
 //! Valid and invalid CSV edge lists.
 
-use data::edges::read_csv;
+use data::edges::{read_csv, read_csv_of};
 use data::graph::Graph;
 use proptest::prelude::*;
 
@@ -126,4 +126,22 @@ proptest! {
             prop_assert_eq!(graph.check(), Ok(()));
         }
     }
+}
+
+/// A wide row or a long file is refused at its first line.
+#[test]
+fn attributes_that_a_model_does_not_take_are_found_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edges.csv");
+    let read = |text: &str, attributes| {
+        std::fs::write(&path, text).unwrap();
+        read_csv_of(&path, attributes).map_err(|e| e.to_string())
+    };
+    let wide = "0,1,2\n0,1,2\nno number,1,2\n";
+    let error = read(wide, 4).unwrap_err();
+    let expected = "edge attributes of the graph: expected 4 values per row, as the model expects";
+    assert!(error.ends_with(&format!("{expected}, found 1")), "{error}");
+    assert!(read("\n\n0,1,2\n", 1).is_ok());
+    assert!(read("0,1\n", 4).is_ok());
+    assert!(read("0\n", 4).unwrap_err().contains("edges.csv:1: "));
 }

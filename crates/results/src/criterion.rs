@@ -75,6 +75,7 @@ impl Figures for Case {
             ("median_ns", Some(self.median_ns)),
             ("low_ns", Some(self.low_ns)),
             ("high_ns", Some(self.high_ns)),
+            ("seconds", self.seconds),
         ])
     }
 }
@@ -183,7 +184,7 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
     let bad = |found: &dyn std::fmt::Display| {
         BadInput::new(path.display(), "a result of `cargo bench`", found)
     };
-    let text = fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))?;
+    let text = data::read_text(path)?;
     serde_json::from_str(&text).map_err(|e| bad(&e))
 }
 

@@ -1,5 +1,6 @@
 //! Validity of recorded rows, so that charts and tables can show them.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -83,7 +84,17 @@ impl Wrong {
 
 /// Checks all rows of a file.
 pub(crate) fn check<R: Figures>(path: &Path, rows: &[R]) -> Result<(), BadInput> {
+    let mut seen = HashMap::new();
     for (i, row) in rows.iter().enumerate() {
+        let address = row.address();
+        if let Some(first) = seen.insert(address.clone(), i + 1) {
+            let what = format!("{}: row {}, {}", path.display(), i + 1, short(address));
+            return Err(BadInput::new(
+                what,
+                "each row once",
+                format!("it in row {first}, too"),
+            ));
+        }
         row.check().map_err(|wrong| {
             let (file, number) = (path.display(), i + 1);
             let what = format!(
@@ -187,6 +198,7 @@ mod tests {
             low_ms: 0.9,
             high_ms: 1.1,
             speedup: 2.,
+            samples: 5,
             ..Row::default()
         }
     }
@@ -210,6 +222,7 @@ mod tests {
             axis: "tokens".into(),
             what: "tokens of a prompt".into(),
             size: 128,
+            samples: 5,
             level: 4,
             dtype: "f32".into(),
             median_ms: 1.,
@@ -316,5 +329,33 @@ mod tests {
             "Measured at commit def, 2026-11-21: lm b f32",
         ];
         assert_eq!(earlier(&rows), expected);
+    }
+
+    #[test]
+    fn a_row_is_there_once() {
+        let other = Row { level: 5, ..row() };
+        let path = Path::new("a.json");
+        check(path, &[row(), other.clone()]).unwrap();
+        let error = check(path, &[row(), other, row()]).unwrap_err().to_string();
+        assert!(error.starts_with("a.json: row 3, "), "{error}");
+        assert!(
+            error.ends_with("expected each row once, found it in row 1, too"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nothing_was_measured_without_a_sample() {
+        let none = Row {
+            samples: 0,
+            ..row()
+        };
+        let error = none.check().unwrap_err();
+        assert_eq!((error.field, &*error.found), ("samples", "0"));
+        let none = OpRow {
+            samples: Some(0),
+            ..op()
+        };
+        assert_eq!(none.check().unwrap_err().field, "samples");
     }
 }

@@ -65,7 +65,7 @@ impl Kind {
         }
         let expected = "recorded figures: JSON of compare, ops, small, sweep or cargo bench";
         let bad = |found: &dyn fmt::Display| BadInput::new(path.display(), expected, found);
-        let text = std::fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))?;
+        let text = data::read_text(path)?;
         let head: Head = serde_json::from_str(&text).map_err(|e| bad(&e))?;
         Ok(head.kind)
     }

@@ -112,7 +112,7 @@ impl<R: DeserializeOwned + Figures> Recorded<R> {
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         let expected = format!("recorded results of schema {SCHEMA}, {}", R::KIND);
         let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
-        let text = std::fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))?;
+        let text = data::read_text(path)?;
         let recorded: Self = serde_json::from_str(&text).map_err(|e| bad(&e))?;
         if recorded.schema != SCHEMA {
             return Err(bad(&format!("schema {}", recorded.schema)));

@@ -175,7 +175,8 @@ impl Figures for Row {
             ("high_ms", Some(self.high_ms)),
             ("device_ms", self.device_ms),
             ("speedup", Some(self.speedup)),
-        ])
+        ])?;
+        figures::counts([("samples", Some(self.samples as u64))])
     }
 }
 

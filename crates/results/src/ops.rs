@@ -155,7 +155,11 @@ impl Figures for OpRow {
             ("low_us", self.low_us),
             ("high_us", self.high_us),
         ])?;
-        figures::counts([("bytes", self.bytes), ("flops", self.flops)])
+        figures::counts([
+            ("bytes", self.bytes),
+            ("flops", self.flops),
+            ("samples", self.samples.map(|n| n as u64)),
+        ])
     }
 }
 

@@ -94,7 +94,10 @@ impl Figures for SweepRow {
         ])?;
         figures::text("what", &self.what)?;
         figures::level(self.level)?;
-        figures::counts([("size", Some(self.size as u64))])?;
+        figures::counts([
+            ("size", Some(self.size as u64)),
+            ("samples", Some(self.samples as u64)),
+        ])?;
         figures::times([
             ("median_ms", Some(self.median_ms)),
             ("low_ms", Some(self.low_ms)),

@@ -38,25 +38,37 @@ pub fn problems(device: &Device, ops: &[Op]) -> Result<usize> {
 /// What a kernel or the driver says.
 pub fn table(device: &Device, ops: &[Op], seen: impl FnMut(&Measured)) -> Result<Table> {
     let facts = Facts::of(device)?;
+    let today = empty(facts)?; // before the work
     let rules = tune(device, &grids_of(ops), seen)?;
-    Ok(Table {
-        rules,
-        ..empty(facts)
-    })
+    Ok(Table { rules, ..today })
+}
+
+/// The day in UTC, as `YYYY-MM-DD`.
+///
+/// # Errors
+/// [`data::BadInput`] before 1970 and after 9999, of which no date is written.
+fn date(now: SystemTime) -> Result<String> {
+    const LAST: u64 = 253_402_300_799;
+    let since = now.duration_since(SystemTime::UNIX_EPOCH);
+    if !since.is_ok_and(|since| since.as_secs() <= LAST) {
+        let expected = "a time from 1970 to 9999";
+        return Err(bad_input("the system's clock", expected, "another"));
+    }
+    let now = humantime::format_rfc3339_seconds(now).to_string();
+    Ok(now.chars().take_while(|c| *c != 'T').collect())
 }
 
 /// Of this device and today, without rules.
-fn empty(facts: &Facts) -> Table {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    Table {
+fn empty(facts: &Facts) -> Result<Table> {
+    Ok(Table {
         schema: kernels::dispatch::SCHEMA,
         device: facts.name.clone(),
         measured_on: None,
         driver: facts.driver.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
-        date: now.chars().take_while(|c| *c != 'T').collect(),
+        date: date(SystemTime::now())?,
         rules: vec![],
-    }
+    })
 }
 
 /// `earlier`, with the rules of `newer` in place of its own for these operations, and its date, driver and version. No rule
@@ -175,11 +187,14 @@ pub fn run(
         let expected = "an operation that can be tuned";
         return Err(bad_input("--op", expected, op));
     }
+    if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
+        data::writable_folder(folder).map_err(models::Error::from)?;
+    }
     let facts = Facts::of(device)?;
     let of_any = |table: Table| if any { table.of_any(facts) } else { table };
     let before = match ops {
         [] => None,
-        _ => Some(earlier(&path, &of_any(empty(facts)))?),
+        _ => Some(earlier(&path, &of_any(empty(facts)?))?),
     };
     let start = Instant::now();
     let measured = of_any(table(device, ops, seen)?);
@@ -250,6 +265,28 @@ mod tests {
         line("matmul f32 small 2 3.00× 3.00×");
         line("matmul f32 candle 1 1.00× 1.00×");
         Ok(())
+    }
+
+    #[test]
+    fn a_date_has_four_digits_of_a_year() {
+        let at = |seconds| date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0).expect("a date"), "1970-01-01");
+        assert_eq!(at(253_402_300_799).expect("a date"), "9999-12-31");
+        let early = date(SystemTime::UNIX_EPOCH - Duration::from_secs(1));
+        for error in [early, at(253_402_300_800)] {
+            let error = error.expect_err("no date").to_string();
+            assert!(error.contains("the system's clock: expected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_found_before_the_measurements() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().join("table.json");
+        let seen = |_: &Measured| panic!("measured before");
+        let error = run(&Device::Cpu, Some(path), false, &[], seen, &mut vec![]);
+        let error = error.expect_err("no folder").to_string();
+        assert!(error.contains("expected a folder that can be"), "{error}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::coalesce::lanes;
 const LONGEST: u64 = 4096;
 
 impl Block<'_> {
-    /// Prints for every active lane, in order.
+    /// Prints for every active lane, in order. Each character costs as much of the limit as an instruction.
     pub fn print(
         &mut self,
         w: usize,
@@ -25,6 +25,9 @@ impl Block<'_> {
         for lane in lanes(active) {
             let format = self.text_at(w, Some(format), lane);
             let line = self.formatted(w, pc, lane, &format, at[lane]);
+            // A text of 4096 characters takes about as long as as many instructions.
+            let characters = (format.len() + line.len()) as u64;
+            self.fuel = self.fuel.saturating_sub(characters);
             if self.printed.len() < self.grid.options.printed {
                 self.printed.push_str(&line);
             }

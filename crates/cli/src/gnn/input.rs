@@ -48,15 +48,18 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads the folder or file of `args`, or generates one graph per family.
-    pub fn read(args: &GnnArgs) -> Result<Self, BadInput> {
+    /// Reads the folder or file of `args` for the model of `config`, or generates one graph per family.
+    pub fn read(args: &GnnArgs, config: &Config) -> Result<Self, BadInput> {
         let from = |path: &std::path::Path, graphs| Self {
             graphs,
             path: Some(path.display().to_string()),
         };
         match (&args.graph, &args.edges) {
             (Some(path), _) => Ok(from(path, data::tu::read(path)?)),
-            (_, Some(path)) => Ok(from(path, vec![data::edges::read_csv(path)?])),
+            (_, Some(path)) => Ok(from(
+                path,
+                vec![data::edges::read_csv_of(path, config.edge_features)?],
+            )),
             _ => Ok(Self::drawn(args.model.seed)),
         }
     }

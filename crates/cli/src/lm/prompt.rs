@@ -1,6 +1,6 @@
 //! `--prompt`: reads a text and prints its continuation as it is generated.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use data::BadInput;
 use models::config::ConfigFile;
@@ -91,20 +91,29 @@ fn stream_text(
     limit: usize,
     out: &mut impl Write,
 ) -> anyhow::Result<usize> {
+    // What a model writes, or its vocabulary holds, does not act on a terminal. A pipe gets it as it is.
+    let is_terminal = std::io::stdout().is_terminal();
+    let shown = |text: String| {
+        if is_terminal {
+            data::plain(&text).into_owned()
+        } else {
+            text
+        }
+    };
     let mut count = 0;
     while count < limit {
         let token = generation.next()?;
         if end.contains(&token) {
             break;
         }
-        write!(out, "{}", stream.push(token)?)?;
+        write!(out, "{}", shown(stream.push(token)?))?;
         out.flush()?;
         count += 1;
         if count < limit {
             generation.push(token)?;
         }
     }
-    writeln!(out, "{}", stream.end()?)?;
+    writeln!(out, "{}", shown(stream.end()?))?;
     Ok(count)
 }
 

@@ -2,25 +2,20 @@
 
 use data::BadInput;
 use models::LanguageModel;
-use tokenizers::Tokenizer;
 
 use crate::load::Loaded;
+use crate::tokenizer::TextTokenizer;
 
 /// The tokenisation of a model.
 pub enum Text {
     /// The `tokenizer.json` of the model's folder.
-    Tokenizer {
-        /// The parsed tokenizer.
-        tokenizer: Box<Tokenizer>,
-        /// Path of the file, for errors.
-        file: String,
-    },
+    Tokenizer(Box<TextTokenizer>),
     /// A preset has no tokenizer: its prompt is read as bytes, and its tokens are printed as numbers.
     Bytes,
 }
 
 /// Turns each new token into the text it completes.
-type Step<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Option<String>> + 'a>;
+type Step<'a> = Box<dyn FnMut(u32) -> Result<Option<String>, BadInput> + 'a>;
 
 /// A stream of new text; before the end, it has only complete characters.
 pub struct Stream<'a> {
@@ -32,7 +27,7 @@ pub struct Stream<'a> {
 
 impl Stream<'_> {
     /// Returns the text that `token` completes, which is often empty.
-    pub fn push(&mut self, token: u32) -> anyhow::Result<String> {
+    pub fn push(&mut self, token: u32) -> Result<String, BadInput> {
         let text = (self.step)(token)?;
         if text.is_some() {
             self.held.clear()
@@ -43,13 +38,10 @@ impl Stream<'_> {
     }
 
     /// Returns the remaining text, with U+FFFD for bytes that form no complete character.
-    pub fn end(self) -> anyhow::Result<String> {
+    pub fn end(self) -> Result<String, BadInput> {
         match self.text {
             Text::Bytes => Ok(String::new()),
-            Text::Tokenizer { tokenizer, .. } => {
-                let text = tokenizer.decode(&self.held, true);
-                text.map_err(anyhow::Error::msg)
-            }
+            Text::Tokenizer(tokenizer) => tokenizer.decode(&self.held),
         }
     }
 }
@@ -57,56 +49,36 @@ impl Stream<'_> {
 impl Text {
     /// The tokenisation of a loaded model.
     pub fn open(loaded: &Loaded<LanguageModel>) -> Result<Self, BadInput> {
-        let Some(folder) = &loaded.folder else {
-            return Ok(Self::Bytes);
-        };
-        let path = folder.join("tokenizer.json");
-        let file = path.display().to_string();
-        let bad = |found| BadInput::new(&file, "a Hugging Face tokenizer", found);
-        if !path.exists() {
-            return Err(bad("no such file (a text prompt needs it)".to_string()));
+        match &loaded.folder {
+            Some(folder) => TextTokenizer::open(&folder.join("tokenizer.json"))
+                .map(|tokenizer| Self::Tokenizer(Box::new(tokenizer))),
+            None => Ok(Self::Bytes),
         }
-        let mut tokenizer = Tokenizer::from_file(&path).map_err(|e| bad(e.to_string()))?;
-        // Padding and truncation were for training rows; a prompt is read as it is.
-        tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(None)
-            .map_err(|e| bad(e.to_string()))?;
-        Ok(Self::Tokenizer {
-            tokenizer: Box::new(tokenizer),
-            file,
-        })
     }
 
     /// Returns the tokens of `prompt`, all below `vocab_size`.
     pub fn encode(&self, prompt: &str, vocab_size: usize) -> Result<Vec<u32>, BadInput> {
-        let (ids, what) = match self {
-            Self::Bytes => (prompt.bytes().map(u32::from).collect(), "--prompt"),
-            Self::Tokenizer { tokenizer, file } => {
-                let encoding = tokenizer.encode(prompt, true).map_err(|e| {
-                    BadInput::new("--prompt", "text that the tokenizer can encode", e)
-                })?;
-                (encoding.get_ids().to_vec(), file.as_str())
-            }
+        let ids: Vec<u32> = match self {
+            Self::Bytes => prompt.bytes().map(u32::from).collect(),
+            Self::Tokenizer(tokenizer) => tokenizer.encode(prompt, true, vocab_size)?,
         };
         let unknown = ids.iter().find(|id| **id as usize >= vocab_size);
         match unknown {
             _ if ids.is_empty() => Err(BadInput::new("--prompt", "at least one token", "none")),
             Some(id) => {
                 let expected = format!("tokens below {vocab_size}, the model's vocab_size");
-                Err(BadInput::new(what, expected, id))
+                Err(BadInput::new("--prompt", expected, id))
             }
             None => Ok(ids),
         }
     }
 
     /// Starts a stream of text that continues `prompt`, with the same handling of spaces.
-    pub fn stream(&self, prompt: &[u32]) -> anyhow::Result<Stream<'_>> {
+    pub fn stream(&self, prompt: &[u32]) -> Result<Stream<'_>, BadInput> {
         let step: Step = match self {
             Self::Bytes => Box::new(|token| Ok(Some(format!(" {token}")))),
-            Self::Tokenizer { tokenizer, .. } => {
-                let mut decoder = tokenizer.decode_stream(true);
-                let mut step = move |token| decoder.step(token).map_err(anyhow::Error::msg);
+            Self::Tokenizer(tokenizer) => {
+                let mut step = tokenizer.steps();
                 prompt.iter().try_for_each(|&token| step(token).map(drop))?;
                 Box::new(step)
             }
@@ -149,7 +121,7 @@ mod tests {
         for (tokens, shown, at_end) in [(&snowman[..], "☃", ""), (&snowman[..2], "", "\u{fffd}")]
         {
             let mut stream = text.stream(&prompt)?;
-            let pieces: anyhow::Result<String> = tokens.iter().map(|&t| stream.push(t)).collect();
+            let pieces: Result<String, BadInput> = tokens.iter().map(|&t| stream.push(t)).collect();
             assert_eq!(pieces?, shown);
             assert_eq!(stream.end()?, at_end);
         }

@@ -82,7 +82,7 @@ impl Preprocessor {
         let bad =
             |found: &dyn std::fmt::Display| BadInput::new(path.display(), "a JSON object", found);
         let config: Map<String, Value> =
-            serde_json::from_str(&file::text(path)?).map_err(|e| bad(&e))?;
+            serde_json::from_str(&file::read_text(path)?).map_err(|e| bad(&e))?;
         keys::preprocessor(&keys::Keys { path, config })
     }
 

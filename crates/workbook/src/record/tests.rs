@@ -60,6 +60,7 @@ fn model(preset: &str, dtype: &str) -> Results {
         low_ms: 1.,
         high_ms: 1.,
         speedup: 1.,
+        samples: 1,
         ..Row::default()
     });
     run

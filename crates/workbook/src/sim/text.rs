@@ -25,11 +25,7 @@ pub struct Text {
 impl Text {
     /// Reads PTX, or compiles CUDA if the name ends in `.cu`.
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
-        let bytes = fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let found = format!("other bytes at offset {}", e.utf8_error().valid_up_to());
-            BadInput::new(path.display(), "UTF-8 text", found)
-        })?;
+        let text = data::read_text(path)?;
         let compiled = path.extension().is_some_and(|extension| extension == "cu");
         Ok(Self {
             ptx: if compiled {

@@ -3,9 +3,9 @@
 use std::fs;
 
 use safetensors::tensor::Dtype;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use crate::fixture::{Fixture, Stored};
+use crate::fixture::{Fixture, Stored, Tensors, read};
 
 const WEIGHT: &str = "model.layers.0.self_attn.q_proj.weight";
 
@@ -191,4 +191,91 @@ fn an_index_without_a_map() {
     fixture
         .answer(&[])
         .refused(&[index, "`weight_map`", "found nothing"]);
+}
+
+/// A bias that the model would leave out.
+#[test]
+fn biases_that_the_configuration_switches_off() {
+    for (golden, weight) in [
+        ("lm-mqa", "model.layers.0.self_attn.q_proj"),
+        ("lm-mqa", "model.layers.1.mlp.down_proj"),
+        ("lm-mqa", "model.norm"),
+        ("lm-qwen2", "model.layers.0.self_attn.o_proj"),
+        ("lm-mqa", "lm_head"),
+    ] {
+        let fixture = Fixture::golden(golden);
+        let bias = format!("{weight}.bias");
+        fixture.edit("model.safetensors", |tensors| {
+            let channels = tensors[&format!("{weight}.weight")].shape[0];
+            let zeros = Stored::floats(&[channels], &vec![0.; channels]);
+            tensors.insert(bias.clone(), zeros);
+        });
+        let tensor = format!("model.safetensors: tensor `{bias}`");
+        let expected = "expected no such tensor, by config.json, found shape [";
+        fixture.answer(&[]).refused(&[&tensor, expected]);
+    }
+    let fixture = Fixture::golden("vit-patch8");
+    fixture.set("config.json", "qkv_bias", json!(false));
+    let tensor = "tensor `vit.encoder.layer.0.attention.attention.query.bias`";
+    let found = "expected no such tensor, by config.json, found shape [";
+    fixture.answer(&[]).refused(&[tensor, found]);
+    // The head is the embedding, and has no weight of its own.
+    let fixture = Fixture::golden("lm-tied-gqa");
+    fixture.edit("model.safetensors", |tensors| {
+        tensors.insert("lm_head.bias".into(), Stored::floats(&[0], &[]));
+    });
+    fixture
+        .answer(&[])
+        .refused(&["tensor `lm_head.bias`: expected no such tensor"]);
+}
+
+const INDEX: &str = "model.safetensors.index.json";
+
+/// A language model in two shards, and its index.
+fn in_shards(shards: impl FnOnce(&mut [Tensors; 2], &mut Map<String, Value>)) -> Fixture {
+    let fixture = Fixture::golden("lm-mqa");
+    let whole = read(&fixture.path("model.safetensors"));
+    fs::remove_file(fixture.path("model.safetensors")).unwrap();
+    let file = |second| format!("shard-{}.safetensors", 1 + usize::from(second));
+    let of_layers = |name: &String| name.contains("layers");
+    let places = whole
+        .keys()
+        .map(|name| (name.clone(), json!(file(of_layers(name)))));
+    let mut map = places.collect();
+    let (second, first) = whole.into_iter().partition(|(name, _)| of_layers(name));
+    let mut tensors = [first, second];
+    shards(&mut tensors, &mut map);
+    for (second, tensors) in [false, true].into_iter().zip(&tensors) {
+        fixture.save(&file(second), tensors);
+    }
+    fixture.write(INDEX, json!({ "weight_map": map }).to_string());
+    fixture
+}
+
+#[test]
+fn a_tensor_in_two_shards() {
+    in_shards(|_, _| ()).answer(&[]).fine();
+    let fixture = in_shards(|[first, _], _| {
+        first.insert(WEIGHT.into(), Stored::floats(&[1], &[1.]));
+    });
+    let again = format!("shard-2.safetensors: tensor `{WEIGHT}`: expected this tensor in one file");
+    let first = "shard-1.safetensors, found it again";
+    fixture.answer(&[]).refused(&[&again, first]);
+}
+
+#[test]
+fn a_weight_map_that_points_to_the_wrong_shard() {
+    let fixture = in_shards(|_, map| {
+        map.insert(WEIGHT.into(), json!("shard-1.safetensors"));
+    });
+    let tensor = format!("{INDEX}: tensor `{WEIGHT}`: expected it in ");
+    let files = ["shard-1.safetensors, found ", "shard-2.safetensors"];
+    fixture.answer(&[]).refused(&[&tensor, files[0], files[1]]);
+
+    let fixture = in_shards(|_, map| {
+        map.insert("extra".into(), json!("shard-1.safetensors"));
+    });
+    let tensor = "tensor `extra`: expected it in ";
+    let found = "shard-1.safetensors, found it in no file";
+    fixture.answer(&[]).refused(&[tensor, found]);
 }

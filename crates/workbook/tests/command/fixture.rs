@@ -68,14 +68,19 @@ impl Fixture {
 
     /// Changes the tensors of a file.
     pub fn edit(&self, file: &str, edit: impl FnOnce(&mut Tensors)) {
-        let path = self.path(file);
-        let mut tensors = read(&path);
+        let mut tensors = read(&self.path(file));
         edit(&mut tensors);
+        self.save(file, &tensors);
+    }
+
+    /// Writes tensors to a file.
+    pub fn save(&self, file: &str, tensors: &Tensors) {
         let views = tensors.iter().map(|(name, t)| {
             let view = TensorView::new(t.dtype, t.shape.clone(), &t.bytes).unwrap();
             (name.as_str(), view)
         });
-        fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
+        let bytes = safetensors::serialize(views, None).unwrap();
+        fs::write(self.path(file), bytes).unwrap();
     }
 
     /// Runs the model on `case.safetensors` into `answer.safetensors`, with more arguments.

@@ -8,6 +8,8 @@ mod bad_option;
 mod bad_picture;
 mod bad_record;
 mod bad_tensor;
+#[cfg(target_os = "linux")]
+mod bad_tokenizer;
 mod doctor;
 mod fixture;
 mod help;

@@ -1,17 +1,18 @@
 //! A training that stopped, as one safetensors file: weights, moments, losses and where it was.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use data::BadInput;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
-use crate::optim::{AdamW, Moments, values};
+use crate::optim::{Moments, values};
 use crate::run::{Budget, Training};
 use crate::save::write_file;
-use crate::task::Task;
+use crate::task::{Task, rng_of_step};
 
 const EXPECTED: &str = "a checkpoint of this training";
 
@@ -48,10 +49,11 @@ fn vector(values: &[f32]) -> candle_core::Result<Tensor> {
 /// Reads what [`save`] wrote.
 ///
 /// # Errors
-/// [`BadInput`] when there is no such file, or it belongs to another training.
+/// [`BadInput`] when there is no such file, it belongs to another training, or a number or a tensor in it is not what
+/// a training leaves.
 pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
-    let bad = |found: &dyn std::fmt::Display| BadInput::new(path.display(), EXPECTED, found);
-    let bytes = std::fs::read(path).map_err(|e| BadInput::unreadable(path, &e))?;
+    let bad = |found: &dyn Display| BadInput::new(path.display(), EXPECTED, found);
+    let bytes = data::read(path)?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| bad(&e))?;
     let state = metadata.metadata().as_ref().and_then(|m| m.get("training"));
     let state: Value = match state {
@@ -59,39 +61,115 @@ pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
         None => return Err(bad(&"a safetensors file without one").into()),
     };
     if state["task"] != identity(task) {
-        return Err(bad(&format!("one of {}", state["task"])).into());
+        return Err(bad(&format!("one of {}", data::short(&state["task"]))).into());
     }
     let tensors =
         candle_core::safetensors::load_buffer(&bytes, &Device::Cpu).map_err(|e| bad(&e))?;
-    let budget: Budget = serde_json::from_value(state["budget"].clone()).map_err(|e| bad(&e))?;
-    let mut training = Training {
-        seed: state["seed"].as_u64().unwrap_or_default(),
-        seconds: state["seconds"].as_f64().unwrap_or_default(),
-        ..Training::new(task, 0, budget)
-    };
-    fill(&mut training, &tensors)?;
+    let stored = Stored { path, tensors };
+    let state = State { path, state };
+    let mut training = Training::new(task, state.seed()?, state.budget()?);
+    training.seconds = state.seconds()?;
+    fill(&mut training, task, stored)?;
     Ok(training)
 }
 
-fn fill(training: &mut Training, tensors: &HashMap<String, Tensor>) -> anyhow::Result<()> {
-    let Training {
-        variables,
-        adam,
-        losses,
-        ..
-    } = training;
-    for (name, tensor) in tensors {
-        match name.split_once('.') {
-            Some(("weight", name)) => variables.insert(name, tensor)?,
-            Some(("first", name)) => moments(adam, name).first = values(tensor)?,
-            Some(("second", name)) => moments(adam, name).second = values(tensor)?,
-            _ => *losses = values(tensor)?,
-        }
-    }
-    adam.steps = losses.len();
-    Ok(())
+/// The numbers of a checkpoint.
+struct State<'a> {
+    path: &'a Path,
+    state: Value,
 }
 
-fn moments<'a>(adam: &'a mut AdamW, name: &str) -> &'a mut Moments {
-    adam.moments.entry(name.to_string()).or_default()
+impl State<'_> {
+    fn seed(&self) -> Result<u64, BadInput> {
+        let seed = self.state["seed"].as_u64();
+        seed.ok_or_else(|| self.complain("seed", "a whole number from 0"))
+    }
+
+    fn seconds(&self) -> Result<f64, BadInput> {
+        let seconds = self.state["seconds"].as_f64().filter(|x| *x >= 0.);
+        seconds.ok_or_else(|| self.complain("seconds", "a number from 0"))
+    }
+
+    fn budget(&self) -> Result<Budget, BadInput> {
+        let budget = serde_json::from_value(self.state["budget"].clone());
+        match budget {
+            Ok(budget @ Budget::Steps(1..)) => Ok(budget),
+            Ok(budget @ Budget::Minutes(minutes)) if minutes > 0. => Ok(budget),
+            _ => Err(self.complain("budget", "steps or minutes, above 0")),
+        }
+    }
+
+    fn complain(&self, key: &str, expected: &str) -> BadInput {
+        let what = format!("{}: `{key}`", self.path.display());
+        BadInput::new(what, expected, data::short(&self.state[key]))
+    }
+}
+
+/// The tensors of a checkpoint that no one has taken yet.
+struct Stored<'a> {
+    path: &'a Path,
+    tensors: HashMap<String, Tensor>,
+}
+
+impl Stored<'_> {
+    /// The elements of a tensor, all of which are finite; `shape` is what it has to have.
+    fn take(&mut self, name: &str, shape: Option<&[usize]>) -> anyhow::Result<Vec<f32>> {
+        let Some(tensor) = self.tensors.remove(name) else {
+            return Err(self.complain(name, "this tensor", "nothing").into());
+        };
+        if tensor.dtype() != DType::F32 {
+            return Err(self.complain(name, "F32", tensor.dtype().as_str()).into());
+        }
+        if shape.is_some_and(|shape| shape != tensor.dims()) {
+            let expected = format!("shape {:?}", shape.unwrap_or_default());
+            let found = format!("shape {:?}", tensor.dims());
+            return Err(self.complain(name, expected, found).into());
+        }
+        let values = values(&tensor)?;
+        match values.iter().find(|x| !x.is_finite()) {
+            Some(x) => Err(self.complain(name, "finite numbers", x).into()),
+            None => Ok(values),
+        }
+    }
+
+    fn complain(&self, name: &str, expected: impl Display, found: impl Display) -> BadInput {
+        let what = format!("{}: tensor `{name}`", self.path.display());
+        BadInput::new(what, expected, found)
+    }
+}
+
+/// Before the first step there are no weights yet: they follow from the seed.
+fn fill<T: Task>(training: &mut Training, task: &T, mut stored: Stored) -> anyhow::Result<()> {
+    training.losses = stored.take("losses", None)?;
+    let steps = training.losses.len();
+    training.adam.steps = steps;
+    if let Budget::Steps(budget) = training.budget
+        && steps > budget
+    {
+        let expected = format!("at most {budget}, the steps of the training");
+        return Err(stored.complain("losses", expected, steps).into());
+    }
+    if steps > 0 {
+        // A forward pass makes the weights, with their shapes.
+        let shard = task.draw(&mut rng_of_step(training.seed, 0))?;
+        task.loss(training.variables.builder(), &shard)?;
+    }
+    for (name, var) in training.variables.all() {
+        let weight = stored.take(&format!("weight.{name}"), Some(var.dims()))?;
+        let count = weight.len();
+        var.set(&Tensor::from_vec(weight, var.shape(), &Device::Cpu)?)?;
+        let second = format!("second.{name}");
+        let moments = Moments {
+            first: stored.take(&format!("first.{name}"), Some(&[count]))?,
+            second: stored.take(&second, Some(&[count]))?,
+        };
+        if let Some(x) = moments.second.iter().find(|x| **x < 0.) {
+            return Err(stored.complain(&second, "numbers from 0", x).into());
+        }
+        training.adam.moments.insert(name, moments);
+    }
+    match stored.tensors.keys().min() {
+        Some(name) => Err(stored.complain(name, "no other tensor", "it").into()),
+        None => Ok(()),
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use candle_core::{D, DType, Device, Tensor};
+use cli::tokenizer::TextTokenizer;
 use data::corpus::Page;
 use data::families::FAMILIES;
 use data::picture::Preprocessor;
@@ -43,7 +44,7 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
     let config = lm::Config::from_file(&config(folder)?)?;
     let weights = weights(folder, lm::LAYERS, config.num_hidden_layers)?;
     let model = LanguageModel::load(weights, &config).map_err(models::Error::from)?;
-    let tokenizer = text::read_tokenizer(&folder.join("tokenizer.json"))?;
+    let tokenizer = TextTokenizer::open(&folder.join("tokenizer.json"))?;
     let bits = text::bits_per_byte(&model, &tokenizer, held_out)?;
     let bytes: usize = held_out.iter().map(|page| page.text.len()).sum();
     println!(

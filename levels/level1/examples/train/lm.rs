@@ -91,7 +91,7 @@ fn learn_tokens(pages: &[Page]) -> anyhow::Result<Tokenizer> {
 }
 
 /// The end-of-text token, then those of `text`.
-pub fn encode(tokenizer: &Tokenizer, text: &str) -> anyhow::Result<Vec<u32>> {
+fn encode(tokenizer: &Tokenizer, text: &str) -> anyhow::Result<Vec<u32>> {
     let first = tokenizer.token_to_id(END_OF_TEXT);
     let encoding = tokenizer
         .encode(text, false)

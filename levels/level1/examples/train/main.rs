@@ -10,6 +10,7 @@ mod eval;
 mod gnn;
 mod lm;
 mod optim;
+mod place;
 mod run;
 mod save;
 mod shards;
@@ -33,6 +34,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use args::{Args, Command, EvalArgs, Model, TrainArgs};
+use place::Place;
 use run::{STOP, Training};
 use task::Task;
 
@@ -86,18 +88,18 @@ fn train<T: Task>(
     evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
 ) -> anyhow::Result<ExitCode> {
     let name = task.name();
-    let folder = folder(args.out.as_deref(), name)?;
-    let checkpoint = workbook()?.join(format!("train-{name}.safetensors"));
-    save::check_folder(&folder)?;
+    let place = Place::lock(name, args.out.as_deref(), &workbook()?)?;
+    let checkpoint = &place.checkpoint;
     let mut training = if args.resume {
-        checkpoint::load(&checkpoint, task)?
+        checkpoint::load(checkpoint, task)?
     } else {
+        place.is_new()?;
         Training::new(task, args.seed, args.budget(T::STEPS))
     };
     stop_on_signals()?;
-    training.run(task, &checkpoint)?;
+    training.run(task, checkpoint)?;
     if !training.is_done() {
-        checkpoint::save(&checkpoint, task, &training)?;
+        checkpoint::save(checkpoint, task, &training)?;
         println!(
             "{name}: stopped after {} steps; repeat the command with --resume to continue from {}",
             training.losses.len(),
@@ -105,19 +107,20 @@ fn train<T: Task>(
         );
         return Ok(ExitCode::from(STOPPED));
     }
-    finish(task, &training, &folder, evaluate)?;
+    finish(task, &training, &place, evaluate)?;
     // Not there when the training took less than a minute.
-    let _ = std::fs::remove_file(&checkpoint);
+    let _ = std::fs::remove_file(checkpoint);
     Ok(ExitCode::SUCCESS)
 }
 
 fn finish<T: Task>(
     task: &T,
     training: &Training,
-    folder: &Path,
+    place: &Place,
     evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
 ) -> anyhow::Result<()> {
     let name = task.name();
+    let folder = &*place.folder;
     save::model(folder, task, training)?;
     println!(
         "{name}: {} steps in {:.0} s, loss {:.3}; wrote {}",
@@ -126,9 +129,8 @@ fn finish<T: Task>(
         run::recent(&training.losses),
         folder.display()
     );
-    let stem = workbook()?.join(format!("train-{name}"));
     let title = format!("Training loss of the small model: {name}");
-    let [svg, png] = chart::draw(&stem, &title, &training.losses)?;
+    let [svg, png] = chart::draw(&place.chart, &title, &training.losses)?;
     println!(
         "{name}: loss chart in {} and {}",
         svg.display(),
@@ -140,7 +142,7 @@ fn finish<T: Task>(
 }
 
 fn evaluate(args: &EvalArgs) -> anyhow::Result<ExitCode> {
-    let folder = |name| folder(args.model_dir.as_deref(), name);
+    let folder = |name| place::folder(args.model_dir.as_deref(), name);
     match args.model {
         Model::Lm => eval::language(&folder("lm")?, &text::pages(args.text.as_deref())?.1)?,
         Model::Vit => eval::pictures(&folder("vit")?, args.seed)?,
@@ -157,14 +159,6 @@ fn stop_on_signals() -> io::Result<()> {
         flag::register(signal, Arc::clone(&STOP))?;
     }
     Ok(())
-}
-
-/// The folder that was asked for, or that in which the model `name` ships.
-fn folder(chosen: Option<&Path>, name: &str) -> Result<PathBuf, BadInput> {
-    match chosen {
-        Some(folder) => Ok(folder.to_path_buf()),
-        None => Ok(cli::files::find("models")?.join("tiny").join(name)),
-    }
 }
 
 /// The folder of charts and checkpoints.

@@ -6,18 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use candle_core::DType;
-use data::BadInput;
 use serde_json::{Value, json};
 
 use crate::run::{Training, recent};
 use crate::task::Task;
-
-/// Makes the folder, and sees that files can be written there, before a long training.
-pub fn check_folder(folder: &Path) -> Result<(), BadInput> {
-    let bad = |e| BadInput::new(folder.display(), "a folder that can be written to", e);
-    std::fs::create_dir_all(folder).map_err(bad)?;
-    tempfile::tempfile_in(folder).map(drop).map_err(bad)
-}
 
 /// Writes a file whole or not at all, and makes its folder if there is none.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
@@ -110,16 +102,6 @@ mod tests {
         assert_eq!(day(11_017), "2000-03-01");
         assert_eq!(day(20_483), "2026-01-30");
         assert_eq!(day(20_818), "2026-12-31");
-    }
-
-    #[test]
-    fn a_file_in_place_of_the_folder_is_refused_at_once() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let error = check_folder(file.path()).unwrap_err().to_string();
-        assert!(error.contains("expected a folder"), "{error}");
-        let folder = tempfile::tempdir().unwrap();
-        check_folder(folder.path()).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

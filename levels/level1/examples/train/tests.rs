@@ -3,9 +3,13 @@
 #[path = "../../../../tests/tests/words/help.rs"]
 mod help;
 
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Device, Tensor};
 use clap::CommandFactory;
 use data::corpus::Page;
-use serde_json::Value;
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
 
 use crate::gnn::Gnn;
 use crate::lm::Lm;
@@ -120,6 +124,119 @@ fn a_checkpoint_of_another_training_is_refused() {
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let cut_off = checkpoint::load(&path, &Gnn::new()).err().unwrap();
     assert!(cut_off.is::<data::BadInput>(), "{cut_off}");
+}
+
+/// A training after one step, its checkpoint with these changes, and the error of going on from it.
+fn resumed(
+    state: impl FnOnce(&mut Value),
+    tensors: impl FnOnce(&mut BTreeMap<String, Tensor>),
+) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let task = Gnn::new();
+    let mut training = Training::new(&task, 5, Budget::Steps(2));
+    let shard = task.draw(&mut crate::task::rng_of_step(5, 0)).unwrap();
+    training.step(&task, &[shard]).unwrap();
+    checkpoint::save(&path, &task, &training).unwrap();
+    checkpoint::load(&path, &task).unwrap();
+
+    let bytes = std::fs::read(&path).unwrap();
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    let mut metadata = metadata.metadata().clone().unwrap();
+    let mut kept: Value = serde_json::from_str(&metadata["training"]).unwrap();
+    state(&mut kept);
+    metadata.insert("training".into(), kept.to_string());
+    let stored = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu).unwrap();
+    let mut stored = stored.into_iter().collect();
+    tensors(&mut stored);
+    std::fs::write(
+        &path,
+        safetensors::serialize(&stored, Some(metadata)).unwrap(),
+    )
+    .unwrap();
+    let error = checkpoint::load(&path, &task).err().unwrap();
+    assert!(error.is::<data::BadInput>(), "{error}");
+    let text = error.to_string();
+    let start = text.find("checkpoint.safetensors: ").unwrap();
+    text[start..].replacen("checkpoint.safetensors: ", "", 1)
+}
+
+const HEAD: &str = "weight.head.bias";
+
+#[test]
+fn numbers_that_no_training_leaves_are_refused() {
+    let with = |key: &'static str, value: Value| resumed(|state| state[key] = value, |_| ());
+    let cases = [
+        ("seed", json!("x"), "a whole number from 0, found \"x\""),
+        ("seed", json!(null), "a whole number from 0, found null"),
+        ("seconds", json!(-1), "a number from 0, found -1"),
+        (
+            "budget",
+            json!({"minutes": -1}),
+            "steps or minutes, above 0, found {\"minutes\":-1}",
+        ),
+        (
+            "budget",
+            json!({"steps": 0}),
+            "steps or minutes, above 0, found {\"steps\":0}",
+        ),
+    ];
+    for (key, value, end) in cases {
+        assert_eq!(with(key, value), format!("`{key}`: expected {end}"));
+    }
+}
+
+#[test]
+fn tensors_that_no_training_leaves_are_refused() {
+    let with = |change: fn(&mut BTreeMap<String, Tensor>)| resumed(|_| (), change);
+    let missing = with(|tensors| tensors.retain(|name, _| !name.starts_with("weight.")));
+    assert!(
+        missing.ends_with("expected this tensor, found nothing"),
+        "{missing}"
+    );
+    let short = with(|tensors| {
+        let one = Tensor::new(&[0f32], &Device::Cpu).unwrap();
+        tensors.insert("first.head.bias".into(), one);
+    });
+    let start = "tensor `first.head.bias`: expected shape [";
+    assert!(
+        short.starts_with(start) && short.ends_with("found shape [1]"),
+        "{short}"
+    );
+    let changed = |change: fn(&Tensor) -> candle_core::Result<Tensor>, name: &str| {
+        resumed(
+            |_| (),
+            |tensors| {
+                let tensor = change(&tensors[name]).unwrap();
+                tensors.insert(name.into(), tensor);
+            },
+        )
+    };
+    let infinite = changed(|tensor| tensor / 0., HEAD);
+    assert!(
+        infinite.contains("`weight.head.bias`: expected finite"),
+        "{infinite}"
+    );
+    let below = changed(|tensor| tensor - 1., "second.head.bias");
+    assert!(
+        below.contains("expected numbers from 0, found -"),
+        "{below}"
+    );
+    let half = changed(|tensor| tensor.to_dtype(DType::BF16), HEAD);
+    assert!(half.ends_with("expected F32, found bf16"), "{half}");
+    let more = with(|tensors| {
+        let one = Tensor::new(&[0f32], &Device::Cpu).unwrap();
+        tensors.insert("weight.none".into(), one);
+    });
+    assert_eq!(
+        more,
+        "tensor `weight.none`: expected no other tensor, found it"
+    );
+    let many = with(|tensors| {
+        let three = Tensor::new(&[1f32; 3], &Device::Cpu).unwrap();
+        tensors.insert("losses".into(), three);
+    });
+    assert!(many.contains("expected at most 2, the steps"), "{many}");
 }
 
 #[test]

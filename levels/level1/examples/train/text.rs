@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
 use candle_core::{Device, Tensor};
 use candle_nn::ops::log_softmax;
+use cli::tokenizer::TextTokenizer;
 use data::BadInput;
 use data::corpus::{self, Page};
 use indicatif::ProgressBar;
 use level1::Level1;
 use models::lm::Logits;
 use models::{LanguageModel, Ops, Sampling};
-use tokenizers::Tokenizer;
 
-use crate::lm::{END_OF_TEXT, encode};
+use crate::lm::END_OF_TEXT;
 
 /// What samples begin with.
 const PROMPT: &str = "Ownership is";
@@ -29,8 +28,7 @@ pub fn pages(file: Option<&Path>) -> Result<(Vec<Page>, Vec<Page>), BadInput> {
             corpus::rust_book(&corpus::find_rust_book()?)?,
         ));
     };
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| BadInput::new(file.display(), "a text file in UTF-8", e))?;
+    let text = data::read_text(file)?;
     let (train, held_out) = corpus::split(cut(&text));
     if train.is_empty() || held_out.is_empty() {
         let expected = format!("at least about {} bytes of text", 20 * PAGE);
@@ -56,15 +54,10 @@ fn cut(text: &str) -> Vec<Page> {
     pages
 }
 
-/// Reads `tokenizer.json`.
-pub fn read_tokenizer(path: &Path) -> Result<Tokenizer, BadInput> {
-    Tokenizer::from_file(path).map_err(|e| BadInput::new(path.display(), "a tokenizer", e))
-}
-
 /// −Σ log₂ p(token | those before it in the page, at least half a context) / bytes.
 pub fn bits_per_byte(
     model: &LanguageModel,
-    tokenizer: &Tokenizer,
+    tokenizer: &TextTokenizer,
     pages: &[Page],
 ) -> anyhow::Result<f64> {
     let bar = ProgressBar::new(pages.len() as u64);
@@ -73,7 +66,7 @@ pub fn bits_per_byte(
     ));
     let (mut nats, mut bytes) = (0., 0);
     for page in pages {
-        nats += nats_of(model, &encode(tokenizer, &page.text)?)?;
+        nats += nats_of(model, &encode(model, tokenizer, &page.text)?)?;
         bytes += page.text.len();
         bar.inc(1);
     }
@@ -108,7 +101,7 @@ fn nats_of(model: &LanguageModel, tokens: &[u32]) -> candle_core::Result<f64> {
 /// Text that the model writes after [`PROMPT`], and how it was drawn.
 pub fn samples(
     model: &LanguageModel,
-    tokenizer: &Tokenizer,
+    tokenizer: &TextTokenizer,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let draws = [
         ("greedy", Sampling::greedy()),
@@ -123,11 +116,11 @@ pub fn samples(
 
 fn sample(
     model: &LanguageModel,
-    tokenizer: &Tokenizer,
+    tokenizer: &TextTokenizer,
     sampling: &mut Sampling,
 ) -> anyhow::Result<String> {
-    let end = tokenizer.token_to_id(END_OF_TEXT);
-    let mut tokens = encode(tokenizer, PROMPT)?;
+    let end = tokenizer.token(END_OF_TEXT);
+    let mut tokens = encode(model, tokenizer, PROMPT)?;
     let mut caches = model.new_caches(&Level1, 1, tokens.len() + SAMPLE)?;
     let mut new = tokens.clone();
     for _ in 0..SAMPLE {
@@ -140,9 +133,18 @@ fn sample(
         tokens.push(next);
         new = vec![next];
     }
-    tokenizer
-        .decode(&tokens, true)
-        .map_err(|e| anyhow!("tokenizer: {e}"))
+    Ok(tokenizer.decode(&tokens)?)
+}
+
+/// The end-of-text token, then those of `text`.
+fn encode(
+    model: &LanguageModel,
+    tokenizer: &TextTokenizer,
+    text: &str,
+) -> Result<Vec<u32>, BadInput> {
+    let first = tokenizer.token(END_OF_TEXT);
+    let rest = tokenizer.encode(text, false, model.config().vocab_size)?;
+    Ok(first.into_iter().chain(rest).collect())
 }
 
 #[cfg(test)]

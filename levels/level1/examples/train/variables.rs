@@ -44,13 +44,6 @@ impl Variables {
         vars.iter().map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
-    /// Puts a weight of a checkpoint in.
-    pub fn insert(&self, name: &str, tensor: &Tensor) -> Result<()> {
-        let var = Var::from_tensor(tensor)?;
-        self.lock().insert(name.to_string(), var);
-        Ok(())
-    }
-
     /// How many numbers are trained.
     pub fn count(&self) -> usize {
         self.lock().values().map(|v| v.elem_count()).sum()
@@ -116,7 +109,7 @@ impl SimpleBackend for Variables {
         candle_core::bail!("variable `{name}` needs a shape")
     }
 
-    fn contains_tensor(&self, _: &str) -> bool {
-        true
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.lock().contains_key(name)
     }
 }
