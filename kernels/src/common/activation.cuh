@@ -7,7 +7,7 @@
 //
 // x·Φ(x) = max(x, 0) − a·Φ(−a), a = |x|, and Φ(−a) = 2^p(a): log₂Φ(−a) is nearly a parabola. The polynomial p is its
 // best approximation up to a = 6, with errors weighted by Φ(−a), so that the result is within 1e-7·|x|. Beyond 6, where
-// a·Φ(−a) is below 6e-9, 2^p falls faster than Φ. This takes 15 instructions; erff selects one of two polynomials,
+// a·Φ(−a) is below 6e-9, 2^p falls faster than Φ. This takes 13 instructions; erff selects one of two polynomials,
 // coefficient by coefficient. It subtracts no nearly equal numbers, as 1 + erf does for negative x. The limit a ≤ 16
 // makes a·2^p 0 for infinite x, where ∞·0 would be NaN. NaN is not below 0, and stays NaN.
 __device__ __forceinline__ float gelu(float x) {

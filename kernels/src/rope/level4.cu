@@ -1,15 +1,15 @@
 // Level 4: q and k rotated, k and v appended, 16 bytes a thread.
 //
-// Against level 3 (a block a head, 4 bytes a load): a block a token. A thread holds 16 bytes of cosines
-// and of sines in registers and rotates that part of one head after another with them, so the angles are
-// read once a token and not once a head, and each load and store moves 16 bytes.
+// Against level 3 (one block per head, 4 bytes per load): one block per token. A thread holds 16 bytes of
+// cosines and of sines in registers and rotates that part of one head after another with them, so the angles
+// are read once per token and not once per head, and each load and store moves 16 bytes.
 // Prediction: the bytes of level 3, a quarter of its instructions in f32 and an eighth in bf16; at the
 // few tokens of a decode step both wait for one round trip to memory and are equal.
 //
 // Launch: grid (T, B); block (16-byte chunks of half a head, heads), which steps over the rest of both. Where the
 // halves of a head are not 16-byte aligned, a thread takes one element in place of a chunk.
 //
-// What would make it faster: nothing here, it moves what it must; the product before it could rotate in
+// What would make it faster: nothing here, it moves what it must; the matmul before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/rope/level4.md.

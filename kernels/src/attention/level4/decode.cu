@@ -17,8 +17,8 @@
 // key, the exponentials for the scores, and the warps for each other. For a long cache there is no recorded time yet.
 // Each head of q, k and v has to be 16-byte aligned. The tiles compute the others.
 //
-// Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. A warp takes every
-// eighth KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
+// Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes
+// chunks w, w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
 //
 // What would make it faster: one launch in which the last block to finish joins the splits. That needs a counter in
 // memory that outlives the launch.

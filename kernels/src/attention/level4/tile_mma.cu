@@ -7,8 +7,8 @@
 //     16 keys: two tiles of scores side by side. So the exponentials are packed to bf16 in their registers, and p never
 //     goes through shared memory ("FlashAttention-2", Dao 2023).
 //   - cp.async copies keys and values to shared memory without registers, the next tile while this one is multiplied.
-// Prediction: limited by mma.sync and by the reads of its right operands from shared memory, 4 bytes per lane for each
-// mma; the exponentials, one for 4·D multiply-adds, are the next limit.
+// Prediction: limited by mma.sync and by the reads of its right operands from shared memory, 8 bytes per lane for each
+// mma; the exponentials, one for 2·D multiply-adds, are the next limit.
 //
 // Fragments, for lane = 4·g + i: the left operand has rows g and g + 8, columns 2i, 2i + 1, 2i + 8 and
 // 2i + 9; the right one rows 2i, 2i + 1, 2i + 8 and 2i + 9, column g; the result rows g and g + 8,

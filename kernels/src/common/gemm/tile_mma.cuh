@@ -13,8 +13,8 @@
 //
 //     step        0   1   2   3   4 …        STAGES = 3
 //     stage       0   1   2   0   1 …
-//                 ↑       ↑   └ copied once step 0 is computed
-//          computed       in flight
+//                 ↑   ↑   └ copied once step 0 is computed
+//          computed   in flight
 #pragma once
 
 #include "common/gemm/epilogue.cuh"

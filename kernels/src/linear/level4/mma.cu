@@ -4,11 +4,11 @@
 //
 // Against level 3, whose bf16 is f32 arithmetic on half the bytes; see common/gemm/tile_mma.cuh.
 //   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds per instruction of a warp.
-//   - cp.async copies steps of K from global to shared memory without registers, two steps ahead.
+//   - cp.async copies steps of K from global to shared memory without registers, while another step is computed.
 //   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
 // Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 mma, during which shared memory could give
-// twice that: compute-bound, where there are blocks enough for two on each SM. Where there are not, the launch
+// twice that: compute-bound, where there are blocks for two on each SM. Where there are not, the launch
 // takes 64×64 or 32×64 tiles, which are bound by the L2 cache.
 // Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch: most for large matmuls, where cuBLAS
 // has wgmma, and for a hundred or two rows of x (kernels/generated/linear/level4/mma.md), where all tiles fit the SMs

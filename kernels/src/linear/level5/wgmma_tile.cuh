@@ -138,8 +138,8 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
   constexpr int COLUMNS = Epilogue::GATED ? 32 : 64, NT = COLUMNS / 8, PITCH = 2 * COLUMNS;
   constexpr int CHUNKS = (Epilogue::GATED ? Tile::BN / 2 : Tile::BN) / COLUMNS;
   unsigned lane = threadIdx.x % 32;
-  // Lane l gives the address of row l % 16. The swizzle permutes chunks of 16 bytes within 128 bytes, by the number of
-  // those 128 bytes; two rows of 64 bytes share a number.
+  // Lane l gives the address of row l % 16. The swizzle permutes the 16-byte chunks of a row by the number of the 128
+  // bytes that it lies in; two rows of 64 bytes, those of a gated tile, share a number.
   unsigned to = out + lane % 16 * PITCH, swizzle = lane % 16 * PITCH / 128 % NT;
 #pragma unroll
   for (int chunk = 0; chunk < CHUNKS; chunk++, column += COLUMNS) {

@@ -15,7 +15,7 @@ __device__ __forceinline__ void patch_embed_tile(const T *pixels, const T *w, To
   gemm_tile<Tile>(rows_x, rows_w, Output(y, m, c, epilogue), row, column, k);
 }
 
-// NAME: the kernel's name. BLOCKS: blocks that fit an SM, which limits the registers of a thread.
+// NAME: the kernel's name. BLOCKS: blocks for which an SM must have registers.
 #define PATCH_EMBED(NAME, TILE, BLOCKS)                                                                      \
   extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS)                                        \
       NAME(const TILE::T *__restrict__ pixels, const TILE::T *__restrict__ w, const TILE::T *__restrict__ b, \
