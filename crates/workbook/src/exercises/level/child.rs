@@ -142,8 +142,8 @@ pub struct Times {
 }
 
 /// Samples of each level, and the time after which fewer are taken.
-const SAMPLES: usize = 15;
-const LONGEST: f64 = 3.;
+const SAMPLES: usize = 11;
+const LONGEST: f64 = 1.;
 
 /// Times `method` of two levels in turns, and writes [`Times`] to `out`: `None` for a kernel without a GPU.
 pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
