@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Makes the PTX of every CUDA file, and checks all PTX, the hand-written too, with ptxas.
 #
-#   scripts/ptx.sh [FOLDER or FILE.cu …]   (default: all under kernels/src and book/simulated)
+#   scripts/ptx.sh [FOLDER or FILE.cu …]   (default: all under kernels/src, kernels/worklogs and book/simulated)
 #   scripts/ptx.sh --check                 writes nothing, assembles the exercises' solutions, too; fails where the
 #                                         committed PTX is another
 #
 # kernels/src/OP/X.cu becomes kernels/generated/OP/X.sm_75.ptx: sm_75 is Turing, the oldest GPU that level 3 and 4 ask
-# for. A line `// Compiled for sm_75 and sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes
-# X.ptx beside it. The PTX version is lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
+# for. kernels/worklogs/OP/X.cu becomes kernels/generated/worklogs/OP/X.sm_75.ptx. A line `// Compiled for sm_75 and
+# sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
+# lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -16,7 +17,7 @@ check=
 if [ "${1:-}" = --check ]; then check=1; shift; fi
 folders=("$@")
 assembled=("$@")
-[ $# -gt 0 ] || { folders=(kernels/src book/simulated); assembled=("${folders[@]}" kernels/generated exercises); }
+[ $# -gt 0 ] || { folders=(kernels/src kernels/worklogs book/simulated); assembled=("${folders[@]}" kernels/generated exercises); }
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 
@@ -39,6 +40,7 @@ ptx_of() { # FILE.cu TARGET
   local stem=${1%.cu}
   case $1 in
     kernels/src/*) echo "kernels/generated/${stem#kernels/src/}.sm_$2.ptx" ;;
+    kernels/worklogs/*) echo "kernels/generated/${stem#kernels/}.sm_$2.ptx" ;;
     *) echo "$stem.ptx" ;;
   esac
 }

@@ -38,6 +38,7 @@ pub mod softmax;
 pub mod ternary_linear;
 #[cfg(test)]
 mod testing;
+pub mod worklogs;
 
 /// Calls `$macro!` with every narrow function that all levels have: its folder, its name, its arguments with their types, and
 /// the modules whose kernels levels 3, 4 and 5 run. The result is a tensor.
@@ -101,6 +102,7 @@ pub fn calls() -> calls::List {
         segment_mean::calls::add,
         softmax::calls::add,
         ternary_linear::calls::add,
+        worklogs::matmul::add,
     ] {
         add(&mut list);
     }
