@@ -10,7 +10,7 @@ the compiler inlined that line. As nvcc writes them, they are half of a file, an
 - A `.loc` that changes nothing goes: one that repeats the one in effect, and one that the next `.loc` replaces before
   any instruction. The first of those stays, because `inlined_at` has to name a `.loc` that came before.
 - Functions that were inlined are called `Rows::copy`, where nvcc spells the whole C++ type in bytes.
-- The two comments around each inline assembly go.
+- The two comments around each inline assembly go, and the blank between an opcode and the tab behind it.
 """
 
 import re
@@ -94,7 +94,7 @@ def shortened(text, root):
     used = {match.group(1) for line in lines if (match := LOC.match(line))}
     unused = foreign - used
     lines = [l for l in lines if not ((match := FILE.match(l)) and match.group(1) in unused)]
-    return with_short_names("\n".join(lines))
+    return with_short_names("\n".join(lines)).replace(" \t", "\t")
 
 
 if __name__ == "__main__":
