@@ -4,15 +4,15 @@ cuda
 .target sm_75
 .address_size 64
 
-.visible .entry double_f32(.param .u64 px, .param .u64 py, .param .u32 pn)
+.visible .entry double_f32(.param .u64 x, .param .u64 y, .param .u32 n)
 {
     .reg .pred %out;
     .reg .b32 %n, %i, %size, %t;
     .reg .b64 %x, %y, %at;
     .reg .f32 %v;
-    ld.param.u64 %x, [px];
-    ld.param.u64 %y, [py];
-    ld.param.u32 %n, [pn];
+    ld.param.u64 %x, [x];
+    ld.param.u64 %y, [y];
+    ld.param.u32 %n, [n];
     cvta.to.global.u64 %x, %x;
     cvta.to.global.u64 %y, %y;
     mov.u32 %i, %ctaid.x;
