@@ -162,13 +162,16 @@ mod tests {
     }
 
     /// Of a kernel file that is compiled for several targets the lowest counts. Those that need more than a level's minimum
-    /// are chosen by the GPU's capability.
+    /// are chosen by the GPU's capability. Worklogs belong to no level.
     #[test]
     fn the_kernels_ask_for_no_more_than_the_minimum() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels"));
         let mut lowest: BTreeMap<PathBuf, (u8, (u32, u32))> = BTreeMap::new();
         for path in simt::case::files_below(root, &["ptx"]).unwrap() {
             let stem = path.strip_prefix(root).unwrap().to_string_lossy();
+            if stem.contains("worklogs") {
+                continue;
+            }
             let text = std::fs::read_to_string(&path).unwrap();
             // `rms_norm_f32_level4_fallback` is in `rms_norm/fallback.sm_75.ptx`, whose path has no level.
             let (_, entry) = text.split_once(".entry ").unwrap();

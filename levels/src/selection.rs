@@ -76,9 +76,10 @@ mod tests {
     fn the_level_is_that_of_the_base() {
         assert_eq!(level_of(1, None), Ok(1));
         assert_eq!(level_of(1, Some("linear=2, attention=2")), Ok(1));
-        let last = numbers().len();
         let refusal = level_of(9, None).unwrap_err();
-        assert_eq!(refusal.matches(',').count(), last - 1);
+        for number in numbers() {
+            assert!(refusal.contains(&format!(" {number}")), "{refusal}");
+        }
         assert!(level_of(2, Some("linear")).is_err());
         let levels = |swap| selected(1, swap).map(|(_, levels)| levels);
         assert_eq!(levels(None), Ok(vec![1]));
