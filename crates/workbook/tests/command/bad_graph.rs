@@ -123,7 +123,7 @@ fn lists_of_edges() {
         ("0,1\n-1,0\n", &[":2: ", "found \"-1\""]),
         ("0,1\n1,x\n", &[":2: ", "found \"x\""]),
         ("0,99999999999\n", &[":1: expected nodes below"]),
-        ("0,1,NaN\n", &[":1: expected a finite number"]),
+        ("0,1,NaN,1,1,1,1\n", &[":1: expected a finite number"]),
         (
             "0,1,2.5\n",
             &[

@@ -202,7 +202,7 @@ fn a_text_needs_its_option() {
 
 #[test]
 fn levels_and_devices() {
-    run(&["lm", "--level", "9"]).refused(&["--level", "expected level 1", "9"]);
+    run(&["lm", "--level", "9"]).refused_option(&["--level", "expected level 1", "'9'"]);
     run(&["gnn", "--device", "gpu"])
         .refused_option(&["--device", "auto, cpu, cuda, cuda:N or sim"]);
     if !cfg!(feature = "cuda") {
