@@ -1,7 +1,7 @@
 //! `tokenizer.json` of a stranger: for some files the crate `tokenizers` panics, for others it takes all the memory.
 //!
 //! A panic becomes one line, and a text that the file's parts may lengthen too much is refused before they run:
-//! see [`Parts`].
+//! see `Parts`.
 
 mod growth;
 mod parts;
