@@ -40,10 +40,6 @@ impl Ops for Costed {
         self.0.level()
     }
 
-    fn label(&self) -> String {
-        self.0.label()
-    }
-
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         self.0.new_caches(shape)
     }

@@ -45,6 +45,22 @@ impl Name {
         }
     }
 
+    /// The level's number: 0 for a learner's.
+    pub fn number(&self) -> u8 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Own(_) => 0,
+        }
+    }
+
+    /// The level in tables and messages: `level 4`, or the name of a learner's level.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Number(number) => format!("level {number}"),
+            Self::Own(path) => self.own().unwrap_or(path).to_owned(),
+        }
+    }
+
     /// Returns the level.
     ///
     /// # Errors
@@ -59,7 +75,7 @@ impl Name {
 }
 
 /// `level 1, 2, 3, 4, 5 or the name of your own`
-fn expected() -> String {
+pub(crate) fn expected() -> String {
     let mut names: Vec<String> = numbers().iter().map(u8::to_string).collect();
     names.push("the name of your own".into());
     format!("level {}", one_of(&names, "or"))
@@ -110,6 +126,8 @@ mod tests {
         assert_eq!("mine".parse(), Ok(Name::Own("mine".into())));
         let path: Name = "class/ada/my_level/".parse().unwrap();
         assert_eq!(path.own(), Some("my_level"));
+        assert_eq!(path.label(), "my_level");
+        assert_eq!(Name::Number(4).label(), "level 4");
         for bad in [
             "", "0", "9", "258", "-1", "2.5", "Mine", "my-level", "_x", "a/..", "a b",
         ] {

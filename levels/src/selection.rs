@@ -55,7 +55,6 @@ impl Selection<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numbers;
 
     fn level_of(level: u8, swap: Option<&str>) -> Result<u8, String> {
         Ok(selected(level, swap)?.0.level())
@@ -76,10 +75,9 @@ mod tests {
     fn the_level_is_that_of_the_base() {
         assert_eq!(level_of(1, None), Ok(1));
         assert_eq!(level_of(1, Some("linear=2, attention=2")), Ok(1));
-        let refusal = level_of(9, None).unwrap_err();
-        for number in numbers() {
-            assert!(refusal.contains(&format!(" {number}")), "{refusal}");
-        }
+        let refusal =
+            "--level: expected level 1, 2, 3, 4, 5 or the name of your own, found 9".to_owned();
+        assert_eq!(level_of(9, None), Err(refusal));
         assert!(level_of(2, Some("linear")).is_err());
         let levels = |swap| selected(1, swap).map(|(_, levels)| levels);
         assert_eq!(levels(None), Ok(vec![1]));

@@ -7,7 +7,7 @@ use models::{
     for_each_op,
 };
 
-use crate::{Level, Name, one_of};
+use crate::{Level, Name, one_of, own};
 
 macro_rules! names {
     ($($op:ident($($argument:tt)*) -> $result:ty;)*) => {
@@ -81,10 +81,7 @@ fn find_level(op: &str, name: &str) -> std::result::Result<Level, BadInput> {
     let option = format!("--swap {op}");
     match name.parse::<Name>() {
         Ok(level) => level.find(&option),
-        Err(expected) => {
-            let expected = expected.trim_start_matches("expected ");
-            Err(BadInput::new(option, expected, format!("{name:?}")))
-        }
+        Err(_) => Err(BadInput::new(option, own::expected(), format!("{name:?}"))),
     }
 }
 
@@ -99,10 +96,6 @@ macro_rules! forward {
 impl Ops for Swap {
     fn level(&self) -> u8 {
         self.base.level()
-    }
-
-    fn label(&self) -> String {
-        self.base.label()
     }
 
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
@@ -131,7 +124,7 @@ mod tests {
         let methods = source[source.find("pub trait Ops").unwrap()..]
             .lines()
             .filter_map(|line| line.strip_prefix("    fn ")?.split('(').next())
-            .filter(|name| !["level", "label", "new_caches"].contains(name));
+            .filter(|name| !["level", "new_caches"].contains(name));
         assert_eq!(methods.collect::<Vec<_>>(), OPS);
     }
 

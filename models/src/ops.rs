@@ -86,17 +86,12 @@ impl CacheShape {
 /// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `N` nodes,
 /// `E` edges, `G` graphs. Operands are all f32 or all bf16.
 ///
-/// **Architecture invariants:** no method that computes has a default body: every level lists the same functions in this order, and the
+/// **Architecture invariants:** no method has a default body: every level lists the same functions in this order, and the
 /// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a
 /// [`crate::trace::span`] with the kernel's name and level.
 pub trait Ops: Send + Sync {
     /// 1 for naive candle ops, and so on; 0 for a learner's own level.
     fn level(&self) -> u8;
-
-    /// The level in tables and messages: `level 4`. A learner's level has its own name here.
-    fn label(&self) -> String {
-        format!("level {}", self.level())
-    }
 
     /// Empty caches for the language model, one per layer.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>>;

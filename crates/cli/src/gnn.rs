@@ -76,7 +76,7 @@ pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
             Some((input, output)) => {
                 tensors::run(trace, ops, pass(), &loaded.model, &request, input, &output)
             }
-            None => graphs(args, ops, pass, &request, &loaded),
+            None => graphs(args, ops, level, pass, &request, &loaded),
         })
     })
 }
@@ -85,6 +85,7 @@ pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
 fn graphs(
     args: &GnnArgs,
     ops: &dyn Ops,
+    level: &Name,
     pass: impl Fn() -> Pass,
     request: &Request,
     loaded: &Loaded<GraphTransformer>,
@@ -109,7 +110,7 @@ fn graphs(
             write!(out, "{head}\n{}", top::lines(classes, &config.labels))?;
         }
     }
-    let level = args.run.level(ops);
+    let level = args.run.label(level);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
 }

@@ -121,7 +121,7 @@ pub fn run(args: &LmArgs, level: &Name) -> anyhow::Result<()> {
             Some((input, output)) => {
                 tensors::run(args, ops, &loaded.model, recorded, input, &output)
             }
-            None => prompt::run(args, sampling, ops, &loaded, recorded),
+            None => prompt::run(args, sampling, ops, level, &loaded, recorded),
         })
     })
 }

@@ -1,7 +1,6 @@
 //! The ops of a run: a level's, with those that `--swap` takes from others.
 
 use levels::{Level, Name, Selection};
-use models::Ops;
 
 use crate::args::RunArgs;
 use crate::load::Request;
@@ -34,10 +33,10 @@ impl RunArgs {
     }
 
     /// `level 4`, or `level 4 with norm_qkv=2`.
-    pub fn level(&self, ops: &dyn Ops) -> String {
+    pub fn label(&self, level: &Name) -> String {
         match &self.swap {
-            Some(swap) => format!("{} with {swap}", ops.label()),
-            None => ops.label(),
+            Some(swap) => format!("{} with {swap}", level.label()),
+            None => level.label(),
         }
     }
 }

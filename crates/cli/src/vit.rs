@@ -79,7 +79,7 @@ pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
             Some((input, output)) => {
                 tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
             }
-            None => pictures(args, ops, pass, &request, &loaded, paint),
+            None => pictures(args, ops, level, pass, &request, &loaded, paint),
         })
     })
 }
@@ -88,6 +88,7 @@ pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
 fn pictures(
     args: &VitArgs,
     ops: &dyn Ops,
+    level: &Name,
     mut pass: Pass,
     request: &Request,
     loaded: &Loaded<VisionTransformer>,
@@ -131,7 +132,7 @@ fn pictures(
             .collect::<anyhow::Result<Vec<_>>>()?;
         output.write(&attention::png(&attention::sheet(&pairs))?)?;
     }
-    let level = args.run.level(ops);
+    let level = args.run.label(level);
     writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
     Ok(())
 }

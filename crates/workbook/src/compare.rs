@@ -147,9 +147,9 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 }
 
 /// The learner's levels that `--level` names, with their names.
-fn own_levels(names: &[Name]) -> Result<Vec<(String, Level)>, BadInput> {
+fn own_levels(names: &[Name]) -> Result<Vec<(Name, Level)>, BadInput> {
     let own = names.iter().map(|name| match name.own() {
-        Some(own) => Ok((own.to_owned(), name.find("--level")?)),
+        Some(_) => Ok((name.clone(), name.find("--level")?)),
         None => {
             let expected = "the name of a level of your own; levels 1 to 5 are always compared";
             Err(BadInput::new("--level", expected, name))

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use data::BadInput;
+use levels::Name;
 use models::config::ConfigFile;
 use models::{LanguageModel, Ops, Sampling};
 
@@ -28,6 +29,7 @@ pub fn run(
     args: &LmArgs,
     sampling: Sampling,
     ops: &dyn Ops,
+    level: &Name,
     loaded: &Loaded<LanguageModel>,
     recorded: bool,
 ) -> anyhow::Result<()> {
@@ -71,7 +73,7 @@ pub fn run(
         note(format!("the context of {context} tokens is full"))?;
     }
     let warm = args.run.trace; // after a warm-up pass
-    generation.report(&args.run.level(ops), &loaded.name, warm)?;
+    generation.report(&args.run.label(level), &loaded.name, warm)?;
     Ok(())
 }
 

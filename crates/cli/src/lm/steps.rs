@@ -53,7 +53,10 @@ pub fn repeatable(ops: &dyn Ops, caches: &[KvCache]) -> Result<(), BadInput> {
         Ok(())
     } else {
         let expected = "level 5, the only one whose decode steps can be recorded";
-        let found = ops.label();
+        let found = match ops.level() {
+            0 => "a level of your own".into(),
+            number => format!("level {number}"),
+        };
         Err(BadInput::new("--cuda-graph on", expected, found))
     }
 }

@@ -1,5 +1,6 @@
 //! Measures every workload of a model at every level.
 
+use ::levels::Name;
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
 use benches::levels::{self, Level};
@@ -47,10 +48,7 @@ impl Graphs {
 
 /// A workload at one level, and its measurements.
 struct Contender {
-    /// 0 for a learner's.
-    level: u8,
-    /// Name of a learner's level.
-    own: Option<String>,
+    level: Name,
     graph: bool,
     workload: Workload,
     tensors: usize,
@@ -75,18 +73,18 @@ pub fn compare(
     request: &Request,
     graphs: Graphs,
     samples: usize,
-    own: &[(String, Level)],
+    own: &[(Name, Level)],
 ) -> Result<Measured> {
     let mut variants = vec![];
     for level in levels::able(request.dtype, &request.device) {
         for graph in graphs.variants(variants.is_empty()) {
             let workloads = job::load(model, request, &level, graph)?;
-            variants.push((level.level(), None, graph, workloads));
+            variants.push((Name::Number(level.level()), graph, workloads));
         }
     }
     for (name, level) in own {
         let workloads = job::load(model, request, level, false)?;
-        variants.push((0, Some(name.clone()), false, workloads));
+        variants.push((name.clone(), false, workloads));
     }
     let workloads = by_workload(variants);
     let progress = Progress::new(
@@ -116,10 +114,10 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
     let mut failure = None;
     contenders.retain_mut(|contender| match contender.inspect(request) {
         Err(error) if contender.graph => {
-            let (workload, level) = (&contender.workload.name, contender.level);
+            let (workload, label) = (&contender.workload.name, contender.level.label());
             let message = error.to_string();
             let why = message.lines().next().unwrap_or_default();
-            eprintln!("skipped: {workload} at level {level} in a graph: {why}");
+            eprintln!("skipped: {workload} at {label} in a graph: {why}");
             false
         }
         Err(error) => {
@@ -144,7 +142,7 @@ fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
             apart <= tolerance,
             "{} at {}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
             workload.name,
-            contender.label()
+            contender.level.label()
         );
     }
     Ok(())
@@ -152,16 +150,15 @@ fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
 // ANCHOR_END: hold
 
 /// Regroups the workloads of each level into the levels of each workload.
-fn by_workload(variants: Vec<(u8, Option<String>, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
+fn by_workload(variants: Vec<(Name, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
     let mut workloads: Vec<Vec<Contender>> = vec![];
-    for (level, own, graph, of_level) in variants {
+    for (level, graph, of_level) in variants {
         for (i, workload) in of_level.into_iter().enumerate() {
             if workloads.len() <= i {
                 workloads.push(vec![]);
             }
             workloads[i].push(Contender {
-                level,
-                own: own.clone(),
+                level: level.clone(),
                 graph,
                 workload,
                 tensors: 0,
@@ -183,12 +180,6 @@ impl Timed for Contender {
 }
 
 impl Contender {
-    /// `level 4`, or the name of a learner's level.
-    fn label(&self) -> String {
-        let number = || format!("level {}", self.level);
-        self.own.clone().unwrap_or_else(number)
-    }
-
     /// Measures everything but times, after the warm-up.
     fn inspect(&mut self, request: &Request) -> Result<()> {
         let job = &mut self.workload.job;
@@ -201,7 +192,7 @@ impl Contender {
         let counted = counter.map(|counter| counter.end() / job.forwards());
         self.launches = job.recorded().or(counted);
         self.logits = values(&logits)?;
-        let (workload, label) = (&self.workload.name, self.label());
+        let (workload, label) = (&self.workload.name, self.level.label());
         // ANCHOR: finite
         ensure!(
             self.logits.iter().all(|x| x.is_finite()),
@@ -247,8 +238,8 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         model: c.workload.model.name().into(),
         preset: request.model.clone(),
         workload: c.workload.name.clone(),
-        level: c.level,
-        system: c.own.clone(),
+        level: c.level.number(),
+        system: c.level.own().map(str::to_owned),
         graph: c.graph,
         dtype: request.dtype.as_str().into(),
         median_ms: ms.median,
@@ -297,8 +288,7 @@ mod tests {
 
     fn contenders() -> Vec<Contender> {
         let contender = |level, ms, logit: f32| Contender {
-            level,
-            own: None,
+            level: Name::Number(level),
             graph: false,
             workload: Workload {
                 model: Model::Lm,

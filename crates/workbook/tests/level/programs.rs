@@ -71,7 +71,7 @@ fn an_error_of_the_compiler_is_one_line_with_its_place() {
     let learner = Learner::new();
     learner.edit("Level1.linear(x, w)", "Level1.linear(y, w)");
     let place =
-        "error: my-exercises/levels/mine/src/ops.rs:45:23: error[E0425]: cannot find value `y`";
+        "error: my-exercises/levels/mine/src/ops.rs:41:23: error[E0425]: cannot find value `y`";
     learner.run(&["lm", "--level", "mine"]).refused(&[place]);
     learner
         .run(&["vit", "--swap", "linear=mine"])

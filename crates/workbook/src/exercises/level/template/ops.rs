@@ -15,10 +15,6 @@ impl Ops for Own {
         0
     }
 
-    fn label(&self) -> String {
-        "NAME".into()
-    }
-
     /// Caches of the language model, one per layer, for `causal_attention`.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         Level1.new_caches(shape)
