@@ -13,7 +13,7 @@ use anyhow::Result;
 use levels::Name;
 
 pub use artifacts::{Artifacts, Program};
-pub use build::{Built, Run, build, rustc_ended};
+pub use build::{Built, build};
 pub use folder::{FOLDER, OwnLevel};
 pub use levels::register;
 
@@ -44,7 +44,7 @@ pub fn run_with(program: Program, names: &[Name]) -> Result<()> {
     }
     let built = {
         let _waiting = Waiting::new(format!("building {}", names_of(&wanted)));
-        build(&Artifacts::of(program)?, &wanted, &rustc_ended)??
+        build(&Artifacts::of(program)?, &wanted)??
     };
     let mut command = Command::new(&built.program);
     command.args(std::env::args_os().skip(1));

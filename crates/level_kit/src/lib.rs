@@ -1,4 +1,4 @@
-//! What a level of your own is written with.
+//! Helpers for a level of your own.
 //!
 //! A method of `Ops` has three forms: candle's operations, a [kernel](KernelFile) in PTX or CUDA C++ in a file of the
 //! level's crate, or Rust loops over rows, a [CPU twin](map_rows).

@@ -18,109 +18,85 @@ use crate::output;
 pub struct Step {
     /// From 1.
     pub number: usize,
-    /// What it adds to the step before.
+    /// The idea.
     pub idea: &'static str,
     module: Module,
     entry: &'static str,
+    cut: Cut,
+}
+
+/// How C is cut into blocks, and the operands that this allows.
+#[derive(Debug)]
+struct Cut {
     /// Rows and columns of C that a block computes.
     tile: usize,
     /// Threads of a block along x and y.
     block: [usize; 2],
-    /// What K and N have to be a multiple of.
+    /// A step runs only if K and N are multiples of this.
     multiple: usize,
 }
 
+/// One element per thread.
+const ELEMENTS: Cut = Cut {
+    tile: 32,
+    block: [32, 32],
+    multiple: 1,
+};
+/// 8 elements of a column per thread.
+const COLUMNS: Cut = Cut {
+    tile: 64,
+    block: [512, 1],
+    multiple: 1,
+};
+/// 8×8 elements per thread.
+const SQUARES: Cut = Cut {
+    tile: 128,
+    block: [256, 1],
+    multiple: 1,
+};
+/// The same, read 16 bytes at a time.
+const VECTORS: Cut = Cut {
+    multiple: 4,
+    ..SQUARES
+};
+
+const fn step(
+    number: usize,
+    idea: &'static str,
+    module: Module,
+    entry: &'static str,
+    cut: Cut,
+) -> Step {
+    Step {
+        number,
+        idea,
+        module,
+        entry,
+        cut,
+    }
+}
+
 /// All steps.
+#[rustfmt::skip] // one line each
 pub static STEPS: [Step; 9] = [
-    Step {
-        number: 1,
-        idea: "one thread per element",
-        module: module!("worklogs/matmul/step1", sm_75),
-        entry: "matmul_step1",
-        tile: 32,
-        block: [32, 32],
-        multiple: 1,
-    },
-    Step {
-        number: 2,
-        idea: "coalesced loads",
-        module: module!("worklogs/matmul/step2", sm_75),
-        entry: "matmul_step2",
-        tile: 32,
-        block: [32, 32],
-        multiple: 1,
-    },
-    Step {
-        number: 3,
-        idea: "tiles in shared memory",
-        module: module!("worklogs/matmul/step3", sm_75),
-        entry: "matmul_step3",
-        tile: 32,
-        block: [32, 32],
-        multiple: 1,
-    },
-    Step {
-        number: 4,
-        idea: "1-D register tile",
-        module: module!("worklogs/matmul/step4", sm_75),
-        entry: "matmul_step4",
-        tile: 64,
-        block: [512, 1],
-        multiple: 1,
-    },
-    Step {
-        number: 5,
-        idea: "2-D register tile",
-        module: module!("worklogs/matmul/step5", sm_75),
-        entry: "matmul_step5",
-        tile: 128,
-        block: [256, 1],
-        multiple: 1,
-    },
-    Step {
-        number: 6,
-        idea: "16-byte loads",
-        module: module!("worklogs/matmul/step6", sm_75),
-        entry: "matmul_step6",
-        tile: 128,
-        block: [256, 1],
-        multiple: 4,
-    },
-    Step {
-        number: 7,
-        idea: "layout without bank conflicts",
-        module: module!("worklogs/matmul/step7", sm_75),
-        entry: "matmul_step7",
-        tile: 128,
-        block: [256, 1],
-        multiple: 4,
-    },
-    Step {
-        number: 8,
-        idea: "double buffering",
-        module: module!("worklogs/matmul/step8", sm_75),
-        entry: "matmul_step8",
-        tile: 128,
-        block: [256, 1],
-        multiple: 4,
-    },
-    Step {
-        number: 9,
-        idea: "tensor cores, TF32",
-        module: module!("worklogs/matmul/step9", sm_80),
-        entry: "matmul_step9",
-        tile: 128,
-        block: [256, 1],
-        multiple: 4,
-    },
+    step(1, "one thread per element", module!("worklogs/matmul/step1", sm_75), "matmul_step1", ELEMENTS),
+    step(2, "coalesced loads", module!("worklogs/matmul/step2", sm_75), "matmul_step2", ELEMENTS),
+    step(3, "tiles in shared memory", module!("worklogs/matmul/step3", sm_75), "matmul_step3", ELEMENTS),
+    step(4, "1-D register tile", module!("worklogs/matmul/step4", sm_75), "matmul_step4", COLUMNS),
+    step(5, "2-D register tile", module!("worklogs/matmul/step5", sm_75), "matmul_step5", SQUARES),
+    step(6, "16-byte loads", module!("worklogs/matmul/step6", sm_75), "matmul_step6", VECTORS),
+    step(7, "layout without bank conflicts", module!("worklogs/matmul/step7", sm_75), "matmul_step7", VECTORS),
+    step(8, "double buffering", module!("worklogs/matmul/step8", sm_75), "matmul_step8", VECTORS),
+    step(9, "tensor cores, TF32", module!("worklogs/matmul/step9", sm_80), "matmul_step9", VECTORS),
 ];
 
 impl Step {
     /// Returns C = A·B; A (M, K) and B (K, N) are contiguous, f32, and on a GPU or simulated.
     ///
     /// # Errors
-    /// If there is no GPU; if the operands are not f32 or do not agree; from step 6 on, if K or N is
-    /// not a multiple of 4 or an operand is not 16-byte aligned; if a matrix has 2³² elements or more; for step 9, below compute capability 8.0.
+    /// If there is no GPU; if the operands are not f32 or do not agree; if a matrix has 2³² elements or
+    /// more; from step 6 on, if K or N is not a multiple of 4 or an operand is not 16-byte aligned; for
+    /// step 9, below compute capability 8.0.
     pub fn matmul(&'static self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         let ((m, k), (rows, n)) = (a.dims2()?, b.dims2()?);
         let dtypes = [a.dtype(), b.dtype()];
@@ -132,7 +108,11 @@ impl Step {
             let found = format!("{:?} and {:?}", a.dims(), b.dims());
             return Err(mismatch(self.entry, "A (M, K) and B (K, N)", found));
         }
-        let multiple = self.multiple;
+        let Cut {
+            tile,
+            block: [x, y],
+            multiple,
+        } = self.cut;
         if [k, n].iter().any(|size| !size.is_multiple_of(multiple)) {
             let expected = format!("K and N that are multiples of {multiple}");
             return Err(mismatch(self.entry, expected, format!("{k} and {n}")));
@@ -156,9 +136,8 @@ impl Step {
             ));
         }
         let c = output::tensor((m, n), DType::F32, a.device())?;
-        let [x, y] = self.block;
         Launch::new(&self.module, self.entry)
-            .grid(n.div_ceil(self.tile), m.div_ceil(self.tile), 1)
+            .grid(n.div_ceil(tile), m.div_ceil(tile), 1)
             .block(x, y, 1)
             .read(a)
             .read(b)
@@ -212,7 +191,7 @@ mod tests {
 
     fn compare(rng: &mut ChaCha8Rng, sizes: [usize; 3], device: &Device) -> Result<()> {
         for step in &STEPS {
-            let [m, n, k] = sizes.map(|size: usize| size.next_multiple_of(step.multiple));
+            let [m, n, k] = sizes.map(|size: usize| size.next_multiple_of(step.cut.multiple));
             let (a, a64) = uniform(rng, &[m, k], DType::F32, device)?;
             let (b, b64) = uniform(rng, &[k, n], DType::F32, device)?;
             let c = poisoned(|| step.matmul(&a, &b))?;

@@ -46,7 +46,7 @@ pub fn table(device: &Device, ops: &[Op], seen: impl FnMut(&Measured)) -> Result
 /// The day in UTC, as `YYYY-MM-DD`.
 ///
 /// # Errors
-/// [`data::BadInput`] before 1970 and after 9999, of which no date is written.
+/// [`data::BadInput`] before 1970 and after 9999.
 fn date(now: SystemTime) -> Result<String> {
     const LAST: u64 = 253_402_300_799;
     let since = now.duration_since(SystemTime::UNIX_EPOCH);

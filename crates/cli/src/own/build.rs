@@ -1,7 +1,6 @@
 //! Compiles learners' levels and links them to a program.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,14 +27,15 @@ pub struct Built {
     pub program: PathBuf,
 }
 
-/// Runs rustc to its end: whether it succeeded, and what it printed to stderr; `None` if it was stopped.
-pub type Run<'a> = &'a dyn Fn(Command) -> io::Result<Option<(bool, String)>>;
-
-/// Runs rustc without a time limit.
-pub fn rustc_ended(mut command: Command) -> io::Result<Option<(bool, String)>> {
-    let output = command.output()?;
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(Some((output.status.success(), stderr)))
+/// Runs rustc; returns what it printed to stderr as an error if it failed.
+fn run(mut command: Command) -> Result<Result<(), String>> {
+    let output = command.output().context("rustc")?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Ok(if output.status.success() {
+        Ok(())
+    } else {
+        Err(stderr.into_owned())
+    })
 }
 
 /// Compiles what changed of `levels`, and links all of them to the program of `artifacts`. The inner error is about a text of
@@ -43,11 +43,7 @@ pub fn rustc_ended(mut command: Command) -> io::Result<Option<(bool, String)>> {
 ///
 /// # Errors
 /// rustc cannot be run, or its output cannot be written.
-pub fn build(
-    artifacts: &Artifacts,
-    levels: &[OwnLevel],
-    run: Run,
-) -> Result<Result<Built, BadInput>> {
+pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built, BadInput>> {
     let names: Vec<&str> = levels.iter().map(OwnLevel::name).collect();
     let folder = artifacts
         .folder
@@ -56,7 +52,7 @@ pub fn build(
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     let mut stamp = artifacts.stamp(&USABLE)?;
     for level in levels {
-        match library(artifacts, level, &folder, run)? {
+        match library(artifacts, level, &folder)? {
             Ok(changed) => stamp += &changed,
             Err(bad) => return Ok(Err(bad)),
         }
@@ -93,7 +89,7 @@ pub fn build(
     command
         .args(["--crate-type", "bin", "-o"])
         .args([&program, &main]);
-    if let Some((false, said)) = run(command).context("rustc")? {
+    if let Err(said) = run(command)? {
         let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
         let level = levels.iter().find(is_named).unwrap_or(&levels[0]);
         let error = first_error(&said, level, &main);
@@ -126,7 +122,6 @@ fn library(
     artifacts: &Artifacts,
     level: &OwnLevel,
     folder: &Path,
-    run: Run,
 ) -> Result<Result<String, BadInput>> {
     let name = level.name();
     let (out, stamped) = (rlib(folder, name), folder.join(format!("{name}.stamp")));
@@ -162,17 +157,8 @@ fn library(
             listed.display()
         ))
         .arg(root.join("src/lib.rs"));
-    match run(command).context("rustc")? {
-        Some((true, _)) => {}
-        Some((false, said)) => return Ok(Err(first_error(&said, level, &root))),
-        None => {
-            let place = level.folder().display();
-            return Ok(Err(BadInput::new(
-                place,
-                "a crate that compiles in time",
-                "rustc still running",
-            )));
-        }
+    if let Err(said) = run(command)? {
+        return Ok(Err(first_error(&said, level, &root)));
     }
     data::save_as(&stamped, stamp().as_bytes())?;
     Ok(Ok(stamp()))

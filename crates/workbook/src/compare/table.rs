@@ -70,7 +70,7 @@ fn columns(on_gpu: bool) -> [Column; 9] {
     ]
 }
 
-/// What a level's code is; a learner's is a mixture.
+/// Formats the code behind a level: `PTX`, or `your own` for a learner's level.
 fn runs_as(row: &Row, on_gpu: bool) -> String {
     match row.system {
         Some(_) => "your own".into(),

@@ -45,7 +45,7 @@ impl Learner {
     }
 }
 
-/// What a run printed.
+/// Output of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,

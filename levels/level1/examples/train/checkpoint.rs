@@ -112,7 +112,7 @@ struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// The elements of a tensor, all of which are finite; `shape` is what it has to have.
+    /// Returns the elements of a tensor; checks that they are finite, and that its shape is `shape`.
     fn take(&mut self, name: &str, shape: Option<&[usize]>) -> anyhow::Result<Vec<f32>> {
         let Some(tensor) = self.tensors.remove(name) else {
             return Err(self.complain(name, "this tensor", "nothing").into());

@@ -277,9 +277,13 @@ impl Call {
             }
             Self::Linear(x, w) => one(ops.linear(x, w)?),
             Self::NormLinear(x, norm, w) => one(ops.norm_linear(x, norm, w)?),
-            Self::NormQkv(x, norm, w, heads) => ops.norm_qkv(x, norm, w, *heads)?.into_vec(),
+            Self::NormQkv(x, norm, w, heads) => {
+                let (q, k, v) = ops.norm_qkv(x, norm, w, *heads)?;
+                vec![q, k, v]
+            }
             Self::NormQkvSkip(x, norm, w, heads) => {
-                ops.norm_qkv_skip(x, norm, w, *heads)?.into_vec()
+                let (q, k, v, skip) = ops.norm_qkv_skip(x, norm, w, *heads)?;
+                vec![q, k, v, skip]
             }
             Self::Causal(steps, rope, shape) => {
                 let mut caches = ops.new_caches(shape)?;
@@ -350,22 +354,5 @@ impl Call {
             Self::NextToken(logits, _) => costs::next_token(logits, &Sampling::greedy())?,
         };
         Ok(cost.bytes)
-    }
-}
-
-/// The tensors of a tuple, in order.
-trait IntoVec {
-    fn into_vec(self) -> Vec<Tensor>;
-}
-
-impl IntoVec for (Tensor, Tensor, Tensor) {
-    fn into_vec(self) -> Vec<Tensor> {
-        vec![self.0, self.1, self.2]
-    }
-}
-
-impl IntoVec for (Tensor, Tensor, Tensor, Tensor) {
-    fn into_vec(self) -> Vec<Tensor> {
-        vec![self.0, self.1, self.2, self.3]
     }
 }

@@ -26,7 +26,7 @@ pub struct Checker<'l> {
     folder: TempDir,
 }
 
-/// What is known of a method: its counts, or what is wrong with it in one line, with file and line.
+/// The counts of a method that is right, or one line that names the fault, its file and its line.
 pub type Checked = std::result::Result<Counts, String>;
 
 /// Memory limit of a method in KiB, on Unix.

@@ -11,7 +11,7 @@ use candle_core::{DType, Device, Tensor};
 use kernels::launch::{noted, simulated};
 use kernels::output::poisoned;
 use levels::{Level, Name};
-use models::trace::count_tensors;
+use models::trace::{count_tensors, quantile};
 use serde::{Deserialize, Serialize};
 use simt::Options;
 
@@ -35,7 +35,7 @@ pub fn draw(method: &str, seed: u64, index: usize) -> Result<Call> {
     Ok(draw.call(method, sizes, variant)?)
 }
 
-/// What a call returned, and what it did.
+/// Outcome of a call: results, counts and findings.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Ran {
     /// The error that it returned.
@@ -178,15 +178,10 @@ pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
             break;
         }
     }
-    let [own_ms, level_ms] = ms.map(median);
+    let [own_ms, level_ms] = ms.map(|ms| quantile(&ms, 0.5));
     let times = Some(Times { own_ms, level_ms });
     data::save_as(out, &serde_json::to_vec(&times)?)?;
     Ok(true)
-}
-
-fn median(mut ms: Vec<f64>) -> f64 {
-    ms.sort_by(f64::total_cmp);
-    ms.get(ms.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Reads what a child wrote.

@@ -23,7 +23,7 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
     let built = {
         let _waiting = Waiting::new(format!("building {name}"));
         let artifacts = Artifacts::of(Program::Workbook)?;
-        own::build(&artifacts, &[OwnLevel::at(&folder)?], &own::rustc_ended)?
+        own::build(&artifacts, &[OwnLevel::at(&folder)?])?
     };
     built?;
     println!(

@@ -1,5 +1,8 @@
 //! The methods of `Ops` as plain loops in f64: what every level has to compute.
 
+mod attention;
+
+use candle_core::cpu::erf::erf_f64;
 use candle_core::{DType, Device, Result, Tensor};
 use models::{Heads, Linear, Norm, Sampling};
 
@@ -27,15 +30,7 @@ impl Rows {
 /// The elements in f64.
 pub fn values(x: &Tensor) -> Result<Vec<f64>> {
     let x = x.to_device(&Device::Cpu)?.flatten_all()?;
-    match x.dtype() {
-        DType::U32 => Ok(x.to_vec1::<u32>()?.into_iter().map(f64::from).collect()),
-        _ => Ok(x
-            .to_dtype(DType::F32)?
-            .to_vec1::<f32>()?
-            .into_iter()
-            .map(f64::from)
-            .collect()),
-    }
+    x.to_dtype(DType::F64)?.to_vec1()
 }
 
 fn indices(x: &Tensor) -> Result<Vec<usize>> {
@@ -57,21 +52,6 @@ fn rows(x: &Tensor) -> Result<Rows> {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Σ values ⊙ weights, divided by Σ weights, where a weight is e^score.
-fn mix<'v>(scores: &[f64], vectors: impl Iterator<Item = &'v [f64]>, d: usize) -> Vec<f64> {
-    let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let exp: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
-    let sum: f64 = exp.iter().sum();
-    let mut mixed = vec![0.; d];
-    for (weight, vector) in exp.iter().zip(vectors) {
-        mixed
-            .iter_mut()
-            .zip(vector)
-            .for_each(|(y, v)| *y += weight / sum * v);
-    }
-    mixed
 }
 
 fn norm(x: &Tensor, norm: &Norm) -> Result<Rows> {
@@ -156,9 +136,9 @@ pub fn expected(call: &Call) -> Result<Vec<Expected>> {
             }
             parts
         }
-        Call::Causal(steps, ..) => causal(steps)?,
-        Call::Attention(qkv) => vec![attend(qkv)?],
-        Call::Edges { .. } => vec![edges(call)?],
+        Call::Causal(steps, ..) => attention::causal(steps)?,
+        Call::Attention(qkv) => vec![attention::attend(qkv)?],
+        Call::Edges { .. } => vec![attention::edges(call)?],
         Call::LinearResidual(x, w, residual) => {
             let mut y = matmul(&rows(x)?, w)?;
             y.values
@@ -188,7 +168,7 @@ pub fn expected(call: &Call) -> Result<Vec<Expected>> {
             let mut y = matmul(&norm(x, n)?, w)?;
             y.values
                 .iter_mut()
-                .for_each(|y| *y *= 0.5 * (1. + erf(*y / 2f64.sqrt())));
+                .for_each(|y| *y *= 0.5 * (1. + erf_f64(*y / 2f64.sqrt())));
             like(x, y)
         }
         Call::SegmentMean(x, segments) => {
@@ -283,162 +263,6 @@ fn patch_embed(
     })
 }
 
-/// A tensor (B, T, H, D), and the vectors of its heads.
-struct HeadsOf {
-    values: Vec<f64>,
-    dims: [usize; 4],
-}
-
-impl HeadsOf {
-    fn new(x: &Tensor) -> Result<Self> {
-        let (b, t, h, d) = x.dims4()?;
-        Ok(Self {
-            values: values(x)?,
-            dims: [b, t, h, d],
-        })
-    }
-
-    fn at(&self, b: usize, t: usize, h: usize) -> &[f64] {
-        let [_, tokens, heads, d] = self.dims;
-        &self.values[((b * tokens + t) * heads + h) * d..][..d]
-    }
-
-    /// Rotates each head by its position, from `start` on.
-    fn rotate(&mut self, start: usize) {
-        let [_, tokens, heads, d] = self.dims;
-        for (i, head) in self.values.chunks_exact_mut(d).enumerate() {
-            let position = (start + i / heads % tokens) as f64;
-            for j in 0..d / 2 {
-                let angle = position * 1e4f64.powf(-2. * j as f64 / d as f64);
-                let (a, b) = (head[j], head[j + d / 2]);
-                head[j] = a * angle.cos() - b * angle.sin();
-                head[j + d / 2] = b * angle.cos() + a * angle.sin();
-            }
-        }
-    }
-}
-
-/// Attention of the tokens of q; `past` limits token t to the keys up to `past + t`.
-fn attend_to(q: &HeadsOf, k: &HeadsOf, v: &HeadsOf, past: Option<usize>) -> Expected {
-    let [b, t, h, d] = q.dims;
-    let [_, keys, kv, _] = k.dims;
-    let mut values = vec![];
-    for (image, token, head) in
-        (0..b).flat_map(|b| (0..t).flat_map(move |t| (0..h).map(move |h| (b, t, h))))
-    {
-        let (seen, of) = (past.map_or(keys, |past| past + token + 1), head * kv / h);
-        let query = q.at(image, token, head);
-        let scores: Vec<f64> = (0..seen)
-            .map(|j| dot(query, k.at(image, j, of)) / (d as f64).sqrt())
-            .collect();
-        values.extend(mix(&scores, (0..seen).map(|j| v.at(image, j, of)), d));
-    }
-    Expected {
-        shape: vec![b, t, h * d],
-        values,
-    }
-}
-
-fn attend([q, k, v]: &[Tensor; 3]) -> Result<Expected> {
-    Ok(attend_to(
-        &HeadsOf::new(q)?,
-        &HeadsOf::new(k)?,
-        &HeadsOf::new(v)?,
-        None,
-    ))
-}
-
-fn causal(steps: &[[Tensor; 3]]) -> Result<Vec<Expected>> {
-    let (mut results, mut past) = (vec![], 0);
-    for (i, [q, _, _]) in steps.iter().enumerate() {
-        let so_far = |of: usize| -> Result<Tensor> {
-            let parts: Vec<Tensor> = steps[..=i].iter().map(|step| step[of].clone()).collect();
-            Tensor::cat(&parts, 1)
-        };
-        let (mut rotated, mut k) = (HeadsOf::new(q)?, HeadsOf::new(&so_far(1)?)?);
-        rotated.rotate(past);
-        k.rotate(0);
-        results.push(attend_to(
-            &rotated,
-            &k,
-            &HeadsOf::new(&so_far(2)?)?,
-            Some(past),
-        ));
-        past += q.dim(1)?;
-    }
-    Ok(results)
-}
-
-fn edges(call: &Call) -> Result<Expected> {
-    let Call::Edges {
-        qkv: [q, k, v],
-        skip,
-        residual,
-        edges,
-        w,
-        graph,
-    } = call
-    else {
-        candle_core::bail!("expected edge_attention");
-    };
-    let (n, h, d) = q.dims3()?;
-    let projected = matmul(&rows(edges)?, &Linear::new(w.tensor().clone(), None))?.values;
-    let (q, k, v) = (values(q)?, values(k)?, values(v)?);
-    let (sources, ends) = (indices(&graph.col_idx)?, indices(&graph.row_idx)?);
-    let mut y: Vec<f64> = values(skip)?
-        .iter()
-        .zip(values(residual)?)
-        .map(|(s, r)| s + r)
-        .collect();
-    let add = |of: &[f64], node: usize, head: usize, e: usize| -> Vec<f64> {
-        let from = &of[(node * h + head) * d..][..d];
-        let edge = &projected[(e * h + head) * d..][..d];
-        from.iter().zip(edge).map(|(x, e)| x + e).collect()
-    };
-    for (node, head) in (0..n).flat_map(|n| (0..h).map(move |h| (n, h))) {
-        let incoming: Vec<usize> = (0..sources.len()).filter(|e| ends[*e] == node).collect();
-        let query = &q[(node * h + head) * d..][..d];
-        let score = |e: &usize| dot(query, &add(&k, sources[*e], head, *e)) / (d as f64).sqrt();
-        let scores: Vec<f64> = incoming.iter().map(score).collect();
-        let messages: Vec<Vec<f64>> = incoming
-            .iter()
-            .map(|e| add(&v, sources[*e], head, *e))
-            .collect();
-        let mixed = mix(&scores, messages.iter().map(Vec::as_slice), d);
-        let to = &mut y[(node * h + head) * d..][..d];
-        to.iter_mut().zip(mixed).for_each(|(y, m)| *y += m);
-    }
-    Ok(Expected {
-        shape: vec![n, h * d],
-        values: y,
-    })
-}
-
-/// erf(x), by its Taylor series up to 3 and as ±1 beyond 6; the continued fraction between.
-/// "Handbook of Mathematical Functions", Abramowitz and Stegun, 7.1.5 and 7.1.14.
-fn erf(x: f64) -> f64 {
-    let a = x.abs();
-    let y = match a {
-        6.0.. => 1.,
-        3.0.. => {
-            let tail = (1..=60)
-                .rev()
-                .fold(0., |tail, n| f64::from(n) / 2. / (a + tail));
-            1. - (-a * a).exp() / std::f64::consts::PI.sqrt() / (a + tail)
-        }
-        _ => {
-            let (mut term, mut sum) = (a, a);
-            for n in 1..80 {
-                let n = f64::from(n);
-                term *= -a * a / n;
-                sum += term / (2. * n + 1.);
-            }
-            2. / std::f64::consts::PI.sqrt() * sum
-        }
-    };
-    y.copysign(x)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,13 +276,13 @@ mod tests {
             (2., 0.995_322_265_0),
         ] {
             assert!(
-                (erf(x) - y).abs() < 1e-9 && (erf(-x) + y).abs() < 1e-9,
+                (erf_f64(x) - y).abs() < 1e-9 && (erf_f64(-x) + y).abs() < 1e-9,
                 "{x}: {}",
-                erf(x)
+                erf_f64(x)
             );
         }
-        // The two formulas meet, and the handbook has 1 − erf(3) = 2.209e-5.
-        assert!((erf(3. - 1e-9) - erf(3.)).abs() < 1e-9);
-        assert!((1. - erf(3.) - 2.209_05e-5).abs() < 1e-9);
+        // The handbook has 1 − erf(3) = 2.209e-5.
+        assert!((erf_f64(3. - 1e-9) - erf_f64(3.)).abs() < 1e-9);
+        assert!((1. - erf_f64(3.) - 2.209_05e-5).abs() < 1e-9);
     }
 }

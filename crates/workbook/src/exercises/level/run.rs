@@ -99,11 +99,7 @@ impl Rung {
     }
 
     fn build(&self) -> Result<std::result::Result<Built, BadInput>> {
-        own::build(
-            &self.artifacts,
-            std::slice::from_ref(&self.level),
-            &own::rustc_ended,
-        )
+        own::build(&self.artifacts, std::slice::from_ref(&self.level))
     }
 
     /// Checks `methods` of the built level, and updates `progress`; returns what is wrong.
