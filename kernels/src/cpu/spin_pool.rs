@@ -159,7 +159,7 @@ mod tests {
                         if (std::thread::current().id() == own) == mine {
                             panic!("on purpose");
                         }
-                        while !mine && limit.elapsed().as_millis() < 5 {
+                        while !mine && limit.elapsed().as_millis() < 50 {
                             yield_now();
                         }
                     });
