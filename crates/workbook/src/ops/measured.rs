@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use results::{OpClock, OpResults, OpRow, level_number, spoken};
 use simt::case::{file_of, files_below, is_reading_version};
 
-use super::roofline;
+use super::roofline::{self, Rate};
 
 /// The folder of the kernel files.
 pub const KERNELS: &str = "kernels/src";
@@ -81,7 +81,7 @@ impl File {
             .filter(|row| level_number(&row.level) == level(path))
             .collect();
         let rows = if own.is_empty() { rows.collect() } else { own };
-        let line = line(&rows, results, &from_root(&table_path));
+        let line = line(&rows, &entries, results, &from_root(&table_path));
         let title = from_root(path);
         Ok(Self {
             source: with_line(&text, line.as_deref()),
@@ -130,21 +130,35 @@ fn ptx_of(path: &Path) -> Result<PathBuf> {
 }
 
 /// The header's line: the row with the longest bound, as a part of its bound. `None` where no row has a bound.
-fn line(rows: &[&OpRow], results: &OpResults, table: &str) -> Option<String> {
+fn line(
+    rows: &[&OpRow],
+    entries: &[String],
+    results: &OpResults,
+    table: &str,
+) -> Option<String> {
     let with_bound = (rows.iter()).filter_map(|row| Some((row, roofline::bound(row, results)?)));
     let (row, bound) = with_bound.max_by(|(_, a), (_, b)| a.us.total_cmp(&b.us))?;
     let OpRow {
         op, shape, dtype, ..
     } = row;
-    let (gpu, rate) = (&results.machine.name, bound.rate);
+    let gpu = &results.machine.name;
+    let limit = match bound.rate {
+        Rate::Memory => "the memory bandwidth".to_string(),
+        Rate::Matmul => format!("the fastest {dtype} matmul"),
+    };
+    let others = if row.kernels.iter().all(|kernel| entries.contains(kernel)) {
+        ""
+    } else {
+        " with its other launches"
+    };
     let part = 100. * bound.us / row.us();
     let reached = match part {
-        ..1. => format!("less than 1% of the {rate} rate"),
-        ..101. => format!("{part:.0}% of the {rate} rate"),
-        _ => format!("{part:.0}% of the {rate} rate (data in caches)"),
+        ..1. => format!("less than 1% of {limit}"),
+        ..101. => format!("{part:.0}% of {limit}"),
+        _ => format!("{part:.0}% of {limit} (data in caches)"),
     };
     Some(format!(
-        "{BEGIN}: {op} {shape} {dtype} at {reached} on an {gpu}; see {table}."
+        "{BEGIN} on an {gpu}: {op} {shape} {dtype}{others} at {reached}; see {table}."
     ))
 }
 
@@ -167,7 +181,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
     let driver = driver.map_or_else(String::new, |driver| format!(", driver {driver}"));
     let mut text = format!(
         "# {title}, measured\n\n{}{driver}. Microseconds on the device, median: in a CUDA graph, \\* one by one, † by the host's \
-         clock. *Bound* is the time that the measured rates of memory and matmul allow at best. `workbook redraw` writes this \
+         clock. *Bound* is the time that the measured memory bandwidth and the fastest measured matmul of the dtype allow at best. `workbook redraw` writes this \
          file from what `workbook ops` recorded.\n\n| op | shape | dtype | {} | bound | commit, date |\n|---|---|---|{}---:|---|\n",
         machine.name,
         titles.join(" | "),
@@ -294,7 +308,7 @@ mod tests {
         let level4 = read("rms_norm/level4.cu")?;
         let table = level4.table.context("a table")?;
         assert!(table.contains("| level 2 | level 3 | level 4 | PyTorch | bound |"));
-        let line = "// Measured: rms_norm 1x2 f32 at 50% of the memory rate on an NVIDIA G; see \
+        let line = "// Measured on an NVIDIA G: rms_norm 1x2 f32 at 50% of the memory bandwidth; see \
                     kernels/generated/rms_norm/level4.md.\n";
         assert!(level4.source.contains(line), "{}", level4.source);
         assert_eq!(read("softmax/level4.cu")?.table, None);

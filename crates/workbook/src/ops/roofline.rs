@@ -49,8 +49,16 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
 /// The shortest time that the measured limits allow an op.
 pub struct Bound {
     pub us: f64,
-    /// The limit that decides: `memory` or `matmul`.
-    pub rate: &'static str,
+    /// The limit that decides.
+    pub rate: Rate,
+}
+
+/// A measured limit of a device.
+pub enum Rate {
+    /// Bandwidth of a large copy.
+    Memory,
+    /// FLOPs per second of the fastest large matmul in the row's dtype.
+    Matmul,
 }
 
 /// The bound of a row's op, by the limits that were recorded for the row's dtype; `None` where either is not known.
@@ -63,7 +71,7 @@ pub fn bound(row: &OpRow, recorded: &OpResults) -> Option<Bound> {
         |needs: Option<u64>, in_a_second: u64| Some(needs? as f64 / in_a_second as f64 * SECOND);
     let memory = us(row.needs_bytes.or(row.bytes), limit(MEMORY)?.bytes?);
     let matmul = us(row.needs_flops.or(row.flops), limit(ARITHMETIC)?.flops?);
-    let bounds = [(memory, "memory"), (matmul, "matmul")].into_iter();
+    let bounds = [(memory, Rate::Memory), (matmul, Rate::Matmul)].into_iter();
     let known = bounds.filter_map(|(us, rate)| Some(Bound { us: us?, rate }));
     known.max_by(|a, b| a.us.total_cmp(&b.us))
 }
