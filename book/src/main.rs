@@ -36,6 +36,7 @@ mod table;
 mod tests;
 mod usage;
 mod watch;
+mod worklog;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

@@ -16,6 +16,7 @@
 //! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
+//! - `{{worklog matmul on=h200}}`: the steps of a worklog; `{{diff OLD NEW}}`: what changes from one file to another.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
 //! Where the reader has a run of their own, its values stand beside the recorded ones. A backslash
@@ -39,6 +40,7 @@ use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
 use crate::place;
 use crate::table::{machine, table};
+use crate::worklog;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use classroom::Exercise;
 use mdbook_driver::config::Config;
@@ -73,6 +75,7 @@ impl Preprocessor for Measure {
                     chapter.content = glossary::definitions(&chapter.content);
                 }
                 outcome = functions::expand(&chapter.content, &repository)
+                    .and_then(|text| worklog::expand(&text, &repository, &folder))
                     .and_then(|text| fill(&text, &mut library, &exercises))
                     .map(|text| chapter.content = text)
                     .map_err(|error| placed(error, chapter, &chapters));

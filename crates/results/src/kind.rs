@@ -18,17 +18,20 @@ pub enum Kind {
     Small,
     /// Whole models over the size of their input, by `workbook sweep`.
     Sweep,
+    /// The steps of a worklog, by `workbook worklog`.
+    Worklogs,
     /// All that Criterion times, by `cargo bench`.
     Benches,
 }
 
 impl Kind {
     /// All kinds, in reading order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Models,
         Self::Ops,
         Self::Small,
         Self::Sweep,
+        Self::Worklogs,
         Self::Benches,
     ];
 
@@ -39,6 +42,7 @@ impl Kind {
             Self::Ops => "ops",
             Self::Small => "small",
             Self::Sweep => "sweep",
+            Self::Worklogs => "worklogs",
             Self::Benches => "benches",
         }
     }
@@ -50,6 +54,7 @@ impl Kind {
             Self::Ops => "ops.json",
             Self::Small => "small.json",
             Self::Sweep => "sweep.json",
+            Self::Worklogs => "worklog.json",
             Self::Benches => "benches.json",
         }
     }
@@ -63,7 +68,7 @@ impl Kind {
         struct Head {
             kind: Kind,
         }
-        let expected = "recorded figures: JSON of compare, ops, small, sweep or cargo bench";
+        let expected = "recorded figures: JSON of compare, ops, small, sweep, worklog or cargo bench";
         let bad = |found: &dyn fmt::Display| BadInput::new(path.display(), expected, found);
         let text = data::read_text(path)?;
         let head: Head = serde_json::from_str(&text).map_err(|e| bad(&e))?;
@@ -78,6 +83,7 @@ impl fmt::Display for Kind {
             Self::Ops => "ops",
             Self::Small => "small matmuls",
             Self::Sweep => "sweeps",
+            Self::Worklogs => "worklogs",
             Self::Benches => "cargo bench",
         })
     }

@@ -67,7 +67,7 @@ pub struct Recorded<R> {
 /// A run of `workbook compare`: one row per workload and level.
 pub type Results = Recorded<Row>;
 
-/// A run of `workbook ops` or `workbook small`: one row per op, shape and level.
+/// A run of `workbook ops`, `small` or `worklog`: one row per op, shape and level.
 pub type OpResults = Recorded<OpRow>;
 
 /// A run of `workbook sweep`: one row per model, size and level.
@@ -88,7 +88,7 @@ impl<R: Figures> Recorded<R> {
         }
     }
 
-    /// Changes the kind to another one with the same rows: small matmuls are ops.
+    /// Changes the kind to another one with the same rows: small matmuls and the steps of a worklog are ops.
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }

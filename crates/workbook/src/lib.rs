@@ -13,6 +13,7 @@ mod small;
 mod sweep;
 mod toolkit;
 mod tune;
+mod worklog;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ use record::RecordArgs;
 use sim::SimArgs;
 use small::SmallArgs;
 use sweep::SweepArgs;
+use worklog::WorklogArgs;
 
 /// Three models at five levels of optimization. Without a command, compares the levels
 #[derive(Parser)]
@@ -65,6 +67,8 @@ enum Command {
     Tune(TuneArgs),
     /// Time small matmuls: level 5 compared with candle and gemm
     Small(SmallArgs),
+    /// Time each step of a worklog on a GPU, compared with cuBLAS
+    Worklog(WorklogArgs),
     /// Check this machine: what works here, what does not, and how to fix it
     Doctor(DoctorArgs),
     /// Print the kernels of an op at two levels side by side: rms_norm, linear or attention
@@ -142,6 +146,7 @@ pub fn main() -> ExitCode {
             Some(Command::Sweep(args)) => sweep::run(&args),
             Some(Command::Tune(args)) => tune::run(args),
             Some(Command::Small(args)) => small::run(&args),
+            Some(Command::Worklog(args)) => worklog::run(&args),
             Some(Command::Doctor(args)) => {
                 is_clean = doctor::run(&args, threads)?;
                 Ok(())

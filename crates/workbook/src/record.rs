@@ -24,7 +24,7 @@ pub use run::Run;
 pub struct RecordArgs {
     /// Name of the device: benches/results/NAME.json, and NAME.json in the folders there; new names are fine
     name: String,
-    /// JSON of compare, ops, small, sweep and cargo bench; replaces earlier measurements of the same
+    /// JSON of compare, ops, small, sweep, worklog and cargo bench; replaces earlier measurements of the same
     /// [default: all that they left in target/workbook]
     #[arg(value_name = "JSON")]
     files: Vec<PathBuf>,
@@ -83,6 +83,7 @@ struct All {
     ops: Named<OpRow>,
     small: Named<OpRow>,
     sweep: Named<SweepRow>,
+    worklogs: Named<OpRow>,
     benches: Named<Case>,
 }
 
@@ -97,6 +98,7 @@ impl All {
             ops: records(root, Kind::Ops)?,
             small: records(root, Kind::Small)?,
             sweep: records(root, Kind::Sweep)?,
+            worklogs: records(root, Kind::Worklogs)?,
             benches: records(root, Kind::Benches)?,
         })
     }
@@ -110,6 +112,7 @@ impl All {
             (Kind::Ops, crate::ops::redraw(root, &self.ops)?),
             (Kind::Small, crate::small::redraw(root, &self.small)?),
             (Kind::Sweep, crate::sweep::redraw(root, &self.sweep)?),
+            (Kind::Worklogs, crate::worklog::redraw(root, &self.worklogs)?),
         ];
         let drawn = charts.iter().flat_map(|(_, drawn)| drawn);
         let mut paths: Vec<PathBuf> = drawn.map(|drawing| drawing.path.clone()).collect();
@@ -141,6 +144,7 @@ impl All {
             Kind::Ops => of(&self.ops),
             Kind::Small => of(&self.small),
             Kind::Sweep => of(&self.sweep),
+            Kind::Worklogs => of(&self.worklogs),
             Kind::Benches => of(&self.benches),
         }
     }
@@ -193,6 +197,9 @@ impl Records {
                 all.models.iter_mut().for_each(|(_, models)| sort(models));
             }
             Run::Ops(run) if kind == Kind::Small => replace(&mut all.small, name, run, names)?,
+            Run::Ops(run) if kind == Kind::Worklogs => {
+                replace(&mut all.worklogs, name, run, names)?
+            }
             Run::Ops(run) => replace(&mut all.ops, name, run, names)?,
             Run::Sweep(run) => replace(&mut all.sweep, name, run, names)?,
             Run::Benches(run) => replace(&mut all.benches, name, run, names)?,
@@ -210,6 +217,7 @@ impl Records {
                 Kind::Ops => self.save(&path, &self.all.ops)?,
                 Kind::Small => self.save(&path, &self.all.small)?,
                 Kind::Sweep => self.save(&path, &self.all.sweep)?,
+                Kind::Worklogs => self.save(&path, &self.all.worklogs)?,
                 Kind::Benches => self.save(&path, &self.all.benches)?,
             }
             println!("recorded {}", path.display());

@@ -1,30 +1,41 @@
-//! Counts what each step of a worklog costs, in the simulator:
+//! Counts what each step of a worklog costs, in the simulator, and times it on a GPU:
 //!
 //! ```text
 //! cargo run --release -p kernels --example worklog -- matmul
+//! cargo run --release -p kernels --example worklog -- matmul --write    also records the counts
 //! ```
+//!
+//! With the feature `cuda` it times the steps on the first GPU, next to the recorded times. `workbook worklog` times
+//! them with more care, in turns with cuBLAS, and records them.
+
+mod recorded;
+#[cfg(feature = "cuda")]
+mod times;
 
 use std::process::ExitCode;
 
-use candle_core::{DType, Device, Tensor};
-use kernels::launch::simulated;
-use kernels::worklogs::matmul::STEPS;
-use simt::{Options, Report};
+use kernels::worklogs::matmul::{COUNTED, Counts, STEPS, Step};
+use recorded::Recorded;
 
-/// M, N and K: whole tiles of each step.
-const SIZE: usize = 128;
+/// File of the recorded counts.
+const COUNTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/generated/worklogs/matmul/counts.json"
+);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if args != ["matmul"] {
-        eprintln!("error: arguments: expected `matmul`, found {args:?}");
-        return ExitCode::from(2);
-    }
-    match table() {
-        Ok(table) => {
-            print!("{table}");
-            ExitCode::SUCCESS
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let write = match args[..] {
+        ["matmul"] => false,
+        ["matmul", "--write"] => true,
+        _ => {
+            eprintln!("error: arguments: expected `matmul`, and `--write` or nothing, found {args:?}");
+            return ExitCode::from(2);
         }
+    };
+    match print(write) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("error: {e}");
             ExitCode::FAILURE
@@ -32,40 +43,65 @@ fn main() -> ExitCode {
     }
 }
 
-/// A row for each step.
-fn table() -> anyhow::Result<String> {
-    let operand = || Tensor::rand(-1f32, 1., (SIZE, SIZE), &Device::Cpu)?.to_dtype(DType::F32);
-    let (a, b) = (operand()?, operand()?);
-    let mut text = format!(
-        "C = A·B in f32, simulated at M = N = K = {SIZE}. For 32 multiply-adds: instructions of a warp, 32-byte sectors\n\
-         of global memory, and wavefronts of shared memory, of which bank conflicts cause those in parentheses.\n\n\
-         step  idea                           instructions  sectors  wavefronts\n"
+fn print(write: bool) -> anyhow::Result<()> {
+    println!(
+        "C = A·B in f32, simulated at M = N = K = {COUNTED}. For 32 multiply-adds: instructions of a warp, 32-byte\n\
+         sectors of global memory, and wavefronts of shared memory; bank conflicts cause those in parentheses.\n\n\
+         step  idea                           instructions  sectors  wavefronts"
     );
+    let mut all = vec![];
     for step in &STEPS {
-        let (c, reports) = simulated(Options::default(), || step.matmul(&a, &b));
-        c?;
-        let [report] = &reports[..] else {
-            anyhow::bail!("step {}: expected one launch", step.number);
-        };
-        if let Some(finding) = report.findings.first() {
-            anyhow::bail!("step {}: {finding}", step.number);
-        }
-        text += &row(step.number, step.idea, report);
+        let counts = step.counts()?;
+        println!("{}", row(step, &counts));
+        all.push(counts);
     }
-    Ok(text)
+    if write {
+        std::fs::write(COUNTS, serde_json::to_string_pretty(&all)? + "\n")?;
+        println!("\nwritten  {COUNTS}");
+    }
+    let mut columns = recorded::all()?;
+    columns.extend(here()?);
+    if !columns.is_empty() {
+        println!("\n{}", throughputs(&columns));
+    }
+    Ok(())
 }
 
-fn row(number: usize, idea: &str, report: &Report) -> String {
-    let total = &report.total;
-    let per = |n: u64| n as f64 / (SIZE * SIZE * SIZE / 32) as f64;
-    let sectors = total.global_load_sectors + total.global_store_sectors;
-    let wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts;
-    let conflicts = wavefronts - total.shared_load_ideal - total.shared_store_ideal;
+fn row(step: &Step, counts: &Counts) -> String {
     format!(
-        "{number:>4}  {idea:<29}  {:>12.2}  {:>7.2}  {:>10.2} ({:.2})\n",
-        per(total.warps),
-        per(sectors),
-        per(wavefronts),
-        per(conflicts),
+        "{:>4}  {:<29}  {:>12.2}  {:>7.2}  {:>10.2} ({:.2})",
+        step.number,
+        step.idea,
+        counts.instructions,
+        counts.sectors,
+        counts.wavefronts,
+        counts.conflicts,
     )
+}
+
+/// What a GPU of this machine takes.
+#[cfg(feature = "cuda")]
+fn here() -> anyhow::Result<Option<Recorded>> {
+    times::here().map(Some)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn here() -> anyhow::Result<Option<Recorded>> {
+    Ok(None)
+}
+
+/// TFLOP/s of each step and each GPU, and percent of cuBLAS.
+fn throughputs(columns: &[Recorded]) -> String {
+    let mut text = "TFLOP/s, and percent of cuBLAS in the same arithmetic:\n\nstep".to_string();
+    for column in columns {
+        text += &format!("  {:>26}", column.name);
+    }
+    for step in &STEPS {
+        text += &format!("\n{:>4}", step.number);
+        for column in columns {
+            let cell = column.cell(step.number).unwrap_or_else(|| "–".into());
+            text += &format!("  {cell:>26}");
+        }
+    }
+    text
 }

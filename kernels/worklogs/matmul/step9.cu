@@ -30,12 +30,14 @@ __device__ unsigned tf32(float x) {
     return y;
 }
 
+// ANCHOR: mma
 // c += a·b
 __device__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+// ANCHOR_END: mma
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 matmul_step9(const float *A, const float *B, float *C, unsigned M, unsigned N, unsigned K) {
@@ -73,6 +75,7 @@ matmul_step9(const float *A, const float *B, float *C, unsigned M, unsigned N, u
             a4[i] = load4(A, row0 + ay + i * AY, k0 + BK + ax, M, K);
             b4[i] = load4(B, k0 + BK + by + i * BY, col0 + bx, K, N);
         }
+        // ANCHOR: loop
         for (unsigned k = lane % 4; k < BK; k += 8) {
             unsigned a[WM / 16][4], b[WN / 8][2];
             for (unsigned i = 0; i < WM / 16; i++) {
@@ -91,6 +94,7 @@ matmul_step9(const float *A, const float *B, float *C, unsigned M, unsigned N, u
                 }
             }
         }
+        // ANCHOR_END: loop
     }
 
     for (unsigned i = 0; i < WM / 16; i++) {

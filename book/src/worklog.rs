@@ -1,0 +1,140 @@
+//! `{{worklog matmul on=h200}}`: the steps of a worklog, what the simulator counts of each, and how fast each is;
+//! `{{diff OLD NEW}}`: what changes from one file to another.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use results::{Kind, OpResults, OpRow};
+use serde::Deserialize;
+use similar::TextDiff;
+
+use crate::directives;
+use crate::markdown;
+use crate::table::machine;
+
+/// What `cargo run --release -p kernels --example worklog -- matmul --write` has counted.
+#[derive(Deserialize)]
+struct Counts {
+    step: usize,
+    idea: String,
+    instructions: f64,
+    sectors: f64,
+    wavefronts: f64,
+    conflicts: f64,
+}
+
+/// Rows of the record: cuBLAS in f32, and with TF32 allowed, which the last step is compared with.
+const CUBLAS: &str = "candle";
+const CUBLAS_TF32: &str = "candle_tf32";
+const TF32_STEP: usize = 9;
+
+/// `text` with every `{{worklog …}}` and `{{diff …}}` replaced; `sources` is the repository, `results` the folder of
+/// records.
+///
+/// # Errors
+/// A file that cannot be read, a worklog or record that is not there, a step without a time.
+pub fn expand(text: &str, sources: &Path, results: &Path) -> Result<String> {
+    directives::expand(text, "worklog|diff", |name, arguments| {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        match (name, &words[..]) {
+            ("worklog", ["matmul", on]) if on.starts_with("on=") => {
+                let file = format!("{}.json", &on["on=".len()..]);
+                let record = results.join(Kind::Worklogs.folder()).join(file);
+                steps(sources, &OpResults::load(&record)?)
+            }
+            ("diff", [old, new]) => diff(sources, old, new),
+            _ => bail!(
+                "expected `worklog matmul on=NAME` or `diff OLD NEW`, found `{name} {}`",
+                words.join(" ")
+            ),
+        }
+    })
+}
+
+/// A table, a row a step.
+fn steps(sources: &Path, recorded: &OpResults) -> Result<String> {
+    let file = "kernels/generated/worklogs/matmul/counts.json";
+    let counts: Vec<Counts> = serde_json::from_str(&read(sources, file)?).context(file)?;
+    let titles = ["instructions", "sectors", "wavefronts", "of them conflicts", "TFLOP/s", "of cuBLAS"];
+    let mut text = markdown::header("step", &titles.map(String::from));
+    for step in &counts {
+        let own = row(recorded, &format!("step{}", step.step))?;
+        let library = if step.step == TF32_STEP { CUBLAS_TF32 } else { CUBLAS };
+        let library = row(recorded, library)?;
+        let tflops = own.flops.unwrap_or_default() as f64 / own.us() / 1e6;
+        let cells = [
+            format!("{:.2}", step.instructions),
+            format!("{:.2}", step.sectors),
+            format!("{:.2}", step.wavefronts),
+            format!("{:.2}", step.conflicts),
+            format!("{tflops:.1}"),
+            format!("{:.0}%", 100. * library.us() / own.us()),
+        ];
+        let name = format!("{}. {}", step.step, step.idea);
+        text += &markdown::line(&name, cells.into_iter().map(Some));
+    }
+    let place = machine(&recorded.machine);
+    let notes = [
+        "Instructions of a warp, 32-byte sectors and wavefronts per 32 multiply-adds, counted by the simulator at 128 × 128 × 128",
+        "The last step is compared with cuBLAS in TF32, the others with cuBLAS in f32",
+        place.as_str(),
+    ];
+    Ok(markdown::figures(&text, &notes, &[]))
+}
+
+fn row<'r>(recorded: &'r OpResults, level: &str) -> Result<&'r OpRow> {
+    let mut rows = recorded.rows.iter();
+    rows.find(|row| row.level == level)
+        .with_context(|| format!("expected a recorded row of `{level}`, found none"))
+}
+
+/// The changed lines of two files below their header, with two lines around them.
+fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
+    let [before, after] = [read(sources, old)?, read(sources, new)?];
+    let [before, after] = [&before, &after].map(|text| below_header(text));
+    let diff = TextDiff::from_lines(before, after);
+    let mut hunks = vec![];
+    for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
+        let lines: String = hunk.to_string().lines().skip(1).map(|l| format!("{l}\n")).collect();
+        hunks.push(lines);
+    }
+    if hunks.is_empty() {
+        bail!("expected two files that differ, found {old} and {new}");
+    }
+    Ok(format!("```diff\n{}```\n", hunks.join(" …\n")))
+}
+
+/// A kernel file without the comment at its start, which the chapter says in its own words.
+fn below_header(text: &str) -> &str {
+    let header: usize = (text.split_inclusive('\n'))
+        .take_while(|line| line.starts_with("//") || line.trim().is_empty())
+        .map(str::len)
+        .sum();
+    &text[header..]
+}
+
+fn read(sources: &Path, file: &str) -> Result<String> {
+    let text = fs::read_to_string(sources.join(file));
+    let text = text.with_context(|| format!("expected the file {file}, found none"))?;
+    Ok(text.replace("\r\n", "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_leaves_the_header_out() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("a.cu"), "// old\n\nint x;\nint y;\n")?;
+        fs::write(folder.path().join("b.cu"), "// new\n\nint x;\nint z;\n")?;
+        let text = expand("{{diff a.cu b.cu}}", folder.path(), folder.path())?;
+        assert_eq!(text, "```diff\n int x;\n-int y;\n+int z;\n```\n");
+        let same = expand("{{diff a.cu a.cu}}", folder.path(), folder.path());
+        assert!(format!("{:#}", same.unwrap_err()).contains("two files that differ"));
+        let missing = expand("{{diff a.cu c.cu}}", folder.path(), folder.path());
+        assert!(format!("{:#}", missing.unwrap_err()).contains("expected the file c.cu"));
+        Ok(())
+    }
+}
