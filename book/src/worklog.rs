@@ -1,4 +1,4 @@
-//! `{{worklog matmul on=h200}}`: the steps of a worklog, what the simulator counts of each, and how fast each is;
+//! `{{worklog OP on=h200}}`: the steps of a worklog, what the simulator counts of each, and how fast each is;
 //! `{{diff OLD NEW}}`: what changes from one file to another.
 
 use std::fs;
@@ -24,10 +24,40 @@ struct Counts {
     conflicts: f64,
 }
 
-/// Rows of the record: cuBLAS in f32, and with TF32 allowed, which the last step is compared with.
-const CUBLAS: &str = "candle";
-const CUBLAS_TF32: &str = "candle_tf32";
-const TF32_STEP: usize = 9;
+/// A worklog's table.
+struct Table {
+    op: &'static str,
+    /// Title of the throughput, and the unit of `us` per amount.
+    rate: &'static str,
+    /// Title of the share.
+    of: &'static str,
+    /// The row that a step is compared with.
+    reference: fn(usize) -> &'static str,
+    notes: [&'static str; 2],
+}
+
+const TABLES: [Table; 2] = [
+    Table {
+        op: "matmul",
+        rate: "TFLOP/s",
+        of: "of cuBLAS",
+        reference: |step| if step == 9 { "candle_tf32" } else { "candle" },
+        notes: [
+            "Instructions of a warp, 32-byte sectors and wavefronts per 32 multiply-adds, counted by the simulator at 128 × 128 × 128",
+            "The last step is compared with cuBLAS in TF32, the others with cuBLAS in f32",
+        ],
+    },
+    Table {
+        op: "softmax",
+        rate: "GB/s",
+        of: "of a copy",
+        reference: |_| "copy",
+        notes: [
+            "Instructions of a warp, 32-byte sectors and wavefronts per 32 elements, counted by the simulator at 128 × 1024",
+            "GB/s count each element once as read and once as written",
+        ],
+    },
+];
 
 /// `text` with every `{{worklog …}}` and `{{diff …}}` replaced; `sources` is the repository, `results` the folder of
 /// records.
@@ -38,55 +68,57 @@ pub fn expand(text: &str, sources: &Path, results: &Path) -> Result<String> {
     directives::expand(text, "worklog|diff", |name, arguments| {
         let words: Vec<&str> = arguments.split_whitespace().collect();
         match (name, &words[..]) {
-            ("worklog", ["matmul", on]) if on.starts_with("on=") => {
+            ("worklog", [op, on]) if on.starts_with("on=") => {
+                let table = TABLES.iter().find(|table| table.op == *op);
+                let table = table.context("expected the name of a worklog: matmul or softmax")?;
                 let file = format!("{}.json", &on["on=".len()..]);
                 let record = results.join(Kind::Worklogs.folder()).join(file);
-                steps(sources, &OpResults::load(&record)?)
+                table.text(sources, &OpResults::load(&record)?)
             }
             ("diff", [old, new]) => diff(sources, old, new),
             _ => bail!(
-                "expected `worklog matmul on=NAME` or `diff OLD NEW`, found `{name} {}`",
+                "expected `worklog OP on=NAME` or `diff OLD NEW`, found `{name} {}`",
                 words.join(" ")
             ),
         }
     })
 }
 
-/// A table, a row a step.
-fn steps(sources: &Path, recorded: &OpResults) -> Result<String> {
-    let file = "kernels/generated/worklogs/matmul/counts.json";
-    let counts: Vec<Counts> = serde_json::from_str(&read(sources, file)?).context(file)?;
-    let titles = ["instructions", "sectors", "wavefronts", "of them conflicts", "TFLOP/s", "of cuBLAS"];
-    let mut text = markdown::header("step", &titles.map(String::from));
-    for step in &counts {
-        let own = row(recorded, &format!("step{}", step.step))?;
-        let library = if step.step == TF32_STEP { CUBLAS_TF32 } else { CUBLAS };
-        let library = row(recorded, library)?;
-        let tflops = own.flops.unwrap_or_default() as f64 / own.us() / 1e6;
-        let cells = [
-            format!("{:.2}", step.instructions),
-            format!("{:.2}", step.sectors),
-            format!("{:.2}", step.wavefronts),
-            format!("{:.2}", step.conflicts),
-            format!("{tflops:.1}"),
-            format!("{:.0}%", 100. * library.us() / own.us()),
-        ];
-        let name = format!("{}. {}", step.step, step.idea);
-        text += &markdown::line(&name, cells.into_iter().map(Some));
+impl Table {
+    /// A row a step.
+    fn text(&self, sources: &Path, recorded: &OpResults) -> Result<String> {
+        let file = format!("kernels/generated/worklogs/{}/counts.json", self.op);
+        let counts: Vec<Counts> = serde_json::from_str(&read(sources, &file)?).context(file)?;
+        let titles = ["instructions", "sectors", "wavefronts", "of them conflicts", self.rate, self.of];
+        let mut text = markdown::header("step", &titles.map(String::from));
+        for step in &counts {
+            let own = self.row(recorded, &format!("step{}", step.step))?;
+            let reference = self.row(recorded, (self.reference)(step.step))?;
+            let rate = match (own.flops, own.bytes) {
+                (Some(flops), _) => format!("{:.1}", flops as f64 / own.us() / 1e6),
+                (None, bytes) => format!("{:.0}", bytes.unwrap_or_default() as f64 / own.us() / 1e3),
+            };
+            let cells = [
+                format!("{:.2}", step.instructions),
+                format!("{:.2}", step.sectors),
+                format!("{:.2}", step.wavefronts),
+                format!("{:.2}", step.conflicts),
+                rate,
+                format!("{:.0}%", 100. * reference.us() / own.us()),
+            ];
+            let name = format!("{}. {}", step.step, step.idea);
+            text += &markdown::line(&name, cells.into_iter().map(Some));
+        }
+        let place = machine(&recorded.machine);
+        let [counted, compared] = self.notes;
+        Ok(markdown::figures(&text, &[counted, compared, place.as_str()], &[]))
     }
-    let place = machine(&recorded.machine);
-    let notes = [
-        "Instructions of a warp, 32-byte sectors and wavefronts per 32 multiply-adds, counted by the simulator at 128 × 128 × 128",
-        "The last step is compared with cuBLAS in TF32, the others with cuBLAS in f32",
-        place.as_str(),
-    ];
-    Ok(markdown::figures(&text, &notes, &[]))
-}
 
-fn row<'r>(recorded: &'r OpResults, level: &str) -> Result<&'r OpRow> {
-    let mut rows = recorded.rows.iter();
-    rows.find(|row| row.level == level)
-        .with_context(|| format!("expected a recorded row of `{level}`, found none"))
+    fn row<'r>(&self, recorded: &'r OpResults, level: &str) -> Result<&'r OpRow> {
+        let mut rows = recorded.rows.iter();
+        rows.find(|row| row.op == self.op && row.level == level)
+            .with_context(|| format!("expected a recorded row of `{} {level}`, found none", self.op))
+    }
 }
 
 /// The changed lines of two files below their header, with two lines around them.

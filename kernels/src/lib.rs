@@ -103,6 +103,7 @@ pub fn calls() -> calls::List {
         softmax::calls::add,
         ternary_linear::calls::add,
         worklogs::matmul::add,
+        worklogs::softmax::add,
     ] {
         add(&mut list);
     }

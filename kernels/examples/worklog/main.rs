@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! cargo run --release -p kernels --example worklog -- matmul
+//! cargo run --release -p kernels --example worklog -- softmax
 //! cargo run --release -p kernels --example worklog -- matmul --write    also records the counts
 //! ```
 //!
-//! With the feature `cuda` it times the steps on the first GPU, next to the recorded times. `workbook worklog` times
-//! them with more care, in turns with cuBLAS, and records them.
+//! With the feature `cuda` it times the steps on the first GPU, next to the recorded times. `workbook worklog`
+//! times them in turns with a library, and records the times.
 
 mod recorded;
 #[cfg(feature = "cuda")]
@@ -14,64 +15,123 @@ mod times;
 
 use std::process::ExitCode;
 
-use kernels::worklogs::matmul::{COUNTED, Counts, STEPS, Step};
-use recorded::Recorded;
+use kernels::worklogs::{Counts, matmul, softmax};
+use recorded::Times;
 
-/// File of the recorded counts.
-const COUNTS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/generated/worklogs/matmul/counts.json"
-);
+/// A worklog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worklog {
+    /// C = A·B
+    Matmul,
+    /// Softmax of rows.
+    Softmax,
+}
+
+impl Worklog {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "matmul" => Some(Self::Matmul),
+            "softmax" => Some(Self::Softmax),
+            _ => None,
+        }
+    }
+
+    /// Name of the worklog, and of its op in the records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Matmul => "matmul",
+            Self::Softmax => "softmax",
+        }
+    }
+
+    fn counts(self) -> candle_core::Result<Vec<Counts>> {
+        match self {
+            Self::Matmul => matmul::STEPS.iter().map(matmul::Step::counts).collect(),
+            Self::Softmax => softmax::STEPS.iter().map(softmax::Step::counts).collect(),
+        }
+    }
+
+    fn title(self) -> String {
+        let (what, unit) = match self {
+            Self::Matmul => {
+                let n = matmul::COUNTED;
+                (format!("C = A·B in f32, simulated at M = N = K = {n}"), "multiply-adds")
+            }
+            Self::Softmax => {
+                let [m, n] = softmax::COUNTED;
+                (format!("Softmax of {m} rows of {n} in f32, simulated"), "elements")
+            }
+        };
+        format!(
+            "{what}. For 32 {unit}: instructions of a warp,\n32-byte sectors of global memory, and wavefronts of shared \
+             memory; bank conflicts\ncause those in parentheses.\n\n\
+             step  idea                           instructions  sectors  wavefronts"
+        )
+    }
+
+    /// The record's row that a step is compared with.
+    pub fn reference(self, step: usize) -> &'static str {
+        match self {
+            Self::Matmul if step == 9 => "candle_tf32",
+            Self::Matmul => "candle",
+            Self::Softmax => "copy",
+        }
+    }
+
+    fn throughput(self) -> &'static str {
+        match self {
+            Self::Matmul => "TFLOP/s, and percent of cuBLAS in the same arithmetic",
+            Self::Softmax => "GB/s, each element read and written once, and percent of a copy's",
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let write = match args[..] {
-        ["matmul"] => false,
-        ["matmul", "--write"] => true,
-        _ => {
-            eprintln!("error: arguments: expected `matmul`, and `--write` or nothing, found {args:?}");
-            return ExitCode::from(2);
-        }
+    let (worklog, write) = match args[..] {
+        [name] => (Worklog::of(name), false),
+        [name, "--write"] => (Worklog::of(name), true),
+        _ => (None, false),
     };
-    match print(write) {
+    let Some(worklog) = worklog else {
+        eprintln!("error: arguments: expected `matmul` or `softmax`, and `--write` or nothing, found {args:?}");
+        return ExitCode::from(2);
+    };
+    match print(worklog, write) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("error: {e}");
+            eprintln!("error: {e:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn print(write: bool) -> anyhow::Result<()> {
-    println!(
-        "C = A·B in f32, simulated at M = N = K = {COUNTED}. For 32 multiply-adds: instructions of a warp, 32-byte\n\
-         sectors of global memory, and wavefronts of shared memory; bank conflicts cause those in parentheses.\n\n\
-         step  idea                           instructions  sectors  wavefronts"
-    );
-    let mut all = vec![];
-    for step in &STEPS {
-        let counts = step.counts()?;
-        println!("{}", row(step, &counts));
-        all.push(counts);
+fn print(worklog: Worklog, write: bool) -> anyhow::Result<()> {
+    println!("{}", worklog.title());
+    let all = worklog.counts()?;
+    for counts in &all {
+        println!("{}", row(counts));
     }
     if write {
-        std::fs::write(COUNTS, serde_json::to_string_pretty(&all)? + "\n")?;
-        println!("\nwritten  {COUNTS}");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/generated/worklogs");
+        let path = format!("{folder}/{}/counts.json", worklog.name());
+        std::fs::write(&path, serde_json::to_string_pretty(&all)? + "\n")?;
+        println!("\nwritten  {path}");
     }
-    let mut columns = recorded::all()?;
-    columns.extend(here()?);
+    let mut columns = recorded::all(worklog)?;
+    columns.extend(here(worklog)?);
     if !columns.is_empty() {
-        println!("\n{}", throughputs(&columns));
+        println!("\n{}", throughputs(worklog, all.len(), &columns));
     }
     Ok(())
 }
 
-fn row(step: &Step, counts: &Counts) -> String {
+fn row(counts: &Counts) -> String {
     format!(
         "{:>4}  {:<29}  {:>12.2}  {:>7.2}  {:>10.2} ({:.2})",
-        step.number,
-        step.idea,
+        counts.step,
+        counts.idea,
         counts.instructions,
         counts.sectors,
         counts.wavefronts,
@@ -81,26 +141,26 @@ fn row(step: &Step, counts: &Counts) -> String {
 
 /// What a GPU of this machine takes.
 #[cfg(feature = "cuda")]
-fn here() -> anyhow::Result<Option<Recorded>> {
-    times::here().map(Some)
+fn here(worklog: Worklog) -> anyhow::Result<Option<Times>> {
+    times::here(worklog).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn here() -> anyhow::Result<Option<Recorded>> {
+fn here(_: Worklog) -> anyhow::Result<Option<Times>> {
     Ok(None)
 }
 
-/// TFLOP/s of each step and each GPU, and percent of cuBLAS.
-fn throughputs(columns: &[Recorded]) -> String {
-    let mut text = "TFLOP/s, and percent of cuBLAS in the same arithmetic:\n\nstep".to_string();
+/// The throughput of each step on each GPU.
+fn throughputs(worklog: Worklog, steps: usize, columns: &[Times]) -> String {
+    let mut text = format!("{}:\n\nstep", worklog.throughput());
     for column in columns {
-        text += &format!("  {:>26}", column.name);
+        text += &format!("  {:>20}", column.name);
     }
-    for step in &STEPS {
-        text += &format!("\n{:>4}", step.number);
+    for step in 1..=steps {
+        text += &format!("\n{step:>4}");
         for column in columns {
-            let cell = column.cell(step.number).unwrap_or_else(|| "–".into());
-            text += &format!("  {cell:>26}");
+            let cell = column.cell(step, worklog.reference(step));
+            text += &format!("  {:>20}", cell.unwrap_or_else(|| "–".into()));
         }
     }
     text

@@ -5,20 +5,27 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::Worklog;
+
 /// Times of one GPU.
-pub struct Recorded {
+pub struct Times {
     /// Name of the GPU.
     pub name: String,
-    rows: Vec<Row>,
+    /// A row a step, and rows of what they are compared with.
+    pub rows: Vec<Row>,
 }
 
-/// One step, or cuBLAS.
+/// One step, or what it is compared with.
 #[derive(Deserialize)]
 pub struct Row {
-    /// `step1`; `candle` and `candle_tf32` are cuBLAS.
+    /// The worklog.
+    pub op: String,
+    /// `step1`, or another's name.
     pub level: String,
-    /// FLOPs of the matmul.
-    pub flops: u64,
+    /// FLOPs of a compute-bound op.
+    pub flops: Option<u64>,
+    /// Minimum bytes of memory traffic of a memory-bound op.
+    pub bytes: Option<u64>,
     /// Microseconds on the host's clock.
     pub host_us: f64,
     /// Microseconds on the device's clock.
@@ -31,26 +38,22 @@ impl Row {
     }
 }
 
-impl Recorded {
-    /// Times of the GPU `name`.
-    #[cfg(feature = "cuda")]
-    pub fn new(name: String, rows: Vec<Row>) -> Self {
-        Self { name, rows }
-    }
-
-    /// `45.2 (88%)`: TFLOP/s of a step, and its share of cuBLAS.
-    pub fn cell(&self, step: usize) -> Option<String> {
+impl Times {
+    /// `45.2 (88%)`: throughput of a step, and its share of the row `reference`.
+    pub fn cell(&self, step: usize, reference: &str) -> Option<String> {
         let row = |level: &str| self.rows.iter().find(|row| row.level == level);
         let own = row(&format!("step{step}"))?;
-        let library = row(if step == 9 { "candle_tf32" } else { "candle" })?;
-        let tflops = own.flops as f64 / own.us() / 1e6;
-        let percent = 100. * library.us() / own.us();
-        Some(format!("{tflops:.1} ({percent:.0}%)"))
+        let percent = 100. * row(reference)?.us() / own.us();
+        let rate = match (own.flops, own.bytes) {
+            (Some(flops), _) => flops as f64 / own.us() / 1e6,
+            (None, bytes) => bytes? as f64 / own.us() / 1e3,
+        };
+        Some(format!("{rate:.1} ({percent:.0}%)"))
     }
 }
 
-/// The records below `benches/results/worklogs`, by the names of their files.
-pub fn all() -> anyhow::Result<Vec<Recorded>> {
+/// The records of a worklog below `benches/results/worklogs`, by the names of their files.
+pub fn all(worklog: Worklog) -> anyhow::Result<Vec<Times>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/results/worklogs");
     if !folder.exists() {
         return Ok(vec![]);
@@ -60,10 +63,18 @@ pub fn all() -> anyhow::Result<Vec<Recorded>> {
         paths.push(entry?.path());
     }
     paths.sort();
-    paths.iter().map(|path| load(path)).collect()
+    let mut all = vec![];
+    for path in paths {
+        let mut times = load(&path).with_context(|| path.display().to_string())?;
+        times.rows.retain(|row| row.op == worklog.name());
+        if !times.rows.is_empty() {
+            all.push(times);
+        }
+    }
+    Ok(all)
 }
 
-fn load(path: &Path) -> anyhow::Result<Recorded> {
+fn load(path: &Path) -> anyhow::Result<Times> {
     #[derive(Deserialize)]
     struct File {
         machine: Machine,
@@ -73,9 +84,8 @@ fn load(path: &Path) -> anyhow::Result<Recorded> {
     struct Machine {
         name: String,
     }
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let file: File = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    Ok(Recorded {
+    let file: File = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    Ok(Times {
         name: file.machine.name,
         rows: file.rows,
     })

@@ -7,11 +7,12 @@
 //! Boehm 2022.
 
 use candle_core::{DType, Device, Result, Tensor};
-use serde::{Deserialize, Serialize};
 
 use crate::calls::List;
 use crate::error::mismatch;
-use crate::launch::{Launch, Module, is_aligned, module, simulated};
+use super::Counts;
+use super::counts::count;
+use crate::launch::{Launch, Module, is_aligned, module};
 use crate::output;
 
 /// A step: a kernel with one idea more than the one before.
@@ -154,50 +155,18 @@ impl Step {
 /// M, N and K of the simulated matmul whose [`Counts`] are recorded: whole tiles of each step.
 pub const COUNTED: usize = 128;
 
-/// What the simulator counts of a step, per 32 multiply-adds: those of one FFMA of a warp.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counts {
-    /// From 1.
-    pub step: usize,
-    /// The step's idea.
-    pub idea: String,
-    /// Instructions of a warp.
-    pub instructions: f64,
-    /// 32-byte sectors of global memory, read or written.
-    pub sectors: f64,
-    /// Wavefronts of shared memory.
-    pub wavefronts: f64,
-    /// Wavefronts that bank conflicts add; part of `wavefronts`.
-    pub conflicts: f64,
-}
-
 impl Step {
-    /// Simulates a matmul of [`COUNTED`] rows and columns, and returns what it cost.
+    /// Simulates a matmul of [`COUNTED`] rows and columns, and returns its cost per 32 multiply-adds: one FFMA of a
+    /// warp.
     ///
     /// # Errors
     /// If the simulator finds a fault.
     pub fn counts(&'static self) -> Result<Counts> {
         let operand = || Tensor::rand(-1f32, 1., (COUNTED, COUNTED), &Device::Cpu);
         let (a, b) = (operand()?, operand()?);
-        let (c, reports) = simulated(simt::Options::default(), || self.matmul(&a, &b));
-        c?;
-        let [report] = &reports[..] else {
-            return Err(mismatch(self.entry, "one launch", reports.len()));
-        };
-        if let Some(finding) = report.findings.first() {
-            return Err(mismatch(self.entry, "no finding", finding));
-        }
-        let total = &report.total;
-        let wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts;
-        let ideal = total.shared_load_ideal + total.shared_store_ideal;
-        let per = |n: u64| n as f64 / (COUNTED.pow(3) / 32) as f64;
-        Ok(Counts {
-            step: self.number,
-            idea: self.idea.into(),
-            instructions: per(total.warps),
-            sectors: per(total.global_load_sectors + total.global_store_sectors),
-            wavefronts: per(wavefronts),
-            conflicts: per(wavefronts - ideal),
+        let units = COUNTED.pow(3) / 32;
+        count((self.number, self.idea), self.entry, units, || {
+            self.matmul(&a, &b)
         })
     }
 }
@@ -225,6 +194,7 @@ mod tests {
     use rand::RngExt;
     use rand_chacha::ChaCha8Rng;
 
+    use super::super::counts::recorded;
     use super::*;
     use crate::launch::on_cpu;
     use crate::output::poisoned;
@@ -288,13 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_counts_are_those_of_the_simulator() -> std::io::Result<()> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/generated/worklogs/matmul/counts.json");
-        let recorded: Vec<Counts> = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-        let counted = STEPS.iter().map(Step::counts).collect::<Result<Vec<Counts>>>();
-        let counted = counted.map_err(std::io::Error::other)?;
+    fn the_recorded_counts_are_those_of_the_simulator() -> Result<()> {
         let how = "`cargo run --release -p kernels --example worklog -- matmul --write` writes them";
-        assert_eq!(recorded, counted, "{how}");
+        for (step, recorded) in STEPS.iter().zip(recorded("matmul")?) {
+            assert_eq!(recorded, step.counts()?, "{how}");
+        }
         Ok(())
     }
 
