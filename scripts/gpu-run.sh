@@ -64,7 +64,7 @@ case $what in
     # while kernels of the first are still under way.
     export CANDLEPOWER_SANITIZE=1
     watched() { # TOOL PROGRAM TEST
-      local kernels=(--kernel-name kns=_level) log
+      local kernels=(--kernel-name kns=_level --kernel-name kns=_step) log
       [ "$1" = initcheck ] && kernels=()
       if log=$(compute-sanitizer --tool "$1" "${kernels[@]}" --require-cuda-init no --error-exitcode 1 \
         --print-limit 20 "$2" --exact "$3" --nocapture 2>&1); then

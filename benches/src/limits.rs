@@ -21,8 +21,9 @@ const MOVED: [usize; 2] = [128 << 20, 1 << 30];
 /// Rows and columns of the matrices: enough to keep all threads of a CPU, or all SMs of a GPU, busy.
 const SIDE: [usize; 2] = [1024, 8192];
 
-/// Bandwidth by a copy, on a CPU by reading alone where that is faster, and the rate by a product: the fastest of
-/// candle's and level 5's two, of which that with a weight makes f32 of TF32 on a GPU. A GPU's product is in `dtype`; a CPU has no arithmetic but f32's.
+/// Bandwidth: that of a copy; on a CPU that of reading alone, if it is higher. FLOPs: those of the fastest of candle's
+/// matmul, level 5's `matmul` and level 5's `linear`, which on a GPU computes f32 as three TF32 matmuls. On a GPU the
+/// matmuls are in `dtype`; a CPU computes in f32 only.
 ///
 /// # Errors
 /// What the device does.

@@ -70,7 +70,7 @@ fn full<T: Element>(
         heads,
         kv_heads: k.dim(2)?,
         keys: tokens,
-        seen: tokens,
+        visible_to_first: tokens,
     };
     attend(queries, Rows::new(k, &k_data)?, Rows::new(v, &v_data)?)
 }
@@ -91,7 +91,7 @@ fn causal<T: Element>(
         heads,
         kv_heads: cache.kv_heads,
         keys: position + tokens,
-        seen: position + 1,
+        visible_to_first: position + 1,
     };
     attend(queries, cache.slots()?)
 }
@@ -104,10 +104,10 @@ struct Queries<'a, T> {
     tokens: usize,
     heads: usize,
     kv_heads: usize,
-    /// Query t attends to the first min(`keys`, `seen` + t) keys: to all with `seen` = `keys`, to its past
-    /// with `seen` = `position` + 1.
+    /// Query t attends to the first min(`keys`, `visible_to_first` + t) keys: to all with `visible_to_first` = `keys`, to its past
+    /// with `visible_to_first` = `position` + 1.
     keys: usize,
-    seen: usize,
+    visible_to_first: usize,
 }
 
 /// Queries of one sequence that share a key head, and their output.
@@ -138,7 +138,7 @@ impl<T: Element> Queries<'_, T> {
     /// Returns how many keys the query of a token attends to.
     #[inline(always)]
     fn sees(&self, token: usize) -> usize {
-        self.keys.min(self.seen + token)
+        self.keys.min(self.visible_to_first + token)
     }
 
     /// Splits the result (B, T, H·D) into tasks of at most `rows` rows and calls `f` with each, in parallel

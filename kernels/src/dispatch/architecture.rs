@@ -39,7 +39,7 @@ pub enum Feature {
     /// Thread-block clusters, and bulk copies by TMA, the Tensor Memory Accelerator.
     Clusters,
     /// `wgmma`: a matmul by four warps with operands in shared memory; Hopper only.
-    WarpGroupProducts,
+    Wgmma,
     /// Matmuls of 4-bit floats with block scales.
     Fp4,
 }
@@ -75,7 +75,7 @@ impl Architecture {
                 AsyncCopies,
                 Fp8,
                 Clusters,
-                WarpGroupProducts,
+                Wgmma,
             ],
             Blackwell => &[
                 TensorCores,
@@ -113,9 +113,9 @@ mod tests {
             ((8, 0), "Ampere", AsyncCopies, Fp8),
             ((8, 6), "Ampere", Bf16, Fp8),
             ((8, 9), "Ada", Fp8, Clusters),
-            ((9, 0), "Hopper", WarpGroupProducts, Fp4),
-            ((10, 0), "Blackwell", Fp4, WarpGroupProducts),
-            ((12, 0), "Blackwell", Clusters, WarpGroupProducts),
+            ((9, 0), "Hopper", Wgmma, Fp4),
+            ((10, 0), "Blackwell", Fp4, Wgmma),
+            ((12, 0), "Blackwell", Clusters, Wgmma),
         ] {
             let found = Architecture::of(capability).expect("a known GPU");
             assert_eq!(found.to_string(), name);

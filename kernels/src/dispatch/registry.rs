@@ -151,7 +151,7 @@ mod tests {
         entries: &[
             Entry {
                 name: "hopper",
-                can: |_, facts| facts.has(Feature::WarpGroupProducts),
+                can: |_, facts| facts.has(Feature::Wgmma),
                 run: 1,
             },
             Entry {

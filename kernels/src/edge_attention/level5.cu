@@ -8,13 +8,13 @@
 //
 // Up to 128 channels a head. Three launches:
 //   edge_attention_*       level 4's kernel, which leaves the long nodes as they are. Grid and block as there.
-//   edge_attention_part_*  a block a chunk: of each long node that has edges in it, a softmax in the making goes to
+//   edge_attention_part_*  one block per chunk: of each long node that has edges in it, a softmax in the making goes to
 //                          memory. There are at most two, that of the first edge and that of the last: one
 //                          between them would be shorter than the chunk. Grid (chunks, groups of heads), block 256.
 //   edge_attention_join_*  a warp a chunk: of the long node that begins in it, joins the parts and finishes.
 //                          Grid (chunks/8, groups of heads), block 256.
 // Parts are joined in the order of the chunks, not by atomics: the same call gives the same bits.
-// Bytes: as level 4, and 3 float4 a lane for each part, twice.
+// Bytes: as level 4, and 3 float4 per lane for each part, twice.
 //
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.

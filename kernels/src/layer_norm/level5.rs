@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::{level3, level4};
-use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
+use crate::dispatch::{Entry, Facts, Op, Problem, Registry};
 use crate::element::by_dtype;
 use crate::error::mismatch;
 use crate::launch::{Launch, Module, aligned, module, narrow_row_variant};
@@ -30,13 +30,13 @@ pub static REGISTRY: Registry<Kernel> = Registry {
             name: "layer_norm_level5",
             can: |p, facts| {
                 let is_narrow = narrow_row_variant(p.n, p.dtype.size_in_bytes()).is_some();
-                facts.is_gpu() && is_narrow && facts.computes(p.dtype, facts.has(Feature::Bf16))
+                facts.is_gpu() && is_narrow && facts.computes(p.dtype, facts.at_least((7, 5)))
             },
             run: narrow_rows_kernel,
         },
         Entry {
             name: "layer_norm_level4",
-            can: |p, facts| facts.computes(p.dtype, facts.has(Feature::Bf16)),
+            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
             run: level4::layer_norm,
         },
         Entry {

@@ -1,7 +1,7 @@
 // matmul, level 5, f32: C = A·B + b for small matrices. A (batch, M, K) and B (batch, K, N) of any strides, b (N)
 // or none, C (batch, M, N) contiguous.
 //
-// Against candle's product, which is cuBLAS's: one of a few kernels made for large matrices, with as few blocks
+// Against candle's matmul, which is cuBLAS's: one of a few kernels made for large matrices, with as few blocks
 // as there are large tiles, or two launches where it splits K. Here the tile is picked by the shape:
 //   - 16×16 of a single matrix, so that even 64×64 gives work to 16 SMs, with K in 4 or 8 slices;
 //   - 32×16 and 32×32 where there are blocks enough, for fewer fetches per multiply-add;

@@ -16,7 +16,7 @@
 //
 // Launch: grid (1), block (1024).
 //
-// What would make it faster: share the logits out over several blocks, or take the maximum in the epilogue of
+// To be faster: share the logits out over several blocks, or take the maximum in the epilogue of
 // the matmul that makes them.
 //
 // Measured: next_token 10000 f32 at less than 1% of the memory rate on an NVIDIA H200; see kernels/generated/next_token/level4.md.

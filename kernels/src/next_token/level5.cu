@@ -10,7 +10,7 @@
 //
 // Launch: grid (1), block (32).
 //
-// What would make it faster: a scan over the warp's lanes, whose sums are rounded in another order.
+// To be faster: a scan over the warp's lanes, whose sums are rounded in another order.
 #include "common/warp.cuh"
 
 constexpr unsigned MAX_K = 1024; // as in level4.cu

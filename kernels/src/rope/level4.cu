@@ -1,4 +1,4 @@
-// Level 4: q and k rotated, k and v appended, 16 bytes a thread.
+// Level 4: q and k rotated, k and v appended, 16 bytes per thread.
 //
 // Against level 3 (one block per head, 4 bytes per load): one block per token. A thread holds 16 bytes of
 // cosines and of sines in registers and rotates that part of one head after another with them, so the angles
@@ -9,7 +9,7 @@
 // Launch: grid (T, B); block (16-byte chunks of half a head, heads), which steps over the rest of both. Where the
 // halves of a head are not 16-byte aligned, a thread takes one element in place of a chunk.
 //
-// What would make it faster: nothing here, it moves what it must; the matmul before it could rotate in
+// To be faster: nothing here, it moves what it must; the matmul before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/rope/level4.md.

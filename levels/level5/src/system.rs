@@ -97,9 +97,9 @@ mod tests {
             ((8, 0), "Ampere", "AsyncCopies", "Fp8"),
             ((8, 6), "Ampere", "Bf16", "Fp8"),
             ((8, 9), "Ada", "Fp8", "Clusters"),
-            ((9, 0), "Hopper", "WarpGroupProducts", "Fp4"),
-            ((10, 0), "Blackwell", "Fp4", "WarpGroupProducts"),
-            ((12, 0), "Blackwell", "Clusters", "WarpGroupProducts"),
+            ((9, 0), "Hopper", "Wgmma", "Fp4"),
+            ((10, 0), "Blackwell", "Fp4", "Wgmma"),
+            ((12, 0), "Blackwell", "Clusters", "Wgmma"),
         ] {
             let text = describe(&Facts::any_gpu(capability, 40), &[]);
             let has = |part: &str| text.contains(part);

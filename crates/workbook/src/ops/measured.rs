@@ -181,7 +181,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
     let driver = driver.map_or_else(String::new, |driver| format!(", driver {driver}"));
     let mut text = format!(
         "# {title}, measured\n\n{}{driver}. Microseconds on the device, median: in a CUDA graph, \\* one by one, † by the host's \
-         clock. *Bound* is the time that the measured memory bandwidth and the fastest measured matmul of the dtype allow at best. `workbook redraw` writes this \
+         clock. *Bound* is the time that the measured memory bandwidth and the fastest measured matmul of the dtype allow at best. Shapes: M×K×N of a matmul, position + T×H×Hkv×D of attention. `workbook redraw` writes this \
          file from what `workbook ops` recorded.\n\n| op | shape | dtype | {} | bound | commit, date |\n|---|---|---|{}---:|---|\n",
         machine.name,
         titles.join(" | "),

@@ -3,9 +3,9 @@
 //! Compared with level 2, which multiplies whole matrices: the scores of a query stay in the L1 cache until
 //! they are weights. Level 2 writes B·H·T·T of them to memory, reads them for the mask, the softmax and the
 //! second matmul, and copies k and v to put heads first. Keys are transposed once, so that the compiler
-//! vectorises the dot products and the exponential (`cpu::math`). Each multiplication needs a load, which
-//! limits the speed to half of the CPU's peak, or less when keys and values come from beyond the L1 cache. To
-//! be faster, each load must serve more than one query.
+//! vectorises the dot products and the exponential (`cpu::math`). Rust does not fuse a multiplication and an
+//! addition, so a multiply-add takes two instructions: at most half of the CPU's peak, or less when keys and
+//! values come from beyond the L1 cache. To be faster, each load must serve more than one query.
 
 use candle_core::{Result, Tensor};
 use pulp::{Simd, WithSimd};

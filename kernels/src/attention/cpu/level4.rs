@@ -7,8 +7,8 @@
 //! read once, and only its scores are stored. In decode, with one query per head, each lane is a key and then
 //! a channel (`decode`). All four matmuls use one register tile (`tile`).
 //!
-//! The FLOPs are level 2's, minus the half that a causal mask hides; a register tile of 8×3 performs 24 of
-//! them per 11 loads. To be faster, use the CPU's matrix instructions in bf16.
+//! The FLOPs are level 2's, minus the half that a causal mask hides; a register tile of 8×3 performs 24
+//! multiply-adds per 11 loads. To be faster, use the CPU's matrix instructions in bf16.
 
 mod block;
 mod decode;

@@ -20,7 +20,7 @@
 // Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes
 // chunks w, w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
 //
-// What would make it faster: one launch in which the last block to finish joins the splits. That needs a counter in
+// To be faster: one launch in which the last block to finish joins the splits. That needs a counter in
 // memory that outlives the launch.
 //
 // Measured: causal_attention_decode 255+1x8x8x64 f32 at 5% of the memory rate on an NVIDIA H200; see kernels/generated/attention/level4/decode.md.

@@ -18,7 +18,7 @@
 // 1, and four times as many blocks take a quarter of the time each. Tiles above the diagonal are skipped, and the last
 // queries, which have the most keys, start first.
 //
-// What would make it faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand split in two
+// To be faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand split in two
 // (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).
 //
 // Measured: causal_attention_prefill 4x4096x16x16x128 f32 at 37% of the matmul rate on an NVIDIA H200; see kernels/generated/attention/level4/tile_f32.md.

@@ -17,7 +17,7 @@
 // Launch: grid (H, ⌈T/64⌉, B), 128 threads, 16 queries per warp; 64 keys at a time. Shared memory: q, and twice k and
 // v, 64 rows each with a pitch of D + 8, so that 8 rows of 16 bytes lie in different banks.
 //
-// What would make it faster: 32 queries per warp halve the reads of keys and values from shared memory. Hopper's wgmma
+// To be faster: 32 queries per warp halve the reads of keys and values from shared memory. Hopper's wgmma
 // reads both operands from there, for four warps at once, as level5/tile_wgmma.cu does.
 //
 // Compiled for sm_80.

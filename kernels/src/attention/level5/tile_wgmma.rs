@@ -72,7 +72,7 @@ impl TileShape {
 
 /// Whether a GPU can, in this dtype: heads of up to 128 channels in whole chunks of 16 bytes.
 pub(in crate::attention) fn can(facts: &Facts, dtype: DType, head_dim: usize) -> bool {
-    let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
+    let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
     let fits = head_dim.is_multiple_of(8) && TileShape::of(head_dim).is_some();
     hopper && dtype == DType::BF16 && fits && head_dim > 0
 }

@@ -8,6 +8,8 @@
 //! would take longer than the matmul, so each sum is a plain loop over two rows in place. gemm has such a
 //! loop for one row of x in f32; here all threads run it.
 //!
+//! In bf16, more than 4 rows first copy the rectangle's rows of x and w to f32, on every call.
+//!
 //! To be faster: pack w once for all calls, and keep accumulators in registers until the epilogue: level 4.
 
 use std::borrow::Cow;

@@ -13,7 +13,7 @@
 // To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; loads of the next matmul's
 // weights before this one ends.
 //
-// Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w a warp, 4 warps a block.
+// Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w per warp, 4 warps per block.
 //
 // Measured: linear 1x512x10000 f32 at 118% of the memory rate (data in caches) on an NVIDIA H200; see kernels/generated/linear/level4/gemv.md.
 #include "common/warp.cuh"

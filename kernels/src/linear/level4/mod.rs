@@ -1,7 +1,8 @@
 //! Level 4: register tiles, tensor cores for bf16, and a GEMV where x has few rows.
 //!
 //! A public function gives the operands to the CPU's loops (`cpu/level4.rs`) or to `launch`, which chooses a kernel:
-//! `gemv.cu`, `tile_f32.cu` or `mma.cu`, each with the `.rs` of the same name.
+//! `gemv.cu`, `tile_f32.cu` or `mma.cu`, each with the `.rs` of the same name. In bf16, `mma.cu` needs compute
+//! capability 8.0: on a T4 only `gemv.cu` runs, and more than 8 rows are an error that names level 3.
 
 pub(super) mod gemv;
 mod mma;

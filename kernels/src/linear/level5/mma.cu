@@ -6,7 +6,7 @@
 //   - A product of two f32 is three of TF32, with the accuracy of f32, instead of an FFMA for each multiply-add of a
 //     lane; see common/split_tf32.cuh. Tile, pipeline and epilogues are those of level 4's bf16; see
 //     common/gemm/tile_mma.cuh.
-//   - Small tiles whose warps share K: at 128×512×512 (M×N×K) a tile of 32×32 makes 64 blocks for 132 SMs, each of which
+//   - Small tiles whose warps share K: at 128×512×512 (M×K×N) a tile of 32×32 makes 64 blocks for 132 SMs, each of which
 //     waits for its own steps. With K in 2 or 4 slices there are 4 or 8 warps to wait at once, and a step is 2 or
 //     4 times as long for the same work of a warp.
 //

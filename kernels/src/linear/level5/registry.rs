@@ -17,7 +17,7 @@ pub static REGISTRY: Registry<Run> = Registry {
     entries: &[
         Entry {
             name: "linear_level4",
-            can: |p, _| is_f32_or_bf16(p),
+            can: can_level4,
             run: Run::Level4,
         },
         panels("linear_level5_one_thread", Threads::One, is_shared),
@@ -61,6 +61,12 @@ pub static REGISTRY: Registry<Run> = Registry {
         },
     ],
 };
+
+/// Level 4: on a GPU in bf16, `mma.cu` needs 8.0; up to [`gemv::MAX_ROWS`] rows go to `gemv.cu`, which needs 7.5.
+fn can_level4(p: &Problem, facts: &Facts) -> bool {
+    let few = p.m <= gemv::MAX_ROWS && facts.at_least((7, 5));
+    is_f32_or_bf16(p) && (few || facts.computes(p.dtype, facts.has(Feature::Bf16)))
+}
 
 fn is_f32_or_bf16(p: &Problem) -> bool {
     matches!(p.dtype, DType::F32 | DType::BF16)
@@ -147,7 +153,7 @@ const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
     Entry {
         name: wgmma.entries.name(),
         can: |p, facts| {
-            let hopper = facts.has(Feature::WarpGroupProducts) && !facts.simulated;
+            let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
             hopper && p.dtype == DType::BF16 && has_aligned_rows(p)
         },
         run: Run::Wgmma(wgmma),

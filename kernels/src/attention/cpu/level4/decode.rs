@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Decode is memory-bound: each key and each value is read once for all G query heads, where level 3 reads
-//! them for every query head. With G = 1 both levels have the same traffic. If there are fewer key heads than
-//! threads, each stream is split into parts, which are merged by their maxima and sums: "Flash-Decoding for
-//! long-context inference", Dao et al. 2023.
+//! them for every query head. With G = 1 both levels have the same traffic. If sequences times
+//! key heads are fewer than two per thread, each stream is split into parts, which are merged by their maxima
+//! and sums: "Flash-Decoding for long-context inference", Dao et al. 2023.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -28,7 +28,7 @@ use crate::cpu::math::{exp, exp_f32s};
 use crate::cpu::parallel;
 use crate::output;
 
-/// Minimum number of blocks per part; merging shorter ones is not worth it.
+/// Blocks per part from which a further split is worth it. A part has more than half as many.
 const BLOCKS: usize = 8;
 
 /// Returns the attention of one query per head to a cache: (B, 1, H·D).
