@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use terms::Terms;
 
 /// Guides that a person reads outside the book, and those whose folder's files are all guides.
-const GUIDES: [&str; 9] = [
+const GUIDES: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -23,11 +23,12 @@ const GUIDES: [&str; 9] = [
     "benches/results/README.md",
     "tests/goldens/README.md",
     "crates/charts/fonts/README.md",
+    "book/chapters/start.md",
     "book/chapters/syllabus.md",
 ];
 
 /// Crates whose string literals reach a person: help, output and errors.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 16] = [
     "benches/src",
     "book/src",
     "crates/charts/src",
@@ -35,9 +36,11 @@ const PROGRAMS: [&str; 14] = [
     "crates/cli/src",
     "crates/data/src",
     "crates/level_kit/src",
+    "exercises/prelude/src",
     "kernels/src",
     "levels",
     "models/src",
+    "simt/src",
     "crates/replay/src",
     "crates/results/src",
     "crates/trace/src",

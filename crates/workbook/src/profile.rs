@@ -115,7 +115,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     for workload in workloads {
         let which = match workload.job.forwards() {
             1 => "",
-            _ => ", the one in the middle",
+            _ => ", measured at the middle position",
         };
         println!("\n{title}, {}: {}{which}", workload.name, workload.input);
         let timing = Waiting::new(format!("timing {}", workload.name));

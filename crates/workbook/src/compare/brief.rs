@@ -73,11 +73,9 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Host time of one forward pass, median. *graph*: as one CUDA graph. *PyTorch, fastest*: \
-                  of eager, CUDA graph and `torch.compile`. The last column is PyTorch's time divided by \
-                  level 5's. In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor \
-                  cores, which is [about as accurate as f32](book/chapters/dispatch.md#the-kernels). PyTorch \
-                  does not use TF32 here. [benches/results](benches/results/README.md) has all results and \
-                  explains the names.";
+                  of eager, CUDA graph and `torch.compile`, without TF32. In f32, level 5 may compute a \
+                  matmul as three TF32 matmuls, which is [about as accurate](book/chapters/dispatch.md#the-kernels). \
+                  [benches/results](benches/results/README.md) has all results and explains the names.";
     table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
 }
 

@@ -20,6 +20,9 @@ struct Here {
 /// A speed-up of level 2 below this counts as no gain.
 const LITTLE: f64 = 1.15;
 
+/// A speed-up of level 2 below this is a loss.
+const SLOWER: f64 = 0.97;
+
 /// Width of the parts' names.
 const NAME: usize = 10;
 
@@ -124,10 +127,11 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
 
 /// Names what takes most of the time of a workload and is the same at levels 1 and 2.
 fn unchanged(two: &Row) -> &'static str {
-    if two.title().starts_with("gnn") {
-        "there sums over edges take most of the time, and they stay the same."
-    } else {
-        "there the matmuls take most of the time, and they stay the same."
+    match (two.title().starts_with("gnn"), two.speedup < SLOWER) {
+        (true, false) => "there sums over edges take most of the time, and they stay the same.",
+        (true, true) => "sums over edges stay the same there, and the rest takes longer.",
+        (false, false) => "there the matmuls take most of the time, and they stay the same.",
+        (false, true) => "the matmuls stay the same there, and the rest takes longer.",
     }
 }
 

@@ -71,9 +71,9 @@ fn decode_row(results: Option<&Results>, level: u8) -> Option<&Row> {
     results?.workload(DECODE)?.level(level)
 }
 
-/// Formats the speed-up over level 1: `3.6×`.
+/// Formats the speed-up over level 1: `3.60×`.
 fn decode(results: Option<&Results>, level: u8) -> String {
-    decode_row(results, level).map_or("—".into(), |row| format!("{:.1}×", row.speedup))
+    decode_row(results, level).map_or("—".into(), |row| format!("{}×", significant(row.speedup)))
 }
 
 /// Returns level 5's row of [`DECODE`] without a CUDA graph.
@@ -112,7 +112,6 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
             );
         }
     }
-    text += " A Rust twin computes on a CPU what the kernel computes on a GPU.";
     format!("\n{}", wrapped(&text))
 }
 
@@ -132,11 +131,11 @@ mod tests {
         rewrite(root.path(), &records())?;
         let once = std::fs::read_to_string(&readme)?;
         assert!(
-            once.starts_with("# Title\n<!-- levels:begin -->\n\n| level |"),
+            once.starts_with("# Title\n<!-- levels:begin -->\n| level |"),
             "{once}"
         );
         assert!(
-            once.contains("\n<!-- levels:end -->\nText\n<!-- results:begin -->\n\n| A GPU, ms |")
+            once.contains("\n<!-- levels:end -->\nText\n<!-- results:begin -->\n| A GPU, ms |")
         );
         rewrite(root.path(), &records())?;
         assert_eq!(std::fs::read_to_string(&readme)?, once, "twice is once");
@@ -161,11 +160,11 @@ mod tests {
         let text = levels(&records());
         let rows: Vec<&str> = text.lines().skip(2).take(5).collect();
         let first =
-            "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.0× | 1.0× |";
+            "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.00× | 1.00× |";
         assert_eq!(rows[0], first);
         let third = "| [3](levels/level3/src/ops.rs) | hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
         assert_eq!(rows[2], third);
-        assert!(rows[4].ends_with(" | 12.3× | 1.3× |"), "{}", rows[4]);
+        assert!(rows[4].ends_with(" | 12.3× | 1.30× |"), "{}", rows[4]);
         let text = text.replace('\n', " ");
         let of_model =
             "when the `readme` language model (25.6 M parameters) generates one token in f32. ";

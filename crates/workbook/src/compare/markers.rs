@@ -19,7 +19,7 @@ pub fn replaced(path: &Path, text: &str, block: &str, new: &str) -> Result<Strin
 fn between(text: &str, begin: &str, end: &str, new: &str) -> Option<String> {
     let from = text.find(begin)? + begin.len();
     let to = from + text[from..].find(end)?;
-    Some(format!("{}\n\n{new}\n{}", &text[..from], &text[to..]))
+    Some(format!("{}\n{new}{}", &text[..from], &text[to..]))
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
         let text = format!("before\n{begin}\nold\n{end}\nafter\n");
         let replaced = |text: &str| replaced("a.md".as_ref(), text, "levels", "new\n");
         let new = replaced(&text).unwrap();
-        assert_eq!(new, format!("before\n{begin}\n\nnew\n\n{end}\nafter\n"));
+        assert_eq!(new, format!("before\n{begin}\nnew\n{end}\nafter\n"));
         assert_eq!(replaced(&new).as_ref(), Ok(&new), "twice is once");
         for bad in [String::new(), begin.into(), format!("{end}\n{begin}")] {
             let error = replaced(&bad).unwrap_err().to_string();

@@ -5,10 +5,10 @@ use candle_core::DType;
 use super::diagnose::{Finding, Part, dotted};
 use super::machine::{Driver, Gpu, Machine, Nvcc, Nvrtc};
 
-/// Formats the report: what works, the machine, then each problem with its fix. `failed` are the requested
+/// Formats the report: the machine, each problem with its fix, and what works. `failed` are the requested
 /// parts that do not work.
 pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> String {
-    let mut text = format!("{}\n\n", summary(machine, findings));
+    let mut text = String::new();
     for (name, value) in facts(machine) {
         text += &format!("{name:<10} {value}\n");
     }
@@ -21,7 +21,7 @@ pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> Strin
             text += &format!("- {}\n  fix: {}\n", finding.found, finding.fix);
         }
     }
-    text + &refusal(failed)
+    format!("{text}{}\n{}\n", refusal(failed), summary(machine, findings))
 }
 
 fn title(part: Part) -> &'static str {

@@ -137,7 +137,7 @@ pub fn introduce(exercises: &[Exercise], exercise: &Exercise, learner: &Learner)
         .is_some_and(|first| first.id == exercise.id);
     if is_first && exercise.number().parse() != Ok(1) {
         println!(
-            "(The first on this path; numbers are those of the folders, not of the book's pages.)\n"
+            "(First in reading order. The numbers are those of the folders in the repository.)\n"
         );
     }
     let folder = format!("{}/", learner.folder().display());

@@ -117,7 +117,7 @@ fn the_first_says_that_it_is_the_first() {
         folder
             .run(args)
             .ended(0)
-            .contains("(The first on this path; ")
+            .contains("(First in reading order. ")
     };
     assert!(is_said(&["start"]));
     assert!(!is_said(&["start", "01"]));

@@ -79,10 +79,10 @@ impl<T: Element> WithSimd for Loops<'_, T> {
         let out = std::mem::take(&mut self.task.out);
         for (row, out) in self.task.rows.clone().zip(out) {
             let (token, head) = self.queries.token_and_head(kv_head, row);
-            let seen = self.queries.sees(token);
-            self.score(self.queries.rows.get(batch, token, head), seen, &mut scores);
-            let share = 1. / exponentials(&mut scores[..seen]);
-            self.mix(&scores[..seen], &mut sums);
+            let visible = self.queries.sees(token);
+            self.score(self.queries.rows.get(batch, token, head), visible, &mut scores);
+            let share = 1. / exponentials(&mut scores[..visible]);
+            self.mix(&scores[..visible], &mut sums);
             for (y, sum) in out.iter_mut().zip(&sums) {
                 y.write(T::narrow(sum * share));
             }
@@ -91,12 +91,12 @@ impl<T: Element> WithSimd for Loops<'_, T> {
 }
 
 impl<T: Element> Loops<'_, T> {
-    /// Computes q·k/√D for at least the first `seen` keys.
+    /// Computes q·k/√D for at least the first `visible` keys.
     #[inline(always)]
-    fn score(&self, q: &[T], seen: usize, scores: &mut [f32]) {
+    fn score(&self, q: &[T], visible: usize, scores: &mut [f32]) {
         let scale = 1. / (q.len() as f32).sqrt();
         let (scores, _) = scores.as_chunks_mut::<BLOCK>();
-        for (i, scores) in scores[..seen.div_ceil(BLOCK)].iter_mut().enumerate() {
+        for (i, scores) in scores[..visible.div_ceil(BLOCK)].iter_mut().enumerate() {
             let block = self.keys.block(self.task.batch, self.task.kv_head, i);
             let mut sums = [0.; BLOCK];
             for (q, channel) in q.iter().zip(block.as_chunks::<BLOCK>().0) {

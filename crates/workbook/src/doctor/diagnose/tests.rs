@@ -127,7 +127,7 @@ fn a_sound_machine_has_no_findings() {
     assert_eq!(diagnose(&sound()), []);
     let text = report(&sound(), &[], &[]);
     let all = "levels 1–5 on the CPU (AVX-512), simulator, NVRTC, levels 1–5 on the GPU with --features cuda";
-    assert!(text.starts_with(&format!("works here: {all}\n")), "{text}");
+    assert!(text.ends_with(&format!("\nworks here: {all}\n")), "{text}");
 }
 
 #[test]
@@ -233,17 +233,17 @@ fn a_laptop_without_a_gpu_is_told_what_works() {
     let findings = diagnose(&machine);
     let text = report(&machine, &findings, &[]);
     assert!(
-        text.starts_with("works here: levels 1–5 on the CPU (AVX-512), simulator, NVRTC; no GPU\n"),
+        text.ends_with("\nworks here: levels 1–5 on the CPU (AVX-512), simulator, NVRTC; no GPU\n"),
         "{text}"
     );
     let text = report(&machine, &findings, &[Part::Cuda]);
     let expected = "\nyou asked for --features cuda: see the fixes above\n";
-    assert!(text.ends_with(expected), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
-/// The start of the report, before and after a change to the machine.
+/// The end of the report, before and after a change to the machine.
 #[test]
-fn the_first_line_says_what_works() {
+fn the_last_line_says_what_works() {
     let cases: [(Change, &str); 6] = [
         (|m| m.cpu.simd = None, "levels 1–5 on the CPU, simulator"),
         (|m| m.cuda_build = true, "levels 1–5 on the GPU"),
@@ -268,10 +268,10 @@ fn the_first_line_says_what_works() {
         let mut machine = sound();
         change(&mut machine);
         let text = report(&machine, &diagnose(&machine), &[]);
-        let first = text.lines().next().unwrap_or_default();
+        let last = text.lines().last().unwrap_or_default();
         assert!(
-            first.starts_with("works here: ") && first.contains(part),
-            "{first}"
+            last.starts_with("works here: ") && last.contains(part),
+            "{last}"
         );
     }
 }

@@ -162,8 +162,8 @@ impl<S: Simd, const N: usize> Block<S, N> {
         for (j, s) in s.chunks_exact_mut(N).take(count).enumerate() {
             let key = simd.splat_u32s((first + j) as u32);
             for (s, sees) in s.iter_mut().zip(self.sees) {
-                let seen = simd.less_than_u32s(key, sees);
-                *s = simd.select_f32s(seen, *s, simd.splat_f32s(f32::NEG_INFINITY));
+                let is_visible = simd.less_than_u32s(key, sees);
+                *s = simd.select_f32s(is_visible, *s, simd.splat_f32s(f32::NEG_INFINITY));
             }
         }
     }
