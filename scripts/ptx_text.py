@@ -2,86 +2,52 @@
 
 python3 scripts/ptx_text.py FILE.ptx ROOT
 
-A `.loc` says which source line the instructions behind it come from, up to the next one; with `inlined_at`, also where
-the compiler inlined that line. As nvcc writes them, they are half of a file, and they name this machine's folders.
+A `.loc` says which source line the instructions after it come from, up to the next one. nvcc writes the column, too, and
+where the compiler inlined the line. A finding of the simulator and a line of a profiler need neither, and as nvcc writes
+them, they are half of a file, and name this machine's folders.
 
 - Paths start at the repository's root, and the CUDA toolkit's at `cuda/`.
 - An instruction from a header outside the repository belongs to the line that called it.
+- A `.loc` has its file and its line. The column, which PTX requires, is 0.
 - A `.loc` that changes nothing goes: one that repeats the one in effect, and one that the next `.loc` replaces before
-  any instruction. The first of those stays, because `inlined_at` has to name a `.loc` that came before.
-- Functions that were inlined are called `Rows::copy`, where nvcc spells the whole C++ type in bytes.
-- The two comments around each inline assembly go, and the blank between an opcode and the tab behind it.
+  any instruction.
+- The names of inlined functions go, because no `.loc` refers to them.
+- The two comments around each inline assembly go, and the blanks between an opcode and the tab after it.
 """
 
 import re
-import subprocess
 import sys
 
-LOC = re.compile(r"^\t\.loc\t(\d+) (\d+) (\d+)(?:, function_name (\S+), inlined_at (\d+) (\d+) (\d+))?$")
+LOC = re.compile(r"^\t\.loc\t(\d+) (\d+) (\d+)(?:, function_name \S+, inlined_at (\d+) (\d+) (\d+))?$")
 FILE = re.compile(r'^\t\.file\t(\d+) "([^"]+)"$')
-NAME = re.compile(r"(\$L__info_string\d+):\n((?:\.b8 [\d,]+\n)+)")
-
-
-def without_brackets(name, pair):
-    """`Rows::copy` of `Rows<16, 80>::copy`."""
-    innermost = re.compile(r"\%s[^%s]*\%s" % (pair[0], re.escape(pair), pair[1]))
-    while innermost.search(name):
-        name = innermost.sub("", name)
-    return name
-
-
-def function_name(demangled):
-    """`product::{lambda#1}` of `void product<Tile>(float*)::{lambda(int)#1}::operator()<int>(int) const`."""
-    name = demangled.replace("operator()", "call").replace("(anonymous namespace)::", "").replace(" const::", "::")
-    name = without_brackets(without_brackets(name, "<>"), "()")
-    return name.removesuffix(" const").split(" ")[-1].removesuffix("::call")
-
-
-def function_names(mangled):
-    """Of all of them, by binutils' c++filt, which comes with the compiler that nvcc needs."""
-    run = subprocess.run(["c++filt"], input="\n".join(mangled), text=True, capture_output=True, check=True)
-    return [function_name(line) for line in run.stdout.splitlines()]
-
-
-def with_short_names(text):
-    """The bytes of `$L__info_string7` become those of a short name, and the label `$name7`; unused ones go."""
-    used = set(re.findall(r"function_name (\S+),", text))
-    spelled = [re.findall(r"\d+", match.group(2).replace(".b8", "")) for match in NAME.finditer(text)]
-    mangled = [bytes(map(int, name)).rstrip(b"\0").decode() for name in spelled]
-    short = iter(function_names(mangled) if mangled else [])
-
-    def spell(match):
-        name = next(short).encode() + b"\0"
-        return f"{match.group(1)}:\n.b8 {','.join(map(str, name))}\n" if match.group(1) in used else ""
-
-    return NAME.sub(spell, text).replace("$L__info_string", "$name")
+NAMES = re.compile(r"\t\.section\t\.debug_str\n\t\{\n(?:\$L__info_string\d+:\n(?:\.b8 [\d,]+\n)+)*\n?\t\}\n")
 
 
 def attributed(lines, foreign):
-    """Without `.loc`s in foreign files: the line that called takes their place."""
+    """Each `.loc` as its file and line; in place of one in a foreign file, the line that called."""
     before = {}
     for line in lines:
         if match := LOC.match(line):
-            file, *_, at_file, at_line, at_column = match.groups()
+            file, number, _, *call = match.groups()
+            line = f"\t.loc\t{file} {number} 0"
             if file in foreign:
-                line = before.get((at_file, at_line, at_column), line)
+                line = before.get(tuple(call), line)
             before[match.group(1, 2, 3)] = line
         yield line
 
 
 def without_repeats(lines):
-    current, seen = None, set()
+    current = None
     text = [line for line in lines if line]
     following = iter(text[1:] + [""])
     for line in lines:
         after = next(following) if line else ""
         if line.startswith(".visible"):
-            current, seen = None, set()
+            current = None
         if LOC.match(line):
-            if line == current or (LOC.match(after) and line in seen):
+            if line == current or LOC.match(after):
                 continue
             current = line
-            seen.add(line)
         yield line
 
 
@@ -92,9 +58,8 @@ def shortened(text, root):
     lines = [l for l in text.split("\n") if l not in ("\t// begin inline asm", "\t// end inline asm")]
     lines = list(without_repeats(list(attributed(lines, foreign))))
     used = {match.group(1) for line in lines if (match := LOC.match(line))}
-    unused = foreign - used
-    lines = [l for l in lines if not ((match := FILE.match(l)) and match.group(1) in unused)]
-    return with_short_names("\n".join(lines)).replace(" \t", "\t")
+    lines = [l for l in lines if not ((match := FILE.match(l)) and match.group(1) not in used)]
+    return re.sub(" +\t", "\t", NAMES.sub("", "\n".join(lines)))
 
 
 if __name__ == "__main__":
