@@ -27,7 +27,9 @@ struct Counts {
 /// A worklog's table.
 struct Table {
     op: &'static str,
-    /// Title of the throughput, and the unit of `us` per amount.
+    /// The first and the last step that were timed.
+    steps: [usize; 2],
+    /// Title of the throughput.
     rate: &'static str,
     /// Title of the share.
     of: &'static str,
@@ -36,9 +38,10 @@ struct Table {
     notes: [&'static str; 2],
 }
 
-const TABLES: [Table; 2] = [
+const TABLES: [Table; 4] = [
     Table {
         op: "matmul",
+        steps: [1, 9],
         rate: "TFLOP/s",
         of: "of cuBLAS",
         reference: |step| if step == 9 { "candle_tf32" } else { "candle" },
@@ -49,12 +52,35 @@ const TABLES: [Table; 2] = [
     },
     Table {
         op: "softmax",
+        steps: [1, 4],
         rate: "GB/s",
         of: "of a copy",
         reference: |_| "copy",
         notes: [
-            "Instructions of a warp, 32-byte sectors and wavefronts per 32 elements, counted by the simulator at 128 × 1024",
+            "Instructions of a warp, 32-byte sectors and wavefronts per 32 elements, counted by the simulator at 32 × 8192",
             "GB/s count each element once as read and once as written",
+        ],
+    },
+    Table {
+        op: "attention",
+        steps: [1, 5],
+        rate: "TFLOP/s",
+        of: "of level 5",
+        reference: |_| "level5",
+        notes: [
+            "Instructions of a warp, 32-byte sectors and wavefronts per 32 multiply-adds, counted by the simulator with 2 heads, 64 queries and 256 keys",
+            "Level 5 is the kernel that its table picks for this shape",
+        ],
+    },
+    Table {
+        op: "attention_decode",
+        steps: [3, 6],
+        rate: "GB/s",
+        of: "of level 5",
+        reference: |_| "level5",
+        notes: [
+            "The counts are those of the table of the prompt",
+            "GB/s count each key and each value as read once",
         ],
     },
 ];
@@ -70,7 +96,7 @@ pub fn expand(text: &str, sources: &Path, results: &Path) -> Result<String> {
         match (name, &words[..]) {
             ("worklog", [op, on]) if on.starts_with("on=") => {
                 let table = TABLES.iter().find(|table| table.op == *op);
-                let table = table.context("expected the name of a worklog: matmul or softmax")?;
+                let table = table.context("expected the name of a worklog: matmul, softmax, attention or attention_decode")?;
                 let file = format!("{}.json", &on["on=".len()..]);
                 let record = results.join(Kind::Worklogs.folder()).join(file);
                 table.text(sources, &OpResults::load(&record)?)
@@ -87,16 +113,29 @@ pub fn expand(text: &str, sources: &Path, results: &Path) -> Result<String> {
 impl Table {
     /// A row a step.
     fn text(&self, sources: &Path, recorded: &OpResults) -> Result<String> {
-        let file = format!("kernels/generated/worklogs/{}/counts.json", self.op);
+        let folder = self.op.trim_end_matches("_decode");
+        let file = format!("kernels/generated/worklogs/{folder}/counts.json");
         let counts: Vec<Counts> = serde_json::from_str(&read(sources, &file)?).context(file)?;
-        let titles = ["instructions", "sectors", "wavefronts", "of them conflicts", self.rate, self.of];
+        let titles = [
+            "instructions",
+            "sectors",
+            "wavefronts",
+            "of them conflicts",
+            self.rate,
+            self.of,
+        ];
         let mut text = markdown::header("step", &titles.map(String::from));
         for step in &counts {
+            if !(self.steps[0]..=self.steps[1]).contains(&step.step) {
+                continue; // not timed at this shape
+            }
             let own = self.row(recorded, &format!("step{}", step.step))?;
             let reference = self.row(recorded, (self.reference)(step.step))?;
             let rate = match (own.flops, own.bytes) {
                 (Some(flops), _) => format!("{:.1}", flops as f64 / own.us() / 1e6),
-                (None, bytes) => format!("{:.0}", bytes.unwrap_or_default() as f64 / own.us() / 1e3),
+                (None, bytes) => {
+                    format!("{:.0}", bytes.unwrap_or_default() as f64 / own.us() / 1e3)
+                }
             };
             let cells = [
                 format!("{:.2}", step.instructions),
@@ -111,13 +150,22 @@ impl Table {
         }
         let place = machine(&recorded.machine);
         let [counted, compared] = self.notes;
-        Ok(markdown::figures(&text, &[counted, compared, place.as_str()], &[]))
+        Ok(markdown::figures(
+            &text,
+            &[counted, compared, place.as_str()],
+            &[],
+        ))
     }
 
     fn row<'r>(&self, recorded: &'r OpResults, level: &str) -> Result<&'r OpRow> {
         let mut rows = recorded.rows.iter();
         rows.find(|row| row.op == self.op && row.level == level)
-            .with_context(|| format!("expected a recorded row of `{} {level}`, found none", self.op))
+            .with_context(|| {
+                format!(
+                    "expected a recorded row of `{} {level}`, found none",
+                    self.op
+                )
+            })
     }
 }
 
@@ -128,7 +176,12 @@ fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
     let diff = TextDiff::from_lines(before, after);
     let mut hunks = vec![];
     for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
-        let lines: String = hunk.to_string().lines().skip(1).map(|l| format!("{l}\n")).collect();
+        let lines: String = hunk
+            .to_string()
+            .lines()
+            .skip(1)
+            .map(|l| format!("{l}\n"))
+            .collect();
         hunks.push(lines);
     }
     if hunks.is_empty() {

@@ -104,6 +104,7 @@ pub fn calls() -> calls::List {
         ternary_linear::calls::add,
         worklogs::matmul::add,
         worklogs::softmax::add,
+        worklogs::attention::add,
     ] {
         add(&mut list);
     }

@@ -68,7 +68,8 @@ impl Kind {
         struct Head {
             kind: Kind,
         }
-        let expected = "recorded figures: JSON of compare, ops, small, sweep, worklog or cargo bench";
+        let expected =
+            "recorded figures: JSON of compare, ops, small, sweep, worklog or cargo bench";
         let bad = |found: &dyn fmt::Display| BadInput::new(path.display(), expected, found);
         let text = data::read_text(path)?;
         let head: Head = serde_json::from_str(&text).map_err(|e| bad(&e))?;

@@ -112,7 +112,10 @@ impl All {
             (Kind::Ops, crate::ops::redraw(root, &self.ops)?),
             (Kind::Small, crate::small::redraw(root, &self.small)?),
             (Kind::Sweep, crate::sweep::redraw(root, &self.sweep)?),
-            (Kind::Worklogs, crate::worklog::redraw(root, &self.worklogs)?),
+            (
+                Kind::Worklogs,
+                crate::worklog::redraw(root, &self.worklogs)?,
+            ),
         ];
         let drawn = charts.iter().flat_map(|(_, drawn)| drawn);
         let mut paths: Vec<PathBuf> = drawn.map(|drawing| drawing.path.clone()).collect();

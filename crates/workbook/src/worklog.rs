@@ -1,5 +1,6 @@
 //! `workbook worklog`: times each step of a worklog on a GPU, in turns with a library or a copy.
 
+mod attention;
 mod chart;
 mod matmul;
 mod softmax;
@@ -44,13 +45,17 @@ enum Name {
     Matmul,
     /// Softmax of rows in four steps
     Softmax,
+    /// Attention in six steps
+    Attention,
 }
 
 impl Name {
-    fn worklog(self) -> &'static Worklog {
+    /// What is timed: attention with many queries, and with one.
+    fn worklogs(self) -> Vec<&'static Worklog> {
         match self {
-            Self::Matmul => &matmul::WORKLOG,
-            Self::Softmax => &softmax::WORKLOG,
+            Self::Matmul => vec![&matmul::WORKLOG],
+            Self::Softmax => vec![&softmax::WORKLOG],
+            Self::Attention => vec![&attention::PROMPT, &attention::DECODE],
         }
     }
 }
@@ -79,6 +84,14 @@ struct Worklog {
     cost: fn() -> OpRow,
 }
 
+/// All that can be recorded.
+const WORKLOGS: [&Worklog; 4] = [
+    &matmul::WORKLOG,
+    &softmax::WORKLOG,
+    &attention::PROMPT,
+    &attention::DECODE,
+];
+
 type Call = fn(&[Tensor]) -> candle_core::Result<Tensor>;
 
 /// Measures, prints one line per step, and writes the files that `args` asks for.
@@ -93,10 +106,11 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
     let mut results = OpResults::new(machine::describe(&device, &root)?).of_kind(Kind::Worklogs);
     let record = Records::named(&root, args.record.as_deref(), &Run::Ops(results.clone()))?;
     println!("{}", results.machine);
-    for name in &args.worklogs {
-        let worklog = name.worklog();
+    for worklog in args.worklogs.iter().flat_map(|name| name.worklogs()) {
         worklog.check(&device)?;
-        results.rows.extend(worklog.rows(&device, args.samples as usize)?);
+        results
+            .rows
+            .extend(worklog.rows(&device, args.samples as usize)?);
         print!("{}", worklog.table(&results)?);
     }
     let figures = left_by_a_run(&root, results.kind);
@@ -176,7 +190,11 @@ impl Worklog {
     }
 
     fn table(&self, results: &OpResults) -> Result<String> {
-        let mut text = format!("\n{} {}\nstep  idea                                 µs\n", self.op, (self.shape)());
+        let mut text = format!(
+            "\n{} {}\nstep  idea                                 µs\n",
+            self.op,
+            (self.shape)()
+        );
         for step in self.shares(results)? {
             text += &format!(
                 "{:>4}  {:<30} {:>9.0}  {:>14}  {:>5.1}% of {}\n",
@@ -249,8 +267,10 @@ mod tests {
             ("matmul", "candle_tf32", 5.),
         ]);
         let found = matmul::WORKLOG.shares(&results)?;
-        let found: Vec<(usize, f64, &str)> =
-            found.iter().map(|s| (s.number, s.share, s.reference)).collect();
+        let found: Vec<(usize, f64, &str)> = found
+            .iter()
+            .map(|s| (s.number, s.share, s.reference))
+            .collect();
         assert_eq!(found, [(1, 0.25, "cuBLAS"), (9, 0.25, "cuBLAS with TF32")]);
         let text = matmul::WORKLOG.table(&results)?;
         assert!(text.contains("25.0% of cuBLAS with TF32"), "{text}");
@@ -260,16 +280,23 @@ mod tests {
     #[test]
     fn a_record_without_the_library_is_an_error() {
         let results = recorded(&[("matmul", "step1", 400.)]);
-        let error = matmul::WORKLOG.shares(&results).err().map(|e| e.to_string());
-        assert_eq!(error.as_deref(), Some("matmul candle: expected a recorded row"));
+        let error = matmul::WORKLOG
+            .shares(&results)
+            .err()
+            .map(|e| e.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some("matmul candle: expected a recorded row")
+        );
     }
 
-    /// The definitions agree with the kernels' worklogs: steps count from 1, and all have a reference.
+    /// The definitions agree with the kernels' worklogs: steps follow each other, and all have a reference.
     #[test]
     fn every_step_has_a_reference() {
-        for worklog in [&matmul::WORKLOG, &softmax::WORKLOG] {
+        for worklog in WORKLOGS {
+            let first = (worklog.steps)()[0].0;
             for (at, (number, _)) in (worklog.steps)().into_iter().enumerate() {
-                assert_eq!(number, at + 1, "{}", worklog.op);
+                assert_eq!(number, at + first, "{}", worklog.op);
                 let (level, _) = (worklog.reference_of)(number);
                 let known = worklog.references.iter().any(|(name, _)| *name == level);
                 assert!(known, "{} {level}", worklog.op);

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p kernels --example worklog -- matmul
 //! cargo run --release -p kernels --example worklog -- softmax
+//! cargo run --release -p kernels --example worklog -- attention
 //! cargo run --release -p kernels --example worklog -- matmul --write    also records the counts
 //! ```
 //!
@@ -15,7 +16,7 @@ mod times;
 
 use std::process::ExitCode;
 
-use kernels::worklogs::{Counts, matmul, softmax};
+use kernels::worklogs::{Counts, attention, matmul, softmax};
 use recorded::Times;
 
 /// A worklog.
@@ -25,6 +26,8 @@ pub enum Worklog {
     Matmul,
     /// Softmax of rows.
     Softmax,
+    /// Attention of one sequence.
+    Attention,
 }
 
 impl Worklog {
@@ -32,6 +35,7 @@ impl Worklog {
         match name {
             "matmul" => Some(Self::Matmul),
             "softmax" => Some(Self::Softmax),
+            "attention" => Some(Self::Attention),
             _ => None,
         }
     }
@@ -41,6 +45,7 @@ impl Worklog {
         match self {
             Self::Matmul => "matmul",
             Self::Softmax => "softmax",
+            Self::Attention => "attention",
         }
     }
 
@@ -48,6 +53,10 @@ impl Worklog {
         match self {
             Self::Matmul => matmul::STEPS.iter().map(matmul::Step::counts).collect(),
             Self::Softmax => softmax::STEPS.iter().map(softmax::Step::counts).collect(),
+            Self::Attention => attention::STEPS
+                .iter()
+                .map(attention::Step::counts)
+                .collect(),
         }
     }
 
@@ -55,11 +64,24 @@ impl Worklog {
         let (what, unit) = match self {
             Self::Matmul => {
                 let n = matmul::COUNTED;
-                (format!("C = A·B in f32, simulated at M = N = K = {n}"), "multiply-adds")
+                (
+                    format!("C = A·B in f32, simulated at M = N = K = {n}"),
+                    "multiply-adds",
+                )
+            }
+            Self::Attention => {
+                let [heads, queries, keys] = attention::COUNTED;
+                let what = format!(
+                    "Attention of {heads} heads, {queries} queries and {keys} keys in f32, simulated"
+                );
+                (what, "multiply-adds")
             }
             Self::Softmax => {
                 let [m, n] = softmax::COUNTED;
-                (format!("Softmax of {m} rows of {n} in f32, simulated"), "elements")
+                (
+                    format!("Softmax of {m} rows of {n} in f32, simulated"),
+                    "elements",
+                )
             }
         };
         format!(
@@ -75,12 +97,14 @@ impl Worklog {
             Self::Matmul if step == 9 => "candle_tf32",
             Self::Matmul => "candle",
             Self::Softmax => "copy",
+            Self::Attention => "level5",
         }
     }
 
     fn throughput(self) -> &'static str {
         match self {
             Self::Matmul => "TFLOP/s, and percent of cuBLAS in the same arithmetic",
+            Self::Attention => "TFLOP/s, and percent of level 5's",
             Self::Softmax => "GB/s, each element read and written once, and percent of a copy's",
         }
     }
@@ -95,7 +119,9 @@ fn main() -> ExitCode {
         _ => (None, false),
     };
     let Some(worklog) = worklog else {
-        eprintln!("error: arguments: expected `matmul` or `softmax`, and `--write` or nothing, found {args:?}");
+        eprintln!(
+            "error: arguments: expected `matmul`, `softmax` or `attention`, and `--write` or nothing, found {args:?}"
+        );
         return ExitCode::from(2);
     };
     match print(worklog, write) {

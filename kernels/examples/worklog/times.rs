@@ -5,7 +5,8 @@ use std::time::Instant;
 use candle_core::cuda::set_gemm_reduced_precision_f32;
 use candle_core::{Device, Result, Tensor};
 use kernels::cuda_graph;
-use kernels::worklogs::{matmul, softmax};
+use kernels::worklogs::attention::HEAD_DIM;
+use kernels::worklogs::{attention, matmul, softmax};
 
 use super::Worklog;
 use super::recorded::{Row, Times};
@@ -13,6 +14,9 @@ use super::recorded::{Row, Times};
 /// M, N and K, and rows and columns, as in the records.
 const MATMUL: usize = 4096;
 const SOFTMAX: [usize; 2] = [16384, 8192];
+
+/// Heads, and queries or keys, as in the records.
+const ATTENTION: [usize; 2] = [16, 4096];
 
 /// Samples, of which the median counts.
 const SAMPLES: usize = 5;
@@ -23,12 +27,18 @@ pub fn here(worklog: Worklog) -> Result<Times> {
     let times = match worklog {
         Worklog::Matmul => matmul(&device)?,
         Worklog::Softmax => softmax(&device)?,
+        Worklog::Attention => attention(&device)?,
     };
     let row = |(level, us)| Row {
         op: worklog.name().into(),
         level,
-        flops: (worklog == Worklog::Matmul).then_some(2 * (MATMUL as u64).pow(3)),
-        bytes: (worklog == Worklog::Softmax).then_some(8 * SOFTMAX.iter().product::<usize>() as u64),
+        flops: match worklog {
+            Worklog::Matmul => Some(2 * (MATMUL as u64).pow(3)),
+            Worklog::Attention => Some((4 * ATTENTION[0] * ATTENTION[1].pow(2) * HEAD_DIM) as u64),
+            Worklog::Softmax => None,
+        },
+        bytes: (worklog == Worklog::Softmax)
+            .then_some(8 * SOFTMAX.iter().product::<usize>() as u64),
         host_us: us,
         device_us: None,
     };
@@ -62,6 +72,22 @@ fn softmax(device: &Device) -> Result<Vec<(String, f64)>> {
         times.push((format!("step{}", step.number), us));
     }
     times.push(("copy".into(), microseconds(device, || x.copy())?));
+    Ok(times)
+}
+
+fn attention(device: &Device) -> Result<Vec<(String, f64)>> {
+    let [heads, tokens] = ATTENTION;
+    let operand = || Tensor::rand(-1f32, 1., (heads, tokens, HEAD_DIM), device);
+    let (q, k, v) = (operand()?, operand()?, operand()?);
+    let mut times = vec![];
+    for step in &attention::STEPS {
+        let us = microseconds(device, || step.attention(&q, &k, &v))?;
+        times.push((format!("step{}", step.number), us));
+    }
+    let tokens_first = |x: &Tensor| x.transpose(0, 1)?.contiguous()?.unsqueeze(0);
+    let (q, k, v) = (tokens_first(&q)?, tokens_first(&k)?, tokens_first(&v)?);
+    let us = microseconds(device, || kernels::level5::attention(&q, &k, &v))?;
+    times.push(("level5".into(), us));
     Ok(times)
 }
 

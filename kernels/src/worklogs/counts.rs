@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::mismatch;
 use crate::launch::simulated;
 
-/// What a step costs, per unit of work of a warp: 32 multiply-adds of a matmul, 32 elements of a softmax.
+/// What a step costs, per unit of work of a warp: 32 multiply-adds of a matmul or of attention, 32 elements of a softmax.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// From 1.
@@ -23,35 +23,34 @@ pub struct Counts {
     pub conflicts: f64,
 }
 
-/// Simulates `run`, which is one launch of `entry`, and returns its cost per unit of `units`.
+/// Simulates the launches of `run`, and returns their cost per unit of `units`.
 ///
 /// # Errors
 /// If the launch fails, or the simulator finds a fault.
 pub(super) fn count(
     (step, idea): (usize, &str),
-    entry: &str,
+    name: &str,
     units: usize,
     run: impl FnOnce() -> Result<Tensor>,
 ) -> Result<Counts> {
     let (result, reports) = simulated(simt::Options::default(), run);
     result?;
-    let [report] = &reports[..] else {
-        return Err(mismatch(entry, "one launch", reports.len()));
-    };
-    if let Some(finding) = report.findings.first() {
-        return Err(mismatch(entry, "no finding", finding));
+    if let Some(finding) = reports.iter().find_map(|report| report.findings.first()) {
+        return Err(mismatch(name, "no finding", finding));
     }
-    let total = &report.total;
-    let wavefronts = total.shared_load_wavefronts + total.shared_store_wavefronts;
-    let ideal = total.shared_load_ideal + total.shared_store_ideal;
-    let per = |n: u64| n as f64 / units as f64;
+    let per = |count: fn(&simt::Counts) -> u64| {
+        let total: u64 = reports.iter().map(|report| count(&report.total)).sum();
+        total as f64 / units as f64
+    };
+    let wavefronts = per(|n| n.shared_load_wavefronts + n.shared_store_wavefronts);
+    let ideal = per(|n| n.shared_load_ideal + n.shared_store_ideal);
     Ok(Counts {
         step,
         idea: idea.into(),
-        instructions: per(total.warps),
-        sectors: per(total.global_load_sectors + total.global_store_sectors),
-        wavefronts: per(wavefronts),
-        conflicts: per(wavefronts - ideal),
+        instructions: per(|n| n.warps),
+        sectors: per(|n| n.global_load_sectors + n.global_store_sectors),
+        wavefronts,
+        conflicts: (wavefronts - ideal).max(0.), // one word for many lanes needs less than their bytes
     })
 }
 

@@ -8,10 +8,10 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::calls::List;
-use crate::error::mismatch;
 use super::Counts;
 use super::counts::count;
+use crate::calls::List;
+use crate::error::mismatch;
 use crate::launch::{Launch, Module, is_aligned, module};
 use crate::output;
 
@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn the_recorded_counts_are_those_of_the_simulator() -> Result<()> {
-        let how = "`cargo run --release -p kernels --example worklog -- matmul --write` writes them";
+        let how =
+            "`cargo run --release -p kernels --example worklog -- matmul --write` writes them";
         for (step, recorded) in STEPS.iter().zip(recorded("matmul")?) {
             assert_eq!(recorded, step.counts()?, "{how}");
         }

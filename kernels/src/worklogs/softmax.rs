@@ -73,7 +73,7 @@ pub static STEPS: [Step; 4] = [
 pub const MAX_IN_REGISTERS: usize = 8192;
 
 /// Rows and columns of the simulated softmax whose [`Counts`] are recorded.
-pub const COUNTED: [usize; 2] = [128, 1024];
+pub const COUNTED: [usize; 2] = [32, 8192];
 
 impl Step {
     /// Returns the softmax of each row of x (M, N), which is contiguous, f32, and on a GPU or simulated.
@@ -174,7 +174,11 @@ mod tests {
             for sizes in [[1, 1], [129, 37], [3, 1025], any] {
                 for step in &STEPS {
                     let [m, n] = sizes;
-                    let n = if step.in_registers { n.next_multiple_of(4) } else { n };
+                    let n = if step.in_registers {
+                        n.next_multiple_of(4)
+                    } else {
+                        n
+                    };
                     let (x, x64) = uniform(&mut rng, &[m, n], DType::F32, &device)?;
                     let y = poisoned(|| step.softmax(&x))?;
                     let what = format!("{} {device:?} {m}×{n}", step.entry);
@@ -210,7 +214,10 @@ mod tests {
         };
         for shape in [[1, 6], [1, MAX_IN_REGISTERS + 4]] {
             let found = refusal(4, shape, DType::F32)?;
-            assert!(found.contains("a multiple of 4 columns, at most 8192"), "{found}");
+            assert!(
+                found.contains("a multiple of 4 columns, at most 8192"),
+                "{found}"
+            );
         }
         assert!(refusal(1, [2, 2], DType::F64)?.contains("f64"));
         assert!(refusal(1, [2, 0], DType::F32)?.contains("at least one column"));
@@ -227,7 +234,8 @@ mod tests {
 
     #[test]
     fn the_recorded_counts_are_those_of_the_simulator() -> Result<()> {
-        let how = "`cargo run --release -p kernels --example worklog -- softmax --write` writes them";
+        let how =
+            "`cargo run --release -p kernels --example worklog -- softmax --write` writes them";
         for (step, recorded) in STEPS.iter().zip(recorded("softmax")?) {
             assert_eq!(recorded, step.counts()?, "{how}");
         }

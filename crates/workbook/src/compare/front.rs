@@ -159,8 +159,7 @@ mod tests {
     fn a_level_has_its_decode_on_both_devices() {
         let text = levels(&records());
         let rows: Vec<&str> = text.lines().skip(2).take(5).collect();
-        let first =
-            "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.00× | 1.00× |";
+        let first = "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.00× | 1.00× |";
         assert_eq!(rows[0], first);
         let third = "| [3](levels/level3/src/ops.rs) | hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
         assert_eq!(rows[2], third);

@@ -21,7 +21,11 @@ pub fn report(machine: &Machine, findings: &[Finding], failed: &[Part]) -> Strin
             text += &format!("- {}\n  fix: {}\n", finding.found, finding.fix);
         }
     }
-    format!("{text}{}\n{}\n", refusal(failed), summary(machine, findings))
+    format!(
+        "{text}{}\n{}\n",
+        refusal(failed),
+        summary(machine, findings)
+    )
 }
 
 fn title(part: Part) -> &'static str {

@@ -130,12 +130,7 @@ fn ptx_of(path: &Path) -> Result<PathBuf> {
 }
 
 /// The header's line: the row with the longest bound, as a part of its bound. `None` where no row has a bound.
-fn line(
-    rows: &[&OpRow],
-    entries: &[String],
-    results: &OpResults,
-    table: &str,
-) -> Option<String> {
+fn line(rows: &[&OpRow], entries: &[String], results: &OpResults, table: &str) -> Option<String> {
     let with_bound = (rows.iter()).filter_map(|row| Some((row, roofline::bound(row, results)?)));
     let (row, bound) = with_bound.max_by(|(_, a), (_, b)| a.us.total_cmp(&b.us))?;
     let OpRow {

@@ -6,20 +6,28 @@ use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use results::OpResults;
 
-use super::{Worklog, matmul, softmax};
+use super::{WORKLOGS, Worklog};
 use crate::record::folder::{Drawing, draw};
 
 /// Draws every record of `benches/results/worklogs` as `charts/NAME-worklog-OP`.
 pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawing>> {
     let mut drawn = vec![];
     for (name, recorded) in records {
-        for worklog in [&matmul::WORKLOG, &softmax::WORKLOG] {
+        for worklog in WORKLOGS {
             let chart = chart(worklog, recorded)?;
             if chart.groups.is_empty() {
-                eprintln!("skipped: no chart of {} in worklogs/{name}.json: not recorded", worklog.op);
+                eprintln!(
+                    "skipped: no chart of {} in worklogs/{name}.json: not recorded",
+                    worklog.op
+                );
                 continue;
             }
-            drawn.push(draw(root, name, &format!("worklog-{}", worklog.op), &chart)?);
+            drawn.push(draw(
+                root,
+                name,
+                &format!("worklog-{}", worklog.op),
+                &chart,
+            )?);
         }
     }
     Ok(drawn)

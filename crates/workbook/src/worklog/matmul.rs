@@ -24,10 +24,7 @@ pub static WORKLOG: Worklog = Worklog {
     operands,
     steps: || STEPS.iter().map(|step| (step.number, step.idea)).collect(),
     step: |number, x| STEPS[number - 1].matmul(&x[0], &x[1]),
-    references: &[
-        (CUBLAS, |x| x[0].matmul(&x[1])),
-        (CUBLAS_TF32, with_tf32),
-    ],
+    references: &[(CUBLAS, |x| x[0].matmul(&x[1])), (CUBLAS_TF32, with_tf32)],
     reference_of: |number| match number {
         TF32_STEP => (CUBLAS_TF32, "cuBLAS with TF32"),
         _ => (CUBLAS, "cuBLAS"),

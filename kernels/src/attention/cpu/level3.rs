@@ -80,7 +80,11 @@ impl<T: Element> WithSimd for Loops<'_, T> {
         for (row, out) in self.task.rows.clone().zip(out) {
             let (token, head) = self.queries.token_and_head(kv_head, row);
             let visible = self.queries.sees(token);
-            self.score(self.queries.rows.get(batch, token, head), visible, &mut scores);
+            self.score(
+                self.queries.rows.get(batch, token, head),
+                visible,
+                &mut scores,
+            );
             let share = 1. / exponentials(&mut scores[..visible]);
             self.mix(&scores[..visible], &mut sums);
             for (y, sum) in out.iter_mut().zip(&sums) {

@@ -1,0 +1,89 @@
+//! The worklog of attention: steps 1 to 5 on a prompt, steps 3 to 6 on one query.
+
+use candle_core::{Device, Result, Tensor};
+use kernels::worklogs::attention::{HEAD_DIM, STEPS};
+use results::OpRow;
+
+use super::Worklog;
+
+const HEADS: usize = 16;
+const TOKENS: usize = 4096;
+
+/// This project's fastest attention, picked by level 5's table.
+const LEVEL5: &str = "level5";
+
+/// As many queries as keys.
+pub static PROMPT: Worklog = Worklog {
+    op: "attention",
+    shape: || format!("{TOKENS}x{HEADS}x{HEAD_DIM}"),
+    title: "Attention of 4096 queries to 4096 keys, 16 heads",
+    operands: |device| operands(device, TOKENS),
+    steps: || steps(1, 5),
+    step,
+    references: &[(LEVEL5, level5)],
+    reference_of: |_| (LEVEL5, "level 5"),
+    difference,
+    cost: || cost(TOKENS),
+};
+
+/// One query per head.
+pub static DECODE: Worklog = Worklog {
+    op: "attention_decode",
+    shape: || format!("{TOKENS}+1x{HEADS}x{HEAD_DIM}"),
+    title: "Attention of 1 query to 4096 keys, 16 heads",
+    operands: |device| operands(device, 1),
+    steps: || steps(3, 6),
+    step,
+    references: &[(LEVEL5, level5)],
+    reference_of: |_| (LEVEL5, "level 5"),
+    difference,
+    cost: || OpRow {
+        flops: None,
+        bytes: Some((2 * TOKENS * HEADS * HEAD_DIM * 4) as u64),
+        ..OpRow::default()
+    },
+};
+
+fn cost(queries: usize) -> OpRow {
+    OpRow {
+        flops: Some((4 * HEADS * queries * TOKENS * HEAD_DIM) as u64),
+        ..OpRow::default()
+    }
+}
+
+/// q, k and v with heads first, and the same with tokens first, which level 5 takes.
+fn operands(device: &Device, queries: usize) -> Result<Vec<Tensor>> {
+    let mut all = vec![];
+    for tokens in [queries, TOKENS, TOKENS] {
+        all.push(Tensor::rand(-1f32, 1., (HEADS, tokens, HEAD_DIM), device)?);
+    }
+    for i in 0..3 {
+        all.push(all[i].transpose(0, 1)?.contiguous()?.unsqueeze(0)?);
+    }
+    Ok(all)
+}
+
+fn steps(first: usize, last: usize) -> Vec<(usize, &'static str)> {
+    let steps = STEPS.iter().map(|step| (step.number, step.idea));
+    steps.filter(|(n, _)| (first..=last).contains(n)).collect()
+}
+
+fn step(number: usize, x: &[Tensor]) -> Result<Tensor> {
+    STEPS[number - 1].attention(&x[0], &x[1], &x[2])
+}
+
+fn level5(x: &[Tensor]) -> Result<Tensor> {
+    kernels::level5::attention(&x[3], &x[4], &x[5])
+}
+
+/// The largest difference from level 5, relative to the largest value, of which 1e-5 are rounding errors; TF32 has 10
+/// bits of mantissa.
+fn difference(number: usize, x: &[Tensor]) -> Result<f32> {
+    let tolerance = if number == 5 { 4e-3 } else { 2e-5 };
+    let (heads, queries, d) = x[0].dims3()?;
+    let expected = level5(x)?.reshape((queries, heads, d))?.transpose(0, 1)?;
+    let difference = (step(number, x)? - expected)?.abs()?;
+    let worst: f32 = difference.flatten_all()?.max(0)?.to_scalar()?;
+    let largest: f32 = x[2].abs()?.flatten_all()?.max(0)?.to_scalar()?;
+    Ok(worst / (largest * tolerance))
+}
