@@ -15,11 +15,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 attention_step1_scores(const float *q, const float *k, float *scores, unsigned T, unsigned S) {
     unsigned s = blockIdx.x * THREADS + threadIdx.x, t = blockIdx.y, h = blockIdx.z;
     if (s >= S) return;
+    // ANCHOR: scores
     q += (size_t(h) * T + t) * D;
     k += (size_t(h) * S + s) * D;
     float sum = 0;
     for (unsigned c = 0; c < D; c++) sum += q[c] * k[c];
     scores[(size_t(h) * T + t) * S + s] = sum * SCALE;
+    // ANCHOR_END: scores
 }
 
 // `combine` of the values of all threads, in every thread.

@@ -34,6 +34,7 @@ attention_step2(const float *q, const float *k, const float *v, float *y, unsign
     if (threadIdx.x < D) query[threadIdx.x] = q[threadIdx.x] * SCALE;
     __syncthreads();
 
+    // ANCHOR: body
     float max = -INFINITY, sum = 0;
     for (unsigned s = threadIdx.x; s < S; s += THREADS) {
         float score = 0;
@@ -52,6 +53,7 @@ attention_step2(const float *q, const float *k, const float *v, float *y, unsign
     unsigned c = threadIdx.x % D;
     float mean = 0;
     for (unsigned s = threadIdx.x / D; s < S; s += THREADS / D) mean += scores[s] * v[s * D + c];
+    // ANCHOR_END: body
     shared[threadIdx.x] = mean;
     __syncthreads();
     if (threadIdx.x < D) y[c] = (shared[c] + shared[c + D]) / sum;

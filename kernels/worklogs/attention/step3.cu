@@ -39,6 +39,7 @@ attention_step3(const float *q, const float *k, const float *v, float *y, unsign
             score = 0;
             for (unsigned c = 0; c < D; c++) score += query[c] * k[(s0 + lane) * D + c];
         }
+        // ANCHOR: loop
         float new_max = fmaxf(max, warp_reduce(score, [](float a, float b) { return fmaxf(a, b); }));
         float scale = __expf(max - new_max); // 0 for the first keys
         float weight = __expf(score - new_max);
@@ -51,6 +52,7 @@ attention_step3(const float *q, const float *k, const float *v, float *y, unsign
             mean[1] += w * v[s * D + lane + 32];
         }
         max = new_max;
+        // ANCHOR_END: loop
     }
     y[lane] = mean[0] / sum;
     y[lane + 32] = mean[1] / sum;

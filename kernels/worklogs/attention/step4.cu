@@ -44,6 +44,7 @@ attention_step4(const float *q, const float *k, const float *v, float *y, unsign
         }
         __syncthreads();
 
+        // ANCHOR: scores
         // Scores of keys col, col + 8, …
         float score[TM][TN] = {};
         for (unsigned c = 0; c < D; c++) {
@@ -54,7 +55,9 @@ attention_step4(const float *q, const float *k, const float *v, float *y, unsign
                 for (unsigned j = 0; j < TN; j++) score[i][j] += a[i] * b[j];
             }
         }
+        // ANCHOR_END: scores
 
+        // ANCHOR: softmax
         for (unsigned i = 0; i < TM; i++) {
             float new_max = max[i], weights = 0;
             for (unsigned j = 0; j < TN; j++) {
@@ -72,6 +75,7 @@ attention_step4(const float *q, const float *k, const float *v, float *y, unsign
             for (unsigned j = 0; j < TD; j++) mean[i][j] *= scale;
             max[i] = new_max;
         }
+        // ANCHOR_END: softmax
         __syncwarp(); // the eight threads of a row are in one warp
 
         // Channels col, col + 8, …

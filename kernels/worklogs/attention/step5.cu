@@ -93,10 +93,12 @@ attention_step5(const float *q, const float *k, const float *v, float *y, unsign
         }
 
         for (unsigned n = 0; n < BN / 8; n++) {
+            // ANCHOR: mix
             unsigned weight[4] = {tf32(score[n][0]), tf32(score[n][2]), tf32(score[n][1]), tf32(score[n][3])};
             for (unsigned c = 0; c < D / 8; c++) {
                 mma(mean[c], weight, Vs[n * 8 + t * 2][c * 8 + g], Vs[n * 8 + t * 2 + 1][c * 8 + g]);
             }
+            // ANCHOR_END: mix
         }
     }
 

@@ -16,6 +16,7 @@ __device__ float warp_reduce(float value, F combine) {
     return value;
 }
 
+// ANCHOR: join
 // Joins parts, for channel c: Σ o·exp(m - max), and l likewise, over their maxima m.
 __device__ float2 join(const float *parts, unsigned n, unsigned c, float &max) {
     max = -INFINITY;
@@ -28,6 +29,7 @@ __device__ float2 join(const float *parts, unsigned n, unsigned c, float &max) {
     }
     return {mean, sum};
 }
+// ANCHOR_END: join
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
 attention_step6_parts(const float *q, const float *k, const float *v, float *parts, unsigned T, unsigned S,
