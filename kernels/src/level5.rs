@@ -6,12 +6,12 @@
 
 /// The cache of levels 3 and 4: the memory of one layer's keys and values.
 pub use crate::attention::Cache as Level4Cache;
+/// The rotation, the append and attention of a few queries at the device's position, in one launch or several.
+pub use crate::attention::level5::attention_step;
 /// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
 /// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.
 pub use crate::attention::level5::{causal_attention, prompt_attention};
-/// The rotation, the append and attention of a few queries at the device's position, in one launch or several.
-pub use crate::attention::level5::attention_step;
 /// The most probable token, the k most probable with their probabilities, and gelu(x), element by element.
 pub use crate::level4::{argmax, gelu, top_k};
 /// RMSNorm and x·Wᵀ + b, or silu(x·Wgᵀ) ⊙ (x·Wuᵀ), in one launch for one row of x.

@@ -98,11 +98,17 @@ pub fn launch(
     let before: Vec<_> = (others.iter())
         .flat_map(|&i| {
             // What has no value yet is an output: the launch before may read it, as an earlier output in the same memory.
-            let touches = if buffers[i].initialised { writes } else { reads };
+            let touches = if buffers[i].initialised {
+                writes
+            } else {
+                reads
+            };
             over(touches, i, buffers[i].bytes.len())
         })
         .collect();
-    let before = before.iter().map(|(kernel, dim, args)| Launch::new(kernel, *dim, args));
+    let before = before
+        .iter()
+        .map(|(kernel, dim, args)| Launch::new(kernel, *dim, args));
     let own = Launch::new(kernel, dim, args);
     let row: Vec<Launch> = before.chain([own]).map(Launch::programmatic).collect();
     let mut reports = simt::run(&row, buffers, options)?;
@@ -157,7 +163,12 @@ mod tests {
                 let on = (dim, &args[..]);
                 let options = Options::default();
                 let report = launch(&kernel(&body), on, others, &mut buffers, &options).unwrap();
-                assert_eq!(report.findings.len(), found, "{body} {:#?}", report.findings);
+                assert_eq!(
+                    report.findings.len(),
+                    found,
+                    "{body} {:#?}",
+                    report.findings
+                );
                 let race = report.findings.iter().all(|f| f.class == Class::Race);
                 assert!(race, "{:#?}", report.findings);
                 assert_eq!(buffers[1].bytes[..4], [7; 4], "{body}");
@@ -169,10 +180,7 @@ mod tests {
     /// A launch before does not give a value to what the kernel only writes.
     #[test]
     fn an_output_that_is_read_has_no_value() {
-        let mut buffers = [
-            Buffer::new("x", vec![7; 4]),
-            Buffer::uninitialised("y", 4),
-        ];
+        let mut buffers = [Buffer::new("x", vec![7; 4]), Buffer::uninitialised("y", 4)];
         let dim = Dim {
             grid: [1; 3],
             block: [1; 3],

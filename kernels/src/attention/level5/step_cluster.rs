@@ -75,10 +75,18 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
     let (batch, tokens, heads, head_dim) = step.q.dims4()?;
     let (q, kv): (Strides, Strides) = step.strides()?;
     let cache = &*step.cache.inner;
-    let y = output::tensor((batch, tokens, heads * head_dim), step.q.dtype(), step.q.device())?;
+    let y = output::tensor(
+        (batch, tokens, heads * head_dim),
+        step.q.dtype(),
+        step.q.device(),
+    )?;
     let entries = by_dtype("attention_step", y.dtype(), &F32, &BF16)?;
     let rows = tokens * heads / cache.kv_heads;
-    let (clusters, several) = if rows == 1 { (1, 0) } else { (rows.div_ceil(ROWS), 1) };
+    let (clusters, several) = if rows == 1 {
+        (1, 0)
+    } else {
+        (rows.div_ceil(ROWS), 1)
+    };
     let d = [32, 64].iter().position(|&d| head_dim <= d).unwrap_or(2);
     let (keys, values) = cache.tensors()?;
     Launch::new(&MODULE, entries[d][several])
@@ -124,7 +132,11 @@ mod tests {
                     assert!(cu.contains(&line), "{line}");
                     let text = MODULE.texts()[0];
                     assert_eq!(directive(text, entry, ".maxntid"), THREADS, "{entry}");
-                    assert_eq!(directive(text, entry, ".reqnctapercluster"), BLOCKS, "{entry}");
+                    assert_eq!(
+                        directive(text, entry, ".reqnctapercluster"),
+                        BLOCKS,
+                        "{entry}"
+                    );
                 }
             }
         }

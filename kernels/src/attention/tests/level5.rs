@@ -3,10 +3,10 @@
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::case::{Case, LEVELS};
+use crate::attention;
 use crate::attention::level5::tile_tf32x3;
 use crate::attention::level5::{self, Position};
 use crate::dispatch::Facts;
-use crate::attention;
 use crate::launch::{noted, on_cpu};
 use crate::output::poisoned;
 use crate::rope;
@@ -180,7 +180,10 @@ fn a_cluster_equals_the_launches() -> Result<()> {
     for device in devices() {
         let facts = Facts::of(&device)?;
         if !facts.at_least((9, 0)) {
-            skip("decode steps in clusters", &format!("needs 9.0, found {facts:?}"));
+            skip(
+                "decode steps in clusters",
+                &format!("needs 9.0, found {facts:?}"),
+            );
             continue;
         }
         for (batch, tokens, position, heads, kv_heads, d) in [
@@ -239,7 +242,9 @@ fn a_cluster_equals_the_launches() -> Result<()> {
                     let written = |x: Tensor| x.narrow(2, 0, position + tokens)?.contiguous();
                     results.push([host(&y?)?, host(&written(keys)?)?, host(&written(values)?)?]);
                 }
-                let what = format!("{device:?} {dtype:?} {batch} {tokens} {position} {heads}/{kv_heads} {d}");
+                let what = format!(
+                    "{device:?} {dtype:?} {batch} {tokens} {position} {heads}/{kv_heads} {d}"
+                );
                 for (i, found) in results[0].iter().enumerate() {
                     let off = relative_error(found, results[1][i].iter().copied());
                     // One rounding of bf16 apart where a rotation's sums are contracted another way.

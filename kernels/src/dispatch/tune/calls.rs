@@ -9,8 +9,8 @@ use operands::Linear;
 
 use crate::attention::level5 as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
-use crate::layer_norm::level5 as layer;
 use crate::error::mismatch;
+use crate::layer_norm::level5 as layer;
 use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
 use crate::rms_norm::level5 as rms;
@@ -184,7 +184,11 @@ impl Step {
         let mut cache = cache.borrow_mut();
         let position = cos.dim(0)? - 1;
         let Some(cache) = &cache.on_device(q, position)? else {
-            return Err(mismatch("attention_step", "the position on the device", "none"));
+            return Err(mismatch(
+                "attention_step",
+                "the position on the device",
+                "none",
+            ));
         };
         match run {
             Some(run) => run(&attention::Step {
@@ -219,11 +223,12 @@ fn steps(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn
             part(batch * m, batch)?,
             part(batch * (m + 1), batch)?,
         ];
-        let angles = [random(&[n, k / 2], dtype, device)?, random(&[n, k / 2], dtype, device)?];
-        let cache = attention::Cache::new(
-            full_cache(batch, n, k, dtype, device)?,
-            position.clone(),
-        );
+        let angles = [
+            random(&[n, k / 2], dtype, device)?,
+            random(&[n, k / 2], dtype, device)?,
+        ];
+        let cache =
+            attention::Cache::new(full_cache(batch, n, k, dtype, device)?, position.clone());
         let [q, key, value] = parts;
         let [cos, sin] = angles;
         Ok(Step([q, key, value, cos, sin], RefCell::new(cache)))

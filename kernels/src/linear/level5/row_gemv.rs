@@ -55,7 +55,11 @@ pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     let (shape, dtype) = (gemm.shape, gemm.x.dtype());
     let Some(entry) = kernel(dtype, shape.k) else {
         let found = format!("K = {} in {}", shape.k, dtype.as_str());
-        return Err(mismatch("linear_level5_row", "rows that fit into registers", found));
+        return Err(mismatch(
+            "linear_level5_row",
+            "rows that fit into registers",
+            found,
+        ));
     };
     let [x, w] = [gemm.x, gemm.w].map(aligned);
     let (x, w) = (x?, w?);
@@ -92,9 +96,18 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_registers_have_no_kernel() {
-        assert_eq!(kernel(DType::F32, 512), Some("linear_f32_level5_row_chunks4"));
-        assert_eq!(kernel(DType::F32, 516), Some("linear_f32_level5_row_chunks6"));
-        assert_eq!(kernel(DType::BF16, 4096), Some("linear_bf16_level5_row_chunks16"));
+        assert_eq!(
+            kernel(DType::F32, 512),
+            Some("linear_f32_level5_row_chunks4")
+        );
+        assert_eq!(
+            kernel(DType::F32, 516),
+            Some("linear_f32_level5_row_chunks6")
+        );
+        assert_eq!(
+            kernel(DType::BF16, 4096),
+            Some("linear_bf16_level5_row_chunks16")
+        );
         for (dtype, k) in [
             (DType::F32, 0),
             (DType::F32, 6),
